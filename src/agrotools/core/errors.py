@@ -1,0 +1,89 @@
+"""Typed errors. Every one carries a message that says what is wrong and a hint that says what to change."""
+
+from typing import Literal
+
+from agrotools.core.noun import Noun
+
+ToolErrorKind = Literal[
+    "invalid_argument",
+    "unknown_tool",
+    "missing_metadata",
+    "file_not_found",
+    "unreadable_file",
+    "path_outside_workspace",
+    "region_empty",
+    "band_not_found",
+    "shape_mismatch",
+    "crs_mismatch",
+    "nothing_found",
+    "low_confidence",
+    "backend_unavailable",
+    "timeout",
+    "limit",
+]
+
+
+class ErrorInfo(Noun):
+    """A tool error as data: what a policy observes and a record stores."""
+
+    kind: ToolErrorKind
+    message: str
+    argument: str | None = None
+    hint: str | None = None
+    candidates: tuple[str, ...] = ()
+
+
+class AgrotoolsError(Exception):
+    """Base of all errors that a user can cause and mend. The command line prints it without a stack trace."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class UsageError(AgrotoolsError):
+    """The command line or configuration asks for something that does not exist or does not fit together."""
+
+
+class BenchmarkError(AgrotoolsError):
+    """A benchmark folder or source cannot be read as one."""
+
+
+class RunStoreError(AgrotoolsError):
+    """A run folder cannot be read, or does not belong to what is asked of it."""
+
+
+class InfrastructureError(AgrotoolsError):
+    """No reply could be had for reasons independent of the request. The sample becomes invalid, not incorrect."""
+
+
+class ToolError(AgrotoolsError):
+    """A tool could not do what was asked. ``argument`` names the argument at fault, ``hint`` what to change."""
+
+    def __init__(
+        self,
+        kind: ToolErrorKind,
+        message: str,
+        *,
+        argument: str | None = None,
+        hint: str | None = None,
+        candidates: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.kind: ToolErrorKind = kind
+        self.argument = argument
+        self.candidates = candidates
+
+    @property
+    def info(self) -> ErrorInfo:
+        return ErrorInfo(
+            kind=self.kind,
+            message=self.message,
+            argument=self.argument,
+            hint=self.hint,
+            candidates=self.candidates,
+        )

@@ -1,0 +1,50 @@
+"""Records: one per finished sample and epoch, holding all that scoring needs."""
+
+from typing import Annotated
+
+from pydantic import Field, JsonValue
+
+from agrotools.core.action import Action
+from agrotools.core.noun import Noun
+from agrotools.core.sample import Sample
+from agrotools.core.taxonomy import Mode
+from agrotools.core.trajectory import Trajectory
+
+
+class Record(Noun):
+    """What happened on one sample in one epoch, beside the sample itself (with its gold).
+
+    ``trajectory`` is set in no-tool and end-to-end; ``actions`` in step-by-step: one predicted action for each
+    reference step and a last one for the answer step. ``invalid`` says why no reply could be had (our failure).
+    """
+
+    sample: Sample
+    mode: Mode
+    epoch: int = 0
+    trajectory: Trajectory | None = None
+    actions: tuple[Action, ...] | None = None
+    invalid: str | None = None
+    seconds: float = 0.0
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        return (self.mode, self.sample.id, self.epoch)
+
+
+class Score(Noun):
+    """One score of one record: which scorer, how the answer was read, and the value in [0, 1].
+
+    ``slot`` names the slot (outcome scorers), ``step`` the reference step (process scorers).
+    """
+
+    metric: str
+    version: str
+    sample_id: str
+    epoch: int = 0
+    slot: str | None = None
+    step: int | None = None
+    value: Annotated[float, Field(ge=0, le=1)]
+    reading: dict[str, JsonValue] = {}
+    """How the value came about: scope, candidate, rule; or predicted against reference argument."""
+    judge: str | None = None
+    judge_prompt_hash: str | None = None

@@ -1,0 +1,90 @@
+"""References to values of earlier steps: ``steps[0].observation.crop_pct`` and ``{"$ref": ..., "value": ...}``."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+from pydantic import JsonValue
+
+Results = Sequence[dict[str, JsonValue] | None]
+"""Result of each step so far; None where the step failed or has not run."""
+
+REF_PATTERN = re.compile(r"steps\[(?P<step>\d+)\]\.observation(?P<path>(?:\.[A-Za-z_]\w*|\[\d+\])*)")
+_PATH_PART = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+)\]")
+
+
+class UnresolvedRef(ValueError):
+    """A reference that leads to no value."""
+
+
+def resolve_ref(ref: str, results: Results) -> JsonValue:
+    """The value that ``ref`` points to.
+
+    Raises:
+        UnresolvedRef: not a reference, no such step, or no such field in its result.
+    """
+    match = REF_PATTERN.fullmatch(ref.strip())
+    if match is None:
+        raise UnresolvedRef(f"{ref!r} is not of the form steps[N].observation.field")
+    index = int(match["step"])
+    if index >= len(results):
+        raise UnresolvedRef(f"{ref}: there is no step {index}")
+    value: JsonValue = results[index]
+    if value is None:
+        raise UnresolvedRef(f"{ref}: step {index} has no result")
+    for part in _PATH_PART.finditer(match["path"]):
+        name, position = part[1], part[2]
+        if name:
+            if not isinstance(value, dict) or name not in value:
+                raise UnresolvedRef(f"{ref}: no field {name!r}")
+            value = value[str(name)]
+        else:
+            elements = value if isinstance(value, list) else []
+            if int(position) >= len(elements):
+                raise UnresolvedRef(f"{ref}: no element [{position}]")
+            value = elements[int(position)]
+    return value
+
+
+def is_ref(value: JsonValue) -> bool:
+    """Whether ``value`` is a reference object, ``{"$ref": ..., "value": ...}``."""
+    return isinstance(value, dict) and "$ref" in value
+
+
+def iter_refs(value: JsonValue, at: str = "") -> Iterator[tuple[str, str, JsonValue]]:
+    """All reference objects in ``value`` as (where, ref, literal beside it)."""
+    if isinstance(value, dict):
+        if "$ref" in value:
+            yield at, str(value["$ref"]), value.get("value")
+            return
+        for key, item in value.items():
+            yield from iter_refs(item, f"{at}.{key}" if at else key)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from iter_refs(item, f"{at}[{index}]")
+
+
+def literal_value(value: JsonValue) -> JsonValue:
+    """``value`` with each reference object replaced by the literal beside it."""
+    if isinstance(value, dict):
+        if "$ref" in value:
+            return value.get("value")
+        return {key: literal_value(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [literal_value(item) for item in value]
+    return value
+
+
+def resolved_value(value: JsonValue, results: Results) -> JsonValue:
+    """``value`` with each reference object replaced by what it points to in ``results``.
+
+    Raises:
+        UnresolvedRef: where a reference leads to no value.
+    """
+    if isinstance(value, dict):
+        if "$ref" in value:
+            return resolve_ref(cast(str, value["$ref"]), results)
+        return {key: resolved_value(item, results) for key, item in value.items()}
+    if isinstance(value, list):
+        return [resolved_value(item, results) for item in value]
+    return value

@@ -1,0 +1,73 @@
+"""Samples: a question on files, with its gold; and the view of it that a policy may see."""
+
+from typing import Annotated
+
+from pydantic import Field, JsonValue
+
+from agrotools.core.noun import Noun
+from agrotools.core.slot import Slot
+from agrotools.core.taxonomy import AnswerType, FileKind
+from agrotools.core.trajectory import ReferenceTrajectory
+
+FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
+
+
+class Intrinsics(Noun):
+    """Pinhole camera parameters in pixels of the original image."""
+
+    fx_px: Annotated[float, Field(gt=0)]
+    fy_px: Annotated[float, Field(gt=0)]
+    cx_px: float
+    cy_px: float
+
+
+class SampleFile(Noun):
+    """A file of a sample. Policies and tools know it by ``name``; ``path`` is relative to the benchmark folder."""
+
+    name: FileName
+    path: str
+    kind: FileKind
+    sha256: str | None = None
+    width_px: int | None = None
+    height_px: int | None = None
+    bands: tuple[str, ...] | None = None
+    """Band names in file order, e.g. ``("B", "G", "R", "RE", "NIR")``."""
+    gsd_m: Annotated[float | None, Field(gt=0)] = None
+    """Ground sampling distance in metres per pixel."""
+    crs: str | None = None
+    intrinsics: Intrinsics | None = None
+    depth_unit_mm: Annotated[float | None, Field(gt=0)] = None
+    classes: dict[str, str] | None = None
+    """For masks: class index to meaning, e.g. ``{"1": "crop"}``."""
+    note: str | None = None
+    """What the person asking would know of the file, e.g. ``false colour: near infrared shown as green``."""
+
+
+class Sample(Noun):
+    """One question with its files and its gold. Only :class:`SampleView` ever reaches a policy."""
+
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,119}$")]
+    query: Annotated[str, Field(min_length=1)]
+    files: tuple[SampleFile, ...]
+    family: str
+    task_type: str
+    answer_type: AnswerType
+    template: str
+    source: str
+    toolset: tuple[str, ...]
+    reference: ReferenceTrajectory | None = None
+    answer: Annotated[tuple[Slot, ...], Field(min_length=1)]
+    no_tool_eligible: bool = True
+    cluster: str | None = None
+    """Samples that share a file, transitively. Computed by the loader; a stored value is not trusted."""
+    metadata: dict[str, JsonValue] = {}
+
+
+class SampleView(Noun):
+    """All that a policy may know of a sample. ``files[].path`` is where the host reads the file, never shown."""
+
+    id: str
+    query: str
+    files: tuple[SampleFile, ...]
+    toolset: tuple[str, ...]
+    answer_form: str

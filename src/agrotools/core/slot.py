@@ -1,0 +1,101 @@
+"""Slots: the scored parts of an answer.
+
+A slot knows its value, how far an answer may stray from it, and (``from``) how the value follows from the
+observations of the reference trajectory. Names and labels are shown to the policy; everything else is gold.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from agrotools.core.noun import Noun
+
+
+class _Slot(Noun):
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    """Key of the slot in the answer form, e.g. ``weed_share``."""
+    label: str
+    """What a person would call it, e.g. ``share of weeds in the vegetation``."""
+    from_: Annotated[str | None, Field(alias="from")] = None
+    """Expression over ``steps[N].observation...`` of the reference trajectory that yields ``value``."""
+
+
+class ExactSlot(_Slot):
+    """A label (or a number compared exactly). ``distractors`` are the other members of the label set."""
+
+    type: Literal["exact"] = "exact"
+    value: str | int | float
+    aliases: tuple[str, ...] = ()
+    distractors: tuple[str, ...] = ()
+    unit: str | None = None
+
+
+class BooleanSlot(_Slot):
+    """Yes or no."""
+
+    type: Literal["boolean"] = "boolean"
+    value: bool
+
+
+class ChoiceSetSlot(_Slot):
+    """The right members of the label set ``choices``, in any order. ``aliases`` maps a member to other names."""
+
+    type: Literal["choice_set"] = "choice_set"
+    value: tuple[str, ...]
+    choices: tuple[str, ...]
+    aliases: dict[str, tuple[str, ...]] = {}
+
+
+class FileSlot(_Slot):
+    """The name of one of the sample's files. ``choices`` are the names of all files in question."""
+
+    type: Literal["file"] = "file"
+    value: str
+    choices: tuple[str, ...]
+
+
+class ToleranceSlot(_Slot):
+    """A number, right within ``max(abs_tol, rel_tol * abs(value))`` after conversion to ``unit``."""
+
+    type: Literal["tolerance"] = "tolerance"
+    value: float
+    unit: str | None = None
+    abs_tol: Annotated[float, Field(ge=0)] = 0.0
+    rel_tol: Annotated[float, Field(ge=0)] = 0.0
+
+    @property
+    def margin(self) -> float:
+        return max(self.abs_tol, self.rel_tol * abs(self.value))
+
+
+class Fact(Noun):
+    """A key fact of an open answer: alternative ``phrases`` that state it, phrases (``not``) that contradict it."""
+
+    phrases: Annotated[tuple[str, ...], Field(min_length=1)]
+    not_: Annotated[tuple[str, ...], Field(alias="not")] = ()
+
+
+class OpenTextSlot(_Slot):
+    """Free text, scored by the key facts it states."""
+
+    type: Literal["open_text"] = "open_text"
+    facts: Annotated[tuple[Fact, ...], Field(min_length=1)]
+
+
+class PlotSlot(_Slot):
+    """A figure, scored by the canonical specification of what was drawn."""
+
+    type: Literal["plot"] = "plot"
+    value: dict[str, JsonValue]
+    """Canonical plot specification (see ``PlotSpec`` in :mod:`agrotools.core.plot_spec`) as data."""
+    value_from: Literal["ground_truth", "tool"] = "ground_truth"
+    """Whether the reference values are the source's ground truth or the reference tools' values."""
+
+
+Slot = Annotated[
+    ExactSlot | BooleanSlot | ChoiceSetSlot | FileSlot | ToleranceSlot | OpenTextSlot | PlotSlot,
+    Field(discriminator="type"),
+]
+
+CLOSED_SLOT_TYPES = frozenset({"exact", "boolean", "choice_set", "file", "tolerance"})
+"""Slot types of the Closed-Slot Score."""
