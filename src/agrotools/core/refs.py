@@ -33,17 +33,20 @@ def resolve_ref(ref: str, results: Results) -> JsonValue:
     if value is None:
         raise UnresolvedRef(f"{ref}: step {index} has no result")
     for part in _PATH_PART.finditer(match["path"]):
-        name, position = part[1], part[2]
-        if name:
-            if not isinstance(value, dict) or name not in value:
-                raise UnresolvedRef(f"{ref}: no field {name!r}")
-            value = value[str(name)]
-        else:
-            elements = value if isinstance(value, list) else []
-            if int(position) >= len(elements):
-                raise UnresolvedRef(f"{ref}: no element [{position}]")
-            value = elements[int(position)]
+        value = _field(value, part[1], ref) if part[1] else _element(value, int(part[2]), ref)
     return value
+
+
+def _field(value: JsonValue, name: str, ref: str) -> JsonValue:
+    if not isinstance(value, dict) or name not in value:
+        raise UnresolvedRef(f"{ref}: no field {name!r}")
+    return value[name]
+
+
+def _element(value: JsonValue, position: int, ref: str) -> JsonValue:
+    if not isinstance(value, list) or position >= len(value):
+        raise UnresolvedRef(f"{ref}: no element [{position}]")
+    return value[position]
 
 
 def is_ref(value: JsonValue) -> bool:

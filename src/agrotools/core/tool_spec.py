@@ -6,10 +6,13 @@ from pydantic import JsonValue
 
 from agrotools.core.noun import Noun
 
-AgreementKind = Literal["file", "choice", "number", "box", "text", "expression", "variables", "series", "chart"]
+AgreementKind = Literal[
+    "file", "choice", "number", "box", "text", "expression", "variables", "series", "chart", "presentation"
+]
 """How two values of an argument agree (text/agreement.py).
 
-``variables`` has no rule of its own: its values take part in the tool's ``expression`` argument.
+``variables`` take part in the ``expression`` argument beside them; ``presentation`` (titles, formats,
+rounding) is never compared.
 """
 
 
