@@ -1,0 +1,25 @@
+"""Policies without a model: ceilings and floors that every result should be read beside."""
+
+from agrotools.agents.baselines.echo import EchoPolicy
+from agrotools.agents.baselines.oracle import OraclePolicy, TruthTools
+from agrotools.agents.baselines.prior import PriorPolicy, PriorTable
+from agrotools.agents.baselines.random_policy import RandomPolicy
+from agrotools.agents.baselines.replay import ReplayPolicy
+
+BASELINES = ("oracle", "perfect-tools", "prior", "random", "echo")
+"""Names after ``baseline:``."""
+
+PRIVILEGED = frozenset({"oracle", "perfect-tools"})
+"""Baselines that see the gold of the sample they answer; every report marks them."""
+
+__all__ = [
+    "BASELINES",
+    "PRIVILEGED",
+    "EchoPolicy",
+    "OraclePolicy",
+    "PriorPolicy",
+    "PriorTable",
+    "RandomPolicy",
+    "ReplayPolicy",
+    "TruthTools",
+]

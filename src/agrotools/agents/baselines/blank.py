@@ -1,0 +1,25 @@
+"""What a slot asks, without what it expects: all that an image-blind guesser may know."""
+
+from dataclasses import dataclass
+
+from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, Slot
+
+
+@dataclass(frozen=True)
+class BlankSlot:
+    """Name, type, unit and label set of a slot: exactly what the answer form shows every policy."""
+
+    name: str
+    type: str
+    unit: str | None
+    choices: tuple[str, ...]
+
+
+def blank(slot: Slot) -> BlankSlot:
+    """``slot`` without its gold."""
+    choices: tuple[str, ...] = ()
+    if isinstance(slot, ExactSlot) and slot.distractors:
+        choices = tuple(sorted((str(slot.value), *slot.distractors)))
+    elif isinstance(slot, FileSlot | ChoiceSetSlot):
+        choices = tuple(sorted(slot.choices))
+    return BlankSlot(slot.name, slot.type, getattr(slot, "unit", None), choices)

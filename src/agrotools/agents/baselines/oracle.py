@@ -1,0 +1,83 @@
+"""The ceilings: reference calls executed by real tools (``oracle``) or answered with the truth (``perfect-tools``).
+
+Both see gold and are marked *privileged*. What they lose is lost by the tools (oracle) or by the benchmark itself
+(perfect-tools, which must reach 100 % wherever the truth is known).
+"""
+
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from agrotools.core import (
+    Action,
+    Answer,
+    Arguments,
+    CallTools,
+    Observation,
+    PlotSlot,
+    ReferenceStep,
+    Sample,
+    SampleView,
+    Slot,
+    Step,
+    ToolCall,
+    UnresolvedRef,
+)
+from agrotools.core.refs import Results, iter_refs, resolve_ref, resolved_value
+from agrotools.text import ExpressionError, evaluate_from, format_answer
+
+
+class OraclePolicy:
+    """Makes the reference calls in written order and rebuilds the answer from what they return."""
+
+    def __init__(self, sample: Sample) -> None:
+        if sample.reference is None:
+            raise ValueError(f"sample {sample.id} has no reference trajectory")
+        self._slots = sample.answer
+        self._steps = sample.reference.steps
+
+    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
+        observations = [step.observation for step in history if step.kind == "call"]
+        results = [observation.result if observation else None for observation in observations]
+        if len(results) < len(self._steps):
+            step = self._steps[len(results)]
+            arguments = _arguments(step, results)
+            if arguments is not None:
+                return CallTools(calls=(ToolCall(tool=step.tool, arguments=arguments),))
+        return Answer(text=answer_from(self._slots, results))
+
+
+def _arguments(step: ReferenceStep, results: Results) -> Arguments | None:
+    """The step's arguments with live values; None where an earlier tool failed or left such a value open."""
+    try:
+        if any(resolve_ref(ref, results) is None for _, ref, _ in iter_refs(step.arguments)):
+            return None
+        return {name: resolved_value(value, results) for name, value in step.arguments.items()}
+    except UnresolvedRef:
+        return None
+
+
+def answer_from(slots: Sequence[Slot], results: Results) -> str:
+    """The answer that ``results`` imply, in the answer form. A slot they do not yield is left unanswered."""
+    values: dict[str, JsonValue] = {}
+    for slot in slots:
+        if slot.from_ is None or isinstance(slot, PlotSlot):
+            continue
+        try:
+            values[slot.name] = evaluate_from(slot.from_, results)
+        except (UnresolvedRef, ExpressionError):
+            continue
+    return format_answer(slots, values)
+
+
+class TruthTools:
+    """Answers the k-th call of a sample with the truth of its k-th reference step."""
+
+    def __init__(self, sample: Sample) -> None:
+        self._truths = [step.truth for step in sample.reference.steps] if sample.reference else []
+        self._calls = 0
+
+    def observe(self) -> Observation:
+        truth = self._truths[self._calls]
+        self._calls += 1
+        return Observation(result=truth)

@@ -1,0 +1,130 @@
+"""``random``: a uniform choice among the tools and answering, schema-valid arguments, and answers drawn blindly."""
+
+import math
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import cast
+
+from pydantic import JsonValue
+
+from agrotools.agents.baselines.blank import BlankSlot, blank
+from agrotools.core import Action, Answer, CallTools, Sample, SampleView, Slot, Step, ToolCall, ToolSpec
+from agrotools.text import format_answer
+from agrotools.tools import tool_specs
+
+# Fixed before any benchmark was built: the span within which a sensible quantity of that unit may lie.
+NUMBER_RANGE: dict[str | None, tuple[float, float]] = {
+    None: (0.01, 1000.0),
+    "%": (0.1, 100.0),
+    "fraction": (0.001, 1.0),
+    "mm": (1.0, 1000.0),
+    "cm": (1.0, 1000.0),
+    "m": (0.1, 100.0),
+    "ha": (0.01, 100.0),
+    "m^2": (1.0, 100_000.0),
+    "px": (1.0, 10_000_000.0),
+}
+_WORDS = ("crop", "weed", "soil", "leaf", "fruit", "tree", "area", "share", "image")
+
+
+class RandomPolicy:
+    """Draws every decision from a generator seeded by run seed, sample, mode length and epoch."""
+
+    def __init__(self, sample: Sample, seed: int, epoch: int) -> None:
+        self._slots = sample.answer
+        self._seed = f"{seed}/{sample.id}/{epoch}"
+
+    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
+        rng = Random(f"{self._seed}/{len(history)}")
+        specs = tool_specs(view.toolset)
+        choice = rng.randrange(len(specs) + 1)
+        if choice == len(specs):
+            return Answer(text=random_answer(self._slots, rng))
+        spec = specs[choice]
+        return CallTools(calls=(ToolCall(tool=spec.name, arguments=random_arguments(spec, view, rng)),))
+
+
+def random_answer(slots: Sequence[Slot], rng: Random) -> str:
+    """One value for every slot, uniform over its labels or log-uniform over the range of its unit."""
+    values = {slot.name: _random_value(blank(slot), rng) for slot in slots}
+    return format_answer(slots, {name: value for name, value in values.items() if value is not None})
+
+
+def _random_value(slot: BlankSlot, rng: Random) -> JsonValue:
+    if slot.type == "boolean":
+        return rng.random() < 0.5
+    if slot.type == "choice_set":
+        return [choice for choice in slot.choices if rng.random() < 0.5] or [rng.choice(slot.choices)]
+    if slot.choices:
+        return rng.choice(slot.choices)
+    if slot.type in ("tolerance", "exact"):
+        return _log_uniform(NUMBER_RANGE.get(slot.unit, NUMBER_RANGE[None]), rng)
+    if slot.type == "open_text":
+        return " ".join(rng.choice(_WORDS) for _ in range(8))
+    return None
+
+
+def _log_uniform(span: tuple[float, float], rng: Random) -> float:
+    return float(f"{math.exp(rng.uniform(math.log(span[0]), math.log(span[1]))):.4g}")
+
+
+def random_arguments(spec: ToolSpec, view: SampleView, rng: Random) -> dict[str, JsonValue]:
+    """Arguments that pass the tool's JSON Schema: every required one, and each optional one half of the time."""
+    properties = cast(dict[str, dict[str, JsonValue]], spec.parameters.get("properties", {}))
+    required = cast(list[str], spec.parameters.get("required", []))
+    arguments: dict[str, JsonValue] = {}
+    for name, schema in properties.items():
+        if name not in required and rng.random() < 0.5:
+            continue
+        if spec.agreement.get(name) == "file":
+            arguments[name] = rng.choice([file.name for file in view.files]) if view.files else "none"
+        else:
+            arguments[name] = _random_json(schema, rng)
+    return arguments
+
+
+def _random_json(schema: Mapping[str, JsonValue], rng: Random) -> JsonValue:
+    if "enum" in schema:
+        return rng.choice(cast(list[JsonValue], schema["enum"]))
+    if "const" in schema:
+        return schema["const"]
+    for union in ("anyOf", "oneOf"):
+        if union in schema:
+            return _random_json(rng.choice(cast(list[dict[str, JsonValue]], schema[union])), rng)
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        kind = rng.choice(kind)
+    if kind == "boolean":
+        return rng.random() < 0.5
+    if kind in ("integer", "number"):
+        return _random_number(schema, rng, whole=kind == "integer")
+    if kind == "array":
+        return _random_array(schema, rng)
+    if kind == "object":
+        properties = cast(dict[str, dict[str, JsonValue]], schema.get("properties", {}))
+        wanted = cast(list[str], schema.get("required", []))
+        return {name: _random_json(properties[name], rng) for name in properties if name in wanted}
+    if kind == "string":
+        return rng.choice(_WORDS)
+    return None
+
+
+def _random_array(schema: Mapping[str, JsonValue], rng: Random) -> JsonValue:
+    prefix = cast(list[dict[str, JsonValue]] | None, schema.get("prefixItems"))
+    if prefix is not None:
+        return [_random_json(item, rng) for item in prefix]
+    least = int(cast(float, schema.get("minItems", 1)))
+    most = int(cast(float, schema.get("maxItems", least + 3)))
+    items = cast(dict[str, JsonValue], schema.get("items", {"type": "number"}))
+    return [_random_json(items, rng) for _ in range(rng.randint(least, min(most, least + 3)))]
+
+
+def _random_number(schema: Mapping[str, JsonValue], rng: Random, *, whole: bool) -> float | int:
+    low = schema.get("minimum", schema.get("exclusiveMinimum", 0))
+    high = schema.get("maximum", schema.get("exclusiveMaximum"))
+    least = float(cast(float, low))
+    most = float(cast(float, high)) if high is not None else least + 1000
+    if whole:
+        return rng.randint(math.ceil(least), math.floor(most))
+    # The open interval is inside every closed and half-open one.
+    return least + (most - least) * rng.uniform(0.001, 0.999)

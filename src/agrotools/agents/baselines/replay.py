@@ -1,0 +1,44 @@
+"""``replay:RUN``: takes again the actions that a finished run took, with the tools of today."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+from agrotools.core import Action, Answer, CallTools, Halt, Mode, Record, SampleView, Step, Unparseable
+
+
+class ReplayPolicy:
+    """Replays one record: its predicted actions in step-by-step, its turns elsewhere."""
+
+    def __init__(self, record: Record) -> None:
+        self._actions: tuple[Action, ...] = record.actions if record.actions is not None else _turns(record)
+        self._step_by_step = record.actions is not None
+
+    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
+        taken = len(history) if self._step_by_step else len({step.turn for step in history})
+        if taken < len(self._actions):
+            return self._actions[taken]
+        return Halt(termination="max_steps", reason="the replayed run ended here")
+
+
+def _turns(record: Record) -> tuple[Action, ...]:
+    if record.trajectory is None:
+        return ()
+    actions: list[Action] = []
+    for _, group in groupby(record.trajectory.steps, key=lambda step: step.turn):
+        steps = list(group)
+        first = steps[0]
+        if first.kind == "answer":
+            actions.append(Answer(text=first.text, thought=first.thought, reply=first.reply))
+        elif first.kind == "unparseable":
+            actions.append(Unparseable(text=first.text, reason=first.reason, reply=first.reply))
+        else:
+            calls = tuple(step.call for step in steps if step.call is not None)
+            actions.append(CallTools(calls=calls, thought=first.thought, reply=first.reply))
+    if record.trajectory.termination not in ("answered", "max_steps", "unparseable"):
+        actions.append(Halt(termination=record.trajectory.termination, reason=record.trajectory.reason))
+    return tuple(actions)
+
+
+def replay_records(records: Sequence[Record]) -> Mapping[tuple[Mode, str, int], Record]:
+    """Records by mode, sample and epoch."""
+    return {(record.mode, record.sample.id, record.epoch): record for record in records}

@@ -1,0 +1,77 @@
+"""``agrotools eval``: run a benchmark with a model or baseline, score it, print the table."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def evaluate(
+    benchmark: Annotated[
+        str | None, typer.Argument(help="Name or folder of a benchmark.", show_default="embedded")
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            "-m",
+            help="Model name on the endpoint, baseline:NAME, replay:RUN or scripted:FILE; may be given several times.",
+            show_default="baseline:oracle and baseline:random",
+        ),
+    ] = None,
+    mode: Annotated[
+        str | None, typer.Option(help="no-tool, step-by-step, end-to-end or all.", show_default="all")
+    ] = None,
+    protocol: Annotated[str | None, typer.Option(help="react or tool-calling.", show_default="react")] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="OpenAI-compatible endpoint, e.g. http://localhost:8000/v1.")
+    ] = None,
+    api_key_env: Annotated[
+        str | None, typer.Option(help="Environment variable that holds the key.", show_default="OPENAI_API_KEY")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="Only this many samples.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Repeats of every sample.", show_default="1")] = None,
+    max_steps: Annotated[int | None, typer.Option(help="Model turns per sample.", show_default="20")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of random choices.", show_default="0")] = None,
+    temperature: Annotated[float | None, typer.Option(help="Sampling temperature.")] = None,
+    max_output_tokens: Annotated[int | None, typer.Option(help="Token limit of one reply.")] = None,
+    concurrency: Annotated[int | None, typer.Option(help="Samples in flight.", show_default="8")] = None,
+    images: Annotated[bool | None, typer.Option("--images/--no-images", help="Whether the model sees images.")] = None,
+    data_root: Annotated[Path | None, typer.Option(help="Where the benchmark's files lie.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Run folder.", show_default="runs/BENCHMARK-MODEL")] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML file with any of these options.")] = None,
+    allow_invalid: Annotated[bool, typer.Option(help="Print headlines with more than 1 % invalid samples.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
+) -> None:
+    """Run a benchmark, score it and print the table. The same command goes on where it stopped."""
+    import sys
+
+    from agrotools.cli.results import show_runs
+    from agrotools.core import UsageError
+    from agrotools.runner.configure import read_config
+    from agrotools.runner.evaluate import evaluate as run
+
+    options = {
+        "benchmark": benchmark,
+        "mode": mode,
+        "protocol": protocol,
+        "base_url": base_url,
+        "api_key_env": api_key_env,
+        "limit": limit,
+        "epochs": epochs,
+        "max_steps": max_steps,
+        "seed": seed,
+        "temperature": temperature,
+        "max_output_tokens": max_output_tokens,
+        "concurrency": concurrency,
+        "images": images,
+        "data_root": data_root,
+        "out": out,
+    }
+    configs = read_config(config, {name: value for name, value in options.items() if value is not None}, model or [])
+    if out is not None and len(configs) > 1:
+        raise UsageError(
+            "--out names one run, but several models are asked for", hint="leave --out away, or give one --model"
+        )
+    folders = [run(each, sys.stderr) for each in configs]
+    raise typer.Exit(show_runs(folders, allow_invalid=allow_invalid, as_json=as_json))

@@ -1,0 +1,46 @@
+"""``agrotools explain``: one sample of a run, from the question to the score."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def explain(
+    run: Annotated[Path, typer.Argument(help="Run folder.")],
+    sample: Annotated[str, typer.Argument(help="Id of a sample.")],
+    mode: Annotated[str | None, typer.Option(help="Only this mode.")] = None,
+    epoch: Annotated[int, typer.Option(help="Which repeat.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print record and scores as JSON.")] = False,
+) -> None:
+    """Show what was asked, done and answered on a sample, how each slot was read, and why it scored so."""
+    from difflib import get_close_matches
+
+    from agrotools.cli.results import print_json
+    from agrotools.core import UsageError
+    from agrotools.report.explain import print_explanation
+    from agrotools.runner.store import read_records
+    from agrotools.scoring import score_record
+
+    records = read_records(run)
+    of_sample = [record for record in records if record.sample.id == sample and record.epoch == epoch]
+    chosen = [record for record in of_sample if mode in (None, record.mode)]
+    if not chosen:
+        known = sorted({record.sample.id for record in records})
+        close = get_close_matches(sample, known, n=3) or known[:3]
+        has = f"it has {', '.join(record.mode for record in of_sample)}" if of_sample else f"e.g. {', '.join(close)}"
+        raise UsageError(f"{run} holds no record of sample {sample!r} in {mode or 'any mode'}, epoch {epoch}", hint=has)
+    scored = [(record, score_record(record)) for record in chosen]
+    if as_json:
+        print_json(
+            [
+                {
+                    "record": record.model_dump(mode="json", by_alias=True),
+                    "scores": [score.model_dump(mode="json") for score in scores],
+                }
+                for record, scores in scored
+            ]
+        )
+        return
+    for record, scores in scored:
+        print_explanation(record, scores)

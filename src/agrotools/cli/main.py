@@ -1,0 +1,54 @@
+"""The ``agrotools`` command: one file per sub-command, imported when it runs."""
+
+import sys
+
+import click
+import typer
+
+from agrotools.cli import build, eval_command, explain, packs, score, tools, validate
+
+app = typer.Typer(
+    name="agrotools",
+    help="How well do models use tools to solve agricultural problems? Evaluate, build benchmarks, run the tools.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("eval")(eval_command.evaluate)
+app.command("score")(score.score)
+app.command("explain")(explain.explain)
+app.command("validate")(validate.validate)
+app.command("build")(build.build)
+app.add_typer(tools.app, name="tools")
+app.add_typer(packs.app, name="packs")
+
+
+def main() -> None:
+    """Entry point. Errors that a user can mend are one or two lines, never a stack trace.
+
+    Exit codes: 0 done, 1 finished with invalid samples, 2 usage error, 3 nothing could run.
+    """
+    try:
+        sys.exit(app(standalone_mode=False) or 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        sys.stderr.write("\nstopped; the same command goes on from here\n")
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader (head, less) has gone: not an error of ours, but nothing more can be written.
+        sys.stderr.close()
+        sys.exit(0)
+    except Exception as error:
+        # Imported here because --help must not wait for the nouns.
+        from agrotools.core.errors import AgrotoolsError, UsageError
+
+        if not isinstance(error, AgrotoolsError):
+            raise
+        sys.stderr.write(f"error: {error.message}\n")
+        if error.hint:
+            sys.stderr.write(f"hint: {error.hint}\n")
+        sys.exit(2 if isinstance(error, UsageError) else 3)

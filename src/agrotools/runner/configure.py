@@ -1,0 +1,49 @@
+"""From a TOML file and options to configurations: every key known, every value checked, one for each model."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from agrotools.core import UsageError
+from agrotools.runner.evaluate import EvalConfig
+
+FIRST_RUN_MODELS = ("baseline:oracle", "baseline:random")
+"""What runs when no model is named: the best that the tools allow, and chance."""
+
+
+def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[str]) -> list[EvalConfig]:
+    """One configuration for each model; ``options`` win over the file.
+
+    Raises:
+        UsageError: the file cannot be read, or a key or value is not known (with the closest key).
+    """
+    values = dict(_read_toml(file)) if file else {}
+    named = values.pop("model", None)
+    values.update(options)
+    unknown = [key for key in values if key not in EvalConfig.model_fields]
+    if unknown:
+        close = get_close_matches(unknown[0], EvalConfig.model_fields, n=1)
+        raise UsageError(
+            f"unknown key {unknown[0]!r} in {file}",
+            hint=f"did you mean {close[0]!r}?" if close else f"known: {', '.join(EvalConfig.model_fields)}",
+        )
+    wanted = list(models) or ([named] if isinstance(named, str) else list(named or FIRST_RUN_MODELS))
+    try:
+        return [EvalConfig.model_validate({**values, "model": model}) for model in wanted]
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UsageError(
+            f"{where}: {first['msg']} (got {first['input']!r})", hint="see agrotools eval --help"
+        ) from error
+
+
+def _read_toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"cannot read the configuration {file}: {error}", hint="it must be a TOML file") from error

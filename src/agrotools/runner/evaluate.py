@@ -1,0 +1,202 @@
+"""One evaluation from configuration to a scored run folder. Calling it again on the same folder goes on from there."""
+
+import asyncio
+import hashlib
+import platform
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, TextIO
+
+import orjson
+from pydantic import Field
+
+from agrotools.agents import prompt_hash
+from agrotools.benchmarks import Benchmark, load_benchmark
+from agrotools.core import MODES, Mode, Noun, Protocol, Sample, ToolSpec, UsageError
+from agrotools.core.paths import cache_dir
+from agrotools.models import ModelSettings
+from agrotools.runner.execute import execute
+from agrotools.runner.manifest import Manifest
+from agrotools.runner.plan import WorkItem, remaining, work_items
+from agrotools.runner.policies import PolicySource, policy_source
+from agrotools.runner.progress import Progress
+from agrotools.runner.store import RunStore
+from agrotools.tools import tool_specs
+from agrotools.tools.cache import ResultCache
+from agrotools.tools.execution import ToolExecutor
+
+_LIBRARIES = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "rasterio", "pillow", "matplotlib")
+
+
+class EvalConfig(Noun):
+    """What to evaluate and how. The fields are the options of ``agrotools eval`` and the keys of its config file."""
+
+    benchmark: str = "embedded"
+    data_root: Path | None = None
+    model: str = "baseline:oracle"
+    base_url: str | None = None
+    api_key_env: str = "OPENAI_API_KEY"
+    mode: Mode | str = "all"
+    protocol: Protocol = "react"
+    images: bool = True
+    limit: Annotated[int | None, Field(ge=1)] = None
+    epochs: Annotated[int, Field(ge=1)] = 1
+    max_steps: Annotated[int, Field(ge=1)] = 20
+    seed: int | None = None
+    """Seeds baselines (0 if not given), and is sent to the endpoint only if given: some refuse it."""
+    temperature: Annotated[float | None, Field(ge=0)] = None
+    max_output_tokens: Annotated[int | None, Field(ge=1)] = None
+    concurrency: Annotated[int, Field(ge=1)] = 8
+    tool_workers: Annotated[int, Field(ge=1)] = 2
+    backends: dict[str, str] = {}
+    out: Path | None = None
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """The modes that ``mode`` means.
+
+        Raises:
+            UsageError: not a mode.
+        """
+        wanted = tuple(mode for mode in MODES if self.mode in (mode, "all"))
+        if not wanted:
+            raise UsageError(f"unknown mode {self.mode!r}", hint=f"one of {', '.join(MODES)}, all")
+        return wanted
+
+
+def evaluate(config: EvalConfig, progress: TextIO) -> Path:
+    """Run what is missing of the run that ``config`` describes, and return its folder.
+
+    Raises:
+        UsageError, BenchmarkError, RunStoreError: with what to change.
+    """
+    benchmark = load_benchmark(config.benchmark, data_root=config.data_root)
+    settings = ModelSettings.model_validate(
+        {
+            name: value
+            for name, value in (
+                ("temperature", config.temperature),
+                ("max_output_tokens", config.max_output_tokens),
+                ("seed", config.seed),
+            )
+            if value is not None
+        }
+    )
+    source = policy_source(
+        config.model,
+        benchmark.samples,
+        protocol=config.protocol,
+        settings=settings,
+        base_url=config.base_url,
+        images=config.images,
+        api_key_env=config.api_key_env,
+        seed=config.seed or 0,
+    )
+    samples = chosen(benchmark.samples, config.limit)
+    modes = tuple(mode for mode in config.modes if mode in source.modes and mode in benchmark.modes)
+    if not modes:
+        raise UsageError(
+            f"{source.name} cannot be run in mode {config.mode}",
+            hint=f"it runs in {', '.join(source.modes)}; the benchmark has {', '.join(benchmark.modes)}",
+        )
+    folder = config.out or default_folder(config, benchmark)
+    items = work_items(samples, modes, config.epochs)
+    with RunStore(folder, manifest_of(config, benchmark, source, settings, modes, samples)) as store:
+        todo = remaining(items, store.finished)
+        title = f"{source.name} on {benchmark.name}"
+        bar = Progress(progress, title, len(todo), len(items) - len(todo))
+        try:
+            if todo:
+                asyncio.run(_execute(todo, source, benchmark, store, config, bar))
+        finally:
+            bar.close()
+    return folder
+
+
+async def _execute(
+    items: Sequence[WorkItem],
+    source: PolicySource,
+    benchmark: Benchmark,
+    store: RunStore,
+    config: EvalConfig,
+    bar: Progress,
+) -> None:
+    try:
+        async with ToolExecutor(
+            workers=config.tool_workers, cache=ResultCache(cache_dir("tool-results")), backends=config.backends
+        ) as executor:
+            await execute(
+                items,
+                source,
+                benchmark,
+                store,
+                executor,
+                max_steps=config.max_steps,
+                concurrency=config.concurrency,
+                on_finished=bar.finished,
+            )
+    finally:
+        if source.model is not None:
+            await source.model.close()
+
+
+def chosen(samples: Sequence[Sample], limit: int | None) -> tuple[Sample, ...]:
+    """The first ``limit`` samples in an order fixed by the hash of their ids, so that a part resembles the whole."""
+    if limit is None or limit >= len(samples):
+        return tuple(samples)
+    order = sorted(samples, key=lambda sample: hashlib.sha256(sample.id.encode()).hexdigest())
+    wanted = {sample.id for sample in order[:limit]}
+    return tuple(sample for sample in samples if sample.id in wanted)
+
+
+def default_folder(config: EvalConfig, benchmark: Benchmark) -> Path:
+    """``runs/<benchmark>-<model>``, with the protocol where a model has one."""
+    name = config.model.removeprefix("baseline:")
+    protocol = "" if config.model.startswith(("baseline:", "replay:")) else f"-{config.protocol}"
+    safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name).strip("-.")
+    return Path("runs") / f"{benchmark.name}-{safe}{protocol}"
+
+
+def manifest_of(
+    config: EvalConfig,
+    benchmark: Benchmark,
+    source: PolicySource,
+    settings: ModelSettings,
+    modes: tuple[Mode, ...],
+    samples: Sequence[Sample],
+) -> Manifest:
+    """The manifest of the run that ``config`` describes."""
+    specs = tool_specs(benchmark.toolset)
+    toolset = {spec.name: f"{spec.version}:{_hash(spec)[:12]}" for spec in specs}
+    has_model = source.model is not None
+    return Manifest(
+        agrotools=version("agrotools"),
+        benchmark=benchmark.name,
+        benchmark_path=config.benchmark,
+        benchmark_version=benchmark.version,
+        benchmark_hash=benchmark.content_hash,
+        synthetic=benchmark.synthetic,
+        model=source.name,
+        base_url=config.base_url if has_model else None,
+        privileged=source.privileged,
+        protocol=config.protocol,
+        images=config.images,
+        settings=settings.model_dump(mode="json", exclude_none=True) if has_model else {},
+        max_steps=config.max_steps,
+        seed=config.seed or 0,
+        toolset=toolset,
+        toolset_hash=hashlib.sha256(orjson.dumps(toolset, option=orjson.OPT_SORT_KEYS)).hexdigest(),
+        backends=config.backends,
+        prompt_hash=prompt_hash() if has_model else "",
+        python=f"{platform.python_version()} on {sys.platform}",
+        libraries={name: version(name) for name in _LIBRARIES},
+        modes=modes,
+        epochs=config.epochs,
+        sample_ids=tuple(sample.id for sample in samples),
+    )
+
+
+def _hash(spec: ToolSpec) -> str:
+    return hashlib.sha256(orjson.dumps(spec.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)).hexdigest()

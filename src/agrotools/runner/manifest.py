@@ -1,0 +1,75 @@
+"""The manifest of a run: everything that must be equal for two records to belong together."""
+
+from pydantic import JsonValue
+
+from agrotools.core import Mode, Noun, Protocol
+
+
+class Manifest(Noun):
+    """What was run, on what, with what. Status is never stored here: it follows from the records."""
+
+    format: int = 1
+    agrotools: str
+    """Package version that started the run."""
+    benchmark: str
+    benchmark_path: str
+    """What ``agrotools eval`` was given: a name or a folder. Only a convenience; the hash identifies it."""
+    benchmark_version: str
+    benchmark_hash: str
+    synthetic: bool = False
+    model: str
+    base_url: str | None = None
+    privileged: bool = False
+    protocol: Protocol
+    images: bool = True
+    settings: dict[str, JsonValue] = {}
+    """Sampling settings as sent: temperature, token limit..."""
+    max_steps: int
+    seed: int
+    toolset: dict[str, str] = {}
+    """Tool name to version and hash of its schema."""
+    toolset_hash: str
+    backends: dict[str, str] = {}
+    prompt_hash: str
+    python: str = ""
+    libraries: dict[str, str] = {}
+    modes: tuple[Mode, ...]
+    epochs: int
+    sample_ids: tuple[str, ...]
+    """The samples asked for so far (``--limit`` may grow from call to call)."""
+
+
+IDENTITY = (
+    "benchmark",
+    "benchmark_hash",
+    "model",
+    "protocol",
+    "images",
+    "settings",
+    "max_steps",
+    "seed",
+    "toolset_hash",
+    "backends",
+    "prompt_hash",
+)
+"""Fields in which a resumed run must not differ; modes, epochs and samples may grow."""
+
+
+def differences(old: Manifest, new: Manifest) -> list[str]:
+    """The identity fields in which two manifests differ, as ``field: old -> new``."""
+    return [
+        f"{field}: {getattr(old, field)!r} -> {getattr(new, field)!r}"
+        for field in IDENTITY
+        if getattr(old, field) != getattr(new, field)
+    ]
+
+
+def merged(old: Manifest, new: Manifest) -> Manifest:
+    """``old`` grown by what ``new`` asks in addition."""
+    return old.model_copy(
+        update={
+            "modes": tuple(dict.fromkeys((*old.modes, *new.modes))),
+            "epochs": max(old.epochs, new.epochs),
+            "sample_ids": tuple(dict.fromkeys((*old.sample_ids, *new.sample_ids))),
+        }
+    )

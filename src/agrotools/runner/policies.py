@@ -1,0 +1,105 @@
+"""Who answers: from ``--model`` to a policy per sample."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agrotools.agents import LLMAgent, Policy
+from agrotools.agents.baselines import (
+    BASELINES,
+    PRIVILEGED,
+    EchoPolicy,
+    OraclePolicy,
+    PriorPolicy,
+    PriorTable,
+    RandomPolicy,
+    ReplayPolicy,
+)
+from agrotools.core import MODES, Mode, Protocol, Sample, UsageError
+from agrotools.models import Model, ModelSettings, make_model
+from agrotools.runner.store import read_manifest, read_records
+
+
+@dataclass(frozen=True)
+class PolicySource:
+    """Makes the policy for a sample. ``privileged`` sources look at its gold; others use none of it."""
+
+    name: str
+    privileged: bool
+    modes: tuple[Mode, ...]
+    """Modes in which it can be run at all (in no-tool there is nothing for an oracle to do)."""
+    make: Callable[[Sample, Mode, int], Policy]
+    truth_tools: bool = False
+    """Whether its calls are answered with the truth instead of real tools."""
+    model: Model | None = None
+    """The model behind the policy, to be closed after the run; None for baselines."""
+
+
+def policy_source(
+    name: str,
+    samples: Sequence[Sample],
+    *,
+    protocol: Protocol = "react",
+    settings: ModelSettings | None = None,
+    base_url: str | None = None,
+    images: bool = True,
+    api_key_env: str = "OPENAI_API_KEY",
+    seed: int = 0,
+) -> PolicySource:
+    """The source that ``--model NAME`` means.
+
+    ``baseline:NAME``, ``replay:RUN`` (also ``baseline:replay:RUN``), ``scripted:FILE`` or the name of a model on an
+    OpenAI-compatible endpoint.
+
+    Raises:
+        UsageError: no such baseline, run or script.
+    """
+    if name.startswith("replay:"):
+        return _replay(name, Path(name.removeprefix("replay:")))
+    if name.startswith("baseline:"):
+        return _baseline(name.removeprefix("baseline:"), samples, seed)
+    model = make_model(name, base_url=base_url, api_key_env=api_key_env)
+    agents: dict[Mode, LLMAgent] = {
+        mode: LLMAgent(model, mode=mode, protocol=protocol, settings=settings or ModelSettings(), images=images)
+        for mode in MODES
+    }
+    return PolicySource(name, False, MODES, lambda _sample, mode, _epoch: agents[mode], model=model)
+
+
+def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
+    spelled = f"baseline:{name}"
+    if name in ("oracle", "perfect-tools"):
+        return PolicySource(
+            spelled,
+            True,
+            ("step-by-step", "end-to-end"),
+            lambda sample, _mode, _epoch: OraclePolicy(sample),
+            truth_tools=name == "perfect-tools",
+        )
+    if name == "prior":
+        table = PriorTable(samples)
+        return PolicySource(spelled, False, MODES, lambda sample, _mode, _epoch: PriorPolicy(sample, table))
+    if name == "random":
+        return PolicySource(spelled, False, MODES, lambda sample, _mode, epoch: RandomPolicy(sample, seed, epoch))
+    if name == "echo":
+        return PolicySource(spelled, False, MODES, lambda _sample, _mode, _epoch: EchoPolicy())
+    if name.startswith("replay:"):
+        return _replay(spelled, Path(name.removeprefix("replay:")))
+    assert name not in PRIVILEGED
+    raise UsageError(f"unknown baseline {name!r}", hint=f"known: {', '.join(BASELINES)}, replay:RUN")
+
+
+def _replay(name: str, run: Path) -> PolicySource:
+    manifest = read_manifest(run)
+    records = {record.key: record for record in read_records(run) if record.invalid is None}
+
+    def make(sample: Sample, mode: Mode, epoch: int) -> Policy:
+        record = records.get((mode, sample.id, epoch)) or records.get((mode, sample.id, 0))
+        if record is None:
+            raise UsageError(
+                f"the run {run} has no record of sample {sample.id} in mode {mode}",
+                hint="replay the benchmark and the modes that the run was made with",
+            )
+        return ReplayPolicy(record)
+
+    return PolicySource(name, manifest.privileged, manifest.modes, make)

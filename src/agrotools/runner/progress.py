@@ -1,0 +1,52 @@
+"""Progress of a run: one live line on a terminal, a plain line now and then elsewhere."""
+
+import time
+from typing import TextIO
+
+from agrotools.core import Record
+
+_LIVE_EVERY_S = 0.1
+_PLAIN_EVERY_S = 10.0
+
+
+class Progress:
+    """Counts finished samples and says how far the run is."""
+
+    def __init__(self, stream: TextIO, title: str, total: int, already: int) -> None:
+        self._stream = stream
+        self._live = stream.isatty()
+        self._title = title
+        self._total = total
+        self._already = already
+        self._done = 0
+        self._invalid = 0
+        self._started = time.monotonic()
+        self._shown = 0.0
+        if already:
+            stream.write(f"{title}: {already} of {already + total} already done, going on\n")
+        if not self._live and total:
+            stream.write(f"{title}: {total} samples to run\n")
+            stream.flush()
+
+    def finished(self, record: Record) -> None:
+        """Count one record."""
+        self._done += 1
+        self._invalid += record.invalid is not None
+        now = time.monotonic()
+        if now - self._shown >= (_LIVE_EVERY_S if self._live else _PLAIN_EVERY_S) or self._done == self._total:
+            self._shown = now
+            self._show()
+
+    def _show(self) -> None:
+        elapsed = time.monotonic() - self._started
+        left = elapsed / self._done * (self._total - self._done)
+        invalid = f", {self._invalid} invalid" if self._invalid else ""
+        text = f"{self._title}: {self._done}/{self._total} done{invalid}, {elapsed:.0f} s, {left:.0f} s left"
+        self._stream.write(f"\r\033[K{text}" if self._live else f"{text}\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """End the live line."""
+        if self._live and self._shown:
+            self._stream.write("\n")
+            self._stream.flush()

@@ -1,0 +1,207 @@
+"""The run store: a folder with a manifest, one line per finished sample, and artifacts by content.
+
+``records.jsonl`` is append-only. A line is written at once and synced to disk each second; a torn last line (the
+process was killed while writing) is cut off when the run is opened again. The last record of a key counts.
+"""
+
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+import orjson
+from pydantic import ValidationError
+
+from agrotools.core import Observation, Record, RunStoreError
+from agrotools.runner.manifest import Manifest, differences, merged
+from agrotools.runner.plan import Key
+
+_SYNC_EVERY_S = 1.0
+
+
+class RunStore:
+    """An open run folder, held by one process at a time.
+
+    Raises:
+        RunStoreError: the folder is held by another process, belongs to another run, or cannot be written.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.folder = folder
+        try:
+            (folder / "artifacts").mkdir(parents=True, exist_ok=True)
+            self._lock = _hold(folder)
+            self.manifest = _agree(folder, manifest)
+            write_whole(folder / "manifest.json", _pretty(self.manifest))
+            self.finished: set[Key] = _recover(folder / "records.jsonl")
+            self._lines = (folder / "records.jsonl").open("ab")
+        except OSError as error:
+            raise RunStoreError(
+                f"cannot write the run folder {folder}: {error.strerror or error}",
+                hint="choose another folder with --out, or free some space",
+            ) from error
+        self._synced = time.monotonic()
+
+    def append(self, record: Record) -> None:
+        """Write one record. It is handed to the operating system before this returns, synced each second."""
+        self._lines.write(orjson.dumps(record.model_dump(mode="json", by_alias=True)) + b"\n")
+        self._lines.flush()
+        if record.invalid is None:
+            self.finished.add(record.key)
+        if time.monotonic() - self._synced >= _SYNC_EVERY_S:
+            os.fsync(self._lines.fileno())
+            self._synced = time.monotonic()
+
+    def keep_artifacts(self, observation: Observation, folder: Path) -> None:
+        """Move what a call wrote into ``folder`` to ``artifacts/``, named by content, if it is not there yet."""
+        for artifact in observation.artifacts:
+            made = folder / artifact.name
+            if artifact.sha256 is None or not made.is_file():
+                continue
+            kept = artifact_path(self.folder, artifact.sha256, made.suffix)
+            if not kept.exists():
+                temporary = kept.with_name(f".{kept.name}.{os.getpid()}")
+                shutil.copyfile(made, temporary)
+                temporary.replace(kept)
+
+    def close(self) -> None:
+        self._lines.flush()
+        os.fsync(self._lines.fileno())
+        self._lines.close()
+        self._lock.close()
+
+    def __enter__(self) -> "RunStore":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def artifact_path(run: Path, sha256: str, suffix: str) -> Path:
+    """Where an artifact of a run lies."""
+    return run / "artifacts" / f"{sha256}{suffix}"
+
+
+def read_manifest(run: Path) -> Manifest:
+    """The manifest of a run folder.
+
+    Raises:
+        RunStoreError: no run there, or not one this version can read.
+    """
+    path = run / "manifest.json"
+    try:
+        return Manifest.model_validate_json(path.read_bytes())
+    except FileNotFoundError as error:
+        raise RunStoreError(
+            f"{run} is not a run folder (no manifest.json)", hint="give the folder that agrotools eval printed"
+        ) from error
+    except (OSError, ValidationError) as error:
+        raise RunStoreError(
+            f"the manifest of {run} cannot be read: {str(error).splitlines()[0]}",
+            hint="the run was made by another version, or the file was altered",
+        ) from error
+
+
+def read_records(run: Path) -> list[Record]:
+    """The records of a run, one per key (the last one written counts), in the order of their first writing."""
+    return list(_latest(run / "records.jsonl").values())
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that a reader finds the old content or the new, never a part."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def _latest(path: Path) -> dict[Key, Record]:
+    latest: dict[Key, Record] = {}
+    for record in _records(path):
+        latest[record.key] = record
+    return latest
+
+
+def _records(path: Path) -> Iterator[Record]:
+    if not path.exists():
+        return
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.endswith(b"\n"):
+                return  # torn: the writer was killed in the middle of this line
+            try:
+                yield Record.model_validate(orjson.loads(line))
+            except (orjson.JSONDecodeError, ValidationError) as error:
+                raise RunStoreError(
+                    f"{path}, line {number} is not a record: {str(error).splitlines()[0]}",
+                    hint="remove that line to go on without it",
+                ) from error
+
+
+def _recover(path: Path) -> set[Key]:
+    """Cut off a torn last line and return the keys of the finished records."""
+    if not path.exists():
+        return set()
+    finished = {record.key for record in _latest(path).values() if record.invalid is None}
+    with path.open("rb+") as lines:
+        whole = _end_of_last_line(lines)
+        lines.truncate(whole)
+    return finished
+
+
+def _end_of_last_line(lines: IO[bytes]) -> int:
+    """Offset just behind the last line break."""
+    size = lines.seek(0, os.SEEK_END)
+    block = 1 << 16
+    end = size
+    while end > 0:
+        start = max(0, end - block)
+        lines.seek(start)
+        at = lines.read(end - start).rfind(b"\n")
+        if at >= 0:
+            return start + at + 1
+        end = start
+    return 0
+
+
+def _hold(folder: Path) -> IO[str]:
+    """An exclusive lock on the run, given back when the process ends in whatever way."""
+    lock = (folder / ".lock").open("a+")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        lock.seek(0)
+        holder = lock.read().strip() or "unknown"
+        lock.close()
+        raise RunStoreError(
+            f"the run {folder} is in use by process {holder}", hint="wait for it, or choose another folder with --out"
+        ) from error
+    lock.truncate(0)
+    lock.write(str(os.getpid()))
+    lock.flush()
+    return lock
+
+
+def _agree(folder: Path, manifest: Manifest) -> Manifest:
+    if not (folder / "manifest.json").exists():
+        return manifest
+    old = read_manifest(folder)
+    changed = differences(old, manifest)
+    if changed:
+        raise RunStoreError(
+            f"{folder} holds a run with another configuration: {'; '.join(changed)}",
+            hint="choose another folder with --out, or remove this one",
+        )
+    return merged(old, manifest)
+
+
+def _pretty(manifest: Manifest) -> bytes:
+    return orjson.dumps(manifest.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n"

@@ -1,0 +1,26 @@
+"""What several test folders share."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def field_data() -> Path:
+    """The folder of real images (``AGROTOOLS_TEST_DATA``). Tests that need it are skipped where it is absent."""
+    folder = Path(os.environ.get("AGROTOOLS_TEST_DATA", ROOT.parent / "shared" / "data"))
+    if not (folder / "cwfid" / "truth.json").is_file():
+        pytest.skip(f"no real images at {folder}: set AGROTOOLS_TEST_DATA")
+    return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test reads or writes the user's own cache. One cache for a session, so that scenes are drawn once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AGROTOOLS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
