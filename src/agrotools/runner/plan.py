@@ -28,7 +28,8 @@ def work_items(samples: Sequence[Sample], modes: Iterable[Mode], epochs: int) ->
     In no-tool, samples that need raster processing or a figure are excluded; in step-by-step, those without a
     reference trajectory.
     """
-    wanted = [mode for mode in MODES if mode in set(modes)]
+    asked = set(modes)
+    wanted: list[Mode] = [mode for mode in MODES if mode in asked]
     return [
         WorkItem(sample, mode, epoch)
         for epoch in range(epochs)

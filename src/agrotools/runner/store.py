@@ -9,6 +9,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -32,18 +33,20 @@ class RunStore:
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
-        try:
-            (folder / "artifacts").mkdir(parents=True, exist_ok=True)
-            self._lock = _hold(folder)
-            self.manifest = _agree(folder, manifest)
-            write_whole(folder / "manifest.json", _pretty(self.manifest))
-            self.finished: set[Key] = _recover(folder / "records.jsonl")
-            self._lines = (folder / "records.jsonl").open("ab")
-        except OSError as error:
-            raise RunStoreError(
-                f"cannot write the run folder {folder}: {error.strerror or error}",
-                hint="choose another folder with --out, or free some space",
-            ) from error
+        with ExitStack() as undo:
+            try:
+                (folder / "artifacts").mkdir(parents=True, exist_ok=True)
+                self._lock = undo.enter_context(_hold(folder))
+                self.manifest = _agree(folder, manifest)
+                write_whole(folder / "manifest.json", _pretty(self.manifest))
+                self.finished: set[Key] = _recover(folder / "records.jsonl")
+                self._lines = (folder / "records.jsonl").open("ab")
+            except OSError as error:
+                raise RunStoreError(
+                    f"cannot write the run folder {folder}: {error.strerror or error}",
+                    hint="choose another folder with --out, or free some space",
+                ) from error
+            undo.pop_all()
         self._synced = time.monotonic()
 
     def append(self, record: Record) -> None:

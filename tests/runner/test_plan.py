@@ -1,0 +1,48 @@
+"""What is left to do."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.core import BooleanSlot, ReferenceTrajectory, Sample
+from agrotools.runner.plan import remaining, work_items
+
+
+def sample(name: str, *, eligible: bool = True, reference: bool = True) -> Sample:
+    return Sample(
+        id=name,
+        query="?",
+        files=(),
+        family="SI",
+        task_type="weed_crop_area",
+        answer_type="exact",
+        template="t",
+        source="made",
+        toolset=(),
+        answer=(BooleanSlot(name="weeds", label="weeds", value=True),),
+        no_tool_eligible=eligible,
+        reference=ReferenceTrajectory(steps=()) if reference else None,
+    )
+
+
+def test_each_mode_takes_the_samples_it_can():
+    samples = [sample("all"), sample("raster", eligible=False), sample("no-gold", reference=False)]
+    items = work_items(samples, ["end-to-end", "no-tool", "step-by-step"], 1)
+    assert [(item.mode, item.sample.id) for item in items] == [
+        ("no-tool", "all"),
+        ("no-tool", "no-gold"),
+        ("step-by-step", "all"),
+        ("step-by-step", "raster"),
+        ("end-to-end", "all"),
+        ("end-to-end", "raster"),
+        ("end-to-end", "no-gold"),
+    ]
+
+
+@given(st.integers(1, 5), st.integers(1, 4), st.data())
+def test_what_is_finished_and_what_remains_is_the_whole(count: int, epochs: int, data: st.DataObject):
+    items = work_items([sample(f"s{number}") for number in range(count)], ["end-to-end"], epochs)
+    assert len(items) == len({item.key for item in items}) == count * epochs
+    finished = data.draw(st.sets(st.sampled_from([item.key for item in items])))
+    left = remaining(items, finished)
+    assert {item.key for item in left} == {item.key for item in items} - finished
+    assert remaining(left, {item.key for item in left}) == []

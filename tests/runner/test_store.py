@@ -1,0 +1,160 @@
+"""The run store: nothing finished is lost, nothing is counted twice, nobody else writes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agrotools.core import Artifact, BooleanSlot, Observation, Record, RunStoreError, Sample, Trajectory
+from agrotools.runner.manifest import Manifest
+from agrotools.runner.store import RunStore, read_manifest, read_records
+
+
+def manifest(**changes) -> Manifest:
+    values = {
+        "agrotools": "0.1.0",
+        "benchmark": "b",
+        "benchmark_path": "b",
+        "benchmark_version": "1",
+        "benchmark_hash": "h",
+        "model": "m",
+        "protocol": "react",
+        "max_steps": 20,
+        "seed": 0,
+        "toolset_hash": "t",
+        "prompt_hash": "p",
+        "modes": ("no-tool",),
+        "epochs": 1,
+        "sample_ids": ("s1",),
+    }
+    return Manifest.model_validate(values | changes)
+
+
+def record(name: str, **changes) -> Record:
+    sample = Sample(
+        id=name,
+        query="Are there weeds?",
+        files=(),
+        family="SI",
+        task_type="weed_crop_area",
+        answer_type="exact",
+        template="t",
+        source="made",
+        toolset=(),
+        answer=(BooleanSlot(name="weeds", label="weeds", value=True),),
+    )
+    return Record.model_validate(
+        {"sample": sample, "mode": "no-tool", "trajectory": Trajectory(termination="answered")} | changes
+    )
+
+
+def test_records_come_back_equal(tmp_path: Path):
+    with RunStore(tmp_path / "run", manifest()) as store:
+        store.append(record("s1"))
+        store.append(record("s2"))
+    assert read_records(tmp_path / "run") == [record("s1"), record("s2")]
+    assert read_manifest(tmp_path / "run") == manifest()
+
+
+def test_a_torn_last_line_is_cut_off_and_the_rest_stays(tmp_path: Path):
+    run = tmp_path / "run"
+    with RunStore(run, manifest()) as store:
+        store.append(record("s1"))
+        store.append(record("s2"))
+    whole = (run / "records.jsonl").read_bytes()
+    first = whole.index(b"\n") + 1
+    for cut in (first + 1, len(whole) // 2 + 10, len(whole) - 1):
+        (run / "records.jsonl").write_bytes(whole[:cut])
+        assert read_records(run) == [record("s1")]
+        with RunStore(run, manifest()) as store:
+            assert store.finished == {("no-tool", "s1", 0)}
+            store.append(record("s2"))
+        assert (run / "records.jsonl").read_bytes() == whole
+
+
+def test_an_invalid_sample_is_run_again_and_its_later_record_counts(tmp_path: Path):
+    with RunStore(tmp_path, manifest()) as store:
+        store.append(record("s1", trajectory=None, invalid="connection refused"))
+        assert store.finished == set()
+    with RunStore(tmp_path, manifest()) as store:
+        assert store.finished == set()
+        store.append(record("s1"))
+    assert read_records(tmp_path) == [record("s1")]
+
+
+def test_a_second_process_is_refused_with_the_holders_pid(tmp_path: Path):
+    with RunStore(tmp_path, manifest()), pytest.raises(RunStoreError, match=str(os.getpid())):
+        RunStore(tmp_path, manifest())
+    RunStore(tmp_path, manifest()).close()
+
+
+def test_another_configuration_is_refused_and_named(tmp_path: Path):
+    RunStore(tmp_path, manifest()).close()
+    with pytest.raises(RunStoreError, match="model: 'm' -> 'other'"):
+        RunStore(tmp_path, manifest(model="other"))
+
+
+def test_modes_epochs_and_samples_may_grow(tmp_path: Path):
+    RunStore(tmp_path, manifest()).close()
+    RunStore(tmp_path, manifest(modes=("end-to-end",), epochs=3, sample_ids=("s2",))).close()
+    grown = read_manifest(tmp_path)
+    assert (grown.modes, grown.epochs, grown.sample_ids) == (("no-tool", "end-to-end"), 3, ("s1", "s2"))
+
+
+def test_a_folder_that_is_no_run_is_a_typed_error(tmp_path: Path):
+    with pytest.raises(RunStoreError, match="not a run folder"):
+        read_manifest(tmp_path)
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(RunStoreError, match="cannot be read"):
+        read_manifest(tmp_path)
+
+
+def test_a_broken_line_in_the_middle_is_named_by_its_number(tmp_path: Path):
+    with RunStore(tmp_path, manifest()) as store:
+        store.append(record("s1"))
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(b'{"half": \n' + path.read_bytes())
+    with pytest.raises(RunStoreError, match="line 1"):
+        read_records(tmp_path)
+
+
+def test_a_folder_that_cannot_be_made_is_a_typed_error(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunStoreError, match="cannot write"):
+        RunStore(tmp_path / "file" / "run", manifest())
+
+
+def test_artifacts_are_kept_once_by_content(tmp_path: Path):
+    made = tmp_path / "made"
+    made.mkdir()
+    (made / "overlay.png").write_bytes(b"picture")
+    observation = Observation(
+        result={}, artifacts=(Artifact(name="overlay.png", kind="overlay", media_type="image/png", sha256="abc"),)
+    )
+    with RunStore(tmp_path / "run", manifest()) as store:
+        store.keep_artifacts(observation, made)
+        store.keep_artifacts(observation, made)
+    kept = list((tmp_path / "run" / "artifacts").iterdir())
+    assert [path.name for path in kept] == ["abc.png"]
+    assert kept[0].read_bytes() == b"picture"
+
+
+KILLED = """
+import sys, os, signal
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+from test_store import manifest, record
+from agrotools.runner.store import RunStore
+store = RunStore(Path(sys.argv[1]), manifest())
+for number in range(5):
+    store.append(record(f"s{number}"))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_kill_9_loses_no_appended_record_and_frees_the_run(tmp_path: Path):
+    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), str(Path(__file__).parent)], check=False)
+    with RunStore(tmp_path, manifest()) as store:
+        assert {name for _, name, _ in store.finished} == {f"s{number}" for number in range(5)}
