@@ -5,6 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# Wall time says nothing on a shared machine, and the first example of a test pays for its lazy imports.
+settings.register_profile("agrotools", deadline=None)
+settings.load_profile("agrotools")
 
 ROOT = Path(__file__).resolve().parent.parent
 
