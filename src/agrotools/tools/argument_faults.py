@@ -1,0 +1,106 @@
+"""From what pydantic found wrong with a call to one message that says what to change."""
+
+import json
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from agrotools.core import ToolError
+from agrotools.tools.json_schema import in_words, schema_at
+
+_OWN_WORDS = frozenset({"region", "file_name", "value_error", "fault"})
+"""Errors raised by validators of ours, whose message is already written for the caller."""
+
+
+def argument_error(
+    tool: str, schema: dict[str, Any], arguments: Mapping[str, Any], words: Mapping[str, str], found: ValidationError
+) -> ToolError:
+    """One ``invalid_argument`` error for all faults of a call. ``words`` say what each argument may be."""
+    faults: dict[tuple[str | int, ...], str] = {}
+    errors = found.errors(include_url=False)
+    for error in errors:
+        path = _path_in(arguments, error)
+        faults.setdefault(path, _fault(schema, words, path, error))
+    paths = [path for path in faults if not any(other != path and other[: len(path)] == path for other in faults)]
+    named = sorted({str(path[0]) for path in paths if path}, key=_order_of(arguments, schema))
+    return ToolError(
+        "invalid_argument",
+        "; ".join(faults[path] for path in paths),
+        argument=named[0] if named else None,
+        hint=_hint(tool, schema, {error["type"] for error in errors}),
+    )
+
+
+def _path_in(arguments: Any, error: ErrorDetails) -> tuple[str | int, ...]:
+    """Where in the arguments the fault lies. Parts of the location that name a branch of a union are left out."""
+    path: list[str | int] = []
+    value = arguments
+    last = len(error["loc"]) - 1
+    for position, part in enumerate(error["loc"]):
+        if (isinstance(part, str) and isinstance(value, Mapping) and part in value) or (
+            isinstance(part, int) and isinstance(value, (list, tuple)) and part < len(value)
+        ):
+            value = value[part]
+        elif not (error["type"] == "missing" and position == last):
+            continue
+        path.append(part)
+    return tuple(path)
+
+
+def _fault(schema: dict[str, Any], words: Mapping[str, str], path: tuple[str | int, ...], error: ErrorDetails) -> str:
+    name = _spelled(path)
+    allowed = _allowed(schema, words, path)
+    if error["type"] == "missing":
+        return f"{name} is missing" + (f": give {allowed}" if allowed else "")
+    if error["type"] == "extra_forbidden":
+        parent = schema_at(schema, path[:-1]) or schema
+        known = list(parent.get("properties", {}))
+        close = get_close_matches(str(path[-1]), known, n=3, cutoff=0.5)
+        if close:
+            return f"{name} is no argument; did you mean {' or '.join(close)}?"
+        return f"{name} is no argument; there {'are' if len(known) > 1 else 'is'} {', '.join(known)}"
+    if error["type"] == "finite_number":
+        return f"{name} must be a finite number, is {error['input']}"
+    if error["type"] in _OWN_WORDS:
+        return f"{name} {error['msg'].removeprefix('Value error, ')}, is {_shown(error['input'])}"
+    if allowed is None:
+        return f"{name or 'the call'}: {error['msg']}"
+    return f"{name} must be {allowed}, is {_shown(error['input'])}"
+
+
+def _allowed(schema: dict[str, Any], words: Mapping[str, str], path: tuple[str | int, ...]) -> str | None:
+    if len(path) == 1 and path[0] in words:
+        return words[str(path[0])]
+    found = schema_at(schema, path) if path else None
+    return in_words(found) if found else None
+
+
+def _hint(tool: str, schema: dict[str, Any], types: set[str]) -> str | None:
+    if not types & {"missing", "extra_forbidden"}:
+        return None
+    required = schema.get("required", ())
+    listed = ", ".join(name if name in required else f"{name} (optional)" for name in schema["properties"])
+    return f"{tool} takes {listed}"
+
+
+def _order_of(arguments: Mapping[str, Any], schema: dict[str, Any]) -> Any:
+    order = [*arguments, *schema["properties"]]
+    return lambda name: order.index(name) if name in order else len(order)
+
+
+def _spelled(path: Sequence[str | int]) -> str:
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except ValueError:
+        text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,310 @@
+"""The contract of a tool: a typed function and a decorator.
+
+    @tool(category="measurement", version="1")
+    def measure_fruit_size(
+        image: ImageFile,
+        fx_px: Annotated[float | None, Field(gt=0, description="focal length in x, pixels")] = None,
+    ) -> FruitSizes:
+        '''Measure the diameter of each fruit in an RGB-D pair.'''
+
+The signature is the schema that models and the command line see; the docstring, up to its first section
+(``Raises:``, ``Source:`` ...), is what they read. A tool is checked when it is declared.
+"""
+
+import inspect
+import os
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from functools import update_wrapper
+from pathlib import Path
+from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError, create_model
+from pydantic_core import to_json
+
+from agrotools.core import AgreementKind, Arguments, ToolError, ToolSpec
+from agrotools.tools.agreement_kinds import agreement_kind, default_description
+from agrotools.tools.argument_faults import argument_error
+from agrotools.tools.argument_types import (
+    Agree,
+    DepthFile,
+    FileArgument,
+    ImageFile,
+    MaskFile,
+    RasterFile,
+    Region,
+    Resolve,
+)
+from agrotools.tools.json_schema import in_words, plain_schema
+from agrotools.tools.result import ToolResult
+from agrotools.tools.workspace import host_file
+
+__all__ = [
+    "Agree",
+    "DepthFile",
+    "FileArgument",
+    "ImageFile",
+    "MaskFile",
+    "RasterFile",
+    "Region",
+    "Tool",
+    "ToolDeclarationError",
+    "ToolResult",
+    "tool",
+]
+
+P = ParamSpec("P")
+R = TypeVar("R", bound=ToolResult)
+
+_SECTION = re.compile(
+    r"^[A-Z][A-Za-z ]*:\s*$|^(Raises|Source|Sources|References|Example|Examples|Returns):", re.MULTILINE
+)
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_LONGEST_DESCRIPTION = 1024
+"""Endpoints refuse longer descriptions of a function."""
+_LARGEST_EXACT_INTEGER = 2**53
+
+
+class ToolDeclarationError(TypeError):
+    """A function cannot be a tool as it is written. Raised when its module is imported."""
+
+
+def tool(
+    *,
+    category: str,
+    version: str = "1",
+    significant_digits: int | None = 6,
+    backends: tuple[str, ...] = ("offline",),
+    data_files: Callable[[], Iterable[Path]] | None = None,
+    cacheable: bool = True,
+) -> Callable[[Callable[P, R]], "Tool[P, R]"]:
+    """Declare a typed function a tool.
+
+    Args:
+        category: ``identification``, ``measurement``, ``segmentation``, ``change``, ``analytics`` or ``general``.
+        version: to be raised whenever the same call may give another result.
+        significant_digits: to which floats of an observation are rounded; None leaves them as the tool made them.
+        backends: names of the ways to do the work; the first is the default.
+        data_files: the files outside the call that the result depends on (trained heads, for instance).
+        cacheable: False for a tool whose result may differ from one equal call to the next.
+
+    Raises:
+        ToolDeclarationError: no docstring, an argument without type or description, a default outside its own type...
+    """
+
+    def declare(function: Callable[P, R]) -> Tool[P, R]:
+        return Tool(
+            function,
+            category=category,
+            version=version,
+            significant_digits=significant_digits,
+            backends=backends,
+            data_files=data_files,
+            cacheable=cacheable,
+        )
+
+    return declare
+
+
+class Tool(Generic[P, R]):
+    """A declared tool. Call it like the function it was made from; files are then paths on this machine."""
+
+    def __init__(
+        self,
+        function: Callable[P, R],
+        *,
+        category: str,
+        version: str,
+        significant_digits: int | None,
+        backends: tuple[str, ...],
+        data_files: Callable[[], Iterable[Path]] | None,
+        cacheable: bool,
+    ) -> None:
+        self.function = function
+        self.name: str = function.__name__
+        self.category = category
+        self.version = version
+        self.significant_digits = significant_digits
+        self.backends = backends
+        self.cacheable = cacheable
+        self.doc: str = inspect.cleandoc(function.__doc__ or "")
+        self._data_files = data_files
+        self._parameters = inspect.signature(function).parameters
+        if not _NAME.fullmatch(self.name):
+            raise ToolDeclarationError(f"{self.name}: a tool's name is lower_case_with_underscores")
+        if not category or not version or not backends:
+            raise ToolDeclarationError(f"{self.name}: category, version and backends must not be empty")
+        types = self._declared_types()
+        self.result_type = cast(type[R], types.pop("return"))
+        self._model = self._argument_model(types)
+        self.spec: ToolSpec = self._declared_spec(types)
+        update_wrapper(self, function)
+
+    @property
+    def target(self) -> str:
+        """Where another process finds this tool: ``package.module:name``."""
+        return f"{self.function.__module__}:{self.name}"
+
+    @property
+    def data_files(self) -> tuple[Path, ...]:
+        """The files outside the call that the result depends on, as they are now."""
+        return tuple(self._data_files()) if self._data_files else ()
+
+    @property
+    def file_arguments(self) -> tuple[str, ...]:
+        return tuple(name for name, kind in self.spec.agreement.items() if kind == "file")
+
+    def validated(self, arguments: Arguments) -> Arguments:
+        """The arguments in canonical form: checked against the schema, defaults filled in, files still by name.
+
+        Null for an argument that has a default means the default. A whole float counts as an integer, as in JSON
+        Schema; nothing else is converted.
+
+        Raises:
+            ToolError: ``invalid_argument``, with all faults of the call in one message.
+        """
+        return self._checked(arguments, None).model_dump(mode="json", by_alias=True)
+
+    def prepared(self, arguments: Mapping[str, Any], resolve: Resolve) -> dict[str, Any]:
+        """The arguments as the function takes them, each file name replaced by the path that ``resolve`` gives.
+
+        Raises:
+            ToolError: ``invalid_argument``, or what ``resolve`` raises.
+        """
+        model = self._checked(arguments, resolve)
+        return {name: getattr(model, name) for name in self._parameters}
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the tool here and now.
+
+        Raises:
+            ToolError: bad arguments, a file that does not exist or cannot be read, or what the tool itself finds.
+        """
+        names = list(self._parameters)
+        if len(args) > len(names):
+            raise ToolError("invalid_argument", f"{self.name} takes {len(names)} arguments, got {len(args)}")
+        arguments = dict(zip(names, args, strict=False))
+        if twice := arguments.keys() & kwargs.keys():
+            raise ToolError("invalid_argument", f"{', '.join(sorted(twice))} given twice")
+        return self.function(**self.prepared({**arguments, **kwargs}, host_file))  # pyright: ignore[reportCallIssue]
+
+    def __repr__(self) -> str:
+        return f"<tool {self.name}({', '.join(self._parameters)})>"
+
+    def _checked(self, arguments: Mapping[str, Any], resolve: Resolve | None) -> BaseModel:
+        try:
+            given = {
+                name: _whole_floats_as_integers(value)
+                for name, value in arguments.items()
+                if value is not None or name not in self.spec.defaults
+            }
+            encoded = to_json(given, inf_nan_mode="constants", fallback=_encodable)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ToolError("invalid_argument", f"the arguments are no plain data: {error}") from None
+        try:
+            return self._model.model_validate_json(encoded, strict=True, context={"resolve": resolve})
+        except ValidationError as found:
+            raise argument_error(self.name, self.spec.parameters, given, self._in_words, found) from None
+
+    def _declared_types(self) -> dict[str, Any]:
+        try:
+            types = get_type_hints(self.function, include_extras=True)
+        except NameError as error:
+            raise ToolDeclarationError(f"{self.name}: {error}") from error
+        if not self.doc:
+            raise ToolDeclarationError(f"{self.name}: a docstring must say what the tool does")
+        result = types.get("return")
+        if not (isinstance(result, type) and issubclass(result, ToolResult)):
+            raise ToolDeclarationError(f"{self.name}: the return type must be a ToolResult")
+        for name, parameter in self._parameters.items():
+            if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+                raise ToolDeclarationError(f"{self.name}: {parameter} cannot be given by name")
+            if name not in types:
+                raise ToolDeclarationError(f"{self.name}: argument {name} has no type")
+        return types
+
+    def _argument_model(self, types: Mapping[str, Any]) -> type[BaseModel]:
+        fields: dict[str, Any] = {
+            name: (types[name], ... if parameter.default is parameter.empty else parameter.default)
+            for name, parameter in self._parameters.items()
+        }
+        config = ConfigDict(extra="forbid", protected_namespaces=(), use_attribute_docstrings=True)
+        return create_model(self.name, __config__=config, **fields)
+
+    def _declared_spec(self, types: Mapping[str, Any]) -> ToolSpec:
+        try:
+            parameters = plain_schema(self._model.model_json_schema())
+        except ValueError as error:
+            raise ToolDeclarationError(f"{self.name}: {error}") from error
+        parameters.pop("description", None)
+        properties: dict[str, dict[str, Any]] = parameters.setdefault("properties", {})
+        agreement: dict[str, AgreementKind] = {}
+        defaults: dict[str, JsonValue] = {}
+        for name, schema in properties.items():
+            description = schema.get("description") or default_description(types[name])
+            if not description:
+                raise ToolDeclarationError(f"{self.name}: argument {name} has no description")
+            schema["description"] = description
+            kind = agreement_kind(types[name])
+            if kind is None:
+                raise ToolDeclarationError(
+                    f"{self.name}: how do two values of {name} agree? Say Agree(...) in its type"
+                )
+            agreement[name] = kind
+            if (default := self._parameters[name].default) is not inspect.Parameter.empty:
+                defaults[name] = self._checked_default(name, types[name], default)
+        self._in_words = {
+            name: "the name of a file" if agreement[name] == "file" and schema["type"] == "string" else in_words(schema)
+            for name, schema in properties.items()
+        }
+        return ToolSpec(
+            name=self.name,
+            category=self.category,
+            version=self.version,
+            description=self._description(),
+            parameters=parameters,
+            agreement=agreement,
+            defaults=defaults,
+        )
+
+    def _checked_default(self, name: str, annotation: Any, default: Any) -> JsonValue:
+        adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+        try:
+            adapter.validate_json(to_json(default), strict=True)
+        except ValidationError as found:
+            raise ToolDeclarationError(f"{self.name}: the default of {name} is not of its type: {found}") from found
+        return adapter.dump_python(default, mode="json")
+
+    def _description(self) -> str:
+        section = _SECTION.search(self.doc)
+        text = self.doc[: section.start()] if section else self.doc
+        paragraphs = [" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n", text.strip())]
+        description = "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+        if not description:
+            raise ToolDeclarationError(f"{self.name}: the docstring must begin with what the tool does")
+        if len(description) > _LONGEST_DESCRIPTION:
+            shortened = textwrap.shorten(description, 60)
+            raise ToolDeclarationError(
+                f"{self.name}: the docstring before its first section has {len(description)} characters, "
+                f"{_LONGEST_DESCRIPTION} at most: {shortened}"
+            )
+        return description
+
+
+def _whole_floats_as_integers(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer() and abs(value) <= _LARGEST_EXACT_INTEGER:
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _whole_floats_as_integers(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_whole_floats_as_integers(item) for item in value]
+    return value
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if hasattr(value, "tolist"):  # numpy arrays and scalars, without importing numpy
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is no argument of a tool")

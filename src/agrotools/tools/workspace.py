@@ -1,0 +1,239 @@
+"""The files a tool may read and where it leaves what it makes.
+
+Policies and tools know files by name. :class:`Workspace` is the host's side: from a name to a path, refusing all
+that leads out. :func:`save_artifact` and :func:`file_info` are the tool's side, the same in a worker and in plain
+Python.
+"""
+
+import io
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from hashlib import sha256
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING, Literal
+
+from agrotools.core import Artifact, SampleFile, ToolError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+ArtifactKind = Literal["overlay", "mask", "plot", "image", "table"]
+
+_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_MEDIA_TYPES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".svg": "image/svg+xml",
+    ".tif": "image/tiff",
+    ".csv": "text/csv",
+    ".json": "application/json",
+}
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """One sample's files, read-only and by name, and the folder its artifacts go to.
+
+    ``files[].path`` is absolute. A file may be a link only if it stays inside ``root`` (None: inside its own folder).
+    Artifacts of earlier calls can be named like files.
+    """
+
+    files: tuple[SampleFile, ...]
+    artifacts: Path
+    root: Path | None = None
+
+    def resolve(self, name: str) -> Path:
+        """The real path of the file of that name.
+
+        Raises:
+            ToolError: ``path_outside_workspace`` (absolute path, ``..``, link leading out), ``file_not_found`` with
+                the closest names, ``unreadable_file`` (a folder, pipe or device).
+        """
+        name = _inside(name)
+        for file in self.files:
+            if file.name == name:
+                path = Path(file.path)
+                return _regular_file(path, name, within=self.root or path.parent)
+        made = self.artifacts / name
+        if _FILE_NAME.fullmatch(name) and os.path.lexists(made):
+            return _regular_file(made, name, within=self.artifacts)
+        raise _not_found(name, [file.name for file in self.files])
+
+    def info(self, name: str) -> SampleFile | None:
+        """What is known of the file of that name beside its pixels; None for an artifact."""
+        return next((file for file in self.files if file.name == name), None)
+
+    def keep(self, artifact: Artifact, content: bytes) -> Artifact:
+        """Write an artifact under a name that is still free; equal content under the same name is written once."""
+        return _write_artifact(self.artifacts, artifact, content, {file.name for file in self.files})
+
+
+def host_file(name: str) -> Path:
+    """The file at a path of this machine, for tools that are called as plain Python.
+
+    Raises:
+        ToolError: ``file_not_found`` with the closest names in its folder, ``unreadable_file``.
+    """
+    if "\0" in name:
+        raise ToolError("file_not_found", "a file name cannot hold a NUL character")
+    path = Path(name).expanduser()
+    if not path.exists():
+        beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise _not_found(name, beside, close_to=path.name)
+    return _regular_file(path, name, within=None)
+
+
+def _inside(name: str) -> str:
+    if "\0" in name:
+        raise ToolError("path_outside_workspace", "a file name cannot hold a NUL character")
+    path = Path(name)
+    if path.is_absolute() or ".." in path.parts or "\\" in name or name.startswith("~"):
+        raise ToolError(
+            "path_outside_workspace",
+            f"{name!r} leads out of the workspace",
+            hint="use the name of a file exactly as it is listed, without folders",
+        )
+    return str(path)
+
+
+def _not_found(name: str, known: list[str], close_to: str | None = None) -> ToolError:
+    close = get_close_matches(close_to or name, known, n=3, cutoff=0.5)
+    listed = close or (known if close_to is None else [])
+    return ToolError(
+        "file_not_found",
+        f"there is no file {name!r}",
+        hint=f"did you mean {' or '.join(close)}?" if close else f"files: {', '.join(listed)}" if listed else None,
+        candidates=tuple(listed[:20]),
+    )
+
+
+def _regular_file(path: Path, name: str, within: Path | None) -> Path:
+    try:
+        real = path.resolve(strict=True)
+        mode = real.stat().st_mode
+    except (OSError, RuntimeError) as error:
+        raise ToolError("file_not_found", f"the file {name!r} is listed but cannot be opened") from error
+    if within is not None and not real.is_relative_to(within.resolve()):
+        raise ToolError("path_outside_workspace", f"{name!r} is a link that leads out of the workspace")
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "no regular file"
+        raise ToolError("unreadable_file", f"{name!r} is {what}", hint="name a file")
+    return real
+
+
+@dataclass
+class Work:
+    """What surrounds a running tool: metadata of its files, its back-end, and where artifacts go."""
+
+    keep: Callable[[Artifact, bytes], Artifact]
+    infos: Mapping[Path, SampleFile] = field(default_factory=dict)
+    backend: str | None = None
+
+
+_work: ContextVar[Work | None] = ContextVar("agrotools_work", default=None)
+
+
+@contextmanager
+def at_work(work: Work) -> Iterator[Work]:
+    """Run a tool with these surroundings."""
+    token = _work.set(work)
+    try:
+        yield work
+    finally:
+        _work.reset(token)
+
+
+@contextmanager
+def artifacts_in(folder: str | os.PathLike[str]) -> Iterator[Path]:
+    """Tools that are called as plain Python inside this block leave their artifacts in ``folder``."""
+    where = Path(folder)
+    current = _work.get()
+    work = Work(
+        keep=lambda artifact, content: _write_artifact(where, artifact, content, frozenset()),
+        infos=current.infos if current else {},
+        backend=current.backend if current else None,
+    )
+    with at_work(work):
+        yield where
+
+
+def file_info(path: Path) -> SampleFile | None:
+    """What the sample knows of a file beside its pixels (bands, ground sampling distance, classes...), or None."""
+    work = _work.get()
+    return work.infos.get(path) if work else None
+
+
+def backend_in_use() -> str | None:
+    """The back-end chosen for the running tool; None for its default."""
+    work = _work.get()
+    return work.backend if work else None
+
+
+def save_artifact(name: str, kind: ArtifactKind, content: "Image | bytes") -> Artifact:
+    """Keep something that a person would want to look at. Called by tools.
+
+    Args:
+        name: file name with extension: png, jpg, svg, tif, csv or json. The final name may get a number.
+        kind: what it is.
+        content: bytes as they shall lie in the file, or a Pillow image for png and jpg.
+
+    Returns:
+        The artifact; outside a worker it lies in ``agrotools-out`` or the folder of :func:`artifacts_in`.
+    """
+    suffix = Path(name).suffix
+    if not _FILE_NAME.fullmatch(name) or suffix not in _MEDIA_TYPES:
+        raise ValueError(f"an artifact cannot be called {name!r}")
+    data = content if isinstance(content, bytes) else _encoded(content, suffix)
+    artifact = Artifact(name=name, kind=kind, media_type=_MEDIA_TYPES[suffix], sha256=sha256(data).hexdigest())
+    work = _work.get()
+    if work is None:
+        return _write_artifact(Path("agrotools-out"), artifact, data, frozenset())
+    return work.keep(artifact, data)
+
+
+def _encoded(image: "Image", suffix: str) -> bytes:
+    buffer = io.BytesIO()
+    if suffix == ".jpg":
+        image.convert("RGB").save(buffer, "JPEG", quality=90)
+    elif suffix == ".png":
+        image.save(buffer, "PNG", compress_level=6)
+    else:
+        raise ValueError(f"an image is kept as .png or .jpg, not {suffix}")
+    return buffer.getvalue()
+
+
+def _write_artifact(folder: Path, artifact: Artifact, content: bytes, taken: "frozenset[str] | set[str]") -> Artifact:
+    folder.mkdir(parents=True, exist_ok=True)
+    stem, suffix = Path(artifact.name).stem, Path(artifact.name).suffix
+    number = 1
+    while True:
+        name = artifact.name if number == 1 else f"{stem}_{number}{suffix}"
+        path = folder / name
+        if name not in taken:
+            if not os.path.lexists(path):
+                write_whole(path, content)
+                return artifact.model_copy(update={"name": name})
+            if path.is_file() and not path.is_symlink() and path.read_bytes() == content:
+                return artifact.model_copy(update={"name": name})
+        number += 1
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is never seen half written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
+        temporary = Path(file.name)
+        try:
+            file.write(content)
+            file.flush()
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
