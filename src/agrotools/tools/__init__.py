@@ -1,1 +1,54 @@
+"""The tools: by name, without importing any of them before it is asked for.
 
+    from agrotools.tools import measure_crop_weed_area
+    area = measure_crop_weed_area("field.jpg")
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from agrotools.core import Registry, ToolSpec
+
+if TYPE_CHECKING:
+    from agrotools.tools.contract import Tool
+
+TOOLS: Registry["Tool[..., Any]"] = Registry(
+    "tool",
+    "agrotools.tools",
+    {
+        "measure_crop_weed_area": "agrotools.tools.segmentation.measure_crop_weed_area:measure_crop_weed_area",
+        "calculate": "agrotools.tools.analytics.calculate:calculate",
+        "plot": "agrotools.tools.analytics.plot:plot",
+    },
+)
+
+AGROTOOLS: tuple[str, ...] = ("measure_crop_weed_area", "calculate", "plot")
+"""The toolset of the AgroTools benchmark, as far as its tools exist here."""
+
+
+def tool_names() -> tuple[str, ...]:
+    """Names of all tools, those of installed plug-ins included."""
+    return TOOLS.names()
+
+
+def get_tool(name: str) -> "Tool[..., Any]":
+    """The tool of that name.
+
+    Raises:
+        UsageError: no such tool (with the closest names), or its module cannot be imported (with the reason).
+    """
+    return TOOLS.get(name)
+
+
+def tool_specs(names: Iterable[str]) -> list[ToolSpec]:
+    """What models and scorers know of these tools, in the given order."""
+    return [get_tool(name).spec for name in names]
+
+
+def __getattr__(name: str) -> Any:
+    if not name.startswith("_") and name in TOOLS:
+        return get_tool(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__all__ = ["AGROTOOLS", "TOOLS", "get_tool", "tool_names", "tool_specs"]

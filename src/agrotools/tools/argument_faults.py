@@ -34,20 +34,26 @@ def argument_error(
     )
 
 
-def _path_in(arguments: Any, error: ErrorDetails) -> tuple[str | int, ...]:
+def _path_in(arguments: Mapping[str, Any], error: ErrorDetails) -> tuple[str | int, ...]:
     """Where in the arguments the fault lies. Parts of the location that name a branch of a union are left out."""
     path: list[str | int] = []
-    value = arguments
-    last = len(error["loc"]) - 1
-    for position, part in enumerate(error["loc"]):
-        if (isinstance(part, str) and isinstance(value, Mapping) and part in value) or (
-            isinstance(part, int) and isinstance(value, (list, tuple)) and part < len(value)
-        ):
-            value = value[part]
-        elif not (error["type"] == "missing" and position == last):
-            continue
-        path.append(part)
+    value: Any = arguments
+    for part in error["loc"]:
+        found = _entry(value, part)
+        if found is not None:
+            value = found[0]
+            path.append(part)
+    if error["type"] == "missing":
+        path.append(error["loc"][-1])
     return tuple(path)
+
+
+def _entry(value: Any, part: str | int) -> tuple[Any] | None:
+    if isinstance(value, Mapping):
+        return (value[part],) if part in value else None
+    if isinstance(value, (list, tuple)) and isinstance(part, int):
+        return (value[part],) if part < len(value) else None
+    return None
 
 
 def _fault(schema: dict[str, Any], words: Mapping[str, str], path: tuple[str | int, ...], error: ErrorDetails) -> str:
