@@ -1,1 +1,1 @@
-
+"""Builds benchmarks: scenes, sources, questions, reference trajectories, export."""
