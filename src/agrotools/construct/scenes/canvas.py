@@ -89,8 +89,11 @@ class Canvas:
         view = self.bands[y0:y1, x0:x1]
         self._shade(view, alpha, shift_x, shift_y, leaf.height)
         cover = (alpha.astype(np.float32) / 255.0)[..., None]
-        shading = self._leaf_shading(leaf, x0, y0, alpha.shape)
-        view += cover * (shading[..., None] * reflectance - view)
+        if leaf.half_width < 1.5:
+            colour = np.float32(leaf.brightness) * reflectance
+        else:
+            colour = self._leaf_shading(leaf, x0, y0, alpha.shape)[..., None] * reflectance
+        view += cover * (colour - view)
         inside = alpha >= 128
         self.classes[y0:y1, x0:x1][inside] = class_id
         self.plants[y0:y1, x0:x1][inside] = plant
@@ -98,7 +101,7 @@ class Canvas:
     def _box(self, outline: NDArray[np.float64], dx: float, dy: float) -> tuple[int, int, int, int] | None:
         left, right = float(outline[:, 0].min()), float(outline[:, 0].max())
         top, bottom = float(outline[:, 1].min()), float(outline[:, 1].max())
-        rows, columns = self.classes.shape
+        rows, columns = self.bands.shape[:2]
         x0, y0 = max(0, int(left + min(0.0, dx)) - 3), max(0, int(top + min(0.0, dy)) - 3)
         x1, y1 = min(columns, int(right + max(0.0, dx)) + 4), min(rows, int(bottom + max(0.0, dy)) + 4)
         return (x0, y0, x1, y1) if x1 - x0 > 1 and y1 - y0 > 1 else None

@@ -17,6 +17,7 @@ from agrotools.construct.scenes.spectra import LEAVES, YELLOWED, Spectrum
 Rng = np.random.Generator
 _POINTS = 26
 _T = np.linspace(0.0, 1.0, _POINTS)
+_KNOTS = np.linspace(0.0, 1.0, 7)
 _GOLDEN = np.pi * (3.0 - np.sqrt(5.0))
 
 
@@ -39,7 +40,7 @@ def _profile(
     shape = shape / shape.max()
     sides = []
     for _ in range(2):
-        wave = np.interp(_T, np.linspace(0, 1, 7), rng.normal(0, ragged, 7))
+        wave = np.interp(_T, _KNOTS, rng.normal(0, ragged, 7))
         side = shape * (1.0 + wave)
         if teeth:
             side = side * (1.0 + depth * (np.abs((_T * teeth + rng.uniform(0, 0.3)) % 1.0 - 0.5) * 2.0 - 0.5))

@@ -5,6 +5,8 @@ inputs that nobody can have seen in training.
 """
 
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -103,6 +105,22 @@ def make_scene(seed: int, difficulty: Difficulty = 1) -> Scene:
         raise ValueError(f"difficulty is {difficulty}; it is one of 0, 1, 2, 3")
     if seed < 0:
         raise ValueError(f"seed is {seed}; it is 0 or more")
+    with _one_thread():
+        return _draw(seed, difficulty)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Thousands of tiny drawing operations: handing each to several threads costs more than it gains."""
+    threads = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(threads)
+
+
+def _draw(seed: int, difficulty: Difficulty) -> Scene:
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"rows")])
     level = _LEVELS[difficulty]
     gsd_m = 0.003
@@ -224,8 +242,6 @@ def _plant_weeds(
     goal = weed_pct / 100.0 * canvas.classes.size
     weeds = 0
     for _ in range(4000):
-        if np.count_nonzero(canvas.classes == WEED) >= goal:
-            break
         x, y = rng.uniform(0, COLUMNS_PX), rng.uniform(0, ROWS_PX)
         if patches[int(y), int(x)] + 0.8 * rng.normal() < 0:
             continue
@@ -239,6 +255,8 @@ def _plant_weeds(
         habit = Habit(x, y, radius, rng.uniform(0, 2 * np.pi), float(np.clip(rng.normal(0.95, 0.1), 0.65, 1.2)))
         paint_plant(rng, canvas, species, habit, WEED, first + weeds, 0.5 * level.yellowing)
         weeds += 1
+        if np.count_nonzero(canvas.classes == WEED) >= goal:
+            break
     return weeds
 
 
