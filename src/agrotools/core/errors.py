@@ -20,7 +20,9 @@ ToolErrorKind = Literal[
     "backend_unavailable",
     "timeout",
     "limit",
+    "tool_failed",
 ]
+"""``tool_failed`` is the tool's own fault (a crash, an exception nobody foresaw), never the caller's."""
 
 
 class ErrorInfo(Noun):

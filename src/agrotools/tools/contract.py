@@ -195,12 +195,12 @@ class Tool(Generic[P, R]):
     def _checked(self, arguments: Mapping[str, Any], resolve: Resolve | None) -> BaseModel:
         try:
             given = {
-                name: _whole_floats_as_integers(value)
+                name: _json_numbers(value)
                 for name, value in arguments.items()
                 if value is not None or name not in self.spec.defaults
             }
             encoded = to_json(given, inf_nan_mode="constants", fallback=_encodable)
-        except (TypeError, ValueError, RecursionError) as error:
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise ToolError("invalid_argument", f"the arguments are no plain data: {error}") from None
         try:
             return self._model.model_validate_json(encoded, strict=True, context={"resolve": resolve})
@@ -292,13 +292,16 @@ class Tool(Generic[P, R]):
         return description
 
 
-def _whole_floats_as_integers(value: Any) -> Any:
+def _json_numbers(value: Any) -> Any:
+    """Whole floats as integers, as JSON Schema counts them; integers that JSON libraries cannot hold as floats."""
     if isinstance(value, float) and value.is_integer() and abs(value) <= _LARGEST_EXACT_INTEGER:
         return int(value)
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return float(value)
     if isinstance(value, dict):
-        return {key: _whole_floats_as_integers(item) for key, item in value.items()}
+        return {key: _json_numbers(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_whole_floats_as_integers(item) for item in value]
+        return [_json_numbers(item) for item in value]
     return value
 
 

@@ -32,7 +32,7 @@ def encode_result(
     """The result as JSON with place holders for its artifacts, and the artifacts, numbered in order of appearance.
 
     Floats are rounded to ``significant_digits`` (None: as they are); NaN and infinities become null, since JSON has
-    neither. Notes and flags come last.
+    neither; integers beyond 64 bits become floats. Notes and flags come last.
     """
     artifacts: list[Artifact] = []
 
@@ -48,6 +48,8 @@ def encode_result(
             return {str(key): plain(item) for key, item in value.items()}
         if isinstance(value, Enum):
             return plain(value.value)
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            return rounded(float(value), significant_digits)
         if value is None or isinstance(value, (bool, int, str)):
             return value
         if isinstance(value, float):

@@ -210,30 +210,47 @@ def _encoded(image: "Image", suffix: str) -> bytes:
 
 
 def _write_artifact(folder: Path, artifact: Artifact, content: bytes, taken: "frozenset[str] | set[str]") -> Artifact:
-    folder.mkdir(parents=True, exist_ok=True)
     stem, suffix = Path(artifact.name).stem, Path(artifact.name).suffix
     number = 1
     while True:
         name = artifact.name if number == 1 else f"{stem}_{number}{suffix}"
-        path = folder / name
-        if name not in taken:
-            if not os.path.lexists(path):
-                write_whole(path, content)
-                return artifact.model_copy(update={"name": name})
-            if path.is_file() and not path.is_symlink() and path.read_bytes() == content:
-                return artifact.model_copy(update={"name": name})
         number += 1
+        if name not in taken and (write_new(folder / name, content) or _holds(folder / name, content)):
+            return artifact.model_copy(update={"name": name})
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    return path.is_file() and not path.is_symlink() and path.read_bytes() == content
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is never seen half written."""
+    """Write a file, in place of one that may be there, so that it is never seen half written."""
+    with _written_beside(path, content) as temporary:
+        temporary.replace(path)
+
+
+def write_new(path: Path, content: bytes) -> bool:
+    """Write a file that is never seen half written; False, and nothing done, where something of that name exists."""
+    if os.path.lexists(path):
+        return False
+    with _written_beside(path, content) as temporary:
+        try:
+            path.hardlink_to(temporary)
+        except FileExistsError:
+            return False
+        except OSError:  # a file system without hard links
+            temporary.replace(path)
+        return True
+
+
+@contextmanager
+def _written_beside(path: Path, content: bytes) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
         temporary = Path(file.name)
-        try:
-            file.write(content)
-            file.flush()
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+    try:
+        temporary.write_bytes(content)
+        temporary.chmod(0o644)
+        yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,256 @@
+"""Running tool calls: checked first, then found in the cache or done by a worker, then observed."""
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+from agrotools.core import (
+    Arguments,
+    Artifact,
+    ErrorInfo,
+    InfrastructureError,
+    Observation,
+    ToolCall,
+    ToolError,
+    UsageError,
+)
+from agrotools.tools import get_tool
+from agrotools.tools.cache import ResultCache
+from agrotools.tools.contract import Tool
+from agrotools.tools.frames import BrokenFrame
+from agrotools.tools.result import with_artifact_names
+from agrotools.tools.worker_pool import START_TIMEOUT_S, Reply, Worker, WorkerPool
+from agrotools.tools.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class ToolOutcome:
+    """What came of a call. ``log`` is for people who mend tools (tracebacks, prints); policies never see it."""
+
+    observation: Observation
+    seconds: float
+    """Wall time of the tool itself; of the look-up, where the result came from the cache."""
+    cached: bool = False
+    log: str = ""
+
+
+@dataclass(frozen=True)
+class _CheckedCall:
+    tool: Tool[..., Any]
+    arguments: Arguments
+    """Canonical, files by name."""
+    paths: dict[str, Path]
+    backend: str
+
+
+class ToolExecutor:
+    """Runs tool calls in worker processes. Use as an async context manager; any number of calls at a time.
+
+    Args:
+        workers: processes at most.
+        timeout_s: wall time of one call; the worker is killed after it.
+        memory_mb: address space of a worker.
+        cache: where results are kept and found; None runs every call.
+        backends: back-end per tool, where not its default.
+        find_tool: from a name to the tool; the registry by default.
+
+    Raises:
+        UsageError: a tool or back-end in ``backends`` that does not exist.
+    """
+
+    def __init__(
+        self,
+        workers: int = 2,
+        timeout_s: float = 60.0,
+        memory_mb: int = 4096,
+        cache: ResultCache | None = None,
+        backends: Mapping[str, str] | None = None,
+        find_tool: Callable[[str], Tool[..., Any]] = get_tool,
+    ) -> None:
+        self.timeout_s = timeout_s
+        self.cache = cache
+        self.backends = dict(backends or {})
+        self._find_tool = find_tool
+        self._pool = WorkerPool(workers, memory_mb)
+        self._stack = AsyncExitStack()
+        self._in_work: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        for name, backend in self.backends.items():
+            if backend not in (known := find_tool(name).backends):
+                raise UsageError(f"{name} has no back-end {backend!r}", hint=f"it has {', '.join(known)}")
+
+    async def __aenter__(self) -> "ToolExecutor":
+        await self._stack.enter_async_context(self._pool)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._stack.aclose()
+
+    @property
+    def worker_pids(self) -> tuple[int, ...]:
+        """Process ids of the workers that live now."""
+        return self._pool.pids
+
+    async def run(self, call: ToolCall, workspace: Workspace, toolset: Sequence[str]) -> ToolOutcome:
+        """Run one call on the files of ``workspace``, as a policy that has ``toolset`` asked for it.
+
+        What a policy or a file caused comes back as an observation with an error: unknown tool, bad arguments, a
+        missing or hostile file, time-out, memory, crash.
+
+        Raises:
+            UsageError: the toolset names a tool that does not exist or cannot be loaded.
+            InfrastructureError: no worker can be started, or artifacts cannot be written.
+        """
+        started = time.perf_counter()
+        try:
+            checked = self._checked(call, workspace, toolset)
+        except ToolError as error:
+            return ToolOutcome(Observation(error=error.info), time.perf_counter() - started)
+        if self.cache is None or not checked.tool.cacheable:
+            return await self._run_and_observe(checked, workspace)
+        try:
+            key = await asyncio.to_thread(self._key, self.cache, checked, workspace)
+        except OSError as error:
+            unreadable = ToolError("unreadable_file", f"a file of this call cannot be read: {error.strerror}")
+            return ToolOutcome(Observation(error=unreadable.info), time.perf_counter() - started)
+        lock = self._in_work.setdefault(key, asyncio.Lock())
+        async with lock:  # an equal call that is under way is waited for, not done twice
+            if found := await asyncio.to_thread(self._find, self.cache, key, workspace):
+                return replace(found, seconds=time.perf_counter() - started)
+            return await self._run_and_observe(checked, workspace, self.cache, key)
+
+    def _checked(self, call: ToolCall, workspace: Workspace, toolset: Sequence[str]) -> _CheckedCall:
+        if call.tool not in toolset:
+            close = get_close_matches(call.tool, toolset, n=3, cutoff=0.5)
+            raise ToolError(
+                "unknown_tool",
+                f"there is no tool {call.tool!r}",
+                hint=f"did you mean {' or '.join(close)}?" if close else f"tools: {', '.join(toolset)}",
+                candidates=tuple(close),
+            )
+        tool = self._find_tool(call.tool)
+        arguments = tool.validated(call.arguments)
+        paths: dict[str, Path] = {}
+
+        def resolve(name: str) -> Path:
+            paths[name] = workspace.resolve(name)
+            return paths[name]
+
+        tool.prepared(arguments, resolve)
+        return _CheckedCall(tool, arguments, paths, self.backends.get(tool.name, tool.backends[0]))
+
+    def _key(self, cache: ResultCache, checked: _CheckedCall, workspace: Workspace) -> str:
+        infos = {name: workspace.info(name) for name in checked.paths}
+        return cache.key(checked.tool, checked.backend, checked.arguments, checked.paths, infos)
+
+    def _find(self, cache: ResultCache, key: str, workspace: Workspace) -> ToolOutcome | None:
+        found = cache.get(key)
+        return ToolOutcome(_observation(found, workspace), 0.0, cached=True) if found else None
+
+    async def _run_and_observe(
+        self, checked: _CheckedCall, workspace: Workspace, cache: ResultCache | None = None, key: str = ""
+    ) -> ToolOutcome:
+        started = time.perf_counter()
+        message, contents = await self._reply_of_worker(checked, workspace)
+        seconds = message.get("seconds", time.perf_counter() - started)
+        reply = message, contents
+        if cache is not None and _may_be_kept(message):
+            await asyncio.to_thread(cache.put, key, reply)
+        observation = await asyncio.to_thread(_observation, reply, workspace)
+        return ToolOutcome(observation, seconds, log=message.get("log", ""))
+
+    async def _reply_of_worker(self, checked: _CheckedCall, workspace: Workspace) -> Reply:
+        request = {
+            "target": _importable_target(checked.tool),
+            "arguments": checked.arguments,
+            "paths": {name: str(path) for name, path in checked.paths.items()},
+            "files": [info.model_dump(mode="json") for name in checked.paths if (info := workspace.info(name))],
+            "backend": checked.backend,
+        }
+        for attempt in (1, 2):
+            async with self._pool.worker_for(request["target"]) as worker:
+                reply, again = await self._ask(worker, request)
+            if not again or attempt == 2:
+                return reply
+        raise AssertionError("unreachable")
+
+    async def _ask(self, worker: Worker, request: dict[str, Any]) -> tuple[Reply, bool]:
+        """The reply, made up from the way the worker died if it did; and whether another worker may do better."""
+        limit = START_TIMEOUT_S
+        try:
+            if request["target"] not in worker.loaded:
+                async with asyncio.timeout(limit):
+                    loaded, _ = await worker.ask({"load": request["target"]})
+                if "error" in loaded:
+                    return (loaded, []), False
+                worker.loaded.add(request["target"])
+            worker.start_log()
+            worker.calls += 1
+            limit = self.timeout_s
+            async with asyncio.timeout(limit):
+                reply = await worker.ask(request)
+        except TimeoutError:
+            log = worker.read_log()
+            self._pool.discard(worker)
+            message = f"the tool did not finish within {limit:g} s"
+            error = ErrorInfo(kind="timeout", message=message, hint="use a smaller region or a smaller file")
+            return _failed(error, log), False
+        except BrokenFrame:
+            log = worker.read_log()
+            self._pool.discard(worker)
+            status = await worker.ended()
+            if self._pool.closed:
+                raise InfrastructureError("the tool executor was closed while a call was running") from None
+            # a machine that is short of memory kills processes that did nothing wrong
+            return _failed(_error_of_death(log, status), log), status == -signal.SIGKILL
+        if reply[0].get("error", {}).get("kind") == "limit":
+            self._pool.discard(worker)
+        return reply, False
+
+
+def _importable_target(tool: Tool[..., Any]) -> str:
+    if tool.target.startswith("__main__:"):
+        raise UsageError(
+            f"the tool {tool.name} is defined in the script that runs it, where a worker cannot find it",
+            hint="move it into a module and import it",
+        )
+    return tool.target
+
+
+def _failed(error: ErrorInfo, log: str) -> Reply:
+    return {"error": error.model_dump(), "log": log}, []
+
+
+def _error_of_death(log: str, status: int) -> ErrorInfo:
+    if status == -signal.SIGKILL or any(words in log for words in ("bad_alloc", "MemoryError", "Cannot allocate")):
+        message = "the tool ran out of the memory it may use"
+        return ErrorInfo(kind="limit", message=message, hint="use a smaller region or a smaller file")
+    how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+    hint = "other arguments or another file may work"
+    return ErrorInfo(kind="tool_failed", message=f"the tool crashed on this input ({how})", hint=hint)
+
+
+def _may_be_kept(message: dict[str, Any]) -> bool:
+    """Whether an equal call would surely end the same way."""
+    passing = ("timeout", "limit", "tool_failed", "backend_unavailable")
+    return "error" not in message or message["error"]["kind"] not in passing
+
+
+def _observation(reply: Reply, workspace: Workspace) -> Observation:
+    message, contents = reply
+    if "error" in message:
+        return Observation(error=ErrorInfo.model_validate(message["error"]))
+    made = [Artifact.model_validate(artifact) for artifact in message["artifacts"]]
+    try:
+        kept = [workspace.keep(artifact, content) for artifact, content in zip(made, contents, strict=True)]
+    except OSError as error:
+        raise InfrastructureError(f"artifacts cannot be written to {workspace.artifacts}: {error.strerror}") from error
+    result = with_artifact_names(message["result"], [artifact.name for artifact in kept])
+    assert isinstance(result, dict)
+    return Observation(result=result, artifacts=tuple(kept))

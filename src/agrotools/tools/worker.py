@@ -1,0 +1,173 @@
+"""A worker process: reads calls from its standard input, runs them, writes what came of them to its standard output.
+
+Started by :mod:`agrotools.tools.worker_pool` with an empty environment. A tool's own prints go to standard error; the
+process ends when its input does, so that no worker outlives the process that started it.
+"""
+
+import faulthandler
+import importlib
+import os
+import random
+import resource
+import select
+import signal
+import sys
+import threading
+import time
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from agrotools.core import Artifact, ErrorInfo, SampleFile, ToolError
+from agrotools.tools.frames import packed, read_frame
+
+LARGEST_FILE = 256 * 2**20
+
+
+def main() -> None:
+    memory_mb, parent = int(sys.argv[1]), int(sys.argv[2])
+    requests, replies = _private_streams()
+    _die_with(parent, requests)
+    _limit(memory_mb)
+    faulthandler.enable()
+    replies.write(packed({"ready": True}))
+    replies.flush()
+    while (frame := read_frame(requests)) is not None:
+        replies.write(answer(frame[0]))
+        replies.flush()
+
+
+def answer(request: dict[str, Any]) -> bytes:
+    """The reply to a request, as a frame: ``{"load": target}`` or a call (see :func:`_run`). Never raises."""
+    try:
+        if "load" in request:
+            load(request["load"])
+            return packed({"loaded": True})
+        return _run(request)
+    except ToolError as error:
+        return _failure(error.info)
+    except MemoryError:
+        return _failure(_out_of_memory(), traceback.format_exc())
+    except OverflowError as error:
+        return _failure(ErrorInfo(kind="limit", message=f"the result is too large: {error}"), traceback.format_exc())
+    except BaseException as error:
+        if _is_memory_error(error):
+            return _failure(_out_of_memory(), traceback.format_exc())
+        message = f"the tool failed on this input ({type(error).__name__})"
+        info = ErrorInfo(kind="tool_failed", message=message, hint="other arguments or another file may work")
+        return _failure(info, traceback.format_exc())
+
+
+def load(target: str) -> Any:
+    """The tool at ``package.module:name``."""
+    module, _, name = target.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ToolError("backend_unavailable", f"the tool {name} cannot be loaded: {error}") from error
+
+
+def _run(request: dict[str, Any]) -> bytes:
+    """Run a call: ``target``, ``arguments``, ``paths`` (name of a file to its path), ``files``, ``backend``."""
+    from agrotools.tools.result import ToolResult, encode_result
+    from agrotools.tools.workspace import Work, at_work
+
+    tool = load(request["target"])
+    paths = {name: Path(path) for name, path in request["paths"].items()}
+    files = [SampleFile.model_validate(file) for file in request["files"]]
+    contents: dict[Artifact, bytes] = {}
+
+    def keep(artifact: Artifact, content: bytes) -> Artifact:
+        contents[artifact] = content
+        return artifact
+
+    arguments = tool.prepared(request["arguments"], paths.__getitem__)
+    _forget_the_last_call()
+    started = time.perf_counter()
+    with at_work(Work(keep, {paths[file.name]: file for file in files}, request["backend"])):
+        result = tool.function(**arguments)
+    seconds = time.perf_counter() - started
+    if not isinstance(result, ToolResult):
+        raise TypeError(f"{tool.name} gave back a {type(result).__name__}, not a ToolResult")
+    encoded, artifacts = encode_result(result, tool.significant_digits)
+    message = {
+        "result": encoded,
+        "artifacts": [artifact.model_dump() for artifact in artifacts],
+        "seconds": seconds,
+    }
+    return packed(message, [contents[artifact] for artifact in artifacts])
+
+
+def _failure(info: ErrorInfo, log: str = "") -> bytes:
+    return packed({"error": info.model_dump(), "log": log[-20_000:]})
+
+
+def _out_of_memory() -> ErrorInfo:
+    return ErrorInfo(
+        kind="limit",
+        message="the tool ran out of the memory it may use",
+        hint="use a smaller region or a smaller file",
+    )
+
+
+def _is_memory_error(error: BaseException) -> bool:
+    """Native libraries have their own ways to say so."""
+    text = str(error)
+    return any(words in text for words in ("Insufficient memory", "bad_alloc", "Cannot allocate memory"))
+
+
+def _forget_the_last_call() -> None:
+    """Equal calls give equal results, whatever ran before them in this process."""
+    random.seed(0)
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(0)
+
+
+def _private_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Our own copies of standard input and output; what a tool reads is empty, what it prints goes to the log."""
+    requests, replies = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return os.fdopen(requests, "rb"), os.fdopen(replies, "wb")
+
+
+def _die_with(parent: int, requests: BinaryIO) -> None:
+    """End when the parent ends, also in the middle of a call.
+
+    The kernel does it where it can (Linux); a thread that watches for the hang-up of our input does it elsewhere.
+    """
+    with suppress(OSError, AttributeError, ImportError):
+        import ctypes
+
+        pr_set_pdeathsig = 1
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+    def watch() -> None:
+        poll = select.poll()
+        poll.register(requests.fileno(), 0)
+        poll.poll()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True, name="watch for the parent's end").start()
+
+
+def _limit(memory_mb: int) -> None:
+    limits = {
+        resource.RLIMIT_AS: memory_mb * 2**20,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_FSIZE: LARGEST_FILE,
+    }
+    for limit, value in limits.items():
+        _, most = resource.getrlimit(limit)
+        if most != resource.RLIM_INFINITY:
+            value = min(value, most)
+        resource.setrlimit(limit, (value, value))
+
+
+if __name__ == "__main__":
+    main()

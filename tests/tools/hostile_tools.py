@@ -1,0 +1,145 @@
+"""Tools that misbehave in every way the executor must survive. Imported by the tests and by their workers."""
+
+import ctypes
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from agrotools.core import Artifact, ToolError
+from agrotools.tools.contract import ImageFile, Tool, ToolResult, tool
+from agrotools.tools.workspace import backend_in_use, file_info, save_artifact
+
+Seconds = Annotated[float, Field(ge=0, description="how long, seconds")]
+
+
+class Empty(ToolResult):
+    pass
+
+
+class Look(ToolResult):
+    size_bytes: int
+    gsd_m: float | None
+    figure: Artifact
+    runs: int
+
+
+class Environment(ToolResult):
+    names: tuple[str, ...]
+    core_limit: int
+    memory_limit_mb: float
+    stdin: str
+    backend: str | None
+    dice: float
+
+
+class Number(ToolResult):
+    value: float
+
+
+@tool(category="general", backends=("offline", "learned"))
+def environment() -> Environment:
+    """Say what a tool can see of its surroundings."""
+    import resource
+
+    return Environment(
+        names=tuple(sorted(os.environ)),
+        core_limit=resource.getrlimit(resource.RLIMIT_CORE)[0],
+        memory_limit_mb=resource.getrlimit(resource.RLIMIT_AS)[0] / 2**20,
+        stdin=sys.stdin.read(),
+        backend=backend_in_use(),
+        dice=random.random(),
+    )
+
+
+RUNS_FILE_SUFFIX = ".runs"
+
+
+@tool(category="general")
+def look(
+    image: ImageFile,
+    artifact_name: Annotated[str, Field(description="name of the artifact")] = "figure.png",
+) -> Look:
+    """Read a file, keep an artifact, and count how often this was really done."""
+    info = file_info(image)
+    log = image.with_name(image.name + RUNS_FILE_SUFFIX)
+    with log.open("a") as runs:
+        runs.write("x")
+    content = image.read_bytes()
+    return Look(
+        size_bytes=len(content),
+        gsd_m=info.gsd_m if info else None,
+        figure=save_artifact(artifact_name, "plot", b"drawn from " + content),
+        runs=log.stat().st_size,
+    )
+
+
+@tool(category="general")
+def echo(value: Annotated[float, Field(description="any number")], wait_s: Seconds = 0.0) -> Number:
+    """Give a number back, after a while."""
+    time.sleep(wait_s)
+    return Number(value=value)
+
+
+@tool(category="general")
+def shout(where: Annotated[Literal["python", "c", "both"], Field(description="which standard output")]) -> Empty:
+    """Print to standard output, where the protocol must not be."""
+    if where in ("python", "both"):
+        print("stray " * 1000)
+        sys.stdout.flush()
+    if where in ("c", "both"):
+        os.write(1, b"\x00\x00\x00\x05stray from C" * 100)
+    return Empty()
+
+
+@tool(category="general")
+def fail(
+    how: Annotated[
+        Literal["exception", "tool_error", "abort", "segfault", "exit", "memory", "big_result", "wrong_type", "nan"],
+        Field(description="in which way"),
+    ],
+) -> Number:
+    """Fail."""
+    if how == "exception":
+        raise RuntimeError("secret detail of the inside")
+    if how == "tool_error":
+        raise ToolError("nothing_found", "there is nothing here", argument="how", hint="look elsewhere")
+    if how == "abort":
+        os.abort()
+    if how == "segfault":
+        ctypes.string_at(0)
+    if how == "exit":
+        sys.exit(3)
+    if how == "memory":
+        hog = [bytearray(64 * 2**20) for _ in range(1000)]
+        return Number(value=len(hog))
+    if how == "big_result":
+        return Number(value=0, notes=("x" * 2**25,))
+    if how == "wrong_type":
+        return {"value": 1}  # pyright: ignore[reportReturnType]
+    return Number(value=float("nan"))
+
+
+@tool(category="general")
+def hang(
+    how: Annotated[Literal["sleep", "spin", "child"], Field(description="in which way")],
+    pid_file: Annotated[str, Field(description="where to leave process ids")] = "",
+) -> Empty:
+    """Never come back."""
+    if pid_file:
+        Path(pid_file).write_text(str(os.getpid()))
+    if how == "child":
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        Path(pid_file).write_text(str(child.pid))
+    while how == "spin":
+        pass
+    time.sleep(600)
+    return Empty()
+
+
+BY_NAME: dict[str, Tool] = {made.name: made for made in (environment, look, echo, shout, fail, hang)}
