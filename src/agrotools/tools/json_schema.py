@@ -29,6 +29,8 @@ def _plain(schema: dict[str, Any], definitions: dict[str, Any], open_refs: tuple
         return _plain(value, definitions, open_refs)
 
     branches = [branch for branch in schema.pop("anyOf", []) if branch.get("type") != "null"]
+    if {"type": "number"} in branches:
+        branches = [branch for branch in branches if branch != {"type": "integer"}]
     if len(branches) == 1:
         return inner({**branches[0], **schema})
     plain: dict[str, Any] = {}
