@@ -1,0 +1,217 @@
+"""From text to a checked syntax tree: what an expression may contain, and what to write instead of what it may not."""
+
+import ast
+import re
+import sys
+from collections.abc import Collection, Iterator
+from difflib import get_close_matches
+
+from agrotools.text.function_arguments import ExpressionError, shown
+
+MAX_CHARACTERS = 500
+MAX_DEPTH = 40
+"""Deepest nesting of brackets and calls. A chain ``a + b + c + ...`` is flat, however long."""
+
+_QUOTED = re.compile(r"('[^']*'|\"[^\"]*\")")
+_SUPERSCRIPT = re.compile(r"⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_PLAIN_DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+_PLAIN_SIGNS = str.maketrans(
+    {
+        **dict.fromkeys("×·⋅∙∗✕✖", "*"),
+        **dict.fromkeys("÷∕⁄", "/"),
+        **dict.fromkeys("−‐‑‒–—﹣", "-"),
+        **dict.fromkeys("‘’‚", "'"),
+        **dict.fromkeys("“”„", '"'),
+        **{chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},
+        "≤": "<=",
+        "≥": ">=",
+        "≠": "!=",
+        "、": ",",
+        "【": "[",
+        "】": "]",
+    }
+)
+_KEYWORD_AFTER_DIGIT = re.compile(r"(?<=[\d.])(?=(?:and|or|if|else|in|not)\b)")
+
+_ALLOWED = (
+    *(ast.Expression, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.keyword, ast.Name),
+    *(ast.Constant, ast.List, ast.Tuple, ast.Subscript, ast.Slice, ast.Load, ast.And, ast.Or, ast.Not),
+    *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.USub, ast.UAdd),
+    *(ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn),
+)
+
+_REFUSED: dict[type[ast.AST], tuple[str, str]] = {
+    ast.BitXor: ("^ is not a power here", "write ** for a power: 2**3"),
+    ast.BitAnd: ("& is not available", "write and"),
+    ast.BitOr: ("| is not available", "write or"),
+    ast.Invert: ("~ is not available", "write not"),
+    ast.LShift: ("<< is not available", "multiply by a power of 2: x * 2**n"),
+    ast.RShift: (">> is not available", "divide by a power of 2: x // 2**n"),
+    ast.MatMult: ("@ is not available", "write out the products"),
+    ast.Is: ("'is' is not available", "write =="),
+    ast.IsNot: ("'is not' is not available", "write !="),
+    ast.Attribute: ("attributes (a.b) are not available", "call a function, such as mean(a), or pass the value itself"),
+    ast.Lambda: ("functions cannot be defined in an expression", "call one of the functions there are"),
+    ast.NamedExpr: ("values cannot be stored in an expression", "give them as variables"),
+    ast.JoinedStr: ("f-strings are not available", "write plain text in quotes"),
+    ast.Starred: ("* before an argument is not available", "pass the list itself: max(values)"),
+    ast.Dict: ("{...} is not available", "write a list: [1, 2, 3]"),
+    ast.Set: ("{...} is not available", "write a list: [1, 2, 3]"),
+    ast.ListComp: ("comprehensions are not available", "write out the list, or use scale, diff, count_above, pluck"),
+    ast.SetComp: ("comprehensions are not available", "write out the list"),
+    ast.DictComp: ("comprehensions are not available", "write out the list"),
+    ast.GeneratorExp: (
+        "comprehensions are not available",
+        "write out the list, or use scale, diff, count_above, pluck",
+    ),
+}
+
+
+def plain_expression(text: str) -> str:
+    """``text`` with typographic signs as plain ones (× ÷ − ² ≤, full-width forms), outside quotes; one line."""
+    parts = _QUOTED.split(" ".join(text.split()))
+    for index in range(0, len(parts), 2):
+        part = _SUPERSCRIPT.sub(lambda match: f"**{match[0].translate(_PLAIN_DIGITS)}", parts[index])
+        parts[index] = _KEYWORD_AFTER_DIGIT.sub(" ", part.translate(_PLAIN_SIGNS))
+    return "".join(parts)
+
+
+def parse_expression(text: str, names: Collection[str], functions: Collection[str]) -> ast.Expression:
+    """Syntax tree of ``text`` (as :func:`plain_expression` gives it), checked: every node, name and literal.
+
+    ``names`` are the variables and constants there are.
+
+    Raises:
+        ExpressionError: too long, not an expression, or something in it that is not available.
+    """
+    if not text:
+        raise ExpressionError("the expression is empty", hint="write one, such as (a - b) / a * 100")
+    if len(text) > MAX_CHARACTERS:
+        raise ExpressionError(
+            f"the expression has {len(text)} characters, more than {MAX_CHARACTERS}",
+            hint="pass long lists as variables, or calculate in several calls",
+        )
+    _check_signs(text)
+    try:
+        tree = ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ExpressionError(f"{shown(text)} is not an expression", hint=_syntax_hint(text, error)) from None
+    if isinstance(tree.body, ast.Tuple):
+        raise ExpressionError(
+            "a comma separates values: this is a list, not a number",
+            hint="write 1204 without thousands separator, or [1, 204] for a list",
+        )
+    called: set[int] = set()
+    for node, depth in _nodes(tree):
+        if depth > MAX_DEPTH:
+            raise ExpressionError(
+                f"the expression is nested more than {MAX_DEPTH} deep", hint="calculate in several calls"
+            )
+        if not isinstance(node, _ALLOWED):
+            message, hint = _REFUSED.get(
+                type(node), (f"{type(node).__name__} is not available", "use numbers, variables and functions")
+            )
+            raise ExpressionError(message, hint=hint)
+        if isinstance(node, ast.Call):
+            _check_call(node, names, functions)
+            called.add(id(node.func))
+        elif isinstance(node, ast.Constant):
+            _check_literal(node.value)
+        elif isinstance(node, ast.Name) and node.id not in names and id(node) not in called:
+            if node.id in functions:
+                raise ExpressionError(f"{node.id} is a function", hint=f"write {node.id}(...)")
+            raise ExpressionError(f"{node.id} is not defined", hint=_name_hint(node.id, names, functions))
+    return tree
+
+
+def _nodes(tree: ast.Expression) -> Iterator[tuple[ast.AST, int]]:
+    """All nodes in written order with their nesting depth; the left operand of an operator is as deep as it."""
+    open_nodes: list[tuple[ast.AST, int]] = [(tree, 0)]
+    while open_nodes:
+        node, depth = open_nodes.pop()
+        yield node, depth
+        for child in reversed([*ast.iter_child_nodes(node)]):
+            flat = isinstance(node, ast.BinOp) and child is node.left and isinstance(child, ast.BinOp)
+            open_nodes.append((child, depth if flat else depth + 1))
+
+
+def _check_literal(value: object) -> None:
+    if isinstance(value, (bytes, complex)) or value is None or value is Ellipsis:
+        raise ExpressionError(f"{value!r} is not available", hint="use real numbers and text in quotes")
+    if isinstance(value, (int, float)) and abs(value) > sys.float_info.max:
+        raise ExpressionError("a number in the expression is too large", hint="keep numbers below 1e308")
+
+
+def _check_call(node: ast.Call, names: Collection[str], functions: Collection[str]) -> None:
+    if any(keyword.arg is None for keyword in node.keywords):
+        raise ExpressionError("** before an argument is not available", hint="pass the values one by one")
+    if isinstance(node.func, ast.Attribute):
+        raise ExpressionError(
+            f"methods (.{node.func.attr}(...)) are not available", hint=f"known functions: {', '.join(functions)}"
+        )
+    if not isinstance(node.func, ast.Name):
+        raise ExpressionError("only a function's name can be called", hint="write * to multiply: 2*(a + b)")
+    name = node.func.id
+    if name in functions:
+        return
+    if name in names:
+        raise ExpressionError(f"{name} is a variable, not a function", hint=f"write * to multiply: {name}*(...)")
+    close = get_close_matches(name.lower(), functions, n=3, cutoff=0.5)
+    raise ExpressionError(
+        f"there is no function {name}",
+        hint=f"did you mean {', '.join(close)}?" if close else f"known functions: {', '.join(functions)}",
+    )
+
+
+def _name_hint(name: str, names: Collection[str], functions: Collection[str]) -> str:
+    close = get_close_matches(name, [*names, *functions], n=3, cutoff=0.6)
+    if close:
+        return f"did you mean {', '.join(close)}?"
+    return f"give its value as a variable; known names: {', '.join([*names][:40])}"
+
+
+_SIGNS = (
+    ("#", "leave out comments"),
+    ("\\", "write plain arithmetic, no LaTeX: (a + b) / c"),
+    ("$", "leave out currency and LaTeX signs"),
+    ("√", "write sqrt(x)"),
+    ("‰", "write / 1000"),
+    ("°", "leave out units"),
+    ("&&", "write and"),
+    ("||", "write or"),
+    (":=", "give the value as a variable"),
+)
+
+
+def _check_signs(text: str) -> None:
+    """Refuse signs that Python would read as something else than what was meant."""
+    bare = _QUOTED.sub("''", text)
+    for sign, hint in _SIGNS:
+        if sign in bare:
+            raise ExpressionError(f"{sign} is not available", hint=hint)
+    if re.search(r"(?<!\w)_", bare):
+        raise ExpressionError("names that start with _ are not available", hint="start the name with a letter")
+    without_keywords = re.sub(r"(?<=[(,])\s*\w+\s*=(?!=)", "", bare)
+    if re.search(r"(?<![=<>!])=(?!=)", without_keywords):
+        raise ExpressionError("nothing can be stored with =", hint="leave out 'x ='; write == to compare")
+    if re.search(r"\b0[xXoObB]", bare):
+        raise ExpressionError("numbers are decimal", hint="write 31 instead of 0x1f")
+
+
+def _syntax_hint(text: str, error: BaseException) -> str:
+    bare = _QUOTED.sub("''", text)
+    if bare.count("(") != bare.count(")"):
+        return f"{bare.count('(')} opening and {bare.count(')')} closing brackets"
+    if re.search(r"\d\s*%\s*(?:$|[-+*/),])", bare):
+        return "% is the remainder of a division: write 35/100 for 35%"
+    if re.search(r"\d\s*!(?!=)", bare):
+        return "write factorial(5) for 5!"
+    if re.search(r"\d(?:\s+|(?=[^\W\d_]))(?!and\b|or\b|if\b|else\b|in\b|not\b)[^\W\d]", bare):
+        return "leave out units, and write * to multiply: 2*x"
+    if re.search(r"\d\s+\d", bare):
+        return "write numbers without spaces, and an operator between two of them"
+    if re.search(r"\b0\d", bare):
+        return "write whole numbers without leading zeros"
+    place = getattr(error, "offset", None)
+    where = f"near character {place}; " if isinstance(place, int) and place > 0 else ""
+    return f"{where}write one arithmetic expression, such as (a - b) / a * 100"

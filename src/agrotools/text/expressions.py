@@ -1,0 +1,226 @@
+"""One evaluator of arithmetic expressions, for the ``calculate`` tool, for ``Slot.from`` and for agreement.
+
+An expression is arithmetic (``+ - * / // % **``, comparisons, ``and or not``, ``x if c else y``) on numbers, text in
+quotes, lists, variables and the functions of :data:`FUNCTIONS`. Numbers follow Python: whole numbers are exact,
+``/`` is rounded once, ``//`` and ``%`` round towards minus infinity, ``round`` sends ties to the even neighbour.
+Nothing else is reachable: no attributes, no definitions, no Python builtins. Work is bounded before it is done
+(characters, nesting, list elements, size of numbers), so that no expression takes longer than about a tenth of a
+second. Whatever is refused raises an :class:`ExpressionError` that says what to write instead.
+"""
+
+# simpleeval carries no types: what comes from it is unknown to the type checker.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+
+import ast
+import inspect
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, cast
+
+from pydantic import JsonValue
+from simpleeval import SimpleEval
+
+from agrotools.core.refs import REF_PATTERN, Results, UnresolvedRef, resolve_ref
+from agrotools.text.agronomy import AGRONOMIC_FUNCTIONS
+from agrotools.text.expression_syntax import parse_expression, plain_expression
+from agrotools.text.expression_values import (
+    MAX_ELEMENTS,
+    MAX_ELEMENTS_READ,
+    OPERATORS,
+    Value,
+    apply,
+    checked,
+    element,
+    element_count,
+    named,
+)
+from agrotools.text.function_arguments import ExpressionError, Function, shown
+from agrotools.text.functions import CONSTANTS, GENERAL_FUNCTIONS
+from agrotools.text.statistical import STATISTICAL_FUNCTIONS
+
+FUNCTIONS: dict[str, Function] = {**GENERAL_FUNCTIONS, **STATISTICAL_FUNCTIONS, **AGRONOMIC_FUNCTIONS}
+"""All functions that an expression may call."""
+MAX_FROM_CHARACTERS = 4_000
+"""Longest ``Slot.from``, whose references are long; without them it is an ordinary expression."""
+MAX_STEP_ELEMENTS = 20
+"""A part of an expression that is a longer list is not among its steps."""
+
+_SIGNATURES = {name: inspect.signature(function) for name, function in FUNCTIONS.items()}
+
+
+class EvaluationStep(NamedTuple):
+    """A part of an expression, as written, and its value."""
+
+    expression: str
+    value: Value
+
+
+def evaluate(expression: str, variables: Mapping[str, Any] | None = None) -> Value:
+    """Value of ``expression``, which may use ``variables`` (numbers, true/false, text, lists, objects).
+
+    Raises:
+        ExpressionError: not an expression, an unknown name, a value that does not exist (division by zero...), a
+            result that is no finite number, or more work than the limits allow.
+    """
+    return _Evaluation(expression, variables or {}).run()
+
+
+def evaluate_steps(expression: str, variables: Mapping[str, Any] | None = None) -> list[EvaluationStep]:
+    """All operations and calls of ``expression`` in the order of evaluation; the last is the whole expression.
+
+    Raises:
+        ExpressionError: as :func:`evaluate`.
+    """
+    evaluation = _Evaluation(expression, variables or {})
+    value = evaluation.run()
+    steps = evaluation.steps
+    if not steps or steps[-1].expression != evaluation.text:
+        steps.append(EvaluationStep(evaluation.text, value))
+    return steps
+
+
+def evaluate_from(expression: str, results: Results) -> JsonValue:
+    """Value of a ``Slot.from``: an expression over ``steps[N].observation...``; a lone reference gives the raw value.
+
+    Raises:
+        UnresolvedRef: a reference leads to no value, or (in an expression) to null or to no finite number.
+        ExpressionError: as :func:`evaluate`.
+    """
+    text = expression.strip()
+    if REF_PATTERN.fullmatch(text):
+        return resolve_ref(text, results)
+    if len(text) > MAX_FROM_CHARACTERS:
+        raise ExpressionError(
+            f"the expression has {len(text)} characters, more than {MAX_FROM_CHARACTERS}", hint="write a shorter one"
+        )
+    names: dict[str, str] = {}
+    short = _REF_OR_QUOTED.sub(lambda match: match[0] if match["quoted"] else _name_of(match[0], names), text)
+    variables = {name: _arithmetic_value(ref, results) for ref, name in names.items()}
+    try:
+        return evaluate(short, variables)
+    except ExpressionError as error:
+        raise ExpressionError(_with_refs(error.message, names), hint=_with_refs(error.hint, names)) from None
+
+
+_REF_OR_QUOTED = re.compile(rf"(?P<quoted>'[^']*'|\"[^\"]*\")|{REF_PATTERN.pattern}")
+
+
+def _name_of(ref: str, names: dict[str, str]) -> str:
+    return names.setdefault(ref, f"ref_value_{len(names)}")
+
+
+def _with_refs(text: str, names: dict[str, str]) -> str:
+    for ref, name in reversed(names.items()):
+        text = text.replace(name, ref)
+    return text
+
+
+def _arithmetic_value(ref: str, results: Results) -> JsonValue:
+    value = resolve_ref(ref, results)
+    for item in value if isinstance(value, list) else [value]:
+        if item is None or (isinstance(item, float) and not math.isfinite(item)):
+            raise UnresolvedRef(f"{ref} is {shown(item)}, no value to calculate with")
+    return value
+
+
+class _Evaluation(SimpleEval):
+    """One evaluation. simpleeval walks the tree; which nodes exist, what operators do and what it may cost is ours."""
+
+    def __init__(self, expression: str, variables: Mapping[str, Any]) -> None:
+        names: dict[str, Value] = {**CONSTANTS, **named(variables)}
+        super().__init__(operators=OPERATORS, functions=FUNCTIONS, names=names)
+        self.nodes: dict[type[ast.AST], Callable[[Any], Any]] | None = {
+            ast.Constant: self._eval_constant,
+            ast.Name: self._eval_name,
+            ast.UnaryOp: self._eval_unaryop,
+            ast.BinOp: self._eval_binop,
+            ast.BoolOp: self._eval_boolop,
+            ast.Compare: self._eval_compare,
+            ast.IfExp: self._eval_ifexp,
+            ast.Call: self._eval_call,
+            ast.Subscript: self._eval_subscript,
+            ast.Slice: self._eval_slice,
+            ast.List: self._eval_list,
+            ast.Tuple: self._eval_list,
+        }
+        self.text = plain_expression(expression)
+        self.steps: list[EvaluationStep] = []
+        self._tree = parse_expression(self.text, names, FUNCTIONS)
+        self._elements_left = MAX_ELEMENTS_READ
+
+    def run(self) -> Value:
+        try:
+            return self._value(self._tree.body)
+        except RecursionError:
+            raise ExpressionError("the expression is nested too deep", hint="calculate in several calls") from None
+
+    def _value(self, node: ast.AST) -> Value:
+        return cast(Value, self._eval(node))
+
+    def _check_disallowed_items(self, item: object) -> None:
+        """Nothing to look for: values are plain data by construction, and a search through long lists costs time."""
+
+    def _eval_binop(self, node: ast.BinOp) -> Value:
+        # A chain a + b + c is a tree as deep as it is long: walk down its left side instead of recursing.
+        chain = [node]
+        while isinstance(chain[-1].left, ast.BinOp):
+            chain.append(chain[-1].left)
+        value = self._value(chain[-1].left)
+        for part in reversed(chain):
+            value = self._guarded(part, apply, part.op, value, self._value(part.right))
+        return value
+
+    def _eval_call(self, node: ast.Call) -> Value:
+        name = cast(ast.Name, node.func).id
+        arguments = [self._value(argument) for argument in node.args]
+        by_name = {cast(str, each.arg): self._value(each.value) for each in node.keywords}
+        self._read(*arguments, *by_name.values())
+        try:
+            _SIGNATURES[name].bind(*arguments, **by_name)
+        except TypeError as error:
+            parameters = str(_SIGNATURES[name]).partition(" ->")[0].replace(": JsonValue", "")
+            raise ExpressionError(f"{name}: {error}", hint=f"write {name}{parameters}") from None
+        return self._guarded(node, FUNCTIONS[name], *arguments, **by_name)
+
+    def _eval_list(self, node: ast.List | ast.Tuple) -> Value:
+        items: list[Value] = []
+        elements = 0
+        for item in node.elts:
+            items.append(self._value(item))
+            elements += 1 + self._read(items[-1])
+            if elements > MAX_ELEMENTS:
+                raise ExpressionError(f"a list has more than {MAX_ELEMENTS} elements", hint="use a shorter list")
+        return items
+
+    def _eval_subscript(self, node: ast.Subscript) -> Value:
+        container = self._value(node.value)
+        key = cast(object, self._eval(node.slice))
+        self._read(container if isinstance(node.slice, ast.Slice) else None)
+        return self._guarded(node, element, container, key)
+
+    def _read(self, *values: object) -> int:
+        """Count the elements about to be read. Refuses when the evaluation has read too many."""
+        count = sum(element_count(value) for value in values)
+        self._elements_left -= count
+        if self._elements_left < 0:
+            raise ExpressionError(
+                f"the expression reads more than {MAX_ELEMENTS_READ} list elements",
+                hint="use shorter lists, or calculate in several calls",
+            )
+        return count
+
+    def _guarded(self, node: ast.expr, operation: Callable[..., object], *operands: object, **named: object) -> Value:
+        """The value of an operation, or a refusal that names the part of the expression at fault."""
+        part = self.text.encode()[node.col_offset : node.end_col_offset].decode()
+        try:
+            value = checked(operation(*operands, **named), shown(part))
+        except ZeroDivisionError:
+            raise ExpressionError(f"division by zero in {shown(part)}", hint="the divisor must not be 0") from None
+        except OverflowError:
+            raise ExpressionError(f"{shown(part)} is too large", hint="keep numbers below 1e308") from None
+        except (ValueError, ArithmeticError) as error:
+            raise ExpressionError(f"{shown(part)} does not exist: {error}", hint="check its arguments") from None
+        if not isinstance(value, list) or len(value) <= MAX_STEP_ELEMENTS:
+            self.steps.append(EvaluationStep(part, value))
+        return value

@@ -1,0 +1,221 @@
+"""The general functions that expressions may call: numbers, lists, choice by value.
+
+Every function takes plain JSON values and returns one, checks its arguments itself, and refuses with an
+:class:`ExpressionError` that names the argument and says what to change. Lists are never changed in place.
+"""
+
+import itertools
+import math
+from collections.abc import Callable
+
+from pydantic import JsonValue
+
+from agrotools.text.function_arguments import (
+    ExpressionError,
+    Function,
+    Number,
+    kind_of,
+    number,
+    numbers,
+    shown,
+    whole,
+)
+
+# --- numbers -------------------------------------------------------------------------------------------------------
+
+
+def _real(name: str, function: Callable[[float], float], domain: str) -> Function:
+    """A function of one real number; outside its domain it says what the domain is."""
+
+    def apply(x: JsonValue) -> JsonValue:
+        value = number(x, name)
+        try:
+            return function(value)
+        except ValueError:
+            raise ExpressionError(f"{name}({shown(value)}) does not exist", hint=f"{name} takes {domain}") from None
+
+    apply.__doc__ = f"``{name}(x)``; {domain}."
+    return apply
+
+
+def absolute(x: JsonValue) -> JsonValue:
+    """Absolute value."""
+    return abs(number(x, "abs"))
+
+
+def rounded(x: JsonValue, digits: JsonValue = 0) -> JsonValue:
+    """Round to ``digits`` decimals (-15..15); a tie goes to the even neighbour. Whole for ``digits <= 0``."""
+    places = whole(digits, "round: digits", -15, 15)
+    value = number(x, "round")
+    return round(value, places) if places > 0 else int(round(value, places))
+
+
+def sign(x: JsonValue) -> JsonValue:
+    """-1, 0 or 1."""
+    value = number(x, "sign")
+    return (value > 0) - (value < 0)
+
+
+def logarithm(x: JsonValue, base: JsonValue = math.e) -> JsonValue:
+    """Logarithm of ``x > 0``: natural, or to ``base`` (> 0, not 1)."""
+    value, to_base = number(x, "log"), number(base, "log: base")
+    if value <= 0:
+        raise ExpressionError(f"log({shown(value)}) does not exist", hint="log takes a number above 0")
+    if to_base <= 0 or to_base == 1:
+        raise ExpressionError(f"log: base {shown(to_base)} is no base", hint="give a base above 0 other than 1")
+    exact: dict[Number, Callable[[float], float]] = {math.e: math.log, 2: math.log2, 10: math.log10}
+    return exact[to_base](value) if to_base in exact else math.log(value) / math.log(to_base)
+
+
+def hypotenuse(x: JsonValue, y: JsonValue) -> JsonValue:
+    """Length of the hypotenuse, ``sqrt(x**2 + y**2)``."""
+    return math.hypot(number(x, "hypot"), number(y, "hypot"))
+
+
+def atan2(y: JsonValue, x: JsonValue) -> JsonValue:
+    """Angle of the point (x, y) in radians, -pi..pi."""
+    return math.atan2(number(y, "atan2"), number(x, "atan2"))
+
+
+def factorial(n: JsonValue) -> JsonValue:
+    """``n!`` for whole n from 0 to 170."""
+    return math.factorial(whole(n, "factorial: n", 0, 170))
+
+
+def combinations(n: JsonValue, k: JsonValue) -> JsonValue:
+    """Ways to choose ``k`` of ``n`` (whole numbers, 0 to 1000)."""
+    return math.comb(whole(n, "comb: n", 0, 1000), whole(k, "comb: k", 0, 1000))
+
+
+def clip(x: JsonValue, low: JsonValue, high: JsonValue) -> JsonValue:
+    """``x``, but not below ``low`` and not above ``high``."""
+    bottom, top = number(low, "clip: low"), number(high, "clip: high")
+    if bottom > top:
+        raise ExpressionError("clip: low is above high", hint="write clip(x, low, high)")
+    return min(max(number(x, "clip"), bottom), top)
+
+
+# --- lists ---------------------------------------------------------------------------------------------------------
+
+
+def length(values: JsonValue) -> JsonValue:
+    """Number of elements of a list (or of characters of a text)."""
+    if not isinstance(values, (list, str)):
+        raise ExpressionError(f"len needs a list, not {kind_of(values)}", hint="write the values as [1, 2, 3]")
+    return len(values)
+
+
+def in_order(values: JsonValue, descending: JsonValue = False) -> JsonValue:
+    """The numbers in ascending order, or descending with ``descending=True``."""
+    return [*sorted(numbers(values, "sorted", least=0), reverse=bool(descending))]
+
+
+def differences(values: JsonValue) -> JsonValue:
+    """Each number minus the one before it; one shorter than the list."""
+    items = numbers(values, "diff")
+    return [later - earlier for earlier, later in itertools.pairwise(items)]
+
+
+def scaled(values: JsonValue, factor: JsonValue) -> JsonValue:
+    """Each number of a list times ``factor``."""
+    by = number(factor, "scale: factor")
+    return [item * by for item in numbers(values, "scale", least=0)]
+
+
+def pluck(items: JsonValue, field: JsonValue) -> JsonValue:
+    """The value of ``field`` of each object of a list."""
+    if not isinstance(items, list) or not isinstance(field, str):
+        raise ExpressionError("pluck needs a list of objects and a field name", hint="write pluck(items, 'area_px')")
+    values: list[JsonValue] = []
+    for position, item in enumerate(items):
+        if not isinstance(item, dict) or field not in item:
+            known = f"its fields: {', '.join(item)}" if isinstance(item, dict) else f"it is {kind_of(item)}"
+            raise ExpressionError(f"pluck: element [{position}] has no field {field!r}", hint=known)
+        values.append(item[field])
+    return values
+
+
+# --- choice by value -----------------------------------------------------------------------------------------------
+
+
+def argmax(values: JsonValue) -> JsonValue:
+    """Position (from 0) of the largest number; the first of equals."""
+    items = numbers(values, "argmax")
+    return items.index(max(items))
+
+
+def argmin(values: JsonValue) -> JsonValue:
+    """Position (from 0) of the smallest number; the first of equals."""
+    items = numbers(values, "argmin")
+    return items.index(min(items))
+
+
+def _labelled(labels: JsonValue, values: JsonValue, of: str) -> tuple[list[JsonValue], list[Number]]:
+    items = numbers(values, of)
+    if not isinstance(labels, list) or len(labels) != len(items):
+        raise ExpressionError(f"{of} needs one label for each value", hint=f"write {of}(['a', 'b'], [1, 2])")
+    return labels, items
+
+
+def label_of_max(labels: JsonValue, values: JsonValue) -> JsonValue:
+    """The label beside the largest value; the first of equals."""
+    names, items = _labelled(labels, values, "label_of_max")
+    return names[items.index(max(items))]
+
+
+def label_of_min(labels: JsonValue, values: JsonValue) -> JsonValue:
+    """The label beside the smallest value; the first of equals."""
+    names, items = _labelled(labels, values, "label_of_min")
+    return names[items.index(min(items))]
+
+
+def labels_by_value(labels: JsonValue, values: JsonValue, descending: JsonValue = True) -> JsonValue:
+    """All labels, that of the largest value first (of the smallest with ``descending=False``); equals keep order."""
+    names, items = _labelled(labels, values, "labels_by_value")
+    sense = -1 if descending else 1
+    return [names[position] for position in sorted(range(len(items)), key=lambda position: sense * items[position])]
+
+
+CONSTANTS: dict[str, JsonValue] = {"pi": math.pi, "π": math.pi, "e": math.e, "true": True, "false": False}
+"""Names with a fixed value; a variable of the same name goes before."""
+
+GENERAL_FUNCTIONS: dict[str, Function] = {
+    "abs": absolute,
+    "round": rounded,
+    "floor": _real("floor", math.floor, "any number"),
+    "ceil": _real("ceil", math.ceil, "any number"),
+    "int": _real("int", math.trunc, "any number; the part behind the point is dropped"),
+    "float": _real("float", float, "any number"),
+    "sign": sign,
+    "sqrt": _real("sqrt", math.sqrt, "a number from 0"),
+    "cbrt": _real("cbrt", math.cbrt, "any number"),
+    "exp": _real("exp", math.exp, "any number up to 709"),
+    "log": logarithm,
+    "ln": _real("ln", math.log, "a number above 0"),
+    "log2": _real("log2", math.log2, "a number above 0"),
+    "log10": _real("log10", math.log10, "a number above 0"),
+    "sin": _real("sin", math.sin, "an angle in radians"),
+    "cos": _real("cos", math.cos, "an angle in radians"),
+    "tan": _real("tan", math.tan, "an angle in radians"),
+    "asin": _real("asin", math.asin, "a number from -1 to 1"),
+    "acos": _real("acos", math.acos, "a number from -1 to 1"),
+    "atan": _real("atan", math.atan, "any number"),
+    "atan2": atan2,
+    "degrees": _real("degrees", math.degrees, "an angle in radians"),
+    "radians": _real("radians", math.radians, "an angle in degrees"),
+    "hypot": hypotenuse,
+    "factorial": factorial,
+    "comb": combinations,
+    "clip": clip,
+    "len": length,
+    "sorted": in_order,
+    "diff": differences,
+    "scale": scaled,
+    "pluck": pluck,
+    "argmax": argmax,
+    "argmin": argmin,
+    "label_of_max": label_of_max,
+    "label_of_min": label_of_min,
+    "labels_by_value": labels_by_value,
+}
+"""Name in an expression to function."""

@@ -1,0 +1,127 @@
+"""Agronomic formulas: golden values worked out by hand, and the properties their sources state."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.text.expressions import ExpressionError, evaluate
+
+reflectance = st.floats(0.001, 1)
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("ndvi(nir=0.5, red=0.1)", 2 / 3),
+        ("gndvi(0.5, 0.3)", 0.25),
+        ("ndre(0.4, 0.3)", 1 / 7),
+        ("ndwi(green=0.3, nir=0.1)", 0.5),
+        ("savi(0.5, 0.1)", 1.5 * 0.4 / 1.1),
+        ("evi(0.5, 0.1, 0.05)", 2.5 * 0.4 / (0.5 + 0.6 - 0.375 + 1)),
+        ("exg(50, 100, 50)", 0.5),
+        ("lai_beer(0.5, k=0.5)", 2 * math.log(2)),
+        ("lai_beer(1)", 0.0),
+        ("severity(12, 80)", 15.0),
+        ("incidence(3, 60)", 5.0),
+        ("disease_index([10, 0, 0, 10])", 50.0),
+        ("audpc([0, 7, 14], [0, 10, 30])", 35 + 140),
+        ("efficacy_abbott(control=40, treated=10)", 75.0),
+        ("plants_per_ha(0.75, 0.2)", 10_000 / 0.15),
+        ("seeding_rate(300, 45, 90)", 150.0),
+        ("gdd(28, 12, 10)", 10.0),
+        ("gdd(8, 2, 10)", 0.0),
+        ("rgr(1, e, 10)", 0.1),
+        ("jm(1, 1, 3, 1)", 2 * (1 - math.exp(-0.5))),
+        ("jm([1], [[2]], [1], [[8]])", 2 * (1 - math.exp(-0.5 * math.log(5 / 4)))),
+        ("jm([0, 0], [[1, 0], [0, 1]], [2, 2], [[1, 0], [0, 1]])", 2 * (1 - math.exp(-1))),
+        ("jm(1e300, 1, -1e300, 1e-300)", 2.0),
+        ("oif([10, 20, 30], [0.5, -0.25, 0.25])", 60.0),
+        ("oif([10, 20, 30], [[1, 0.5, -0.25], [0.5, 1, 0.25], [-0.25, 0.25, 1]])", 60.0),
+    ],
+)
+def test_golden_values(expression, value):
+    assert evaluate(expression) == pytest.approx(value, rel=1e-12)
+
+
+def test_seeding_rate_follows_from_its_units():
+    """300 plants/m^2 at 90 % establishment need 333.3 seeds/m^2; a thousand weigh 45 g; 10,000 m^2 are a hectare."""
+    seeds_per_ha = 300 / 0.9 * 10_000
+    assert evaluate("seeding_rate(300, 45, 90)") == pytest.approx(seeds_per_ha * 0.045 / 1000)
+
+
+@given(reflectance, reflectance)
+def test_normalised_differences_are_bounded_and_antisymmetric(a, b):
+    value = evaluate("ndvi(a, b)", {"a": a, "b": b})
+    assert -1 <= value <= 1
+    assert value == -evaluate("ndvi(b, a)", {"a": a, "b": b})
+    assert value == pytest.approx(evaluate("ndvi(a, b)", {"a": a * 10_000, "b": b * 10_000}), abs=1e-12)
+
+
+matrices = st.integers(1, 4).flatmap(
+    lambda n: st.tuples(
+        *(st.lists(st.floats(-3, 3), min_size=n, max_size=n) for _ in range(2)),
+        *(st.lists(st.floats(-1, 1), min_size=n * n, max_size=n * n) for _ in range(2)),
+    )
+)
+
+
+@given(matrices)
+def test_jeffries_matusita_is_a_bounded_symmetric_distance(drawn):
+    mean_a, mean_b, *roots = drawn
+    n = len(mean_a)
+    covariances = []
+    for root in roots:
+        factor = np.array(root).reshape(n, n)
+        covariances.append((factor @ factor.T + np.eye(n)).tolist())
+    variables = {"ma": mean_a, "mb": mean_b, "ca": covariances[0], "cb": covariances[1]}
+    value = evaluate("jm(ma, ca, mb, cb)", variables)
+    assert 0 <= value <= 2
+    assert value == pytest.approx(evaluate("jm(mb, cb, ma, ca)", variables), abs=1e-9)
+    assert evaluate("jm(ma, ca, ma, ca)", variables) == pytest.approx(0, abs=1e-12)
+
+
+def test_bhattacharyya_bounds_the_overlap():
+    """exp(-B) is the Bhattacharyya coefficient, the integral of sqrt(p q); here by numerical integration."""
+    x = np.linspace(-40, 40, 400_001)
+
+    def density(mean, variance):
+        return np.exp(-((x - mean) ** 2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
+
+    coefficient = float(np.sqrt(density(1, 2) * density(4, 5)).sum() * (x[1] - x[0]))
+    assert evaluate("jm(1, 2, 4, 5)") == pytest.approx(2 * (1 - coefficient), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "ndvi(0, 0)",
+        "lai_beer(0)",
+        "lai_beer(1.2)",
+        "lai_beer(0.5, k=0)",
+        "severity(1, 0)",
+        "severity(-1, 5)",
+        "incidence(7, 6)",
+        "disease_index([0, 0])",
+        "disease_index([1, -1])",
+        "audpc([7, 0], [1, 2])",
+        "plants_per_ha(0, 1)",
+        "seeding_rate(300, 45, 110)",
+        "gdd(5, 9, 0)",
+        "rgr(0, 1, 7)",
+        "jm([1, 2], [[1]], [1, 2], [[1, 0], [0, 1]])",
+        "jm([1], [[1]], [1, 2], [[1, 0], [0, 1]])",
+        "jm([1, 2], [[1, 2], [2, 1]], [1, 2], [[1, 0], [0, 1]])",
+        "jm([1, 2], [[1, 0.5], [0, 1]], [1, 2], [[1, 0], [0, 1]])",
+        "jm(1, 0, 2, 1)",
+        "oif([1, 2], [0.1, 0.2, 0.3])",
+        "oif([1, 2, 3], [0, 0, 0])",
+        "oif([1, 2, 3], [2, 0, 0])",
+        "oif([1, 2, 3], [[1, 0], [0, 1]])",
+    ],
+)
+def test_what_does_not_exist_is_refused(expression):
+    with pytest.raises(ExpressionError):
+        evaluate(expression)

@@ -1,0 +1,185 @@
+"""Hostile expressions: every one is refused or answered, quickly, and reaches nothing outside the evaluator."""
+
+import random
+import sys
+import time
+
+import pytest
+
+from agrotools.text.expressions import ExpressionError, evaluate, evaluate_steps
+
+REACHING_OUT = [
+    "__import__('os').system('true')",
+    "().__class__.__bases__[0].__subclasses__()",
+    "''.__class__.__mro__[1]",
+    "mean.__globals__",
+    "[].__class__",
+    "eval('1')",
+    "exec('1')",
+    "open('/etc/passwd')",
+    "getattr(1, 'real')",
+    "globals()",
+    "str(1)",
+    "type(1)",
+    "rand()",
+    "'{0.__class__}'.format(1)",
+    "f'{().__class__}'",
+    "(lambda: 1)()",
+    "[x for x in (1, 2)]",
+    "{x: 1 for x in (1, 2)}",
+    "(yield)",
+    "await a",
+    "a := 1",
+    "a = 1",
+    "import os",
+    "a; b",
+    "1 if 1 else exit()",
+    "print(1)",
+    "mean",
+    "sum.real",
+    "a.real",
+    "abs(sum)",
+    "[sum][0](1)",
+    "(sum if 1 else max)([1])",
+]
+
+TOO_MUCH = [
+    "9**9**9",
+    "9**9**9**9",
+    "10**400",
+    "10**300 * 10**300",
+    "(10**300)**1000",
+    "-10**1000",
+    "2**1025",
+    "1e308 * 1e10",
+    "1" + "0" * 400,
+    "'a' * 10**9",
+    "[0] * 10**9",
+    "[[0] * 10**5] * 10**5",
+    "'a' * 99999 * 99999",
+    "'%1000000000d' % 1",
+    "factorial(10**6)",
+    "factorial(170)**100",
+    "comb(10**9, 10**8)",
+    "round(1, 10**10)",
+    "exp(exp(exp(exp(9))))",
+    "(" * 200 + "1",
+    "(" * 5000 + "1" + ")" * 5000,
+    "[" * 240 + "]" * 240,
+    "-" * 499 + "1",
+    "not " * 120 + "1",
+    "abs(" * 99 + "1" + ")" * 99,
+    "1 if 1 else " * 41 + "0",
+    "[1," * 60 + "1" + "]" * 60,
+    "1" * 501,
+    "x" * 501,
+    "prod([" + ",".join(["1e30"] * 20) + "])",
+]
+
+
+def seconds_of(expression, variables=None):
+    start = time.process_time()
+    try:
+        evaluate(expression, variables)
+    except ExpressionError as error:
+        return time.process_time() - start, error
+    return time.process_time() - start, None
+
+
+@pytest.mark.parametrize("expression", REACHING_OUT)
+def test_nothing_outside_is_reached(expression):
+    with pytest.raises(ExpressionError):
+        evaluate(expression, {"a": 1, "b": 2})
+
+
+@pytest.mark.parametrize("expression", TOO_MUCH, ids=lambda expression: expression[:20])
+def test_too_much_is_refused_at_once(expression):
+    seconds, error = seconds_of(expression)
+    assert error is not None
+    assert error.hint
+    assert seconds < 0.1
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "+".join(["1"] * 250),
+        "(" * 150 + "1" + ")" * 150,
+        "*".join(["1.5"] * 125),
+        " and ".join(["1"] * 80),
+        "1<" * 240 + "2",
+        "[" + "1," * 240 + "]",
+    ],
+    ids=lambda expression: expression[:12],
+)
+def test_long_but_harmless_expressions_are_answered(expression):
+    seconds, error = seconds_of(expression)
+    assert error is None
+    assert seconds < 0.1
+
+
+def _lists():
+    source = random.Random(7)
+    yield [source.random() for _ in range(10_000)]
+    yield [source.random() * 10.0 ** source.randint(-300, 300) for _ in range(10_000)]
+    yield [10**300 + source.randint(0, 10**300) for _ in range(10_000)]
+
+
+@pytest.mark.parametrize("values", list(_lists()), ids=["plain", "all magnitudes", "huge"])
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "+".join(["std(a)"] * 60),
+        "+".join(["cv(a)"] * 60),
+        "[" + ",".join(["a"] * 240) + "]",
+        "[" + ",".join(["[a]"] * 120) + "]",
+        "sum([" + ",".join(["sum(a)"] * 60) + "])",
+        "corr(a,sorted(a))+linreg(a,sorted(a))[0]+corr(a,a)",
+        "==".join(["a"] * 160),
+        " + ".join(["(0 in a)"] * 40),
+        "percentile(a,5)+median(a)+percentile(a,9)+max(a)",
+        "prod(a)",
+    ],
+    ids=lambda expression: expression[:14],
+)
+def test_long_lists_cost_little(expression, values):
+    seconds, _ = seconds_of(expression, {"a": values})
+    assert seconds < 0.6  # an exact variance of numbers of all magnitudes takes some 50 ms, and four of them are read
+
+
+def test_long_variables_are_refused_together():
+    with pytest.raises(ExpressionError, match="variables hold more than"):
+        evaluate("1", {f"a{index}": [0] * 9_000 for index in range(100)})
+
+
+def test_deeply_nested_variables_are_refused():
+    nested: list = []
+    for _ in range(5_000):
+        nested = [nested]
+    with pytest.raises(ExpressionError, match="nested"):
+        evaluate("1", {"a": nested})
+    with pytest.raises(ExpressionError, match="nested"):
+        evaluate("1", {"a": {"b": nested}})
+
+
+def test_a_deep_caller_gets_a_refusal_not_a_crash():
+    def deep(levels: int):
+        return deep(levels - 1) if levels else evaluate("abs(" * 18 + "1" + ")" * 18)
+
+    frames = 0
+    frame = sys._getframe()
+    while frame:
+        frames, frame = frames + 1, frame.f_back
+    with pytest.raises(ExpressionError, match=r"nested|not an expression"):
+        deep(sys.getrecursionlimit() - frames - 40)
+
+
+def test_variables_are_not_changed():
+    values = [3, 1, 2]
+    assert evaluate("sorted(a)[0] + scale(a, 2)[0] + a[0]", {"a": values}) == 10
+    assert values == [3, 1, 2]
+
+
+def test_steps_hold_no_long_lists():
+    steps = evaluate_steps("max(sorted(a))", {"a": list(range(5_000))})
+    assert [step.expression for step in steps] == ["max(sorted(a))"]

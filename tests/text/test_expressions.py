@@ -1,0 +1,360 @@
+"""The expression evaluator: exact where exactness can be had, helpful where it refuses."""
+
+import math
+import statistics
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.core import UnresolvedRef
+from agrotools.text.expressions import FUNCTIONS, ExpressionError, evaluate, evaluate_from, evaluate_steps
+
+whole = st.integers(-(10**12), 10**12)
+real = st.floats(-1e9, 1e9, allow_nan=False).map(lambda value: round(value, 6))
+
+
+@st.composite
+def whole_number_trees(draw, depth: int = 4):
+    """(expression, exact value) built of whole numbers and operations that keep them whole."""
+    if depth == 0 or draw(st.booleans()):
+        value = draw(st.integers(0, 10**9))
+        return str(value), Fraction(value)
+    left, left_value = draw(whole_number_trees(depth=depth - 1))
+    right, right_value = draw(whole_number_trees(depth=depth - 1))
+    sign = draw(st.sampled_from(["+", "-", "*", "//", "%"]))
+    if sign in "//%" and right_value == 0:
+        sign = "+"
+    value = {
+        "+": lambda: left_value + right_value,
+        "-": lambda: left_value - right_value,
+        "*": lambda: left_value * right_value,
+        "//": lambda: Fraction(left_value // right_value),
+        "%": lambda: left_value % right_value,
+    }[sign]()
+    return f"({left}) {sign} ({right})", value
+
+
+@given(whole_number_trees())
+def test_whole_numbers_are_exact(tree):
+    expression, value = tree
+    assert evaluate(expression) == value
+
+
+@given(st.integers(-(10**300), 10**300), st.integers(1, 10**300))
+def test_division_is_rounded_once(a, b):
+    assert evaluate("a / b", {"a": a, "b": b}) == float(Fraction(a, b))
+
+
+@given(st.lists(real, min_size=1, max_size=30))
+def test_sum_and_mean_are_rounded_once(values):
+    exact = sum(map(Fraction, values))
+    assert evaluate("sum(v)", {"v": values}) == float(exact)
+    assert evaluate("mean(v)", {"v": values}) == float(exact / len(values))
+
+
+@given(st.lists(real, min_size=2, max_size=30))
+def test_variance_follows_its_definition(values):
+    centre = sum(map(Fraction, values)) / len(values)
+    squares = sum((Fraction(value) - centre) ** 2 for value in values)
+    assert evaluate("var(v)", {"v": values}) == pytest.approx(float(squares / (len(values) - 1)), rel=1e-14)
+    assert evaluate("var(v, ddof=0)", {"v": values}) == pytest.approx(float(squares / len(values)), rel=1e-14)
+    assert evaluate("std(v)", {"v": values}) == pytest.approx(math.sqrt(squares / (len(values) - 1)), rel=1e-14)
+
+
+@given(st.lists(real, min_size=1, max_size=30), st.integers(0, 100))
+def test_percentiles_interpolate_order_statistics(values, q):
+    ordered = sorted(map(Fraction, values))
+    rank = Fraction(q, 100) * (len(values) - 1)
+    below = math.floor(rank)
+    above = min(below + 1, len(values) - 1)
+    exact = ordered[below] + (ordered[above] - ordered[below]) * (rank - below)
+    scale = max(1.0, max(abs(value) for value in values))
+    assert evaluate("percentile(v, q)", {"v": values, "q": q}) == pytest.approx(float(exact), abs=1e-12 * scale)
+    assert evaluate("median(v)", {"v": values}) == statistics.median(values)
+
+
+def test_equal_values_have_no_correlation_even_where_their_mean_is_rounded():
+    with pytest.raises(ExpressionError, match="equal"):
+        evaluate("corr(x, y)", {"x": [0.1] * 3, "y": [1, 2, 3]})
+    assert evaluate("linreg(x, y)", {"x": [1, 2, 3], "y": [0.1] * 3}) == [0.0, pytest.approx(0.1), 1.0]
+
+
+@given(st.lists(st.tuples(real, real), min_size=2, max_size=30))
+def test_correlation_is_bounded_and_symmetric(points):
+    variables = {"x": [x for x, _ in points], "y": [y for _, y in points]}
+    try:
+        r = evaluate("corr(x, y)", variables)
+    except ExpressionError as error:
+        assert "equal" in error.message or "does not exist" in error.message  # noqa: PT017
+        return
+    assert -1 <= r <= 1
+    assert r == pytest.approx(evaluate("corr(y, x)", variables), abs=1e-9)
+
+
+@given(st.lists(st.integers(-1000, 1000), min_size=2, max_size=20, unique=True), st.integers(-50, 50), whole)
+def test_regression_finds_a_line(x, slope, intercept):
+    y = [slope * value + intercept for value in x]
+    found = evaluate("linreg(x, y)", {"x": x, "y": y})
+    assert found[0] == pytest.approx(slope, abs=1e-9)
+    assert found[1] == pytest.approx(intercept, rel=1e-9, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("1 + 2 * 3", 7),
+        ("(1 + 2) * 3", 9),
+        ("2 ** 3 ** 2", 512),
+        ("-2 ** 2", -4),
+        ("7 // 2 + 7 % 2", 4),
+        ("-7 // 2", -4),
+        ("0.1 + 0.2", 0.1 + 0.2),
+        ("1e3", 1000.0),
+        ("1_000", 1000),
+        ("2 ** -1", 0.5),
+        ("2 < 3 <= 3", True),
+        ("not 2 > 3 and 1 != 2", True),
+        ("5 if 2 > 3 else 6", 6),
+        ("3×4÷2−1", 5.0),
+        ("2² + 3³ + 10⁻¹", 31.1),
+        ("２＋３", 5),
+        ("mean（1，2）", 1.5),
+        ("1\n + 2", 3),
+        ("1if 2>1else 3", 1),
+        ("[3, 1, 2][-1]", 2),
+        ("[3, 1, 2][:2]", [3, 1]),
+        ("(3, 1)[0]", 3),
+        ("round(2.5)", 2),
+        ("round(2.345678, 3)", 2.346),
+        ("round(1234, -2)", 1200),
+        ("min(3, 1, 2) + max([3, 1, 2])", 4),
+        ("sum([4 > 3, 3 > 4])", 1),
+        ("abs(-3) + sign(-2.5) + floor(-1.5) + ceil(1.2) + int(-3.7)", -1),
+        ("sqrt(2)**2", math.sqrt(2) ** 2),
+        ("cbrt(-8)", -2.0),
+        ("log(8, 2) + log10(1000) + ln(e)", 7.0),
+        ("degrees(pi) + degrees(π)", 360.0),
+        ("factorial(5) + comb(5, 2)", 130),
+        ("hypot(3, 4)", 5.0),
+        ("clip(7, 0, 5)", 5),
+        ("prod([2, 3, 4])", 24),
+        ("len([1, 2, 3]) + len([])", 3),
+        ("sorted([3, 1, 2])", [1, 2, 3]),
+        ("sorted([3, 1, 2], descending=True)", [3, 2, 1]),
+        ("diff([1, 4, 9])", [3, 5]),
+        ("scale([1, 2], 10)", [10, 20]),
+        ("count_above([1, 2, 3], 1) - count_below([1, 2, 3], 2)", 1),
+        ("argmax([1, 3, 3]) + argmin([2, 1, 1])", 2),
+        ("label_of_max(['a', 'b'], [1, 2])", "b"),
+        ("label_of_min(['a', 'b'], [1, 2])", "a"),
+        ("labels_by_value(['a', 'b', 'c'], [1, 3, 2])", ["b", "c", "a"]),
+        ("'image_1.jpg' if 3 > 2 else 'image_2.jpg'", "image_1.jpg"),
+        ("'b' in ['a', 'b'] and 4 not in [1, 2]", True),
+        ("weighted_mean([1, 3], [1, 3])", 2.5),
+        ("cv([9, 11])", 100 * math.sqrt(2) / 10),
+        ("rmse([1, 2], [2, 4])", math.sqrt(2.5)),
+        ("mae([1, 2], [2, 4])", 1.5),
+        ("mape([1, 2], [2, 4])", 100.0),
+        ("percent_change(80, 60)", -25.0),
+        ("linreg([1, 2, 3], [2, 4, 6])", [2.0, 0.0, 1.0]),
+    ],
+)
+def test_golden_values(expression, value):
+    result = evaluate(expression)
+    assert type(result) is type(value)
+    assert result == pytest.approx(value) if not isinstance(value, (str, list, bool)) else result == value
+
+
+def test_variables_shadow_constants_but_not_functions():
+    assert evaluate("e + pi", {"e": 1, "pi": 2}) == 3
+    assert evaluate("mean([mean, 4])", {"mean": 2}) == 3
+
+
+def test_variable_names_may_be_in_any_script():
+    assert evaluate("面积 * µ", {"面积": 3, "µ": 2}) == 6
+
+
+@pytest.mark.parametrize(
+    ("expression", "in_message"),
+    [
+        ("2^3", "**"),
+        ("35%", "35/100"),
+        ("8.9 cm", "units"),
+        ("2x + 1", "*"),
+        ("2(3 + 1)", "*"),
+        ("5!", "factorial"),
+        ("(1 + 2", "1 opening and 0 closing"),
+        ("1,204 * 3", "thousands"),
+        ("a = 3", "=="),
+        ("x := 3", "variable"),
+        ("", "empty"),
+        ("1 / (3 - 3)", "'1 / (3 - 3)'"),
+        ("5 % 0", "division by zero"),
+        ("sqrt(-1)", "from 0"),
+        ("log(0)", "above 0"),
+        ("acos(2)", "from -1 to 1"),
+        ("(-8) ** (1/3)", "cbrt"),
+        ("meen([1, 2])", "mean"),
+        ("mean + 1", "mean(...)"),
+        ("weeds / crp", "crop"),
+        ("crop(2)", "crop*"),
+        ("ndvi(0.5)", "ndvi(nir, red)"),
+        ("round(1, places=2)", "round(x, digits"),
+        ("[1, 2] * 3", "scale"),
+        ("[1, 2][5]", "list of 2"),
+        ("'a' + 'b'", "text"),
+        ("'a' < 2", "text"),
+        ("mean([])", "at least one"),
+        ("std([1])", "at least 2"),
+        ("mean([1, 'a'])", "element [1] is text"),
+        ("corr([1, 2], [1])", "2 and 1"),
+        ("a & b", "and"),
+        ("1 is 1", "=="),
+        ("a.b", "attributes"),
+        ("[1].append(2)", "methods"),
+        ("[x for x in [1]]", "comprehensions"),
+        ("(lambda: 1)()", "function"),
+        ("{'a': 1}", "list"),
+        ("max(*[1, 2])", "max(values)"),
+        ("_a", "letter"),
+        ("0x1f", "decimal"),
+        ("\\frac{1}{2}", "LaTeX"),
+        ("1 # note", "comments"),
+        ("√2", "sqrt"),
+        ("None", "None"),
+        ("2j", "real"),
+        ("b'a'", "text in quotes"),
+        ("percentile([1, 2], 101)", "0 to 100"),
+        ("factorial(171)", "from 0 to 170"),
+        ("severity(12, 10)", "same unit"),
+        ("exp(1000)", "too large"),
+        ("1e308 * 10", "finite"),
+    ],
+)
+def test_refusals_say_what_to_change(expression, in_message):
+    with pytest.raises(ExpressionError) as caught:
+        evaluate(expression, {"weeds": 1, "crop": 2, "a": 1, "b": 2})
+    assert in_message in str(caught.value)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("variables", "in_message"),
+    [
+        ({"a b": 1}, "letters"),
+        ({"_a": 1}, "letter"),
+        ({"if": 1}, "if"),
+        ({"a": None}, "null"),
+        ({"a": math.nan}, "finite"),
+        ({"a": [1, math.inf]}, "finite"),
+        ({"a": 10**400}, "too large"),
+        ({"a": "x" * 10_001}, "10000"),
+        ({"a": [0] * 10_001}, "10000"),
+        ({"µ": 1, "μ": 2}, "twice"),
+        ({"a": object()}, "a"),
+    ],
+)
+def test_bad_variables_are_refused(variables, in_message):
+    with pytest.raises(ExpressionError) as caught:
+        evaluate("1", variables)
+    assert in_message in str(caught.value)
+
+
+@given(st.text(max_size=60) | st.text(alphabet="0123456789.+-*/%^() ,[]ab'eE_<>=!", max_size=40))
+def test_any_text_gives_a_value_or_a_refusal(text):
+    try:
+        value = evaluate(text, {"a": 2, "b": [1, 2.5]})
+    except ExpressionError as error:
+        assert error.hint  # noqa: PT017
+    else:
+        assert not isinstance(value, float) or math.isfinite(value)
+
+
+@given(st.sampled_from(sorted(FUNCTIONS)), st.lists(st.sampled_from(["a", "b", "c", "0", "-1", "'t'"]), max_size=5))
+def test_any_call_gives_a_value_or_a_refusal(name, arguments):
+    variables = {"a": 2.5, "b": [1, 2, 3], "c": [[1, 0], [0, 1]]}
+    try:
+        evaluate(f"{name}({', '.join(arguments)})", variables)
+    except ExpressionError as error:
+        assert error.hint  # noqa: PT017
+
+
+def test_every_function_is_documented():
+    assert [name for name, function in FUNCTIONS.items() if not function.__doc__] == []
+    assert len(FUNCTIONS) >= 40
+
+
+def test_steps_come_in_order_and_end_with_the_whole():
+    steps = evaluate_steps("(a - b) / a * 100", {"a": 4, "b": 3})
+    assert [tuple(step) for step in steps] == [
+        ("a - b", 1),
+        ("(a - b) / a", 0.25),
+        ("(a - b) / a * 100", 25.0),
+    ]
+    assert evaluate_steps("a", {"a": 2}) == [("a", 2)]
+    assert evaluate_steps("-(a + 1)", {"a": 2}) == [("a + 1", 3), ("-(a + 1)", -3)]
+    assert evaluate_steps("面 + mean([面, 3])", {"面": 1})[-1] == ("面 + mean([面, 3])", 3)
+
+
+@given(whole_number_trees())
+def test_the_last_step_is_the_value(tree):
+    expression, value = tree
+    assert evaluate_steps(expression)[-1].value == value
+
+
+RESULTS = [
+    {"weed_pct": 8.9, "crop_pct": 17.8, "none": None, "name": "lantana", "fruits": [{"mm": 70}, {"mm": 80}]},
+    None,
+    {"sizes": [1.5, None], "by_class": {"crop->pond": 4}, "empty": []},
+]
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("steps[0].observation.weed_pct", 8.9),
+        (" steps[0].observation.none ", None),
+        ("steps[0].observation.fruits[1]", {"mm": 80}),
+        ("steps[2].observation", RESULTS[2]),
+        ("steps[0].observation.weed_pct / steps[0].observation.crop_pct", 0.5),
+        ("'image_1.jpg' if steps[0].observation.weed_pct > 5 else 'image_2.jpg'", "image_1.jpg"),
+        ("'steps[0].observation.weed_pct'", "steps[0].observation.weed_pct"),
+        ("steps[0].observation.name == 'lantana'", True),
+        ("mean(pluck(steps[0].observation.fruits, 'mm'))", 75),
+        ("len(steps[0].observation.fruits)", 2),
+        ("steps[2].observation.by_class['crop->pond'] * 2", 8),
+        ("label_of_max(['a', 'b'], [steps[0].observation.weed_pct, steps[0].observation.crop_pct])", "b"),
+    ],
+)
+def test_values_that_observations_imply(expression, value):
+    assert evaluate_from(expression, RESULTS) == value
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "steps[0].observation.nothing",
+        "steps[7].observation.weed_pct",
+        "steps[1].observation.weed_pct * 2",
+        "steps[0].observation.none + 1",
+        "sum(steps[2].observation.sizes)",
+        "steps[0].observation.fruits[2].mm / 2",
+    ],
+)
+def test_references_without_a_value_are_unresolved(expression):
+    with pytest.raises(UnresolvedRef):
+        evaluate_from(expression, RESULTS)
+
+
+def test_nan_of_a_tool_is_no_value():
+    with pytest.raises(UnresolvedRef, match="nan"):
+        evaluate_from("steps[0].observation.x + 1", [{"x": math.nan}])
+
+
+def test_messages_name_the_reference():
+    with pytest.raises(ExpressionError, match=r"steps\[0\]\.observation\.weed_pct / 0"):
+        evaluate_from("steps[0].observation.weed_pct / 0", RESULTS)
+    many = " + ".join(f"steps[{index}].observation.x" for index in range(12))
+    assert evaluate_from(many, [{"x": 1}] * 12) == 12
