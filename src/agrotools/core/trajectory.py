@@ -36,6 +36,8 @@ class Trajectory(Noun):
     steps: tuple[Step, ...] = ()
     termination: Termination
     reason: str = ""
+    halted_by: Reply | None = None
+    """The reply behind a halt (length, filtered...), which no step holds; its tokens count like any other's."""
 
     @property
     def answer(self) -> str | None:

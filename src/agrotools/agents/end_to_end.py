@@ -1,0 +1,90 @@
+"""End-to-end: the policy plans, its calls really run, it reads what they return, and it answers."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from agrotools.agents.policy import Policy
+from agrotools.core import (
+    Answer,
+    CallTools,
+    Halt,
+    Observation,
+    SampleView,
+    Step,
+    ToolCall,
+    Trajectory,
+    Unparseable,
+)
+
+UNPARSEABLE_LIMIT = 3
+"""Unparseable outputs in a row that end a sample."""
+
+
+class Outcome(Protocol):
+    """What came of a call (``agrotools.tools.execution.ToolOutcome`` is one)."""
+
+    @property
+    def observation(self) -> Observation: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def cached(self) -> bool: ...
+
+
+CallTool = Callable[[ToolCall], Awaitable[Outcome]]
+
+
+async def run_end_to_end(policy: Policy, view: SampleView, call_tool: CallTool, max_steps: int = 20) -> Trajectory:
+    """Let ``policy`` act for at most ``max_steps`` turns; several calls of one turn run in order.
+
+    Raises:
+        InfrastructureError: from the policy or from ``call_tool``.
+    """
+    steps: list[Step] = []
+    unparseable_in_a_row = 0
+    for turn in range(max_steps):
+        action = await policy.act(view, tuple(steps))
+        match action:
+            case Answer():
+                steps.append(
+                    Step(turn=turn, kind="answer", text=action.text, thought=action.thought, reply=action.reply)
+                )
+                return Trajectory(steps=tuple(steps), termination="answered")
+            case Halt():
+                return Trajectory(
+                    steps=tuple(steps), termination=action.termination, reason=action.reason, halted_by=action.reply
+                )
+            case Unparseable():
+                steps.append(_unparseable_step(turn, action))
+                unparseable_in_a_row += 1
+                if unparseable_in_a_row == UNPARSEABLE_LIMIT:
+                    reason = f"{UNPARSEABLE_LIMIT} unparseable outputs in a row; the last: {action.reason}"
+                    return Trajectory(steps=tuple(steps), termination="unparseable", reason=reason)
+            case CallTools():
+                steps.extend(await _call_steps(turn, action, call_tool))
+                unparseable_in_a_row = 0
+    return Trajectory(steps=tuple(steps), termination="max_steps", reason=f"no answer after {max_steps} turns")
+
+
+def _unparseable_step(turn: int, action: Unparseable) -> Step:
+    reason = f"{action.reason} {action.hint}".strip()
+    return Step(turn=turn, kind="unparseable", text=action.text, reason=reason, reply=action.reply)
+
+
+async def _call_steps(turn: int, action: CallTools, call_tool: CallTool) -> list[Step]:
+    steps: list[Step] = []
+    for index, call in enumerate(action.calls):
+        outcome = await call_tool(call)
+        steps.append(
+            Step(
+                turn=turn,
+                kind="call",
+                call=call,
+                observation=outcome.observation,
+                thought=action.thought if index == 0 else "",
+                reply=action.reply if index == 0 else None,
+                seconds=outcome.seconds,
+                cached=outcome.cached,
+            )
+        )
+    return steps

@@ -1,0 +1,99 @@
+"""A policy that prompts a model."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from agrotools.agents.images import file_parts
+from agrotools.agents.parsing import as_text, parse_output
+from agrotools.agents.prompts import render
+from agrotools.agents.protocols import PROTOCOLS
+from agrotools.core import Action, Halt, Mode, Protocol, Reply, SampleView, Step, Termination, ToolSpec
+from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
+from agrotools.models.base import FinishReason
+from agrotools.tools import tool_specs
+
+_HALTS: dict[FinishReason, Termination] = {
+    "length": "length",
+    "context": "context",
+    "filtered": "filtered",
+    "timeout": "timeout",
+}
+
+_REASONS: dict[Termination, str] = {
+    "length": "the reply reached its token limit",
+    "context": "the conversation does not fit the model's context",
+    "filtered": "a content filter stopped the reply",
+    "timeout": "the reply did not end in time",
+}
+
+
+class LLMAgent:
+    """Asks a model what to do next; everything it is told comes from the view, the history and the tools.
+
+    Args:
+        model: answers the prompts.
+        mode: no-tool asks for the answer at once; the other modes differ only in who runs the calls.
+        protocol: how calls are written.
+        settings: how the model samples.
+        images: whether images are shown; without, the model reads the line about each file alone.
+        specs: from tool names to their specifications; the registry of tools by default.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        mode: Mode,
+        protocol: Protocol = "react",
+        settings: ModelSettings | None = None,
+        images: bool = True,
+        specs: Callable[[Sequence[str]], Sequence[ToolSpec]] = tool_specs,
+    ) -> None:
+        self.model = model
+        self.mode: Mode = mode
+        self.protocol: Protocol = protocol
+        self.settings = settings or ModelSettings()
+        self.images = images
+        self._specs = specs
+
+    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
+        specs = () if self.mode == "no-tool" else self._specs(view.toolset)
+        conversation = PROTOCOLS[self.protocol]
+        # Reading and encoding images takes longer than a request should wait for another's.
+        shown = await asyncio.to_thread(file_parts, view.files, images=self.images)
+        messages = [
+            Message.of("system", conversation.system(specs) if specs else render("no_tool_system")),
+            Message(role="user", content=_question(view, shown)),
+            *conversation.history(history),
+        ]
+        completion = await self.model.generate(messages, specs if conversation.native else (), self.settings)
+        return self._action(completion)
+
+    def _action(self, completion: Completion) -> Action:
+        reply = _reply(completion)
+        halt = _HALTS.get(completion.finish_reason)
+        if halt is not None:
+            return Halt(termination=halt, reason=completion.detail or _REASONS[halt], reply=reply)
+        action = parse_output(
+            completion.text,
+            completion.tool_calls,
+            protocol=self.protocol,
+            answer_only=self.mode == "no-tool",
+        )
+        return action.model_copy(update={"reply": reply})
+
+
+def _question(view: SampleView, shown: Sequence[ContentPart]) -> tuple[ContentPart, ...]:
+    heading = (TextPart(text=render("files", count=len(view.files))),) if view.files else ()
+    question = TextPart(text=render("question", query=view.query, answer_form=view.answer_form))
+    return (*heading, *shown, question)
+
+
+def _reply(completion: Completion) -> Reply:
+    """The raw reply as text that the parser reads to the same action."""
+    thought = f"<think>\n{completion.thought}\n</think>\n" if completion.thought else ""
+    return Reply(
+        text=thought + completion.text + "".join(as_text(call) for call in completion.tool_calls),
+        finish_reason=completion.finish_reason,
+        usage=completion.usage,
+        seconds=round(completion.seconds, 3),
+    )

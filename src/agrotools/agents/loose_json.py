@@ -1,0 +1,182 @@
+"""Reads JSON as models write it: among prose, in fences, with Python's quotes and constants, with trailing commas.
+
+Repairs change spelling only (quotes, constants, commas, comments, escapes). What is cut off or unbalanced stays
+broken: a guess at the missing half would be ours, not the model's. Everything here takes time linear in the text.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from pydantic import JsonValue
+
+MAX_DEPTH = 60
+_INT64 = 2**63
+
+_OPEN = re.compile(r"[{\[]")
+_BRACKET_OR_QUOTE = re.compile(r"[{}\[\]\"'“]")
+_STRINGS = {
+    '"': re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL),
+    "'": re.compile(r"'[^'\\]*+(?:\\.[^'\\]*+)*+'", re.DOTALL),
+    "“": re.compile(r"“[^”]*+”"),
+}
+_CLOSERS = {"{": "}", "[": "]"}
+
+# A string that never closes matches up to the end of the text, so that it is looked at once.
+_TOKEN = re.compile(
+    r"(?P<string>"
+    + "|".join(rf"{pattern.pattern[:-1]}(?:{pattern.pattern[-1]}|\Z)" for pattern in _STRINGS.values())
+    + r")|(?P<comment>//[^\n]*)|(?P<comma>,(?=\s*+[}\]]))|(?P<constant>\b(?:True|False|None)\b)",
+    re.DOTALL,
+)
+_IN_STRING = re.compile(
+    r"\\x(?P<hex>[0-9a-fA-F]{2})|\\U(?P<long>[0-9a-fA-F]{8})|(?P<escape>\\.)|(?P<quote>\")", re.DOTALL
+)
+_CONSTANTS = {"True": "true", "False": "false", "None": "null"}
+
+
+class NotJson(ValueError):
+    """Text that cannot be read as JSON, even with repairs; the message says where it breaks."""
+
+
+def loads(text: str) -> JsonValue:
+    """Read one JSON value, strictly if possible, else with repairs.
+
+    Integers beyond 64 bits become floats, lone surrogates U+FFFD: records could not hold them otherwise.
+
+    Raises:
+        NotJson: beyond repair, not finite, or nested deeper than ``MAX_DEPTH``.
+    """
+    try:
+        value = _DECODER.decode(text)
+    except (ValueError, RecursionError) as strict:
+        try:
+            value = _DECODER.decode(_TOKEN.sub(_respelt, text))
+        except (ValueError, RecursionError):
+            reason = "nested too deeply" if isinstance(strict, RecursionError) else str(strict)
+            raise NotJson(reason) from None
+    return _clean(value, MAX_DEPTH)
+
+
+def _respelt(match: re.Match[str]) -> str:
+    token = match[0]
+    if match["string"]:
+        if len(token) < 2 or token[-1] not in "\"'”":
+            return token
+        return '"' + _IN_STRING.sub(_re_escaped, token[1:-1]) + '"'
+    return _CONSTANTS.get(token, "")
+
+
+def _re_escaped(match: re.Match[str]) -> str:
+    """Escapes of a Python string literal as JSON escapes."""
+    if match["hex"]:
+        return f"\\u00{match['hex']}"
+    if match["long"]:
+        code = int(match["long"], 16)
+        return json.dumps(chr(code))[1:-1] if code < 0x110000 else "\\ufffd"
+    if match["quote"]:
+        return '\\"'
+    return {"\\'": "'", "\\\n": ""}.get(match[0], match[0])
+
+
+def _integer(text: str) -> int | float:
+    value = int(text) if len(text) < 25 else float(text)
+    return value if isinstance(value, int) and -_INT64 <= value < _INT64 else _finite(text)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError(f"{text[:30]} is too large a number")
+    return value
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a JSON number")
+
+
+_DECODER = json.JSONDecoder(strict=False, parse_int=_integer, parse_float=_finite, parse_constant=_refuse)
+
+
+def _clean(value: Any, depth: int) -> JsonValue:
+    if isinstance(value, str):
+        return without_surrogates(value)
+    if isinstance(value, list | dict) and depth == 0:
+        raise NotJson("nested too deeply")
+    if isinstance(value, list):
+        return [_clean(item, depth - 1) for item in value]
+    if isinstance(value, dict):
+        return {without_surrogates(key): _clean(item, depth - 1) for key, item in value.items()}
+    return value
+
+
+def without_surrogates(text: str) -> str:
+    """``text`` with lone surrogates (which UTF-8 cannot hold) replaced by U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def value_at(text: str, start: int) -> tuple[int, int] | None:
+    """The first bracketed value at or after ``start`` as (start, end); None if there is none or it never closes."""
+    opened = _OPEN.search(text, start)
+    if opened is None:
+        return None
+    depth = 0
+    for mark in _brackets(text, opened.start()):
+        depth += 1 if mark.group() in "{[" else -1
+        if depth == 0:
+            return opened.start(), mark.end()
+    return None
+
+
+def values_in(text: str) -> list[tuple[int, int]]:
+    """All outermost balanced brackets in ``text``, in order, as (start, end).
+
+    An opening bracket that never closes does not hide the balanced ones after it.
+    """
+    stack: list[tuple[str, int]] = []
+    found: list[tuple[int, int]] = []
+    for mark in _brackets(text, 0):
+        bracket = mark.group()
+        if bracket in "{[":
+            stack.append((bracket, mark.start()))
+            continue
+        if not stack or _CLOSERS[stack[-1][0]] != bracket:
+            stack.clear()
+            continue
+        _, start = stack.pop()
+        while found and found[-1][0] > start:
+            found.pop()
+        found.append((start, mark.end()))
+    return found
+
+
+def _brackets(text: str, start: int) -> Iterator[re.Match[str]]:
+    """Brackets outside strings. Quotes count as strings only inside brackets: prose has apostrophes."""
+    position, depth = start, 0
+    # A quote that never closes cannot open a string anywhere after it; not asking again keeps the time linear.
+    unclosed: set[str] = set()
+    while mark := _BRACKET_OR_QUOTE.search(text, position):
+        position = mark.end()
+        symbol = mark.group()
+        if symbol in _STRINGS:
+            if depth > 0 and symbol not in unclosed and (symbol == '"' or _opens_value(text, mark.start())):
+                string = _STRINGS[symbol].match(text, mark.start())
+                if string:
+                    position = string.end()
+                else:
+                    unclosed.add(symbol)
+            continue
+        depth = max(0, depth + (1 if symbol in "{[" else -1))
+        yield mark
+
+
+def _opens_value(text: str, at: int) -> bool:
+    """Whether a quote at ``at`` stands where a key or value begins, not inside a word."""
+    while at > 0 and text[at - 1] in " \t\r\n":
+        at -= 1
+    return at > 0 and text[at - 1] in "{[,:("

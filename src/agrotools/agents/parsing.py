@@ -1,0 +1,365 @@
+"""From a model's output to an action: every way in which models write calls and answers, read in one place.
+
+Understood as calls: native calls; ``Action:`` / ``Action Input:``; ``<tool_call>`` tags; JSON objects (or lists of
+them) that hold a name and arguments under any of their usual keys, bare, fenced or as a JSON string. Several calls of
+a message are kept in order. A tool name that does not exist is a call like any other: the caller answers it.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agrotools.agents.loose_json import NotJson, loads, value_at, values_in, without_surrogates
+from agrotools.core import Answer, Arguments, CallTools, Protocol, ToolCall, Unparseable
+from agrotools.models import RequestedCall
+
+_NAME_KEYS = ("tool", "tool_name", "name", "function", "function_name", "action")
+_ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "action_input", "tool_input", "kwargs")
+_LIST_KEYS = ("tool_calls", "calls", "actions")
+_WRAPPER_KEYS = ("tool_call", "function_call", "call", "action")
+_LONGEST_NAME = 200
+MAX_CALLS = 50
+"""Calls in one message; more is a model gone round in circles, and none of them is run."""
+_KEPT_OF_UNREADABLE = 4000
+
+_ANSWER = r"(?:final[ \t_]*answer|最终答案|最终回答|最后答案)"
+_ACTION = r"(?:action|行动|动作)"
+_COLON = r"[*_`]*[ \t]*[:：][*_]*"
+_NUMBER = r"(?:[ _]?\d{1,3})?"
+_MARKER = re.compile(
+    rf"(?P<answer>{_ANSWER}{_COLON}|^[#*_ \t]*+{_ANSWER}[#*_ \t]*$)"
+    rf"|^[ \t>#*_\-]*+(?:(?P<action>{_ACTION}{_NUMBER}{_COLON})|(?P<observation>(?:observation|观察){_NUMBER}{_COLON}))"
+    r"|(?P<tag><\|?(?:tool_call|function_call|tool_use|python_tag)\|?>|\[TOOL_CALLS\])",
+    re.IGNORECASE | re.MULTILINE,
+)
+_INPUT = re.compile(rf"[\s*_>`]*+{_ACTION}[ _]?(?:input|输入){_NUMBER}{_COLON}", re.IGNORECASE)
+_INPUT_IN_LINE = re.compile(rf"[*_]*{_ACTION}[ _](?:input|输入){_COLON}", re.IGNORECASE)
+_BEFORE_VALUE = re.compile(r"\s*+(?:```[ \t]*\w*)?\s*+")
+_STRING_LITERAL = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_NOTHING = re.compile(r"(?:none|null|n/?a|no (?:tool|action|input)(?: needed)?|无)?[.。]?", re.IGNORECASE)
+_ANSWER_AS_TOOL = re.compile(_ANSWER, re.IGNORECASE)
+_THOUGHT = re.compile(r"[\s*_#]*(?:thought|思考)" + _COLON, re.IGNORECASE)
+_THINKING = re.compile(r"\s*+<think(?:ing)?>(?P<inner>.*?)(?:</think(?:ing)?>|\Z)", re.DOTALL)
+_END_OF_THINKING = re.compile(r"^[ \t]*</think(?:ing)?>[ \t]*$", re.MULTILINE)
+_NAME_KEY = re.compile(rf"[\"'“](?:{'|'.join(_NAME_KEYS + _LIST_KEYS)})[\"'”]\s*+:")
+_ARGUMENT_KEY = re.compile(rf"[\"'“](?:{'|'.join(_ARGUMENT_KEYS)})[\"'”]\s*+:")
+
+HINTS: Mapping[Protocol, str] = {
+    "react": 'Write either "Action:" with one tool name and "Action Input:" with one JSON object of its arguments, '
+    'or "Final Answer:" followed by the answer.',
+    "tool-calling": "Either call a tool with a JSON object of its arguments, or write the answer as plain text.",
+}
+
+
+class CallError(ValueError):
+    """Something that is meant as a tool call but cannot be read as one. The message says why."""
+
+
+def parse_output(
+    text: str,
+    requested: Sequence[RequestedCall] = (),
+    *,
+    protocol: Protocol = "react",
+    answer_only: bool = False,
+) -> CallTools | Answer | Unparseable:
+    """Read a model's reply as an action.
+
+    Native calls win over text. In text, whichever comes first decides: a call, or ``Final Answer:`` (of several, what
+    follows the last is the answer). An ``Observation:`` that the model writes after its call is its own invention: it
+    and what follows are not read. Text with neither is an answer in ``tool-calling`` and unparseable in ``react``.
+
+    Args:
+        answer_only: no calls are possible (mode no-tool); any text is an answer.
+    """
+    text = without_surrogates(text)
+    thinking, body = _split_thinking(text)
+    try:
+        if requested and not answer_only:
+            if len(requested) > MAX_CALLS:
+                raise CallError(f"one message holds more than {MAX_CALLS} calls")
+            calls = tuple(_requested_call(call) for call in requested)
+            return CallTools(calls=calls, thought=_thought(thinking, body))
+        if not body.strip():
+            raise CallError("the output ends inside its own thinking" if thinking else "the output is empty")
+        reader = _TextReader(_unquoted(body), calls_possible=not answer_only)
+        if reader.calls:
+            return CallTools(calls=tuple(reader.calls), thought=_thought(thinking, reader.before))
+        if reader.answer_at is None and protocol == "react" and not answer_only:
+            raise CallError(reader.complaint or "the output has neither an Action nor a Final Answer")
+        answer = _answer_text(reader.text[reader.answer_at or 0 :])
+        if not answer:
+            raise CallError("the final answer is empty")
+        return Answer(text=answer, thought=_thought(thinking, reader.before if reader.answer_at is not None else ""))
+    except CallError as error:
+        unread = text + "".join(as_text(call) for call in requested)
+        return Unparseable(text=excerpt(unread), reason=f"{error}.", hint=HINTS[protocol])
+
+
+def parse_tool_calls(source: object) -> tuple[ToolCall, ...]:
+    """All calls in ``source``: text in any form, or a decoded object or list. Empty where there is none.
+
+    Raises:
+        CallError: something is meant as a call but cannot be read as one.
+    """
+    if isinstance(source, str):
+        return tuple(_TextReader(_unquoted(_split_thinking(without_surrogates(source))[1])).calls)
+    return tuple(_calls_of(source))
+
+
+def as_text(call: RequestedCall) -> str:
+    """A native call as text that :func:`parse_output` reads back."""
+    fields = {"name": call.name, "arguments": call.arguments} | ({"id": call.id} if call.id else {})
+    return f"\n<tool_call>{json.dumps(fields, ensure_ascii=False)}</tool_call>"
+
+
+def excerpt(text: str, length: int = _KEPT_OF_UNREADABLE) -> str:
+    """``text``, or its beginning and end where it is longer than ``length`` characters."""
+    if len(text) <= length:
+        return text
+    half = length // 2
+    return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"
+
+
+class _TextReader:
+    """One pass over a text, from left to right.
+
+    ``calls`` are the calls met before any answer marker, ``answer_at`` is where the answer begins if a marker came
+    first, ``before`` the text ahead of either, ``complaint`` what looked like a call but was none.
+    """
+
+    def __init__(self, text: str, *, calls_possible: bool = True) -> None:
+        self.text = text
+        self.calls: list[ToolCall] = []
+        self.answer_at: int | None = None
+        self.complaint = ""
+        self._begin = len(text)
+        self._read(calls_possible)
+
+    @property
+    def before(self) -> str:
+        return self.text[: self._begin]
+
+    def _read(self, calls_possible: bool) -> None:
+        objects = list(_objects_like_calls(self.text)) if calls_possible else []
+        objects.reverse()
+        position = 0
+        marker = _MARKER.search(self.text)
+        while True:
+            if marker is not None and marker.start() < position:
+                marker = _MARKER.search(self.text, position)
+            while objects and objects[-1][0] < position:
+                objects.pop()
+            if objects and (marker is None or objects[-1][0] < marker.start()):
+                start, end = objects.pop()
+                position = end
+                if self.answer_at is None:
+                    self._add(_calls_of(_loaded(self.text[start:end], "the call")), start)
+            elif marker is None:
+                break
+            elif marker["answer"]:
+                if self.calls:
+                    break
+                self._begin, self.answer_at = marker.start(), marker.end()
+                position = marker.end()
+            elif marker["observation"] and self.calls:
+                break
+            elif calls_possible and self.answer_at is None and not marker["observation"]:
+                position = self._tagged(marker) if marker["tag"] else self._action(marker)
+            else:
+                position = marker.end()
+        if calls_possible and not self.calls and self.answer_at is None and _is_cut_off(self.text):
+            raise CallError("the JSON of the call is cut off or its brackets do not match")
+
+    def _add(self, calls: Sequence[ToolCall], start: int) -> None:
+        if calls and not self.calls:
+            self._begin = start
+        self.calls.extend(calls)
+        if len(self.calls) > MAX_CALLS:
+            raise CallError(f"one message holds more than {MAX_CALLS} calls")
+
+    def _tagged(self, marker: re.Match[str]) -> int:
+        """Read what follows ``<tool_call>``; returns where it ends."""
+        start = self._value_start(marker.end())
+        if start is None:
+            raise CallError(f"no JSON object follows {marker['tag']}")
+        value, end = self._value(start, "the call")
+        calls = _calls_of(value)
+        if not calls:
+            raise CallError("the call must be a JSON object with a name and arguments")
+        self._add(calls, marker.start())
+        return end
+
+    def _action(self, marker: re.Match[str]) -> int:
+        """Read ``Action: NAME`` and the input that follows; returns where they end."""
+        line_end = self.text.find("\n", marker.end())
+        line_end = len(self.text) if line_end < 0 else line_end
+        line = self.text[marker.end() : line_end]
+        in_line = _INPUT_IN_LINE.search(line[:1000])
+        given = _INPUT.match(self.text, line_end)
+        name = (line[: in_line.start()] if in_line else line).strip(" \t\r*`\"'").removesuffix("()")
+        if in_line:
+            start = marker.end() + in_line.end()
+        elif given:
+            start = given.end()
+        elif (blob := self._value_start(line_end)) is not None and name and name[0] not in "{[":
+            start = blob
+        elif not name and self._value_start(marker.end()) is not None:
+            # A whole call as JSON follows the bare marker: it is met as an object.
+            return marker.end()
+        else:
+            if not _NOTHING.fullmatch(name):
+                self.complaint = f"the Action {excerpt(name, 60)!r} has no Action Input"
+            return marker.end()
+        if _ANSWER_AS_TOOL.fullmatch(name):
+            if self.calls:
+                return len(self.text)
+            self._begin, self.answer_at = marker.start(), start
+            return start
+        if name and _NOTHING.fullmatch(name):
+            return start
+        arguments, end = self._input(start)
+        self._add([_call(name, arguments)], marker.start())
+        return end
+
+    def _input(self, start: int) -> tuple[Any, int]:
+        """The value of an ``Action Input:`` and where it ends."""
+        value_start = self._value_start(start)
+        if value_start is not None:
+            return self._value(value_start, "the Action Input")
+        literal = _STRING_LITERAL.match(self.text, _skip(self.text, start))
+        if literal:
+            return _loaded(literal[0], "the Action Input"), literal.end()
+        end = self.text.find("\n", start)
+        end = len(self.text) if end < 0 else end
+        if _NOTHING.fullmatch(self.text[start:end].strip(" \t\r*`")):
+            return {}, end
+        raise CallError("the Action Input is not a JSON object")
+
+    def _value_start(self, start: int) -> int | None:
+        at = _skip(self.text, start)
+        return at if self.text[at : at + 1] in ("{", "[") else None
+
+    def _value(self, start: int, what: str) -> tuple[Any, int]:
+        span = value_at(self.text, start)
+        if span is None:
+            raise CallError(f"the JSON of {what} is cut off or its brackets do not match")
+        return _loaded(self.text[start : span[1]], what), span[1]
+
+
+def _skip(text: str, start: int) -> int:
+    """Past blanks and the opening of a fence."""
+    match = _BEFORE_VALUE.match(text, start)
+    return match.end() if match else start
+
+
+def _objects_like_calls(text: str) -> Iterator[tuple[int, int]]:
+    """Balanced values in ``text`` that hold a call, or try to. JSON that is part of an answer is none."""
+    if not (_NAME_KEY.search(text) and _ARGUMENT_KEY.search(text)):
+        return
+    for start, end in values_in(text):
+        if not (_NAME_KEY.search(text, start, end) and _ARGUMENT_KEY.search(text, start, end)):
+            continue
+        try:
+            if _calls_of(loads(text[start:end])):
+                yield start, end
+        except (NotJson, CallError):
+            yield start, end
+
+
+def _is_cut_off(text: str) -> bool:
+    """Whether ``text`` begins a call as JSON that never becomes a balanced value."""
+    name = _NAME_KEY.search(text)
+    if name is None or not _ARGUMENT_KEY.search(text, name.end()):
+        return False
+    return "{" in text[: name.start()] and not any(start < name.start() < end for start, end in values_in(text))
+
+
+def _loaded(text: str, what: str) -> Any:
+    try:
+        return loads(text)
+    except NotJson as error:
+        raise CallError(f"{what} is not valid JSON: {error}") from error
+
+
+def _calls_of(value: Any) -> list[ToolCall]:
+    """The calls that a decoded value holds; none where it is something else."""
+    if isinstance(value, list):
+        return [call for item in value for call in _calls_of(item)]
+    if not isinstance(value, dict):
+        return []
+    for key in _LIST_KEYS:
+        if isinstance(value.get(key), list):
+            return _calls_of(value[key])
+    for key in _WRAPPER_KEYS:
+        if isinstance(value.get(key), dict):
+            return _calls_of(value[key])
+    if isinstance(value.get("function"), dict):
+        value = {"id": value.get("id"), **value["function"]}
+    name_key = next((key for key in _NAME_KEYS if key in value), None)
+    arguments_key = next((key for key in _ARGUMENT_KEYS if key in value), None)
+    if name_key is None or arguments_key is None:
+        return []
+    identifier = value.get("id")
+    return [_call(value[name_key], value[arguments_key], identifier if isinstance(identifier, str) else None)]
+
+
+def _requested_call(call: RequestedCall) -> ToolCall:
+    return _call(without_surrogates(call.name), without_surrogates(call.arguments), call.id or None)
+
+
+def _call(name: object, arguments: object, identifier: str | None = None) -> ToolCall:
+    if not isinstance(name, str) or not name.strip():
+        raise CallError("the call has no tool name")
+    if len(name) > _LONGEST_NAME:
+        raise CallError("the tool name is far too long")
+    return ToolCall(tool=name.strip(), arguments=_arguments(arguments), id=identifier)
+
+
+def _arguments(value: object) -> Arguments:
+    # Arguments as a JSON string, and by some models as a JSON string of that.
+    for _ in range(2):
+        if isinstance(value, str):
+            value = _loaded(value, "the text of the arguments") if value.strip() else {}
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        kinds = {list: "a list", str: "text", bool: "true or false"}
+        raise CallError(f"the arguments must be a JSON object, not {kinds.get(type(value), 'a number')}")
+    return value
+
+
+def _unquoted(text: str) -> str:
+    """The content of an output that is one JSON string as a whole."""
+    literal = _STRING_LITERAL.fullmatch(text.strip())
+    if literal:
+        try:
+            inner = loads(literal[0])
+        except NotJson:
+            return text
+        return inner if isinstance(inner, str) and inner.strip() else text
+    return text
+
+
+def _split_thinking(text: str) -> tuple[str, str]:
+    """A leading ``<think>`` block (some chat templates leave its opening tag out) and what follows it."""
+    block = _THINKING.match(text)
+    if block:
+        return block["inner"].strip(), text[block.end() :]
+    end = _END_OF_THINKING.search(text)
+    return (text[: end.start()].strip(), text[end.end() :]) if end else ("", text)
+
+
+def _thought(thinking: str, before: str) -> str:
+    before = re.sub(r"```[ \t]*\w*\s*\Z", "", _THOUGHT.sub("", before, count=1)).strip()
+    return "\n".join(part for part in (thinking, before) if part)
+
+
+def _answer_text(text: str) -> str:
+    text = text.strip()
+    lines = text.splitlines()
+    if len(lines) > 1 and lines[0].startswith("```") and lines[-1].strip() == "```" and text.count("```") == 2:
+        return "\n".join(lines[1:-1]).strip()
+    if text.endswith("```") and text.count("```") == 1:
+        return text.removesuffix("```").strip()
+    return text

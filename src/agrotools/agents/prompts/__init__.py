@@ -1,0 +1,47 @@
+"""Everything that is said to a model, as templates: one file per piece of text.
+
+Templates are filled with values only; no value is ever read as a template, so hostile text stays text.
+"""
+
+import hashlib
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import jinja2
+
+
+@cache
+def _sources() -> dict[str, str]:
+    folder = files(__name__)
+    found = [entry for entry in folder.iterdir() if entry.name.endswith(".j2")]
+    return {entry.name: entry.read_text(encoding="utf-8") for entry in sorted(found, key=lambda entry: entry.name)}
+
+
+@cache
+def _environment() -> "jinja2.Environment":
+    import jinja2
+
+    # Prompts are plain text: escaping for HTML would change what the model reads.
+    return jinja2.Environment(
+        loader=jinja2.DictLoader(_sources()),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+    )
+
+
+def render(name: str, **values: Any) -> str:
+    """The text of the template ``name`` (without ``.j2``), without blanks at its ends."""
+    return _environment().get_template(f"{name}.j2").render(**values).strip()
+
+
+@cache
+def prompt_hash() -> str:
+    """SHA-256 over names and texts of all templates, as 16 hexadecimal digits. Runs compare only if it agrees."""
+    digest = hashlib.sha256()
+    for name, text in _sources().items():
+        digest.update(f"{name}\0{text}\0".encode())
+    return digest.hexdigest()[:16]
