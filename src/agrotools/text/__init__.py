@@ -1,1 +1,24 @@
+"""Text and numbers: normalising, units, reading quantities and labels, expressions, the answer form."""
 
+from agrotools.text.answer_form import answer_form, format_answer
+from agrotools.text.expressions import ExpressionError, evaluate, evaluate_from
+from agrotools.text.labels import find_boolean, find_labels
+from agrotools.text.normalise import normalise
+from agrotools.text.numbers import Quantity, find_quantities
+from agrotools.text.units import UNITS, canonical_unit, convert
+
+__all__ = [
+    "UNITS",
+    "ExpressionError",
+    "Quantity",
+    "answer_form",
+    "canonical_unit",
+    "convert",
+    "evaluate",
+    "evaluate_from",
+    "find_boolean",
+    "find_labels",
+    "find_quantities",
+    "format_answer",
+    "normalise",
+]

@@ -1,0 +1,65 @@
+"""The answer form: what every prompt ends with, and answers written in it."""
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
+
+from agrotools.core import BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot, OpenTextSlot, PlotSlot, Slot, ToleranceSlot
+
+
+def answer_form(slots: Sequence[Slot]) -> str:
+    """Names, meanings, types, units and choices of ``slots``; never their values."""
+    asked = [slot for slot in slots if not isinstance(slot, PlotSlot)]
+    lines: list[str] = []
+    if any(isinstance(slot, PlotSlot) for slot in slots):
+        drawn = "; ".join(slot.label for slot in slots if isinstance(slot, PlotSlot))
+        lines.append(f"The answer includes a figure: {drawn}. It must be drawn, not described.")
+    if not asked:
+        lines.append("When the figure is drawn, end with one sentence that says what it shows.")
+        return "\n".join(lines)
+    lines.append("End your answer with one line per item, in exactly this form:")
+    lines += [f"{slot.name}: {_expected(slot)}" for slot in asked]
+    lines.append("where")
+    lines += [f"- {slot.name} is {slot.label}" for slot in asked]
+    return "\n".join(lines)
+
+
+def _expected(slot: Slot) -> str:
+    if isinstance(slot, BooleanSlot):
+        return "<yes or no>"
+    if isinstance(slot, FileSlot):
+        return f"<one of: {', '.join(sorted(slot.choices))}>"
+    if isinstance(slot, ChoiceSetSlot):
+        return f"<those that apply of: {', '.join(sorted(slot.choices))}>"
+    if isinstance(slot, ExactSlot) and not isinstance(slot.value, int | float):
+        labels = sorted({str(slot.value), *slot.distractors}, key=str.casefold)
+        return f"<one of: {', '.join(labels)}>" if slot.distractors else "<name>"
+    if isinstance(slot, ToleranceSlot | ExactSlot):
+        return f"<number> {slot.unit}" if slot.unit else "<number>"
+    return "<a short text>"
+
+
+def format_answer(slots: Sequence[Slot], values: Mapping[str, JsonValue]) -> str:
+    """``values`` by slot name, written in the answer form: one line ``name: value unit`` each.
+
+    Slots without a value are left out, and so are plot slots: their answer is the figure that was drawn.
+    """
+    lines: list[str] = []
+    for slot in slots:
+        value = values.get(slot.name)
+        if value is None or isinstance(slot, PlotSlot):
+            continue
+        lines.append(f"{slot.name}: {_written(slot, value)}")
+    return "\n".join(lines)
+
+
+def _written(slot: Slot, value: JsonValue) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        unit = slot.unit if isinstance(slot, ToleranceSlot | ExactSlot) else None
+        return f"{value!r} {unit}" if unit else repr(value)
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value)
+    text = str(value)
+    return " ".join(text.split()) if isinstance(slot, OpenTextSlot) else text

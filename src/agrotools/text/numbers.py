@@ -1,0 +1,215 @@
+"""Finding quantities in an answer: numbers with signs, multipliers, exponents, units, ranges, spreads, and lists."""
+
+import math
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from agrotools.text.negation import denied, joined
+from agrotools.text.normalise import CJK, WORD
+from agrotools.text.units import canonical_unit, unit_pattern
+
+_REACH = 2
+"""A negation reaches at most this many tokens to its number."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number or range found in normalised text.
+
+    ``unit`` is the explicit unit of the table, ``noun`` the counted thing where another word follows the number.
+    Quantities of one ``chain`` are joined by or, and, comma or slash.
+    """
+
+    low: float
+    high: float
+    unit: str | None
+    noun: str | None
+    start: int
+    end: int
+    chain: int
+    denied: bool = False
+
+    @property
+    def bare(self) -> bool:
+        return self.unit is None and self.noun is None
+
+
+_FUNCTION_WORDS = frozenset(
+    """
+    in on of for at per and or to by with from is are was were be the a an than as but not this that these those
+    which it its so if then compared while when where between across over under out versus vs less more higher lower
+    greater smaller larger times x i we would could should may might has have had because since respectively each
+    about approximately around roughly only total overall e both after before within according
+    """.split()
+)
+_CJK_FUNCTION = frozenset("的和或与至到在是为约而比于从对以及则所，、；。")
+
+_NUMERAL = re.compile(
+    rf"(?P<sign>(?<!{WORD})(?<![)\]}}])[-+])?"
+    rf"(?<!{WORD})(?<!\d\.)(?<!\^)"
+    r"(?P<digits>(?:[1-9]\d{0,2}(?:,\d{3}(?!\d))+|\d+)(?:\.\d+)?|(?<!\d)\.\d+)"
+    r"(?:e(?P<e>[+-]?\d{1,4})(?!\d))?"
+    r"(?!(?:st|nd|rd|th)(?![a-z]))"
+)
+_TEN_TO = re.compile(r"\s?[x×*·]\s?10\s?(?:\^|\*\*)\s?[({]?(?P<power>[+-]?\d{1,4})[)}]?")
+_POWER = re.compile(r"(?:\^|\*\*)[({]?(?P<power>[+-]?\d{1,4})[)}]?")
+_MULTIPLIER = re.compile(rf"\s?(?P<word>万|亿|(?:thousand|million|billion)(?!{WORD}))")
+_MULTIPLIERS = {"万": 1e4, "亿": 1e8, "thousand": 1e3, "million": 1e6, "billion": 1e9}
+_NOUN = re.compile(rf"[ -]?(?P<noun>(?!\d){WORD}+|[{CJK}])")
+_PERCENT_BEFORE = re.compile(r"百分之\s?$")
+_NUMBERED = re.compile(
+    rf"(?:(?<!{WORD})(?:image|img|figure|fig\.?|photo|picture|tile|plot|field|block|step|table|scene|sample|file|band|"
+    r"no\.)\s?#?|#|第|图|表)$"
+)
+_SPREAD = re.compile(r"\s?(?:±|\+/-|\+-)\s?")
+_RANGE = re.compile(r"\s?(?:-|~|〜|至|到)\s?|\s(?:to|through)\s")
+_BETWEEN = re.compile(r"(?:between|介于|在)\s?$")
+_AND = re.compile(r"\s?(?:and|和|与)\s?")
+_JOINT = re.compile(r"\s?(?:,|/|、|,?\s?(?:or|and|或|和)(?![a-z]))\s?(?:(?:maybe|perhaps|about|approximately)\s)?")
+_WORDS_EN = "zero one two three four five six seven eight nine ten eleven twelve".split()
+_NUMBER_WORDS = {
+    **{word: value for value, word in enumerate(_WORDS_EN)},
+    **{word: value for value, word in enumerate("零一二三四五六七八九十")},
+    "两": 2,
+}
+_NUMBER_WORD = re.compile(rf"(?<!{WORD})(?:{'|'.join(_WORDS_EN)})(?!{WORD})|[零一二三四五六七八九十两]")
+_LONGEST_NUMERAL = 60
+
+
+@lru_cache(maxsize=1)
+def _unit() -> re.Pattern[str]:
+    return re.compile(rf" ?-? ?{unit_pattern()}")
+
+
+def find_quantities(text: str, *, words: bool = False) -> list[Quantity]:
+    """All quantities in one scope of normalised text, in order.
+
+    ``words`` also reads number words (zero to twelve, 零 to 十, 两), for scopes without digits.
+    """
+    raw = _raw_quantities(text, _NUMBER_WORD if words else _NUMERAL)
+    quantities = _chains(text, _ranges(text, _spreads(text, raw)))
+    result: list[Quantity] = []
+    for quantity in quantities:
+        is_denied = denied(text, quantity.start, _REACH)
+        if not is_denied and result and result[-1].denied:
+            is_denied = joined(text, result[-1].end, quantity.start)
+        result.append(replace(quantity, denied=is_denied))
+    return result
+
+
+def _raw_quantities(text: str, pattern: re.Pattern[str]) -> list[Quantity]:
+    found: list[Quantity] = []
+    at = 0
+    while match := pattern.search(text, at):
+        at = match.end()
+        if pattern is _NUMBER_WORD:
+            value, end = float(_NUMBER_WORDS[match[0]]), match.end()
+        else:
+            if match.end() - match.start() > _LONGEST_NUMERAL:
+                continue
+            value, end = _value(text, match)
+        if not math.isfinite(value):
+            continue
+        unit, noun, behind = _behind(text, end)
+        if unit is None and _PERCENT_BEFORE.search(text, max(0, match.start() - 5), match.start()):
+            unit, noun = "%", None
+        numbered = unit is None and _NUMBERED.search(text[max(0, match.start() - 12) : match.start()]) is not None
+        if not (numbered and value.is_integer()):
+            found.append(Quantity(value, value, unit, noun, match.start(), behind, len(found)))
+        at = max(at, behind if unit else end)
+    return found
+
+
+def _value(text: str, match: re.Match[str]) -> tuple[float, int]:
+    """Value of a numeral with what multiplies it, and where that ends."""
+    value = float(match["digits"].replace(",", ""))
+    if match["e"]:
+        value = _scaled(value, int(match["e"]))
+    if match["sign"] == "-":
+        value = -value
+    end = match.end()
+    if value == 10 and (power := _POWER.match(text, end)):
+        return _scaled(1.0, int(power["power"])), power.end()
+    if power := _TEN_TO.match(text, end):
+        value, end = _scaled(value, int(power["power"])), power.end()
+    if multiplier := _MULTIPLIER.match(text, end):
+        value, end = value * _MULTIPLIERS[multiplier["word"]], multiplier.end()
+    return value, end
+
+
+def _scaled(value: float, power: int) -> float:
+    # Through text, so that 1.204 x 10^3 is the float nearest to 1204, as in e notation.
+    return float(f"{value!r}e{power}") if "e" not in repr(value) else value * 10.0 ** max(-300, min(power, 300))
+
+
+def _behind(text: str, end: int) -> tuple[str | None, str | None, int]:
+    """Unit or counted noun behind a number, and where it ends."""
+    if match := _unit().match(text, end):
+        return canonical_unit(match["unit"]), None, match.end()
+    if match := _NOUN.match(text, end):
+        noun = match["noun"]
+        if noun not in _FUNCTION_WORDS and noun not in _CJK_FUNCTION:
+            return None, noun, match.end()
+    return None, None, end
+
+
+def _spreads(text: str, found: list[Quantity]) -> list[Quantity]:
+    """``75 ± 3 mm``: the spread lends its unit and is no candidate."""
+    kept: list[Quantity] = []
+    for quantity in found:
+        before = kept[-1] if kept else None
+        if before is not None and _SPREAD.fullmatch(text, before.end, quantity.start):
+            kept[-1] = replace(before, unit=before.unit or quantity.unit, end=quantity.end)
+        else:
+            kept.append(quantity)
+    return kept
+
+
+def _ranges(text: str, found: list[Quantity]) -> list[Quantity]:
+    """``a-b``, ``a to b``, ``between a and b``, ``a至b``: one candidate."""
+    kept: list[Quantity] = []
+    for quantity in found:
+        before = kept[-1] if kept else None
+        if before is not None and before.low == before.high and _spans(text, before, quantity):
+            low, high = sorted((before.low, quantity.low))
+            unit = quantity.unit or before.unit
+            noun = None if unit else quantity.noun or before.noun
+            kept[-1] = replace(before, low=low, high=high, unit=unit, noun=noun, end=quantity.end)
+        else:
+            kept.append(quantity)
+    return kept
+
+
+def _spans(text: str, first: Quantity, second: Quantity) -> bool:
+    if first.unit and second.unit and first.unit != second.unit:
+        return False
+    if second.start - first.end > 12:
+        return False
+    if _RANGE.fullmatch(text, first.end, second.start):
+        return True
+    is_between = _BETWEEN.search(text, max(0, first.start - 9), first.start) is not None
+    return is_between and _AND.fullmatch(text, first.end, second.start) is not None
+
+
+def _chains(text: str, found: list[Quantity]) -> list[Quantity]:
+    """Give joined quantities one chain, and lend the unit that follows to those without one."""
+    linked: list[Quantity] = []
+    for quantity in found:
+        before = linked[-1] if linked else None
+        if before is not None and _joint(text, before, quantity):
+            linked.append(replace(quantity, chain=before.chain))
+        else:
+            linked.append(quantity)
+    for index in range(len(linked) - 2, -1, -1):
+        this, following = linked[index], linked[index + 1]
+        if this.chain == following.chain and this.bare:
+            linked[index] = replace(this, unit=following.unit, noun=following.noun)
+    return linked
+
+
+def _joint(text: str, first: Quantity, second: Quantity) -> bool:
+    if second.start - first.end > 24 or not _JOINT.fullmatch(text, first.end, second.start):
+        return False
+    # "2 images, 14 trees" lists different things: neither is an alternative to the other.
+    return first.noun is None or second.noun is None or first.noun == second.noun
