@@ -2,6 +2,8 @@
 
     from agrotools.tools import measure_crop_weed_area
     area = measure_crop_weed_area("field.jpg")
+
+and :func:`get_tool` for a name that is known only at run time.
 """
 
 from collections.abc import Iterable
