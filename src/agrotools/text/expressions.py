@@ -15,8 +15,8 @@ import ast
 import inspect
 import math
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, cast
 
 from pydantic import JsonValue
 from simpleeval import SimpleEval
@@ -35,7 +35,7 @@ from agrotools.text.expression_values import (
     element_count,
     named,
 )
-from agrotools.text.function_arguments import ExpressionError, Function, shown
+from agrotools.text.function_arguments import ExpressionError, Function, Number, shown
 from agrotools.text.functions import CONSTANTS, GENERAL_FUNCTIONS
 from agrotools.text.statistical import STATISTICAL_FUNCTIONS
 
@@ -56,14 +56,30 @@ class EvaluationStep(NamedTuple):
     value: Value
 
 
-def evaluate(expression: str, variables: Mapping[str, Any] | None = None) -> Value:
+def evaluate(
+    expression: str, variables: Mapping[str, Any] | None = None, *, constants: Sequence[Number] | None = None
+) -> Value:
     """Value of ``expression``, which may use ``variables`` (numbers, true/false, text, lists, objects).
+
+    ``constants`` stand for the numbers written in the expression, in the order of :func:`numbers_written`.
 
     Raises:
         ExpressionError: not an expression, an unknown name, a value that does not exist (division by zero...), a
             result that is no finite number, or more work than the limits allow.
     """
-    return _Evaluation(expression, variables or {}).run()
+    evaluation = _Evaluation(expression, variables or {})
+    if constants is not None:
+        evaluation.replace_numbers(constants)
+    return evaluation.run()
+
+
+def numbers_written(expression: str, variables: Mapping[str, Any] | None = None) -> list[Number]:
+    """The numbers written in ``expression``, in order.
+
+    Raises:
+        ExpressionError: as :func:`evaluate`, where the expression cannot be read.
+    """
+    return _Evaluation(expression, variables or {}).numbers()
 
 
 def evaluate_steps(expression: str, variables: Mapping[str, Any] | None = None) -> list[EvaluationStep]:
@@ -124,6 +140,11 @@ def _arithmetic_value(ref: str, results: Results) -> JsonValue:
     return value
 
 
+class _NumberNode(Protocol):
+    value: Number
+    col_offset: int
+
+
 class _Evaluation(SimpleEval):
     """One evaluation. simpleeval walks the tree; which nodes exist, what operators do and what it may cost is ours."""
 
@@ -148,6 +169,18 @@ class _Evaluation(SimpleEval):
         self.steps: list[EvaluationStep] = []
         self._tree = parse_expression(self.text, names, FUNCTIONS)
         self._elements_left = MAX_ELEMENTS_READ
+
+    def numbers(self) -> list[Number]:
+        return [node.value for node in self._number_nodes()]
+
+    def replace_numbers(self, numbers: Sequence[Number]) -> None:
+        for node, number in zip(self._number_nodes(), numbers, strict=True):
+            node.value = number
+
+    def _number_nodes(self) -> list[_NumberNode]:
+        nodes = [node for node in ast.walk(self._tree) if isinstance(node, ast.Constant)]
+        numbers = [cast(_NumberNode, node) for node in nodes if type(node.value) in (int, float)]
+        return sorted(numbers, key=lambda node: node.col_offset)
 
     def run(self) -> Value:
         try:

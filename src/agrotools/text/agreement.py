@@ -1,0 +1,240 @@
+"""When a predicted call agrees with the reference call: argument by argument, each as its type says.
+
+Plain equality of dictionaries counts ``3*2`` and ``2*3``, or a default that was left out, as different. Here every
+argument of a tool declares how two values agree (``ToolSpec.agreement``), and defaults are filled in first. Beside it,
+``equal`` says what plain equality says.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from agrotools.core.action import Arguments
+from agrotools.core.noun import Noun
+from agrotools.core.refs import literal_value
+from agrotools.core.tool_spec import AgreementKind, ToolSpec
+from agrotools.text.agreement_chart import charts_agree, equivalent_kinds
+from agrotools.text.agreement_expression import expressions_agree, measured_numbers
+from agrotools.text.agreement_values import (
+    BOX_IOU,
+    TEXT_F1,
+    as_box,
+    as_number,
+    box_iou,
+    clipped,
+    numbers_agree,
+    opened,
+    same_json,
+    text_f1,
+)
+
+Frame = tuple[float, float]
+"""Width and height of the image that boxes lie in, pixels."""
+
+
+class ArgumentAgreement(Noun):
+    """How one argument of a predicted call compares with the reference.
+
+    ``agrees`` is the verdict of its kind, ``equal`` that of plain equality (no defaults, no rounding); ``kind`` is None
+    for an argument that the tool does not have. ``detail`` explains: IoU of boxes, F1 of texts, values of expressions.
+    """
+
+    argument: str
+    kind: AgreementKind | None
+    agrees: bool
+    equal: bool
+    detail: dict[str, JsonValue] = {}
+
+
+class _Verdict(NamedTuple):
+    agrees: bool
+    detail: dict[str, JsonValue]
+
+
+class _Call(NamedTuple):
+    """Both calls with their defaults filled in, for arguments that are compared together."""
+
+    spec: ToolSpec
+    predicted: Arguments
+    reference: Arguments
+    frame: Frame | None
+
+
+def compare_arguments(
+    spec: ToolSpec, predicted: Arguments, reference: Arguments, *, frame: Frame | None = None
+) -> list[ArgumentAgreement]:
+    """One row for each argument that either call gives, in the order of the tool's schema.
+
+    Args:
+        spec: the tool that both calls name.
+        predicted: arguments as a policy gave them, of any shape.
+        reference: arguments of the reference; those that come from earlier steps as ``{"$ref", "value"}``.
+        frame: size of the image that boxes lie in; without it boxes are clipped at 0 only.
+
+    An argument that only one call gives is compared with its default; where it has none, it does not agree.
+    """
+    call = _Call(spec, _with_defaults(spec, predicted), _with_defaults(spec, reference), frame)
+    names = [name for name in spec.agreement if name in predicted or name in reference]
+    names += [name for name in {**reference, **predicted} if name not in spec.agreement]
+    return [_row(name, call, predicted, reference) for name in names]
+
+
+def _row(name: str, call: _Call, predicted: Arguments, reference: Arguments) -> ArgumentAgreement:
+    try:
+        return _compared(name, call, predicted, reference)
+    except RecursionError:
+        kind = call.spec.agreement.get(name)
+        detail: dict[str, JsonValue] = {"reason": "nested too deep"}
+        return ArgumentAgreement(argument=name, kind=kind, agrees=False, equal=False, detail=detail)
+
+
+def _with_defaults(spec: ToolSpec, arguments: Arguments) -> Arguments:
+    """Null for an argument that has a default means the default."""
+    given = {name: value for name, value in arguments.items() if value is not None or name not in spec.defaults}
+    return {**spec.defaults, **given}
+
+
+def _compared(name: str, call: _Call, predicted: Arguments, reference: Arguments) -> ArgumentAgreement:
+    kind = call.spec.agreement.get(name)
+    given = name in predicted, name in reference
+    equal = all(given) and same_json(predicted[name], literal_value(reference[name]))
+    if kind == "presentation":
+        verdict = _Verdict(True, {"rule": "never compared"})
+    elif name not in call.predicted or name not in call.reference:
+        missing = "predicted" if name in call.reference else "reference"
+        verdict = _Verdict(False, {"reason": f"missing in the {missing} call"})
+    elif kind is None:
+        verdict = _Verdict(equal, {"reason": "the tool has no such argument"})
+    elif _is_chart_kind(call.spec, name):
+        first, second = call.predicted[name], literal_value(call.reference[name])
+        verdict = _Verdict(isinstance(first, str) and isinstance(second, str) and equivalent_kinds(first, second), {})
+    else:
+        verdict = _RULES[kind](name, call)
+    return ArgumentAgreement(argument=name, kind=kind, agrees=verdict.agrees, equal=equal, detail=verdict.detail)
+
+
+def _is_chart_kind(spec: ToolSpec, name: str) -> bool:
+    """Whether the argument says the kind of the chart whose series stand beside it."""
+    return name == "kind" and any(kind == "chart" for kind in spec.agreement.values())
+
+
+# --- one rule for each kind ----------------------------------------------------------------------------------------
+
+
+def _nested(
+    predicted: JsonValue, reference: JsonValue, measured: bool, leaf: Callable[[JsonValue, JsonValue, bool], bool]
+) -> bool:
+    """Lists agree element by element, objects field by field; what stands in them by the rule ``leaf``."""
+    literal, of_ref = opened(reference, measured)
+    if isinstance(literal, list):
+        return (
+            isinstance(predicted, list)
+            and len(predicted) == len(literal)
+            and all(_nested(mine, theirs, of_ref, leaf) for mine, theirs in zip(predicted, literal, strict=True))
+        )
+    if isinstance(literal, dict):
+        return (
+            isinstance(predicted, dict)
+            and predicted.keys() == literal.keys()
+            and all(_nested(predicted[key], literal[key], of_ref, leaf) for key in literal)
+        )
+    return leaf(predicted, literal, of_ref)
+
+
+def _numbers_or_same(predicted: JsonValue, reference: JsonValue, measured: bool) -> bool:
+    mine, theirs = as_number(predicted), as_number(reference)
+    if mine is None or theirs is None:
+        return same_json(predicted, reference)
+    return numbers_agree(mine, theirs, measured=measured)
+
+
+def _files_same(predicted: JsonValue, reference: JsonValue, _measured: bool) -> bool:
+    if isinstance(predicted, str) and isinstance(reference, str):
+        return _file_name(predicted) == _file_name(reference)
+    return same_json(predicted, reference)
+
+
+def _file_name(name: str) -> str:
+    name = name.strip()
+    while name.startswith("./"):
+        name = name[2:].lstrip("/")
+    return name
+
+
+def _plain(name: str, call: _Call) -> _Verdict:
+    return _Verdict(_nested(call.predicted[name], call.reference[name], False, _numbers_or_same), {})
+
+
+def _file(name: str, call: _Call) -> _Verdict:
+    return _Verdict(_nested(call.predicted[name], call.reference[name], False, _files_same), {})
+
+
+def _series(name: str, call: _Call) -> _Verdict:
+    verdict = _plain(name, call)
+    own, gold = call.predicted[name], opened(call.reference[name])[0]
+    if isinstance(own, list) and isinstance(gold, list) and len(own) != len(gold):
+        return _Verdict(False, {"reason": f"{len(own)} values instead of {len(gold)}"})
+    return verdict
+
+
+def _text(name: str, call: _Call) -> _Verdict:
+    worst = 1.0
+
+    def close(predicted: JsonValue, reference: JsonValue, _measured: bool) -> bool:
+        nonlocal worst
+        if not isinstance(predicted, str) or not isinstance(reference, str):
+            return same_json(predicted, reference)
+        f1 = text_f1(predicted, reference)
+        worst = min(worst, f1)
+        return f1 >= TEXT_F1
+
+    agrees = _nested(call.predicted[name], call.reference[name], False, close)
+    return _Verdict(agrees, {"f1": worst} if worst < 1 else {})
+
+
+def _box(name: str, call: _Call) -> _Verdict:
+    """IoU of the boxes. Where the image's size is known, no box means all of the image."""
+    own, gold = call.predicted[name], literal_value(call.reference[name])
+    if own is None and gold is None:
+        return _Verdict(True, {})
+    whole: list[JsonValue] | None = [0, 0, *call.frame] if call.frame else None
+    first, second = as_box(whole if own is None else own), as_box(whole if gold is None else gold)
+    if first is None or second is None:
+        return _Verdict(same_json(own, gold), {"reason": "not both are boxes [x0, y0, x1, y1]"})
+    iou = 1.0 if first == second else box_iou(clipped(first, call.frame), clipped(second, call.frame))
+    return _Verdict(iou >= BOX_IOU, {"iou": iou})
+
+
+def _expression(name: str, call: _Call) -> _Verdict:
+    beside = next((other for other, kind in call.spec.agreement.items() if kind == "variables"), "")
+    agrees, detail = expressions_agree(
+        (call.predicted[name], call.predicted.get(beside)),
+        (call.reference[name], call.reference.get(beside)),
+        measured_numbers(call.reference),
+    )
+    return _Verdict(agrees, detail)
+
+
+def _variables(name: str, call: _Call) -> _Verdict:
+    if "expression" in call.spec.agreement.values():
+        return _Verdict(True, {"rule": "compared with the expression"})
+    return _plain(name, call)
+
+
+def _chart(name: str, call: _Call) -> _Verdict:
+    kind = literal_value(call.reference.get("kind"))
+    return _Verdict(*charts_agree(call.predicted[name], call.reference[name], kind if isinstance(kind, str) else ""))
+
+
+_RULES: Mapping[AgreementKind, Callable[[str, _Call], _Verdict]] = {
+    "file": _file,
+    "choice": _plain,
+    "number": _plain,
+    "box": _box,
+    "text": _text,
+    "expression": _expression,
+    "variables": _variables,
+    "series": _series,
+    "chart": _chart,
+}

@@ -1,0 +1,408 @@
+"""Agreement of arguments: what counts as the same call, argument by argument."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.core import ToolSpec
+from agrotools.text.agreement import compare_arguments
+from agrotools.text.agreement_values import (
+    box_iou,
+    categories_agree,
+    category,
+    is_rounding,
+    numbers_agree,
+    one_to_one,
+    same_json,
+    text_f1,
+)
+
+SPEC = ToolSpec(
+    name="tool",
+    category="general",
+    version="1",
+    description="",
+    parameters={},
+    agreement={
+        "image": "file",
+        "images": "file",
+        "mode": "choice",
+        "bands": "choice",
+        "limit": "number",
+        "region": "box",
+        "query": "text",
+        "values": "series",
+        "expression": "expression",
+        "variables": "variables",
+        "kind": "choice",
+        "series": "chart",
+        "title": "presentation",
+    },
+    defaults={"mode": "auto", "limit": 10, "region": None, "variables": {}, "title": ""},
+)
+
+
+def row(name, predicted, reference, **options):
+    rows = {each.argument: each for each in compare_arguments(SPEC, predicted, reference, **options)}
+    return rows[name]
+
+
+def agrees(name, predicted, reference, **options):
+    return row(name, {name: predicted}, {name: reference}, **options).agrees
+
+
+def ref(value, path="steps[0].observation.x"):
+    return {"$ref": path, "value": value}
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.floats(-1e6, 1e6) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+arguments = st.dictionaries(st.sampled_from([*SPEC.agreement, "unknown"]), json_values, max_size=6)
+
+
+@pytest.mark.parametrize(
+    ("name", "predicted", "reference", "expected"),
+    [
+        ("image", "image_1.jpg", "image_1.jpg", True),
+        ("image", "./image_1.jpg", "image_1.jpg", True),
+        ("image", "Image_1.jpg", "image_1.jpg", False),
+        ("image", "a/image_1.jpg", "image_1.jpg", False),
+        ("image", "mask_1.png", ref("mask_1.png"), True),
+        ("images", ["./a.png", "b.png"], ["a.png", "b.png"], True),
+        ("images", ["b.png", "a.png"], ["a.png", "b.png"], False),
+        ("image", 3, "image_1.jpg", False),
+        ("mode", "row", "row", True),
+        ("mode", "Row", "row", False),
+        ("mode", True, 1, False),
+        ("bands", {"R": 1, "NIR": 2}, {"NIR": 2, "R": 1}, True),
+        ("bands", {"R": 1}, {"R": 1, "NIR": 2}, False),
+        ("limit", 10, 10.0, True),
+        ("limit", 0.1, 0.1000001, False),
+        ("limit", 38.2, 38.1973, False),
+        ("limit", 38.2, ref(38.1973), True),
+        ("limit", 38.1, ref(38.1973), False),
+        ("limit", 38, ref(38.1973), False),
+        ("limit", 38, ref(38), True),
+        ("limit", 38.0, ref(38.0373), True),
+        ("limit", 0.0312, ref(0.03117), True),
+        ("limit", 0.031, ref(0.03117), False),
+        ("limit", 1204, ref(1204.31), True),
+        ("limit", 1200, ref(1204.31), True),
+        ("limit", 1200, ref(1205.31), False),
+        ("limit", 10, ref(9.996), True),
+        ("limit", 1205, ref(1204.31), True),
+        ("limit", -8.89, ref(-8.8912), True),
+        ("limit", 8.89, ref(-8.8912), False),
+        ("limit", 0, ref(0.0), True),
+        ("limit", 0, ref(0.0004), False),
+        ("limit", "10", 10, False),
+        ("limit", 10**400, 10, False),
+        ("limit", True, 1, False),
+        ("query", "Weed  control in Maize", "weed control in maize", True),
+        ("query", "how to control weeds in young maize", "how to control weeds in young maize plants", True),
+        ("query", "control of weeds", "harvest of apples", False),
+        ("query", "玉米田杂草防治方法", "玉米田杂草防治办法", True),
+        ("query", "x", "", False),
+        ("values", [1, 2.0], [1.0, 2], True),
+        ("values", [2, 1], [1, 2], False),
+        ("values", [1, 2, 3], [1, 2], False),
+        ("values", [8.89, 17.8], ref([8.8912, 17.8049]), True),
+        ("values", [8.89, 17.8], [ref(8.8912), 17.8], True),
+        ("values", [8.89, 17.8], [8.8912, ref(17.8049)], False),
+        ("values", 5, [5], False),
+    ],
+)
+def test_single_arguments(name, predicted, reference, expected):
+    assert agrees(name, predicted, reference) is expected
+
+
+def test_defaults_are_filled_in_first_but_not_for_plain_equality():
+    left_out = row("mode", {}, {"mode": "auto"})
+    assert left_out.agrees
+    assert not left_out.equal
+    assert row("mode", {"mode": "auto"}, {}).agrees
+    assert row("mode", {"mode": None}, {"mode": "auto"}).agrees
+    assert not row("mode", {"mode": "row"}, {}).agrees
+
+
+def test_what_one_call_lacks_without_a_default_disagrees():
+    assert not row("image", {}, {"image": "a.png"}).agrees
+    assert not row("image", {"image": "a.png"}, {}).agrees
+    unknown = row("imagee", {"imagee": "a.png"}, {})
+    assert not unknown.agrees
+    assert unknown.kind is None
+
+
+def test_arguments_that_neither_call_gives_have_no_row():
+    assert [each.argument for each in compare_arguments(SPEC, {"limit": 3}, {"image": "a.png"})] == ["image", "limit"]
+
+
+def test_presentation_is_never_compared_but_counts_for_equality():
+    title = row("title", {"title": "Weeds"}, {})
+    assert title.agrees
+    assert not title.equal
+
+
+def test_plain_equality_takes_the_literal_of_a_reference():
+    assert row("limit", {"limit": 38.1973}, {"limit": ref(38.1973)}).equal
+    assert not row("limit", {"limit": 38.2}, {"limit": ref(38.1973)}).equal
+
+
+@pytest.mark.parametrize(
+    ("predicted", "reference", "frame", "expected", "iou"),
+    [
+        ([0, 0, 10, 10], [0, 0, 10, 10], None, True, 1.0),
+        ([0, 0, 10, 20], [0, 0, 10, 10], None, True, 0.5),
+        ([0, 0, 10, 21], [0, 0, 10, 10], None, False, 10 / 21),
+        ([0, 0, 1000, 10], [0, 0, 10, 10], (10, 10), True, 1.0),
+        ([-1000, 0, 10, 10], [0, 0, 10, 10], None, True, 1.0),
+        ([5, 5, 5, 9], [0, 0, 10, 10], None, False, 0.0),
+        ([0, 0, 100, 80], None, (100, 80), True, 1.0),
+        ([0, 0, 10, 10], None, (100, 80), False, 0.0125),
+        (None, [0, 0, 100, 80], (100, 80), True, 1.0),
+        ([1.2, 2, 10.9, 10], ref([1, 2, 11, 10]), None, True, 0.97),
+    ],
+)
+def test_boxes(predicted, reference, frame, expected, iou):
+    result = row("region", {"region": predicted}, {"region": reference}, frame=frame)
+    assert result.agrees is expected
+    assert result.detail["iou"] == pytest.approx(iou)
+
+
+def test_without_the_size_of_the_image_no_box_is_not_a_box():
+    assert not agrees("region", [0, 0, 10, 10], None)
+    assert agrees("region", None, None)
+    assert not agrees("region", [0, 0, 10], [0, 0, 10, 10])
+
+
+def expression_row(predicted, reference, predicted_variables=None, reference_variables=None):
+    own = {"expression": predicted} | ({"variables": predicted_variables} if predicted_variables is not None else {})
+    gold = {"expression": reference} | ({"variables": reference_variables} if reference_variables is not None else {})
+    return row("expression", own, gold)
+
+
+MEASURED = {"a": ref(8.8912), "b": ref(1.0263)}
+
+
+@pytest.mark.parametrize(
+    ("predicted", "variables", "reference", "reference_variables", "expected"),
+    [
+        ("3*2", None, "2*3", None, True),
+        ("6", None, "2*3", None, True),
+        ("2*3 + 1e-7", None, "2*3", None, False),
+        ("0.1+0.2", None, "0.3", None, True),
+        ("8.89/1.03", None, "a/b", MEASURED, True),
+        ("8.89 / 1.026", None, "a/b", MEASURED, True),
+        ("8.9 / 1.03", None, "a/b", MEASURED, True),
+        ("8.8 / 1.03", None, "a/b", MEASURED, False),
+        ("x/y", {"x": 8.89, "y": 1.03}, "a/b", MEASURED, True),
+        ("x/y", {"x": 8.8912, "y": 1.0263}, "a/b", MEASURED, True),
+        ("y/x", {"x": 8.89, "y": 1.03}, "a/b", MEASURED, False),
+        ("8.8912/1.0263", None, "a/b", MEASURED, True),
+        ("8.663", None, "a/b", MEASURED, False),
+        ("mean(v)", {"v": [8.89, 1.03]}, "(a+b)/2", MEASURED, True),
+        ("mean([8.89, 1.03])", None, "mean(v)", {"v": ref([8.8912, 1.0263])}, True),
+        ("(17.4 - -3.21) / 17.4 * 100", None, "(a-b)/a*100", {"a": ref(17.3962), "b": ref(-3.2114)}, True),
+        # 100 is meant as 100, though a measured value of 100.04 is near.
+        ("8.89 / 100.04 * 100", None, "a / b * 100", {"a": ref(8.8912), "b": ref(100.04)}, True),
+        # Both measured values are written alike.
+        ("8.89 / 8.89", None, "a / b", {"a": ref(8.8912), "b": ref(8.8871)}, True),
+        # Constants of the reference are not measured.
+        ("8.89 * 2", None, "8.8912 * 2", None, False),
+        ("3 > 2", None, "2 < 3", None, True),
+        ("3 > 2", None, "1", None, False),
+        ("label_of_max(['a', 'b'], [1.03, 8.89])", None, "'b'", None, True),
+        ("1/0", None, "2", None, False),
+        ("nonsense(", None, "2", None, False),
+        ("2 * 3 /0", None, "2*3/0", None, False),
+    ],
+)
+def test_expressions(predicted, variables, reference, reference_variables, expected):
+    assert expression_row(predicted, reference, variables, reference_variables).agrees is expected
+
+
+def test_expressions_explain_themselves():
+    result = expression_row("8.89/1.03", "a/b", None, MEASURED)
+    assert result.detail["reference"] == result.detail["predicted"] == pytest.approx(8.8912 / 1.0263)
+    assert result.detail["read_as_measured"] is True
+    assert "division by zero" in expression_row("1/0", "2").detail["refused"]
+
+
+def test_variables_count_through_their_expression():
+    rows = compare_arguments(
+        SPEC, {"expression": "x", "variables": {"x": 2}}, {"expression": "y", "variables": {"y": 2}}
+    )
+    assert all(each.agrees for each in rows)
+    assert not any(each.equal for each in rows)
+
+
+def test_many_numbers_cost_little():
+    values = [index + 0.123456 for index in range(3_000)]
+    rounded = [round(value, 2) for value in values]
+    result = expression_row("sum(v)", "sum(v)", {"v": rounded}, {"v": ref(values)})
+    assert result.agrees
+    many = " + ".join(f"{value:.1f}" for value in values[:60])
+    assert expression_row(many, "sum(v)", None, {"v": ref(values[:60])}).agrees is False
+
+
+SERIES = [{"name": "crop", "x": ["A", "B"], "y": [17.8, 20.1]}, {"name": "weed", "x": ["A", "B"], "y": [8.9, 3.2]}]
+
+
+def chart(predicted, reference=SERIES, kind="bar", reference_kind="bar"):
+    rows = compare_arguments(SPEC, {"kind": kind, "series": predicted}, {"kind": reference_kind, "series": reference})
+    return all(each.agrees for each in rows)
+
+
+def renamed(series, *names):
+    return [{**each, "name": name} for each, name in zip(series, names, strict=True)]
+
+
+def test_charts():
+    assert chart(SERIES)
+    assert chart(SERIES[::-1])
+    assert chart(SERIES, kind="grouped_bar")
+    assert chart(SERIES, kind="column")
+    assert not chart(SERIES, kind="line")
+    assert chart(renamed(SERIES, "maize", "others"))
+    assert not chart(renamed(SERIES, "weed", "crop"))
+    assert not chart(SERIES[:1])
+    assert not chart([*SERIES, SERIES[0]])
+    assert chart([{**each, "x": each["x"][::-1], "y": each["y"][::-1]} for each in SERIES])
+    assert not chart([{**each, "y": each["y"][::-1]} for each in SERIES])
+    assert chart([{**each, "x": ["a", "b"]} for each in SERIES])
+    assert chart([{**each, "y": [value * 1.0009 for value in each["y"]]} for each in SERIES])
+    assert not chart([{**each, "y": [value * 1.0011 for value in each["y"]]} for each in SERIES])
+    for bad in (None, [], "text", [1], [{"name": "a"}], [{"name": "a", "x": ["A"], "y": [1, 2]}], [{"y": ["x"]}]):
+        assert not chart(bad)
+
+
+def test_measured_values_of_charts_may_be_rounded():
+    reference = [{"name": "weed", "x": ["A", "B"], "y": [ref(8.9312), ref(3.2149)]}]
+    assert chart([{"name": "weed", "x": ["A", "B"], "y": [8.93, 3.21]}], reference)
+    assert not chart([{"name": "weed", "x": ["A", "B"], "y": [8.93, 3.2]}], reference)
+    whole = [{"name": "weed", "x": ["A", "B"], "y": ref([8.9312, 3.2149])}]
+    assert chart([{"name": "weed", "x": ["A", "B"], "y": [8.93, 3.21]}], whole)
+
+
+def test_points_without_x_are_numbered_and_raw_values_have_no_order():
+    line = [{"name": "height", "x": [1, 2, 3], "y": [5, 6, 7]}]
+    bare = [{"name": "height", "y": [5, 6, 7]}]
+    assert chart(bare, line, "line", "line")
+    assert not chart([{"name": "height", "y": [7, 6, 5]}], line, "line", "line")
+    assert chart([{"name": "height", "y": [7, 6, 5]}], bare, "hist", "hist")
+
+
+def test_years_are_not_rounded():
+    by_year = [{"name": "yield", "x": [2019, 2020], "y": [5.1, 6.2]}]
+    assert chart([{"name": "yield", "x": ["2019", "2020"], "y": [5.1, 6.2]}], by_year, "line", "line")
+    assert not chart([{"name": "yield", "x": [2020, 2021], "y": [5.1, 6.2]}], by_year, "line", "line")
+
+
+# --- properties ----------------------------------------------------------------------------------------------------
+
+
+@given(arguments)
+def test_a_call_equals_itself(call):
+    for each in compare_arguments(SPEC, call, call):
+        assert each.equal
+        if each.kind not in ("expression", "chart", "box") and each.argument != "kind" and each.kind is not None:
+            assert each.agrees
+
+
+@given(arguments, arguments)
+def test_any_two_calls_can_be_compared(predicted, reference):
+    rows = compare_arguments(SPEC, predicted, reference)
+    assert {each.argument for each in rows} == set(predicted) | set(reference)
+    json.dumps([each.model_dump() for each in rows])
+    assert all(each.equal for each in rows) is same_json(predicted, reference)
+
+
+@given(st.floats(1e-6, 1e9), st.integers(3, 9))
+def test_any_rounding_to_three_digits_agrees(value, digits):
+    assert numbers_agree(float(f"{value:.{digits}g}"), value, measured=True)
+    assert numbers_agree(-float(f"{value:.{digits}g}"), -value, measured=True)
+
+
+@given(st.floats(1e-6, 1e9), st.floats(1.006, 10))
+def test_what_is_off_by_more_than_half_a_percent_never_agrees(value, factor):
+    assert not numbers_agree(value * factor, value, measured=True)
+    assert not numbers_agree(value / factor, value, measured=True)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))
+def test_constants_agree_only_where_they_are_equal(a, b):
+    assert numbers_agree(a, b, measured=False) == (a == b)
+
+
+@given(st.lists(st.floats(1, 1000), min_size=2, max_size=5), st.integers(3, 6))
+def test_rounded_observations_may_stand_in_the_expression(values, digits):
+    names = [f"m{index}" for index in range(len(values))]
+    reference = {"expression": " + 2 * ".join(names), "variables": dict(zip(names, map(ref, values), strict=True))}
+    predicted = {"expression": " + 2 * ".join(f"{value:.{digits}g}" for value in values)}
+    assert row("expression", predicted, reference).agrees
+
+
+boxes = st.tuples(*(st.integers(0, 60) for _ in range(4))).map(
+    lambda edges: (min(edges[0], edges[2]), min(edges[1], edges[3]), max(edges[0], edges[2]), max(edges[1], edges[3]))
+)
+
+
+@given(boxes, boxes)
+def test_iou_counts_pixels(first, second):
+    def cells(box):
+        return {(x, y) for x in range(box[0], box[2]) for y in range(box[1], box[3])}
+
+    union = len(cells(first) | cells(second))
+    expected = len(cells(first) & cells(second)) / union if union else 0
+    assert box_iou(first, second) == pytest.approx(expected)
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_text_f1_is_bounded_and_symmetric(a, b):
+    assert 0 <= text_f1(a, b) <= 1
+    assert text_f1(a, b) == text_f1(b, a)
+    assert text_f1(a, a) == 1
+
+
+@given(st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=4, max_size=4))
+def test_one_to_one_is_a_perfect_matching(matrix):
+    from itertools import permutations
+
+    expected = any(all(matrix[row][column] for row, column in enumerate(order)) for order in permutations(range(4)))
+    assert one_to_one(matrix) is expected
+
+
+def test_categories():
+    assert category("Image_1.JPG") == category("image 1") == "image 1"
+    assert category("2019") == category(2019) == category("2019.0")
+    assert category(None) is None
+    assert categories_agree(1.0005, 1.0)
+    assert not categories_agree(1001, 1000)
+    assert not categories_agree("a", 1)
+
+
+def test_rounding_needs_three_digits():
+    assert is_rounding(38.2, 38.1973)
+    assert not is_rounding(38, 38.1973)
+    assert is_rounding(0.125, 0.12549)
+    assert is_rounding(0.13, 0.125) is False
+    assert is_rounding(1.25, 1.245)
+    assert is_rounding(1.24, 1.245)
+    assert is_rounding(12_000, 12_043.7)
+    assert not is_rounding(12_000, 12_050.1)
+    assert is_rounding(10, 9.996)
+    assert not is_rounding(10, 9.994)
+
+
+def test_hostile_nesting_disagrees_quietly():
+    nested: list = []
+    for _ in range(100_000):
+        nested = [nested]
+    for name in SPEC.agreement:
+        rows = compare_arguments(SPEC, {name: nested}, {"image": "a.png"})
+        assert not next(each for each in rows if each.argument == name).equal
