@@ -71,7 +71,8 @@ def in_words(schema: dict[str, Any]) -> str:
             return "text" + _count(schema, "minLength", "maxLength", "characters")
         case "array":
             items = schema.get("items", {})
-            return f"a list{_count(schema, 'minItems', 'maxItems', '')} of {_plural(in_words(items))}"
+            how_many = _count(schema, "minItems", "maxItems", "") or " of"
+            return f"a list{how_many} {_plural(in_words(items))}"
         case "object":
             return _object_in_words(schema)
         case _:
@@ -120,6 +121,8 @@ _PLURALS = {
 
 
 def _plural(words: str) -> str:
+    if " or " in words:
+        return f"values, each {words}"
     for singular, plural in _PLURALS.items():
         if words.startswith(singular):
             return plural + words.removeprefix(singular)

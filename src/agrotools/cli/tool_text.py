@@ -1,0 +1,151 @@
+"""Tools and their results as text for a terminal."""
+
+import inspect
+import re
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import JsonValue
+
+from agrotools.core import Artifact
+from agrotools.tools.contract import Tool
+from agrotools.tools.json_schema import in_words, plain_schema
+
+_UNITS = {
+    "pct": "%",
+    "px": "px",
+    "px2": "px²",
+    "mm": "mm",
+    "cm": "cm",
+    "m": "m",
+    "km": "km",
+    "mm2": "mm²",
+    "cm2": "cm²",
+    "m2": "m²",
+    "ha": "ha",
+    "deg": "°",
+    "s": "s",
+    "g": "g",
+    "kg": "kg",
+}
+_WIDTH = 110
+_MOST_ROWS = 12
+
+
+def summary(tool: Tool[..., Any]) -> str:
+    """The first sentence of a tool's description."""
+    return re.split(r"(?<=\.)\s", tool.spec.description, maxsplit=1)[0]
+
+
+def aligned(rows: Sequence[Sequence[str]], indent: str = "") -> list[str]:
+    """Cells in columns; the last one wraps inside its column."""
+    if not rows:
+        return []
+    widths = [min(40, max(len(row[column]) for row in rows)) for column in range(len(rows[0]) - 1)]
+    start = len(indent) + sum(width + 2 for width in widths)
+    lines: list[str] = []
+    for row in rows:
+        head = indent + "".join(f"{cell:<{width}}  " for cell, width in zip(row, widths, strict=False))
+        last = textwrap.wrap(row[-1], max(40, _WIDTH - start)) or [""]
+        lines.append((head + last[0]).rstrip())
+        lines += [" " * start + line for line in last[1:]]
+    return lines
+
+
+def description(tool: Tool[..., Any]) -> str:
+    """What a person needs to use the tool: purpose, arguments, results, and what its documentation says beyond."""
+    spec = tool.spec
+    required: Any = spec.parameters.get("required", [])
+    properties: dict[str, Any] = spec.parameters["properties"]  # pyright: ignore[reportAssignmentType]
+    arguments = []
+    for name, schema in properties.items():
+        kind = "a file" if spec.agreement[name] == "file" and schema.get("type") == "string" else in_words(schema)
+        default = spec.defaults.get(name)
+        leavable = " [optional]" if default in (None, "", [], {}) else f" [default {_inline(default)}]"
+        note = "" if name in required else leavable
+        arguments.append((f"--{name.replace('_', '-')}", f"{schema['description']}: {kind}{note}"))
+    results = [
+        (name, f"{text}: {kind}" if text and kind != "any value" else text or kind)
+        for name, kind, text in _result_fields(tool)
+        if name not in ("notes", "flags")
+    ]
+    results.append(("notes", "what the values rest on"))
+    results.append(("flags", "where they may be wrong"))
+    lines = [f"{tool.name} ({tool.category}, version {tool.version})", ""]
+    for paragraph in spec.description.split("\n\n"):
+        lines += [*textwrap.wrap(paragraph, _WIDTH), ""]
+    lines += ["Arguments", *aligned(arguments, "  "), "", "Results", *aligned(results, "  ")]
+    beyond = _sections(tool)
+    return "\n".join([*lines, "", beyond] if beyond else lines)
+
+
+def result_schema(tool: Tool[..., Any]) -> dict[str, Any]:
+    """JSON Schema of the result; an artifact is the name of its file."""
+    schema = plain_schema(tool.result_type.model_json_schema(mode="serialization"))
+    for name, field in tool.result_type.model_fields.items():
+        if _is_artifact(field.annotation):
+            text = {"description": field.description} if field.description else {}
+            schema["properties"][name] = {"type": "string", **text}
+    return schema
+
+
+def _result_fields(tool: Tool[..., Any]) -> Iterable[tuple[str, str, str]]:
+    schema = result_schema(tool)
+    for name, field in tool.result_type.model_fields.items():
+        kind = "a file" if _is_artifact(field.annotation) else in_words(schema["properties"][name])
+        yield name, kind, field.description or ""
+
+
+def _is_artifact(annotation: Any) -> bool:
+    return annotation is Artifact or Artifact in getattr(annotation, "__args__", ())
+
+
+def _sections(tool: Tool[..., Any]) -> str:
+    """The sections of the docstring (Raises, Source...), which models do not read."""
+    found = re.search(r"^[A-Z][A-Za-z ]*:\s*$", tool.doc, re.MULTILINE)
+    return inspect.cleandoc(tool.doc[found.start() :]).replace("``", "") if found else ""
+
+
+def result_text(result: JsonValue, paths: Sequence[str]) -> str:
+    """Values with their units, then notes, flags and the files that were written."""
+    assert isinstance(result, dict)
+    values = {name: value for name, value in result.items() if name not in ("notes", "flags") and value not in paths}
+    lines = aligned([row for row in _rows(values) if row[1]])
+    for word in ("note", "flag"):
+        found = result.get(f"{word}s")
+        lines += [f"{word}: {text}" for text in found] if isinstance(found, list) else []
+    lines += [f"wrote {path}" for path in paths]
+    return "\n".join(lines)
+
+
+def _rows(values: Mapping[str, JsonValue], prefix: str = "", unit: str = "") -> Iterable[tuple[str, str]]:
+    for name, value in values.items():
+        label = prefix + name
+        own = _UNITS.get(name.rpartition("_")[2], "") if "_" in name else ""
+        if isinstance(value, dict):
+            yield from _rows(value, f"{label}.", own or unit)
+        elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
+            for index, item in enumerate(value[:_MOST_ROWS]):
+                rows: Mapping[str, JsonValue] = item if isinstance(item, dict) else {"": item}
+                yield f"{label}[{index}]", ", ".join(f"{key} {text}" for key, text in _rows(rows, unit=own))
+            if len(value) > _MOST_ROWS:
+                yield f"{label}[...]", f"{len(value) - _MOST_ROWS} more; --json prints all"
+        else:
+            shown = _inline(value)
+            yield label, f"{shown} {own or unit}".rstrip() if isinstance(value, (int, float)) else shown
+
+
+def _inline(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    if isinstance(value, list):
+        shown = ", ".join(_inline(item) for item in value[:20])
+        return f"[{shown}{', ...' if len(value) > 20 else ''}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_inline(item)}" for key, item in value.items()) + "}"
+    return str(value)

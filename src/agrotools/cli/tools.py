@@ -1,0 +1,118 @@
+"""``agrotools tools``: list the tools, describe one, run one on files of this machine."""
+
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+app = typer.Typer(help="List, describe and run the tools.", no_args_is_help=True, rich_markup_mode=None)
+
+_BAD_USAGE = 2
+_COULD_NOT_RUN = 3
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command("list")
+def list_tools(as_json: AsJson = False) -> None:
+    """Name, category and purpose of every tool."""
+    from agrotools.cli.tool_text import aligned, summary
+    from agrotools.core import UsageError
+    from agrotools.tools import get_tool, tool_names
+
+    rows: list[dict[str, Any]] = []
+    for name in tool_names():
+        try:
+            tool = get_tool(name)
+        except UsageError as error:
+            rows.append({"name": name, "category": None, "version": None, "summary": None, "error": str(error)})
+            continue
+        rows.append({"name": name, "category": tool.category, "version": tool.version, "summary": summary(tool)})
+    if as_json:
+        _print_json(rows)
+    else:
+        cells = [
+            (row["name"], row["category"] or "-", row["summary"] or f"cannot be loaded: {row['error']}") for row in rows
+        ]
+        typer.echo("\n".join(aligned(cells)))
+
+
+@app.command()
+def describe(tool: Annotated[str, typer.Argument(help="Name of the tool.")], as_json: AsJson = False) -> None:
+    """What a tool does, its arguments, results and errors; as JSON the schema that models see."""
+    from agrotools.cli.tool_text import description, result_schema
+
+    found = _find(tool, as_json)
+    if as_json:
+        _print_json({**found.spec.model_dump(mode="json"), "result": result_schema(found)})
+    else:
+        typer.echo(description(found))
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def run(
+    context: typer.Context,
+    tool: Annotated[str, typer.Argument(help="Name of the tool.")],
+    arguments: Annotated[str, typer.Option(help="Arguments as a JSON object; options beside it win.")] = "{}",
+    out: Annotated[Path, typer.Option(help="Folder for the files the tool makes.")] = Path("agrotools-out"),
+    as_json: AsJson = False,
+) -> None:
+    """Run a tool. Its arguments are options of the same name: --image field.jpg --gsd-m 0.02.
+
+    Files are paths on this machine; lists and objects are JSON. ``agrotools tools describe TOOL`` lists the arguments.
+    """
+    from agrotools.cli.tool_arguments import given_arguments
+    from agrotools.cli.tool_text import result_text
+    from agrotools.core import ToolError, UsageError
+    from agrotools.tools.result import encode_result, with_artifact_names
+    from agrotools.tools.workspace import artifacts_in
+
+    found = _find(tool, as_json)
+    try:
+        call = given_arguments(found.spec, arguments, context.args)
+        with artifacts_in(out):
+            result = found(**call)
+    except UsageError as error:
+        _fail(error.message, error.hint, {"kind": "usage"}, as_json, _BAD_USAGE)
+    except ToolError as error:
+        wrong_call = error.kind in ("invalid_argument", "file_not_found")
+        code = _BAD_USAGE if wrong_call else _COULD_NOT_RUN
+        _fail(error.message, error.hint, error.info.model_dump(), as_json, code)
+    except MemoryError:
+        _fail("there is not enough memory", "use a smaller region or file", {"kind": "limit"}, as_json, _COULD_NOT_RUN)
+    except Exception as error:
+        message = f"{tool} failed on this input ({type(error).__name__}: {error})"
+        _fail(message, "other arguments or another file may work", {"kind": "tool_failed"}, as_json, _COULD_NOT_RUN)
+    encoded, artifacts = encode_result(result, found.significant_digits)
+    paths = [str(out / artifact.name) for artifact in artifacts]
+    plain = with_artifact_names(encoded, paths)
+    if as_json:
+        made = [{**artifact.model_dump(), "path": path} for artifact, path in zip(artifacts, paths, strict=True)]
+        _print_json({"result": plain, "artifacts": made})
+    else:
+        typer.echo(result_text(plain, paths))
+
+
+def _find(name: str, as_json: bool) -> Any:
+    from agrotools.core import UsageError
+    from agrotools.tools import TOOLS, get_tool
+
+    try:
+        return get_tool(name)
+    except UsageError as error:
+        code = _COULD_NOT_RUN if name in TOOLS else _BAD_USAGE
+        _fail(error.message, error.hint, {"kind": "unknown_tool"}, as_json, code)
+
+
+def _fail(message: str, hint: str | None, info: dict[str, Any], as_json: bool, code: int) -> NoReturn:
+    if as_json:
+        _print_json({"error": {**info, "message": message, "hint": hint}})
+    line = f"error: {message}" + (f" hint: {hint}" if hint else "")
+    typer.echo(" ".join(line.split()), err=True)
+    raise typer.Exit(code)
+
+
+def _print_json(value: Any) -> None:
+    import json
+
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
