@@ -22,7 +22,7 @@ _ORIENTATION = 0x0112
 _QUARTER_TURNS = (5, 6, 7, 8)
 _DEEP_MODES = ("I", "I;16", "I;16B", "F")
 _FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF")
-_DRIVERS = ["GTiff", "ENVI"]
+_TIFF_MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _FILTER_LOCK = threading.Lock()
 _LONGEST_READ_PX = 200_000_000
 _MASK_COLOURS: tuple[tuple[str, tuple[int, int, int]], ...] = (
@@ -131,10 +131,13 @@ def _opened_raster(path: Path) -> "rasterio.DatasetReader":
     import rasterio
     from rasterio.errors import NotGeoreferencedWarning
 
+    # The driver is named, not guessed: a file that says it is something else could lead GDAL anywhere.
+    with path.open("rb") as file:
+        driver = "GTiff" if file.read(4) in _TIFF_MAGIC else "ENVI"
     # The list of warning filters belongs to all threads; two that change it at once would leave it changed.
     with _FILTER_LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore", NotGeoreferencedWarning)
-        return rasterio.open(path, driver=_DRIVERS)
+        return rasterio.open(path, driver=driver)
 
 
 def _shown_bands(names: tuple[str, ...] | None, count: int) -> list[int]:

@@ -1,0 +1,289 @@
+"""Every form in which models write calls and answers, and what is said about those that cannot be read."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from agrotools.agents.parsing import (
+    HINTS,
+    MAX_CALLS,
+    CallError,
+    as_text,
+    excerpt,
+    parse_output,
+    parse_tool_calls,
+)
+from agrotools.core import Answer, CallTools, Protocol, Unparseable
+from agrotools.models import RequestedCall
+
+ARGUMENTS = {"expression": "3*2", "precision": 4, "variables": {"a": [1, 2.5, None, True]}}
+CALL = [("calculate", ARGUMENTS)]
+TEXT = json.dumps(ARGUMENTS)
+FENCE = "```"
+
+
+def calls_in(output: str, protocol: Protocol = "react") -> list[tuple[str, dict[str, Any]]]:
+    action = parse_output(output, protocol=protocol)
+    assert isinstance(action, CallTools), action
+    return [(call.tool, call.arguments) for call in action.calls]
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        f"Thought: I compute.\nAction: calculate\nAction Input: {TEXT}",
+        f"Thought: I compute.\n\nAction: calculate\n\nAction Input:\n{FENCE}json\n{TEXT}\n{FENCE}\n",
+        f"**Thought:** I compute.\n**Action:** `calculate`\n**Action Input:** {TEXT}",
+        f"Action: calculate()\nAction Input: {TEXT}\nThis will work.",
+        f"Action 1: calculate\nAction Input 1: {TEXT}\nObservation 1: 6",
+        f"action: calculate action input: {TEXT}",
+        f"Action: calculate\n{FENCE}\n{TEXT}\n{FENCE}",
+        f"Action: calculate\nAction Input: {json.dumps(TEXT)}",
+        f"思考：算一下\n行动：calculate\n行动输入：{TEXT}",
+        f"Action:\n{FENCE}json\n" + json.dumps({"action": "calculate", "action_input": ARGUMENTS}) + f"\n{FENCE}",
+        f"Action: calculate\nAction Input: {ARGUMENTS!r}",
+        f"Action: calculate\nAction Input: {TEXT[:-1]}, }}",
+        json.dumps({"tool": "calculate", "arguments": ARGUMENTS}),
+        json.dumps({"thought": "I compute", "tool_name": "calculate", "parameters": ARGUMENTS}, indent=2),
+        json.dumps({"name": "calculate", "args": ARGUMENTS}),
+        json.dumps({"function": "calculate", "input": ARGUMENTS}),
+        json.dumps({"function": {"name": "calculate", "arguments": TEXT}, "type": "function", "id": "x"}),
+        json.dumps({"tool_calls": [{"function": {"name": "calculate", "arguments": TEXT}}]}),
+        json.dumps({"tool_call": {"name": "calculate", "arguments": ARGUMENTS}}),
+        json.dumps([{"name": "calculate", "arguments": ARGUMENTS}]),
+        json.dumps({"name": "calculate", "arguments": json.dumps(TEXT)}),
+        json.dumps(json.dumps({"name": "calculate", "arguments": ARGUMENTS})),
+        str({"name": "calculate", "arguments": ARGUMENTS}),
+        f"I don't know, so I'll compute:\n{FENCE}json\n"
+        + json.dumps({"name": "calculate", "arguments": ARGUMENTS})
+        + f"\n{FENCE}\nLet's see.",
+        "<tool_call>\n" + json.dumps({"name": "calculate", "arguments": ARGUMENTS}) + "\n</tool_call>",
+        "<|python_tag|>" + json.dumps({"name": "calculate", "parameters": ARGUMENTS}),
+        "[TOOL_CALLS] " + json.dumps([{"name": "calculate", "arguments": ARGUMENTS}]),
+        "<think>\nFinal Answer: no, <tool_call>{}\n</think>\n" + json.dumps({"name": "calculate", "args": ARGUMENTS}),
+        "no opening tag\n</think>\nAction: calculate\nAction Input: " + TEXT,
+        '{"name": "calculate", "arguments": {"expression": "3*2", // the product\n "precision": 4, '
+        '"variables": {"a": [1, 2.5, null, true,]},},}',
+    ],
+)
+@pytest.mark.parametrize("protocol", ["react", "tool-calling"])
+def test_every_form_of_a_call_is_read_alike(output: str, protocol: Protocol) -> None:
+    assert calls_in(output, protocol) == CALL
+
+
+def test_forms_that_objects_take_are_read_too() -> None:
+    assert [(call.tool, call.arguments) for call in parse_tool_calls({"tool": "calculate", "arguments": TEXT})] == CALL
+    assert [call.tool for call in parse_tool_calls([{"name": "a", "args": {}}, {"name": "b", "args": None}])] == [
+        "a",
+        "b",
+    ]
+    assert [call.id for call in parse_tool_calls({"id": "7", "function": {"name": "a", "arguments": "{}"}})] == ["7"]
+    assert parse_tool_calls({"weeds": 4}) == ()
+    assert parse_tool_calls("Just text.") == ()
+    with pytest.raises(CallError, match="not a list"):
+        parse_tool_calls({"name": "a", "arguments": [1]})
+
+
+def test_several_calls_of_a_message_are_kept_in_order() -> None:
+    order = list(zip("aba", (1, 2, 3), strict=True))
+    react = "\n".join(f'Action: {name}\nAction Input: {{"x": {x}}}' for name, x in order)
+    tags = "".join(f'<tool_call>{{"name": "{name}", "arguments": {{"x": {x}}}}}</tool_call>' for name, x in order)
+    requested = [RequestedCall(name=name, arguments=f'{{"x": {x}}}', id=f"id{x}") for name, x in order]
+    native = parse_output("", requested)
+    expected = [("a", {"x": 1}), ("b", {"x": 2}), ("a", {"x": 3})]
+    assert calls_in(react) == calls_in(tags) == expected
+    assert isinstance(native, CallTools)
+    assert [(call.tool, call.arguments) for call in native.calls] == expected
+    assert [call.id for call in native.calls] == ["id1", "id2", "id3"]
+
+
+def test_an_unknown_tool_is_a_call_like_any_other() -> None:
+    assert calls_in('Action: fly to the moon\nAction Input: {"speed": 1}') == [("fly to the moon", {"speed": 1})]
+
+
+def test_calls_without_arguments_are_read() -> None:
+    for given in ("{}", "", "None", "N/A", "null"):
+        assert calls_in(f"Action: list_files\nAction Input: {given}") == [("list_files", {})]
+
+
+def test_what_a_model_invents_after_its_call_is_not_read() -> None:
+    output = 'Action: a\nAction Input: {"x": 1}\nObservation: {"y": 2}\nAction: b\nAction Input: {}\nFinal Answer: 2'
+    assert calls_in(output) == [("a", {"x": 1})]
+    bare = '{"name": "a", "arguments": {"x": 1}}\nObservation: 5\n{"name": "b", "arguments": {}}'
+    assert calls_in(bare) == [("a", {"x": 1})]
+
+
+def test_whichever_comes_first_decides_between_call_and_answer() -> None:
+    assert calls_in("Action: a\nAction Input: {}\nFinal Answer: 3") == [("a", {})]
+    action = parse_output('Final Answer: use it\nAction: a\nAction Input: {"x": 1}')
+    assert isinstance(action, Answer)
+    assert action.text.startswith("use it")
+
+
+def test_markers_inside_arguments_are_arguments() -> None:
+    tricky = {"q": "Final Answer: 3", "r": "</tool_call>", "s": "Action: x\nAction Input: {}", "t": "}{", "u": "it's"}
+    text = json.dumps(tricky)
+    for output in (
+        f"Action: a\nAction Input: {text}",
+        f'<tool_call>{{"name": "a", "arguments": {text}}}</tool_call>',
+        f'{{"name": "a", "arguments": {text}}}',
+        f'{{"name": "a", "arguments": {json.dumps(text)}}}',
+        f"Action: a\nAction Input: {tricky!r}",
+    ):
+        assert calls_in(output) == [("a", tricky)]
+
+
+@pytest.mark.parametrize(
+    ("output", "answer", "thought"),
+    [
+        ("Thought: done\nFinal Answer: 14", "14", "done"),
+        ("Final Answer: 14\nFinal Answer: weeds: 15 %", "weeds: 15 %", "Final Answer: 14"),
+        ("**Final Answer:** 14", "14", None),
+        ("### Final Answer\nweeds: 14\ncrop: 3", "weeds: 14\ncrop: 3", ""),
+        ("思考：好了\n最终答案：杂草占 14%", "杂草占 14%", "好了"),
+        ("FINAL ANSWER：14", "14", ""),
+        ("Thought: no tool\nAction: None\nFinal Answer: 14", "14", None),
+        ("Action: Final Answer\nAction Input: 14", "14", ""),
+        ("Final Answer:\n```\nweeds: 14\n```", "weeds: 14", ""),
+        ("```\nThought: done\nFinal Answer: 14\n```", "14", None),
+        ('Final Answer: {"name": "Lantana", "input": 3}', '{"name": "Lantana", "input": 3}', ""),
+        ("<think>\nFinal Answer: 3\n</think>\nFinal Answer: 14", "14", "Final Answer: 3"),
+        ("Final Answer: Coffee rust.\nAction: remove the leaves\nObservation: orange spots", None, ""),
+    ],
+)
+def test_a_final_answer_is_what_follows_its_last_marker(output: str, answer: str | None, thought: str | None) -> None:
+    action = parse_output(output)
+    assert isinstance(action, Answer), action
+    assert action.text == (answer if answer is not None else output.removeprefix("Final Answer: "))
+    if thought is not None:
+        assert action.thought == thought
+
+
+def test_text_without_a_call_is_an_answer_where_calls_are_native_or_impossible() -> None:
+    for output in ("weeds: 14 %", '{"species": "Lantana", "count": 4}', "Action: spray now, then wait."):
+        for options in ({"protocol": "tool-calling"}, {"answer_only": True}):
+            action = parse_output(output, **options)
+            assert isinstance(action, Answer)
+            assert action.text == output
+    call = 'Action: a\nAction Input: {"x": 1}'
+    assert parse_output(call, answer_only=True) == Answer(text=call)
+
+
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [
+        ("", "empty"),
+        (" \n\t", "empty"),
+        ("<think>I should", "thinking"),
+        ("There are 14 weeds.", "neither an Action nor a Final Answer"),
+        ("共有十四株杂草。", "neither an Action nor a Final Answer"),
+        ("Final Answer:", "final answer is empty"),
+        ("Action: calculate", "has no Action Input"),
+        ("Action: calculate\nAction Input: 3*2", "not a JSON object"),
+        ('Action: calculate\nAction Input: {"expression": ', "cut off"),
+        ('Action: calculate\nAction Input: {"expression": 3*2}', "not valid JSON"),
+        ("Action: calculate\nAction Input: [1, 2]", "not a list"),
+        ("Action: \nAction Input: {}", "no tool name"),
+        ('{"tool": "calculate", "arguments": {"expression": "3', "cut off"),
+        ('{"tool": "calculate", "arguments": {expression: 3}}', "not valid JSON"),
+        ('{"tool": "calculate", "arguments": "3*2"}', "not valid JSON"),
+        ('{"tool": "calculate", "arguments": 7}', "not a number"),
+        ('{"tool": 5, "arguments": {}}', "no tool name"),
+        ('{"tool": "calculate", "arguments": {"x": NaN}}', "not a JSON number"),
+        ('{"tool": "calculate", "arguments": {"x": 1e999}}', "too large"),
+        ("<tool_call>calculate(3*2)</tool_call>", "no JSON object follows"),
+        ('<tool_call>{"weeds": 4}</tool_call>', "name and arguments"),
+        ('{"name": "a", "arguments": ' + "[" * 100 + "]" * 100 + "}", "nested too deeply"),
+        ('{"name": "a", "arguments": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply"),
+        ('{"name": "a", "arguments": {}}\n' * (MAX_CALLS + 1), "more than"),
+    ],
+)
+def test_what_cannot_be_read_gets_a_reason_and_a_hint(output: str, reason: str) -> None:
+    action = parse_output(output)
+    assert isinstance(action, Unparseable), action
+    assert reason in action.reason
+    assert action.hint == HINTS["react"]
+    assert len(action.text) < 5000
+
+
+@pytest.mark.parametrize("arguments", ['{"x": ', "[]", "3", "x=1", '"text"', '{"x": Infinity}'])
+def test_native_calls_with_broken_arguments_are_unparseable(arguments: str) -> None:
+    action = parse_output("Let me see.", [RequestedCall(name="a", arguments=arguments)], protocol="tool-calling")
+    assert isinstance(action, Unparseable)
+    assert action.hint == HINTS["tool-calling"]
+    assert "Let me see." in action.text
+    assert json.dumps(arguments)[1:-1] in action.text
+
+
+def test_native_arguments_are_repaired_like_any_other() -> None:
+    for arguments in ("{'x': True,}", '"{\\"x\\": true}"', '{"x": true}'):
+        action = parse_output("", [RequestedCall(name="a", arguments=arguments)], protocol="tool-calling")
+        assert isinstance(action, CallTools)
+        assert action.calls[0].arguments == {"x": True}
+    for nothing in ("", "null", "{}"):
+        action = parse_output("", [RequestedCall(name="a", arguments=nothing)], protocol="tool-calling")
+        assert isinstance(action, CallTools)
+        assert action.calls[0].arguments == {}
+
+
+def test_native_calls_as_text_read_back_as_the_same_calls() -> None:
+    requested = [RequestedCall(name="a", arguments="{'x': 1}", id="i1"), RequestedCall(name="b", arguments="")]
+    native = parse_output("I look.", requested, protocol="tool-calling")
+    again = parse_output("I look." + "".join(as_text(call) for call in requested), protocol="tool-calling")
+    assert native == again
+
+
+def test_numbers_that_records_cannot_hold_become_ones_they_can() -> None:
+    ((_, arguments),) = calls_in('{"name": "a", "args": {"x": 123456789012345678901234567890, "y": "\\ud83d"}}')
+    assert arguments == {"x": 1.2345678901234568e29, "y": "\ufffd"}
+
+
+def test_an_excerpt_keeps_both_ends() -> None:
+    assert excerpt("short") == "short"
+    cut = excerpt("a" * 5000 + "b" * 5000, 100)
+    assert cut.startswith("a" * 50)
+    assert cut.endswith("b" * 50)
+    assert "9900 characters left out" in cut
+
+
+MEGABYTE = 10**6
+HUGE = {
+    "prose": "weeds " * (MEGABYTE // 6),
+    "spaces": " " * MEGABYTE,
+    "line breaks": "\n" * MEGABYTE,
+    "indents": "\n " * (MEGABYTE // 2),
+    "open braces": "{" * MEGABYTE,
+    "open brackets": "[" * MEGABYTE,
+    "closers": "}" * MEGABYTE,
+    "quotes": '"' * MEGABYTE,
+    "apostrophes": "'" * MEGABYTE,
+    "keys": '{"a":' * (MEGABYTE // 5),
+    "empty objects": "{}" * (MEGABYTE // 2),
+    "escaped quotes": '{"name":1,"args":"' + '\\"' * (MEGABYTE // 2) + "}",
+    "mixed quotes": "{'name':1,'args':" + "'\\\"\\'" * (MEGABYTE // 4) + "}",
+    "commas": '{"name":1,"args":2' + ",   " * (MEGABYTE // 4) + "}",
+    "comments": '{"name":1,"args":2' + "//" * (MEGABYTE // 2) + "}",
+    "actions": "Action: x\n" * (MEGABYTE // 10),
+    "broken actions": "Action: x\nAction Input: {\n" * (MEGABYTE // 26),
+    "calls": '{"tool":"a","arguments":{}} ' * (MEGABYTE // 27),
+    "answers": "Final Answer: " * (MEGABYTE // 14),
+    "observations": "Observation: x\n" * (MEGABYTE // 15),
+    "tags": "<tool_call>" * (MEGABYTE // 11),
+    "thinking": "<think>" * (MEGABYTE // 7),
+    "fences": "```" * (MEGABYTE // 3),
+    "stars": "*" * MEGABYTE,
+    "chinese": "最终" * (MEGABYTE // 2),
+    "deep": '{"name":"a","arguments":' + "[" * (MEGABYTE // 2) + "]" * (MEGABYTE // 2) + "}",
+    "digits": '{"name":"a","args":{"x":' + "1" * MEGABYTE + "}}",
+    "long argument": '{"name":"a","args":{"x":"' + "y" * MEGABYTE + '"}}',
+}
+
+
+@pytest.mark.parametrize("kind", HUGE)
+def test_a_megabyte_of_anything_is_read_in_about_a_second(kind: str) -> None:
+    started = time.process_time()
+    parse_output(HUGE[kind])
+    # 0.9 s at most on an idle core of 2020; the margin is for busy ones. Anything quadratic takes minutes.
+    assert time.process_time() - started < 3

@@ -1,0 +1,131 @@
+"""The parser on anything: it never fails, and reads back every call in every form."""
+
+import json
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agrotools.agents.loose_json import NotJson, loads, values_in
+from agrotools.agents.parsing import as_text, parse_output, parse_tool_calls
+from agrotools.core import Answer, CallTools, Unparseable
+from agrotools.models import RequestedCall
+
+names = st.from_regex(r"[a-z][a-z0-9_]{0,30}", fullmatch=True).filter(
+    lambda name: name not in ("none", "null", "na", "final_answer", "finalanswer")
+)
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=30),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+arguments = st.dictionaries(st.text(max_size=12), values, max_size=5)
+
+# Pieces of which calls are made, so that random texts come close to meaning something.
+pieces = st.sampled_from(
+    [
+        *("Action:", "Action Input:", "Final Answer:", "Observation:", "Thought:", "最终答案：", "<think>", "</think>"),
+        *("<tool_call>", "</tool_call>", "```json", "```", '"name"', '"arguments"', "calculate", "None", "True"),
+        *("{", "}", "[", "]", '"', "'", ",", ":", "\\", "//", " ", "\n", "“", "”", "1", "1e999", "\\ud800"),
+        '{"name": "a", "arguments": {}}',
+    ]
+)
+outputs = st.text(st.characters(), max_size=200) | st.lists(pieces | st.text(max_size=5), max_size=30).map("".join)
+
+
+@given(outputs, st.sampled_from(["react", "tool-calling"]), st.booleans())
+@settings(max_examples=500)
+def test_any_text_becomes_an_action_that_a_record_can_hold(text: str, protocol: Any, answer_only: bool) -> None:
+    action = parse_output(text, protocol=protocol, answer_only=answer_only)
+    assert isinstance(action, CallTools | Answer | Unparseable)
+    assert type(action).model_validate_json(action.model_dump_json()) == action
+    if isinstance(action, Unparseable):
+        assert action.reason
+        assert action.hint
+
+
+@given(st.lists(st.tuples(st.text(max_size=20), outputs), min_size=1, max_size=3), outputs)
+@settings(max_examples=200)
+def test_any_native_call_becomes_an_action(requested: list[tuple[str, str]], text: str) -> None:
+    calls = [RequestedCall(name=name, arguments=given) for name, given in requested]
+    action = parse_output(text, calls, protocol="tool-calling")
+    assert isinstance(action, CallTools | Unparseable)
+    assert type(action).model_validate_json(action.model_dump_json()) == action
+
+
+def forms(name: str, given: dict[str, Any]) -> list[str]:
+    """Every form in which this call can be written."""
+    as_json = json.dumps(given)
+    readable = json.dumps(given, ensure_ascii=False, indent=1)
+    call = {"name": name, "arguments": given}
+    return [
+        f"Thought: see\nAction: {name}\nAction Input: {as_json}",
+        f"Action: {name}\nAction Input:\n```json\n{readable}\n```\nObservation: none",
+        f"Action: {name}\nAction Input: {given!r}",
+        f"Action: {name}\nAction Input: {json.dumps(as_json)}",
+        json.dumps(call),
+        repr(call),
+        json.dumps({"tool": name, "parameters": as_json}),
+        json.dumps({"function": {"name": name, "arguments": as_json}}),
+        json.dumps({"tool_calls": [call]}),
+        f"Let me call it:\n```json\n{json.dumps(call, ensure_ascii=False)}\n```",
+        f"<tool_call>\n{json.dumps(call)}\n</tool_call>",
+        json.dumps(json.dumps(call)),
+        as_text(RequestedCall(name=name, arguments=as_json)),
+    ]
+
+
+@given(names, arguments)
+@settings(max_examples=300, deadline=None)
+def test_any_call_in_any_form_is_read_back_equal(name: str, given: dict[str, Any]) -> None:
+    for text in forms(name, given):
+        for protocol in ("react", "tool-calling"):
+            action = parse_output(text, protocol=protocol)
+            assert isinstance(action, CallTools), (text, action)
+            assert [(call.tool, call.arguments) for call in action.calls] == [(name, given)], text
+        assert [(call.tool, call.arguments) for call in parse_tool_calls(text)] == [(name, given)]
+
+
+@given(st.lists(st.tuples(names, arguments), min_size=2, max_size=5))
+@settings(max_examples=100, deadline=None)
+def test_several_calls_in_any_form_keep_their_order(calls: list[tuple[str, dict[str, Any]]]) -> None:
+    objects = [{"name": name, "arguments": given} for name, given in calls]
+    texts = [
+        "\n".join(f"Action: {name}\nAction Input: {json.dumps(given)}" for name, given in calls),
+        json.dumps(objects),
+        "\n".join(json.dumps(entry) for entry in objects),
+        "".join(f"<tool_call>{json.dumps(entry)}</tool_call>" for entry in objects),
+    ]
+    for text in texts:
+        action = parse_output(text)
+        assert isinstance(action, CallTools)
+        assert [(call.tool, call.arguments) for call in action.calls] == calls
+
+
+@given(values)
+def test_json_and_its_python_spelling_are_read_back_equal(value: Any) -> None:
+    assert loads(json.dumps(value)) == value
+    assert loads(repr(value)) == value
+
+
+@given(outputs)
+def test_balanced_values_lie_apart_and_in_order(text: str) -> None:
+    end = 0
+    for start, stop in values_in(text):
+        assert end <= start < stop
+        assert text[start] in "{["
+        assert text[stop - 1] in "}]"
+        end = stop
+
+
+@given(outputs)
+def test_loose_json_raises_nothing_but_its_own_error(text: str) -> None:
+    try:
+        value = loads(text)
+    except NotJson:
+        return
+    json.dumps(value, allow_nan=False).encode()

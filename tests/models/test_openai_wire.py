@@ -1,0 +1,428 @@
+"""The wire against a real server: faults that are retried, errors of the user, endings that are results."""
+
+import asyncio
+import json
+import logging
+import socket
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from aiohttp import web
+
+from agrotools.core import InfrastructureError, ToolSpec, UsageError
+from agrotools.models import Completion, ImagePart, Message, ModelSettings, RequestedCall, TextPart, make_model
+from agrotools.models.openai_compatible import OpenAICompatibleModel, RetryBudget
+from support.openai_server import Body, Endpoint, completion, error, serve
+
+KEY = "sk-test-1234567890-abcdefghij"
+QUICK = RetryBudget(attempts=4, wall_s=5.0, first_wait_s=0.01, longest_wait_s=0.02)
+SPEC = ToolSpec(
+    name="calculate",
+    category="analytics",
+    version="1",
+    description="Evaluate an expression.",
+    parameters={"type": "object", "properties": {"expression": {"type": "string"}}},
+    agreement={"expression": "expression"},
+    defaults={},
+)
+HELLO = [Message.of("system", "Be brief."), Message.of("user", "Hello")]
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+def in_turn(*replies: web.Response | Callable[[], web.Response]) -> Callable[[Body], web.Response]:
+    """Gives each reply once, in order; the last again and again. Callables make a fresh response each time."""
+    made = iter(range(10**6))
+
+    def respond(_body: Body) -> web.Response:
+        reply = replies[min(next(made), len(replies) - 1)]
+        return reply() if callable(reply) else reply
+
+    return respond
+
+
+async def ask(
+    endpoint: Endpoint,
+    messages: Sequence[Message] = HELLO,
+    tools: Sequence[ToolSpec] = (),
+    settings: ModelSettings | None = None,
+    **options: object,
+) -> Completion:
+    model = OpenAICompatibleModel("m", base_url=endpoint.base_url, **{"budget": QUICK, **options})
+    try:
+        return await model.generate(messages, tools, settings or ModelSettings())
+    finally:
+        await model.close()
+
+
+async def test_a_request_carries_messages_tools_settings_and_the_key() -> None:
+    messages = [
+        Message.of("system", "Be brief."),
+        Message(role="user", content=(TextPart(text="See"), ImagePart(url="data:image/png;base64,AA=="))),
+        Message(role="assistant", tool_calls=(RequestedCall(name="calculate", arguments='{"x": 1}', id="call00000"),)),
+        Message(role="tool", content=(TextPart(text="2"),), tool_call_id="call00000"),
+    ]
+    settings = ModelSettings(temperature=0.5, max_output_tokens=7, seed=3, stop=("END",), extra={"top_k": 5})
+    async with serve(in_turn(completion("hi"))) as endpoint:
+        reply = await ask(endpoint, messages, [SPEC], settings)
+    assert (reply.text, reply.finish_reason, reply.usage.input_tokens, reply.usage.output_tokens) == (
+        "hi",
+        "stop",
+        100,
+        10,
+    )
+    assert reply.attempts == 1
+    assert reply.seconds > 0
+    assert endpoint.headers[0]["Authorization"] == f"Bearer {KEY}"
+    assert endpoint.requests == [
+        {
+            "model": "m",
+            "messages": [
+                {"role": "system", "content": "Be brief."},
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "text", "text": "See"},
+                        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}},
+                    ],
+                },
+                {
+                    "role": "assistant",
+                    "content": "",
+                    "tool_calls": [
+                        {
+                            "id": "call00000",
+                            "type": "function",
+                            "function": {"name": "calculate", "arguments": '{"x": 1}'},
+                        }
+                    ],
+                },
+                {"role": "tool", "content": "2", "tool_call_id": "call00000"},
+            ],
+            "tools": [
+                {
+                    "type": "function",
+                    "function": {
+                        "name": "calculate",
+                        "description": "Evaluate an expression.",
+                        "parameters": SPEC.parameters,
+                    },
+                }
+            ],
+            "temperature": 0.5,
+            "max_tokens": 7,
+            "seed": 3,
+            "stop": ["END"],
+            "top_k": 5,
+        }
+    ]
+
+
+async def test_settings_left_open_are_not_sent() -> None:
+    async with serve(in_turn(completion("hi"))) as endpoint:
+        await ask(endpoint, settings=ModelSettings(temperature=None, max_output_tokens=None))
+    assert set(endpoint.requests[0]) == {"model", "messages"}
+
+
+async def test_native_calls_and_the_legacy_function_call_are_read_alike() -> None:
+    legacy = web.json_response(
+        {
+            "choices": [
+                {
+                    "message": {"content": None, "function_call": {"name": "calculate", "arguments": '{"a": 1}'}},
+                    "finish_reason": "function_call",
+                }
+            ]
+        }
+    )
+    async with serve(in_turn(completion(None, [("calculate", '{"a": 1}'), ("plot", "{}")]), legacy)) as endpoint:
+        new, old = await ask(endpoint), await ask(endpoint)
+    assert [(call.name, call.arguments) for call in new.tool_calls] == [("calculate", '{"a": 1}'), ("plot", "{}")]
+    assert [(call.name, call.arguments) for call in old.tool_calls] == [("calculate", '{"a": 1}')]
+    assert new.finish_reason == old.finish_reason == "tool_calls"
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        lambda: error(500, "oops"),
+        lambda: error(503, "overloaded"),
+        lambda: error(429, "slow down"),
+        lambda: web.Response(text="<html>Bad gateway</html>", content_type="text/html"),
+        lambda: web.Response(text='{"choices": [', content_type="application/json"),
+        lambda: web.Response(text="", content_type="application/json"),
+        lambda: web.json_response({"choices": []}),
+        lambda: web.json_response({"object": "list"}),
+        lambda: web.json_response([1, 2]),
+        lambda: web.json_response({"error": {"message": "overloaded", "code": 503}}),
+    ],
+)
+async def test_faults_of_the_server_are_retried(fault: Callable[[], web.Response]) -> None:
+    async with serve(in_turn(fault, fault, fault, lambda: completion("at last"))) as endpoint:
+        reply = await ask(endpoint)
+    assert (reply.text, reply.attempts, len(endpoint.requests)) == ("at last", 4, 4)
+
+
+async def test_the_budget_of_attempts_ends_in_an_infrastructure_error() -> None:
+    async with serve(in_turn(lambda: error(500, "database gone"))) as endpoint:
+        with pytest.raises(InfrastructureError, match=r"after 4 attempts.*database gone"):
+            await ask(endpoint)
+    assert len(endpoint.requests) == 4
+
+
+async def test_the_budget_of_time_ends_in_an_infrastructure_error() -> None:
+    budget = RetryBudget(attempts=1000, wall_s=0.3, first_wait_s=0.05, longest_wait_s=0.05)
+    started = time.monotonic()
+    async with serve(in_turn(lambda: error(500, "oops"))) as endpoint:
+        with pytest.raises(InfrastructureError):
+            await ask(endpoint, budget=budget)
+    assert time.monotonic() - started < 2
+    assert 3 <= len(endpoint.requests) <= 20
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        {"Retry-After": "0.4"},
+        {"retry-after-ms": "400"},
+        # Dates have whole seconds, so two of them ahead are more than one to wait.
+        {"Retry-After": format_datetime(datetime.now(UTC) + timedelta(seconds=3600), usegmt=True)},
+    ],
+)
+async def test_retry_after_is_obeyed(wait: dict[str, str]) -> None:
+    async with serve(in_turn(lambda: error(429, "slow down", **wait), lambda: completion("ok"))) as endpoint:
+        started = time.monotonic()
+        if "GMT" in next(iter(wait.values())):
+            with pytest.raises(InfrastructureError, match=r"the server asks to wait 3[56]"):
+                await ask(endpoint)
+            assert time.monotonic() - started < 2
+        else:
+            assert (await ask(endpoint)).text == "ok"
+            assert 0.4 <= time.monotonic() - started < 3
+
+
+async def test_a_refused_connection_is_an_infrastructure_error_with_the_address() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+    with pytest.raises(InfrastructureError, match=address):
+        await ask(Endpoint(address))
+
+
+async def test_a_reset_connection_is_retried() -> None:
+    async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{")
+        await writer.drain()
+        writer.transport.abort()
+
+    server = await asyncio.start_server(reset, "127.0.0.1", 0)
+    async with server:
+        with pytest.raises(InfrastructureError, match="4 attempts"):
+            await ask(Endpoint(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"))
+
+
+async def test_a_reply_that_never_ends_is_a_result_and_is_not_retried() -> None:
+    async with serve(in_turn(completion("late")), latency_s=1.5) as endpoint:
+        reply = await ask(endpoint, timeout_s=0.3)
+    assert reply.finish_reason == "timeout"
+    assert len(endpoint.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."),
+        (400, "You passed 1015 input tokens. However, the model's context length is only 1024 tokens."),
+        (400, "The input (5000 tokens) is longer than the model's context length (4096 tokens)."),
+        (400, "the request exceeds the available context size, try increasing it"),
+        (500, "the request exceeds the available context size. try increasing the context size"),
+        (400, "prompt is too long: 210000 tokens > 200000 maximum"),
+        (400, "The input token count (40000) exceeds the maximum number of tokens allowed (32768)."),
+        (400, "Range of input length should be [1, 30720]"),
+        (422, "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 `inputs` tokens"),
+        (400, "Requested tokens (516) exceed context window of 512"),
+        (413, "Request Entity Too Large"),
+    ],
+)
+async def test_a_prompt_too_long_is_a_result_in_the_words_of_every_server(status: int, message: str) -> None:
+    async with serve(in_turn(error(status, message))) as endpoint:
+        reply = await ask(endpoint)
+    assert reply.finish_reason == "context"
+    assert reply.detail == message
+    assert len(endpoint.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        completion("", finish_reason="content_filter"),
+        error(400, "The response was filtered by Azure's content management policy", "content_filter"),
+        error(400, "Input data may contain inappropriate content.", "data_inspection_failed"),
+        error(403, "Your chosen model requires moderation and your input was flagged"),
+        web.json_response({"choices": [], "prompt_filter_results": [{"prompt_index": 0}]}),
+        web.json_response({"promptFeedback": {"blockReason": "SAFETY"}}),
+    ],
+)
+async def test_a_content_filter_is_a_result(response: web.Response) -> None:
+    async with serve(in_turn(response)) as endpoint:
+        reply = await ask(endpoint)
+    assert reply.finish_reason == "filtered"
+    assert len(endpoint.requests) == 1
+
+
+async def test_a_length_stop_is_a_result() -> None:
+    async with serve(in_turn(completion("Thought: I", finish_reason="length"))) as endpoint:
+        reply = await ask(endpoint)
+    assert (reply.finish_reason, reply.text) == ("length", "Thought: I")
+
+
+@pytest.mark.parametrize(
+    ("response", "hint"),
+    [
+        (error(401, f"Incorrect API key provided: {KEY}."), "OPENAI_API_KEY"),
+        (error(403, "Forbidden"), "OPENAI_API_KEY"),
+        (error(404, "The model `m` does not exist"), "model name"),
+        (web.Response(status=405, text="Method Not Allowed"), "/v1"),
+        (web.Response(status=302, headers={"Location": "http://127.0.0.1:1/elsewhere"}), "address"),
+        (error(400, "This model does not support image inputs"), "--no-images"),
+        (error(402, "Insufficient balance"), ""),
+        (error(429, "You exceeded your current quota", "insufficient_quota"), ""),
+    ],
+)
+async def test_mistakes_of_the_user_are_told_at_once(response: web.Response, hint: str) -> None:
+    async with serve(in_turn(response)) as endpoint:
+        with pytest.raises(UsageError) as caught:
+            await ask(endpoint)
+    assert hint in (caught.value.hint or "")
+    assert KEY not in str(caught.value)
+    assert len(endpoint.requests) == 1
+
+
+async def test_a_request_rejected_after_others_worked_makes_one_sample_invalid() -> None:
+    async with serve(in_turn(lambda: completion("ok"), lambda: error(400, "image too small"))) as endpoint:
+        model = OpenAICompatibleModel("m", base_url=endpoint.base_url, budget=QUICK)
+        await model.generate(HELLO, (), ModelSettings())
+        with pytest.raises(InfrastructureError, match="image too small"):
+            await model.generate(HELLO, (), ModelSettings())
+        await model.close()
+
+
+async def test_the_newer_name_of_the_token_limit_is_learned_even_by_requests_in_flight() -> None:
+    def respond(body: Body) -> web.Response:
+        if "max_tokens" in body:
+            return error(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
+        return completion(str(body["max_completion_tokens"]))
+
+    async with serve(respond, latency_s=0.05) as endpoint:
+        model = OpenAICompatibleModel("m", base_url=endpoint.base_url, budget=QUICK)
+        replies = await asyncio.gather(*[model.generate(HELLO, (), ModelSettings()) for _ in range(3)])
+        later = await model.generate(HELLO, (), ModelSettings())
+        await model.close()
+    assert [reply.text for reply in replies] == ["4096"] * 3
+    assert (later.attempts, later.text) == (1, "4096")
+
+
+async def test_text_that_strict_json_readers_refuse_is_read() -> None:
+    raw = json.dumps({"choices": [{"message": {"content": "half \ud83d emoji"}, "finish_reason": "stop"}]})
+    parts = {"choices": [{"message": {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}}]}
+    thinking = {"choices": [{"message": {"content": "4", "reasoning_content": "2 + 2"}}]}
+    refusal = {"choices": [{"message": {"content": None, "refusal": "I will not."}, "finish_reason": "stop"}]}
+    mute = {"choices": [{"message": {"role": "assistant"}, "finish_reason": "stop"}], "usage": None}
+    async with serve(
+        in_turn(web.Response(text=raw), *[web.json_response(data) for data in (parts, thinking, refusal, mute)])
+    ) as endpoint:
+        replies = [await ask(endpoint) for _ in range(5)]
+    assert [reply.text for reply in replies] == ["half \ufffd emoji", "ab", "4", "I will not.", ""]
+    assert replies[2].thought == "2 + 2"
+
+
+async def test_the_key_is_in_no_repr_log_error_or_completion(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with serve(in_turn(lambda: error(500, f"bad header Authorization: Bearer {KEY}"))) as endpoint:
+        model = OpenAICompatibleModel("m", base_url=endpoint.base_url, budget=QUICK)
+        with pytest.raises(InfrastructureError) as caught:
+            await model.generate(HELLO, (), ModelSettings())
+        await model.close()
+    assert "Bearer ***" in str(caught.value)
+    for text in (repr(model), str(model), str(caught.value), repr(caught.value), caplog.text):
+        assert KEY not in text
+    assert KEY not in json.dumps(endpoint.requests)
+
+
+async def test_a_model_may_be_closed_and_used_again_and_in_another_loop() -> None:
+    async with serve(in_turn(lambda: completion("ok"))) as endpoint:
+        model = OpenAICompatibleModel("m", base_url=endpoint.base_url)
+        for _ in range(2):
+            assert (await model.generate(HELLO, (), ModelSettings())).text == "ok"
+            await model.close()
+
+        async def elsewhere() -> str:
+            try:
+                return (await model.generate(HELLO, (), ModelSettings())).text
+            finally:
+                await model.close()
+
+        assert await asyncio.to_thread(asyncio.run, elsewhere()) == "ok"
+
+
+async def test_what_the_wire_does_is_counted() -> None:
+    async with serve(in_turn(lambda: error(429, "slow down"), lambda: completion("ok")), latency_s=0.05) as endpoint:
+        model = OpenAICompatibleModel("m", base_url=endpoint.base_url, budget=QUICK)
+        task = asyncio.create_task(model.generate(HELLO, (), ModelSettings()))
+        await asyncio.sleep(0.02)
+        assert model.stats.in_flight == 1
+        await task
+        await model.close()
+    stats = model.stats
+    assert (stats.in_flight, stats.waiting, stats.replies, stats.retries, stats.rate_limited) == (0, 0, 1, 1, 1)
+
+
+def test_a_key_is_asked_for_where_one_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(UsageError, match="OPENAI_API_KEY is not set"):
+        make_model("gpt-x")
+    with pytest.raises(UsageError, match="MY_KEY is not set"):
+        make_model("m", base_url="http://localhost:1/v1", api_key_env="MY_KEY")
+    assert make_model("m", base_url="http://localhost:1/v1").name == "m"
+    monkeypatch.setenv("MY_KEY", "two\nlines")
+    with pytest.raises(UsageError, match="does not hold an API key"):
+        make_model("m", base_url="http://localhost:1/v1", api_key_env="MY_KEY")
+
+
+async def test_without_a_key_no_authorization_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    async with serve(in_turn(completion("ok"))) as endpoint:
+        await ask(endpoint)
+    assert "Authorization" not in endpoint.headers[0]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:8000",
+        "ftp://host/v1",
+        "http://",
+        "http://[::1",
+        "http://user:secret@host/v1",
+        "http://host/v1?key=secret",
+    ],
+)
+def test_addresses_that_are_none_or_hold_secrets_are_refused(url: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        OpenAICompatibleModel("m", base_url=url)
+    assert "secret" not in str(caught.value)
+
+
+def test_addresses_are_brought_to_one_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    for url in ("http://h:1/v1", "http://h:1/v1/", "http://h:1/v1/chat/completions"):
+        assert OpenAICompatibleModel("m", base_url=url).base_url == "http://h:1/v1"
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://other:2/v1")
+    assert OpenAICompatibleModel("m").base_url == "http://other:2/v1"

@@ -1,0 +1,291 @@
+"""An OpenAI-compatible endpoint on this machine that answers by a benchmark's reference trajectories.
+
+For tests (``async with serve(responder) as endpoint``) and as a program, to try evaluations without a model:
+
+    python tests/support/openai_server.py --benchmark DIR --port 8000 --behaviour good
+    agrotools eval DIR --model follower --base-url http://127.0.0.1:8000/v1
+
+``good`` makes every reference call with the values it was shown and answers from them; ``sloppy`` makes the mistakes
+that models make (odd formats, wrong arguments, wrong tools, early or wrong answers); ``broken`` is a bad server beside
+(500, 429, no JSON, no choices, context and filter errors). What goes wrong depends on the request alone, so that runs
+repeat.
+"""
+
+import argparse
+import asyncio
+import hashlib
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from aiohttp import web
+from pydantic import JsonValue
+
+from agrotools.agents.baselines.oracle import answer_from
+from agrotools.agents.images import file_parts
+from agrotools.core import PlotSlot, Sample, UnresolvedRef
+from agrotools.core.refs import literal_value, resolved_value
+from agrotools.models import ImagePart
+from agrotools.text import format_answer
+
+Behaviour = Literal["good", "sloppy", "broken"]
+BEHAVIOURS: tuple[Behaviour, ...] = ("good", "sloppy", "broken")
+Body = dict[str, Any]
+Responder = Callable[[Body], web.Response]
+
+
+@dataclass
+class Endpoint:
+    """A running server. ``requests`` are the bodies it was sent, ``headers`` the headers beside them."""
+
+    base_url: str
+    requests: list[Body] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+
+
+@asynccontextmanager
+async def serve(responder: Responder, *, port: int = 0, latency_s: float = 0.0) -> AsyncIterator[Endpoint]:
+    """Serve ``responder`` at ``<base_url>/chat/completions`` until the block ends. Port 0 takes a free one."""
+    endpoint = Endpoint("")
+
+    async def answer(request: web.Request) -> web.Response:
+        body = await request.json()
+        endpoint.requests.append(body)
+        endpoint.headers.append(dict(request.headers))
+        await asyncio.sleep(latency_s)
+        return responder(body)
+
+    app = web.Application(client_max_size=512 * 2**20)
+    app.router.add_post("/v1/chat/completions", answer)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", port)
+        await site.start()
+        endpoint.base_url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        yield endpoint
+    finally:
+        await runner.cleanup()
+
+
+def completion(
+    text: str | None = None, calls: Sequence[tuple[str, str]] = (), finish_reason: str | None = None
+) -> web.Response:
+    """A chat completion with ``text`` and native ``calls`` (name, arguments as text)."""
+    message: Body = {"role": "assistant", "content": text}
+    if calls:
+        message["tool_calls"] = [
+            {"id": f"srv-{index}", "type": "function", "function": {"name": name, "arguments": arguments}}
+            for index, (name, arguments) in enumerate(calls)
+        ]
+    reason = finish_reason or ("tool_calls" if calls else "stop")
+    return web.json_response(
+        {
+            "id": "chatcmpl-1",
+            "object": "chat.completion",
+            "choices": [{"index": 0, "message": message, "finish_reason": reason}],
+            "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+        }
+    )
+
+
+def error(status: int, message: str, code: str | None = None, **headers: str) -> web.Response:
+    """An error in OpenAI's shape."""
+    body = {"error": {"message": message, "type": "error", "code": code}}
+    return web.json_response(body, status=status, headers=headers)
+
+
+class ReferenceFollower:
+    """Answers every request by the reference trajectory of the sample that the question belongs to.
+
+    Samples are found by their query; those that share one are told apart by the images in the request.
+    """
+
+    def __init__(self, samples: Sequence[Sample], root: Path, behaviour: Behaviour = "good") -> None:
+        self._root = root
+        self._behaviour: Behaviour = behaviour
+        self._by_query: dict[str, list[Sample]] = defaultdict(list)
+        self._images: dict[str, list[str]] = {}
+        self._seen: Counter[str] = Counter()
+        for sample in samples:
+            self._by_query[sample.query].append(sample)
+
+    @classmethod
+    def of_folder(cls, folder: Path, behaviour: Behaviour) -> "ReferenceFollower":
+        lines = (folder / "samples.jsonl").read_text(encoding="utf-8").splitlines()
+        return cls([Sample.model_validate_json(line) for line in lines if line.strip()], folder, behaviour)
+
+    def __call__(self, body: Body) -> web.Response:
+        question = _text(next(message for message in body["messages"] if message["role"] == "user"))
+        sample = self._sample(question, body)
+        if sample is None:
+            return error(400, "this endpoint knows no sample with that question")
+        digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+        self._seen[digest] += 1
+        luck = Luck(digest)
+        if self._behaviour == "broken":
+            fault = _server_fault(luck, self._seen[digest])
+            if fault is not None:
+                return fault
+        protocol = (
+            "native" if body.get("tools") else "react" if "Action Input:" in _text(body["messages"][0]) else "none"
+        )
+        return _reply(sample, _results(body["messages"]), protocol, None if self._behaviour == "good" else luck)
+
+    def _sample(self, question: str, body: Body) -> Sample | None:
+        matching = [query for query in self._by_query if f"Question: {query}\n" in question]
+        if not matching:
+            return None
+        candidates = self._by_query[max(matching, key=len)]
+        if len(candidates) > 1:
+            sent = _image_urls(body)
+            candidates = [sample for sample in candidates if self._shown(sample) == sent] or candidates
+        return candidates[0]
+
+    def _shown(self, sample: Sample) -> list[str]:
+        if sample.id not in self._images:
+            files = [file.model_copy(update={"path": str(self._root / file.path)}) for file in sample.files]
+            self._images[sample.id] = [part.url for part in file_parts(files) if isinstance(part, ImagePart)]
+        return self._images[sample.id]
+
+
+class Luck:
+    """Random choices that depend on a request alone."""
+
+    def __init__(self, digest: str) -> None:
+        self._digest = digest
+
+    def of(self, purpose: str) -> float:
+        """A number in [0, 1) for ``purpose``."""
+        return int(hashlib.sha256(f"{self._digest}{purpose}".encode()).hexdigest()[:8], 16) / 2**32
+
+
+def _text(message: Body) -> str:
+    content = message.get("content")
+    if isinstance(content, list):
+        return "\n".join(part["text"] for part in content if part["type"] == "text")
+    return content or ""
+
+
+def _image_urls(body: Body) -> list[str]:
+    parts = [
+        part for message in body["messages"] if isinstance(message["content"], list) for part in message["content"]
+    ]
+    return [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
+
+
+def _results(messages: Sequence[Body]) -> list[dict[str, JsonValue] | None]:
+    """What the calls so far returned, as the conversation shows it; None for errors."""
+    results: list[dict[str, JsonValue] | None] = []
+    for message in messages[2:]:
+        if message["role"] not in ("user", "tool"):
+            continue
+        for data in re.findall(r"<observation>\n(.*?)\n</observation>", _text(message), re.DOTALL):
+            try:
+                results.append(json.loads(data).get("result"))
+            except ValueError:
+                results.append(None)
+    return results
+
+
+def _reply(
+    sample: Sample, results: list[dict[str, JsonValue] | None], protocol: str, luck: Luck | None
+) -> web.Response:
+    steps = sample.reference.steps if sample.reference else ()
+    slip = luck.of("slip") if luck else 1.0
+    if protocol == "none" or len(results) >= len(steps) or (len(results) > 0 and slip < 0.05):
+        return _answer(sample, results, protocol, luck)
+    step = steps[len(results)]
+    try:
+        arguments = {name: resolved_value(value, results) for name, value in step.arguments.items()}
+    except UnresolvedRef:
+        arguments = {name: literal_value(value) for name, value in step.arguments.items()}
+    name = step.tool
+    if 0.05 <= slip < 0.12:
+        return completion("I wonder what to do next.") if protocol == "react" else completion(None, [(name, '{"a": ')])
+    if 0.12 <= slip < 0.2:
+        arguments["colour"] = "green"
+    elif 0.2 <= slip < 0.26:
+        name = "measure_everything"
+    elif 0.26 <= slip < 0.34:
+        arguments = {key: _off(value) for key, value in arguments.items()}
+    if protocol == "native":
+        return completion("I need a measurement.", [(name, json.dumps(arguments))])
+    if 0.34 <= slip < 0.42:
+        return completion(f"Thought: I measure.\n```json\n{json.dumps({'tool': name, 'arguments': arguments})}\n```")
+    if 0.42 <= slip < 0.5:
+        return completion(f"**Action:** `{name}`\n**Action Input:** {arguments!r}\nObservation: 42\nFinal Answer: 42")
+    return completion(f"Thought: I need a measurement.\nAction: {name}\nAction Input: {json.dumps(arguments)}")
+
+
+def _answer(
+    sample: Sample, results: list[dict[str, JsonValue] | None], protocol: str, luck: Luck | None
+) -> web.Response:
+    text = answer_from(sample.answer, results) if results else ""
+    if not text:
+        gold = {slot.name: getattr(slot, "value", None) for slot in sample.answer if not isinstance(slot, PlotSlot)}
+        text = format_answer(sample.answer, {name: value for name, value in gold.items() if value is not None})
+    if not text:
+        text = "The figure shows it."
+    if luck and luck.of("value") < 0.3:
+        text = re.sub(r"\d+(?:\.\d+)?", lambda match: f"{float(match[0]) * 1.3 + 1:.3g}", text)
+    elif luck and luck.of("form") < 0.3:
+        text = f"From what was measured I conclude this: {text.replace(': ', ' is ')}"
+    return completion(f"Thought: That settles it.\nFinal Answer: {text}" if protocol == "react" else text)
+
+
+def _off(value: JsonValue) -> JsonValue:
+    return value * 2 + 1 if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _server_fault(luck: Luck, attempt: int) -> web.Response | None:
+    """A fault for this request; the first five kinds pass when it is sent again."""
+    chance = luck.of("server")
+    if attempt == 1:
+        if chance < 0.06:
+            return error(500, "the server had an error")
+        if chance < 0.12:
+            return error(429, "slow down", **{"Retry-After": "0"})
+        if chance < 0.15:
+            return web.Response(text="<html>Bad gateway</html>", content_type="text/html")
+        if chance < 0.18:
+            return web.json_response({"choices": []})
+        if chance < 0.21:
+            return web.Response(status=503, text="overloaded")
+    if 0.21 <= chance < 0.24:
+        return error(400, "This model's maximum context length is 4096 tokens.", "context_length_exceeded")
+    if 0.24 <= chance < 0.27:
+        return completion("Thought: first I", finish_reason="length")
+    if 0.27 <= chance < 0.3:
+        return completion("", finish_reason="content_filter")
+    if 0.3 <= chance < 0.4:
+        return completion("{{{ Action")
+    return None
+
+
+async def _run(folder: Path, port: int, behaviour: Behaviour, latency_s: float) -> None:
+    async with serve(ReferenceFollower.of_folder(folder, behaviour), port=port, latency_s=latency_s) as endpoint:
+        print(f"serving {folder} ({behaviour}) on {endpoint.base_url}", flush=True)
+        await asyncio.Event().wait()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="An OpenAI-compatible endpoint that follows reference trajectories.")
+    parser.add_argument("--benchmark", type=Path, required=True, help="folder with samples.jsonl")
+    parser.add_argument("--port", type=int, default=8000)
+    parser.add_argument("--behaviour", choices=BEHAVIOURS, default="good")
+    parser.add_argument("--latency-ms", type=float, default=0.0, help="wait before each reply")
+    options = parser.parse_args()
+    try:
+        asyncio.run(_run(options.benchmark, options.port, options.behaviour, options.latency_ms / 1000))
+    except KeyboardInterrupt:
+        return
+
+
+if __name__ == "__main__":
+    main()
