@@ -1,0 +1,304 @@
+"""The plot score: points, kinds and labels, and what may not change it."""
+
+import itertools
+import json
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.core import ErrorInfo, Observation, PlotSeries, PlotSpec, Step, ToolCall, Trajectory
+from agrotools.scoring.plot_labels import unit_of
+from agrotools.scoring.plot_points import match_points
+from agrotools.scoring.plots import drawn_spec, score_plot
+
+
+def figure(*series, kind="bar", **labels):
+    """A figure with all labels, of series given as (name, {x: y}) or (name, [(x, y), ...])."""
+    drawn = []
+    for name, points in series:
+        pairs = list(points.items()) if isinstance(points, dict) else list(points)
+        drawn.append(PlotSeries(name=name, x=tuple(x for x, _ in pairs), y=tuple(y for _, y in pairs)))
+    given_labels = {
+        "title": "Weed cover of the fields",
+        "x_label": "Field",
+        "y_label": "Weed cover",
+        "y_unit": "%",
+        "legend": len(drawn) > 1,
+    }
+    return PlotSpec(kind=kind, series=tuple(drawn), **{**given_labels, **labels})
+
+
+WEEDS = figure(("weed", {"A": 8.9, "B": 3.2, "C": 12.5, "D": 0.0}))
+TWO = figure(("crop", {"A": 17.8, "B": 20.1}), ("weed", {"A": 8.9, "B": 3.2}))
+
+names = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=6)
+values = st.floats(-1000, 1000).map(lambda value: round(value, 3))
+xs = st.sampled_from(["A", "B", "C", "D"]) | st.integers(0, 5) | st.floats(0.001, 10).map(lambda x: round(x, 3))
+series_lists = st.lists(st.lists(st.tuples(xs, values), min_size=1, max_size=6), min_size=1, max_size=4)
+figures = series_lists.map(lambda lists: figure(*((f"series {index}", points) for index, points in enumerate(lists))))
+
+
+@pytest.mark.parametrize("spec", [WEEDS, TWO])
+def test_a_figure_with_all_labels_scores_1_against_itself(spec):
+    assert score_plot(spec, spec)[0] == 1
+
+
+@given(figures)
+def test_all_points_of_a_figure_match_its_own(spec):
+    matching = match_points(spec, spec)
+    assert matching.matched == matching.drawn == matching.reference
+    assert matching.f1 == 1
+
+
+@given(figures, figures)
+def test_scores_are_bounded_and_explained(first, second):
+    score, reading = score_plot(first, second)
+    assert 0 <= score <= 1
+    assert json.loads(json.dumps(reading)) == reading
+    assert match_points(first, second).matched <= min(
+        sum(len(series.y) for series in spec.series) for spec in (first, second)
+    )
+
+
+@given(figures, figures, st.randoms(use_true_random=False))
+def test_neither_order_of_series_nor_of_points_matters(first, second, source: random.Random):
+    def shuffled(spec: PlotSpec) -> PlotSpec:
+        series = []
+        for each in source.sample(spec.series, len(spec.series)):
+            order = source.sample(range(len(each.y)), len(each.y))
+            series.append(PlotSeries(name=each.name, x=[each.x[i] for i in order], y=[each.y[i] for i in order]))
+        return spec.model_copy(update={"series": tuple(series)})
+
+    assert score_plot(first, second)[0] == pytest.approx(score_plot(shuffled(first), shuffled(second))[0])
+
+
+@given(st.lists(st.floats(1, 1000), min_size=1, max_size=12), st.data())
+def test_one_wrong_value_of_n_costs_one_nth(heights, data):
+    points = {f"plot {index}": height for index, height in enumerate(heights)}
+    wrong = data.draw(st.sampled_from(sorted(points)))
+    factor = data.draw(st.sampled_from([0.5, 0.94, 1.06, 2]))
+    spec = figure(("height", points))
+    off = figure(("height", {**points, wrong: points[wrong] * factor}))
+    assert score_plot(spec, off)[0] == pytest.approx(1 - 1 / len(points))
+
+
+def test_values_may_be_off_by_five_percent():
+    def off(factor):
+        return figure(("weed", {"A": 8.9 * factor, "B": 3.2 * factor, "C": 12.5 * factor, "D": 0.0}))
+
+    assert score_plot(WEEDS, off(1.05))[0] == 1
+    assert score_plot(WEEDS, off(0.95))[0] == 1
+    assert score_plot(WEEDS, off(1.051))[0] == pytest.approx(0.25)
+    negative = figure(("change", {"A": -10.0, "B": 5.0}))
+    assert score_plot(negative, figure(("change", {"A": -10.4, "B": 5.0})))[0] == 1
+    assert score_plot(negative, figure(("change", {"A": 10.0, "B": 5.0})))[0] == 0.5
+
+
+def test_where_the_reference_is_0_the_range_sets_the_tolerance():
+    def at_d(value):
+        return figure(("weed", {"A": 8.9, "B": 3.2, "C": 12.5, "D": value}))
+
+    assert score_plot(WEEDS, at_d(0.12))[0] == 1
+    assert score_plot(WEEDS, at_d(-0.12))[0] == 1
+    assert score_plot(WEEDS, at_d(0.13))[0] == pytest.approx(0.75)
+    flat = figure(("weed", {"A": 0, "B": 0}))
+    assert score_plot(flat, flat)[0] == 1
+    assert score_plot(flat, figure(("weed", {"A": 0, "B": 0.001})))[0] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("drawn", "score"), [("bar", 1), ("grouped_bar", 1), ("line", 0), ("pie", 0), ("scatter", 0)])
+def test_kinds(drawn, score):
+    assert score_plot(TWO, TWO.model_copy(update={"kind": drawn}))[0] == score
+
+
+def test_no_figure_scores_0():
+    score, reading = score_plot(WEEDS, None)
+    assert score == 0
+    assert "no figure" in reading["rule"]
+
+
+def test_missing_and_surplus_points_cost_alike():
+    missing = figure(("weed", {"A": 8.9, "B": 3.2}))
+    surplus = figure(("weed", {**dict(zip(WEEDS.series[0].x, WEEDS.series[0].y, strict=True)), "E": 1, "F": 2}))
+    assert score_plot(WEEDS, missing)[0] == pytest.approx(2 * 2 / (2 + 4))
+    assert score_plot(WEEDS, surplus)[0] == pytest.approx(2 * 4 / (6 + 4))
+    assert score_plot(TWO, figure(("crop", {"A": 17.8, "B": 20.1})))[0] == pytest.approx(2 * 2 / (2 + 4))
+
+
+def test_series_are_paired_by_their_points_not_their_names():
+    swapped = figure(("weed", {"A": 17.8, "B": 20.1}), ("crop", {"A": 8.9, "B": 3.2}))
+    assert score_plot(TWO, swapped)[0] == 1
+
+
+def test_the_pairing_is_the_best_of_all():
+    # Greedy pairing would give the first series the whole of the first drawn one and leave 1 point for the second.
+    reference = figure(("a", {"A": 1, "B": 2, "C": 3}), ("b", {"A": 1, "B": 2, "C": 9}))
+    drawn = figure(("p", {"A": 1, "B": 2, "C": 9}), ("q", {"A": 1, "B": 7, "C": 3}))
+    assert match_points(reference, drawn).matched == 3 + 2
+
+
+def test_duplicate_x_are_matched_one_to_one():
+    reference = figure(("height", [(1.5, 10.0), (1.5, 10.4), (1.5, 20.0)]), kind="scatter")
+    # 10.2 is near both of the first two: it must not use up the only partner of 10.9 (within 5 % of 10.4 alone).
+    drawn = figure(("height", [(1.5, 10.2), (1.5, 10.9), (1.5, 20.0)]), kind="scatter")
+    assert match_points(reference, drawn).matched == 3
+    assert match_points(reference, figure(("height", [(1.5, 10.2)] * 3), kind="scatter")).matched == 2
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("AB"), st.integers(1, 40)), min_size=1, max_size=5),
+    st.lists(st.tuples(st.sampled_from("AB"), st.integers(1, 40)), min_size=1, max_size=5),
+)
+def test_matching_is_the_largest_there_is(gold, drawn):
+    def near(point, target):
+        return point[0] == target[0] and abs(point[1] - target[1]) <= 0.05 * target[1]
+
+    short, long = sorted([(gold, True), (drawn, False)], key=lambda pair: len(pair[0]))
+    best = max(
+        sum(near(other, one) if short[1] else near(one, other) for one, other in zip(short[0], chosen, strict=True))
+        for chosen in itertools.permutations(long[0], len(short[0]))
+    )
+    assert match_points(figure(("r", gold)), figure(("d", drawn))).matched == best
+
+
+def test_x_is_a_category_or_a_number():
+    by_year = figure(("yield", {2019: 5.0, 2020: 6.0, 2021: 7.0}), kind="line", x_label="Year")
+    assert score_plot(by_year, by_year)[0] == 1
+    as_text = figure(("yield", {"2019": 5.0, "2020": 6.0, "2021": 7.0}), kind="line", x_label="Year")
+    assert score_plot(by_year, as_text)[0] == 1
+    shifted = figure(("yield", {2020: 5.0, 2021: 6.0, 2022: 7.0}), kind="line", x_label="Year")
+    assert match_points(by_year, shifted).matched == 0
+    files = figure(("weed", {"image_1.jpg": 8.9, "image_2.jpg": 3.2}))
+    assert match_points(files, figure(("weed", {"Image 1": 8.9, "image-2": 3.2}))).matched == 2
+    wavelengths = figure(("reflectance", {550.2: 0.1, 670.1: 0.05}), kind="line")
+    assert match_points(wavelengths, figure(("reflectance", {550: 0.1, 670: 0.05}), kind="line")).matched == 2
+    assert match_points(wavelengths, figure(("reflectance", {551: 0.1, 671: 0.05}), kind="line")).matched == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "score"),
+    [
+        ({}, 1),
+        ({"title": ""}, 0.9),
+        ({"title": "Bar chart"}, 0.9),
+        ({"title": "Weeds by field"}, 1),
+        ({"title": "Figure 1"}, 0.9),
+        ({"x_label": ""}, 0.9),
+        ({"y_label": ""}, 0.9),
+        ({"y_label": "y"}, 0.9),
+        ({"y_label": "Value"}, 0.9),
+        ({"y_unit": None}, 0.9),
+        ({"y_unit": None, "y_label": "Weed cover (%)"}, 1),
+        ({"y_unit": None, "y_label": "Weed cover [percent]"}, 1),
+        ({"y_unit": None, "y_label": "Weed cover in %"}, 1),
+        ({"y_unit": None, "y_label": "Weed cover / %"}, 1),
+        ({"y_unit": "percent"}, 1),
+        ({"y_unit": "cm"}, 0.9),
+        ({"y_unit": None, "y_label": "(%)"}, 0.9),
+        ({"title": "", "x_label": ""}, 0.8),
+        ({"title": "", "x_label": "", "y_label": "", "y_unit": None}, 0.8),
+        ({"title": "", "legend": True}, 1),
+    ],
+)
+def test_labels(change, score):
+    assert score_plot(WEEDS, WEEDS.model_copy(update=change))[0] == pytest.approx(score)
+
+
+def test_a_numeric_axis_needs_its_unit():
+    spec = figure(("yield", {0: 4.0, 60: 6.5}), kind="line", x_label="Nitrogen rate", x_unit="kg/ha", y_unit="t/ha")
+    assert score_plot(spec, spec)[0] == 1
+    assert score_plot(spec, spec.model_copy(update={"x_unit": None}))[0] == pytest.approx(0.9)
+    in_label = {"x_unit": None, "x_label": "Nitrogen rate (kg per ha)"}
+    assert score_plot(spec, spec.model_copy(update=in_label))[0] == 1
+
+
+def test_a_counted_noun_is_a_unit_wherever_it_stands():
+    spec = figure(("stand", {"A": 14, "B": 20}), y_label="Stand density", y_unit="trees", title="Stand density")
+    named = spec.model_copy(update={"y_unit": None, "y_label": "Number of trees"})
+    assert score_plot(spec, named)[0] == 1
+    assert score_plot(spec, spec.model_copy(update={"y_unit": None}))[0] == pytest.approx(0.9)
+
+
+def test_a_legend_names_what_is_compared_unless_its_names_are_empty():
+    bare = {"title": "", "legend": True}
+    assert score_plot(TWO, TWO.model_copy(update=bare))[0] == 1
+    numbered = [each.model_copy(update={"name": f"series {index}"}) for index, each in enumerate(TWO.series)]
+    assert score_plot(TWO, TWO.model_copy(update={**bare, "series": tuple(numbered)}))[0] == pytest.approx(0.9)
+    hidden = {"title": "", "legend": False}
+    assert score_plot(TWO, TWO.model_copy(update=hidden))[0] == pytest.approx(0.9)
+    fields = figure(("A", {"x": 1.0}), ("B", {"x": 2.0}), title="", legend=True)
+    assert score_plot(fields, fields)[0] == 1
+
+
+def test_a_pie_has_no_axes():
+    pie = figure(("cover", {"soil": 71.0, "crop": 20.0, "weed": 9.0}), kind="pie", title="Ground cover (%)")
+    bare = pie.model_copy(update={"x_label": "", "y_label": "", "y_unit": None})
+    assert score_plot(pie, bare)[0] == 1
+    assert score_plot(pie, bare.model_copy(update={"title": ""}))[0] == pytest.approx(0.8)
+    assert score_plot(pie, bare.model_copy(update={"title": "", "legend": True}))[0] == pytest.approx(0.9)
+
+
+def test_chinese_labels():
+    chinese = WEEDS.model_copy(update={"title": "各田块杂草盖度", "x_label": "田块", "y_label": "杂草盖度"})
+    assert score_plot(WEEDS, chinese)[0] == 1
+    assert score_plot(WEEDS, chinese.model_copy(update={"title": "结果"}))[0] == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize(
+    ("label", "unit", "found"),
+    [
+        ("Area", "ha", "ha"),
+        ("Area (ha)", None, "ha"),
+        ("Area (total) [m²]", None, "m^2"),
+        ("Area, ha", None, "ha"),
+        ("Area / ha", "", "ha"),
+        ("Plants in rows", None, None),
+        ("Cover", None, None),
+    ],
+)
+def test_unit_of(label, unit, found):
+    assert unit_of(label, unit) == found
+
+
+@pytest.mark.parametrize("n_series", [1, 50])
+def test_large_figures_cost_little(n_series):
+    import time
+
+    source = random.Random(3)
+    n = 10_000 // n_series
+    lists = [
+        (f"s{index}", [(source.random() * 100, source.random() * 100) for _ in range(n)]) for index in range(n_series)
+    ]
+    spec = figure(*lists, kind="scatter")
+    same_x = figure(*((name, [(1.0, y) for _, y in points]) for name, points in lists), kind="scatter")
+    start = time.process_time()
+    assert match_points(spec, spec).f1 == 1
+    assert match_points(same_x, same_x).f1 == 1
+    match_points(spec, same_x)
+    assert time.process_time() - start < 8
+
+
+def plot_step(spec, turn=0, **observation):
+    result = {"spec": spec if isinstance(spec, dict | None) else spec.model_dump(mode="json")}
+    call = ToolCall(tool="plot", arguments={})
+    return Step(turn=turn, kind="call", call=call, observation=Observation(**{"result": result, **observation}))
+
+
+FAILED = Observation(error=ErrorInfo(kind="invalid_argument", message="no"))
+
+
+def trajectory(*steps):
+    return Trajectory(steps=steps, termination="answered")
+
+
+def test_the_last_successful_figure_counts():
+    answer = Step(turn=3, kind="answer", text="done")
+    other = Step(turn=2, kind="call", call=ToolCall(tool="calculate"), observation=Observation(result={"spec": {}}))
+    failed = Step(turn=2, kind="call", call=ToolCall(tool="plot"), observation=FAILED)
+    assert drawn_spec(trajectory(plot_step(WEEDS), plot_step(TWO, 1), failed, other, answer)) == TWO
+    assert drawn_spec(trajectory(plot_step(WEEDS), plot_step({"kind": "video"}), plot_step(None))) == WEEDS
+    assert drawn_spec(trajectory(failed, other, answer)) is None
+    assert drawn_spec(trajectory(Step(turn=0, kind="call", call=ToolCall(tool="plot")))) is None
+    assert drawn_spec(trajectory()) is None
