@@ -1,0 +1,116 @@
+"""What kind of file this is, decided by its first bytes. The name of a file says nothing: it may have been renamed."""
+
+from pathlib import Path
+from typing import Literal
+
+from agrotools.core import ToolError
+
+Format = Literal["jpeg", "png", "webp", "tiff", "envi"]
+
+PHOTO_FORMATS: dict[Format, str] = {"jpeg": "JPEG", "png": "PNG", "webp": "WEBP"}
+"""Formats that Pillow reads here, by Pillow's names."""
+RASTER_DRIVERS: dict[Format, str] = {"tiff": "GTiff", "envi": "ENVI", "png": "PNG", "jpeg": "JPEG"}
+"""Formats that rasterio reads here, by GDAL's names. No other driver is ever opened."""
+
+MAX_PIXELS = 100_000_000
+"""Largest picture that is decoded, or window of a raster that is read."""
+
+_READABLE = "readable formats: JPEG, PNG, WebP, GeoTIFF, ENVI (data file with its .hdr beside it)"
+_KNOWN_BUT_REFUSED: tuple[tuple[bytes, str], ...] = (
+    (b"GIF8", "a GIF image"),
+    (b"BM", "a BMP image"),
+    (b"%PDF", "a PDF document"),
+    (b"PK\x03\x04", "a ZIP archive or Office document"),
+    (b"\x89HDF", "an HDF5 file"),
+    (b"CDF", "a NetCDF file"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"\x00\x00\x00\x0cjP", "a JPEG 2000 image"),
+    (b"<VRTDataset", "a GDAL virtual raster, which points to other files"),
+)
+
+
+def file_format(path: Path, *, argument: str = "image", shown_as: str | None = None) -> Format:
+    """The format of a file by its content.
+
+    Args:
+        argument: name of the tool's argument that an error is about.
+        shown_as: name of the file in messages, where it is known by another one than on disk.
+
+    Raises:
+        ToolError: ``file_not_found``; ``unreadable_file`` for an empty file or anything but the formats above.
+    """
+    name = shown_as or path.name
+    try:
+        if path.is_dir():
+            raise ToolError("unreadable_file", f"{name} is a folder", argument=argument, hint="name a file")
+        with path.open("rb") as file:
+            head = file.read(512)
+    except FileNotFoundError:
+        raise ToolError("file_not_found", f"there is no file {name}", argument=argument) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a usable path"
+        raise ToolError("unreadable_file", f"{name} cannot be opened: {reason}", argument=argument) from error
+    found = _by_signature(head)
+    if found is None and head and envi_header(path) is not None:
+        found = "envi"
+    if found is None:
+        raise ToolError("unreadable_file", f"{name} is {_in_words(head)}", argument=argument, hint=_READABLE)
+    return found
+
+
+def envi_header(path: Path) -> Path | None:
+    """The ENVI header beside a data file (``a.hdr`` or ``a.raw.hdr`` for ``a.raw``), or None."""
+    for header in (path.with_suffix(".hdr"), path.with_name(path.name + ".hdr")):
+        try:
+            inside = header.is_file() and header.resolve().parent == path.resolve().parent
+            if inside and header != path and header.open("rb").read(5).strip() == b"ENVI":
+                return header
+        except OSError:
+            continue
+    return None
+
+
+def too_large(width: int, height: int, name: str, argument: str) -> ToolError:
+    """The error for a picture or window above :data:`MAX_PIXELS`."""
+    return ToolError(
+        "limit",
+        f"{name} has {width} x {height} pixels; at most {MAX_PIXELS // 1_000_000} million are read at once",
+        argument=argument,
+        hint="cut or shrink the picture; of a GeoTIFF, read a part with region",
+    )
+
+
+def damaged(name: str, argument: str, error: Exception) -> ToolError:
+    """The error for a file that a decoder gave up on. Its reason is told unless it holds a path of this machine."""
+    reason = (str(error).splitlines() or [""])[0][:120]
+    detail = f" ({reason})" if reason and "/" not in reason and "\\" not in reason else ""
+    return ToolError(
+        "unreadable_file",
+        f"{name} is damaged or cut short{detail}",
+        argument=argument,
+        hint="check that it opens in an image viewer or GIS, and fetch it again if not",
+    )
+
+
+def _by_signature(head: bytes) -> Format | None:
+    if head.startswith(b"\xff\xd8\xff"):
+        return "jpeg"
+    if head.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "png"
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+        return "webp"
+    if head[:4] in (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+"):
+        return "tiff"
+    return None
+
+
+def _in_words(head: bytes) -> str:
+    if not head:
+        return "empty"
+    for signature, what in _KNOWN_BUT_REFUSED:
+        if head.lstrip().startswith(signature):
+            return f"{what}, not an image that can be read here"
+    printable = sum(32 <= byte < 127 or byte in b"\t\r\n" for byte in head)
+    if printable > 0.9 * len(head):
+        return "a text file, whatever its name says"
+    return "of no known image format, or damaged in its first bytes"

@@ -1,0 +1,195 @@
+"""Reading multi-band rasters: GeoTIFF, ENVI, PNG and JPEG, and nothing that points to another place.
+
+GDAL opens far more than files: virtual rasters that name other files, URLs, archives. Here the driver follows from
+the content of the file and is the only one that GDAL may try; files beside the raster (``.aux.xml``, ``.ovr``) are not
+looked at, since they too can point elsewhere.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.core import ToolError
+from agrotools.vision.band_roles import Role, roles_by_name, roles_by_wavelength
+from agrotools.vision.formats import MAX_PIXELS, RASTER_DRIVERS, Format, damaged, envi_header, file_format, too_large
+from agrotools.vision.ground_sampling import GroundSampling, ground_sampling
+
+Box = tuple[int, int, int, int]
+"""x0, y0, x1, y1 in pixels, half-open."""
+
+MAX_BLOCK_BYTES = 2**30
+_MAX_VALUES = 4 * MAX_PIXELS
+_UNDECLARED_NODATA = (-9999.0, -32768.0, -32767.0)
+_UNREAL = 1e30
+"""Magnitudes that no measurement has; -1.7e308 and 3.4e38 stand for "no data" in files that do not declare it."""
+
+
+@dataclass(frozen=True, eq=False)
+class RasterSource:
+    """An open raster: what is known without reading pixels, and :meth:`read`."""
+
+    dataset: Any
+    name: str
+    argument: str
+    sampling: GroundSampling
+
+    @property
+    def count(self) -> int:
+        return self.dataset.count
+
+    @property
+    def width(self) -> int:
+        return self.dataset.width
+
+    @property
+    def height(self) -> int:
+        return self.dataset.height
+
+    @property
+    def dtype(self) -> str:
+        return self.dataset.dtypes[0]
+
+    @property
+    def band_names(self) -> tuple[str | None, ...]:
+        """Names of the bands as the file gives them: descriptions, else the colours it declares."""
+        return tuple(
+            description or _colour_name(colour)
+            for description, colour in zip(self.dataset.descriptions, self.dataset.colorinterp, strict=True)
+        )
+
+    @property
+    def alpha_band(self) -> int | None:
+        for number, colour in enumerate(self.dataset.colorinterp, start=1):
+            if colour.name == "alpha":
+                return number
+        return None
+
+    @property
+    def roles(self) -> dict[Role, int]:
+        """Roles to 1-based band numbers, by the names of the bands, else by their wavelengths."""
+        return roles_by_name(self.band_names) or roles_by_wavelength(self._wavelengths_nm())
+
+    def read(self, bands: Sequence[int], region: Box | None = None) -> NDArray[np.float32]:
+        """Bands (1-based) as float32 (bands, rows, columns): scale and offset applied, NaN where there is no data.
+
+        No data is what the file declares (nodata value, mask, alpha band), what is not finite or beyond 1e30, and the
+        customary -9999 and -32768 where the file declares nothing.
+
+        Raises:
+            ToolError: ``limit``, ``unreadable_file`` (cut short, damaged), ``region_empty``.
+        """
+        from rasterio.windows import Window
+
+        x0, y0, x1, y1 = region or (0, 0, self.width, self.height)
+        if not (0 <= x0 < x1 <= self.width and 0 <= y0 < y1 <= self.height):
+            raise ToolError("region_empty", f"the region lies outside {self.name}", argument="region")
+        if (x1 - x0) * (y1 - y0) > MAX_PIXELS or (x1 - x0) * (y1 - y0) * len(bands) > _MAX_VALUES:
+            raise too_large(x1 - x0, y1 - y0, self.name, self.argument)
+        window = Window(x0, y0, x1 - x0, y1 - y0)  # pyright: ignore[reportCallIssue]
+        values = np.empty((len(bands), y1 - y0, x1 - x0), np.float32)
+        try:
+            for place, band in enumerate(bands):
+                masked = self.dataset.read(band, window=window, masked=True)
+                values[place] = self._physical(masked, band)
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise damaged(self.name, self.argument, error) from error
+        return values
+
+    def _physical(self, masked: Any, band: int) -> NDArray[np.float32]:
+        data = np.ma.getdata(masked)
+        missing = np.ma.getmaskarray(masked)
+        if data.dtype.kind == "f":
+            missing = missing | ~(np.abs(data) < _UNREAL)
+        if data.dtype.kind in "fi" and self.dataset.nodatavals[band - 1] is None:
+            missing = missing | np.isin(data, _UNDECLARED_NODATA)
+        scale, offset = self.dataset.scales[band - 1], self.dataset.offsets[band - 1]
+        values = np.where(missing, 0, data).astype(np.float32)
+        if (scale, offset) != (1.0, 0.0):
+            values = values * np.float32(scale) + np.float32(offset)
+        values[missing] = np.nan
+        return values
+
+    def _wavelengths_nm(self) -> list[float | None]:
+        found: list[float | None] = []
+        for number in range(1, self.count + 1):
+            tags = {key.lower(): value for key, value in self.dataset.tags(number).items()}
+            try:
+                value = float(tags["wavelength"])
+            except (KeyError, ValueError):
+                found.append(None)
+                continue
+            unit = tags.get("wavelength_units", "").lower()
+            found.append(value * 1000 if unit.startswith("micro") or value < 20 else value)
+        return found
+
+
+@contextmanager
+def open_raster(path: Path, *, argument: str = "image", shown_as: str | None = None) -> Iterator[RasterSource]:
+    """Open a raster for reading.
+
+    Raises:
+        ToolError: ``file_not_found``, ``unreadable_file`` (another format, damaged, complex numbers), ``limit`` (blocks
+            too large to be decoded).
+    """
+    name = shown_as or path.name
+    kind = file_format(path, argument=argument, shown_as=shown_as)
+    if kind not in RASTER_DRIVERS:
+        raise ToolError("unreadable_file", f"{name} is a {kind} picture, not a raster", argument=argument)
+    import rasterio
+    from rasterio.errors import NotGeoreferencedWarning, RasterioError
+
+    with warnings.catch_warnings(), rasterio.Env(**_environment(kind)):
+        warnings.simplefilter("ignore", NotGeoreferencedWarning)
+        try:
+            dataset = rasterio.open(path.resolve(), driver=RASTER_DRIVERS[kind], sharing=False)
+        except (RasterioError, OSError, ValueError, UnicodeError) as error:
+            raise damaged(name, argument, error) from error
+        with dataset:
+            _check(dataset, path, kind, name, argument)
+            yield RasterSource(dataset, name, argument, ground_sampling(dataset))
+
+
+def _environment(kind: Format) -> dict[str, Any]:
+    settings: dict[str, Any] = {
+        "GDAL_PAM_ENABLED": "NO",
+        "CPL_VSIL_CURL_ALLOWED_EXTENSIONS": ".none",
+        "GDAL_HTTP_MAX_RETRY": "0",
+    }
+    if kind != "envi":  # ENVI's own header lies beside its data
+        settings["GDAL_DISABLE_READDIR_ON_OPEN"] = "EMPTY_DIR"
+    return settings
+
+
+def _check(dataset: Any, path: Path, kind: Format, name: str, argument: str) -> None:
+    if dataset.driver != RASTER_DRIVERS[kind] or dataset.count < 1:
+        raise ToolError("unreadable_file", f"{name} is not the {RASTER_DRIVERS[kind]} file it seems", argument=argument)
+    dtypes = {np.dtype(dtype) for dtype in dataset.dtypes}
+    if any(dtype.kind not in "uif" for dtype in dtypes):
+        raise ToolError("unreadable_file", f"{name} holds complex numbers, not measurements", argument=argument)
+    widest = max(dtype.itemsize for dtype in dtypes)
+    if any(rows * columns * widest > MAX_BLOCK_BYTES for rows, columns in dataset.block_shapes):
+        raise ToolError(
+            "limit", f"{name} is stored in blocks too large to decode", argument=argument, hint="store it in tiles"
+        )
+    if kind == "envi":
+        needed = dataset.width * dataset.height * sum(np.dtype(dtype).itemsize for dtype in dataset.dtypes)
+        if path.stat().st_size < needed:
+            header = envi_header(path)
+            raise ToolError(
+                "unreadable_file",
+                f"{name} is shorter than its header {header.name if header else ''} says",
+                argument=argument,
+                hint="it was cut short, or belongs to another header",
+            )
+
+
+def _colour_name(colour: Any) -> str | None:
+    return colour.name if colour.name in ("red", "green", "blue", "alpha") else None

@@ -1,0 +1,208 @@
+"""Reading photographs and label images: what comes out is always the same form, what goes in may be hostile.
+
+Multi-band rasters are read by :mod:`agrotools.vision.rasters`.
+"""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.core import ToolError
+from agrotools.vision.formats import MAX_PIXELS, PHOTO_FORMATS, damaged, file_format, too_large
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+@dataclass(frozen=True, eq=False)
+class RgbImage:
+    """A colour picture as a person sees it: upright (EXIF), on white where it is transparent.
+
+    ``pixels``: uint8 (rows, columns, 3), sRGB, 0..255. ``valid``: bool (rows, columns), False where fully transparent
+    or without data; None where every pixel holds data. ``notes`` and ``flags`` as in a tool's result.
+    """
+
+    pixels: NDArray[np.uint8]
+    valid: NDArray[np.bool_] | None = None
+    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+    @property
+    def height(self) -> int:
+        return self.pixels.shape[0]
+
+    @property
+    def width(self) -> int:
+        return self.pixels.shape[1]
+
+    @property
+    def is_grey(self) -> bool:
+        """Whether all three channels are equal everywhere, so that colour says nothing."""
+        red, green, blue = (self.pixels[..., channel] for channel in range(3))
+        return bool(np.array_equal(red, green) and np.array_equal(green, blue))
+
+
+@dataclass(frozen=True, eq=False)
+class LabelImage:
+    """Class numbers per pixel. ``classes``: int32 (rows, columns); ``valid``: bool, False for no-data, or None."""
+
+    classes: NDArray[np.int32]
+    valid: NDArray[np.bool_] | None = None
+    notes: tuple[str, ...] = ()
+
+
+def read_image(path: Path, *, argument: str = "image", shown_as: str | None = None) -> RgbImage:
+    """Read a picture (JPEG, PNG, WebP, TIFF) as 8-bit sRGB.
+
+    16-bit pictures are scaled by one factor for all bands; CMYK is converted without its colour profile (flag
+    ``colour_converted``). Of an animation or a stack the first picture is taken.
+
+    Raises:
+        ToolError: ``file_not_found``, ``unreadable_file`` (empty, truncated, another format), ``limit`` (more than
+            100 million pixels; found out before anything is decoded), ``nothing_found`` (a raster without any data).
+    """
+    name = shown_as or path.name
+    kind = file_format(path, argument=argument, shown_as=shown_as)
+    if kind not in PHOTO_FORMATS or (kind == "png" and _png_bit_depth(path) == 16):
+        from agrotools.vision.raster_pictures import picture_of
+        from agrotools.vision.rasters import open_raster
+
+        with open_raster(path, argument=argument, shown_as=shown_as) as raster:
+            return picture_of(raster, argument=argument)
+    notes: list[str] = []
+    flags: list[str] = []
+    with _opened(path, PHOTO_FORMATS[kind], name, argument) as image:
+        frames = getattr(image, "n_frames", 1)
+        if frames > 1:
+            notes.append(f"first of {frames} pictures in the file")
+        upright = _upright(image, notes)
+        if upright.mode in ("CMYK", "YCbCr", "LAB"):
+            flags.append("colour_converted")
+            notes.append(f"{upright.mode} colours converted to RGB without a colour profile")
+        if upright.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in upright.info:
+            pixels, valid = _on_white(upright)
+        else:
+            pixels, valid = np.asarray(upright.convert("RGB")), None
+    if valid is not None and not valid.any():
+        raise ToolError("nothing_found", f"{name} is transparent everywhere", argument=argument)
+    return RgbImage(pixels, valid, tuple(notes), tuple(flags))
+
+
+def read_labels(path: Path, *, argument: str = "label_raster", shown_as: str | None = None) -> LabelImage:
+    """Read a mask whose pixel values are class numbers: palette indices and grey values as they are, never as colours.
+
+    Raises:
+        ToolError: as :func:`read_image`; ``unreadable_file`` too for a JPEG (which changes values) or a mask that
+            codes its classes as colours.
+    """
+    name = shown_as or path.name
+    kind = file_format(path, argument=argument, shown_as=shown_as)
+    if kind == "jpeg":
+        raise ToolError(
+            "unreadable_file",
+            f"{name} is a JPEG: its compression changes values, so they are no class numbers",
+            argument=argument,
+            hint="save masks as PNG or GeoTIFF",
+        )
+    if kind in ("tiff", "envi"):
+        from agrotools.vision.rasters import open_raster
+
+        with open_raster(path, argument=argument, shown_as=shown_as) as raster:
+            return _labels_of_raster(raster.read([1]), raster.count, name, argument)
+    notes: list[str] = []
+    with _opened(path, PHOTO_FORMATS[kind], name, argument) as image:
+        upright = _upright(image, notes)
+        if upright.mode in ("P", "L", "1") or upright.mode.startswith("I"):
+            return LabelImage(np.asarray(upright).astype(np.int32), None, tuple(notes))
+        bands = np.asarray(upright)
+        mode = upright.mode
+    opaque = bands[..., -1] > 0 if mode in ("LA", "PA", "RGBA") else None
+    colours = bands[..., : len([band for band in mode if band.isupper() and band != "A"])]
+    if colours.ndim == 3 and not all(np.array_equal(colours[..., 0], colours[..., k]) for k in range(colours.shape[2])):
+        raise ToolError(
+            "unreadable_file",
+            f"{name} codes its classes as colours ({mode}); class numbers are needed",
+            argument=argument,
+            hint="save it as a palette or grey PNG whose values are the class numbers",
+        )
+    return LabelImage(colours[..., 0].astype(np.int32), opaque, tuple(notes))
+
+
+@contextmanager
+def _opened(path: Path, pillow_format: str, name: str, argument: str) -> "Iterator[Image]":
+    """An image whose pixels are decoded, of that format and no other."""
+    from PIL import Image
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Pillow warns about sizes that are checked below, and about odd metadata
+            with Image.open(path, formats=[pillow_format]) as image:
+                if image.width * image.height > MAX_PIXELS:
+                    raise too_large(image.width, image.height, name, argument)
+                image.load()
+                yield image
+    except Image.DecompressionBombError as error:
+        raise ToolError(
+            "limit",
+            f"{name} has more than the {MAX_PIXELS // 1_000_000} million pixels that are read at once",
+            argument=argument,
+            hint="cut or shrink the picture",
+        ) from error
+    except (ToolError, MemoryError):
+        raise
+    except Exception as error:  # Decoders raise whatever a damaged file leads them to.
+        raise damaged(name, argument, error) from error
+
+
+def _upright(image: "Image", notes: list[str]) -> "Image":
+    """The image turned as its EXIF orientation says; a damaged EXIF block turns nothing."""
+    from PIL import ImageOps
+
+    try:
+        orientation = image.getexif().get(0x0112, 1)
+        upright = ImageOps.exif_transpose(image)
+    except Exception:
+        notes.append("its EXIF block is damaged; the picture is read as stored")
+        return image
+    if orientation in range(2, 9):
+        notes.append("turned upright as its EXIF orientation says; coordinates are those of the upright picture")
+    return upright
+
+
+def _on_white(image: "Image") -> tuple[NDArray[np.uint8], NDArray[np.bool_] | None]:
+    rgba = np.asarray(image.convert("RGBA"))
+    alpha = rgba[..., 3]
+    if (alpha == 255).all():
+        return np.ascontiguousarray(rgba[..., :3]), None
+    share = alpha[..., None].astype(np.uint16)
+    mixed = (rgba[..., :3] * share + 255 * (255 - share) + 127) // 255
+    return mixed.astype(np.uint8), alpha > 0
+
+
+def _labels_of_raster(bands: NDArray[np.float32], count: int, name: str, argument: str) -> LabelImage:
+    if count != 1:
+        raise ToolError(
+            "unreadable_file",
+            f"{name} has {count} bands; a label raster has one, whose values are class numbers",
+            argument=argument,
+        )
+    values = bands[0]
+    valid = np.isfinite(values)
+    if not valid.any():
+        raise ToolError("nothing_found", f"{name} holds no data anywhere", argument=argument)
+    classes = np.where(valid, values, 0)
+    if not np.array_equal(classes, np.rint(classes)):
+        raise ToolError("unreadable_file", f"{name} has fractional values; class numbers are whole", argument=argument)
+    return LabelImage(classes.astype(np.int32), None if valid.all() else valid)
+
+
+def _png_bit_depth(path: Path) -> int:
+    with path.open("rb") as file:
+        head = file.read(25)
+    return head[24] if len(head) == 25 else 8
