@@ -1,0 +1,209 @@
+"""What a model sees of files of every kind."""
+
+import base64
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from agrotools.agents import images as images_module
+from agrotools.agents.images import file_parts
+from agrotools.agents.previews import LONGEST_SIDE_PX
+from agrotools.core import Intrinsics, SampleFile
+from agrotools.models import ContentPart, ImagePart, TextPart
+
+GREEN = (30, 160, 40)
+
+
+def file_of(path: Path, kind: str = "image", **facts: object) -> SampleFile:
+    return SampleFile.model_validate({"name": path.name, "path": str(path), "kind": kind, **facts})
+
+
+def seen(parts: tuple[ContentPart, ...]) -> tuple[str, Image.Image]:
+    text, image = parts
+    assert isinstance(text, TextPart)
+    assert isinstance(image, ImagePart)
+    head, data = image.url.split(",", 1)
+    picture = Image.open(io.BytesIO(base64.b64decode(data)))
+    assert head == f"data:image/{str(picture.format).lower()};base64"
+    return text.text, picture
+
+
+def write_raster(path: Path, bands: np.ndarray) -> Path:
+    import warnings
+
+    import rasterio
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        count, height, width = bands.shape
+        with rasterio.open(
+            path, "w", driver="GTiff", width=width, height=height, count=count, dtype=str(bands.dtype)
+        ) as target:
+            target.write(bands)
+    return path
+
+
+def test_a_photo_is_shown_smaller_with_its_original_size(tmp_path: Path) -> None:
+    Image.new("RGB", (4000, 3000), GREEN).save(tmp_path / "a.jpg")
+    text, picture = seen(file_parts([file_of(tmp_path / "a.jpg", gsd_m=0.0085)]))
+    assert text == "- a.jpg: image; 4000 x 3000 px; 0.0085 m per pixel; shown at 1568 x 1176 px"
+    assert picture.size == (LONGEST_SIDE_PX, 1176)
+    assert np.allclose(np.asarray(picture).mean(axis=(0, 1)), GREEN, atol=3)
+
+
+def test_a_small_image_keeps_its_size_and_every_fact_stands_in_its_line(tmp_path: Path) -> None:
+    Image.new("RGB", (50, 40), GREEN).save(tmp_path / "a.png")
+    facts = {
+        "crs": "EPSG:32632",
+        "intrinsics": Intrinsics(fx_px=600, fy_px=601.5, cx_px=25, cy_px=20),
+        "note": "near infrared shown as red",
+    }
+    text, picture = seen(file_parts([file_of(tmp_path / "a.png", **facts)]))
+    assert picture.size == (50, 40)
+    assert text == (
+        "- a.png: image; 50 x 40 px; coordinate system EPSG:32632; focal length 600 x 601.5 px; "
+        "principal point at 25, 20 px; note: near infrared shown as red"
+    )
+
+
+def test_transparent_grey_and_palette_images_are_shown_as_they_look(tmp_path: Path) -> None:
+    Image.new("RGBA", (8, 8), (255, 0, 0, 0)).save(tmp_path / "clear.png")
+    Image.new("L", (8, 8), 77).save(tmp_path / "grey.png")
+    Image.new("RGB", (8, 8), GREEN).convert("P", palette=Image.Palette.ADAPTIVE).save(tmp_path / "palette.png")
+    Image.new("CMYK", (8, 8), (255, 0, 0, 0)).save(tmp_path / "print.jpg")
+    for name, colour in (("clear.png", (255, 255, 255)), ("grey.png", (77, 77, 77)), ("palette.png", GREEN)):
+        _, picture = seen(file_parts([file_of(tmp_path / name)]))
+        assert np.allclose(np.asarray(picture.convert("RGB"))[4, 4], colour, atol=3)
+    assert seen(file_parts([file_of(tmp_path / "print.jpg")]))[1].size == (8, 8)
+
+
+def test_a_float_raster_is_stretched_and_its_bands_are_named(tmp_path: Path) -> None:
+    ramp = np.tile(np.linspace(0, 0.5, 200, dtype=np.float32), (100, 1))
+    bands = np.stack([np.full_like(ramp, 0.1), ramp, ramp[:, ::-1], ramp * 0, ramp])
+    path = write_raster(tmp_path / "bands_1.tif", bands)
+    names = ("B", "G", "R", "RE", "NIR")
+    text, picture = seen(file_parts([file_of(path, "raster", bands=names, gsd_m=0.05)]))
+    assert text == (
+        "- bands_1.tif: raster; 200 x 100 px; bands B, G, R, RE, NIR; 0.05 m per pixel; "
+        "shown as R, G, B, each band stretched from percentile 2 to 98"
+    )
+    pixels = np.asarray(picture).astype(int)
+    assert pixels[50, 2, 0] > 240 > 15 > pixels[50, -3, 0]
+    assert pixels[50, 2, 1] < 15 < 240 < pixels[50, -3, 1]
+
+
+def test_unnamed_bands_and_missing_values_are_shown(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).normal(size=(6, 40, 40)).astype(np.float32)
+    values[:, :20] = np.nan
+    text, picture = seen(file_parts([file_of(write_raster(tmp_path / "a.tif", values), "raster")]))
+    assert "6 bands; shown as band 1, band 2, band 3, each band stretched" in text
+    pixels = np.asarray(picture).astype(int)
+    assert pixels[5, 20].max() < 20
+    assert pixels[25:, :].std() > 30
+    only_missing = np.full((1, 10, 10), np.nan, dtype=np.float32)
+    assert seen(file_parts([file_of(write_raster(tmp_path / "b.tif", only_missing), "raster")]))[1].size == (10, 10)
+
+
+def test_an_eight_bit_raster_keeps_its_colours(tmp_path: Path) -> None:
+    bands = np.stack([np.full((30, 40), value, dtype=np.uint8) for value in GREEN])
+    text, picture = seen(file_parts([file_of(write_raster(tmp_path / "a.tif", bands), "raster")]))
+    assert "stretched" not in text
+    assert np.allclose(np.asarray(picture)[10, 10], GREEN, atol=3)
+
+
+def test_a_16_bit_depth_map_is_stretched(tmp_path: Path) -> None:
+    depth = np.tile(np.linspace(800, 1600, 100).astype(np.uint16), (50, 1))
+    Image.fromarray(depth).save(tmp_path / "depth_1.png")
+    text, picture = seen(file_parts([file_of(tmp_path / "depth_1.png", "depth", depth_unit_mm=1)]))
+    assert "100 x 50 px; one unit of depth is 1 mm; shown stretched" in text
+    assert np.ptp(np.asarray(picture).astype(int)) > 240
+
+
+@pytest.mark.parametrize("suffix", ["png", "tif"])
+def test_classes_of_a_mask_are_told_apart_by_colour(tmp_path: Path, suffix: str) -> None:
+    mask = np.zeros((3000, 60), dtype=np.uint8)
+    mask[1000:2000], mask[2000:] = 1, 2
+    path = tmp_path / f"labels_1.{suffix}"
+    if suffix == "png":
+        Image.fromarray(mask).save(path)
+    else:
+        write_raster(path, mask[None])
+    text, picture = seen(file_parts([file_of(path, "mask", classes={"0": "soil", "1": "crop", "2": "weed"})]))
+    assert "60 x 3000 px; classes: 0 = soil (black), 1 = crop (green), 2 = weed (red)" in text
+    pixels = np.asarray(picture.convert("RGB"))
+    assert [tuple(pixels[row, 10]) for row in (10, 800, 1500)] == [(0, 0, 0), (0, 170, 0), (220, 30, 30)]
+    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) == 3
+    assert "values: 0 (black), 1 (green), 2 (red)" in seen(file_parts([file_of(path, "mask")]))[0]
+
+
+def test_a_mask_of_many_values_is_stretched(tmp_path: Path) -> None:
+    Image.fromarray(np.tile(np.arange(200, dtype=np.uint8), (20, 1))).save(tmp_path / "m.png")
+    assert "shown stretched" in seen(file_parts([file_of(tmp_path / "m.png", "mask")]))[0]
+
+
+def test_files_without_a_picture_are_lines(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "v.mp4").write_bytes(b"....ftyp")
+    for name, kind in (("t.csv", "table"), ("v.mp4", "video")):
+        (part,) = file_parts([file_of(tmp_path / name, kind)])
+        assert isinstance(part, TextPart)
+        assert part.text == f"- {name}: {kind}"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jpg", b""),
+        ("a.jpg", b"\xff\xd8\xff\xe0 not a photo"),
+        ("a.png", b"\x89PNG\r\n\x1a\n cut"),
+        ("a.tif", b"II*\x00"),
+        ("a.tif", b"<VRTDataset><SourceFilename>/etc/hostname</SourceFilename></VRTDataset>"),
+        ("a.npy", b"\x93NUMPY"),
+    ],
+)
+def test_an_unreadable_file_is_a_line_that_says_so(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    (part,) = file_parts([file_of(tmp_path / name, "raster" if name.endswith("tif") else "image")])
+    assert isinstance(part, TextPart)
+    assert part.text.endswith("cannot be shown: it cannot be read as an image")
+    assert str(tmp_path) not in part.text
+
+
+def test_a_picture_too_large_to_read_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from agrotools.agents import previews
+
+    monkeypatch.setattr(previews, "_LONGEST_READ_PX", 1000)
+    Image.new("RGB", (100, 100)).save(tmp_path / "a.jpg")
+    (part,) = file_parts([file_of(tmp_path / "a.jpg")])
+    assert isinstance(part, TextPart)
+    assert "too many pixels" in part.text
+
+
+def test_without_images_there_are_lines_alone(tmp_path: Path) -> None:
+    Image.new("RGB", (4000, 30), GREEN).save(tmp_path / "a.jpg")
+    unsized = file_parts([file_of(tmp_path / "a.jpg")], images=False)
+    sized = file_parts([file_of(tmp_path / "gone.jpg", width_px=4000, height_px=30)], images=False)
+    assert [part.text for part in unsized if isinstance(part, TextPart)] == ["- a.jpg: image; 4000 x 30 px"]
+    assert [part.text for part in sized if isinstance(part, TextPart)] == ["- gone.jpg: image; 4000 x 30 px"]
+
+
+def test_a_file_is_encoded_once_while_it_stays_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Path] = []
+    original = images_module.make_preview
+
+    def counted(path: Path, kind: str, bands: tuple[str, ...] | None):
+        made.append(path)
+        return original(path, kind, bands)
+
+    monkeypatch.setattr(images_module, "make_preview", counted)
+    path = tmp_path / "a.png"
+    Image.new("RGB", (50, 40), GREEN).save(path)
+    first = file_parts([file_of(path)])
+    assert file_parts([file_of(path)]) == first
+    assert len(made) == 1
+    Image.new("RGB", (51, 40), GREEN).save(path)
+    assert "51 x 40 px" in seen(file_parts([file_of(path)]))[0]
+    assert len(made) == 2

@@ -1,0 +1,155 @@
+"""No request to a model holds anything of a sample's gold: markers are planted in all of it and looked for."""
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from agrotools.agents import LLMAgent, run_end_to_end, run_no_tool, run_step_by_step
+from agrotools.core import ReferenceTrajectory, Sample
+from agrotools.models.openai_compatible import OpenAICompatibleModel
+from support.openai_server import Body, completion, serve
+from support.small_sample import run_tool, view_of
+
+NUMBER = 98765.4321
+ALWAYS_HIDDEN = (
+    *("zzvalue", "zzalias", "zzfact", "zznot", "zzfrom", "zztruth", "zzcluster", "zzmeta", "zztemplate", "zzsource"),
+    *("zzpath", "zzexif", "zzcomment", "zzpngtext", "zztiff", "zzhash", "zzid", "zzfamily", "zztask", "zzartifactsha"),
+    *("98765", "zzgroup77"),
+)
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Sample:
+    folder = tmp_path / "zzpath"
+    folder.mkdir()
+    image = Image.new("RGB", (40, 30), (10, 90, 20))
+    exif = Image.Exif()
+    exif[0x010E] = "zzexif"
+    image.save(folder / "zzpath.jpg", exif=exif, comment=b"zzcomment")
+    text = PngInfo()
+    text.add_text("Description", "zzpngtext")
+    image.convert("L").point(lambda value: value % 2).save(folder / "zzpath.png", pnginfo=text)
+    image.save(folder / "zzpath.tif", tiffinfo={270: "zztiff"})
+    planted = b"".join(file.read_bytes() for file in sorted(folder.iterdir()))
+    assert all(marker in planted for marker in (b"zzexif", b"zzcomment", b"zzpngtext", b"zztiff"))
+    (folder / "zzpath.csv").write_text("zzpath")
+    (folder / "zzpath_broken.jpg").write_bytes(b"\xff\xd8zzcomment")
+    return Sample.model_validate(
+        {
+            "id": "zzid",
+            "query": "How much is it?",
+            "files": [
+                {"name": "image_1.jpg", "path": "zzpath/zzpath.jpg", "kind": "image", "sha256": "zzhash"},
+                {"name": "mask_1.png", "path": "zzpath/zzpath.png", "kind": "mask", "sha256": "zzhash"},
+                {"name": "bands_1.tif", "path": "zzpath/zzpath.tif", "kind": "raster"},
+                {"name": "image_2.jpg", "path": "zzpath/zzpath_broken.jpg", "kind": "image"},
+                {"name": "image_3.jpg", "path": "zzpath/zzpath_missing.jpg", "kind": "image"},
+                {"name": "table_1.csv", "path": "zzpath/zzpath.csv", "kind": "table"},
+            ],
+            "family": "zzfamily",
+            "task_type": "zztask",
+            "answer_type": "tolerance",
+            "template": "zztemplate",
+            "source": "zzsource",
+            "toolset": ["calculate"],
+            "answer": [
+                {
+                    "name": "share",
+                    "label": "share",
+                    "type": "tolerance",
+                    "value": NUMBER,
+                    "from": "steps[0].observation.zzfrom",
+                },
+                {"name": "species", "label": "species", "type": "exact", "value": "zzvalue", "aliases": ["zzalias"]},
+                {
+                    "name": "advice",
+                    "label": "advice",
+                    "type": "open_text",
+                    "facts": [{"phrases": ["zzfact"], "not": ["zznot"]}],
+                },
+            ],
+            "reference": {"steps": [step(number) for number in range(3)]},
+            "cluster": "zzcluster",
+            "metadata": {"zzmeta": "zzmeta"},
+        }
+    )
+
+
+def step(number: int) -> dict[str, object]:
+    return {
+        "tool": "calculate",
+        "arguments": {"expression": f"zzargument{number}", "unit": {"$ref": f"zzfrom[{number}]", "value": "m"}},
+        "observation": {
+            "result": {"value": number, "expression": f"zzobserved{number}"},
+            "artifacts": [
+                {
+                    "name": f"zzdrawn{number}.png",
+                    "kind": "overlay",
+                    "media_type": "image/png",
+                    "sha256": "zzartifactsha",
+                }
+            ],
+        },
+        "truth": {"value": "zztruth"},
+        "group": 77,
+        "thought": f"zzthought{number}",
+    }
+
+
+def searchable(body: Body) -> str:
+    """A request as text: its JSON, and the bytes of its images."""
+    raw = json.dumps(body, ensure_ascii=False)
+    pictures = [base64.b64decode(data).decode("latin-1") for data in re.findall(r"base64,([A-Za-z0-9+/=]+)", raw)]
+    return "\n".join([raw, *pictures])
+
+
+def found(body: Body, markers: Sequence[str]) -> list[str]:
+    text = searchable(body)
+    return [marker for marker in markers if marker in text]
+
+
+def of_steps(numbers: Sequence[int]) -> list[str]:
+    return [f"zz{part}{number}" for part in ("argument", "observed", "drawn", "thought") for number in numbers]
+
+
+def replies() -> Iterator[str]:
+    """Something of everything, so that every kind of message is sent."""
+    yield '{"tool": "calculate", "arguments": {'
+    yield 'Action: calculate\nAction Input: {"expression": "1+1"}'
+    yield 'Action: no_such_tool\nAction Input: {}\nAction: calculate\nAction Input: {"expression": "2+"}'
+    while True:
+        yield "Thought: enough\nFinal Answer: share: 1"
+
+
+@pytest.mark.parametrize("images", [True, False])
+@pytest.mark.parametrize("protocol", ["react", "tool-calling"])
+@pytest.mark.parametrize("mode", ["no-tool", "step-by-step", "end-to-end"])
+async def test_no_request_holds_gold(sample: Sample, tmp_path: Path, mode, protocol, images: bool) -> None:
+    said = replies()
+    async with serve(lambda _body: completion(next(said))) as endpoint:
+        model = OpenAICompatibleModel("m", base_url=endpoint.base_url)
+        policy = LLMAgent(model, mode=mode, protocol=protocol, images=images)
+        view = view_of(sample, tmp_path)
+        assert isinstance(sample.reference, ReferenceTrajectory)
+        if mode == "no-tool":
+            await run_no_tool(policy, view)
+        elif mode == "step-by-step":
+            await run_step_by_step(policy, view, sample.reference)
+        else:
+            trajectory = await run_end_to_end(policy, view, run_tool)
+            assert trajectory.termination == "answered"
+        await model.close()
+    sent = endpoint.requests
+    assert len(sent) == {"no-tool": 1, "step-by-step": 4, "end-to-end": 4}[mode]
+    for number, body in enumerate(sent):
+        assert found(body, ALWAYS_HIDDEN) == []
+        shown = range(number) if mode == "step-by-step" else range(0)
+        assert found(body, of_steps(range(3))) == of_steps(list(shown))
+        assert ("base64," in json.dumps(body)) is images
+        assert "image_3.jpg: image; cannot be shown: the file is missing" in json.dumps(body)

@@ -1,0 +1,446 @@
+"""The three modes in both protocols, against a real endpoint on this machine."""
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from agrotools.agents import LLMAgent, run_end_to_end, run_no_tool, run_step_by_step
+from agrotools.agents.parsing import parse_output
+from agrotools.core import (
+    Answer,
+    BenchmarkError,
+    CallTools,
+    Halt,
+    InfrastructureError,
+    Mode,
+    Protocol,
+    ReferenceTrajectory,
+    Sample,
+    ToolCall,
+    Trajectory,
+    Unparseable,
+)
+from agrotools.models.openai_compatible import OpenAICompatibleModel, RetryBudget
+from support.openai_server import BEHAVIOURS, Body, Endpoint, ReferenceFollower, completion, error, serve
+from support.small_sample import Ran, run_tool, small_sample, view_of
+
+PROTOCOLS: tuple[Protocol, ...] = ("react", "tool-calling")
+QUICK = RetryBudget(attempts=3, wall_s=5.0, first_wait_s=0.01, longest_wait_s=0.02)
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Sample:
+    return small_sample(tmp_path)
+
+
+def agent(endpoint: Endpoint, mode: Mode, protocol: Protocol = "react", **options: bool) -> LLMAgent:
+    model = OpenAICompatibleModel("m", base_url=endpoint.base_url, budget=QUICK)
+    return LLMAgent(model, mode=mode, protocol=protocol, **options)
+
+
+def in_turn(*replies: Callable[[], web.Response]) -> Callable[[Body], web.Response]:
+    made = iter(range(1000))
+    return lambda _body: replies[min(next(made), len(replies) - 1)]()
+
+
+def call_reply(protocol: Protocol, *expressions: str, tool: str = "calculate") -> Callable[[], web.Response]:
+    arguments = [json.dumps({"expression": expression}) for expression in expressions]
+    if protocol == "tool-calling":
+        return lambda: completion(None, [(tool, given) for given in arguments])
+    return lambda: completion("\n".join(f"Action: {tool}\nAction Input: {given}" for given in arguments))
+
+
+def without_call_ids(trajectory: Trajectory) -> Trajectory:
+    data = json.loads(trajectory.model_dump_json())
+    for step in data["steps"]:
+        if step["call"]:
+            step["call"]["id"] = None
+    return Trajectory.model_validate(data)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_end_to_end_runs_the_calls_and_answers_from_them(
+    sample: Sample, tmp_path: Path, protocol: Protocol
+) -> None:
+    async with serve(ReferenceFollower([sample], tmp_path)) as endpoint:
+        policy = agent(endpoint, "end-to-end", protocol)
+        trajectory = await run_end_to_end(policy, view_of(sample, tmp_path), run_tool)
+        await policy.model.close()
+    assert trajectory.termination == "answered"
+    assert trajectory.answer is not None
+    assert "rows: 7" in trajectory.answer
+    assert [step.kind for step in trajectory.steps] == ["call", "call", "answer"]
+    assert [step.turn for step in trajectory.steps] == [0, 1, 2]
+    assert [step.call.arguments for step in trajectory.calls if step.call] == [
+        {"expression": "2*3"},
+        {"expression": "rows + 1", "variables": {"rows": 6.0}},
+    ]
+    assert all(step.reply and step.reply.usage.output_tokens == 10 for step in trajectory.steps)
+    assert all(step.thought for step in trajectory.calls)
+
+
+async def test_both_protocols_give_the_same_trajectory(sample: Sample, tmp_path: Path) -> None:
+    async with serve(ReferenceFollower([sample], tmp_path)) as endpoint:
+        both = []
+        for protocol in PROTOCOLS:
+            policy = agent(endpoint, "end-to-end", protocol)
+            trajectory = await run_end_to_end(policy, view_of(sample, tmp_path), run_tool)
+            trajectory = without_call_ids(trajectory)
+            await policy.model.close()
+            both.append(
+                [
+                    (step.kind, step.call and (step.call.tool, step.call.arguments), step.text)
+                    for step in trajectory.steps
+                ]
+            )
+    assert both[0] == both[1]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_step_by_step_shows_the_reference_history_and_no_more(
+    sample: Sample, tmp_path: Path, protocol: Protocol
+) -> None:
+    assert sample.reference is not None
+    async with serve(ReferenceFollower([sample], tmp_path)) as endpoint:
+        policy = agent(endpoint, "step-by-step", protocol)
+        actions = await run_step_by_step(policy, view_of(sample, tmp_path), sample.reference)
+        await policy.model.close()
+    assert [type(action) for action in actions] == [CallTools, CallTools, Answer]
+    first, second, last = actions
+    assert isinstance(first, CallTools)
+    assert isinstance(second, CallTools)
+    assert isinstance(last, Answer)
+    assert first.calls[0].arguments == {"expression": "2*3"}
+    assert second.calls[0].arguments == {"expression": "rows + 1", "variables": {"rows": 6.0}}
+    assert "rows: 7" in last.text
+    roles = [[message["role"] for message in body["messages"]] for body in endpoint.requests]
+    observer = "tool" if protocol == "tool-calling" else "user"
+    pair = ["assistant", observer]
+    assert roles == [["system", "user"], ["system", "user", *pair], ["system", "user", *pair, *pair]]
+    shown = json.dumps(endpoint.requests[2]["messages"])
+    assert "First the rows." in shown
+    assert "rows + 1" in shown
+    assert "rows + 1" not in json.dumps(endpoint.requests[1])
+    assert "$ref" not in json.dumps(endpoint.requests)
+
+
+async def test_native_history_is_calls_and_tool_messages_that_belong_together(sample: Sample, tmp_path: Path) -> None:
+    assert sample.reference is not None
+    async with serve(ReferenceFollower([sample], tmp_path)) as endpoint:
+        policy = agent(endpoint, "step-by-step", "tool-calling")
+        await run_step_by_step(policy, view_of(sample, tmp_path), sample.reference)
+        await policy.model.close()
+    body = endpoint.requests[-1]
+    assert [tool["function"]["name"] for tool in body["tools"]] == ["calculate"]
+    asked = [message for message in body["messages"] if message["role"] == "assistant"]
+    answered = [message for message in body["messages"] if message["role"] == "tool"]
+    ids = [message["tool_calls"][0]["id"] for message in asked]
+    assert ids == [message["tool_call_id"] for message in answered]
+    assert len(set(ids)) == 2
+    assert all(re.fullmatch(r"[a-zA-Z0-9]{9}", identifier) for identifier in ids)
+    assert json.loads(asked[1]["tool_calls"][0]["function"]["arguments"]) == {
+        "expression": "rows + 1",
+        "variables": {"rows": 6.0},
+    }
+    assert answered[0]["content"].startswith("<observation>")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_no_tool_asks_for_the_answer_at_once(sample: Sample, tmp_path: Path, protocol: Protocol) -> None:
+    async with serve(ReferenceFollower([sample], tmp_path)) as endpoint:
+        policy = agent(endpoint, "no-tool", protocol)
+        trajectory = await run_no_tool(policy, view_of(sample, tmp_path))
+        await policy.model.close()
+    assert trajectory.answer is not None
+    assert "rows: 7" in trajectory.answer
+    assert len(endpoint.requests) == 1
+    assert "tools" not in endpoint.requests[0]
+    assert "calculate" not in json.dumps(endpoint.requests[0])
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("images", [True, False])
+async def test_every_question_ends_with_the_answer_form(
+    sample: Sample, tmp_path: Path, protocol: Protocol, images: bool
+) -> None:
+    assert sample.reference is not None
+    view = view_of(sample, tmp_path)
+    async with serve(ReferenceFollower([sample], tmp_path)) as endpoint:
+        for mode in ("no-tool", "step-by-step", "end-to-end"):
+            policy = agent(endpoint, mode, protocol, images=images)
+            if mode == "no-tool":
+                await run_no_tool(policy, view)
+            elif mode == "step-by-step":
+                await run_step_by_step(policy, view, sample.reference)
+            else:
+                await run_end_to_end(policy, view, run_tool)
+            await policy.model.close()
+    assert len(endpoint.requests) == 7
+    for body in endpoint.requests:
+        content = body["messages"][1]["content"]
+        text = content if isinstance(content, str) else content[-1]["text"]
+        assert text.endswith(view.answer_form)
+        assert f"Question: {sample.query}" in text
+        assert ("data:image/jpeg;base64," in json.dumps(content)) is images
+        assert "image_1.jpg: image; 64 x 48 px; 0.01 m per pixel" in json.dumps(content)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_several_calls_of_a_message_run_in_order(sample: Sample, tmp_path: Path, protocol: Protocol) -> None:
+    ran: list[str] = []
+
+    async def note(call: ToolCall) -> Ran:
+        ran.append(str(call.arguments["expression"]))
+        await asyncio.sleep(0.03 if len(ran) == 1 else 0)
+        return await run_tool(call)
+
+    replies = in_turn(call_reply(protocol, "1+1", "2+2", "3+3"), lambda: completion("Final Answer: 8"))
+    async with serve(replies) as endpoint:
+        policy = agent(endpoint, "end-to-end", protocol)
+        trajectory = await run_end_to_end(policy, view_of(sample, tmp_path), note)
+        await policy.model.close()
+    assert ran == ["1+1", "2+2", "3+3"]
+    assert [step.turn for step in trajectory.steps] == [0, 0, 0, 1]
+    assert [bool(step.reply) for step in trajectory.steps] == [True, False, False, True]
+    history = json.dumps(endpoint.requests[1]["messages"][2:])
+    positions = [history.index(f'\\"value\\": {value}') for value in (2, 4, 6)]
+    assert positions == sorted(positions)
+    if protocol == "tool-calling":
+        assert len(endpoint.requests[1]["messages"][2]["tool_calls"]) == 3
+        assert [message["role"] for message in endpoint.requests[1]["messages"][3:]] == ["tool"] * 3
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_unparseable_output_is_told_how_to_repair_itself(
+    sample: Sample, tmp_path: Path, protocol: Protocol
+) -> None:
+    broken = '{"tool": "calculate", "arguments": {"expression": "1+'
+    replies = in_turn(lambda: completion(broken), call_reply(protocol, "1+1"), lambda: completion("Final Answer: 2"))
+    async with serve(replies) as endpoint:
+        policy = agent(endpoint, "end-to-end", protocol)
+        trajectory = await run_end_to_end(policy, view_of(sample, tmp_path), run_tool)
+        await policy.model.close()
+    assert [step.kind for step in trajectory.steps] == ["unparseable", "call", "answer"]
+    assert trajectory.steps[0].text == broken
+    said = endpoint.requests[1]["messages"][-2:]
+    assert said[0] == {"role": "assistant", "content": broken}
+    assert said[1]["role"] == "user"
+    assert "cut off" in said[1]["content"]
+    assert "JSON object of its arguments" in said[1]["content"]
+
+
+async def test_three_unparseable_outputs_in_a_row_end_the_sample(sample: Sample, tmp_path: Path) -> None:
+    junk = lambda: completion("hm")  # noqa: E731
+    async with serve(in_turn(junk, junk, call_reply("react", "1+1"), junk, junk, junk)) as endpoint:
+        policy = agent(endpoint, "end-to-end")
+        trajectory = await run_end_to_end(policy, view_of(sample, tmp_path), run_tool)
+        await policy.model.close()
+    assert trajectory.termination == "unparseable"
+    assert [step.kind for step in trajectory.steps] == ["unparseable"] * 2 + ["call"] + ["unparseable"] * 3
+    assert trajectory.answer is None
+
+
+async def test_an_empty_reply_is_asked_for_again_in_no_tool(sample: Sample, tmp_path: Path) -> None:
+    async with serve(in_turn(lambda: completion(""), lambda: completion("rows: 7"))) as endpoint:
+        policy = agent(endpoint, "no-tool")
+        trajectory = await run_no_tool(policy, view_of(sample, tmp_path))
+        await policy.model.close()
+    assert trajectory.answer == "rows: 7"
+    assert [step.kind for step in trajectory.steps] == ["unparseable", "answer"]
+
+
+async def test_a_policy_that_calls_in_no_tool_is_refused(sample: Sample, tmp_path: Path) -> None:
+    class Caller:
+        async def act(self, view, history):
+            assert view.toolset == ()
+            return CallTools(calls=(ToolCall(tool="calculate", arguments={}),))
+
+    trajectory = await run_no_tool(Caller(), view_of(sample, tmp_path))
+    assert trajectory.termination == "max_steps"
+    assert all(step.observation and not step.observation.ok for step in trajectory.calls)
+
+
+async def test_max_steps_counts_turns(sample: Sample, tmp_path: Path) -> None:
+    async with serve(in_turn(call_reply("react", "1+1", "2+2"))) as endpoint:
+        policy = agent(endpoint, "end-to-end")
+        trajectory = await run_end_to_end(policy, view_of(sample, tmp_path), run_tool, max_steps=3)
+        await policy.model.close()
+    assert trajectory.termination == "max_steps"
+    assert len(endpoint.requests) == 3
+    assert len(trajectory.steps) == 6
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_an_unknown_tool_is_observed_and_the_sample_goes_on(
+    sample: Sample, tmp_path: Path, protocol: Protocol
+) -> None:
+    replies = in_turn(call_reply(protocol, "1", tool="count_cows"), lambda: completion("Final Answer: 2"))
+    async with serve(replies) as endpoint:
+        policy = agent(endpoint, "end-to-end", protocol)
+        trajectory = await run_end_to_end(policy, view_of(sample, tmp_path), run_tool)
+        await policy.model.close()
+    assert trajectory.termination == "answered"
+    assert "unknown_tool" in json.dumps(endpoint.requests[1]["messages"][-1])
+
+
+@pytest.mark.parametrize(
+    ("response", "termination"),
+    [
+        (lambda: completion("Thought: I", finish_reason="length"), "length"),
+        (lambda: completion("", finish_reason="content_filter"), "filtered"),
+        (lambda: error(400, "maximum context length is 10 tokens", "context_length_exceeded"), "context"),
+    ],
+)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_endings_that_are_results_halt_the_sample(
+    sample: Sample, tmp_path: Path, response: Callable[[], web.Response], termination: str, protocol: Protocol
+) -> None:
+    assert sample.reference is not None
+    async with serve(in_turn(call_reply(protocol, "1+1"), response)) as endpoint:
+        policy = agent(endpoint, "end-to-end", protocol)
+        trajectory = await run_end_to_end(policy, view_of(sample, tmp_path), run_tool)
+        actions = await run_step_by_step(policy, view_of(sample, tmp_path), sample.reference)
+        await policy.model.close()
+    assert trajectory.termination == termination
+    assert trajectory.reason
+    assert [step.kind for step in trajectory.steps] == ["call"]
+    assert trajectory.halted_by is not None
+    assert trajectory.halted_by.finish_reason == termination
+    assert [action.termination for action in actions if isinstance(action, Halt)] == [termination] * 3
+
+
+async def test_a_reply_that_never_ends_is_a_timeout(sample: Sample, tmp_path: Path) -> None:
+    async with serve(in_turn(lambda: completion("late")), latency_s=1.0) as endpoint:
+        model = OpenAICompatibleModel("m", base_url=endpoint.base_url, timeout_s=0.2)
+        trajectory = await run_end_to_end(LLMAgent(model, mode="end-to-end"), view_of(sample, tmp_path), run_tool)
+        await model.close()
+    assert trajectory.termination == "timeout"
+
+
+async def test_faults_of_the_server_reach_the_runner_in_every_mode(sample: Sample, tmp_path: Path) -> None:
+    assert sample.reference is not None
+    view = view_of(sample, tmp_path)
+    async with serve(in_turn(lambda: error(500, "down"))) as endpoint:
+        policy = agent(endpoint, "end-to-end")
+        with pytest.raises(InfrastructureError):
+            await run_end_to_end(policy, view, run_tool)
+        with pytest.raises(InfrastructureError):
+            await run_step_by_step(policy, view, sample.reference)
+        with pytest.raises(InfrastructureError):
+            await run_no_tool(policy, view)
+        await policy.model.close()
+
+
+async def test_step_by_step_needs_recorded_observations(sample: Sample, tmp_path: Path) -> None:
+    assert sample.reference is not None
+    first, second = sample.reference.steps
+    bare = ReferenceTrajectory(steps=(first, second.model_copy(update={"observation": None})))
+    async with serve(ReferenceFollower([sample], tmp_path)) as endpoint:
+        policy = agent(endpoint, "step-by-step")
+        with pytest.raises(BenchmarkError, match=r"step 1 .calculate. has no recorded observation"):
+            await run_step_by_step(policy, view_of(sample, tmp_path), bare)
+    assert endpoint.requests == []
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_a_stored_reply_reads_back_as_the_same_action(sample: Sample, tmp_path: Path, protocol: Protocol) -> None:
+    thinking = {"choices": [{"message": {"content": "Final Answer: 7", "reasoning_content": "Action: no"}}]}
+    replies = in_turn(call_reply(protocol, "1+1", "2+2"), lambda: completion("{'"), lambda: web.json_response(thinking))
+    async with serve(replies) as endpoint:
+        policy = agent(endpoint, "end-to-end", protocol)
+        trajectory = await run_end_to_end(policy, view_of(sample, tmp_path), run_tool)
+        await policy.model.close()
+    calls, again = [step.call for step in trajectory.calls], None
+    for step in trajectory.steps:
+        if step.reply is None:
+            continue
+        action = parse_output(step.reply.text, protocol=protocol)
+        if isinstance(action, CallTools):
+            again = list(action.calls)
+        elif isinstance(action, Answer):
+            assert action.text == step.text == ("7" if step.turn == 2 else "{'")
+        else:
+            assert isinstance(action, Unparseable)
+            assert step.kind == "unparseable"
+    assert calls == again
+
+
+@pytest.mark.parametrize("behaviour", BEHAVIOURS)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_no_behaviour_of_a_model_or_server_breaks_a_mode(tmp_path: Path, protocol: Protocol, behaviour) -> None:
+    base = small_sample(tmp_path)
+    samples = [
+        base.model_copy(update={"id": f"s{number}", "query": f"How many rows in block {number}?"})
+        for number in range(25)
+    ]
+    endings: set[str] = set()
+    async with serve(ReferenceFollower(samples, tmp_path, behaviour)) as endpoint:
+        policies = {mode: agent(endpoint, mode, protocol) for mode in ("no-tool", "step-by-step", "end-to-end")}
+
+        async def run(sample: Sample) -> None:
+            assert sample.reference is not None
+            view = view_of(sample, tmp_path)
+            try:
+                endings.add((await run_no_tool(policies["no-tool"], view)).termination)
+                endings.add((await run_end_to_end(policies["end-to-end"], view, run_tool, max_steps=8)).termination)
+                actions = await run_step_by_step(policies["step-by-step"], view, sample.reference)
+                assert len(actions) == 3
+                endings.update(action.kind for action in actions)
+            except InfrastructureError:
+                endings.add("infrastructure")
+
+        await asyncio.gather(*[run(sample) for sample in samples])
+        for policy in policies.values():
+            await policy.model.close()
+    if behaviour == "good":
+        assert endings == {"answered", "call", "answer"}
+    elif behaviour == "sloppy":
+        assert endings >= {"answered", "call", "answer", "unparseable"}
+    else:
+        assert endings >= {"answered", "call", "answer", "length", "context", "filtered", "halt"}
+
+
+def test_the_endpoint_runs_as_a_program(sample: Sample, tmp_path: Path) -> None:
+    (tmp_path / "samples.jsonl").write_text(sample.model_dump_json(by_alias=True) + "\n")
+    script = Path(__file__).parent.parent / "support" / "openai_server.py"
+    with subprocess.Popen(
+        [sys.executable, str(script), "--benchmark", str(tmp_path), "--port", "0", "--behaviour", "good"],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        try:
+            assert server.stdout is not None
+            line = server.stdout.readline()
+            address = line.split(" on ")[-1].strip()
+
+            async def answer() -> str | None:
+                policy = agent(Endpoint(address), "no-tool")
+                trajectory = await run_no_tool(policy, view_of(sample, tmp_path))
+                await policy.model.close()
+                return trajectory.answer
+
+            assert "rows: 7" in (asyncio.run(answer()) or "")
+        finally:
+            server.terminate()
+
+
+async def test_samples_that_share_a_query_are_told_apart_by_their_images(sample: Sample, tmp_path: Path) -> None:
+    from PIL import Image
+
+    Image.new("RGB", (64, 48), (200, 20, 30)).save(tmp_path / "other.jpg")
+    slot = sample.answer[0].model_copy(update={"value": 11.0, "from_": None})
+    file = sample.files[0].model_copy(update={"path": "other.jpg"})
+    other = sample.model_copy(update={"id": "small-2", "files": (file,), "answer": (slot,)})
+    async with serve(ReferenceFollower([sample, other], tmp_path)) as endpoint:
+        policy = agent(endpoint, "no-tool")
+        answers = [(await run_no_tool(policy, view_of(each, tmp_path))).answer for each in (sample, other)]
+        await policy.model.close()
+    assert ["rows: 7" in (answer or "") for answer in answers] == [True, False]
+    assert "rows: 11" in (answers[1] or "")

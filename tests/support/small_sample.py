@@ -1,0 +1,93 @@
+"""A sample of two dependent calls, and what runs its calls, for tests of agents."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+from agrotools.core import (
+    ErrorInfo,
+    Observation,
+    ReferenceStep,
+    ReferenceTrajectory,
+    Sample,
+    SampleFile,
+    SampleView,
+    ToleranceSlot,
+    ToolCall,
+    ToolError,
+    UsageError,
+)
+from agrotools.text import answer_form
+from agrotools.tools import get_tool
+
+
+def small_sample(folder: Path) -> Sample:
+    """Needs ``2*3`` and then one more; its file is drawn into ``folder``."""
+    Image.new("RGB", (64, 48), (40, 120, 30)).save(folder / "field.jpg")
+    steps = (
+        ReferenceStep(
+            tool="calculate",
+            arguments={"expression": "2*3"},
+            observation=Observation(result={"value": 6.0, "expression": "2*3"}),
+            thought="First the rows.",
+        ),
+        ReferenceStep(
+            tool="calculate",
+            arguments={
+                "expression": "rows + 1",
+                "variables": {"rows": {"$ref": "steps[0].observation.value", "value": 6.0}},
+            },
+            observation=Observation(result={"value": 7.0, "expression": "rows + 1"}),
+        ),
+    )
+    return Sample(
+        id="small-1",
+        query="How many rows are there with the one that is missing?",
+        files=(SampleFile(name="image_1.jpg", path="field.jpg", kind="image", gsd_m=0.01),),
+        family="CM",
+        task_type="organ_counting",
+        answer_type="tolerance",
+        template="rows",
+        source="drawn",
+        toolset=("calculate",),
+        reference=ReferenceTrajectory(steps=steps),
+        answer=(
+            ToleranceSlot.model_validate(
+                {"name": "rows", "label": "number of rows", "value": 7, "from": "steps[1].observation.value"}
+            ),
+        ),
+    )
+
+
+def view_of(sample: Sample, folder: Path, toolset: Sequence[str] | None = None) -> SampleView:
+    """What a policy may know of ``sample``."""
+    return SampleView(
+        id=sample.id,
+        query=sample.query,
+        files=tuple(file.model_copy(update={"path": str(folder / file.path)}) for file in sample.files),
+        toolset=sample.toolset if toolset is None else tuple(toolset),
+        answer_form=answer_form(sample.answer),
+    )
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of a call."""
+
+    observation: Observation
+    seconds: float = 0.01
+    cached: bool = False
+
+
+async def run_tool(call: ToolCall) -> Ran:
+    """Run the real tool in this process."""
+    try:
+        tool = get_tool(call.tool)
+        result = tool(**tool.validated(call.arguments))
+    except UsageError:
+        return Ran(Observation(error=ErrorInfo(kind="unknown_tool", message=f"there is no tool {call.tool!r}")))
+    except ToolError as error:
+        return Ran(Observation(error=error.info))
+    return Ran(Observation(result=result.model_dump(mode="json")))
