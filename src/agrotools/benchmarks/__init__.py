@@ -1,1 +1,44 @@
+"""Benchmarks: where their files lie, how they become samples, what is wrong with them."""
 
+from collections.abc import Callable
+from pathlib import Path
+
+from agrotools.benchmarks.benchmark import Benchmark, with_clusters
+from agrotools.benchmarks.folder import HEADER_FILE, load_folder
+from agrotools.construct.progress import Progress, no_progress
+from agrotools.core import Registry
+
+BENCHMARKS: Registry[Callable[[Progress], Benchmark]] = Registry(
+    "benchmark", "agrotools.benchmarks", {"embedded": "agrotools.benchmarks.embedded:load_embedded"}
+)
+"""Benchmarks that are known by name. Each target takes a progress callback and returns the loaded benchmark."""
+
+
+def load_benchmark(
+    name_or_path: str | Path, data_root: Path | None = None, progress: Progress = no_progress
+) -> Benchmark:
+    """The benchmark of that name, or in that folder.
+
+    A plain name is looked up among the built-in benchmarks and those of installed plug-ins, then as a folder of
+    ``data_root`` or of the working directory. ``embedded`` is drawn on first use, and ``progress(what, done, total)``
+    is called meanwhile.
+
+    Raises:
+        UsageError: no such benchmark (with the closest names).
+        BenchmarkError: the folder is there but cannot be read as a benchmark.
+    """
+    text = str(name_or_path)
+    plain = isinstance(name_or_path, str) and Path(text).name == text and text not in (".", "..")
+    if plain and text in BENCHMARKS:
+        return BENCHMARKS.get(text)(progress)
+    path = Path(text).expanduser()
+    beside = data_root / path if data_root is not None else path
+    for folder in (beside, path):
+        if (folder / HEADER_FILE).is_file() or (folder.is_dir() and not plain):
+            return load_folder(folder)
+    if plain and not beside.is_dir() and not path.is_dir():
+        BENCHMARKS.get(text)
+    return load_folder(path if path.is_dir() else beside)
+
+
+__all__ = ["BENCHMARKS", "Benchmark", "load_benchmark", "load_folder", "with_clusters"]

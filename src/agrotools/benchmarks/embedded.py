@@ -1,0 +1,101 @@
+"""The embedded benchmark: drawn on first use into the user's cache, checked and used from there afterwards.
+
+The folder's name tells version, tools and trained heads, since the recorded observations depend on them. A manifest
+holds the hash of every file; whatever is missing or altered makes the whole folder be drawn again. A folder appears
+under its name only when it is complete, and a lock lets one process draw while others wait for it.
+"""
+
+import fcntl
+import hashlib
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkdtemp
+
+import orjson
+
+from agrotools.benchmarks.benchmark import Benchmark
+from agrotools.benchmarks.folder import load_folder, sha256_of
+from agrotools.construct.progress import Progress, no_progress
+from agrotools.core import BenchmarkError
+from agrotools.core.paths import cache_dir
+
+_MANIFEST = "manifest.json"
+
+
+def load_embedded(progress: Progress = no_progress) -> Benchmark:
+    """The embedded benchmark. The first call takes about half a minute, later ones a fraction of a second.
+
+    Raises:
+        BenchmarkError: the cache folder cannot be written.
+    """
+    from agrotools.construct.sources.rows import VERSION, write_rows_benchmark
+
+    parent = cache_dir("benchmarks")
+    target = parent / f"embedded-{VERSION}-{_tools_fingerprint()}"
+    if not is_intact(target):
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+            with _locked(parent / f".{target.name}.lock"):
+                if not is_intact(target):
+                    _draw(target, lambda folder: write_rows_benchmark(folder, progress))
+        except OSError as error:
+            raise BenchmarkError(
+                f"the embedded benchmark cannot be written to {parent}: {error.strerror or error}",
+                hint="set AGROTOOLS_CACHE to a folder that can be written",
+            ) from error
+    return load_folder(target)
+
+
+def is_intact(folder: Path) -> bool:
+    """Whether ``folder`` holds exactly the files of its manifest, unaltered."""
+    try:
+        recorded: dict[str, str] = orjson.loads((folder / _MANIFEST).read_bytes())
+        return isinstance(recorded, dict) and recorded == _hashes(folder)
+    except (OSError, orjson.JSONDecodeError):
+        return False
+
+
+def _draw(target: Path, write: Callable[[Path], object]) -> None:
+    made = Path(mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        write(made)
+        (made / _MANIFEST).write_bytes(orjson.dumps(_hashes(made), option=orjson.OPT_INDENT_2))
+        made.chmod(0o755)
+        if target.exists() or target.is_symlink():
+            broken = Path(mkdtemp(prefix=f".{target.name}-broken-", dir=target.parent))
+            target.replace(broken / "folder")
+            shutil.rmtree(broken, ignore_errors=True)
+        made.replace(target)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): sha256_of(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != _MANIFEST
+    }
+
+
+def _tools_fingerprint() -> str:
+    """Ten digits that change with the tools' versions and the files that their results depend on."""
+    from agrotools.tools import AGROTOOLS, get_tool
+
+    digest = hashlib.sha256()
+    for name in AGROTOOLS:
+        tool = get_tool(name)
+        digest.update(f"{name} {tool.version}\n".encode())
+        for path in tool.data_files:
+            digest.update(sha256_of(path).encode())
+    return digest.hexdigest()[:10]
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock that the system releases if this process dies."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,108 @@
+"""What is truly in a picture or a part of it: pixels of crop, weeds, vegetation and soil, counted in masks."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import JsonValue
+
+from agrotools.tools.result import rounded
+
+Region = tuple[int, int, int, int]
+"""x0, y0, x1, y1 in pixels, half-open."""
+
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class AreaTruth:
+    """Pixel counts of a picture or region.
+
+    ``unnamed_px`` is vegetation that the source saw but did not call crop or weed. It counts as vegetation, and in
+    shares of crop and weeds it counts for neither; :meth:`readings` says how far that choice matters.
+    """
+
+    crop_px: int
+    weed_px: int
+    unnamed_px: int
+    total_px: int
+
+    @property
+    def veg_px(self) -> int:
+        return self.crop_px + self.weed_px + self.unnamed_px
+
+    @property
+    def named_px(self) -> int:
+        return self.crop_px + self.weed_px
+
+    @property
+    def soil_px(self) -> int:
+        return self.total_px - self.veg_px
+
+    @property
+    def veg_pct(self) -> float:
+        return 100.0 * self.veg_px / self.total_px
+
+    @property
+    def soil_pct(self) -> float:
+        return 100.0 * self.soil_px / self.total_px
+
+    @property
+    def crop_pct(self) -> float:
+        return 100.0 * self.crop_px / self.total_px
+
+    @property
+    def weed_pct(self) -> float:
+        return 100.0 * self.weed_px / self.total_px
+
+    @property
+    def weed_share_pct(self) -> float:
+        """Weeds among the plants that were named, percent; 0 where there is no plant."""
+        return 100.0 * self.weed_px / self.named_px if self.named_px else 0.0
+
+    @property
+    def ratio(self) -> float | None:
+        """Weed area over crop area; None without crop."""
+        return self.weed_px / self.crop_px if self.crop_px else None
+
+    def readings(self) -> tuple["AreaTruth", ...]:
+        """This count, and what it would be if all unnamed vegetation were weeds, or all of it crop."""
+        if not self.unnamed_px:
+            return (self,)
+        return (
+            self,
+            replace(self, weed_px=self.weed_px + self.unnamed_px, unnamed_px=0),
+            replace(self, crop_px=self.crop_px + self.unnamed_px, unnamed_px=0),
+        )
+
+    def as_result(self) -> dict[str, JsonValue]:
+        """What a perfect ``measure_crop_weed_area`` returns, as far as masks tell."""
+        return {
+            "total_px": self.total_px,
+            "veg_px": self.veg_px,
+            "crop_px": self.crop_px,
+            "weed_px": self.weed_px,
+            "soil_px": self.soil_px,
+            "veg_pct": rounded(self.veg_pct, _DIGITS),
+            "crop_pct": rounded(self.crop_pct, _DIGITS),
+            "weed_pct": rounded(self.weed_pct, _DIGITS),
+            "soil_pct": rounded(self.soil_pct, _DIGITS),
+            "weed_share_of_veg_pct": rounded(self.weed_share_pct, _DIGITS),
+            "weed_to_crop_ratio": None if self.ratio is None else rounded(self.ratio, _DIGITS),
+        }
+
+
+def count_area(
+    classes: NDArray[np.uint8], vegetation: NDArray[np.bool_] | None = None, region: Region | None = None
+) -> AreaTruth:
+    """Count a class mask (0 other, 1 crop, 2 weed; rows, columns) within ``region``.
+
+    ``vegetation`` adds the plants that the class mask leaves unnamed; a named pixel is vegetation in any case.
+    """
+    if region is not None:
+        x0, y0, x1, y1 = region
+        classes = classes[y0:y1, x0:x1]
+        vegetation = None if vegetation is None else vegetation[y0:y1, x0:x1]
+    crop, weed = int(np.count_nonzero(classes == 1)), int(np.count_nonzero(classes == 2))
+    unnamed = 0 if vegetation is None else int(np.count_nonzero(vegetation & (classes == 0)))
+    return AreaTruth(crop, weed, unnamed, classes.size)

@@ -1,0 +1,74 @@
+"""Parts that many questions share: references, calculations, regions, round numbers."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from pydantic import JsonValue
+
+from agrotools.construct.area_truth import Region
+from agrotools.construct.questions.question import Picture
+from agrotools.construct.references import PlannedCall, ref
+
+
+def obs(step: int, field: str) -> str:
+    """``steps[0].observation.weed_pct``, as it stands in a slot's ``from``."""
+    return f"steps[{step}].observation.{field}"
+
+
+def calculated(
+    expression: str,
+    measured: Mapping[str, tuple[int, str]],
+    given: Mapping[str, float] | None = None,
+    *,
+    unit: str | None = None,
+    thought: str = "",
+) -> PlannedCall:
+    """A calculation with variables that are measured (step, field) or given in the question."""
+    variables: dict[str, JsonValue] = {name: ref(*source) for name, source in measured.items()}
+    variables |= dict(given or {})
+    arguments: dict[str, JsonValue] = {"expression": expression, "variables": variables}
+    if unit is not None:
+        arguments["unit"] = unit
+    return PlannedCall("calculate", arguments, thought=thought)
+
+
+def halves(picture: Picture, upright: bool) -> tuple[Region, Region]:
+    """Left and right half (``upright``), or upper and lower."""
+    width, height = picture.width, picture.height
+    if upright:
+        return (0, 0, width // 2, height), (width // 2, 0, width, height)
+    return (0, 0, width, height // 2), (0, height // 2, width, height)
+
+
+def quarters(picture: Picture) -> tuple[Region, ...]:
+    """Top left, top right, bottom left, bottom right."""
+    x, y, width, height = picture.width // 2, picture.height // 2, picture.width, picture.height
+    return (0, 0, x, y), (x, 0, width, y), (0, y, x, height), (x, y, width, height)
+
+
+def random_box(rng: np.random.Generator, picture: Picture) -> Region:
+    """A box of a third to two thirds of each side, at multiples of 20 px."""
+    width = round(picture.width * rng.uniform(0.35, 0.65) / 20) * 20
+    height = round(picture.height * rng.uniform(0.35, 0.65) / 20) * 20
+    x0 = int(rng.integers(0, (picture.width - width) // 20 + 1)) * 20
+    y0 = int(rng.integers(0, (picture.height - height) // 20 + 1)) * 20
+    return x0, y0, x0 + width, y0 + height
+
+
+def cover_clear_of(rng: np.random.Generator, covers: Iterable[float], apart: float = 1.0) -> int | None:
+    """A whole-number limit between 2 and 12 % that stays ``apart`` from every cover, on either side by chance."""
+    covers = tuple(covers)
+    candidates = [limit for limit in range(2, 13) if all(abs(limit - cover) >= apart for cover in covers)]
+    near = [limit for limit in candidates if min(abs(limit - cover) for cover in covers) <= 4.0]
+    if not near:
+        return None
+    low = [limit for limit in near if limit < max(covers)]
+    high = [limit for limit in near if limit > max(covers)]
+    sides = [side for side in (low, high) if side]
+    side = sides[int(rng.integers(len(sides)))]
+    return int(side[int(rng.integers(len(side)))])
+
+
+def round_area_ha(rng: np.random.Generator) -> float:
+    """Size of a field as people say it."""
+    return float(rng.choice([1.4, 2.5, 3.6, 4.2, 5.5, 6.8, 7.5, 8.4, 12.5, 16.0]))

@@ -1,0 +1,165 @@
+"""Questions as data: what to measure, how the answer follows, and whether the truth settles it.
+
+A :class:`Question` is a kind of question with several wordings; asked of pictures it gives a :class:`Draft` (or None
+where it cannot be asked of them), which becomes a sample once its chain of calls has been run.
+"""
+
+import math
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from itertools import product
+
+import numpy as np
+from pydantic import JsonValue
+
+from agrotools.construct.area_truth import AreaTruth, Region
+from agrotools.construct.references import PlannedCall
+from agrotools.core import (
+    AnswerType,
+    Arguments,
+    PlotSlot,
+    PlotSpec,
+    SampleFile,
+    Slot,
+    ToleranceSlot,
+)
+
+MEASURE = "measure_crop_weed_area"
+PLOT_MARGIN = 0.05
+"""A point of a chart is right within 5 %; so far must the truth be known."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture that questions can be asked of.
+
+    ``arguments`` are what the measuring tool needs for it, ``area`` counts its truth, ``noun`` is what the person
+    asking calls it, ``remarks`` are sentences they might add ("The class map belongs to it.").
+    """
+
+    files: tuple[SampleFile, ...]
+    arguments: Arguments
+    area: Callable[[Region | None], AreaTruth]
+    width: int
+    height: int
+    noun: str = "photo"
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Name of the file that is looked at."""
+        return self.files[0].name
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measurement of a chain: of which picture (by position), and of which part of it."""
+
+    picture: int = 0
+    region: Region | None = None
+
+
+Areas = Sequence[AreaTruth]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A question asked of certain pictures.
+
+    The measurements come first and, where there are several, are one group. ``then`` are the calls after them.
+    ``slots`` gives the answer for measured areas; ``clear`` says what must hold besides (ties stay away).
+    """
+
+    slots: Callable[[Areas], tuple[Slot, ...]]
+    answer_type: AnswerType
+    measures: tuple[Measure, ...] = (Measure(),)
+    then: tuple[PlannedCall, ...] = ()
+    words: Mapping[str, str] = field(default_factory=dict)
+    clear: Callable[[Areas], bool] = lambda _: True
+
+
+@dataclass(frozen=True)
+class Ask:
+    """The pictures asked of, and a source of chance for thresholds, areas and boxes."""
+
+    pictures: tuple[Picture, ...]
+    rng: np.random.Generator
+
+    @property
+    def picture(self) -> Picture:
+        return self.pictures[0]
+
+    def area(self, picture: int = 0, region: Region | None = None) -> AreaTruth:
+        return self.pictures[picture].area(region)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A kind of question about one or two ``pictures``; how it is worded stands in ``wordings.toml``."""
+
+    template: str
+    task_type: str
+    pictures: int
+    draft: Callable[[Ask], Draft | None]
+
+    @property
+    def wordings(self) -> tuple[str, ...]:
+        """Format strings over the draft's words."""
+        return _wordings()[self.template]
+
+
+@cache
+def _wordings() -> dict[str, tuple[str, ...]]:
+    text = files("agrotools.construct.questions").joinpath("wordings.toml").read_text("utf-8")
+    return {template: tuple(wordings) for template, wordings in tomllib.loads(text).items()}
+
+
+def settled_draft(question: Question, ask: Ask) -> tuple[Draft, tuple[Slot, ...]] | None:
+    """The draft with its slots, if the truth settles the answer: the same whichever way unnamed plants are counted.
+
+    A number must stay within its tolerance, a chart's points within 5 %, anything else must not change at all.
+    """
+    draft = question.draft(ask)
+    if draft is None:
+        return None
+    areas = [ask.area(measure.picture, measure.region) for measure in draft.measures]
+    if not draft.clear(areas):
+        return None
+    slots = draft.slots(areas)
+    for variant in product(*(area.readings() for area in areas)):
+        if not draft.clear(variant):
+            return None
+        if not all(_agrees(slot, other) for slot, other in zip(slots, draft.slots(variant), strict=True)):
+            return None
+    return draft, slots
+
+
+def planned_calls(draft: Draft, ask: Ask) -> tuple[PlannedCall, ...]:
+    """The whole chain: the measurements with their truth, then what follows from them."""
+    group = 0 if len(draft.measures) > 1 else None
+    calls = []
+    for measure in draft.measures:
+        picture = ask.pictures[measure.picture]
+        arguments: dict[str, JsonValue] = dict(picture.arguments)
+        if measure.region is not None:
+            arguments["region"] = list(measure.region)
+        truth = ask.area(measure.picture, measure.region).as_result()
+        part = "" if measure.region is None else " in the part asked for"
+        thought = f"I need the areas of crop, weeds and bare soil in {picture.name}{part}."
+        calls.append(PlannedCall(MEASURE, arguments, truth, group, thought))
+    return (*calls, *draft.then)
+
+
+def _agrees(slot: Slot, other: Slot) -> bool:
+    if isinstance(slot, ToleranceSlot) and isinstance(other, ToleranceSlot):
+        return abs(slot.value - other.value) <= slot.margin
+    if isinstance(slot, PlotSlot) and isinstance(other, PlotSlot):
+        first, second = PlotSpec.model_validate(slot.value), PlotSpec.model_validate(other.value)
+        pairs = zip(first.series, second.series, strict=True)
+        return all(
+            math.isclose(a, b, rel_tol=PLOT_MARGIN) for one, two in pairs for a, b in zip(one.y, two.y, strict=True)
+        )
+    return getattr(slot, "value", None) == getattr(other, "value", None)
