@@ -42,6 +42,10 @@ class Number(ToolResult):
     value: float
 
 
+class Big(Number):
+    figure: Artifact
+
+
 @tool(category="general", backends=("offline", "learned"))
 def environment() -> Environment:
     """Say what a tool can see of its surroundings."""
@@ -97,31 +101,47 @@ def shout(where: Annotated[Literal["python", "c", "both"], Field(description="wh
     return Empty()
 
 
+Failure = Literal[
+    "exception",
+    "tool_error",
+    "abort",
+    "segfault",
+    "exit",
+    "hard_exit",
+    "memory",
+    "big_result",
+    "big_artifact",
+    "wrong_type",
+    "nan",
+]
+
+
 @tool(category="general")
-def fail(
-    how: Annotated[
-        Literal["exception", "tool_error", "abort", "segfault", "exit", "memory", "big_result", "wrong_type", "nan"],
-        Field(description="in which way"),
-    ],
-) -> Number:
+def fail(how: Annotated[Failure, Field(description="in which way")]) -> Number:
     """Fail."""
-    if how == "exception":
-        raise RuntimeError("secret detail of the inside")
-    if how == "tool_error":
-        raise ToolError("nothing_found", "there is nothing here", argument="how", hint="look elsewhere")
-    if how == "abort":
-        os.abort()
-    if how == "segfault":
-        ctypes.string_at(0)
-    if how == "exit":
-        sys.exit(3)
-    if how == "memory":
-        hog = [bytearray(64 * 2**20) for _ in range(1000)]
-        return Number(value=len(hog))
-    if how == "big_result":
-        return Number(value=0, notes=("x" * 2**25,))
-    if how == "wrong_type":
-        return {"value": 1}  # pyright: ignore[reportReturnType]
+    match how:
+        case "exception":
+            raise RuntimeError("secret detail of the inside")
+        case "tool_error":
+            raise ToolError("nothing_found", "there is nothing here", argument="how", hint="look elsewhere")
+        case "abort":
+            os.abort()
+        case "segfault":
+            ctypes.string_at(0)
+        case "exit":
+            sys.exit(3)
+        case "hard_exit":
+            os._exit(3)
+        case "memory":
+            return Number(value=len([bytearray(256 * 2**20) for _ in range(1000)]))
+        case "big_result":
+            return Number(value=0, notes=("x" * 2**25,))
+        case "big_artifact":
+            return Big(value=0, figure=save_artifact("big.png", "plot", bytes(300 * 2**20)))
+        case "wrong_type":
+            return {"value": 1}  # pyright: ignore[reportReturnType]
+        case "nan":
+            pass
     return Number(value=float("nan"))
 
 

@@ -21,11 +21,9 @@ def given_arguments(spec: ToolSpec, as_json: str, words: Sequence[str]) -> dict[
     try:
         arguments = json.loads(as_json)
     except ValueError as error:
-        raise UsageError(
-            f"--arguments is no JSON: {error}", hint="write e.g. '{\"region\": [0, 0, 100, 100]}'"
-        ) from None
+        raise UsageError(f"--arguments is no JSON: {error}", hint=_EXAMPLE) from None
     if not isinstance(arguments, dict):
-        raise UsageError("--arguments must be a JSON object", hint="write e.g. '{\"region\": [0, 0, 100, 100]}'")
+        raise UsageError("--arguments must be a JSON object", hint=_EXAMPLE)
     properties: dict[str, Any] = spec.parameters["properties"]  # pyright: ignore[reportAssignmentType]
     seen: set[str] = set()
     rest = list(words)

@@ -185,6 +185,9 @@ class WorkerPool:
                 cwd=os.sep,
                 start_new_session=True,
             )
+        except OSError as error:
+            log.close()
+            raise InfrastructureError(f"a tool worker does not start: {error}") from error
         except BaseException:
             log.close()
             raise

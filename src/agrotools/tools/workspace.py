@@ -97,7 +97,7 @@ def _inside(name: str) -> str:
     if path.is_absolute() or ".." in path.parts or "\\" in name or name.startswith("~"):
         raise ToolError(
             "path_outside_workspace",
-            f"{name!r} leads out of the workspace",
+            f"{name[:100]!r} leads out of the workspace",
             hint="use the name of a file exactly as it is listed, without folders",
         )
     return str(path)
@@ -108,7 +108,7 @@ def _not_found(name: str, known: list[str], close_to: str | None = None) -> Tool
     listed = close or (known if close_to is None else [])
     return ToolError(
         "file_not_found",
-        f"there is no file {name!r}",
+        f"there is no file {name[:100]!r}",
         hint=f"did you mean {' or '.join(close)}?" if close else f"files: {', '.join(listed)}" if listed else None,
         candidates=tuple(listed[:20]),
     )

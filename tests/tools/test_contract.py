@@ -1,0 +1,452 @@
+"""The contract: what a declaration must hold, the schema it gives, what validation refuses and how it says so."""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict, Field
+
+from agrotools.core import Artifact, PlotSeries, PlotSpec, ToolError, UsageError
+from agrotools.tools import AGROTOOLS, TOOLS, get_tool, tool_names, tool_specs
+from agrotools.tools.contract import (
+    Agree,
+    DepthFile,
+    ImageFile,
+    Region,
+    Tool,
+    ToolDeclarationError,
+    ToolResult,
+    tool,
+)
+from agrotools.tools.json_schema import in_words
+from agrotools.tools.result import encode_result, with_artifact_names
+
+
+class Measured(ToolResult):
+    seen: dict[str, Any]
+    """the arguments as the function got them"""
+
+
+class Point(BaseModel):
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    label: str
+    """what it is"""
+    at: tuple[float, float] | None = None
+    """where it is, pixels"""
+
+
+@tool(category="measurement", version="3")
+def measure(
+    image: ImageFile,
+    depth: DepthFile | None = None,
+    region: Region | None = None,
+    top_k: Annotated[int, Field(ge=1, le=10, description="how many")] = 3,
+    fx_px: Annotated[float | None, Field(gt=0, description="focal length, pixels")] = None,
+    mode: Annotated[Literal["leaf", "field"], Field(description="what is seen")] = "leaf",
+    weights: Annotated[list[float], Field(description="weights")] = [],  # noqa: B006
+    points: Annotated[list[Point], Agree("chart"), Field(max_length=3, description="points")] = [],  # noqa: B006
+    values: Annotated[dict[str, float | list[float]], Agree("variables"), Field(description="named values")] = {},  # noqa: B006
+    note: Annotated[str, Agree("presentation"), Field(max_length=5, description="a note")] = "",
+    deep: Annotated[bool, Field(description="look twice")] = False,
+    others: Annotated[list[ImageFile], Field(description="more images")] = [],  # noqa: B006
+) -> Measured:
+    """Measure what is in an image.
+
+    The second paragraph is for models too.
+
+    Raises:
+        ToolError: never.
+    """
+    return Measured(seen=dict(locals()))
+
+
+def refusal(**arguments: Any) -> ToolError:
+    with pytest.raises(ToolError) as caught:
+        measure.validated(arguments)
+    assert caught.value.kind == "invalid_argument"
+    return caught.value
+
+
+def test_the_signature_becomes_a_plain_schema():
+    parameters: Any = measure.spec.parameters
+    assert parameters["type"] == "object"
+    assert parameters["additionalProperties"] is False
+    assert parameters["required"] == ["image"]
+    properties = parameters["properties"]
+    assert properties["image"] == {"type": "string", "description": "name of an image file"}
+    assert properties["region"]["items"] == {"type": "number"}
+    assert (properties["region"]["minItems"], properties["region"]["maxItems"]) == (4, 4)
+    assert properties["mode"]["enum"] == ["leaf", "field"]
+    assert properties["fx_px"] == {"type": "number", "exclusiveMinimum": 0, "description": "focal length, pixels"}
+    assert properties["points"]["items"]["additionalProperties"] is False
+    assert properties["points"]["items"]["properties"]["label"]["description"] == "what it is"
+    assert all(schema["description"] for schema in properties.values())
+
+
+def keys_of(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        return set(value) | {key for item in value.values() for key in keys_of(item)}
+    return {key for item in value for key in keys_of(item)} if isinstance(value, list) else set()
+
+
+@pytest.mark.parametrize("spec", [measure.spec, *tool_specs(["calculate", "plot"])], ids=lambda spec: spec.name)
+def test_schemas_hold_nothing_that_endpoints_trip_over(spec):
+    parameters: Any = spec.parameters
+    property_names = set(parameters["properties"])
+    assert not (keys_of(parameters) - property_names) & {"title", "$defs", "$ref", "format", "prefixItems", "const"}
+    assert "null" not in json.dumps(parameters)
+    assert len(spec.description) <= 1024
+
+
+def test_the_docstring_up_to_its_sections_is_the_description():
+    assert measure.spec.description == "Measure what is in an image.\n\nThe second paragraph is for models too."
+    assert "Raises" in measure.doc
+
+
+def test_agreement_kinds_follow_the_types():
+    assert measure.spec.agreement == {
+        "image": "file",
+        "depth": "file",
+        "region": "box",
+        "top_k": "number",
+        "fx_px": "number",
+        "mode": "choice",
+        "weights": "series",
+        "points": "chart",
+        "values": "variables",
+        "note": "presentation",
+        "deep": "choice",
+        "others": "file",
+    }
+
+
+def test_defaults_are_filled_in_and_files_stay_names():
+    canonical = measure.validated({"image": "a.jpg", "top_k": 4})
+    assert canonical == {**measure.spec.defaults, "image": "a.jpg", "top_k": 4}
+    assert measure.validated(canonical) == canonical
+
+
+def test_null_means_the_default():
+    assert measure.validated({"image": "a.jpg", "note": None, "top_k": None, "depth": None}) == measure.validated(
+        {"image": "a.jpg"}
+    )
+    assert "image" in refusal(image=None).message
+
+
+def test_whole_floats_are_integers_and_nothing_else_is_converted():
+    assert measure.validated({"image": "a.jpg", "top_k": 4.0})["top_k"] == 4
+    for wrong in ("4", True, 4.5, [4]):
+        assert refusal(image="a.jpg", top_k=wrong).argument == "top_k"
+    assert refusal(image="a.jpg", deep=1).argument == "deep"
+    assert refusal(image="a.jpg", note=5).argument == "note"
+
+
+def test_a_region_is_four_numbers_in_order_rounded_to_pixels():
+    assert measure.validated({"image": "a.jpg", "region": [0.4, 1.6, 30, 40.0]})["region"] == [0, 2, 30, 40]
+    assert "x1 > x0" in refusal(image="a.jpg", region=[30, 2, 0, 40]).message
+    assert "four numbers" in refusal(image="a.jpg", region=[0, 0, 10]).message
+    assert "four numbers" in refusal(image="a.jpg", region=[0, 0, 10, float("nan")]).message
+    assert "four numbers" in refusal(image="a.jpg", region="0,0,10,10").message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"top_k": 11}, "top_k must be a whole number from 1 to 10, is 11"),
+        ({"mode": "tree"}, 'mode must be one of leaf, field, is "tree"'),
+        ({"fx_px": 0}, "fx_px must be a number above 0, is 0"),
+        ({"fx_px": float("nan")}, "fx_px"),
+        ({"image": 3}, "image must be the name of a file, is 3"),
+        ({"image": " "}, "image must be the name of a file"),
+        ({"others": ["b.jpg", 3]}, "others[1] must be the name of a file"),
+        ({"weights": [1, "x"]}, 'weights[1] must be a number, is "x"'),
+        ({"weights": "1"}, "weights must be a list of numbers"),
+        ({"points": [{"at": [1, 2]}]}, "points[0].label is missing: give text"),
+        ({"points": [{"label": "a", "size": 1}]}, "points[0].size is no argument"),
+        ({"points": [{"label": str(index)} for index in range(4)]}, "points must be a list of at most 3 objects"),
+        ({"values": {"a": "x"}}, 'values.a must be a number or a list of numbers, is "x"'),
+        ({"values": {"a": [1, None]}}, "values.a[1] must be a number, is null"),
+        ({"note": "longer"}, "note must be text of at most 5 characters"),
+    ],
+)
+def test_a_refusal_names_the_argument_and_what_is_allowed(arguments, says):
+    error = refusal(**{"image": "a.jpg", **arguments})
+    assert says in error.message
+    assert error.argument == next(iter(arguments))
+
+
+def test_all_faults_of_a_call_are_in_one_message():
+    error = refusal(top_k=0, mode="tree", fx=3, region=[1])
+    for part in ("image is missing", "top_k must be", "mode must be", "fx is no argument", "region must be"):
+        assert part in error.message
+    assert "did you mean fx_px" in error.message
+    assert error.hint is not None
+    assert "image" in error.hint
+
+
+def test_an_unknown_argument_gets_the_known_ones():
+    error = refusal(image="a.jpg", zzz=1)
+    assert "zzz is no argument" in error.message
+    assert "top_k" in error.message
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from([*measure.spec.parameters["properties"], "zzz"]) | st.text(), json_values))
+def test_any_arguments_are_taken_or_refused_with_a_typed_error(arguments):
+    try:
+        canonical = measure.validated(arguments)
+    except ToolError as error:
+        refused = error
+    else:
+        assert measure.validated(canonical) == canonical
+        json.dumps(canonical, allow_nan=True)
+        return
+    assert refused.kind == "invalid_argument"
+    assert refused.message
+
+
+def test_arguments_too_deep_or_too_strange_are_refused():
+    for depth in (100, 300, 100_000):
+        deep: Any = []
+        for _ in range(depth):
+            deep = [deep]
+        assert refusal(image="a.jpg", weights=deep)
+    assert refusal(image="a.jpg", note="\ud800")
+    assert refusal(image="a.jpg", weights=object())
+
+
+class TestPlainPython:
+    def test_files_are_paths_and_defaults_hold(self, tmp_path):
+        (tmp_path / "a.jpg").write_bytes(b"x")
+        seen = measure(str(tmp_path / "a.jpg"), top_k=2, points=[Point(label="p", at=(1, 2))]).seen
+        assert seen["image"] == (tmp_path / "a.jpg").resolve()
+        assert (seen["top_k"], seen["mode"], seen["depth"]) == (2, "leaf", None)
+        assert seen["points"] == [Point(label="p", at=(1, 2))]
+
+    def test_numpy_values_are_taken(self, tmp_path):
+        (tmp_path / "a.jpg").write_bytes(b"x")
+        seen = measure(tmp_path / "a.jpg", weights=np.array([1.5, 2]), top_k=np.int64(4)).seen
+        assert seen["weights"] == [1.5, 2.0]
+        assert seen["top_k"] == 4
+
+    def test_a_missing_file_is_a_typed_error_with_the_closest_name(self, tmp_path):
+        (tmp_path / "orchard.jpg").write_bytes(b"x")
+        with pytest.raises(ToolError, match="there is no file") as caught:
+            measure(tmp_path / "orchart.jpg")
+        assert caught.value.kind == "file_not_found"
+        assert caught.value.candidates == ("orchard.jpg",)
+
+    def test_a_folder_is_no_file(self, tmp_path):
+        with pytest.raises(ToolError) as caught:
+            measure(tmp_path)
+        assert caught.value.kind == "unreadable_file"
+
+    def test_wrong_calls_are_typed_errors(self, tmp_path):
+        (tmp_path / "a.jpg").write_bytes(b"x")
+        image: Any = tmp_path / "a.jpg"
+        loose: Any = measure
+        for args, kwargs in [((), {}), ((image,), {"image": image}), ((image, *range(20)), {}), ((image,), {"q": 1})]:
+            with pytest.raises(ToolError) as caught:
+                loose(*args, **kwargs)
+            assert caught.value.kind == "invalid_argument"
+
+
+class Colour(StrEnum):
+    red = "red"
+
+
+Text = Annotated[str, Field(description="text")]
+
+
+def declare(function: Any) -> Tool:
+    return tool(category="general")(function)
+
+
+def test_enums_are_choices():
+    def paint(colour: Annotated[Colour, Field(description="colour")] = Colour.red) -> ToolResult:
+        """Paint."""
+        return ToolResult()
+
+    made = declare(paint)
+    assert made.spec.agreement == {"colour": "choice"}
+    assert made.spec.defaults == {"colour": "red"}
+    assert made.validated({"colour": "red"}) == {"colour": "red"}
+
+
+class TestDeclaration:
+    def test_without_docstring(self):
+        def bare(text: Text) -> ToolResult:
+            return ToolResult()
+
+        with pytest.raises(ToolDeclarationError, match="docstring"):
+            declare(bare)
+
+    def test_with_a_docstring_that_begins_with_a_section(self):
+        def bare(text: Text) -> ToolResult:
+            """
+            Raises:
+                ToolError: always.
+            """
+            return ToolResult()
+
+        with pytest.raises(ToolDeclarationError, match="begin with"):
+            declare(bare)
+
+    def test_with_a_docstring_too_long_for_endpoints(self):
+        def bare(text: Text) -> ToolResult:
+            return ToolResult()
+
+        bare.__doc__ = "Do it. " * 200
+        with pytest.raises(ToolDeclarationError, match="1024"):
+            declare(bare)
+
+    def test_argument_without_type(self):
+        def bare(text) -> ToolResult:
+            """Do it."""
+            return ToolResult()
+
+        with pytest.raises(ToolDeclarationError, match="text has no type"):
+            declare(bare)
+
+    def test_argument_without_description(self):
+        def bare(text: str) -> ToolResult:
+            """Do it."""
+            return ToolResult()
+
+        with pytest.raises(ToolDeclarationError, match="text has no description"):
+            declare(bare)
+
+    def test_argument_without_agreement(self):
+        def bare(table: Annotated[dict[str, int], Field(description="table")]) -> ToolResult:
+            """Do it."""
+            return ToolResult()
+
+        with pytest.raises(ToolDeclarationError, match="Agree"):
+            declare(bare)
+
+    def test_arguments_that_cannot_be_named(self):
+        def bare(*texts: Text) -> ToolResult:
+            """Do it."""
+            return ToolResult()
+
+        with pytest.raises(ToolDeclarationError, match="by name"):
+            declare(bare)
+
+    def test_default_outside_its_type(self):
+        def bare(count: Annotated[int, Field(ge=1, description="count")] = 0) -> ToolResult:
+            """Do it."""
+            return ToolResult()
+
+        with pytest.raises(ToolDeclarationError, match="default of count"):
+            declare(bare)
+
+    @pytest.mark.parametrize("returned", [None, dict, int])
+    def test_return_type_that_is_no_result(self, returned):
+        def bare(text: Text):
+            """Do it."""
+
+        bare.__annotations__["return"] = returned
+        with pytest.raises(ToolDeclarationError, match="ToolResult"):
+            declare(bare)
+
+    def test_type_that_refers_to_itself(self):
+        def bare(tree: Annotated[Branch, Agree("choice"), Field(description="tree")]) -> ToolResult:
+            """Do it."""
+            return ToolResult()
+
+        with pytest.raises(ToolDeclarationError, match="refers to itself"):
+            declare(bare)
+
+
+class Branch(BaseModel):
+    branches: list["Branch"] = []
+
+
+class TestResults:
+    def test_floats_are_rounded_artifacts_named_notes_last(self):
+        class Found(ToolResult):
+            share_pct: float
+            count: int
+            missing: float | None
+            huge: int
+            spec: PlotSpec
+            mask: Artifact
+            again: tuple[Artifact, ...]
+            array: Any
+
+        mask = Artifact(name="mask.png", kind="mask", media_type="image/png", sha256="0" * 64)
+        other = mask.model_copy(update={"name": "other.png"})
+        spec = PlotSpec(kind="line", series=(PlotSeries(name="s", x=("a",), y=(1.23456789,)),))
+        found = Found(
+            notes=("n",),
+            share_pct=12.3456789,
+            count=10**9,
+            missing=float("nan"),
+            huge=10**30,
+            spec=spec,
+            mask=mask,
+            again=(mask, other),
+            array=np.array([1.0000001, 2]),
+        )
+        encoded, artifacts = encode_result(found)
+        assert artifacts == (mask, other)
+        plain: Any = with_artifact_names(encoded, ["one.png", "two.png"])
+        assert plain["share_pct"] == 12.3457
+        assert plain["count"] == 10**9
+        assert plain["missing"] is None
+        assert plain["huge"] == 1e30
+        assert plain["spec"]["series"][0] == {"name": "s", "x": ["a"], "y": [1.23457]}
+        assert (plain["mask"], plain["again"]) == ("one.png", ["one.png", "two.png"])
+        assert plain["array"] == [1.0, 2.0]
+        assert list(plain)[-2:] == ["notes", "flags"]
+
+    def test_what_is_no_data_is_refused(self):
+        with pytest.raises(TypeError, match="cannot hold"):
+            encode_result(Measured(seen={"file": object()}))
+
+
+def test_words_for_schemas():
+    assert in_words({"type": "number", "minimum": 0, "exclusiveMaximum": 1}) == "a number of at least 0 and below 1"
+    assert in_words({"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 1}) == (
+        "a list of at least 1 values, each one of a, b"
+    )
+    assert in_words({"type": "object", "additionalProperties": {"type": "integer"}}) == (
+        "an object from names to whole numbers"
+    )
+
+
+class TestRegistry:
+    def test_the_toolset_is_registered(self):
+        assert set(AGROTOOLS) <= set(tool_names())
+
+    @pytest.mark.parametrize("name", AGROTOOLS)
+    def test_every_tool_loads_under_its_name(self, name):
+        assert get_tool(name).name == name
+        assert get_tool(name).spec.name == name
+
+    def test_an_unknown_name_gets_the_closest(self):
+        with pytest.raises(UsageError, match="did you mean calculate"):
+            get_tool("calculator")
+
+    def test_tools_import_by_name(self):
+        from agrotools.tools import calculate
+
+        assert calculate is get_tool("calculate")
+        with pytest.raises(ImportError):
+            from agrotools.tools import no_such_tool  # noqa: F401  # pyright: ignore
+
+    def test_naming_tools_imports_none(self):
+        assert "calculate" in TOOLS
+        assert Path(get_tool("calculate").function.__code__.co_filename).name == "calculate.py"

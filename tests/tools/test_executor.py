@@ -1,0 +1,387 @@
+"""The executor under tools that crash, hang, hog and print; under many calls at a time; and when its parent dies."""
+
+import asyncio
+import os
+import signal
+import sys
+import textwrap
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import hostile_tools
+import pytest
+import pytest_asyncio
+
+from agrotools.core import InfrastructureError, SampleFile, ToolCall, UsageError
+from agrotools.tools.contract import ToolResult, tool
+from agrotools.tools.execution import ToolExecutor, ToolOutcome
+from agrotools.tools.worker_pool import CALLS_PER_WORKER
+from agrotools.tools.workspace import Workspace
+
+TOOLSET = tuple(hostile_tools.BY_NAME)
+FIND = hostile_tools.BY_NAME.__getitem__
+
+
+@pytest.fixture
+def workspace(tmp_path) -> Workspace:
+    (tmp_path / "image_1.jpg").write_bytes(b"pixels")
+    file = SampleFile(name="image_1.jpg", path=str(tmp_path / "image_1.jpg"), kind="image", gsd_m=0.05)
+    return Workspace((file,), tmp_path / "artifacts")
+
+
+@pytest_asyncio.fixture
+async def executor() -> AsyncIterator[ToolExecutor]:
+    async with ToolExecutor(workers=2, timeout_s=20, memory_mb=1024, find_tool=FIND) as executor:
+        yield executor
+
+
+async def call(executor: ToolExecutor, workspace: Workspace, tool: str, **arguments: Any) -> ToolOutcome:
+    return await executor.run(ToolCall(tool=tool, arguments=arguments), workspace, TOOLSET)
+
+
+def value(outcome: ToolOutcome) -> Any:
+    assert outcome.observation.result is not None, outcome
+    return outcome.observation.result["value"]
+
+
+def error_kind(outcome: ToolOutcome) -> str:
+    assert outcome.observation.error is not None, outcome
+    assert outcome.observation.result is None
+    return outcome.observation.error.kind
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+async def eventually(condition: Callable[[], bool], within_s: float = 10.0) -> bool:
+    end = time.monotonic() + within_s
+    while time.monotonic() < end:
+        if condition():
+            return True
+        await asyncio.sleep(0.02)
+    return False
+
+
+async def gone(*pids: int) -> bool:
+    return await eventually(lambda: not any(map(alive, pids)))
+
+
+class TestCheckedBeforeAnyWorker:
+    """None of these starts a process."""
+
+    @pytest.fixture(autouse=True)
+    def _no_worker(self, executor):
+        yield
+        assert executor.worker_pids == ()
+
+    async def test_unknown_tool_gets_the_closest_of_the_toolset(self, executor, workspace):
+        outcome = await call(executor, workspace, "ecko")
+        assert error_kind(outcome) == "unknown_tool"
+        assert outcome.observation.error.candidates == ("echo",)
+        outcome = await call(executor, workspace, "zzzzzz")
+        assert "environment" in outcome.observation.error.hint
+
+    async def test_a_tool_outside_the_toolset_is_unknown(self, executor, workspace):
+        outcome = await executor.run(ToolCall(tool="echo", arguments={"value": 1}), workspace, ("look",))
+        assert error_kind(outcome) == "unknown_tool"
+        outcome = await executor.run(ToolCall(tool="echo", arguments={"value": 1}), workspace, ())
+        assert error_kind(outcome) == "unknown_tool"
+
+    async def test_right_tool_with_extra_arguments(self, executor, workspace):
+        outcome = await call(executor, workspace, "echo", value=1, extra=2)
+        assert error_kind(outcome) == "invalid_argument"
+        assert "extra is no argument" in outcome.observation.error.message
+
+    async def test_wrong_types(self, executor, workspace):
+        for wrong in ("1", None, [1], {"a": 1}, True):
+            outcome = await call(executor, workspace, "echo", value=wrong)
+            assert error_kind(outcome) == "invalid_argument"
+            assert outcome.observation.error.argument == "value"
+
+    @pytest.mark.parametrize(
+        ("name", "kind"),
+        [
+            ("../image_1.jpg", "path_outside_workspace"),
+            ("/etc/passwd", "path_outside_workspace"),
+            ("image_2.jpg", "file_not_found"),
+        ],
+    )
+    async def test_files_that_are_not_there(self, executor, workspace, name, kind):
+        assert error_kind(await call(executor, workspace, "look", image=name)) == kind
+
+    async def test_a_link_out_of_the_workspace(self, executor, workspace, tmp_path):
+        (tmp_path / "files").mkdir()
+        (tmp_path / "files" / "link.jpg").symlink_to("/etc/passwd")
+        file = SampleFile(name="link.jpg", path=str(tmp_path / "files" / "link.jpg"), kind="image")
+        outcome = await call(executor, Workspace((file,), tmp_path / "artifacts"), "look", image="link.jpg")
+        assert error_kind(outcome) == "path_outside_workspace"
+
+    async def test_a_toolset_with_a_tool_that_does_not_exist_is_our_fault(self, workspace):
+        async with ToolExecutor() as executor:
+            with pytest.raises(UsageError, match="unknown tool"):
+                await executor.run(ToolCall(tool="no_such_tool"), workspace, ("no_such_tool",))
+
+    async def test_a_tool_of_the_running_script_is_refused(self, workspace):
+        def here() -> ToolResult:
+            """Nothing."""
+            return ToolResult()
+
+        here.__module__ = "__main__"
+        made = tool(category="general")(here)
+        async with ToolExecutor(find_tool=lambda _: made) as executor:
+            with pytest.raises(UsageError, match="script"):
+                await executor.run(ToolCall(tool="here"), workspace, ("here",))
+
+    async def test_back_ends_are_checked_at_once(self, executor):
+        with pytest.raises(UsageError, match="no back-end 'vlm'"):
+            ToolExecutor(find_tool=FIND, backends={"environment": "vlm"})
+
+
+async def test_a_call_returns_result_artifact_and_what_the_sample_knows(executor, workspace):
+    outcome = await call(executor, workspace, "look", image="image_1.jpg")
+    assert outcome.observation.result == {
+        "size_bytes": 6,
+        "gsd_m": 0.05,
+        "figure": "figure.png",
+        "runs": 1,
+        "notes": [],
+        "flags": [],
+    }
+    (artifact,) = outcome.observation.artifacts
+    assert (artifact.name, artifact.kind, artifact.media_type) == ("figure.png", "plot", "image/png")
+    assert (workspace.artifacts / "figure.png").read_bytes() == b"drawn from pixels"
+    assert not outcome.cached
+    assert 0 <= outcome.seconds < 20
+
+
+async def test_an_artifact_can_be_the_file_of_the_next_call(executor, workspace):
+    await call(executor, workspace, "look", image="image_1.jpg")
+    outcome = await call(executor, workspace, "look", image="figure.png")
+    assert outcome.observation.result["size_bytes"] == len(b"drawn from pixels")
+    assert outcome.observation.result["figure"] == "figure_2.png"
+
+
+async def test_a_worker_knows_nothing_of_this_process(executor, workspace, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("HTTPS_PROXY", "http://user:password@proxy")
+    first = (await call(executor, workspace, "environment")).observation.result
+    assert not {"OPENAI_API_KEY", "HTTPS_PROXY", "PATH", "HOME"} & set(first["names"])
+    assert "OMP_NUM_THREADS" in first["names"]
+    assert first["core_limit"] == 0
+    assert first["memory_limit_mb"] == 1024
+    assert first["stdin"] == ""
+    assert first["backend"] == "offline"
+
+
+async def test_the_chosen_back_end_reaches_the_tool(workspace):
+    async with ToolExecutor(find_tool=FIND, backends={"environment": "learned"}) as executor:
+        assert (await call(executor, workspace, "environment")).observation.result["backend"] == "learned"
+
+
+async def test_equal_calls_draw_equal_random_numbers(executor, workspace):
+    dice = [(await call(executor, workspace, "environment")).observation.result["dice"] for _ in range(3)]
+    assert len(set(dice)) == 1
+
+
+@pytest.mark.parametrize("where", ["python", "c", "both"])
+async def test_stray_prints_do_not_reach_the_protocol(executor, workspace, where):
+    assert (await call(executor, workspace, "shout", where=where)).observation.ok
+    assert value(await call(executor, workspace, "echo", value=7)) == 7
+
+
+async def test_an_exception_is_typed_and_its_traceback_stays_in_the_log(executor, workspace):
+    outcome = await call(executor, workspace, "fail", how="exception")
+    assert error_kind(outcome) == "tool_failed"
+    assert "secret detail" not in outcome.observation.model_dump_json()
+    assert "hostile_tools" not in outcome.observation.model_dump_json()
+    assert "secret detail of the inside" in outcome.log
+    assert "hostile_tools.py" in outcome.log
+    assert value(await call(executor, workspace, "echo", value=1)) == 1
+
+
+async def test_a_tool_error_comes_through_as_it_is(executor, workspace):
+    error = (await call(executor, workspace, "fail", how="tool_error")).observation.error
+    assert error.model_dump() == {
+        "kind": "nothing_found",
+        "message": "there is nothing here",
+        "argument": "how",
+        "hint": "look elsewhere",
+        "candidates": (),
+    }
+
+
+@pytest.mark.parametrize(
+    ("how", "kind"),
+    [
+        ("abort", "tool_failed"),
+        ("segfault", "tool_failed"),
+        ("exit", "tool_failed"),
+        ("hard_exit", "tool_failed"),
+        ("wrong_type", "tool_failed"),
+        ("memory", "limit"),
+        ("big_result", "limit"),
+        ("big_artifact", "limit"),
+    ],
+)
+async def test_the_death_of_one_call_harms_no_other(executor, workspace, how, kind):
+    good = [asyncio.create_task(call(executor, workspace, "echo", value=n, wait_s=0.05)) for n in range(6)]
+    bad = asyncio.create_task(call(executor, workspace, "fail", how=how))
+    assert error_kind(await bad) == kind
+    assert [value(outcome) for outcome in await asyncio.gather(*good)] == list(range(6))
+    assert value(await call(executor, workspace, "echo", value=9)) == 9
+
+
+async def test_a_crash_leaves_its_trace_in_the_log(executor, workspace):
+    outcome = await call(executor, workspace, "fail", how="segfault")
+    assert "SIGSEGV" in outcome.observation.error.message
+    assert "hostile_tools.py" in outcome.log
+
+
+async def test_nan_is_null(executor, workspace):
+    assert value(await call(executor, workspace, "fail", how="nan")) is None
+
+
+@pytest.mark.parametrize("how", ["sleep", "spin"])
+async def test_a_hanging_call_is_killed_in_time(workspace, tmp_path, how):
+    async with ToolExecutor(workers=1, timeout_s=0.5, find_tool=FIND) as executor:
+        assert value(await call(executor, workspace, "echo", value=1)) == 1
+        started = time.monotonic()
+        outcome = await call(executor, workspace, "hang", how=how, pid_file=str(tmp_path / "pid"))
+        assert error_kind(outcome) == "timeout"
+        assert "0.5 s" in outcome.observation.error.message
+        assert time.monotonic() - started < 10
+        assert await gone(int((tmp_path / "pid").read_text()))
+        assert value(await call(executor, workspace, "echo", value=2)) == 2
+
+
+async def test_what_a_hanging_call_started_is_killed_with_it(workspace, tmp_path):
+    async with ToolExecutor(workers=1, timeout_s=2, find_tool=FIND) as executor:
+        outcome = await call(executor, workspace, "hang", how="child", pid_file=str(tmp_path / "pid"))
+        assert error_kind(outcome) == "timeout"
+        assert await gone(int((tmp_path / "pid").read_text()))
+
+
+async def test_a_cancelled_call_frees_its_worker_at_once(workspace, tmp_path):
+    async with ToolExecutor(workers=1, timeout_s=60, find_tool=FIND) as executor:
+        task = asyncio.create_task(call(executor, workspace, "hang", how="sleep", pid_file=str(tmp_path / "pid")))
+        assert await eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != "")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert value(await call(executor, workspace, "echo", value=3)) == 3
+        assert await gone(int((tmp_path / "pid").read_text()))
+
+
+async def test_calls_cancelled_at_any_moment_leave_a_working_executor(workspace):
+    async with ToolExecutor(workers=2, timeout_s=60, find_tool=FIND) as executor:
+        for delay in (0, 0.001, 0.01, 0.05, 0.1, 0.2, 0.3):
+            tasks = [asyncio.create_task(call(executor, workspace, "echo", value=n, wait_s=0.1)) for n in range(6)]
+            await asyncio.sleep(delay)
+            for task in tasks[::2]:
+                task.cancel()
+            outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+            for number, outcome in enumerate(outcomes):
+                if not isinstance(outcome, asyncio.CancelledError):
+                    assert value(outcome) == number  # pyright: ignore[reportArgumentType]
+        assert len(executor.worker_pids) <= 2
+
+
+async def test_many_calls_at_a_time_share_few_workers(executor, workspace):
+    outcomes = await asyncio.gather(*(call(executor, workspace, "echo", value=number) for number in range(200)))
+    assert [value(outcome) for outcome in outcomes] == list(range(200))
+    assert len(executor.worker_pids) <= 2
+
+
+async def test_a_worker_killed_from_outside_is_replaced_unseen(workspace):
+    """As the kernel does it to an idle process when memory is short."""
+    async with ToolExecutor(workers=1, timeout_s=20, find_tool=FIND) as executor:
+        assert value(await call(executor, workspace, "echo", value=1)) == 1
+        (pid,) = executor.worker_pids
+        os.kill(pid, signal.SIGKILL)
+        assert value(await call(executor, workspace, "echo", value=2)) == 2
+        assert executor.worker_pids != (pid,)
+
+
+async def test_a_worker_retires(workspace):
+    async with ToolExecutor(workers=1, timeout_s=20, find_tool=FIND) as executor:
+        pids = set()
+        for number in range(CALLS_PER_WORKER + 1):
+            await call(executor, workspace, "echo", value=number)
+            pids.update(executor.worker_pids)
+        assert len(pids) == 2
+
+
+async def test_nothing_is_left_after_the_end(workspace, tmp_path):
+    async with ToolExecutor(workers=2, timeout_s=60, find_tool=FIND) as executor:
+        await asyncio.gather(*(call(executor, workspace, "echo", value=n, wait_s=0.05) for n in range(4)))
+        pids = executor.worker_pids
+        assert len(pids) == 2
+        running = asyncio.create_task(call(executor, workspace, "hang", how="sleep"))
+        await asyncio.sleep(0.05)
+    assert await gone(*pids)
+    with pytest.raises(InfrastructureError, match="closed"):
+        await running
+    with pytest.raises(InfrastructureError, match="closed"):
+        await call(executor, workspace, "echo", value=1)
+
+
+@pytest.mark.parametrize("python", ["/bin/false", "/no/such/python"])
+async def test_a_worker_that_cannot_start_is_an_infrastructure_error(workspace, monkeypatch, python):
+    monkeypatch.setattr(sys, "executable", python)
+    async with ToolExecutor(find_tool=FIND) as executor:
+        with pytest.raises(InfrastructureError, match="does not start"):
+            await call(executor, workspace, "echo", value=1)
+
+
+async def test_a_tool_that_does_not_fit_into_the_memory_is_a_limit(workspace):
+    async with ToolExecutor(memory_mb=1, find_tool=FIND) as executor:
+        assert error_kind(await call(executor, workspace, "echo", value=1)) == "limit"
+
+
+async def test_artifacts_that_cannot_be_written_are_an_infrastructure_error(executor, workspace, tmp_path):
+    (tmp_path / "taken").write_bytes(b"")
+    blocked = Workspace(workspace.files, tmp_path / "taken" / "folder")
+    with pytest.raises(InfrastructureError, match="cannot be written"):
+        await call(executor, blocked, "look", image="image_1.jpg")
+
+
+@pytest.mark.parametrize("how", ["sleep", "spin"])
+async def test_no_worker_outlives_a_parent_that_was_killed(tmp_path, how):
+    script = f"""
+        import asyncio, sys
+        sys.path.insert(0, {str(Path(hostile_tools.__file__).parent)!r})
+        import hostile_tools
+        from pathlib import Path
+        from agrotools.core import ToolCall
+        from agrotools.tools.execution import ToolExecutor
+        from agrotools.tools.workspace import Workspace
+
+        async def main():
+            workspace = Workspace((), Path({str(tmp_path)!r}))
+            async with ToolExecutor(workers=2, timeout_s=300, find_tool=hostile_tools.BY_NAME.__getitem__) as executor:
+                await asyncio.gather(*(
+                    executor.run(ToolCall(tool="echo", arguments={{"value": 1, "wait_s": 0.2}}), workspace, ["echo"])
+                    for _ in range(2)
+                ))
+                print(*executor.worker_pids, flush=True)
+                await executor.run(ToolCall(tool="hang", arguments={{"how": {how!r}}}), workspace, ["hang"])
+
+        asyncio.run(main())
+    """
+    parent = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", textwrap.dedent(script), stdout=asyncio.subprocess.PIPE
+    )
+    assert parent.stdout is not None
+    pids = [int(pid) for pid in (await parent.stdout.readline()).split()]
+    assert len(pids) == 2
+    assert all(map(alive, pids))
+    await asyncio.sleep(0.3)
+    parent.kill()
+    await parent.wait()
+    assert await gone(*pids)

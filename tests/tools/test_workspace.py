@@ -1,0 +1,241 @@
+"""The workspace: names in, real files out, and nothing that leads elsewhere."""
+
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from agrotools.core import Artifact, SampleFile, ToolError
+from agrotools.tools.workspace import (
+    Work,
+    Workspace,
+    artifacts_in,
+    at_work,
+    backend_in_use,
+    file_info,
+    host_file,
+    save_artifact,
+    write_new,
+    write_whole,
+)
+
+
+def sample_file(path: Path, name: str | None = None) -> SampleFile:
+    return SampleFile(name=name or path.name, path=str(path), kind="image")
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "image_1.jpg").write_bytes(b"one")
+    (files / "image_2.jpg").write_bytes(b"two")
+    (tmp_path / "secret.txt").write_text("secret")
+    return files
+
+
+@pytest.fixture
+def workspace(folder, tmp_path) -> Workspace:
+    listed = tuple(sample_file(folder / name) for name in ("image_1.jpg", "image_2.jpg"))
+    return Workspace(listed, tmp_path / "artifacts")
+
+
+def kind_of(workspace: Workspace, name: str) -> str:
+    with pytest.raises(ToolError) as caught:
+        workspace.resolve(name)
+    assert str(workspace.artifacts.parent) not in f"{caught.value} {caught.value.candidates}"
+    return caught.value.kind
+
+
+def test_a_listed_name_is_its_file(workspace, folder):
+    assert workspace.resolve("image_1.jpg") == folder / "image_1.jpg"
+    assert workspace.resolve("./image_1.jpg") == folder / "image_1.jpg"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/etc/passwd",
+        "../secret.txt",
+        "files/../../secret.txt",
+        "image_1.jpg/../../secret.txt",
+        "..",
+        "~/secret.txt",
+        "..\\secret.txt",
+        "image_1.jpg\0.png",
+        "\0",
+    ],
+)
+def test_what_leads_out_is_refused(workspace, name):
+    assert kind_of(workspace, name) == "path_outside_workspace"
+
+
+@pytest.mark.parametrize(
+    "name", ["image_3.jpg", "secret.txt", "files", ".", "image_1", "https://a.b/c.jpg", "a" * 5000]
+)
+def test_what_is_not_listed_does_not_exist(workspace, name):
+    assert kind_of(workspace, name) == "file_not_found"
+
+
+def test_a_missing_file_gets_the_closest_names(workspace):
+    with pytest.raises(ToolError) as caught:
+        workspace.resolve("imag_1.jpg")
+    assert caught.value.candidates[0] == "image_1.jpg"
+    with pytest.raises(ToolError, match=r"image_2\.jpg"):
+        workspace.resolve("zzz")
+
+
+def test_a_link_that_leads_out_is_refused_and_one_that_stays_is_not(folder, tmp_path):
+    (folder / "out.jpg").symlink_to(tmp_path / "secret.txt")
+    (folder / "in.jpg").symlink_to("image_1.jpg")
+    (folder / "chain.jpg").symlink_to("out.jpg")
+    (folder / "loop.jpg").symlink_to("loop.jpg")
+    names = ("out.jpg", "in.jpg", "chain.jpg", "loop.jpg")
+    workspace = Workspace(tuple(sample_file(folder / name) for name in names), tmp_path / "artifacts")
+    assert kind_of(workspace, "out.jpg") == "path_outside_workspace"
+    assert kind_of(workspace, "chain.jpg") == "path_outside_workspace"
+    assert kind_of(workspace, "loop.jpg") == "file_not_found"
+    assert workspace.resolve("in.jpg") == folder / "image_1.jpg"
+
+
+def test_a_root_widens_what_links_may_reach(folder, tmp_path):
+    (folder / "link.jpg").symlink_to(tmp_path / "secret.txt")
+    listed = (sample_file(folder / "link.jpg"),)
+    assert Workspace(listed, tmp_path / "a", root=tmp_path).resolve("link.jpg") == tmp_path / "secret.txt"
+    assert kind_of(Workspace(listed, tmp_path / "a", root=folder), "link.jpg") == "path_outside_workspace"
+
+
+def test_a_linked_folder_of_files_is_fine(folder, tmp_path):
+    (tmp_path / "dataset").symlink_to(folder)
+    workspace = Workspace((sample_file(tmp_path / "dataset" / "image_1.jpg"),), tmp_path / "a")
+    assert workspace.resolve("image_1.jpg") == folder / "image_1.jpg"
+
+
+def test_folders_pipes_and_devices_are_no_files(folder, tmp_path):
+    os.mkfifo(folder / "pipe.jpg")
+    (folder / "folder.jpg").mkdir()
+    (folder / "zero.jpg").symlink_to("/dev/zero")
+    listed = tuple(sample_file(folder / name) for name in ("pipe.jpg", "folder.jpg"))
+    workspace = Workspace((*listed, sample_file(Path("/dev/zero"), "device.jpg")), tmp_path / "artifacts")
+    for name in ("pipe.jpg", "folder.jpg", "device.jpg"):
+        assert kind_of(workspace, name) == "unreadable_file"
+
+
+def test_a_listed_file_that_is_gone_is_not_found(workspace, folder):
+    (folder / "image_2.jpg").unlink()
+    assert kind_of(workspace, "image_2.jpg") == "file_not_found"
+
+
+def artifact(name: str = "mask.png") -> Artifact:
+    return Artifact(name=name, kind="mask", media_type="image/png")
+
+
+class TestArtifacts:
+    def test_names_stay_unique_and_equal_content_is_written_once(self, workspace):
+        names = [workspace.keep(artifact(), content).name for content in (b"a", b"b", b"a", b"b", b"c")]
+        assert names == ["mask.png", "mask_2.png", "mask.png", "mask_2.png", "mask_3.png"]
+        assert sorted(path.name for path in workspace.artifacts.iterdir()) == ["mask.png", "mask_2.png", "mask_3.png"]
+
+    def test_an_artifact_never_takes_the_name_of_a_file(self, workspace):
+        assert workspace.keep(artifact("image_1.jpg"), b"x").name == "image_1_2.jpg"
+
+    def test_later_calls_can_name_artifacts(self, workspace):
+        made = workspace.keep(artifact(), b"a")
+        assert workspace.resolve(made.name).read_bytes() == b"a"
+        assert workspace.info(made.name) is None
+
+    def test_a_link_among_the_artifacts_is_not_followed_out(self, workspace, tmp_path):
+        workspace.artifacts.mkdir()
+        (workspace.artifacts / "mask.png").symlink_to(tmp_path / "secret.txt")
+        assert kind_of(workspace, "mask.png") == "path_outside_workspace"
+        assert workspace.keep(artifact(), b"secret").name == "mask_2.png"
+        assert (tmp_path / "secret.txt").read_text() == "secret"
+
+    def test_many_threads_do_not_overwrite_each_other(self, workspace):
+        contents = [str(number).encode() for number in range(40)]
+        with ThreadPoolExecutor(8) as pool:
+            names = list(pool.map(lambda content: workspace.keep(artifact(), content).name, contents))
+        assert len(set(names)) == 40
+        for name, content in zip(names, contents, strict=True):
+            assert (workspace.artifacts / name).read_bytes() == content
+
+    def test_plain_python_leaves_them_in_a_folder_of_choice(self, tmp_path):
+        with artifacts_in(tmp_path / "out") as out:
+            first = save_artifact("figure.png", "plot", Image.new("RGB", (2, 2), "red"))
+            second = save_artifact("table.csv", "table", b"a,b")
+        assert Image.open(out / first.name).getpixel((0, 0)) == (255, 0, 0)
+        assert (out / second.name).read_bytes() == b"a,b"
+        assert (first.media_type, second.media_type) == ("image/png", "text/csv")
+        assert first.sha256 is not None
+
+    def test_plain_python_without_choice_uses_the_current_folder(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        made = save_artifact("photo.jpg", "image", Image.new("RGBA", (4, 4), "blue"))
+        with Image.open(tmp_path / "agrotools-out" / made.name) as image:
+            assert image.format == "JPEG"
+
+    @pytest.mark.parametrize("name", ["../a.png", "a", "a.exe", ".png", "a/b.png", "a\0.png"])
+    def test_strange_names_are_a_fault_of_the_tool(self, tmp_path, name):
+        with artifacts_in(tmp_path), pytest.raises(ValueError, match="cannot be called"):
+            save_artifact(name, "plot", b"x")
+
+    def test_an_image_needs_an_image_format(self, tmp_path):
+        with artifacts_in(tmp_path), pytest.raises(ValueError, match="kept as"):
+            save_artifact("a.csv", "image", Image.new("L", (1, 1)))
+
+
+def test_a_tool_learns_what_the_sample_knows_of_its_file(workspace, folder, tmp_path):
+    info = sample_file(folder / "image_1.jpg").model_copy(update={"gsd_m": 0.1})
+    work = Work(keep=workspace.keep, infos={folder / "image_1.jpg": info}, backend="learned")
+    with at_work(work):
+        assert file_info(folder / "image_1.jpg") == info
+        assert file_info(folder / "image_2.jpg") is None
+        assert backend_in_use() == "learned"
+        with artifacts_in(tmp_path / "out"):
+            assert file_info(folder / "image_1.jpg") == info
+    assert file_info(folder / "image_1.jpg") is None
+    assert backend_in_use() is None
+
+
+def test_host_files_are_checked_too(tmp_path):
+    (tmp_path / "a.jpg").write_bytes(b"x")
+    assert host_file(str(tmp_path / "a.jpg")) == tmp_path / "a.jpg"
+    os.mkfifo(tmp_path / "pipe")
+    for name, kind in [("a\0", "file_not_found"), (str(tmp_path / "b.jpg"), "file_not_found")]:
+        with pytest.raises(ToolError) as caught:
+            host_file(name)
+        assert caught.value.kind == kind
+    with pytest.raises(ToolError) as caught:
+        host_file(str(tmp_path / "pipe"))
+    assert caught.value.kind == "unreadable_file"
+
+
+def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "deep" / "file"
+    write_whole(path, b"first")
+    write_whole(path, b"second")
+    assert path.read_bytes() == b"second"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert not write_new(path, b"third")
+
+    def fail(*_args):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Path, "write_bytes", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_whole(path, b"fourth")
+    assert path.read_bytes() == b"second"
+    assert [entry.name for entry in path.parent.iterdir()] == ["file"]
+
+
+def test_a_file_system_without_hard_links_works(tmp_path, monkeypatch):
+    def no_links(*_args):
+        raise PermissionError("not supported")
+
+    monkeypatch.setattr(Path, "hardlink_to", no_links)
+    assert write_new(tmp_path / "file", b"x")
+    assert (tmp_path / "file").read_bytes() == b"x"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
