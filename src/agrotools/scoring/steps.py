@@ -1,0 +1,225 @@
+"""Step-by-step (teacher-forced) scores: one row for each unit that a metric counts.
+
+``agrotools.st_acc`` counts all steps; ``tool_acc``, ``tool_acc_strict``, ``arg_acc``, ``arg_acc_strict`` and ``ear``
+count call steps; ``summ_acc`` and ``summ_acc_truth`` count samples with a slot other than plots, at their answer step.
+
+Members of a group are independent of each other: a call is right if it agrees with any member of the group that the
+shown history does not contain yet. The strict variants insist on the written order, and ``arg_acc_strict`` also on
+plain equality of the arguments. Of several calls in one message the first is scored, the others are counted.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, cast
+
+from pydantic import JsonValue
+
+from agrotools.core import (
+    Action,
+    Answer,
+    BenchmarkError,
+    CallTools,
+    Halt,
+    Record,
+    ReferenceStep,
+    RunStoreError,
+    Sample,
+    Score,
+    Slot,
+    ToolCall,
+    ToolError,
+    ToolSpec,
+    Unparseable,
+)
+from agrotools.core.refs import literal_value
+from agrotools.scoring.implied import Implied, implied_slot, is_text_slot, shown_results
+from agrotools.scoring.slots import score_slot
+from agrotools.text.agreement import ArgumentAgreement, Frame, compare_arguments
+from agrotools.tools import get_tool
+
+VERSION = "1"
+
+
+def step_scores(record: Record) -> list[Score]:
+    """All rows of a step-by-step record; none of an invalid one.
+
+    Slots whose ``from`` has no value over the shown observations are left out of ``summ_acc`` (they stay in
+    ``summ_acc_truth``, and ``left_out`` of its reading says why): scored against the truth they would ask for what
+    could not be known. A sample all of whose slots are left out has no ``summ_acc`` row.
+
+    Raises:
+        BenchmarkError: the sample has no reference trajectory.
+        RunStoreError: the record does not hold one action for each step.
+        UsageError: a tool of the reference is not installed here.
+    """
+    if record.invalid is not None:
+        return []
+    if record.sample.reference is None:
+        raise BenchmarkError(f"sample {record.sample.id} has no reference trajectory", hint="step-by-step needs one")
+    steps = record.sample.reference.steps
+    actions = record.actions or ()
+    if len(actions) != len(steps) + 1:
+        raise RunStoreError(
+            f"the step-by-step record of sample {record.sample.id} holds {len(actions)} actions, not {len(steps) + 1}",
+            hint="the run was made with another version of the benchmark, or the file was altered",
+        )
+    rows: list[Score] = []
+    for index, action in enumerate(actions):
+        rows.append(_type_row(record, index, action, is_call=index < len(steps)))
+        if index < len(steps):
+            rows += _call_rows(record, index, action, steps)
+    return rows + _summary_rows(record, actions[len(steps)])
+
+
+def _row(record: Record, metric: str, step: int, value: float, reading: dict[str, JsonValue]) -> Score:
+    return Score(
+        metric=f"agrotools.{metric}",
+        version=VERSION,
+        sample_id=record.sample.id,
+        epoch=record.epoch,
+        step=step,
+        value=value,
+        reading=reading,
+    )
+
+
+def _type_row(record: Record, index: int, action: Action, *, is_call: bool) -> Score:
+    reading: dict[str, JsonValue] = {"predicted": action.kind, "reference": "call" if is_call else "answer"}
+    if isinstance(action, CallTools) and len(action.calls) > 1:
+        reading["extra_calls"] = len(action.calls) - 1
+    if isinstance(action, (Unparseable, Halt)):
+        reading["reason"] = action.reason
+    return _row(record, "st_acc", index, float(isinstance(action, CallTools if is_call else Answer)), reading)
+
+
+# --- call steps ----------------------------------------------------------------------------------------------------
+
+
+class _Comparison(NamedTuple):
+    """The predicted call against one reference step of the same tool."""
+
+    step: int
+    rows: list[ArgumentAgreement]
+
+    @property
+    def agrees(self) -> bool:
+        return all(row.agrees for row in self.rows)
+
+    @property
+    def share(self) -> float:
+        return sum(row.agrees for row in self.rows) / max(1, len(self.rows))
+
+
+def _call_rows(record: Record, index: int, action: Action, steps: Sequence[ReferenceStep]) -> list[Score]:
+    call = action.calls[0] if isinstance(action, CallTools) else None
+    open_steps = _open_steps(index, steps)
+    tools: dict[str, JsonValue] = {"predicted": call.tool if call else None, "reference": steps[index].tool}
+    tool_right = call is not None and any(steps[step].tool == call.tool for step in open_steps)
+    right, arguments = _arguments(record.sample, call, open_steps, steps) if call and tool_right else (False, {})
+    as_written = call is not None and call.tool == steps[index].tool
+    equal = call is not None and as_written and _equal(call, steps[index])
+    return [
+        _row(record, "tool_acc", index, float(tool_right), tools),
+        _row(record, "tool_acc_strict", index, float(as_written), tools),
+        _row(record, "arg_acc", index, float(right), {**tools, **arguments}),
+        _row(record, "arg_acc_strict", index, float(equal), tools),
+        _row(record, "ear", index, float(isinstance(action, Answer)), {"predicted": action.kind}),
+    ]
+
+
+def _open_steps(index: int, steps: Sequence[ReferenceStep]) -> list[int]:
+    """The step itself and the members of its group that come later: the history shown at ``index`` has none of them."""
+    group = steps[index].group
+    return [index] + [
+        later for later in range(index + 1, len(steps)) if group is not None and steps[later].group == group
+    ]
+
+
+def _arguments(
+    sample: Sample, call: ToolCall, open_steps: Sequence[int], steps: Sequence[ReferenceStep]
+) -> tuple[bool, dict[str, JsonValue]]:
+    """Whether the arguments pass the schema and agree with one of the open steps, and with which and how."""
+    tool = get_tool(call.tool)
+    fault: str | None = None
+    try:
+        tool.validated(call.arguments)
+    except ToolError as error:
+        fault = str(error)
+    compared = [
+        _Comparison(step, _compared(sample, tool.spec, call, steps[step]))
+        for step in open_steps
+        if steps[step].tool == call.tool
+    ]
+    best = next((each for each in compared if each.agrees), None) or max(compared, key=lambda each: each.share)
+    reading: dict[str, JsonValue] = {
+        "step": best.step,
+        "arguments": [cast(JsonValue, row.model_dump(mode="json")) for row in best.rows],
+    }
+    if fault is not None:
+        reading["invalid"] = fault
+    return fault is None and best.agrees, reading
+
+
+def _compared(sample: Sample, spec: ToolSpec, call: ToolCall, step: ReferenceStep) -> list[ArgumentAgreement]:
+    return compare_arguments(spec, call.arguments, step.arguments, frame=_frame(sample, spec, step))
+
+
+def _frame(sample: Sample, spec: ToolSpec, step: ReferenceStep) -> Frame | None:
+    """Size of the file that the reference call looks at, where the sample knows it."""
+    sizes = {file.name: (file.width_px, file.height_px) for file in sample.files}
+    for name, kind in spec.agreement.items():
+        value = literal_value(step.arguments.get(name))
+        if kind == "file" and isinstance(value, str) and value in sizes:
+            width, height = sizes[value]
+            return (width, height) if width and height else None
+    return None
+
+
+def _equal(call: ToolCall, step: ReferenceStep) -> bool:
+    rows = compare_arguments(get_tool(step.tool).spec, call.arguments, step.arguments)
+    return all(row.equal for row in rows)
+
+
+# --- the answer step -----------------------------------------------------------------------------------------------
+
+
+def _summary_rows(record: Record, action: Action) -> list[Score]:
+    assert record.sample.reference is not None
+    slots = [slot for slot in record.sample.answer if is_text_slot(slot)]
+    if not slots:
+        return []
+    results = shown_results(record.sample.reference)
+    implied = {slot.name: implied_slot(slot, results) for slot in slots}
+    known = [each.slot for each in implied.values() if each.slot is not None]
+    common: dict[str, JsonValue] = {
+        "predicted": action.kind,
+        "differs": [name for name, each in implied.items() if each.differs],
+        "left_out": {name: each.reason for name, each in implied.items() if each.slot is None},
+    }
+    step = len(record.sample.reference.steps)
+    rows: list[Score] = []
+    if known:
+        value, reading = _mean(record.sample, known, action)
+        values: dict[str, JsonValue] = {name: _short(each) for name, each in implied.items() if each.slot}
+        rows.append(_row(record, "summ_acc", step, value, {**common, **reading, "implied": values}))
+    value, reading = _mean(record.sample, slots, action)
+    rows.append(_row(record, "summ_acc_truth", step, value, {**common, **reading}))
+    return rows
+
+
+def _mean(sample: Sample, slots: Sequence[Slot], action: Action) -> tuple[float, dict[str, JsonValue]]:
+    """Mean score of ``slots``, which may have other values than those of the sample; no answer scores 0."""
+    if not isinstance(action, Answer):
+        return 0.0, {"slots": {slot.name: 0.0 for slot in slots}}
+    by_name = {slot.name: slot for slot in slots}
+    everything = [by_name.get(slot.name, slot) for slot in sample.answer]
+    scored = {slot.name: score_slot(slot, everything, action.text) for slot in slots}
+    reading: dict[str, JsonValue] = {
+        "slots": {name: score.value for name, score in scored.items()},
+        "readings": {name: score.reading for name, score in scored.items()},
+        "used_form": all(score.used_form for score in scored.values()),
+    }
+    return sum(score.value for score in scored.values()) / len(scored), reading
+
+
+def _short(implied: Implied) -> JsonValue:
+    return implied.value[:200] if isinstance(implied.value, str) else implied.value

@@ -1,0 +1,426 @@
+"""Step-by-step scores: what each row counts, groups, agreement, and what the shown observations imply."""
+
+from typing import Annotated
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field
+
+from agrotools.core import (
+    Answer,
+    BenchmarkError,
+    BooleanSlot,
+    CallTools,
+    ChoiceSetSlot,
+    ErrorInfo,
+    ExactSlot,
+    FileSlot,
+    Halt,
+    Observation,
+    OpenTextSlot,
+    PlotSlot,
+    Record,
+    ReferenceStep,
+    ReferenceTrajectory,
+    RunStoreError,
+    Sample,
+    SampleFile,
+    ToleranceSlot,
+    ToolCall,
+    Unparseable,
+)
+from agrotools.scoring import steps as steps_module
+from agrotools.scoring.steps import step_scores
+from agrotools.tools import get_tool
+from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
+
+
+class Cover(ToolResult):
+    weed_pct: float
+    crop_pct: float
+
+
+@tool(category="segmentation")
+def measure_cover(
+    image: ImageFile,
+    region: Region | None = None,
+    limit: Annotated[float, Field(description="limit")] = 0.5,
+) -> Cover:
+    """Measure cover."""
+    raise NotImplementedError
+
+
+@tool(category="identification")
+def name_weed(image: ImageFile) -> Cover:
+    """Name a weed."""
+    raise NotImplementedError
+
+
+@pytest.fixture(autouse=True)
+def _two_more_tools(monkeypatch):
+    own = {"measure_cover": measure_cover, "name_weed": name_weed}
+    monkeypatch.setattr(steps_module, "get_tool", lambda name: own.get(name) or get_tool(name))
+
+
+WEED = 8.8912
+CROP = 17.8049
+STEPS = (
+    ReferenceStep(
+        tool="measure_cover",
+        arguments={"image": "image_1.jpg", "region": [0, 0, 50, 80]},
+        observation=Observation(result={"weed_pct": WEED, "crop_pct": CROP, "label": "lantana"}),
+        group=0,
+    ),
+    ReferenceStep(
+        tool="measure_cover",
+        arguments={"image": "image_2.jpg"},
+        observation=Observation(result={"weed_pct": 3.2149, "crop_pct": 20.1}),
+        group=0,
+    ),
+    ReferenceStep(
+        tool="calculate",
+        arguments={
+            "expression": "a / b",
+            "variables": {
+                "a": {"$ref": "steps[0].observation.weed_pct", "value": WEED},
+                "b": {"$ref": "steps[1].observation.weed_pct", "value": 3.2149},
+            },
+        },
+        observation=Observation(result={"value": WEED / 3.2149}),
+    ),
+)
+RATIO = ToleranceSlot(name="ratio", label="ratio", value=2.5, rel_tol=0.05, **{"from": "steps[2].observation.value"})
+
+
+def sample(*slots, steps=STEPS):
+    files = tuple(
+        SampleFile(name=f"image_{index}.jpg", path="p", kind="image", width_px=100, height_px=80) for index in (1, 2)
+    )
+    return Sample(
+        id="s1",
+        query="How do weeds compare?",
+        files=files,
+        family="SI",
+        task_type="weed_crop_area",
+        answer_type="tolerance",
+        template="t",
+        source="test",
+        toolset=("measure_cover", "calculate"),
+        reference=ReferenceTrajectory(steps=steps),
+        answer=slots or (RATIO,),
+    )
+
+
+def call(name, /, **arguments):
+    return CallTools(calls=(ToolCall(tool=name, arguments=arguments),))
+
+
+FIRST = call("measure_cover", image="image_1.jpg", region=[0, 0, 50, 80])
+SECOND = call("measure_cover", image="image_2.jpg")
+THIRD = call("calculate", expression="a / b", variables={"a": WEED, "b": 3.2149})
+RIGHT = (FIRST, SECOND, THIRD, Answer(text="ratio: 2.77"))
+
+
+def record(*actions, of=None, **fields):
+    return Record(sample=of or sample(), mode="step-by-step", actions=actions or RIGHT, **fields)
+
+
+def values(scores, metric):
+    return {score.step: score.value for score in scores if score.metric == f"agrotools.{metric}"}
+
+
+def reading(scores, metric, step):
+    return next(score.reading for score in scores if score.metric == f"agrotools.{metric}" and score.step == step)
+
+
+CALL_METRICS = ("tool_acc", "tool_acc_strict", "arg_acc", "arg_acc_strict", "ear")
+
+
+def test_each_metric_has_one_row_for_each_unit_that_it_counts():
+    scores = step_scores(record())
+    assert sorted(values(scores, "st_acc")) == [0, 1, 2, 3]
+    for metric in CALL_METRICS:
+        assert sorted(values(scores, metric)) == [0, 1, 2]
+    assert sorted(values(scores, "summ_acc")) == sorted(values(scores, "summ_acc_truth")) == [3]
+    assert len(scores) == 4 + 5 * 3 + 2
+
+
+def test_the_reference_itself_is_right_everywhere():
+    scores = step_scores(record())
+    for metric in ("st_acc", "tool_acc", "tool_acc_strict", "arg_acc", "arg_acc_strict", "summ_acc"):
+        assert set(values(scores, metric).values()) == {1}
+    assert set(values(scores, "ear").values()) == {0}
+
+
+def test_step_types():
+    answers = step_scores(record(Answer(text="3"), SECOND, Unparseable(text="?", reason="no JSON"), THIRD))
+    assert values(answers, "st_acc") == {0: 0, 1: 1, 2: 0, 3: 0}
+    assert values(answers, "ear") == {0: 1, 1: 0, 2: 0}
+    assert values(answers, "tool_acc") == {0: 0, 1: 1, 2: 0}
+    assert values(answers, "summ_acc") == {3: 0}
+    assert reading(answers, "st_acc", 2)["reason"] == "no JSON"
+    halted = step_scores(record(*[Halt(termination="length")] * 4))
+    assert {score.value for score in halted} == {0}
+
+
+def test_a_group_may_come_in_any_order_but_not_strictly():
+    scores = step_scores(record(SECOND, SECOND, THIRD, RIGHT[3]))
+    assert values(scores, "arg_acc") == {0: 1, 1: 1, 2: 1}
+    assert values(scores, "arg_acc_strict") == {0: 0, 1: 1, 2: 1}
+    assert reading(scores, "arg_acc", 0)["step"] == 1
+
+
+def test_what_the_history_shows_already_is_no_longer_right():
+    scores = step_scores(record(FIRST, FIRST, THIRD, RIGHT[3]))
+    assert values(scores, "arg_acc") == {0: 1, 1: 0, 2: 1}
+    assert values(scores, "tool_acc") == {0: 1, 1: 1, 2: 1}
+    assert reading(scores, "arg_acc", 1)["step"] == 1
+
+
+def test_groups_of_several_tools():
+    steps = (STEPS[0], STEPS[1].model_copy(update={"tool": "name_weed"}), STEPS[2])
+    own = call("name_weed", image="image_2.jpg")
+    scores = step_scores(record(own, own, THIRD, RIGHT[3], of=sample(steps=steps)))
+    assert values(scores, "tool_acc") == {0: 1, 1: 1, 2: 1}
+    assert values(scores, "tool_acc_strict") == {0: 0, 1: 1, 2: 1}
+    assert values(scores, "arg_acc") == {0: 1, 1: 1, 2: 1}
+
+
+def test_steps_without_a_group_keep_their_order():
+    steps = tuple(step.model_copy(update={"group": None}) for step in STEPS)
+    scores = step_scores(record(SECOND, FIRST, THIRD, RIGHT[3], of=sample(steps=steps)))
+    assert values(scores, "arg_acc") == {0: 0, 1: 0, 2: 1}
+
+
+@pytest.mark.parametrize(
+    ("action", "tool", "arguments", "strict"),
+    [
+        (call("measure_cover", image="./image_1.jpg", region=[0, 0, 50, 80], limit=0.5), 1, 1, 0),
+        (call("measure_cover", image="image_1.jpg", region=[0, 0, 52, 78]), 1, 1, 0),
+        (call("measure_cover", image="image_1.jpg", region=[0, 0, 50, 800]), 1, 1, 0),
+        (call("measure_cover", image="image_1.jpg", region=[50, 0, 100, 80]), 1, 0, 0),
+        (call("measure_cover", image="image_1.jpg"), 1, 1, 0),  # the whole image: IoU 0.5
+        (call("measure_cover", image="image_1.jpg", region=[0, 0, 50, 80], limit=0.6), 1, 0, 0),
+        (call("measure_cover", image="image_1.jpg", region=[0, 0, 50, 80], extra=1), 1, 0, 0),
+        (call("measure_cover", image="image_1.jpg", region=[50, 80, 0, 0]), 1, 0, 0),
+        (call("measure_cover"), 1, 0, 0),
+        (call("name_weed", image="image_1.jpg"), 0, 0, 0),
+        (call("no_such_tool", image="image_1.jpg"), 0, 0, 0),
+        (call("", image="image_1.jpg"), 0, 0, 0),
+    ],
+)
+def test_arguments(action, tool, arguments, strict):
+    scores = step_scores(record(action, SECOND, THIRD, RIGHT[3]))
+    assert values(scores, "tool_acc")[0] == tool
+    assert values(scores, "arg_acc")[0] == arguments
+    assert values(scores, "arg_acc_strict")[0] == strict
+
+
+def test_arguments_must_pass_the_schema_even_where_they_agree():
+    action = call("calculate", expression="8.89 / 3.21", variables={}, precision=99)
+    scores = step_scores(record(FIRST, SECOND, action, RIGHT[3]))
+    assert values(scores, "arg_acc")[2] == 0
+    assert all(row["agrees"] for row in reading(scores, "arg_acc", 2)["arguments"])
+    assert "precision" in reading(scores, "arg_acc", 2)["invalid"]
+
+
+def test_measured_values_may_be_rounded():
+    scores = step_scores(record(FIRST, SECOND, call("calculate", expression="8.89/3.21"), RIGHT[3]))
+    assert values(scores, "arg_acc")[2] == 1
+    assert values(scores, "arg_acc_strict")[2] == 0
+    assert (
+        values(step_scores(record(FIRST, SECOND, call("calculate", expression="8.8/3.2"), RIGHT[3])), "arg_acc")[2] == 0
+    )
+
+
+def test_the_reading_tells_the_iou():
+    scores = step_scores(record(call("measure_cover", image="image_1.jpg"), SECOND, THIRD, RIGHT[3]))
+    region = next(row for row in reading(scores, "arg_acc", 0)["arguments"] if row["kind"] == "box")
+    assert region["detail"]["iou"] == pytest.approx(0.5)
+
+
+def test_only_the_first_call_of_a_message_is_scored():
+    both = CallTools(calls=(*SECOND.calls, *FIRST.calls, *FIRST.calls))
+    scores = step_scores(record(FIRST, both, THIRD, RIGHT[3]))
+    assert values(scores, "arg_acc")[1] == 1
+    assert reading(scores, "st_acc", 1)["extra_calls"] == 2
+    swapped = CallTools(calls=(*FIRST.calls, *SECOND.calls))
+    assert values(step_scores(record(FIRST, swapped, THIRD, RIGHT[3])), "arg_acc")[1] == 0
+
+
+# --- the answer step -----------------------------------------------------------------------------------------------
+
+
+def summary(slots, answer, steps=STEPS):
+    scores = step_scores(record(FIRST, SECOND, THIRD, Answer(text=answer), of=sample(*slots, steps=steps)))
+    implied, truth = values(scores, "summ_acc"), values(scores, "summ_acc_truth")
+    return implied.get(3), truth.get(3), reading(scores, "summ_acc_truth", 3) if truth else None
+
+
+def slot(kind, source, **fields):
+    return kind(**{"name": "own", "label": "it", "from": source, **fields})
+
+
+def test_a_faithful_reader_of_a_fallible_tool_is_right():
+    implied, truth, read = summary([RATIO], "The ratio is 2.77.")
+    assert (implied, truth) == (1, 0)
+    assert read["differs"] == ["ratio"]
+    implied, truth, _ = summary([RATIO], "The ratio is 2.5.")
+    assert (implied, truth) == (0, 1)
+    near = RATIO.model_copy(update={"value": 2.75})
+    implied, truth, read = summary([near], "The ratio is 2.77.")
+    assert (implied, truth, read["differs"]) == (1, 1, [])
+
+
+LABEL = "steps[0].observation.label"
+WEEDS = ("Lantana", "Parthenium", "Siam weed")
+
+
+def test_an_exact_slot_takes_the_implied_label_and_the_truth_becomes_a_distractor():
+    wrong = slot(
+        ExactSlot, LABEL, value="Parthenium", aliases=("Congress grass",), distractors=("Lantana", "Siam weed")
+    )
+    assert summary([wrong], "It is lantana.")[:2] == (1, 0)
+    assert summary([wrong], "It is parthenium.")[:2] == (0, 1)
+    assert summary([wrong], "It is Congress grass.")[:2] == (0, 1)
+    assert summary([wrong], "It is lantana or congress grass.")[:2] == (0, 0)
+    assert summary([wrong], "It is lantana or siam weed.")[:2] == (0, 0)
+
+
+def test_an_implied_label_that_is_the_truth_by_another_name_keeps_all_names():
+    same = slot(ExactSlot, LABEL, value="Lantana camara", aliases=("LANTANA", "wild sage"), distractors=WEEDS[1:])
+    implied, truth, read = summary([same], "It is wild sage.")
+    assert (implied, truth, read["differs"]) == (1, 1, [])
+
+
+def test_an_implied_label_outside_the_label_set_is_right_too():
+    outside = slot(ExactSlot, "'giant hogweed'", value="Lantana", distractors=WEEDS[1:])
+    assert summary([outside], "It is giant hogweed.")[:2] == (1, 0)
+    assert summary([outside], "It is giant hogweed, not lantana.")[:2] == (1, 0)
+
+
+def test_numeric_exact_slots():
+    number = slot(ExactSlot, "round(steps[2].observation.value)", value=2)
+    assert summary([number], "It is 3.")[:2] == (1, 0)
+    as_text = slot(ExactSlot, "round(steps[2].observation.value)", value="2", distractors=("1", "3"))
+    assert summary([as_text], "grade 3")[:2] == (1, 0)
+
+
+def test_yes_or_no():
+    question = slot(BooleanSlot, "steps[0].observation.weed_pct > 5", value=False)
+    assert summary([question], "Yes.")[:2] == (1, 0)
+    assert summary([question], "No.")[:2] == (0, 1)
+
+
+def test_choice_sets():
+    chosen = slot(
+        ChoiceSetSlot, "['siam_weed', 'Lantana']", value=("Parthenium",), choices=WEEDS, aliases={"Lantana": ("sage",)}
+    )
+    assert summary([chosen], "Lantana and Siam weed")[:2] == (1, 0)
+    assert summary([chosen], "Siam weed and sage")[:2] == (1, 0)
+    assert summary([chosen], "Parthenium")[:2] == (0, 1)
+    same = slot(ChoiceSetSlot, "['lantana', 'LANTANA']", value=("Lantana",), choices=WEEDS)
+    assert summary([same], "lantana")[2]["differs"] == []
+
+
+def test_files():
+    source = "'image_1.jpg' if steps[0].observation.weed_pct > steps[1].observation.weed_pct else 'image_2.jpg'"
+    file = slot(FileSlot, source, value="image_2.jpg", choices=("image_1.jpg", "image_2.jpg"))
+    assert summary([file], "image_1.jpg")[:2] == (1, 0)
+    assert summary([file], "image_2.jpg")[:2] == (0, 1)
+
+
+def test_open_text_keeps_the_facts_that_the_observation_states():
+    facts = [{"phrases": ["toxic to cattle"]}, {"phrases": ["spreads by birds"]}]
+    steps = (STEPS[0].model_copy(update={"observation": Observation(result={"text": "It is toxic to cattle."})}),)
+    text = slot(OpenTextSlot, "steps[0].observation.text", facts=facts)
+    scores = step_scores(record(FIRST, Answer(text="It is toxic to cattle."), of=sample(text, steps=steps)))
+    assert values(scores, "summ_acc") == {1: 1}
+    assert values(scores, "summ_acc_truth") == {1: 0.5}
+    assert reading(scores, "summ_acc", 1)["differs"] == ["own"]
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        slot(ToleranceSlot, None, value=1.0),
+        slot(ToleranceSlot, "steps[0].observation.height_m", value=1.0),
+        slot(ToleranceSlot, "steps[0].observation.weed_pct / 0", value=1.0),
+        slot(ToleranceSlot, LABEL, value=1.0),
+        slot(BooleanSlot, LABEL, value=True),
+        slot(ExactSlot, "steps[0].observation", value="Lantana"),
+        slot(ExactSlot, "''", value="Lantana"),
+        slot(ChoiceSetSlot, LABEL, value=("Lantana",), choices=WEEDS),
+        slot(FileSlot, "steps[0].observation.weed_pct", value="image_1.jpg", choices=("image_1.jpg",)),
+        slot(OpenTextSlot, LABEL, facts=[{"phrases": ["toxic"]}]),
+    ],
+)
+def test_slots_of_which_nothing_is_implied_are_left_out_and_counted(unknown):
+    implied, truth, read = summary([unknown], "It is 1.")
+    assert implied is None
+    assert truth is not None
+    assert list(read["left_out"]) == ["own"]
+    assert read["left_out"]["own"]
+    both, _, _ = summary([unknown, RATIO], "ratio: 2.77")
+    assert both == 1
+
+
+def test_failed_steps_imply_nothing():
+    failed = Observation(error=ErrorInfo(kind="nothing_found", message="no weeds"))
+    steps = (*STEPS[:2], STEPS[2].model_copy(update={"observation": failed}))
+    assert summary([RATIO], "ratio: 2.5", steps)[:2] == (None, 1)
+
+
+def test_plot_slots_are_no_part_of_the_summary():
+    plot = PlotSlot(name="figure", label="figure", value={})
+    assert summary([RATIO, plot], "ratio: 2.77")[0] == 1
+    assert summary([plot], "done")[:2] == (None, None)
+
+
+def test_the_score_is_the_mean_over_the_slots():
+    question = slot(BooleanSlot, "steps[0].observation.weed_pct > 5", value=True)
+    assert summary([RATIO, question], "ratio: 2.77\nown: no")[:2] == (0.5, 0)
+
+
+# --- records that cannot be scored ---------------------------------------------------------------------------------
+
+
+def test_invalid_records_have_no_rows():
+    assert step_scores(record(invalid="connection refused")) == []
+
+
+def test_records_that_do_not_fit_their_sample_are_refused():
+    with pytest.raises(RunStoreError, match="2 actions, not 4"):
+        step_scores(record(FIRST, SECOND))
+    with pytest.raises(RunStoreError):
+        step_scores(Record(sample=sample(), mode="step-by-step"))
+    with pytest.raises(BenchmarkError):
+        step_scores(record(of=sample().model_copy(update={"reference": None})))
+
+
+actions = st.sampled_from(
+    [
+        FIRST,
+        SECOND,
+        THIRD,
+        CallTools(calls=(*FIRST.calls, *SECOND.calls)),
+        call("calculate", expression=3),
+        call("plot"),
+        Answer(text="2.77"),
+        Answer(text=""),
+        Unparseable(text="{", reason="cut off"),
+        Halt(termination="context"),
+    ]
+)
+
+
+@given(st.tuples(actions, actions, actions, actions))
+def test_any_actions_give_the_same_units_and_consistent_values(chosen):
+    scores = step_scores(record(*chosen))
+    assert len(scores) == 4 + 5 * 3 + 2
+    for step in range(3):
+        at = {score.metric.removeprefix("agrotools."): score.value for score in scores if score.step == step}
+        assert at["arg_acc_strict"] <= at["tool_acc_strict"] <= at["tool_acc"] <= at["st_acc"] <= 1
+        assert at["arg_acc"] <= at["tool_acc"]
+        assert at["ear"] + at["st_acc"] <= 1
