@@ -70,12 +70,12 @@ def _preview(file: SampleFile) -> Preview | Unreadable:
         stat = path.stat()
     except OSError:
         return Unreadable("the file is missing")
-    return _cached_preview(file.path, file.kind, file.bands, stat.st_mtime_ns, stat.st_size)
+    return _cached_preview(file.path, file.name, file.kind, file.bands, stat.st_mtime_ns, stat.st_size)
 
 
 @lru_cache(maxsize=256)
 def _cached_preview(
-    path: str, kind: str, bands: tuple[str, ...] | None, _mtime_ns: int, _size: int
+    path: str, name: str, kind: str, bands: tuple[str, ...] | None, _mtime_ns: int, _size: int
 ) -> Preview | Unreadable:
     # One sample is shown at every step and in every epoch: encoded once, found again while the file stays the same.
-    return make_preview(Path(path), kind, bands)
+    return make_preview(Path(path), name, kind, bands)
