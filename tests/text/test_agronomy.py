@@ -34,6 +34,11 @@ reflectance = st.floats(0.001, 1)
         ("gdd(28, 12, 10)", 10.0),
         ("gdd(8, 2, 10)", 0.0),
         ("rgr(1, e, 10)", 0.1),
+        ("convert(32000, 'm^2', 'ha')", 3.2),
+        ("convert(3, '亩', 'square metres')", 2000),
+        ("convert(1.5, 't/ha', 'kg per hectare')", 1500),
+        ("convert(21, 'degC', '°C')", 21),
+        ("convert(0.35, 'fraction', '%')", 35),
         ("jm(1, 1, 3, 1)", 2 * (1 - math.exp(-0.5))),
         ("jm([1], [[2]], [1], [[8]])", 2 * (1 - math.exp(-0.5 * math.log(5 / 4)))),
         ("jm([0, 0], [[1, 0], [0, 1]], [2, 2], [[1, 0], [0, 1]])", 2 * (1 - math.exp(-1))),
@@ -111,6 +116,10 @@ def test_bhattacharyya_bounds_the_overlap():
         "seeding_rate(300, 45, 110)",
         "gdd(5, 9, 0)",
         "rgr(0, 1, 7)",
+        "convert(1, 'm', 'm^2')",
+        "convert(1, 'furlong', 'm')",
+        "convert(1, 2, 'm')",
+        "convert('a', 'm', 'cm')",
         "jm([1, 2], [[1]], [1, 2], [[1, 0], [0, 1]])",
         "jm([1], [[1]], [1, 2], [[1, 0], [0, 1]])",
         "jm([1, 2], [[1, 2], [2, 1]], [1, 2], [[1, 0], [0, 1]])",
@@ -123,5 +132,6 @@ def test_bhattacharyya_bounds_the_overlap():
     ],
 )
 def test_what_does_not_exist_is_refused(expression):
-    with pytest.raises(ExpressionError):
+    with pytest.raises(ExpressionError) as caught:
         evaluate(expression)
+    assert caught.value.hint

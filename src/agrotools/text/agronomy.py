@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 from pydantic import JsonValue
 
 from agrotools.text.function_arguments import ExpressionError, Function, Number, number, numbers, paired, shown
+from agrotools.text.units import UNITS, canonical_unit, compatible, convert
 
 if TYPE_CHECKING:
     import numpy as np
@@ -182,6 +183,26 @@ def relative_growth_rate(before: JsonValue, after: JsonValue, days: JsonValue) -
     return (math.log(last) - math.log(first)) / _positive(days, "rgr: days")
 
 
+# --- units ---------------------------------------------------------------------------------------------------------
+
+
+def convert_unit(value: JsonValue, unit: JsonValue, to: JsonValue) -> JsonValue:
+    """``value`` given in ``unit``, expressed in ``to``: ``convert(area, 'm^2', 'ha')``. Units of the closed table."""
+    units: list[str] = []
+    for name in (unit, to):
+        found = canonical_unit(name) if isinstance(name, str) else None
+        if found is None:
+            raise ExpressionError(f"convert: {shown(name)} is no known unit", hint=f"units: {', '.join(UNITS)}")
+        units.append(found)
+    first, second = units
+    if not compatible(first, second):
+        raise ExpressionError(
+            f"convert: {first} and {second} do not measure the same thing",
+            hint=f"{first} is a unit of {UNITS[first].dimension}, {second} of {UNITS[second].dimension}",
+        )
+    return convert(number(value, "convert"), first, second)
+
+
 # --- separability of classes, choice of bands ----------------------------------------------------------------------
 
 
@@ -291,6 +312,7 @@ AGRONOMIC_FUNCTIONS: dict[str, Function] = {
     "seeding_rate": seeding_rate,
     "gdd": growing_degree_days,
     "rgr": relative_growth_rate,
+    "convert": convert_unit,
     "jm": jeffries_matusita,
     "oif": optimum_index_factor,
 }

@@ -92,6 +92,8 @@ def parse_expression(text: str, names: Collection[str], functions: Collection[st
             hint="pass long lists as variables, or calculate in several calls",
         )
     _check_signs(text)
+    if _bracket_depth(text) > MAX_DEPTH:
+        raise _too_deep()
     try:
         tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -104,9 +106,7 @@ def parse_expression(text: str, names: Collection[str], functions: Collection[st
     called: set[int] = set()
     for node, depth in _nodes(tree):
         if depth > MAX_DEPTH:
-            raise ExpressionError(
-                f"the expression is nested more than {MAX_DEPTH} deep", hint="calculate in several calls"
-            )
+            raise _too_deep()
         if not isinstance(node, _ALLOWED):
             message, hint = _REFUSED.get(
                 type(node), (f"{type(node).__name__} is not available", "use numbers, variables and functions")
@@ -122,6 +122,18 @@ def parse_expression(text: str, names: Collection[str], functions: Collection[st
                 raise ExpressionError(f"{node.id} is a function", hint=f"write {node.id}(...)")
             raise ExpressionError(f"{node.id} is not defined", hint=_name_hint(node.id, names, functions))
     return tree
+
+
+def _too_deep() -> ExpressionError:
+    return ExpressionError(f"the expression is nested more than {MAX_DEPTH} deep", hint="calculate in several calls")
+
+
+def _bracket_depth(text: str) -> int:
+    depth = deepest = 0
+    for sign in _QUOTED.sub("", text):
+        depth += (sign in "([{") - (sign in ")]}")
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _nodes(tree: ast.Expression) -> Iterator[tuple[ast.AST, int]]:

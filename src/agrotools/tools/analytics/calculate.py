@@ -55,8 +55,8 @@ def calculate(
     comb clip int float. Of lists: min max sum prod mean median std var cv percentile weighted_mean sorted diff scale
     len argmax argmin label_of_max label_of_min labels_by_value count_above count_below pluck corr linreg rmse mae mape
     percent_change. Of agronomy: ndvi gndvi ndre ndwi savi evi exg lai_beer severity incidence disease_index audpc
-    efficacy_abbott plants_per_ha seeding_rate gdd rgr jm oif. Other names stand for the values in variables. The unit
-    is written beside the value; nothing is converted.
+    efficacy_abbott plants_per_ha seeding_rate gdd rgr convert jm oif. Other names stand for the values in variables.
+    The unit is only written beside the value; to convert, write convert(x, 'm^2', 'ha').
 
     Raises:
         ToolError: ``invalid_argument`` where the expression cannot be read, names something unknown, has no value
