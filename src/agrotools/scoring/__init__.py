@@ -1,1 +1,44 @@
+"""Scoring: from records to score rows, from rows to metrics with intervals. Pure; no network, no optional extra."""
 
+from agrotools.scoring.metrics import METRICS, MetricInfo, compare, score_record, summarise
+from agrotools.scoring.outcome import outcome_scores
+from agrotools.scoring.plots import drawn_spec, score_plot
+from agrotools.scoring.slots import SlotScore, score_slot
+from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
+from agrotools.scoring.steps import step_scores
+from agrotools.scoring.summary import (
+    Amount,
+    Comparison,
+    Counts,
+    Invalid,
+    Metric,
+    ModeSummary,
+    NoToolPart,
+    Summary,
+)
+
+__all__ = [
+    "METRICS",
+    "Amount",
+    "Comparison",
+    "Counts",
+    "Estimate",
+    "Interval",
+    "Invalid",
+    "Metric",
+    "MetricInfo",
+    "ModeSummary",
+    "NoToolPart",
+    "SlotScore",
+    "Summary",
+    "compare",
+    "drawn_spec",
+    "estimate_difference",
+    "estimate_mean",
+    "outcome_scores",
+    "score_plot",
+    "score_record",
+    "score_slot",
+    "step_scores",
+    "summarise",
+]

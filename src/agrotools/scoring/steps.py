@@ -160,10 +160,10 @@ def _arguments(
 
 
 def _compared(sample: Sample, spec: ToolSpec, call: ToolCall, step: ReferenceStep) -> list[ArgumentAgreement]:
-    return compare_arguments(spec, call.arguments, step.arguments, frame=_frame(sample, spec, step))
+    return compare_arguments(spec, call.arguments, step.arguments, frame=frame_of(sample, spec, step))
 
 
-def _frame(sample: Sample, spec: ToolSpec, step: ReferenceStep) -> Frame | None:
+def frame_of(sample: Sample, spec: ToolSpec, step: ReferenceStep) -> Frame | None:
     """Size of the file that the reference call looks at, where the sample knows it."""
     sizes = {file.name: (file.width_px, file.height_px) for file in sample.files}
     for name, kind in spec.agreement.items():

@@ -1,0 +1,84 @@
+"""Outcome scores (no-tool and end-to-end): one row per slot, and one per sample and metric.
+
+A sample's score is the mean of its slots' scores; a sample without an answer scores 0, whatever it drew before.
+"""
+
+from collections.abc import Callable, Sequence
+
+from pydantic import ValidationError
+
+from agrotools.core import (
+    CLOSED_SLOT_TYPES,
+    BenchmarkError,
+    PlotSlot,
+    PlotSpec,
+    Record,
+    RunStoreError,
+    Score,
+    Slot,
+    Trajectory,
+)
+from agrotools.scoring.plots import drawn_spec, score_plot
+from agrotools.scoring.slots import SlotScore, score_slot
+
+VERSION = "1"
+SLOT_METRIC = "agrotools.slot"
+
+SLOTS_OF_METRIC: dict[str, Callable[[Slot], bool]] = {
+    "agrotools.fas": lambda _: True,
+    "agrotools.css": lambda slot: slot.type in CLOSED_SLOT_TYPES,
+    "agrotools.ots": lambda slot: slot.type == "open_text",
+    "agrotools.plot": lambda slot: slot.type == "plot",
+}
+"""Which slots of a sample each metric is the mean of; a sample without any has no row of that metric."""
+
+
+def outcome_scores(record: Record) -> list[Score]:
+    """The rows of a record of no-tool or end-to-end: ``agrotools.slot`` per slot, then fas, css, ots and plot.
+
+    Raises:
+        RunStoreError: the record holds no trajectory.
+        BenchmarkError: a plot slot of the sample holds no plot specification.
+    """
+    if record.trajectory is None:
+        raise RunStoreError(
+            f"the {record.mode} record of sample {record.sample.id} holds no trajectory",
+            hint="the run was made by another version, or the file was altered",
+        )
+    slots = record.sample.answer
+    scored = [_scored(slot, slots, record.trajectory) for slot in slots]
+    rows = [_row(record, SLOT_METRIC, score, slot=slot.name) for slot, score in zip(slots, scored, strict=True)]
+    for metric, belongs in SLOTS_OF_METRIC.items():
+        own = {slot.name: score.value for slot, score in zip(slots, scored, strict=True) if belongs(slot)}
+        if own:
+            mean = sum(own.values()) / len(own)
+            rows.append(_row(record, metric, SlotScore(value=mean, reading={"slots": dict(own)}, used_form=False)))
+    return rows
+
+
+def _scored(slot: Slot, slots: Sequence[Slot], trajectory: Trajectory) -> SlotScore:
+    answer = trajectory.answer
+    if answer is None:
+        return SlotScore(0.0, {"rule": "no answer", "termination": trajectory.termination}, used_form=False)
+    if isinstance(slot, PlotSlot):
+        try:
+            reference = PlotSpec.model_validate(slot.value)
+        except ValidationError as error:
+            raise BenchmarkError(
+                f"plot slot {slot.name} holds no plot specification", hint="check the benchmark: agrotools validate DIR"
+            ) from error
+        value, reading = score_plot(reference, drawn_spec(trajectory))
+        return SlotScore(value=value, reading=reading, used_form=False)
+    return score_slot(slot, slots, answer)
+
+
+def _row(record: Record, metric: str, score: SlotScore, *, slot: str | None = None) -> Score:
+    return Score(
+        metric=metric,
+        version=VERSION,
+        sample_id=record.sample.id,
+        epoch=record.epoch,
+        slot=slot,
+        value=score.value,
+        reading={**score.reading, "used_form": score.used_form} if slot else score.reading,
+    )

@@ -1,0 +1,111 @@
+"""What a run comes to, as data: the content of ``scores.json``. Values are fractions in [0, 1], never percent."""
+
+from agrotools.core import Mode, Noun
+from agrotools.scoring.statistics import Estimate, Interval
+
+
+class Metric(Noun):
+    """A metric over all units (samples or steps), and over those of each family, task type and answer type.
+
+    ``bounds`` are the values with every invalid record counted as 0 and as 1; None where none is invalid.
+    """
+
+    overall: Estimate
+    bounds: Interval | None = None
+    by_family: dict[str, Estimate] = {}
+    by_task_type: dict[str, Estimate] = {}
+    by_answer_type: dict[str, Estimate] = {}
+
+
+class Invalid(Noun):
+    """Records without a reply for reasons independent of the request. They are in no mean."""
+
+    n: int = 0
+    share: float = 0.0
+    reasons: dict[str, int] = {}
+
+
+class Amount(Noun):
+    """Something spent: in all, per valid record, and per success (an end-to-end or no-tool score of 1)."""
+
+    total: float
+    per_record: float
+    per_success: float | None = None
+
+
+class Counts(Noun):
+    """What happened in the valid records of a mode."""
+
+    successes: int | None = None
+    """Records with a score of 1; None in step-by-step, which has no such thing."""
+    terminations: dict[str, int] = {}
+    """How records ended; in step-by-step, how the steps that brought neither call nor answer ended."""
+    unparseable: int = 0
+    """Outputs that were neither a call nor an answer."""
+    unscored_calls: int = 0
+    """Step-by-step: calls beside the first one of a message."""
+    tool_calls: int = 0
+    tool_errors: dict[str, int] = {}
+    """Calls that ended in an error, by its kind."""
+    answers: int = 0
+    """Answers to samples with slots other than plots."""
+    used_form: int = 0
+    """Of those, how many gave every such slot in the answer form."""
+    choice_set_jaccard: float | None = None
+    """Mean Jaccard overlap of asserted and right members over ``choice_set`` slots (their score is all or none)."""
+    median_box_iou: float | None = None
+    """Step-by-step: median IoU of predicted with reference boxes, where the tool was right."""
+    implied_differs: int = 0
+    """Step-by-step: samples whose shown observations imply another answer than the ground truth."""
+    spent: dict[str, Amount] = {}
+    """``turns``, ``input_tokens``, ``output_tokens``, ``seconds``, ``tool_seconds``."""
+
+
+class ModeSummary(Noun):
+    """The metrics of one mode. ``headline``: whether they may stand as results (at most 1 % invalid, or allowed)."""
+
+    n_records: int
+    n_samples: int
+    n_clusters: int
+    epochs: int
+    invalid: Invalid = Invalid()
+    headline: bool = True
+    metrics: dict[str, Metric] = {}
+    ots_chance: Estimate | None = None
+    """Open-text score of the same answers against the facts of other clusters' samples."""
+    counts: Counts = Counts()
+
+
+class NoToolPart(Noun):
+    """End-to-end on the samples that no-tool is run on, and the gain by tools, paired on samples valid in both."""
+
+    n_excluded: int
+    """Samples that no-tool leaves out: they need raster processing or a plot."""
+    metrics: dict[str, Metric] = {}
+    gain: dict[str, Metric] = {}
+    """End-to-end minus no-tool."""
+
+
+class Summary(Noun):
+    """The scores of one run: who answered, on what, and each mode's metrics."""
+
+    format: int = 1
+    benchmark: str = ""
+    benchmark_version: str = ""
+    synthetic: bool = False
+    model: str = ""
+    protocol: str = ""
+    privileged: bool = False
+    """Whether the policy saw gold."""
+    modes: dict[Mode, ModeSummary] = {}
+    no_tool_part: NoToolPart | None = None
+
+
+class Comparison(Noun):
+    """First run minus second, paired on the units that both have."""
+
+    first: str = ""
+    second: str = ""
+    modes: dict[Mode, dict[str, Metric]] = {}
+    unpaired: dict[Mode, int] = {}
+    """Samples that only one of the runs has valid records of."""

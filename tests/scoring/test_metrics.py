@@ -1,0 +1,282 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.core import (
+    Answer,
+    CallTools,
+    ErrorInfo,
+    Fact,
+    Halt,
+    Observation,
+    OpenTextSlot,
+    PlotSlot,
+    Record,
+    ReferenceStep,
+    ReferenceTrajectory,
+    Reply,
+    Sample,
+    Score,
+    Step,
+    ToleranceSlot,
+    ToolCall,
+    Trajectory,
+    Unparseable,
+    Usage,
+)
+from agrotools.scoring import Summary, compare, score_record, summarise
+
+NUMBER = ToleranceSlot(name="area", label="area", value=7, unit="%", abs_tol=0.5)
+TEXT = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("spray",)),))
+PLOT = PlotSlot(name="chart", label="chart", value={"kind": "bar", "series": [{"name": "a", "x": ["u"], "y": [1]}]})
+
+
+def sample(number=0, *, slots=(NUMBER,), cluster=None, eligible=True, family="SI", calls=2, answer_type="tolerance"):
+    return Sample(
+        id=f"s{number}",
+        query="How much?",
+        files=(),
+        family=family,
+        task_type={"SI": "weed_crop_area", "CM": "apple_size", "VA": "plotting"}[family],
+        answer_type=answer_type,
+        template="t",
+        source="made",
+        toolset=("calculate",),
+        reference=ReferenceTrajectory(steps=(ReferenceStep(tool="calculate", arguments={"expression": "1"}),) * calls),
+        answer=slots,
+        no_tool_eligible=eligible,
+        cluster=cluster or f"c{number}",
+    )
+
+
+def answered(text="7 %", **changes):
+    return Trajectory(steps=(Step(turn=0, kind="answer", text=text),), termination="answered", **changes)
+
+
+def record(of, mode="end-to-end", *, epoch=0, invalid=None, **fields):
+    if invalid is None and mode != "step-by-step":
+        fields.setdefault("trajectory", answered())
+    return Record(sample=of, mode=mode, epoch=epoch, invalid=invalid, **fields)
+
+
+def row(of, value, metric="agrotools.fas", step=None):
+    return Score(metric=metric, version="1", sample_id=of.sample.id, epoch=of.epoch, step=step, value=value)
+
+
+def summary_of(pairs, **options) -> Summary:
+    """Summary of (record, value of its fas row) pairs."""
+    records = [made for made, _ in pairs]
+    return summarise(records, [[] if made.invalid else [row(made, value)] for made, value in pairs], **options)
+
+
+def fas(summary, mode="end-to-end"):
+    return summary.modes[mode].metrics["agrotools.fas"]
+
+
+def test_epochs_are_averaged_before_samples():
+    pairs = [(record(sample(0), epoch=0), 1.0), (record(sample(0), epoch=1), 0.0), (record(sample(1)), 1.0)]
+    overall = fas(summary_of(pairs)).overall
+    assert (overall.value, overall.n, overall.n_clusters) == (0.75, 2, 2)
+
+
+@given(st.lists(st.tuples(st.integers(0, 14), st.floats(0, 1)), min_size=1, max_size=40), st.randoms())
+def test_the_order_of_records_means_nothing_and_more_score_never_lowers_the_mean(values, random):
+    epochs: dict[int, int] = {}
+    pairs = []
+    for number, value in values:
+        pairs.append((record(sample(number), epoch=epochs.get(number, 0)), value))
+        epochs[number] = epochs.get(number, 0) + 1
+    before = fas(summary_of(pairs)).overall
+    means = [sum(v for n, v in values if n == number) / count for number, count in epochs.items()]
+    assert before.value == pytest.approx(sum(means) / len(means))
+    random.shuffle(pairs)
+    after = fas(summary_of(pairs)).overall
+    assert after.value == pytest.approx(before.value)
+    assert (after.interval is None) == (before.interval is None) == (len(epochs) < 10)
+    raised = [(pairs[0][0], 1.0), *pairs[1:]]
+    assert fas(summary_of(raised)).overall.value >= after.value - 1e-12
+
+
+def test_metrics_are_broken_down_by_family_task_type_and_answer_type():
+    pairs = [
+        (record(sample(0)), 1.0),
+        (record(sample(1, family="CM")), 0.0),
+        (record(sample(2, family="CM", answer_type="exact")), 1.0),
+    ]
+    metric = fas(summary_of(pairs))
+    assert {name: (part.value, part.n) for name, part in metric.by_family.items()} == {"SI": (1.0, 1), "CM": (0.5, 2)}
+    assert metric.by_task_type["apple_size"].value == 0.5
+    assert {name: part.value for name, part in metric.by_answer_type.items()} == {"tolerance": 0.5, "exact": 1.0}
+
+
+def test_invalid_records_are_left_out_counted_and_bounded():
+    pairs = [(record(sample(number)), float(number % 2)) for number in range(199)]
+    pairs.append((record(sample(199), invalid="HTTP 503"), 0.0))
+    summary = summary_of(pairs)
+    mode = summary.modes["end-to-end"]
+    assert mode.headline
+    assert (mode.invalid.n, mode.invalid.share, mode.invalid.reasons) == (1, 0.005, {"HTTP 503": 1})
+    assert fas(summary).overall.n == 199
+    assert fas(summary).overall.value == pytest.approx(99 / 199)
+    bounds = fas(summary).bounds
+    assert bounds is not None
+    assert (bounds.lower, bounds.upper) == (pytest.approx(99 / 200), pytest.approx(100 / 200))
+
+
+def test_more_than_one_percent_invalid_has_no_headline_unless_allowed():
+    pairs = [(record(sample(number)), 1.0) for number in range(49)]
+    pairs.append((record(sample(49), invalid="refused"), 0.0))
+    assert not summary_of(pairs).modes["end-to-end"].headline
+    assert summary_of(pairs, allow_invalid=True).modes["end-to-end"].headline
+
+
+def test_an_invalid_epoch_counts_in_the_bounds_of_its_sample_only():
+    pairs = [
+        (record(sample(0), epoch=0), 1.0),
+        (record(sample(0), epoch=1, invalid="refused"), 0.0),
+        (record(sample(1), epoch=0), 0.0),
+        (record(sample(1), epoch=1), 0.0),
+    ]
+    metric = fas(summary_of(pairs))
+    assert metric.overall.value == 0.5
+    assert metric.bounds is not None
+    assert (metric.bounds.lower, metric.bounds.upper) == (0.25, 0.5)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=30))
+def test_the_bounds_hold_what_the_mean_would_be_with_any_outcome_of_the_invalid(rows):
+    pairs = [(record(sample(at), invalid="lost" if lost else None), value) for at, (value, lost) in enumerate(rows)]
+    metrics = summary_of(pairs).modes["end-to-end"].metrics
+    if all(lost for _, lost in rows):
+        assert metrics == {}
+        return
+    metric = metrics["agrotools.fas"]
+    if not any(lost for _, lost in rows):
+        assert metric.bounds is None
+        return
+    truth = sum(value for value, _ in rows) / len(rows)
+    assert metric.bounds is not None
+    assert metric.bounds.lower - 1e-12 <= truth <= metric.bounds.upper + 1e-12
+    assert metric.bounds.lower - 1e-12 <= metric.overall.value <= metric.bounds.upper + 1e-12
+
+
+def test_an_invalid_step_by_step_record_weighs_as_many_steps_as_it_would_have_had():
+    good, lost = sample(0, calls=1), sample(1, calls=3)
+    scored = record(good, "step-by-step", actions=(Answer(text="x"), Answer(text="7 %")))
+    rows = [
+        row(scored, 0.0, "agrotools.st_acc", 0),
+        row(scored, 1.0, "agrotools.st_acc", 1),
+        row(scored, 1.0, "agrotools.ear", 0),
+        row(scored, 1.0, "agrotools.summ_acc", 1),
+    ]
+    summary = summarise([scored, record(lost, "step-by-step", invalid="refused")], [rows, []])
+    metrics = summary.modes["step-by-step"].metrics
+    st_acc, ear, summ = (metrics[f"agrotools.{name}"].bounds for name in ("st_acc", "ear", "summ_acc"))
+    assert st_acc is not None
+    assert ear is not None
+    assert summ is not None
+    assert (st_acc.lower, st_acc.upper) == (pytest.approx(1 / 6), pytest.approx(5 / 6))
+    assert (ear.lower, ear.upper) == (pytest.approx(1 / 4), 1.0)
+    assert (summ.lower, summ.upper) == (0.5, 1.0)
+
+
+def test_invalid_records_get_no_rows_whatever_they_hold():
+    infrastructure = Trajectory(termination="infrastructure", reason="HTTP 500 after 6 attempts")
+    for lost in (record(sample(), invalid="refused"), record(sample(), trajectory=infrastructure)):
+        assert score_record(lost) == []
+    summary = summarise([record(sample(), trajectory=infrastructure), record(sample(1))])
+    assert summary.modes["end-to-end"].invalid.reasons == {"HTTP 500 after 6 attempts": 1}
+    assert fas(summary).overall.n == 1
+
+
+def test_tools_gain_what_end_to_end_has_over_no_tool_on_the_same_samples():
+    samples = [sample(number, eligible=number < 12) for number in range(20)]
+    pairs = [(record(each, "no-tool"), 0.0) for each in samples if each.no_tool_eligible]
+    pairs += [(record(each), 1.0 if each.no_tool_eligible else 0.0) for each in samples]
+    summary = summary_of(pairs)
+    part = summary.no_tool_part
+    assert part is not None
+    assert part.n_excluded == 8
+    assert fas(summary).overall.value == pytest.approx(12 / 20)
+    assert (part.metrics["agrotools.fas"].overall.value, part.metrics["agrotools.fas"].overall.n) == (1.0, 12)
+    gain = part.gain["agrotools.fas"].overall
+    assert (gain.value, gain.n, gain.excludes_zero) == (1.0, 12, True)
+
+
+def test_without_both_modes_no_gain_is_claimed():
+    part = summary_of([(record(sample()), 1.0)]).no_tool_part
+    assert part is not None
+    assert part.gain == {}
+    assert summarise([]).no_tool_part is None
+
+
+def test_counts_say_what_happened():
+    reply = Reply(usage=Usage(input_tokens=100, output_tokens=10))
+    failed = Observation(error=ErrorInfo(kind="invalid_argument", message="no"))
+    steps = (
+        Step(turn=0, kind="call", call=ToolCall(tool="calculate"), observation=failed, reply=reply, seconds=0.5),
+        Step(turn=0, kind="call", call=ToolCall(tool="calculate"), observation=Observation(result={}), seconds=0.25),
+        Step(turn=1, kind="unparseable", text="?", reply=reply),
+        Step(turn=2, kind="answer", text="area: 7 %", reply=reply),
+    )
+    worked = record(sample(0), trajectory=Trajectory(steps=steps, termination="answered"), seconds=3.0)
+    stopped = record(sample(1), trajectory=Trajectory(steps=steps[:3], termination="max_steps"), seconds=1.0)
+    counts = summarise([worked, stopped]).modes["end-to-end"].counts
+    assert counts.terminations == {"answered": 1, "max_steps": 1}
+    assert (counts.unparseable, counts.tool_calls, counts.tool_errors) == (2, 4, {"invalid_argument": 2})
+    assert (counts.successes, counts.answers, counts.used_form) == (1, 1, 1)
+    assert counts.spent["turns"].total == 5
+    assert (counts.spent["input_tokens"].total, counts.spent["output_tokens"].per_record) == (500, 25)
+    assert (counts.spent["seconds"].total, counts.spent["seconds"].per_success) == (4.0, 4.0)
+    assert counts.spent["tool_seconds"].total == 1.5
+
+
+def test_counts_of_step_by_step():
+    twice = CallTools(calls=(ToolCall(tool="calculate"), ToolCall(tool="calculate")))
+    actions = (twice, Unparseable(text="?", reason="no call"), Halt(termination="length"))
+    counts = summarise([record(sample(), "step-by-step", actions=actions)]).modes["step-by-step"].counts
+    assert (counts.unscored_calls, counts.unparseable, counts.successes) == (1, 1, None)
+    assert counts.terminations == {"length": 1}
+
+
+def test_answers_in_free_text_did_not_use_the_form():
+    records = [
+        record(sample(0), trajectory=answered("area: 7 %")),
+        record(sample(1), trajectory=answered("It is 7 %.")),
+    ]
+    counts = summarise(records).modes["end-to-end"].counts
+    assert (counts.answers, counts.used_form) == (2, 1)
+
+
+def test_open_text_stands_beside_its_chance_level():
+    other = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("irrigate",)),))
+    records = [
+        record(sample(0, slots=(TEXT,)), trajectory=answered("advice: spray")),
+        record(sample(1, slots=(other,)), trajectory=answered("advice: irrigate and spray")),
+        record(sample(2, slots=(other,), cluster="c1"), trajectory=answered("advice: irrigate")),
+    ]
+    mode = summarise(records).modes["end-to-end"]
+    assert mode.metrics["agrotools.ots"].overall.value == 1.0
+    assert mode.ots_chance is not None
+    # Against the other cluster only: "spray" states 0 of 2, "irrigate and spray" 1 of 1, "irrigate" 0 of 1.
+    assert mode.ots_chance.value == pytest.approx(1 / 3)
+    assert summarise([record(sample())]).modes["end-to-end"].ots_chance is None
+
+
+def test_two_runs_are_compared_on_what_both_have():
+    first = [record(sample(number)) for number in range(30)]
+    second = [record(sample(number), trajectory=answered("9 %")) for number in range(5, 40)]
+    comparison = compare(first, second, names=("a", "b"))
+    difference = comparison.modes["end-to-end"]["agrotools.fas"].overall
+    assert (difference.value, difference.n) == (1.0, 25)
+    assert comparison.unpaired == {"end-to-end": 15}
+
+
+def test_a_summary_survives_json():
+    samples = [sample(0), sample(1, slots=(NUMBER, TEXT, PLOT), family="VA", eligible=False, answer_type="plot")]
+    records = [record(each) for each in samples] + [record(samples[0], "no-tool"), record(sample(2), invalid="lost")]
+    summary = summarise(records, benchmark="embedded", synthetic=True, model="m", privileged=True)
+    assert Summary.model_validate_json(summary.model_dump_json()) == summary
+    assert {"agrotools.fas", "agrotools.css", "agrotools.ots", "agrotools.plot"} == set(
+        summary.modes["end-to-end"].metrics
+    )

@@ -1,0 +1,111 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.core import (
+    BenchmarkError,
+    ExactSlot,
+    Fact,
+    Observation,
+    OpenTextSlot,
+    PlotSlot,
+    Record,
+    RunStoreError,
+    Sample,
+    Step,
+    ToleranceSlot,
+    ToolCall,
+    Trajectory,
+)
+from agrotools.scoring import outcome_scores, score_record
+
+AREA = ToleranceSlot(name="area", label="area", value=7, unit="%", abs_tol=0.5)
+WEED = ExactSlot(name="weed", label="weed", value="Lantana", distractors=("Parthenium",))
+ADVICE = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("hoe",)), Fact(phrases=("spray",))))
+SPEC = {
+    "kind": "bar",
+    "series": [{"name": "weeds", "x": ["a", "b"], "y": [1, 2]}],
+    "title": "Share of weeds",
+    "x_label": "field",
+    "y_label": "share",
+    "y_unit": "%",
+}
+CHART = PlotSlot(name="chart", label="chart", value=SPEC)
+
+
+def record(*slots, answer: str | None = "", drawn=None, termination="answered"):
+    sample = Sample(
+        id="s1",
+        query="How much?",
+        files=(),
+        family="SI",
+        task_type="weed_crop_area",
+        answer_type="tolerance",
+        template="t",
+        source="made",
+        toolset=("plot",),
+        answer=slots,
+    )
+    steps = []
+    if drawn is not None:
+        call = ToolCall(tool="plot", arguments={})
+        steps.append(Step(turn=0, kind="call", call=call, observation=Observation(result={"spec": drawn})))
+    if answer is not None:
+        steps.append(Step(turn=1, kind="answer", text=answer))
+    return Record(sample=sample, mode="end-to-end", trajectory=Trajectory(steps=tuple(steps), termination=termination))
+
+
+def values(made: Record) -> dict[str, float]:
+    return {row.slot or row.metric: row.value for row in outcome_scores(made)}
+
+
+def test_a_sample_scores_the_mean_of_its_slots_and_each_kind_its_own():
+    scored = values(record(AREA, WEED, ADVICE, CHART, answer="area: 7.2 %\nweed: Parthenium\nadvice: hoe", drawn=SPEC))
+    assert (scored["area"], scored["weed"], scored["advice"], scored["chart"]) == (1.0, 0.0, 0.5, 1.0)
+    assert scored["agrotools.fas"] == pytest.approx((1 + 0 + 0.5 + 1) / 4)
+    assert scored["agrotools.css"] == 0.5
+    assert scored["agrotools.ots"] == 0.5
+    assert scored["agrotools.plot"] == 1.0
+
+
+def test_a_metric_without_slots_has_no_row():
+    assert set(values(record(AREA, answer="area: 7 %"))) == {"area", "agrotools.fas", "agrotools.css"}
+
+
+@pytest.mark.parametrize("termination", ["max_steps", "length", "context", "filtered", "timeout", "unparseable"])
+def test_no_answer_scores_zero_even_with_a_figure(termination):
+    made = record(AREA, CHART, answer=None, drawn=SPEC, termination=termination)
+    assert set(values(made).values()) == {0.0}
+    slot_rows = [row for row in outcome_scores(made) if row.slot]
+    assert all(row.reading["termination"] == termination for row in slot_rows)
+
+
+def test_without_a_figure_a_plot_scores_zero_and_text_is_still_read():
+    scored = values(record(AREA, CHART, answer="area: 7 %"))
+    assert (scored["area"], scored["chart"], scored["agrotools.fas"]) == (1.0, 0.0, 0.5)
+
+
+@given(st.text(max_size=200))
+def test_any_answer_gets_scores_in_bounds_and_the_same_ones_again(answer):
+    made = record(AREA, WEED, ADVICE, CHART, answer=answer)
+    rows = outcome_scores(made)
+    assert rows == outcome_scores(made)
+    assert all(0 <= row.value <= 1 for row in rows)
+    assert len(rows) == 8
+
+
+def test_the_use_of_the_answer_form_is_noted_per_slot():
+    rows = outcome_scores(record(AREA, WEED, answer="area: 7 %. It looks like Lantana."))
+    assert [row.reading["used_form"] for row in rows if row.slot] == [True, False]
+
+
+def test_a_record_without_trajectory_is_refused_with_a_reason():
+    made = record(AREA).model_copy(update={"trajectory": None})
+    with pytest.raises(RunStoreError, match="no trajectory"):
+        score_record(made)
+
+
+def test_a_plot_slot_without_specification_is_a_fault_of_the_benchmark():
+    broken = PlotSlot(name="chart", label="chart", value={"kind": "volcano"})
+    with pytest.raises(BenchmarkError, match="chart"):
+        outcome_scores(record(broken, answer="done", drawn=SPEC))
