@@ -1,1 +1,16 @@
+"""Reports: terminal tables of runs, comparisons of two, and the explanation of one sample."""
 
+from agrotools.report.comparison import comparison_tables, print_comparison
+from agrotools.report.explain import explain, explanation_text, print_explanation
+from agrotools.report.tables import print_tables, tables, tables_text
+
+__all__ = [
+    "comparison_tables",
+    "explain",
+    "explanation_text",
+    "print_comparison",
+    "print_explanation",
+    "print_tables",
+    "tables",
+    "tables_text",
+]

@@ -1,0 +1,107 @@
+"""How numbers stand in tables: percent with one decimal, intervals beneath, notes for what a cell cannot say."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from agrotools.report.values import harmless
+from agrotools.scoring import Estimate, Summary
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+DASH = "—"
+_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+class Notes:
+    """Numbered notes of a report; the same note keeps its number."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def mark(self, note: str) -> str:
+        """The superscript that leads to ``note``."""
+        if note not in self.lines:
+            self.lines.append(note)
+        return str(self.lines.index(note) + 1).translate(_SUPERSCRIPTS)
+
+    def dash(self, note: str) -> "Text":
+        """A dash that leads to ``note``."""
+        return stacked([f"{DASH}{self.mark(note)}"], value_style="dim")
+
+    def numbered(self) -> list[str]:
+        """Every note behind its number."""
+        return [f"{str(number).translate(_SUPERSCRIPTS)} {line}" for number, line in enumerate(self.lines, 1)]
+
+
+def percent(value: float) -> str:
+    """A fraction in percent, one decimal, without the sign for percent: ``62.5``."""
+    return f"{100 * value:.1f}"
+
+
+def points(value: float) -> str:
+    """A signed difference of two fractions in percentage points: ``+4.2``."""
+    return f"{100 * value:+.1f}"
+
+
+def size(estimate: Estimate) -> str:
+    """Units and clusters: ``48 (20)``."""
+    return f"{estimate.n} ({estimate.n_clusters})"
+
+
+def value_cell(estimate: Estimate, *, below: Sequence[str] = ()) -> "Text":
+    """A mean over its interval, with further lines ``below``."""
+    if estimate.interval is None:
+        return stacked([percent(estimate.value), *below])
+    interval = f"{percent(estimate.interval.lower)}–{percent(estimate.interval.upper)}"
+    return stacked([percent(estimate.value), interval, *below])
+
+
+def difference_cell(estimate: Estimate, *, lower_is_better: bool = False) -> "Text":
+    """A difference over its interval: green where it is surely for the better, red where surely for the worse."""
+    if estimate.interval is None:
+        return stacked([points(estimate.value)])
+    better = (estimate.value > 0) != lower_is_better
+    style = "bold" if not estimate.excludes_zero else "bold green" if better else "bold red"
+    interval = f"{points(estimate.interval.lower)} to {points(estimate.interval.upper)}"
+    return stacked([points(estimate.value), interval], value_style=style)
+
+
+def stacked(lines: Sequence[str], *, value_style: str = "bold") -> "Text":
+    """Lines in one cell: the first in ``value_style``, the others dim."""
+    from rich.text import Text
+
+    text = Text(lines[0], style=value_style)
+    for line in lines[1:]:
+        text.append(f"\n{line}", style="not bold dim")
+    return text
+
+
+def run_names(summaries: Sequence[Summary]) -> list[str]:
+    """A name for each run: its model, with the protocol where two share a model."""
+    models = [harmless(summary.model) or "run" for summary in summaries]
+    return [
+        f"{model} ({summary.protocol})" if models.count(model) > 1 and summary.protocol else model
+        for model, summary in zip(models, summaries, strict=True)
+    ]
+
+
+def name_cell(name: str, summary: Summary) -> "Text":
+    return stacked([name, "privileged"] if summary.privileged else [name], value_style="")
+
+
+def new_table(title: str) -> "Table":
+    """An open table without vertical rules."""
+    from rich import box
+    from rich.table import Table
+
+    return Table(
+        title=f"\n{title}",
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )

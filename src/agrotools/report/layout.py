@@ -1,0 +1,70 @@
+"""Marks and building blocks of explanations."""
+
+from collections.abc import Iterable
+from typing import IO, TYPE_CHECKING
+
+from agrotools.report.values import harmless, shortened
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.text import Text
+
+RIGHT, NEARLY, WRONG = "✓", "≈", "✗"
+MARK_STYLES = {RIGHT: "green", NEARLY: "green", WRONG: "bold red"}
+_LONGEST_BLOCK = 1_000
+PLAIN_WIDTH = 100
+"""Columns of the plain text that a pipe or a file gets."""
+
+
+def console_for(file: IO[str] | None) -> "Console":
+    """A console on ``file`` (standard output if None): in colour on a terminal, plain and fixed in width elsewhere."""
+    from rich.console import Console
+
+    console = Console(file=file, highlight=False)
+    return console if console.is_terminal else Console(file=file, highlight=False, width=PLAIN_WIDTH)
+
+
+def rendered(parts: Iterable["RenderableType"], width: int) -> str:
+    """``parts`` as plain text of at most ``width`` columns."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    written = StringIO()
+    console = Console(file=written, width=width, highlight=False, force_terminal=False)
+    for part in parts:
+        console.print(part)
+    return "\n".join(row.rstrip() for row in written.getvalue().splitlines()) + "\n"
+
+
+def line(text: str, style: str = "") -> "Text":
+    """One line of harmless text."""
+    from rich.text import Text
+
+    return Text(harmless(text), style=style)
+
+
+def block(word: str, text: str, style: str = "") -> "RenderableType":
+    """A word and the text that it introduces, in two columns; long text is cut."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table: Table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True, min_width=10)
+    table.add_column()
+    table.add_row(word, Text(shortened(harmless(text), _LONGEST_BLOCK), style=style))
+    return indented(table, 4)
+
+
+def section(title: str) -> "Text":
+    """A heading with a blank line before it."""
+    from rich.text import Text
+
+    return Text(f"\n{title}", style="bold underline")
+
+
+def indented(part: "RenderableType", columns: int = 2) -> "RenderableType":
+    """``part``, moved to the right."""
+    from rich.padding import Padding
+
+    return Padding(part, (0, 0, 0, columns), expand=False)

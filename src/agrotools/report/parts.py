@@ -1,0 +1,197 @@
+"""The second half of the tables: metrics by family, task type and answer type, and what happened in the runs."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from agrotools.core import ANSWER_TYPES, FAMILIES, FAMILY_OF_TASK_TYPE, Mode
+from agrotools.report.cells import DASH, new_table, percent, run_names, stacked
+from agrotools.scoring import Amount, Estimate, Metric, ModeSummary, Summary
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+Column = tuple[str, Metric | None]
+"""Heading and metric of a column of the parts table."""
+
+RUNS_SIDE_BY_SIDE = 4
+"""More runs than these go into a further table, so that a row fits 80 columns."""
+
+_OF_ONE_RUN: tuple[tuple[Mode, str, str], ...] = (
+    ("no-tool", "agrotools.fas", "no tools\nFAS"),
+    ("end-to-end", "agrotools.fas", "end to end\nFAS"),
+    ("step-by-step", "agrotools.tool_acc", "by step\nToolAcc"),
+    ("step-by-step", "agrotools.arg_acc", "by step\nArgAcc"),
+    ("step-by-step", "agrotools.summ_acc", "by step\nSummAcc"),
+)
+_OF_SEVERAL_RUNS: tuple[tuple[Mode, str, str], ...] = (
+    ("no-tool", "agrotools.fas", "No tools, FAS"),
+    ("end-to-end", "agrotools.fas", "End to end, FAS"),
+    ("step-by-step", "agrotools.arg_acc", "Step by step, ArgAcc"),
+)
+
+
+def part_tables(summaries: Sequence[Summary]) -> list["Table"]:
+    """Metrics by family, task type and answer type: one table of several metrics for one run, or one table for each
+    of the main metrics with the runs side by side."""
+    if len(summaries) == 1:
+        columns = [(heading, _metric(summaries[0], mode, metric)) for mode, metric, heading in _OF_ONE_RUN]
+        shown = [(heading, metric) for heading, metric in columns if metric is not None]
+        return [_parts_table("By task type and answer type", shown)] if shown else []
+    tables: list[Table] = []
+    for mode, metric, title in _OF_SEVERAL_RUNS:
+        columns = [
+            (name.rpartition("/")[2], _metric(summary, mode, metric))
+            for name, summary in zip(run_names(summaries), summaries, strict=True)
+        ]
+        for start in range(0, len(columns), RUNS_SIDE_BY_SIDE):
+            part = columns[start : start + RUNS_SIDE_BY_SIDE]
+            if any(found is not None for _, found in part):
+                tables.append(_parts_table(f"{title}, by task type and answer type", part))
+    return tables
+
+
+def _metric(summary: Summary, mode: Mode, metric: str) -> Metric | None:
+    of_mode = summary.modes.get(mode)
+    return of_mode.metrics.get(metric) if of_mode is not None and of_mode.headline else None
+
+
+def _parts_table(title: str, columns: Sequence[Column]) -> "Table":
+    table = new_table(title)
+    table.add_column("", overflow="fold", min_width=18)
+    for heading, _ in columns:
+        table.add_column(heading, justify="right", overflow="fold")
+    for label, style, estimate_of in _rows([metric for _, metric in columns if metric is not None]):
+        cells = [_cell(estimate_of(metric) if metric is not None else None) for _, metric in columns]
+        table.add_row(stacked([label], value_style=style), *cells)
+    return table
+
+
+def _rows(metrics: Sequence[Metric]) -> Iterator[tuple[str, str, Callable[[Metric], Estimate | None]]]:
+    """Label, style and estimate of each row: families over their task types, then answer types."""
+    families = _ordered(FAMILIES, [set(metric.by_family) for metric in metrics])
+    task_types = _ordered(FAMILY_OF_TASK_TYPE, [set(metric.by_task_type) for metric in metrics])
+    for family in families:
+        own = [task_type for task_type in task_types if FAMILY_OF_TASK_TYPE.get(task_type) == family]
+        # Of a family with one task type, the figures of the family would only repeat those of the task type.
+        yield FAMILIES.get(family, family), "bold", _nothing if len(own) == 1 else _family(family)
+        for task_type in own:
+            yield f"  {_words(task_type)}", "", _task_type(task_type)
+    for task_type in task_types:
+        if FAMILY_OF_TASK_TYPE.get(task_type) not in families:
+            yield _words(task_type), "", _task_type(task_type)
+    yield "By answer type", "bold", _nothing
+    for answer_type in _ordered(ANSWER_TYPES, [set(metric.by_answer_type) for metric in metrics]):
+        yield f"  {_words(answer_type)}", "", _answer_type(answer_type)
+
+
+def _nothing(_: Metric) -> None:
+    return None
+
+
+def _family(family: str) -> Callable[[Metric], Estimate | None]:
+    return lambda metric: metric.by_family.get(family)
+
+
+def _answer_type(answer_type: str) -> Callable[[Metric], Estimate | None]:
+    return lambda metric: metric.by_answer_type.get(answer_type)
+
+
+def _task_type(task_type: str) -> Callable[[Metric], Estimate | None]:
+    return lambda metric: metric.by_task_type.get(task_type)
+
+
+def _words(identifier: str) -> str:
+    return identifier.replace("_", " ")
+
+
+def _ordered(known: Sequence[str] | Mapping[str, str], present: Sequence[set[str]]) -> list[str]:
+    """What is present anywhere: the known names in their order, then the others by name."""
+    there = set[str]().union(*present)
+    return [name for name in known if name in there] + sorted(there.difference(known))
+
+
+def _cell(estimate: Estimate | None) -> "Text":
+    from rich.text import Text
+
+    if estimate is None:
+        return Text("")
+    cell = Text(percent(estimate.value))
+    if estimate.interval is not None:
+        cell.append(f"\n{percent(estimate.interval.lower)}–{percent(estimate.interval.upper)}", style="dim")
+    cell.append(f"\n{estimate.n} ({estimate.n_clusters})", style="dim")
+    return cell
+
+
+def counts_table(summaries: Sequence[Summary]) -> list["RenderableType"]:
+    """What happened in each run and mode: ends, errors, use of the answer form, and what a sample cost."""
+    from rich.text import Text
+
+    table = new_table("What happened")
+    table.add_column("", overflow="fold", min_width=13)
+    for heading in (
+        "records\ninvalid",
+        "in answer\nform",
+        "unpar-\nseable",
+        "calls\nerrors",
+        "turns\n/sample",
+        "tokens\nin/out",
+        "s\n/sample",
+    ):
+        table.add_column(heading, justify="right")
+    lines: list[str] = []
+    for name, summary in zip(run_names(summaries), summaries, strict=True):
+        if len(summaries) > 1:
+            table.add_row(name.rpartition("/")[2])
+        for mode, part in summary.modes.items():
+            table.add_row(f" {mode}", *_counts_cells(part))
+            of_run = f"{name}, " if len(summaries) > 1 else ""
+            lines += [f"{of_run}{mode}: {line}" for line in _count_lines(mode, part)]
+    return [table, Text("\n".join(lines), style="dim")]
+
+
+def _counts_cells(part: ModeSummary) -> list[str]:
+    counts, spent = part.counts, part.counts.spent
+    form = percent(counts.used_form / counts.answers) if counts.answers else DASH
+    return [
+        f"{part.n_records}\n{part.invalid.n}",
+        f"{form}\n",
+        str(counts.unparseable),
+        f"{counts.tool_calls}\n{sum(counts.tool_errors.values())}",
+        f"{spent['turns'].per_record:.1f}" if "turns" in spent else DASH,
+        f"{_short(spent.get('input_tokens'))}\n{_short(spent.get('output_tokens'))}",
+        f"{spent['seconds'].per_record:.2f}" if "seconds" in spent else DASH,
+    ]
+
+
+def _count_lines(mode: Mode, part: ModeSummary) -> Iterator[str]:
+    counts = part.counts
+    if counts.terminations:
+        word = "halted" if mode == "step-by-step" else "ended"
+        yield f"{word}: {_listed(counts.terminations)}"
+    if counts.tool_errors:
+        yield f"tool errors: {_listed(counts.tool_errors)}"
+    if counts.unscored_calls:
+        yield f"{counts.unscored_calls} calls stood beside the first of their message and were not scored"
+    if counts.implied_differs:
+        yield f"on {counts.implied_differs} samples the shown observations imply another answer than the truth"
+    if counts.median_box_iou is not None:
+        yield f"median IoU of boxes {counts.median_box_iou:.2f}"
+    if counts.choice_set_jaccard is not None:
+        yield f"mean Jaccard overlap of sets {percent(counts.choice_set_jaccard)}"
+    dear = counts.spent.get("seconds")
+    if counts.successes and dear is not None and dear.per_success is not None:
+        tokens = counts.spent["input_tokens"].per_success or 0
+        tokens += counts.spent["output_tokens"].per_success or 0
+        yield f"{counts.successes} full successes, each at {dear.per_success:.2f} s and {tokens:.0f} tokens"
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {n}" for name, n in counts.items())
+
+
+def _short(amount: Amount | None) -> str:
+    if amount is None:
+        return DASH
+    return f"{amount.per_record / 1000:.1f}k" if amount.per_record >= 1000 else f"{amount.per_record:.0f}"

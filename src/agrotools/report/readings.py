@@ -1,0 +1,124 @@
+"""How each slot was read out of an answer, and why it scored what it scored."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
+
+from agrotools.core import BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot, Score, Slot, ToleranceSlot
+from agrotools.report.cells import percent
+from agrotools.report.layout import MARK_STYLES, RIGHT, WRONG, block
+from agrotools.report.values import harmless, shortened, value_text, wanted_text
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+_TOLD = frozenset({"scope", "text", "candidate", "value", "rule", "off_by", "facts", "used_form", "termination"})
+"""Parts of a reading that have a line of their own; any other is listed behind them."""
+
+
+def slot_blocks(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator["RenderableType"]:
+    """One block per row that names a slot: score, wanted value, how it was read, why. ``rows`` of other slots are
+    left out."""
+    by_name = {slot.name: slot for slot in slots}
+    for row in rows:
+        if row.slot is not None and row.slot in by_name:
+            yield from slot_block(by_name[row.slot], row.value, row.reading)
+
+
+def summary_blocks(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator["RenderableType"]:
+    """Step-by-step: each slot of the final answer against the truth, and what the shown observations imply for it."""
+    against = {row.metric: row.reading for row in rows if row.metric in (_TRUTH, _IMPLIED)}
+    truth, implied = against.get(_TRUTH, {}), against.get(_IMPLIED, {})
+    values, readings = _fields(truth, "slots"), _fields(truth, "readings")
+    for slot in slots:
+        value, reading = values.get(slot.name), readings.get(slot.name)
+        if not isinstance(value, int | float):
+            continue
+        yield from slot_block(slot, value, reading if isinstance(reading, dict) else {"rule": "no answer was given"})
+        said = _fields(implied, "implied").get(slot.name)
+        scored = _fields(implied, "slots").get(slot.name)
+        if isinstance(scored, int | float):
+            differs = " (not the truth)" if slot.name in _list(truth, "differs") else ""
+            yield block("implied", f"{value_text(said)}{differs}: against that {percent(scored)}")
+        elif slot.name in (left_out := _fields(truth, "left_out")):
+            yield block("implied", f"nothing: {value_text(left_out[slot.name])}", "dim")
+
+
+_TRUTH, _IMPLIED = "agrotools.summ_acc_truth", "agrotools.summ_acc"
+
+
+def _fields(reading: Mapping[str, JsonValue], name: str) -> dict[str, JsonValue]:
+    found = reading.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _list(reading: Mapping[str, JsonValue], name: str) -> list[JsonValue]:
+    found = reading.get(name)
+    return found if isinstance(found, list) else []
+
+
+def slot_block(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> Iterator["RenderableType"]:
+    """What a slot wanted, what was read for it, from where, by which rule, and why that scores ``value``."""
+    yield _headline(slot, value)
+    yield block("wanted", wanted_text(slot))
+    candidate = reading.get("candidate")
+    if candidate is not None:
+        shown = candidate if isinstance(candidate, list) else [candidate]
+        yield block("read", ", ".join(value_text(item) for item in shown) or "nothing")
+    if "text" in reading:
+        kind = value_text(reading.get("scope"))
+        yield block("from", f"{kind}: {shortened(harmless(str(reading['text'])), 240)}", "dim")
+    if "rule" in reading:
+        yield block("by", value_text(reading["rule"]), "dim")
+    facts = reading.get("facts")
+    if isinstance(facts, dict):
+        for phrase, state in facts.items():
+            mark = RIGHT if state == "stated" else WRONG
+            yield block(mark, f"{value_text(phrase)}: {value_text(state)}", MARK_STYLES[mark])
+    why = why_text(slot, value, reading)
+    if why:
+        yield block("why", why, "" if value >= 1 else "yellow")
+    rest = {name: item for name, item in reading.items() if name not in _TOLD}
+    if rest:
+        yield block("also", ", ".join(f"{name}: {value_text(item)}" for name, item in rest.items()), "dim")
+
+
+def why_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> str:
+    """The reason of a score in words; empty where the rule says it all."""
+    if "termination" in reading:
+        return f"the sample ended without an answer ({value_text(reading['termination'])})"
+    read = reading.get("value")
+    off_by = reading.get("off_by")
+    if isinstance(slot, ToleranceSlot | ExactSlot) and isinstance(off_by, int | float):
+        margin = slot.margin if isinstance(slot, ToleranceSlot) else 0.0
+        unit = f" {slot.unit}" if slot.unit else ""
+        if value >= 1:
+            return f"off by {off_by:.3g}{unit}, within the {margin:.3g} allowed" if off_by else "the very value"
+        return f"off by {off_by:.3g}{unit}, more than the {margin:.3g} allowed"
+    if isinstance(slot, BooleanSlot) and isinstance(read, bool):
+        return f"the answer says {value_text(read)}, right is {value_text(slot.value)}"
+    if isinstance(slot, ExactSlot | ChoiceSetSlot | FileSlot) and isinstance(read, list):
+        wanted = set(slot.value) if isinstance(slot, ChoiceSetSlot) else {str(slot.value)}
+        asserted = {str(item) for item in read}
+        if not asserted:
+            return "the answer asserts no label of the slot"
+        parts = [f"asserts {', '.join(sorted(asserted))}"]
+        if wanted - asserted:
+            parts.append(f"does not assert {', '.join(sorted(wanted - asserted))}")
+        if asserted - wanted:
+            parts.append(f"wrong: {', '.join(sorted(asserted - wanted))}")
+        return "; ".join(harmless(part) for part in parts)
+    return ""
+
+
+def _headline(slot: Slot, value: float) -> "Text":
+    from rich.text import Text
+
+    mark = RIGHT if value >= 1 else WRONG
+    line = Text("  ")
+    line.append(f"{mark} {percent(value)}", style=MARK_STYLES[mark] if value in (0, 1) else "yellow")
+    line.append(f"  {slot.name}", style="bold")
+    line.append(f"  {harmless(slot.label)} ({slot.type.replace('_', ' ')})", style="dim")
+    return line

@@ -1,0 +1,252 @@
+"""Terminal tables of runs: one row per policy, one table per setting, then the parts by task and answer type.
+
+Values are in percent. The interval stands beneath its value; what a cell cannot say is said in a note.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING
+
+from agrotools.core import Mode
+from agrotools.report.cells import (
+    Notes,
+    difference_cell,
+    name_cell,
+    new_table,
+    percent,
+    points,
+    run_names,
+    size,
+    stacked,
+    value_cell,
+)
+from agrotools.report.layout import PLAIN_WIDTH, console_for, rendered
+from agrotools.report.parts import counts_table, part_tables
+from agrotools.report.values import harmless, shortened
+from agrotools.scoring import METRICS, Metric, ModeSummary, Summary
+from agrotools.scoring.statistics import MIN_CLUSTERS
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+OUTCOME = ("agrotools.fas", "agrotools.css", "agrotools.ots", "agrotools.plot")
+PROCESS = ("agrotools.st_acc", "agrotools.tool_acc", "agrotools.arg_acc", "agrotools.ear", "agrotools.summ_acc")
+BESIDE = {
+    "agrotools.tool_acc": ("strict", "agrotools.tool_acc_strict"),
+    "agrotools.arg_acc": ("strict", "agrotools.arg_acc_strict"),
+    "agrotools.summ_acc": ("truth", "agrotools.summ_acc_truth"),
+}
+"""Variants that stand beneath their metric, and what they are called there."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A table of the report: which metrics of a summary it shows, under which title."""
+
+    title: str
+    mode: Mode
+    metrics: Sequence[str]
+    of: Callable[[Summary], Mapping[str, Metric] | None]
+    """The metrics of a run in this setting; None where the run has none at all."""
+    plots_left_out: bool = False
+    whole_mode: bool = True
+    """Whether it shows all samples of the mode."""
+
+
+def _metrics_of_mode(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | None]:
+    return lambda summary: summary.modes[mode].metrics if mode in summary.modes else None
+
+
+def _metrics_on_no_tool(summary: Summary) -> Mapping[str, Metric] | None:
+    has = "end-to-end" in summary.modes and summary.no_tool_part is not None
+    return summary.no_tool_part.metrics if has and summary.no_tool_part else None
+
+
+SETTINGS = (
+    Setting("No tools", "no-tool", OUTCOME, _metrics_of_mode("no-tool"), plots_left_out=True),
+    Setting("End to end", "end-to-end", OUTCOME, _metrics_of_mode("end-to-end")),
+    Setting(
+        "End to end, on the samples of no-tool",
+        "end-to-end",
+        OUTCOME,
+        _metrics_on_no_tool,
+        plots_left_out=True,
+        whole_mode=False,
+    ),
+    Setting("Step by step", "step-by-step", PROCESS, _metrics_of_mode("step-by-step")),
+)
+
+
+def print_tables(summaries: Sequence[Summary], *, details: bool = True, file: IO[str] | None = None) -> None:
+    """Print :func:`tables`: in colour on a terminal, as plain text anywhere else."""
+    console = console_for(file)
+    for part in tables(summaries, details=details):
+        console.print(part)
+
+
+def tables_text(summaries: Sequence[Summary], *, details: bool = True, width: int = PLAIN_WIDTH) -> str:
+    """:func:`tables` as plain text of at most ``width`` columns."""
+    return rendered(tables(summaries, details=details), width)
+
+
+def tables(summaries: Sequence[Summary], *, details: bool = True) -> list["RenderableType"]:
+    """Title, a table per setting with a row per run, notes; with ``details`` also parts and counts."""
+    from rich.text import Text
+
+    notes = Notes()
+    parts: list[RenderableType] = [_title(summaries)]
+    if not any(summary.modes for summary in summaries):
+        return [*parts, Text("No records yet: nothing to score.")]
+    for setting in SETTINGS:
+        if any(setting.of(summary) is not None for summary in summaries):
+            parts += _setting_table(setting, summaries, notes)
+    if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
+        parts.append(_gain_table(summaries, notes))
+    if details:
+        parts += part_tables(summaries)
+        parts += counts_table(summaries)
+    lines = [*_general_notes(summaries), *notes.numbered()]
+    parts.append(Text("\n" + "\n".join(lines), style="dim"))
+    return parts
+
+
+def _title(summaries: Sequence[Summary]) -> "Text":
+    from rich.text import Text
+
+    benchmarks = {(s.benchmark or "benchmark", s.benchmark_version, s.synthetic): s for s in summaries}
+    title = Text()
+    for at, (name, version, synthetic) in enumerate(benchmarks):
+        title.append("\n" if at else "")
+        title.append(harmless(f"{name} {version}").strip(), style="bold")
+        if synthetic:
+            title.append("  *synthetic*", style="bold yellow")
+            title.append("  drawn by code: says nothing about real fields", style="yellow")
+    if len(benchmarks) > 1:
+        title.append("\nThese runs are of different benchmarks and cannot be compared.", style="bold red")
+    return title
+
+
+def _setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) -> list["RenderableType"]:
+    from rich.text import Text
+
+    shared = {metric: _shared_size(metric, setting, summaries) for metric in setting.metrics}
+    table = new_table(setting.title)
+    table.add_column("", overflow="fold", min_width=14)
+    for metric in setting.metrics:
+        arrow = " ↓" if METRICS[metric].lower_is_better else ""
+        table.add_column(stacked([f"{METRICS[metric].label}{arrow}", shared[metric]]), justify="right")
+    for name, summary in zip(run_names(summaries), summaries, strict=True):
+        cells = [_metric_cell(metric, setting, summary, notes, not shared[metric]) for metric in setting.metrics]
+        table.add_row(name_cell(name, summary), *cells)
+    detectable = _detectable(setting, summaries)
+    return [table, Text(detectable, style="dim")] if detectable else [table]
+
+
+def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, with_size: bool) -> "Text":
+    metrics = setting.of(summary)
+    if metrics is None:
+        if setting.mode == "no-tool" and summary.privileged:
+            return notes.dash("not run: without tools there is no reference call to make")
+        return notes.dash("not run in this mode")
+    if setting.plots_left_out and metric == "agrotools.plot":
+        return notes.dash("a figure needs a tool: samples with plots are left out of no-tool")
+    found = metrics.get(metric)
+    if found is None:
+        return notes.dash(
+            "no reply could be had" if not metrics else f"no sample scored here has what {METRICS[metric].label} scores"
+        )
+    of_mode = summary.modes[setting.mode]
+    if not of_mode.headline:
+        bounds = f"{percent(found.bounds.lower)}..{percent(found.bounds.upper)}" if found.bounds else ""
+        return stacked([f"—{notes.mark(_NO_HEADLINE)}", bounds], value_style="dim")
+    below = [size(found.overall)] if with_size else []
+    if metric in BESIDE and BESIDE[metric][1] in metrics:
+        word, variant = BESIDE[metric]
+        below.append(f"{word} {percent(metrics[variant].overall.value)}")
+    if metric == "agrotools.ots" and of_mode.ots_chance is not None and setting.whole_mode:
+        below.append(f"chance {percent(of_mode.ots_chance.value)}")
+    return value_cell(found.overall, below=below)
+
+
+_NO_HEADLINE = (
+    "no headline: more than 1 % of the records are invalid (--allow-invalid shows it); "
+    "beneath, the bounds with all of them wrong and all of them right"
+)
+
+
+def _shared_size(metric: str, setting: Setting, summaries: Sequence[Summary]) -> str:
+    """The size of a metric if all runs have the same, else nothing: then each cell says its own."""
+    sizes = {
+        size(metrics[metric].overall) for summary in summaries if (metrics := setting.of(summary)) and metric in metrics
+    }
+    return f"n {sizes.pop()}" if len(sizes) == 1 else ""
+
+
+def _detectable(setting: Setting, summaries: Sequence[Summary]) -> str:
+    """Smallest difference that the size of the sample can show: the largest over the runs, for each metric."""
+    parts: list[str] = []
+    for metric in setting.metrics:
+        found = [
+            metrics[metric].overall.detectable
+            for summary in summaries
+            if (metrics := setting.of(summary)) and metric in metrics and summary.modes[setting.mode].headline
+        ]
+        known = [value for value in found if value is not None]
+        if known:
+            parts.append(f"{METRICS[metric].label} {percent(max(known))}")
+    return f"Smallest detectable difference to another run, points: {', '.join(parts)}" if parts else ""
+
+
+def _gain_table(summaries: Sequence[Summary], notes: Notes) -> "Table":
+    table = new_table("Gain by tools: end to end minus no tools, paired on the samples of both, points")
+    metrics = OUTCOME[:-1]
+    table.add_column("", overflow="fold", min_width=14)
+    for metric in metrics:
+        table.add_column(METRICS[metric].label, justify="right")
+    table.add_column("detectable", justify="right")
+    for name, summary in zip(run_names(summaries), summaries, strict=True):
+        gain = summary.no_tool_part.gain if summary.no_tool_part else {}
+        hidden = any(not summary.modes[mode].headline for mode in ("no-tool", "end-to-end") if mode in summary.modes)
+        if hidden or not gain:
+            note = "too many invalid records in one of the modes" if hidden else "needs both modes"
+            table.add_row(name_cell(name, summary), *(notes.dash(note) for _ in (*metrics, "detectable")))
+            continue
+        cells = [
+            difference_cell(gain[metric].overall)
+            if metric in gain
+            else notes.dash(f"no sample scored here has what {METRICS[metric].label} scores")
+            for metric in metrics
+        ]
+        least = gain["agrotools.fas"].overall.detectable
+        table.add_row(name_cell(name, summary), *cells, stacked([points(least) if least else "—"], value_style="dim"))
+    return table
+
+
+def _general_notes(summaries: Sequence[Summary]) -> list[str]:
+    lines = [
+        "Values in percent, beneath them 95 % intervals over clusters of samples that share a file "
+        f"(none under {MIN_CLUSTERS} clusters); n: samples or steps (clusters)."
+    ]
+    left_out = max((s.no_tool_part.n_excluded for s in summaries if s.no_tool_part), default=0)
+    if left_out:
+        lines.append(f"No-tool leaves out {left_out} samples that need a raster processed or a figure drawn.")
+    if any(summary.privileged for summary in summaries):
+        lines.append("privileged: this policy sees the gold. It shows what the tools can reach, and is no result.")
+    for name, summary in zip(run_names(summaries), summaries, strict=True):
+        lines += [_invalid_line(name, mode, part) for mode, part in summary.modes.items() if part.invalid.n]
+    return lines
+
+
+def _invalid_line(name: str, mode: Mode, part: ModeSummary) -> str:
+    bounds = [
+        f"{METRICS[metric].label} {percent(found.bounds.lower)}..{percent(found.bounds.upper)}"
+        for metric, found in part.metrics.items()
+        if found.bounds is not None and metric in (*OUTCOME, *PROCESS)
+    ]
+    reasons = ", ".join(f"{shortened(harmless(reason), 120)} ({n})" for reason, n in part.invalid.reasons.items())
+    return (
+        f"{name}, {mode}: {part.invalid.n} of {part.n_records} records invalid ({percent(part.invalid.share)} %): "
+        f"{reasons}. Left out of the means; with them wrong and right: {', '.join(bounds) or 'unknown'}."
+    )

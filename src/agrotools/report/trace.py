@@ -1,0 +1,302 @@
+"""What was done on a sample, step by step, beside what the reference does."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agrotools.core import (
+    Action,
+    Answer,
+    Arguments,
+    CallTools,
+    Halt,
+    Observation,
+    ReferenceStep,
+    Sample,
+    Score,
+    Step,
+    ToolCall,
+    Trajectory,
+    Unparseable,
+    UsageError,
+)
+from agrotools.core.refs import literal_value
+from agrotools.report.cells import percent
+from agrotools.report.layout import MARK_STYLES, NEARLY, RIGHT, WRONG, block, indented, line
+from agrotools.report.values import fields_text, harmless, value_text
+from agrotools.scoring import METRICS, MetricInfo
+from agrotools.scoring.steps import frame_of
+from agrotools.text.agreement import ArgumentAgreement, compare_arguments
+from agrotools.tools import get_tool
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How an argument of a call stands to that of the reference call, as text. An argument that is left out shows its
+    default."""
+
+    name: str
+    given: str
+    reference: str
+    mark: str
+    detail: str = ""
+
+
+def trajectory_trace(trajectory: Trajectory, sample: Sample | None) -> Iterator["RenderableType"]:
+    """Each step of a trajectory; with ``sample`` calls stand beside the reference call they come closest to."""
+    reference = sample.reference.steps if sample is not None and sample.reference else ()
+    calls = [step.call for step in trajectory.steps if step.call is not None]
+    matches = iter(closest_steps(calls, sample) if sample is not None else [None] * len(calls))
+    done: set[int] = set()
+    for number, step in enumerate(trajectory.steps, 1):
+        if step.call is None:
+            yield from _other_step(number, step)
+            continue
+        match = next(matches)
+        if match is not None:
+            done.add(match)
+        yield from _call_step(number, step, step.call, match, sample)
+    for index, missing in enumerate(reference):
+        if index not in done:
+            yield line(f"not done  reference step {index + 1}: {_call_text(missing)}", "yellow")
+
+
+def step_by_step_trace(
+    actions: Sequence[Action], reference: Sequence[ReferenceStep], scores: Sequence[Score]
+) -> Iterator["RenderableType"]:
+    """Each predicted action beside the reference step that it was to predict, and why it is right or wrong."""
+    for index, action in enumerate(actions):
+        rows = {row.metric: row for row in scores if row.step == index}
+        expected = reference[index] if index < len(reference) else None
+        yield _verdict(index, len(reference) + 1, action, expected, rows)
+        thought = action.thought if isinstance(action, CallTools | Answer) else ""
+        if thought:
+            yield block("thought", thought, "italic dim")
+        if isinstance(action, CallTools):
+            yield from _predicted_call(action, reference, rows.get("agrotools.arg_acc"))
+        elif isinstance(action, Answer | Unparseable):
+            yield block("answered" if isinstance(action, Answer) else "output", action.text)
+        if expected is not None:
+            if not _calls(action, expected.tool):
+                yield block("reference", _call_text(expected))
+            yield from _observation(expected.observation, "shown")
+
+
+def _calls(action: Action, tool: str) -> bool:
+    return isinstance(action, CallTools) and action.calls[0].tool == tool
+
+
+def _predicted_call(
+    action: CallTools, reference: Sequence[ReferenceStep], row: Score | None
+) -> Iterator["RenderableType"]:
+    """The scored call of a message, its arguments beside those of the reference call that it was compared with."""
+    first, *others = action.calls
+    yield block("called", first.tool)
+    step = row.reading.get("step") if row is not None else None
+    if row is not None and isinstance(step, int) and step < len(reference):
+        yield _arguments_table(_scored_agreements(first, reference[step], row))
+        if "invalid" in row.reading:
+            yield block("refused", value_text(row.reading["invalid"]), "red")
+    elif first.arguments:
+        yield block("with", fields_text(first.arguments))
+    if others:
+        yield block("also", f"{', '.join(call.tool for call in others)} in the same message, not scored", "dim")
+
+
+def _scored_agreements(call: ToolCall, reference: ReferenceStep, row: Score) -> list[Agreement]:
+    """The agreements that an argument score rests on, as its row tells them."""
+    compared = row.reading.get("arguments")
+    items = [ArgumentAgreement.model_validate(item) for item in compared] if isinstance(compared, list) else []
+    return _shown_agreements(items, call, reference, get_tool(call.tool).spec.defaults)
+
+
+def closest_steps(calls: Sequence[ToolCall], sample: Sample) -> list[int | None]:
+    """For each call, the index of the reference step that it comes closest to: same tool, most arguments agree, not
+    taken by an earlier call; None where no step of that tool is left."""
+    reference = sample.reference.steps if sample.reference else ()
+    left = list(range(len(reference)))
+    matches: list[int | None] = []
+    for call in calls:
+        same_tool = [index for index in left if reference[index].tool == call.tool]
+        best = min(same_tool, key=lambda index: _distance(agreements(call, reference[index], sample)), default=None)
+        if best is not None:
+            left.remove(best)
+        matches.append(best)
+    return matches
+
+
+def agreements(call: ToolCall, reference: ReferenceStep, sample: Sample) -> list[Agreement]:
+    """Argument by argument, in the order of the tool's schema."""
+    try:
+        spec = get_tool(call.tool).spec
+    except UsageError:
+        return _plain_agreements(call.arguments, reference.arguments)
+    frame = frame_of(sample, spec, reference)
+    compared = compare_arguments(spec, call.arguments, reference.arguments, frame=frame)
+    return _shown_agreements(compared, call, reference, spec.defaults)
+
+
+def _shown_agreements(
+    compared: Sequence[ArgumentAgreement], call: ToolCall, reference: ReferenceStep, defaults: Arguments
+) -> list[Agreement]:
+    return [
+        Agreement(
+            name=harmless(item.argument),
+            given=_argument_text(item.argument, call.arguments, defaults),
+            reference=_argument_text(item.argument, reference.arguments, defaults),
+            mark=RIGHT if item.equal else NEARLY if item.agrees else WRONG,
+            detail=fields_text(item.detail),
+        )
+        for item in compared
+    ]
+
+
+def _plain_agreements(given: Arguments, reference: Arguments) -> list[Agreement]:
+    """Plain equality, for tools that are not installed here."""
+    return [
+        Agreement(
+            name=harmless(name),
+            given=_argument_text(name, given, {}),
+            reference=_argument_text(name, reference, {}),
+            mark=RIGHT if name in given and given[name] == literal_value(reference.get(name)) else WRONG,
+        )
+        for name in dict.fromkeys([*reference, *given])
+    ]
+
+
+def _argument_text(name: str, arguments: Arguments, defaults: Arguments) -> str:
+    if name in arguments:
+        return value_text(arguments[name])
+    return f"{value_text(defaults[name])} (default)" if name in defaults else "left out"
+
+
+def _distance(compared: Sequence[Agreement]) -> int:
+    return sum(item.mark == WRONG for item in compared)
+
+
+def _call_step(
+    number: int, step: Step, call: ToolCall, match: int | None, sample: Sample | None
+) -> Iterator["RenderableType"]:
+    from rich.text import Text
+
+    reference = sample.reference.steps[match] if sample and sample.reference and match is not None else None
+    compared = agreements(call, reference, sample) if reference is not None and sample is not None else []
+    head = Text(f"{number:>3} call {harmless(call.tool)}", style="bold")
+    head.append(f"  {'cached' if step.cached else f'{step.seconds:.2f} s'}", style="not bold dim")
+    if match is not None:
+        mark = WRONG if _distance(compared) else RIGHT
+        head.append(f"  {mark} reference step {match + 1}", style=f"not bold {MARK_STYLES[mark]}")
+    elif sample is not None and sample.reference:
+        head.append("  no such reference step is left", style="not bold yellow")
+    yield head
+    if step.thought:
+        yield block("thought", step.thought, "italic dim")
+    if compared:
+        yield _arguments_table(compared)
+    elif call.arguments:
+        yield block("with", fields_text(call.arguments))
+    yield from _observation(step.observation, "saw")
+
+
+def _other_step(number: int, step: Step) -> Iterator["RenderableType"]:
+    if step.kind == "answer":
+        yield line(f"{number:>3} answer", "bold")
+        if step.thought:
+            yield block("thought", step.thought, "italic dim")
+        return
+    yield line(f"{number:>3} unparseable output", "bold red")
+    yield block("output", step.text)
+    if step.reason:
+        yield block("told", step.reason, "red")
+
+
+def _verdict(
+    index: int, n_steps: int, action: Action, expected: ReferenceStep | None, rows: Mapping[str, Score]
+) -> "Text":
+    from rich.text import Text
+
+    due = f"call {expected.tool}" if expected else "answer"
+    head = Text(f"{index + 1:>3} of {n_steps}  {due}", style="bold")
+    reason = _why_wrong(action, expected, rows)
+    mark = WRONG if reason else RIGHT
+    head.append(f"  {mark} {reason or 'right'}", style=f"not bold {MARK_STYLES[mark]}")
+    shown = [_metric_text(METRICS[metric], row.value) for metric, row in rows.items() if metric in METRICS]
+    if shown:
+        head.append(f"\n    {'  '.join(shown)}", style="not bold dim")
+    return head
+
+
+def _metric_text(info: MetricInfo, value: float) -> str:
+    if value not in (0, 1):
+        return f"{info.label} {percent(value)}"
+    return f"{info.label} {RIGHT if bool(value) != info.lower_is_better else WRONG}"
+
+
+def _why_wrong(action: Action, expected: ReferenceStep | None, rows: Mapping[str, Score]) -> str:
+    """Why the action is not the one due, in words; empty where it is."""
+    if isinstance(action, Unparseable):
+        return f"neither a call nor an answer: {harmless(action.reason)}"
+    if isinstance(action, Halt):
+        return f"ended without either: {action.termination}{f', {harmless(action.reason)}' if action.reason else ''}"
+    if expected is None:
+        if isinstance(action, CallTools):
+            return f"called {harmless(action.calls[0].tool)} where the answer was due"
+        summary = rows.get("agrotools.summ_acc") or rows.get("agrotools.summ_acc_truth")
+        return "answered, but not all slots are right" if summary is not None and summary.value < 1 else ""
+    if isinstance(action, Answer):
+        return "answered where a call was due"
+    if rows.get("agrotools.tool_acc") is not None and rows["agrotools.tool_acc"].value < 1:
+        return f"called {harmless(action.calls[0].tool)} instead"
+    arguments = rows.get("agrotools.arg_acc")
+    if arguments is None or arguments.value >= 1:
+        return ""
+    if "invalid" in arguments.reading:
+        return "right tool, but it refuses the arguments"
+    return "right tool, but the arguments do not agree"
+
+
+def _arguments_table(compared: Sequence[Agreement]) -> "RenderableType":
+    from rich.table import Table
+    from rich.text import Text
+
+    table: Table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column()
+    for item in compared:
+        cell = Text.assemble((f"{item.mark} ", MARK_STYLES[item.mark]), item.given)
+        if item.mark != RIGHT:
+            detail = f" ({item.detail})" if item.detail else ""
+            cell.append(f"   reference: {item.reference}{detail}", style="dim")
+        table.add_row(item.name, cell)
+    return indented(table, 6)
+
+
+def _observation(observation: Observation | None, word: str) -> Iterator["RenderableType"]:
+    if observation is None:
+        return
+    if observation.error is not None:
+        error = observation.error
+        about = f" ({error.argument})" if error.argument else ""
+        yield block(word, f"error {error.kind}{about}: {error.message}", "red")
+        if error.hint:
+            yield block("hint", error.hint, "dim")
+        if error.candidates:
+            yield block("candidates", ", ".join(error.candidates), "dim")
+        return
+    result = dict(observation.result or {})
+    notes, flags = result.pop("notes", None), result.pop("flags", None)
+    yield block(word, fields_text(result))
+    if isinstance(flags, list) and flags:
+        yield block("flags", ", ".join(map(str, flags)), "yellow")
+    if isinstance(notes, list) and notes:
+        yield block("notes", "; ".join(map(str, notes)), "dim")
+    if observation.artifacts:
+        yield block("made", ", ".join(f"{made.name} ({made.kind})" for made in observation.artifacts), "dim")
+
+
+def _call_text(step: ReferenceStep) -> str:
+    return f"{step.tool}({fields_text(step.arguments)})"

@@ -1,0 +1,287 @@
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.core import (
+    Answer,
+    Artifact,
+    BooleanSlot,
+    CallTools,
+    ChoiceSetSlot,
+    ErrorInfo,
+    ExactSlot,
+    Fact,
+    FileSlot,
+    Halt,
+    Observation,
+    OpenTextSlot,
+    PlotSlot,
+    Record,
+    ReferenceStep,
+    ReferenceTrajectory,
+    Sample,
+    SampleFile,
+    Step,
+    ToleranceSlot,
+    ToolCall,
+    Trajectory,
+    Unparseable,
+)
+from agrotools.report.explain import explanation_text, print_explanation
+from agrotools.report.trace import agreements, closest_steps
+from agrotools.report.values import harmless, shortened, value_text
+from agrotools.scoring import score_record
+
+CHANGE = ToleranceSlot(
+    name="change",
+    label="change of the share of weeds",
+    value=4.2,
+    unit="%",
+    abs_tol=0.5,
+    from_="steps[2].observation.value",
+)
+REFERENCE = ReferenceTrajectory(
+    steps=(
+        ReferenceStep(
+            tool="calculate",
+            arguments={"expression": "2 + 2"},
+            group=0,
+            observation=Observation(result={"value": 4, "flags": ["rounded_off"], "notes": ["exact"]}),
+        ),
+        ReferenceStep(
+            tool="calculate",
+            arguments={"expression": "3 * 5"},
+            group=0,
+            observation=Observation(result={"value": 15}),
+        ),
+        ReferenceStep(
+            tool="calculate",
+            arguments={
+                "expression": "b - a",
+                "variables": {"a": {"$ref": "steps[0].observation.value", "value": 4}, "b": 8.2},
+            },
+            observation=Observation(result={"value": 4.2}),
+        ),
+    )
+)
+
+
+def sample(*slots):
+    return Sample(
+        id="rows-0001",
+        query="How much did the share of weeds change?",
+        files=(SampleFile(name="image_1.jpg", path="x", kind="image", width_px=640, height_px=480, gsd_m=0.0005),),
+        family="SI",
+        task_type="weed_crop_area",
+        answer_type="tolerance",
+        template="t",
+        source="made",
+        toolset=("calculate",),
+        reference=REFERENCE,
+        answer=slots or (CHANGE,),
+        cluster="c7",
+    )
+
+
+def call(expression, **changes):
+    return ToolCall(tool="calculate", arguments={"expression": expression, **changes})
+
+
+def explained(*steps, slots=(), termination="answered", reason="", mode="end-to-end"):
+    trajectory = Trajectory(steps=steps, termination=termination, reason=reason)
+    record = Record(sample=sample(*slots), mode=mode, trajectory=trajectory)
+    return explanation_text(record, score_record(record))
+
+
+def answer(text):
+    return Step(turn=9, kind="answer", text=text)
+
+
+def test_question_files_and_place_of_a_sample_are_shown():
+    text = explained(answer("change: 4.2 %"))
+    assert text.startswith("rows-0001 · end-to-end · answered · FAS 100.0")
+    assert "weed crop area (Segmentation Interpretation), tolerance answer, source made, cluster c7" in text
+    assert "How much did the share of weeds change?" in text
+    assert "image_1.jpg  image, 640 x 480 px, 0.5 mm/px" in text
+
+
+def test_calls_stand_beside_the_reference_call_they_come_closest_to():
+    seen = Observation(
+        result={"value": 15, "flags": ["odd"], "notes": ["made by hand"]},
+        artifacts=(Artifact(name="steps.png", kind="overlay", media_type="image/png"),),
+    )
+    text = explained(
+        Step(turn=0, kind="call", call=call("5 * 3"), observation=seen, thought="Multiply first.", seconds=1.5),
+        Step(turn=1, kind="call", call=call("1 + 1"), observation=Observation(result={"value": 2}), cached=True),
+        answer("change: 4.2 %"),
+    )
+    assert "1 call calculate  1.50 s  ✓ reference step 2" in text
+    assert "Multiply first." in text
+    assert "expression  ≈ 5 * 3   reference: 3 * 5" in text
+    assert "value: 15" in text
+    assert "odd" in text
+    assert "made by hand" in text
+    assert "steps.png (overlay)" in text
+    assert "2 call calculate  cached  ✗ reference step 1" in text
+    assert "expression  ✗ 1 + 1   reference: 2 + 2" in text
+    assert "not done  reference step 3: calculate(expression: b - a" in text
+
+
+def test_errors_and_unparseable_output_are_shown_with_what_the_policy_was_told():
+    error = ErrorInfo(kind="file_not_found", message="there is no file x.jpg", argument="image", hint="use image_1.jpg")
+    text = explained(
+        Step(turn=0, kind="call", call=call("1 +"), observation=Observation(error=error)),
+        Step(turn=1, kind="unparseable", text="<tool>meas", reason="neither a call nor an answer"),
+        termination="max_steps",
+        reason="20 turns",
+    )
+    assert "error file_not_found (image): there is no file x.jpg" in text
+    assert "use image_1.jpg" in text
+    assert "unparseable output" in text
+    assert "neither a call nor an answer" in text
+    assert "no answer (max_steps: 20 turns)" in text
+    assert "the sample ended without an answer (max_steps)" in text
+
+
+@pytest.mark.parametrize(
+    ("slot", "said", "lines"),
+    [
+        (
+            CHANGE,
+            "change: 4.6 %",
+            ["✓ 100.0  change", "wanted      4.2 % ± 0.5", "read        4.6 %", "within the 0.5"],
+        ),
+        (CHANGE, "change: 0.05 fraction", ["✗ 0.0  change", "off by 0.8 %, more than the 0.5 allowed"]),
+        (CHANGE, "It is 3 % or 9 %.", ["✗ 0.0  change", "several different candidates"]),
+        (
+            ExactSlot(name="weed", label="weed", value="Lantana", distractors=("Parthenium",)),
+            "It could be lantana or parthenium.",
+            ["wanted      Lantana", "asserts Lantana, Parthenium; wrong: Parthenium"],
+        ),
+        (
+            ChoiceSetSlot(name="weeds", label="weeds", value=("a1", "b2"), choices=("a1", "b2", "c3")),
+            "weeds: a1",
+            ["wanted      a1, b2 (of a1, b2, c3)", "does not assert b2"],
+        ),
+        (BooleanSlot(name="ripe", label="ripe", value=True), "ripe: no", ["the answer says no, right is yes"]),
+        (FileSlot(name="best", label="best", value="a.jpg", choices=("a.jpg", "b.jpg")), "", ["wanted      a.jpg"]),
+        (
+            OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("hoe",)), Fact(phrases=("mulch",)))),
+            "advice: hoe",
+            ["✗ 50.0  advice", "✓           hoe: stated", "✗           mulch: missing"],
+        ),
+    ],
+)
+def test_every_slot_says_what_was_wanted_read_and_why(slot, said, lines):
+    text = explained(answer(said), slots=(slot,))
+    for line in lines:
+        assert line in text
+
+
+def test_a_plot_slot_is_explained_without_a_figure():
+    slot = PlotSlot(name="chart", label="chart", value={"kind": "bar", "series": [{"name": "a", "x": ["u"], "y": [1]}]})
+    text = explained(answer("done"), slots=(slot,))
+    assert "✗ 0.0  chart" in text
+    assert "a bar figure of 1 series (ground truth)" in text
+
+
+def test_step_by_step_says_of_each_step_why_it_is_right_or_wrong():
+    actions = (
+        CallTools(calls=(call("3 * 5"), call("2 + 2")), thought="Any order will do."),
+        CallTools(calls=(call("7 * 7"),)),
+        Answer(text="change: 4.2 %"),
+        Answer(text="change: 4.2 %"),
+    )
+    record = Record(sample=sample(), mode="step-by-step", actions=actions)
+    text = explanation_text(record, score_record(record))
+    assert "1 of 4  call calculate  ✓ right" in text
+    assert "Any order will do." in text
+    assert "calculate in the same message, not scored" in text
+    assert "2 of 4  call calculate  ✗ right tool, but the arguments do not agree" in text
+    assert "3 of 4  call calculate  ✗ answered where a call was due" in text
+    assert "calculate(expression: b - a, variables: {a: 4 (from steps[0].observation.value)" in text
+    assert "4 of 4  answer  ✓ right" in text
+    assert "STAcc ✓  ToolAcc ✓  ToolAcc strict ✓  ArgAcc ✗  ArgAcc strict ✗  EAR ✓" in text
+    assert "✓ 100.0  change" in text
+    assert "implied     4.2: against that 100.0" in text
+
+
+def test_step_by_step_without_call_or_answer():
+    actions = (
+        Unparseable(text="{", reason="JSON ends early"),
+        Halt(termination="length", reason="4096 tokens"),
+        CallTools(calls=(ToolCall(tool="plot"),)),
+        CallTools(calls=(call("1"),)),
+    )
+    record = Record(sample=sample(), mode="step-by-step", actions=actions)
+    text = explanation_text(record, score_record(record))
+    assert "neither a call nor an answer: JSON ends early" in text
+    assert "ended without either: length, 4096 tokens" in text
+    assert "called plot instead" in text
+    assert "called calculate where the answer was due" in text
+
+
+def test_an_invalid_record_says_why_and_scores_nothing():
+    record = Record(sample=sample(), mode="no-tool", invalid="HTTP 503 after 6 attempts")
+    text = explanation_text(record, score_record(record))
+    assert "rows-0001 · no-tool · invalid" in text
+    assert "HTTP 503 after 6 attempts. Left out of every mean." in text
+    assert "Scored" not in text
+
+
+def test_a_tool_that_is_not_installed_is_compared_by_plain_equality():
+    step = ReferenceStep(
+        tool="measure_moon", arguments={"image": "a.jpg", "x": {"$ref": "steps[0].observation.v", "value": 2}}
+    )
+    compared = agreements(ToolCall(tool="measure_moon", arguments={"image": "a.jpg", "x": 3}), step, sample())
+    assert [(item.name, item.mark) for item in compared] == [("image", "✓"), ("x", "✗")]
+    assert compared[1].reference == "2 (from steps[0].observation.v)"
+
+
+def test_each_reference_step_is_matched_once():
+    calls = [call("2 + 2"), call("2 + 2"), call("2 + 2"), call("2 + 2"), ToolCall(tool="plot")]
+    matches = closest_steps(calls, sample())
+    assert matches[0] == 0
+    assert sorted(match for match in matches if match is not None) == [0, 1, 2]
+    assert matches[3:] == [None, None]
+
+
+@given(st.text(max_size=300))
+def test_hostile_text_is_shown_without_control_characters(said):
+    assert all(letter == "\n" or letter.isprintable() for letter in harmless(said))
+    text = explained(Step(turn=0, kind="unparseable", text=said, reason=said), answer(said))
+    assert all(letter == "\n" or letter.isprintable() for letter in text)
+
+
+def test_markup_of_models_is_text():
+    assert "[red]4.2[/red] [/]" in explained(answer("[red]4.2[/red] [/]"))
+
+
+@given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner), max_leaves=30))
+def test_any_value_is_one_short_line(value):
+    text = value_text(value)
+    assert "\n" not in text
+    assert len(text) < 400
+
+
+def test_long_text_is_cut_and_says_so():
+    assert shortened("x" * 1000, 10) == "x" * 10 + "… (990 more characters)"
+    assert "more characters" in explained(Step(turn=0, kind="unparseable", text="y" * 5000), answer("4"))
+
+
+def test_explanations_fit_the_width_and_stay_plain_in_a_pipe():
+    record = Record(
+        sample=sample(),
+        mode="end-to-end",
+        trajectory=Trajectory(
+            steps=(Step(turn=0, kind="call", call=call("1 + " * 100 + "1")), answer("word " * 100)),
+            termination="answered",
+        ),
+    )
+    scores = score_record(record)
+    assert max(map(len, explanation_text(record, scores, width=80).splitlines())) <= 80
+    written = io.StringIO()
+    print_explanation(record, scores, file=written)
+    assert "\x1b" not in written.getvalue()

@@ -1,0 +1,220 @@
+import io
+
+import pytest
+
+from agrotools.core import (
+    FAMILY_OF_TASK_TYPE,
+    Answer,
+    ErrorInfo,
+    Observation,
+    Record,
+    ReferenceStep,
+    ReferenceTrajectory,
+    Sample,
+    Score,
+    Step,
+    ToleranceSlot,
+    ToolCall,
+    Trajectory,
+)
+from agrotools.report.tables import print_tables, tables_text
+from agrotools.scoring import summarise
+
+SLOT = ToleranceSlot(name="area", label="area", value=7, unit="%", abs_tol=0.5)
+CALL = ReferenceStep(tool="calculate", arguments={"expression": "1"})
+OUTCOME = ("fas", "css")
+PROCESS = ("st_acc", "tool_acc", "tool_acc_strict", "arg_acc", "arg_acc_strict", "ear", "summ_acc", "summ_acc_truth")
+
+
+def sample(number, *, task="weed_crop_area"):
+    return Sample(
+        id=f"s{number}",
+        query="How much?",
+        files=(),
+        family=FAMILY_OF_TASK_TYPE[task],
+        task_type=task,
+        answer_type="plot" if task == "plotting" else "tolerance",
+        template="t",
+        source="made",
+        toolset=("calculate",),
+        reference=ReferenceTrajectory(steps=(CALL,)),
+        answer=(SLOT,),
+        no_tool_eligible=task != "plotting",
+        cluster=f"c{number}",
+    )
+
+
+def scored(number, mode, value, *, task="weed_crop_area", invalid=None):
+    """A record with all of its metrics at ``value``."""
+    of = sample(number, task=task)
+    if invalid is not None:
+        return Record(sample=of, mode=mode, invalid=invalid), []
+    if mode == "step-by-step":
+        made = Record(sample=of, mode=mode, actions=(Answer(text="x"), Answer(text="7 %")))
+        rows = [
+            Score(metric=f"agrotools.{metric}", version="1", sample_id=of.id, step=0, value=value) for metric in PROCESS
+        ]
+        return made, rows
+    failed = Observation(error=ErrorInfo(kind="file_not_found", message="no such file"))
+    steps = (
+        Step(turn=0, kind="call", call=ToolCall(tool="calculate"), observation=failed),
+        Step(turn=1, kind="answer", text="7 %"),
+    )
+    made = Record(sample=of, mode=mode, trajectory=Trajectory(steps=steps, termination="answered"), seconds=2.0)
+    metrics = (*OUTCOME, "plot") if task == "plotting" else OUTCOME
+    rows = [Score(metric=f"agrotools.{metric}", version="1", sample_id=of.id, value=value) for metric in metrics]
+    return made, rows
+
+
+def summary(pairs, **options):
+    pairs = list(pairs)
+    return summarise([made for made, _ in pairs], [rows for _, rows in pairs], benchmark="field-rows", **options)
+
+
+def full(shares=(0.25, 0.5, 0.75), n=20, **options):
+    """Three modes with the given shares of right samples, ``n`` of them and two more with plots."""
+    pairs = []
+    for mode, share in zip(("no-tool", "step-by-step", "end-to-end"), shares, strict=True):
+        pairs += [scored(number, mode, float(number < share * n)) for number in range(n)]
+    pairs += [scored(n + extra, "end-to-end", 1.0, task="plotting") for extra in range(2)]
+    return summary(pairs, **options)
+
+
+def lines_of(text, title):
+    """The lines of the table under ``title``, up to the next blank line."""
+    lines = [line.rstrip() for line in text.splitlines()]
+    start = next(at for at, line in enumerate(lines) if line.strip() == title)
+    stop = next((at for at in range(start + 1, len(lines)) if not lines[at]), len(lines))
+    return lines[start:stop]
+
+
+def test_each_setting_has_a_table_with_values_intervals_and_sizes():
+    text = tables_text([full(model="m1")])
+    no_tool = "\n".join(lines_of(text, "No tools"))
+    assert "FAS" in no_tool
+    assert "n 20 (20)" in no_tool
+    assert "25.0" in no_tool
+    end_to_end = "\n".join(lines_of(text, "End to end"))
+    assert "77.3" in end_to_end  # 17 of 22
+    assert "n 22 (22)" in end_to_end
+    assert "75.0" in "\n".join(lines_of(text, "End to end, on the samples of no-tool"))
+    process = "\n".join(lines_of(text, "Step by step"))
+    assert "EAR ↓" in process
+    assert "strict 50.0" in process
+    assert "truth 50.0" in process
+    assert "Smallest detectable difference" in text
+    interval = full().modes["no-tool"].metrics["agrotools.fas"].overall.interval
+    assert interval is not None
+    assert f"{100 * interval.lower:.1f}–{100 * interval.upper:.1f}" in no_tool
+
+
+def test_values_are_fractions_in_data_and_percent_in_tables():
+    made = full(model="m1")
+    assert made.modes["no-tool"].metrics["agrotools.fas"].overall.value == 0.25
+    assert "0.25" not in tables_text([made])
+
+
+def test_several_runs_have_a_row_each_and_one_table_per_setting():
+    text = tables_text([full(model="first"), full((0.5, 0.5, 1.0), model="second")])
+    table = lines_of(text, "End to end")
+    assert sum("first" in line for line in table) == 1
+    assert sum("second" in line for line in table) == 1
+    assert any("100.0" in line for line in table)
+    assert len([line for line in text.splitlines() if line.strip() == "End to end"]) == 1
+
+
+def test_gain_by_tools_is_shown_with_its_sign():
+    table = "\n".join(line for line in tables_text([full(model="m1")]).splitlines())
+    assert "+50.0" in table
+    assert "Gain by tools" in table
+
+
+def test_what_does_not_apply_is_a_dash_with_a_note():
+    oracle = summary(
+        [scored(number, "end-to-end", 1.0) for number in range(12)], model="baseline:oracle", privileged=True
+    )
+    text = tables_text([full(model="m1"), oracle])
+    row = next(line for line in lines_of(text, "No tools") if "oracle" in line)
+    assert row.count("—") == 4
+    assert "without tools there is no reference call to make" in text
+    plot = next(line for line in lines_of(text, "No tools") if "m1" in line)
+    assert "—" in plot
+    assert "a figure needs a tool" in text
+
+
+def test_privileged_policies_and_synthetic_benchmarks_are_marked():
+    text = tables_text([full(model="baseline:oracle", privileged=True, synthetic=True)])
+    assert "synthetic" in text.splitlines()[0]
+    assert "privileged" in "\n".join(lines_of(text, "End to end"))
+    assert "sees the gold" in " ".join(text.split())
+    plain = tables_text([full(model="m1")])
+    assert "synthetic" not in plain
+    assert "privileged" not in plain
+
+
+def test_under_ten_clusters_there_is_no_interval():
+    text = tables_text([summary([scored(number, "end-to-end", number % 2) for number in range(8)], model="m1")])
+    table = "\n".join(lines_of(text, "End to end"))
+    assert "50.0" in table
+    assert "n 8 (8)" in table
+    assert "–" not in table
+
+
+def test_too_many_invalid_records_leave_no_headline_but_bounds():
+    pairs = [scored(number, "end-to-end", 1.0) for number in range(18)]
+    pairs += [scored(number, "end-to-end", 0.0, invalid="HTTP 503\x1b[2J") for number in (18, 19)]
+    text = tables_text([summary(pairs, model="m1")])
+    table = "\n".join(lines_of(text, "End to end"))
+    assert "90.0..100.0" in table
+    assert "—" in table
+    assert "2 of 20 records invalid (10.0 %)" in " ".join(text.split())
+    assert "\x1b" not in text
+    allowed = tables_text([summary(pairs, model="m1", allow_invalid=True)])
+    assert "100.0" in "\n".join(lines_of(allowed, "End to end"))
+    assert "2 of 20 records invalid" in " ".join(allowed.split())
+
+
+def test_parts_and_counts_are_details():
+    made = full(model="m1")
+    text = tables_text([made])
+    assert "weed crop area" in text
+    assert "By answer type" in text
+    assert "file_not_found 22" in text
+    assert "answered 20" in text
+    assert "weed crop area" not in tables_text([made], details=False)
+
+
+def test_runs_stand_side_by_side_by_task_type():
+    text = tables_text([full(model="first"), full((0.5, 0.5, 1.0), model="second")])
+    table = lines_of(text, "End to end, FAS, by task type and answer type")
+    heading = next(line for line in table if "first" in line)
+    assert "second" in heading
+    row = next(line for line in table if "weed crop area" in line)
+    assert "75.0" in row
+    assert "100.0" in row
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+@pytest.mark.parametrize("n_runs", [1, 3, 6])
+def test_no_line_is_wider_than_asked_and_no_value_is_cut(width, n_runs):
+    runs = [full(model=f"organisation/a-model-with-a-long-name-{number}") for number in range(n_runs)]
+    text = tables_text(runs, width=width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    assert "\n".join(lines_of(text, "Step by step")).count("strict 50.0") == 2 * n_runs
+
+
+def test_runs_of_different_benchmarks_are_not_compared_silently():
+    other = summary([scored(0, "end-to-end", 1.0)], model="m2").model_copy(update={"benchmark": "other"})
+    assert "cannot be compared" in tables_text([full(model="m1"), other])
+
+
+def test_what_is_not_a_terminal_gets_plain_text():
+    written = io.StringIO()
+    print_tables([full(model="m1")], file=written)
+    assert "\x1b" not in written.getvalue()
+    assert "77.3" in written.getvalue()
+
+
+def test_a_run_without_records_says_so():
+    assert "no records" in tables_text([summarise([], model="m1")]).lower()
