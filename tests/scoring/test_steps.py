@@ -234,6 +234,30 @@ def test_measured_values_may_be_rounded():
     )
 
 
+MEASURED = {"$ref": "steps[0].observation.weed_pct", "value": WEED}
+CHART = {"kind": "bar", "series": [{"name": "weed", "x": ["image_1", "image_2"], "y": [MEASURED, 3.2149]}]}
+DRAWN = [{"name": "Weeds", "x": ["image_2.jpg", "image_1.jpg"], "y": [3.215, 8.89]}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "right"),
+    [
+        ({"kind": "bar", "series": DRAWN, "title": "Weeds", "sort": "desc", "fmt": "svg"}, 1),
+        ({"kind": "grouped_bar", "series": DRAWN}, 1),
+        ({"kind": "column", "series": DRAWN}, 0),  # the tool has no such kind
+        ({"kind": "pie", "series": DRAWN}, 0),
+        ({"kind": "bar", "series": [{**DRAWN[0], "y": [8.89, 3.215]}]}, 0),
+        ({"kind": "bar", "series": [{**DRAWN[0], "y": [3.215]}]}, 0),
+        ({"kind": "bar"}, 0),
+    ],
+)
+def test_calls_of_plot(arguments, right):
+    steps = (STEPS[0], ReferenceStep(tool="plot", arguments=CHART))
+    scores = step_scores(record(FIRST, call("plot", **arguments), RIGHT[3], of=sample(steps=steps)))
+    assert values(scores, "arg_acc")[1] == right
+    assert values(scores, "arg_acc_strict")[1] == 0
+
+
 def test_the_reading_tells_the_iou():
     scores = step_scores(record(call("measure_cover", image="image_1.jpg"), SECOND, THIRD, RIGHT[3]))
     region = next(row for row in reading(scores, "arg_acc", 0)["arguments"] if row["kind"] == "box")
