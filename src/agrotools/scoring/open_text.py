@@ -12,12 +12,13 @@ MOST_WORDS = 150
 """Longer answers lose in proportion: facts must be given, not buried."""
 
 _CJK_CHARACTER = re.compile(f"[{CJK}]")
-_WORD = re.compile(rf"[^\s{CJK}]*[^\W{CJK}][^\s{CJK}]*")
+_RUN = re.compile(rf"[^\s{CJK}]+")
 
 
 def count_words(text: str) -> float:
     """Words of a text; a CJK character counts as half a word."""
-    return len(_WORD.findall(text)) + 0.5 * len(_CJK_CHARACTER.findall(text))
+    words = sum(any(letter.isalnum() for letter in run[0]) for run in _RUN.finditer(text))
+    return words + 0.5 * len(_CJK_CHARACTER.findall(text))
 
 
 def score_facts(slot: OpenTextSlot, text: str) -> tuple[float, dict[str, JsonValue]]:

@@ -37,6 +37,8 @@ class AnswerText(NamedTuple):
 
 _FINAL_ANSWER = re.compile(r"(?:final answer|最终答案|最终回答)\W{0,6}[:：]", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[!?。\n]+|\.(?!\d)")
+_LONGEST_ANSWER = 100_000
+"""Characters read, from the end: whoever needs more has not answered."""
 _LONGEST_JSON_REGION = 50_000
 _MOST_JSON_STARTS = 40
 
@@ -44,6 +46,7 @@ _MOST_JSON_STARTS = 40
 @lru_cache(maxsize=256)
 def read_answer(answer: str) -> AnswerText:
     """Rule 1: the text after the last ``Final Answer:``, normalised, and its JSON objects."""
+    answer = answer[-_LONGEST_ANSWER:]
     body = answer[max((marker.end() for marker in _FINAL_ANSWER.finditer(answer)), default=0) :]
     text = normalise(body)
     return AnswerText(text, without_markup(text), _json_objects(body))
@@ -69,7 +72,8 @@ _LATEX_WORDS = {
 _LATEX_WORD = re.compile("|".join(re.escape(word) for word in sorted(_LATEX_WORDS, key=len, reverse=True)))
 _LATEX_GROUP = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|mathit|mathsf|operatorname)\s?\{([^{}]{0,300})\}")
 _LATEX_POWER = re.compile(r"\^\{([+-]?\d{1,4})\}")
-_MARKDOWN = re.compile(r"\*\*|__(?=\W|$)|(?<!\w)__|`+")
+# A dollar before a digit stays: it may be the currency of a label, and does no harm to a number.
+_MARKDOWN = re.compile(r"\$(?!\d)|\*\*|__(?=\W|$)|(?<!\w)__|`+")
 
 
 def without_markup(text: str) -> str:
@@ -81,7 +85,7 @@ def without_markup(text: str) -> str:
             if not changed:
                 break
     text = _LATEX_POWER.sub(r"^\1", text)
-    return _MARKDOWN.sub("", text).replace("$", "")
+    return _MARKDOWN.sub("", text)
 
 
 def _json_objects(text: str) -> tuple[dict[str, Any], ...]:

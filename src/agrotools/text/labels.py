@@ -26,8 +26,8 @@ class LabelMatch(NamedTuple):
 def label_pattern(alias: str) -> re.Pattern[str]:
     """The pattern that finds ``alias`` as a whole: not inside a word, a longer number or a range."""
     plain = normalise(alias).strip()
-    # Between letters a space, an underscore and a hyphen are the same: "siam weed", "siam-weed".
-    body = re.sub(r"(?<=[^\W\d])(?:\\?[ _-])+(?=[^\W\d])", r"[\\s_-]+", re.escape(plain))
+    # Behind a letter a space, an underscore and a hyphen are the same: "siam weed", "siam-weed", "image 2".
+    body = re.sub(r"(?<=[^\W\d_])(?:\\?[ _-])+(?=[^\W_])", r"[\\s_-]+", re.escape(plain))
     body = re.sub(r"(?:\\ )+", r"\\s+", body)
     third = "" if plain[:1] in "+-" else r"(?<![-+](?=\d))"
     return re.compile(rf"(?<!{WORD})(?<!\d[.,]){third}{body}(?!{WORD})(?![.,]\d)")

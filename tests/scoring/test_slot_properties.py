@@ -1,0 +1,175 @@
+"""What holds for every slot and every text."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.core import (
+    BooleanSlot,
+    ChoiceSetSlot,
+    ExactSlot,
+    Fact,
+    FileSlot,
+    OpenTextSlot,
+    ToleranceSlot,
+)
+from agrotools.scoring.slots import score_slot
+from agrotools.text import UNITS, convert, format_answer
+from agrotools.text.answer_form import answer_form
+
+LABELS = ("Lantana", "Siam weed", "Snake weed", "马缨丹", "no weeds", "C-4", "50%", "-3", "$5", "rust", "bean rust")
+SLOTS = (
+    ToleranceSlot(name="share", label="share of weeds", value=12.5, unit="%", abs_tol=0.2),
+    ToleranceSlot(name="trees", label="number of trees", value=14),
+    ExactSlot(name="species", label="species", value="Siam weed", distractors=("Snake weed", "Lantana")),
+    ExactSlot(name="rows", label="rows", value=3),
+    BooleanSlot(name="more", label="more weeds", value=True),
+    ChoiceSetSlot(name="parts", label="parts", value=("leaf",), choices=("leaf", "stem")),
+    FileSlot(name="which", label="image", value="image_2.jpg", choices=("image_1.jpg", "image_2.jpg")),
+    OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("remove leaves",)),)),
+)
+PIECES = st.sampled_from(
+    'share trees species : = 12.5 14 3 % mm ha not no yes image_2.jpg leaf stem Siam-weed or and but , . \n { } [ ] \\ '
+    "^ 万 百分之 不是 或 没有 ± - 10^3 1,204 e5 final answer: ** ` $ 是 两 about between".split(" ")
+)
+TEXTS = st.one_of(
+    st.text(max_size=200), st.lists(PIECES, max_size=40).map(" ".join), st.lists(PIECES, max_size=40).map("".join)
+)
+
+
+@given(TEXTS)
+def test_any_text_scores_between_0_and_1(text: str):
+    for slot in SLOTS:
+        assert 0 <= score_slot(slot, SLOTS, text).value <= 1
+
+
+@given(
+    value=st.floats(allow_nan=False, allow_infinity=False, min_value=-1e12, max_value=1e12),
+    unit=st.sampled_from([None, *UNITS]),
+)
+def test_a_number_in_the_answer_form_is_read_back(value: float, unit: str | None):
+    slot = ToleranceSlot(name="value", label="value", value=value, unit=unit)
+    other = ToleranceSlot(name="value_2", label="other value", value=value + 1, unit=unit)
+    text = format_answer([slot, other], {"value": value, "value_2": value + 1})
+    assert score_slot(slot, [slot, other], text).value == 1
+    assert score_slot(slot, [slot, other], text).used_form
+
+
+@given(st.integers(-(10**15), 10**15))
+def test_a_whole_number_in_the_answer_form_is_read_back_exactly(value: int):
+    slot = ExactSlot(name="count", label="count", value=value)
+    assert score_slot(slot, [slot], format_answer([slot], {"count": value})).value == 1
+
+
+@given(st.sampled_from(LABELS), st.data())
+def test_a_label_in_the_answer_form_is_read_back(label: str, data: st.DataObject):
+    others = tuple(other for other in LABELS if other != label)
+    distractors = tuple(data.draw(st.lists(st.sampled_from(others), unique=True, max_size=5)))
+    slot = ExactSlot(name="species", label="species", value=label, distractors=distractors)
+    text = format_answer([slot], {"species": label})
+    assert score_slot(slot, [slot], text).value == 1
+
+
+@given(st.sets(st.sampled_from(LABELS), min_size=1))
+def test_a_choice_set_in_the_answer_form_is_read_back(value: set[str]):
+    slot = ChoiceSetSlot(name="parts", label="parts", value=tuple(value), choices=LABELS)
+    assert score_slot(slot, [slot], format_answer([slot], {"parts": list(value)})).value == 1
+
+
+def test_a_whole_answer_in_the_form_scores_everything():
+    values = {
+        "share": 12.5,
+        "trees": 14,
+        "species": "Siam weed",
+        "rows": 3,
+        "more": True,
+        "parts": ["leaf"],
+        "which": "image_2.jpg",
+        "advice": "remove\nleaves",
+    }
+    text = format_answer(SLOTS, values)
+    assert [score_slot(slot, SLOTS, text).value for slot in SLOTS] == [1] * len(SLOTS)
+
+
+@given(
+    value=st.floats(min_value=1e-3, max_value=1e6),
+    unit=st.sampled_from(list(UNITS)),
+    other=st.sampled_from(list(UNITS)),
+)
+def test_the_same_quantity_in_another_unit_scores_the_same(value: float, unit: str, other: str):
+    if UNITS[unit].dimension != UNITS[other].dimension:
+        with pytest.raises(ValueError, match="cannot convert"):
+            convert(value, unit, other)
+        return
+    slot = ToleranceSlot(name="value", label="value", value=value, unit=unit, rel_tol=1e-6)
+    text = f"The value is {convert(value, unit, other)!r} {other}."
+    assert score_slot(slot, [slot], text).value == 1
+    assert convert(convert(value, unit, other), other, unit) == pytest.approx(value, rel=1e-12)
+
+
+@given(said=st.floats(-1e6, 1e6), value=st.floats(-1e6, 1e6), tolerances=st.lists(st.floats(0, 1e6), min_size=2))
+def test_a_wider_tolerance_never_lowers_a_score(said: float, value: float, tolerances: list[float]):
+    scores = [
+        score_slot(slot, [slot], f"value: {said!r}").value
+        for slot in (
+            ToleranceSlot(name="value", label="value", value=value, abs_tol=tolerance)
+            for tolerance in sorted(tolerances)
+        )
+    ]
+    assert scores == sorted(scores)
+
+
+@given(TEXTS, st.sampled_from(LABELS))
+def test_a_further_distractor_never_raises_a_score(text: str, extra: str):
+    few = ExactSlot(name="species", label="species", value="Siam weed", distractors=("Lantana",))
+    many = few.model_copy(update={"distractors": ("Lantana", extra)})
+    if extra not in ("Lantana", "Siam weed"):
+        assert score_slot(many, [many], text).value <= score_slot(few, [few], text).value
+
+
+def test_the_form_shows_names_and_choices_but_no_values():
+    form = answer_form(SLOTS)
+    for slot in SLOTS:
+        assert f"{slot.name}: <" in form
+        assert slot.label in form
+    assert "12.5" not in form
+    assert "14" not in form
+    assert form.index("Lantana") < form.index("Siam weed") < form.index("Snake weed")
+    assert "remove leaves" not in form
+
+
+HOSTILE = {
+    "digits": "7" * 1_000_000,
+    "digits and commas": "1,234," * 170_000,
+    "open braces": "{" * 1_000_000,
+    "nested objects": '{"a":' * 200_000,
+    "brackets": "[" * 1_000_000,
+    "chinese": "不是" * 500_000,
+    "negations": "not " * 250_000,
+    "labels": "siam weed, " * 90_000,
+    "denied labels": "not siam weed, or " * 55_000,
+    "numbers": "12 or " * 160_000,
+    "signs": "-" * 1_000_000,
+    "keys": "share: " * 140_000,
+    "final answers": "final answer: " * 70_000,
+    "spaces": " " * 1_000_000,
+    "carets": "10^" * 330_000,
+    "backslashes": "\\" * 1_000_000,
+    "groups": "\\text{" * 160_000,
+    "points": ". " * 500_000,
+    "superscripts": "²" * 1_000_000,
+    "one word": "a" * 1_000_000,
+    "words": "weed " * 200_000,
+    "per": "12 per " * 140_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_megabyte_of_anything_is_read_in_bounded_time(name: str):
+    started = time.monotonic()
+    for slot in SLOTS:
+        score_slot(slot, SLOTS, HOSTILE[name])
+    # Quadratic reading takes minutes here; the bound only has to tell that from seconds on a slow machine.
+    assert time.monotonic() - started < 30
