@@ -109,3 +109,15 @@ def test_turns_that_could_not_be_read_are_shown_with_what_to_repair() -> None:
         said, repair = protocol.history(steps)
         assert (said.role, said.text) == ("assistant", "(nothing)")
         assert (repair.role, "the output is empty. Do this." in repair.text) == ("user", True)
+
+
+def test_included_pieces_stand_on_lines_of_their_own() -> None:
+    two = [step_of(result={"value": 1}), step_of(result={"value": 2})]
+    observed = PROTOCOLS["react"].history(two)[-1].text
+    assert observed == (
+        'Observation:\n<observation>\n{"tool": "calculate", "result": {"value": 1}}\n</observation>\n'
+        'Observation:\n<observation>\n{"tool": "calculate", "result": {"value": 2}}\n</observation>'
+    )
+    for protocol in PROTOCOLS.values():
+        assert not re.search(r"\S- ", protocol.system(tool_specs(["calculate"])))
+    assert not re.search(r"\S- ", render("no_tool_system"))

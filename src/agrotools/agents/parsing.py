@@ -10,15 +10,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agrotools.agents.call_objects import CallError, call_of, calls_of, first_call_key, holds_call_keys, loaded
 from agrotools.agents.loose_json import NotJson, loads, value_at, values_in, without_surrogates
-from agrotools.core import Answer, Arguments, CallTools, Protocol, ToolCall, Unparseable
+from agrotools.core import Answer, CallTools, Protocol, ToolCall, Unparseable
 from agrotools.models import RequestedCall
 
-_NAME_KEYS = ("tool", "tool_name", "name", "function", "function_name", "action")
-_ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "action_input", "tool_input", "kwargs")
-_LIST_KEYS = ("tool_calls", "calls", "actions")
-_WRAPPER_KEYS = ("tool_call", "function_call", "call", "action")
-_LONGEST_NAME = 200
 MAX_CALLS = 50
 """Calls in one message; more is a model gone round in circles, and none of them is run."""
 _KEPT_OF_UNREADABLE = 4000
@@ -42,18 +38,11 @@ _ANSWER_AS_TOOL = re.compile(_ANSWER, re.IGNORECASE)
 _THOUGHT = re.compile(r"[\s*_#]*(?:thought|思考)" + _COLON, re.IGNORECASE)
 _THINKING = re.compile(r"\s*+<think(?:ing)?>(?P<inner>.*?)(?:</think(?:ing)?>|\Z)", re.DOTALL)
 _END_OF_THINKING = re.compile(r"^[ \t]*</think(?:ing)?>[ \t]*$", re.MULTILINE)
-_NAME_KEY = re.compile(rf"[\"'“](?:{'|'.join(_NAME_KEYS + _LIST_KEYS)})[\"'”]\s*+:")
-_ARGUMENT_KEY = re.compile(rf"[\"'“](?:{'|'.join(_ARGUMENT_KEYS)})[\"'”]\s*+:")
-
 HINTS: Mapping[Protocol, str] = {
     "react": 'Write either "Action:" with one tool name and "Action Input:" with one JSON object of its arguments, '
     'or "Final Answer:" followed by the answer.',
     "tool-calling": "Either call a tool with a JSON object of its arguments, or write the answer as plain text.",
 }
-
-
-class CallError(ValueError):
-    """Something that is meant as a tool call but cannot be read as one. The message says why."""
 
 
 def parse_output(
@@ -104,7 +93,7 @@ def parse_tool_calls(source: object) -> tuple[ToolCall, ...]:
     """
     if isinstance(source, str):
         return tuple(_TextReader(_unquoted(_split_thinking(without_surrogates(source))[1])).calls)
-    return tuple(_calls_of(source))
+    return tuple(calls_of(source))
 
 
 def as_text(call: RequestedCall) -> str:
@@ -154,7 +143,7 @@ class _TextReader:
                 start, end = objects.pop()
                 position = end
                 if self.answer_at is None:
-                    self._add(_calls_of(_loaded(self.text[start:end], "the call")), start)
+                    self._add(calls_of(loaded(self.text[start:end], "the call")), start)
             elif marker is None:
                 break
             elif marker["answer"]:
@@ -184,7 +173,7 @@ class _TextReader:
         if start is None:
             raise CallError(f"no JSON object follows {marker['tag']}")
         value, end = self._value(start, "the call")
-        calls = _calls_of(value)
+        calls = calls_of(value)
         if not calls:
             raise CallError("the call must be a JSON object with a name and arguments")
         self._add(calls, marker.start())
@@ -219,7 +208,7 @@ class _TextReader:
         if name and _NOTHING.fullmatch(name):
             return start
         arguments, end = self._input(start)
-        self._add([_call(name, arguments)], marker.start())
+        self._add([call_of(name, arguments)], marker.start())
         return end
 
     def _input(self, start: int) -> tuple[Any, int]:
@@ -229,7 +218,7 @@ class _TextReader:
             return self._value(value_start, "the Action Input")
         literal = _STRING_LITERAL.match(self.text, _skip(self.text, start))
         if literal:
-            return _loaded(literal[0], "the Action Input"), literal.end()
+            return loaded(literal[0], "the Action Input"), literal.end()
         end = self.text.find("\n", start)
         end = len(self.text) if end < 0 else end
         if _NOTHING.fullmatch(self.text[start:end].strip(" \t\r*`")):
@@ -244,7 +233,7 @@ class _TextReader:
         span = value_at(self.text, start)
         if span is None:
             raise CallError(f"the JSON of {what} is cut off or its brackets do not match")
-        return _loaded(self.text[start : span[1]], what), span[1]
+        return loaded(self.text[start : span[1]], what), span[1]
 
 
 def _skip(text: str, start: int) -> int:
@@ -255,13 +244,13 @@ def _skip(text: str, start: int) -> int:
 
 def _objects_like_calls(text: str) -> Iterator[tuple[int, int]]:
     """Balanced values in ``text`` that hold a call, or try to. JSON that is part of an answer is none."""
-    if not (_NAME_KEY.search(text) and _ARGUMENT_KEY.search(text)):
+    if not holds_call_keys(text):
         return
     for start, end in values_in(text):
-        if not (_NAME_KEY.search(text, start, end) and _ARGUMENT_KEY.search(text, start, end)):
+        if not holds_call_keys(text, start, end):
             continue
         try:
-            if _calls_of(loads(text[start:end])):
+            if calls_of(loads(text[start:end])):
                 yield start, end
         except (NotJson, CallError):
             yield start, end
@@ -269,64 +258,12 @@ def _objects_like_calls(text: str) -> Iterator[tuple[int, int]]:
 
 def _is_cut_off(text: str) -> bool:
     """Whether ``text`` begins a call as JSON that never becomes a balanced value."""
-    name = _NAME_KEY.search(text)
-    if name is None or not _ARGUMENT_KEY.search(text, name.end()):
-        return False
-    return "{" in text[: name.start()] and not any(start < name.start() < end for start, end in values_in(text))
-
-
-def _loaded(text: str, what: str) -> Any:
-    try:
-        return loads(text)
-    except NotJson as error:
-        raise CallError(f"{what} is not valid JSON: {error}") from error
-
-
-def _calls_of(value: Any) -> list[ToolCall]:
-    """The calls that a decoded value holds; none where it is something else."""
-    if isinstance(value, list):
-        return [call for item in value for call in _calls_of(item)]
-    if not isinstance(value, dict):
-        return []
-    for key in _LIST_KEYS:
-        if isinstance(value.get(key), list):
-            return _calls_of(value[key])
-    for key in _WRAPPER_KEYS:
-        if isinstance(value.get(key), dict):
-            return _calls_of(value[key])
-    if isinstance(value.get("function"), dict):
-        value = {"id": value.get("id"), **value["function"]}
-    name_key = next((key for key in _NAME_KEYS if key in value), None)
-    arguments_key = next((key for key in _ARGUMENT_KEYS if key in value), None)
-    if name_key is None or arguments_key is None:
-        return []
-    identifier = value.get("id")
-    return [_call(value[name_key], value[arguments_key], identifier if isinstance(identifier, str) else None)]
+    at = first_call_key(text)
+    return at is not None and "{" in text[:at] and not any(start < at < end for start, end in values_in(text))
 
 
 def _requested_call(call: RequestedCall) -> ToolCall:
-    return _call(without_surrogates(call.name), without_surrogates(call.arguments), call.id or None)
-
-
-def _call(name: object, arguments: object, identifier: str | None = None) -> ToolCall:
-    if not isinstance(name, str) or not name.strip():
-        raise CallError("the call has no tool name")
-    if len(name) > _LONGEST_NAME:
-        raise CallError("the tool name is far too long")
-    return ToolCall(tool=name.strip(), arguments=_arguments(arguments), id=identifier)
-
-
-def _arguments(value: object) -> Arguments:
-    # Arguments as a JSON string, and by some models as a JSON string of that.
-    for _ in range(2):
-        if isinstance(value, str):
-            value = _loaded(value, "the text of the arguments") if value.strip() else {}
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        kinds = {list: "a list", str: "text", bool: "true or false"}
-        raise CallError(f"the arguments must be a JSON object, not {kinds.get(type(value), 'a number')}")
-    return value
+    return call_of(without_surrogates(call.name), without_surrogates(call.arguments), call.id or None)
 
 
 def _unquoted(text: str) -> str:
