@@ -100,8 +100,8 @@ def _find(name: str, as_json: bool) -> Any:
     try:
         return get_tool(name)
     except UsageError as error:
-        code = _COULD_NOT_RUN if name in TOOLS else _BAD_USAGE
-        _fail(error.message, error.hint, {"kind": "unknown_tool"}, as_json, code)
+        kind, code = ("backend_unavailable", _COULD_NOT_RUN) if name in TOOLS else ("unknown_tool", _BAD_USAGE)
+        _fail(error.message, error.hint, {"kind": kind}, as_json, code)
 
 
 def _fail(message: str, hint: str | None, info: dict[str, Any], as_json: bool, code: int) -> NoReturn:

@@ -51,7 +51,7 @@ class Plot(ToolResult):
     figure: Artifact
 
 
-@tool(category="analytics", version="1")
+@tool(category="analytics", version="1", significant_digits=12)
 def plot(
     kind: Annotated[PlotKind, Agree("choice"), Field(description="kind of figure")],
     series: Annotated[

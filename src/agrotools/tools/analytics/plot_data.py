@@ -99,7 +99,7 @@ def _check_x(
     if kind in ("scatter", "hist") and here == {"categories"}:
         other = "bar or line" if kind == "scatter" else "bar"
         faults.append(f"{where} has categories in x: {kind} needs numbers; for categories use {other}")
-    if kind == "hist" and (any(value < 0 for value in y) or sorted(set(x), key=float) != list(x)):
+    elif kind == "hist" and (any(value < 0 for value in y) or sorted(set(x), key=float) != list(x)):
         faults.append(f"{where} must have rising bin centres in x and counts in y, or raw values in y and no x")
     repeated = [value for value, count in Counter(x).items() if count > 1]
     if repeated and (kind in ("bar", "grouped_bar", "pie", "heatmap") or (kind == "line" and here == {"categories"})):

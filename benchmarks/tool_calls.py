@@ -1,0 +1,85 @@
+"""What a tool call costs beside the tool itself: start of a worker, round trip, cached call.
+
+python benchmarks/tool_calls.py
+"""
+
+import asyncio
+import statistics
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from agrotools.core import SampleFile, ToolCall
+from agrotools.tools import AGROTOOLS, get_tool
+from agrotools.tools.cache import ResultCache
+from agrotools.tools.execution import ToolExecutor, ToolOutcome
+from agrotools.tools.workspace import Workspace, artifacts_in
+
+CALCULATE = ToolCall(tool="calculate", arguments={"expression": "(a - b) / a * 100", "variables": {"a": 3, "b": 1}})
+PLOT = ToolCall(
+    tool="plot",
+    arguments={"kind": "bar", "series": [{"name": "weeds", "x": ["a", "b", "c"], "y": [3, 1, 2]}], "title": "Weeds"},
+)
+
+
+async def timed(call: Callable[[], Awaitable[ToolOutcome]], times: int) -> tuple[float, float]:
+    """Median wall time and median time of the tool itself, milliseconds."""
+    walls: list[float] = []
+    inside: list[float] = []
+    for _ in range(times):
+        started = time.perf_counter()
+        outcome = await call()
+        walls.append(time.perf_counter() - started)
+        inside.append(outcome.seconds)
+        assert outcome.observation.ok, outcome
+    return 1000 * statistics.median(walls), 1000 * statistics.median(inside)
+
+
+async def main() -> None:
+    get_tool("calculate"), get_tool("plot")
+    with tempfile.TemporaryDirectory() as folder:
+        image = Path(folder) / "image_1.jpg"
+        image.write_bytes(bytes(4 * 2**20))
+        file = SampleFile(name="image_1.jpg", path=str(image), kind="image")
+        workspace = Workspace((file,), Path(folder) / "artifacts")
+
+        async def run(executor: ToolExecutor, call: ToolCall) -> ToolOutcome:
+            return await executor.run(call, workspace, AGROTOOLS)
+
+        starts: list[float] = []
+        for _ in range(5):
+            async with ToolExecutor(workers=1) as executor:
+                started = time.perf_counter()
+                await run(executor, CALCULATE)
+                starts.append(time.perf_counter() - started)
+        print(f"first calculate call, worker start included: {1000 * statistics.median(starts):.0f} ms")
+
+        async with ToolExecutor(workers=1) as executor:
+            for call, times in ((CALCULATE, 1000), (PLOT, 15)):
+                await run(executor, call)
+                wall, inside = await timed(lambda call=call: run(executor, call), times)
+                print(f"{call.tool}: {wall:.2f} ms, of which the tool {inside:.2f} ms, the rest {wall - inside:.2f} ms")
+
+        async with ToolExecutor(workers=1, cache=ResultCache(Path(folder) / "cache")) as executor:
+            for call in (CALCULATE, PLOT):
+                await run(executor, call)
+                wall, _ = await timed(lambda call=call: run(executor, call), 300)
+                print(f"{call.tool}, cached: {wall:.2f} ms")
+
+        async with ToolExecutor(workers=2) as executor:
+            calls: list[Any] = [run(executor, CALCULATE) for _ in range(2000)]
+            started = time.perf_counter()
+            await asyncio.gather(*calls)
+            print(f"2000 calculate calls at once, 2 workers: {2000 / (time.perf_counter() - started):.0f} calls/s")
+
+        with artifacts_in(folder):
+            started = time.perf_counter()
+            for _ in range(1000):
+                get_tool("calculate")(**CALCULATE.arguments)
+            print(f"calculate as plain Python: {time.perf_counter() - started:.2f} ms")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

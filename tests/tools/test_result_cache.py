@@ -1,0 +1,255 @@
+"""The result cache: found again when nothing changed, never when something did, and never in the way."""
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import Any
+
+import hostile_tools
+import pytest
+
+from agrotools.core import SampleFile, ToolCall
+from agrotools.tools import cache as cache_module
+from agrotools.tools.cache import ResultCache, code_hash
+from agrotools.tools.contract import Tool, tool
+from agrotools.tools.execution import ToolExecutor, ToolOutcome
+from agrotools.tools.workspace import Workspace
+
+TOOLSET = tuple(hostile_tools.BY_NAME)
+
+
+class Bench:
+    """An executor with a cache, a file, and a new artifacts folder for each call."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.cache = ResultCache(folder / "cache")
+        self.image = folder / "image_1.jpg"
+        self.image.write_bytes(b"pixels")
+        self.info: dict[str, Any] = {"gsd_m": 0.05}
+        self.calls = 0
+        self.options: dict[str, Any] = {}
+
+    def workspace(self) -> Workspace:
+        self.calls += 1
+        file = SampleFile(name="image_1.jpg", path=str(self.image), kind="image", **self.info)
+        return Workspace((file,), self.folder / f"artifacts_{self.calls}")
+
+    def executor(self) -> ToolExecutor:
+        options = {"timeout_s": 20, "find_tool": hostile_tools.BY_NAME.__getitem__, **self.options}
+        return ToolExecutor(workers=1, cache=self.cache, **options)
+
+    async def call(self, name: str = "look", workspace: Workspace | None = None, **arguments: Any) -> ToolOutcome:
+        if name == "look":
+            arguments = {"image": "image_1.jpg", **arguments}
+        async with self.executor() as executor:
+            return await executor.run(ToolCall(tool=name, arguments=arguments), workspace or self.workspace(), TOOLSET)
+
+    def entries(self) -> list[Path]:
+        return sorted((self.cache.folder / "results").rglob("*.json"))
+
+
+@pytest.fixture
+def bench(tmp_path) -> Bench:
+    return Bench(tmp_path)
+
+
+def runs(outcome: ToolOutcome) -> Any:
+    assert outcome.observation.result is not None, outcome.observation.error
+    return outcome.observation.result["runs"]
+
+
+async def test_an_equal_call_is_found_with_its_artifact(bench):
+    first = await bench.call()
+    workspace = bench.workspace()
+    second = await bench.call(workspace=workspace)
+    assert (first.cached, second.cached) == (False, True)
+    assert second.observation == first.observation
+    assert (workspace.artifacts / "figure.png").read_bytes() == b"drawn from pixels"
+
+
+async def test_defaults_written_out_are_the_same_call(bench):
+    await bench.call()
+    assert (await bench.call(artifact_name="figure.png")).cached
+
+
+@pytest.mark.parametrize("change", ["pixels", "metadata", "arguments", "code", "library", "version", "back-end"])
+async def test_whatever_can_change_the_result_is_in_the_key(bench, monkeypatch, change):
+    await bench.call()
+    arguments = {}
+    if change == "pixels":
+        bench.image.write_bytes(b"pixelz")
+    elif change == "metadata":
+        bench.info["gsd_m"] = 0.1
+    elif change == "arguments":
+        arguments["artifact_name"] = "other.png"
+    elif change == "code":
+        monkeypatch.setattr(cache_module, "code_hash", lambda _: "other")
+    elif change == "library":
+        monkeypatch.setattr(cache_module, "_library_versions", lambda: {"numpy": "0"})
+    elif change == "version":
+        monkeypatch.setattr(hostile_tools.look, "version", "2")
+    else:
+        monkeypatch.setattr(hostile_tools.look, "backends", ("other",))
+    assert not (await bench.call(**arguments)).cached
+
+
+def test_data_files_of_a_tool_are_in_the_key(tmp_path):
+    head = tmp_path / "head.npz"
+
+    def keyed() -> str:
+        return ResultCache(tmp_path / "cache").key(with_head, "offline", {}, {}, {})
+
+    @tool(category="general", data_files=lambda: [head])
+    def with_head() -> hostile_tools.Empty:
+        """Use a trained head."""
+        return hostile_tools.Empty()
+
+    without = keyed()
+    head.write_bytes(b"weights")
+    trained = keyed()
+    head.write_bytes(b"better weights")
+    assert len({without, trained, keyed()}) == 3
+
+
+async def test_a_file_of_another_name_with_equal_content_is_another_call(bench):
+    """The name stands in the arguments, and tools may speak of it."""
+    cache, made = bench.cache, hostile_tools.look
+    keys = {
+        cache.key(made, "offline", {"image": name}, {name: bench.image}, {name: None}) for name in ("a.jpg", "b.jpg")
+    }
+    assert len(keys) == 2
+
+
+async def test_typed_errors_are_kept(bench):
+    first = await bench.call("fail", how="tool_error")
+    second = await bench.call("fail", how="tool_error")
+    assert (first.cached, second.cached) == (False, True)
+    assert second.observation == first.observation
+
+
+@pytest.mark.parametrize("how", ["exception", "abort", "big_result"])
+async def test_accidents_are_not_kept(bench, how):
+    await bench.call("fail", how=how)
+    assert bench.entries() == []
+
+
+async def test_timeouts_are_not_kept(bench):
+    bench.options["timeout_s"] = 0.2
+    outcome = await bench.call("hang", how="sleep")
+    assert outcome.observation.error is not None
+    assert outcome.observation.error.kind == "timeout"
+    assert bench.entries() == []
+
+
+async def test_a_tool_that_is_not_cacheable_always_runs(bench, monkeypatch):
+    monkeypatch.setattr(hostile_tools.look, "cacheable", False)
+    assert [runs(await bench.call()) for _ in range(2)] == [1, 2]
+    assert bench.entries() == []
+
+
+def spoil_json(bench: Bench) -> None:
+    bench.entries()[0].write_bytes(b"\x00garbage")
+
+
+def spoil_one_digit(bench: Bench) -> None:
+    path = bench.entries()[0]
+    path.write_bytes(path.read_bytes().replace(b'"size_bytes":6', b'"size_bytes":7'))
+
+
+def spoil_by_cutting(bench: Bench) -> None:
+    path = bench.entries()[0]
+    path.write_bytes(path.read_bytes()[:-10])
+
+
+def spoil_by_emptying(bench: Bench) -> None:
+    bench.entries()[0].write_bytes(b"")
+
+
+def spoil_artifact(bench: Bench) -> None:
+    next(path for path in (bench.cache.folder / "artifacts").rglob("*") if path.is_file()).write_bytes(b"else")
+
+
+def spoil_by_removing_artifacts(bench: Bench) -> None:
+    shutil.rmtree(bench.cache.folder / "artifacts")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        spoil_json,
+        spoil_one_digit,
+        spoil_by_cutting,
+        spoil_by_emptying,
+        spoil_artifact,
+        spoil_by_removing_artifacts,
+    ],
+)
+async def test_a_spoilt_entry_is_ignored_and_written_again(bench, spoil):
+    await bench.call()
+    spoil(bench)
+    again = await bench.call()
+    assert not again.cached
+    assert runs(again) == 2
+    assert (await bench.call()).cached
+
+
+async def test_a_cache_that_cannot_be_written_costs_nothing_but_time(bench):
+    bench.cache.folder.write_bytes(b"a file where the folder should be")
+    assert [runs(await bench.call()) for _ in range(2)] == [1, 2]
+
+
+async def test_equal_calls_at_the_same_time_run_once(bench):
+    async with bench.executor() as executor:
+        call = ToolCall(tool="look", arguments={"image": "image_1.jpg"})
+        outcomes = await asyncio.gather(*(executor.run(call, bench.workspace(), TOOLSET) for _ in range(8)))
+    assert {runs(outcome) for outcome in outcomes} == {1}
+    assert sum(not outcome.cached for outcome in outcomes) == 1
+
+
+async def test_a_cancelled_call_does_not_block_its_equals(bench):
+    async with bench.executor() as executor:
+        call = ToolCall(tool="echo", arguments={"value": 1, "wait_s": 0.3})
+        first = asyncio.create_task(executor.run(call, bench.workspace(), TOOLSET))
+        await asyncio.sleep(0.1)
+        second = asyncio.create_task(executor.run(call, bench.workspace(), TOOLSET))
+        await asyncio.sleep(0.05)
+        first.cancel()
+        assert (await second).observation.ok
+
+
+async def test_a_file_that_cannot_be_hashed_is_a_typed_error(bench, monkeypatch):
+    def vanish(*_args: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(ResultCache, "_hash", vanish)
+    outcome = await bench.call()
+    assert outcome.observation.error is not None
+    assert outcome.observation.error.kind == "unreadable_file"
+
+
+def test_by_default_it_lies_in_the_cache_of_the_user(monkeypatch, tmp_path):
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path))
+    assert ResultCache().folder.is_relative_to(tmp_path)
+
+
+class TestCodeHash:
+    def test_it_follows_the_source_of_a_plug_in(self, tmp_path, monkeypatch):
+        (tmp_path / "plugin_for_hash").mkdir()
+        (tmp_path / "plugin_for_hash" / "__init__.py").write_text("")
+        helper = tmp_path / "plugin_for_hash" / "helper.py"
+        helper.write_text("A = 1")
+        monkeypatch.syspath_prepend(str(tmp_path))
+        before = code_hash.__wrapped__("plugin_for_hash.tools")
+        helper.write_text("A = 2")
+        assert code_hash.__wrapped__("plugin_for_hash.tools") != before
+
+    def test_ours_do_not_depend_on_what_stands_above_the_tools(self):
+        ours = code_hash("agrotools.tools.analytics.plot")
+        assert ours == code_hash("agrotools.tools.analytics.calculate")
+        assert code_hash("hostile_tools") != ours
+        assert not {"cli", "report", "runner", "scoring"} & set(cache_module._TOOL_CODE)
+
+
+def test_tools_of_this_file_are_tools():
+    assert all(isinstance(made, Tool) for made in hostile_tools.BY_NAME.values())

@@ -1,0 +1,254 @@
+"""``agrotools tools``: what it prints and how it exits."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from PIL import Image
+from pydantic import Field
+from typer.testing import CliRunner
+
+from agrotools.cli.tool_arguments import given_arguments
+from agrotools.cli.tools import app
+from agrotools.core import Artifact, ToolError, UsageError
+from agrotools.tools import AGROTOOLS, TOOLS, get_tool
+from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
+from agrotools.tools.workspace import save_artifact
+
+
+class Row(ToolResult):
+    angle_deg: float | None
+    spacing_px: float
+
+
+class Shares(ToolResult):
+    weed_pct: float
+    """share of weeds"""
+    area_m2: dict[str, float] | None
+    row: Row | None
+    plants: tuple[dict[str, float], ...]
+    ids: tuple[int, ...]
+    healthy: bool
+    mask: Artifact | None
+
+
+@tool(category="segmentation", version="4")
+def cli_example(
+    image: ImageFile,
+    region: Region | None = None,
+    gsd_m: Annotated[float | None, Field(gt=0, description="ground sampling distance, m")] = None,
+    with_mask: Annotated[bool, Field(description="whether to keep a mask")] = True,
+    fault: Annotated[str, Field(description="what to fail with")] = "",
+) -> Shares:
+    """Measure shares. And more.
+
+    Raises:
+        ToolError: ``nothing_found`` on demand.
+
+    Source:
+        Nobody 1999.
+    """
+    if fault == "tool":
+        raise ToolError("missing_metadata", "the ground sampling distance is not known", hint="give gsd_m")
+    if fault == "bug":
+        raise ValueError("two\nlines")
+    if fault == "memory":
+        raise MemoryError
+    return Shares(
+        weed_pct=8.912345678,
+        area_m2={"crop": 12.5, "weed": 1.5} if gsd_m else None,
+        row=Row(angle_deg=None, spacing_px=region[2] if region else 40.25),
+        plants=tuple({"height_cm": float(n)} for n in range(15)),
+        ids=(1, 2, 3),
+        healthy=with_mask,
+        mask=save_artifact("mask.png", "mask", Image.open(image)) if with_mask else None,
+        notes=("measured by eye",),
+        flags=("no_scale",),
+    )
+
+
+@pytest.fixture(autouse=True)
+def _example(monkeypatch):
+    monkeypatch.setitem(TOOLS._targets, "cli_example", "test_tools_cli:cli_example")
+    monkeypatch.setitem(TOOLS._targets, "broken_example", "no_such_module_anywhere:tool")
+    yield
+    TOOLS._loaded.pop("cli_example", None)
+
+
+@pytest.fixture
+def image(tmp_path) -> Path:
+    path = tmp_path / "my field (1).png"
+    Image.new("L", (4, 4), 7).save(path)
+    return path
+
+
+def invoke(*arguments: str, code: int = 0) -> Any:
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == code, (result.output, result.exception)
+    assert "Traceback" not in result.output
+    return result
+
+
+def run(*arguments: str, code: int = 0) -> Any:
+    return invoke("run", *arguments, code=code)
+
+
+class TestList:
+    def test_names_category_and_purpose(self):
+        lines = invoke("list").stdout.splitlines()
+        for name in AGROTOOLS:
+            assert any(line.startswith(name) for line in lines)
+        assert any(line.split()[:2] == ["cli_example", "segmentation"] and "Measure shares." in line for line in lines)
+        assert all("And more" not in line for line in lines)
+
+    def test_a_tool_that_cannot_be_loaded_says_why_and_hides_no_other(self):
+        output = invoke("list").stdout
+        assert "cannot be loaded" in output
+        assert "no_such_module_anywhere" in output
+
+    def test_json(self):
+        rows = {row["name"]: row for row in json.loads(invoke("list", "--json").stdout)}
+        assert rows["cli_example"] == {
+            "name": "cli_example",
+            "category": "segmentation",
+            "version": "4",
+            "summary": "Measure shares.",
+        }
+        assert "error" in rows["broken_example"]
+
+
+class TestDescribe:
+    def test_text(self):
+        text = invoke("describe", "cli_example").stdout
+        assert text.startswith("cli_example (segmentation, version 4)")
+        for part in ("--gsd-m", "ground sampling distance, m: a number above 0 [optional]", "[default yes]"):
+            assert part in text
+        for part in ("weed_pct", "share of weeds: a number", "mask", "a file", "flags", "Nobody 1999", "nothing_found"):
+            assert part in text
+
+    @pytest.mark.parametrize("name", AGROTOOLS)
+    def test_every_tool_describes_itself(self, name):
+        text = invoke("describe", name).stdout
+        assert max(map(len, text.splitlines())) <= 125
+        for argument in get_tool(name).spec.parameters["properties"]:
+            assert f"--{argument.replace('_', '-')}" in text
+        assert "Raises:" in text
+
+    @pytest.mark.parametrize("name", AGROTOOLS)
+    def test_json_is_the_schema(self, name):
+        found = json.loads(invoke("describe", name, "--json").stdout)
+        assert found["parameters"] == json.loads(get_tool(name).spec.model_dump_json())["parameters"]
+        assert {"notes", "flags"} <= set(found["result"]["properties"])
+
+    def test_unknown(self):
+        assert "did you mean calculate" in invoke("describe", "calculator", code=2).stderr
+
+
+class TestRun:
+    def test_values_units_notes_flags_and_files(self, image, tmp_path):
+        out = tmp_path / "out"
+        text = run("cli_example", "--image", str(image), "--gsd-m", "0.02", "--out", str(out)).stdout
+        lines = text.splitlines()
+        cells = {line.split("  ")[0].strip(): line.split("  ")[-1].strip() for line in lines}
+        assert cells["weed_pct"] == "8.91235 %"
+        assert cells["area_m2.crop"] == "12.5 m²"
+        assert cells["row.angle_deg"] == "-"
+        assert cells["row.spacing_px"] == "40.25 px"
+        assert cells["plants[0]"] == "height_cm 0 cm"
+        assert cells["plants[...]"].startswith("3 more")
+        assert cells["ids"] == "[1, 2, 3]"
+        assert cells["healthy"] == "yes"
+        assert "note: measured by eye" in lines
+        assert "flag: no_scale" in lines
+        assert lines[-1] == f"wrote {out / 'mask.png'}"
+        with Image.open(out / "mask.png") as mask:
+            assert mask.getpixel((0, 0)) == 7
+
+    def test_json(self, image, tmp_path):
+        found = json.loads(run("cli_example", "--image", str(image), "--out", str(tmp_path), "--json").stdout)
+        assert found["result"]["weed_pct"] == 8.91235
+        assert found["result"]["mask"] == str(tmp_path / "mask.png")
+        assert found["artifacts"][0]["path"] == str(tmp_path / "mask.png")
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            ["--region", "1,2,30,40", "--no-with-mask"],
+            ["--region=[1, 2, 30, 40]", "--with-mask=false"],
+            ["--region", "1, 2, 30, 40", "--with_mask", "no"],
+            ["--arguments", '{"region": [1, 2, 30, 40], "with_mask": false}'],
+            ["--arguments", '{"region": [9, 9, 99, 99]}', "--region", "1,2,30,40", "--no-with-mask"],
+        ],
+    )
+    def test_spellings_of_one_call(self, image, options):
+        found = json.loads(run("cli_example", "--image", str(image), *options, "--json").stdout)["result"]
+        assert (found["row"]["spacing_px"], found["healthy"], found["mask"]) == (30, False, None)
+
+    @pytest.mark.parametrize(
+        ("options", "says"),
+        [
+            (["--imag", "x"], "did you mean image"),
+            (["--image"], "--image has no value"),
+            (["--image", "--gsd-m", "1"], "--image has no value"),
+            (["stray"], "'stray' is no option"),
+            (["--image", "a", "--image", "b"], "given twice"),
+            (["--gsd-m", "wide"], 'gsd_m must be a number above 0, is "wide"'),
+            (["--gsd-m", "-1"], "gsd_m must be a number above 0, is -1"),
+            (["--region", "1,2,3"], "four numbers"),
+            (["--with-mask", "--with-mask"], "given twice"),
+            (["--with-mask=perhaps"], "true or false"),
+            (["--arguments", "{"], "no JSON"),
+            (["--arguments", "[1]"], "a JSON object"),
+            ([], "image is missing"),
+        ],
+    )
+    def test_bad_usage_is_one_line_and_exit_code_2(self, options, says):
+        result = run("cli_example", *options, code=2)
+        assert result.stdout == ""
+        assert len(result.stderr.splitlines()) == 1
+        assert result.stderr.startswith("error: ")
+        assert says in result.stderr
+
+    def test_a_missing_file_is_bad_usage(self, image):
+        result = run("cli_example", "--image", str(image).replace("field", "feild"), code=2)
+        assert "did you mean my field (1).png" in result.stderr
+
+    @pytest.mark.parametrize(
+        ("fault", "says"),
+        [("tool", "hint: give gsd_m"), ("bug", "failed on this input (ValueError: two lines)"), ("memory", "memory")],
+    )
+    def test_a_tool_that_could_not_run_is_one_line_and_exit_code_3(self, image, fault, says):
+        result = run("cli_example", "--image", str(image), "--fault", fault, code=3)
+        assert len(result.stderr.splitlines()) == 1
+        assert says in result.stderr
+
+    def test_errors_as_json(self, image):
+        found = json.loads(run("cli_example", "--image", str(image), "--fault", "tool", "--json", code=3).stdout)
+        assert found["error"]["kind"] == "missing_metadata"
+        assert found["error"]["hint"] == "give gsd_m"
+
+    def test_unknown_and_broken_tools(self):
+        assert "did you mean calculate" in run("calculator", code=2).stderr
+        assert "cannot be loaded" in run("broken_example", code=3).stderr
+
+    def test_the_real_tools(self, tmp_path):
+        assert "66.666667" in run("calculate", "--expression", "(a-b)/a*100", "--variables", '{"a":3,"b":1}').stdout
+        drawn = '[{"name":"w","x":["a","b"],"y":[1,2]}]'
+        text = run("plot", "--kind", "bar", "--series", drawn, "--annotate", "--out", str(tmp_path)).stdout
+        assert f"wrote {tmp_path / 'plot.png'}" in text
+
+
+def test_negative_numbers_are_values(image):
+    spec = get_tool("plot").spec
+    assert given_arguments(spec, "{}", ["--y-limits", "-5,5"]) == {"y_limits": [-5, 5]}
+    with pytest.raises(UsageError):
+        given_arguments(spec, "{}", ["-5"])
+
+
+def test_the_module_imports_nothing_heavy():
+    script = "import agrotools.cli.tools, sys; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numpy", "pydantic", "matplotlib", "PIL", "asyncio"} & set(loaded)
