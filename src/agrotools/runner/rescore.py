@@ -1,0 +1,43 @@
+"""Scores of a run from what its folder holds: no model, no tool, no image is needed."""
+
+from pathlib import Path
+
+import orjson
+
+from agrotools.core import RunStoreError
+from agrotools.runner.store import read_manifest, read_records, write_whole
+from agrotools.scoring import Summary, score_record, summarise
+
+
+def rescore(run: Path, *, allow_invalid: bool = False) -> Summary:
+    """Score every record of ``run``, write ``scores.json`` (summary and score rows) and return the summary.
+
+    Raises:
+        RunStoreError: not a run folder, or one without records.
+    """
+    manifest = read_manifest(run)
+    records = read_records(run)
+    if not records:
+        raise RunStoreError(f"the run {run} holds no finished sample", hint="run agrotools eval again to go on")
+    rows = [score_record(record) for record in records]
+    summary = summarise(
+        records,
+        rows,
+        benchmark=manifest.benchmark,
+        benchmark_version=manifest.benchmark_version,
+        synthetic=manifest.synthetic,
+        model=manifest.model,
+        protocol=manifest.protocol,
+        privileged=manifest.privileged,
+        allow_invalid=allow_invalid,
+    )
+    content = {
+        "summary": summary.model_dump(mode="json"),
+        "scores": [
+            {"mode": record.mode, **score.model_dump(mode="json")}
+            for record, scores in zip(records, rows, strict=True)
+            for score in scores
+        ],
+    }
+    write_whole(run / "scores.json", orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    return summary
