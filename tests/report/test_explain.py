@@ -117,14 +117,14 @@ def test_calls_stand_beside_the_reference_call_they_come_closest_to():
         Step(turn=1, kind="call", call=call("1 + 1"), observation=Observation(result={"value": 2}), cached=True),
         answer("change: 4.2 %"),
     )
-    assert "1 call calculate  1.50 s  ✓ reference step 2" in text
+    assert "1 call calculate  1.50 s  ✓ as reference step 2" in text
     assert "Multiply first." in text
     assert "expression  ≈ 5 * 3   reference: 3 * 5" in text
     assert "value: 15" in text
     assert "odd" in text
     assert "made by hand" in text
     assert "steps.png (overlay)" in text
-    assert "2 call calculate  cached  ✗ reference step 1" in text
+    assert "2 call calculate  cached  ✗ differs from reference step 1" in text
     assert "expression  ✗ 1 + 1   reference: 2 + 2" in text
     assert "not done  reference step 3: calculate(expression: b - a" in text
 
@@ -180,11 +180,28 @@ def test_every_slot_says_what_was_wanted_read_and_why(slot, said, lines):
         assert line in text
 
 
-def test_a_plot_slot_is_explained_without_a_figure():
-    slot = PlotSlot(name="chart", label="chart", value={"kind": "bar", "series": [{"name": "a", "x": ["u"], "y": [1]}]})
-    text = explained(answer("done"), slots=(slot,))
-    assert "✗ 0.0  chart" in text
-    assert "a bar figure of 1 series (ground truth)" in text
+def test_a_plot_slot_says_what_was_drawn_and_what_is_missing():
+    spec = {
+        "kind": "bar",
+        "series": [{"name": "weeds", "x": ["a", "b"], "y": [1, 2]}],
+        "title": "Share of weeds",
+        "x_label": "field",
+        "y_label": "share",
+        "y_unit": "%",
+    }
+    slot = PlotSlot(name="chart", label="chart", value=spec)
+    assert "no figure came from a successful call" in explained(answer("done"), slots=(slot,))
+    drawn = {**spec, "title": "x", "series": [{"name": "weeds", "x": ["a", "b"], "y": [1, 3]}]}
+    observation = Observation(result={"spec": drawn, "summary": "bars of weeds"})
+    plotted = Step(turn=0, kind="call", call=ToolCall(tool="plot"), observation=observation)
+    text = explained(plotted, answer("done"), slots=(slot,))
+    assert "wanted      bar of weeds: a 1, b 2 (ground truth)" in text
+    assert "1 of 2 points right, 2 drawn: F1 50.0" in text
+    assert "title or legend names what is compared: no" in text
+    assert "saw         summary: bars of weeds" in text
+    other = Observation(result={"spec": {**spec, "kind": "pie"}})
+    wrong_kind = explained(plotted.model_copy(update={"observation": other}), answer("done"), slots=(slot,))
+    assert "pie, wanted bar" in wrong_kind
 
 
 def test_step_by_step_says_of_each_step_why_it_is_right_or_wrong():
@@ -205,7 +222,7 @@ def test_step_by_step_says_of_each_step_why_it_is_right_or_wrong():
     assert "4 of 4  answer  ✓ right" in text
     assert "STAcc ✓  ToolAcc ✓  ToolAcc strict ✓  ArgAcc ✗  ArgAcc strict ✗  EAR ✓" in text
     assert "✓ 100.0  change" in text
-    assert "implied     4.2: against that 100.0" in text
+    assert "implied     4.2 by what was shown; scored against that: 100.0" in text
 
 
 def test_step_by_step_without_call_or_answer():

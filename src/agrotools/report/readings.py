@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
-from agrotools.core import BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot, Score, Slot, ToleranceSlot
+from agrotools.core import BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot, PlotSlot, Score, Slot, ToleranceSlot
 from agrotools.report.cells import percent
 from agrotools.report.layout import MARK_STYLES, RIGHT, WRONG, block
 from agrotools.report.values import harmless, shortened, value_text, wanted_text
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _TOLD = frozenset({"scope", "text", "candidate", "value", "rule", "off_by", "facts", "used_form", "termination"})
+_TOLD_OF_PLOTS = frozenset({"kind", "reference_kind", "f1", "points", "labels", "weight"})
 """Parts of a reading that have a line of their own; any other is listed behind them."""
 
 
@@ -40,8 +41,10 @@ def summary_blocks(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator["Re
         said = _fields(implied, "implied").get(slot.name)
         scored = _fields(implied, "slots").get(slot.name)
         if isinstance(scored, int | float):
-            differs = " (not the truth)" if slot.name in _list(truth, "differs") else ""
-            yield block("implied", f"{value_text(said)}{differs}: against that {percent(scored)}")
+            differs = ", which is not the truth" if slot.name in _list(truth, "differs") else ""
+            yield block(
+                "implied", f"{value_text(said)} by what was shown{differs}; scored against that: {percent(scored)}"
+            )
         elif slot.name in (left_out := _fields(truth, "left_out")):
             yield block("implied", f"nothing: {value_text(left_out[slot.name])}", "dim")
 
@@ -77,12 +80,33 @@ def slot_block(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> It
         for phrase, state in facts.items():
             mark = RIGHT if state == "stated" else WRONG
             yield block(mark, f"{value_text(phrase)}: {value_text(state)}", MARK_STYLES[mark])
+    if isinstance(slot, PlotSlot):
+        yield from _plot_blocks(reading)
     why = why_text(slot, value, reading)
     if why:
         yield block("why", why, "" if value >= 1 else "yellow")
-    rest = {name: item for name, item in reading.items() if name not in _TOLD}
+    told = _TOLD | _TOLD_OF_PLOTS if isinstance(slot, PlotSlot) else _TOLD
+    rest = {name: item for name, item in reading.items() if name not in told}
     if rest:
         yield block("also", ", ".join(f"{name}: {value_text(item)}" for name, item in rest.items()), "dim")
+
+
+def _plot_blocks(reading: Mapping[str, JsonValue]) -> Iterator["RenderableType"]:
+    """What was drawn against what was wanted: kind, points, labels."""
+    if "kind" in reading:
+        kind, wanted = value_text(reading["kind"]), value_text(reading.get("reference_kind"))
+        yield block("drawn", kind if kind == wanted else f"{kind}, wanted {wanted}")
+    points, labels = _fields(reading, "points"), _fields(reading, "labels")
+    f1, weight = reading.get("f1"), reading.get("weight")
+    if points and isinstance(f1, int | float):
+        counts = f"{points.get('matched')} of {points.get('reference')} points right, {points.get('drawn')} drawn"
+        yield block("points", f"{counts}: F1 {percent(f1)}", "" if f1 >= 1 else "yellow")
+    if labels:
+        axes, title = (value_text(labels.get(name)) for name in ("axes", "title"))
+        missing = _list(labels, "missing")
+        without = f" (missing: {', '.join(map(value_text, missing))})" if missing else ""
+        named = f"axes name quantity and unit: {axes}{without}; title or legend names what is compared: {title}"
+        yield block("labels", f"{named}; times {value_text(weight)}")
 
 
 def why_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> str:
@@ -104,6 +128,8 @@ def why_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> str:
         asserted = {str(item) for item in read}
         if not asserted:
             return "the answer asserts no label of the slot"
+        if asserted == wanted:
+            return ""
         parts = [f"asserts {', '.join(sorted(asserted))}"]
         if wanted - asserted:
             parts.append(f"does not assert {', '.join(sorted(wanted - asserted))}")

@@ -188,8 +188,8 @@ def _call_step(
     head = Text(f"{number:>3} call {harmless(call.tool)}", style="bold")
     head.append(f"  {'cached' if step.cached else f'{step.seconds:.2f} s'}", style="not bold dim")
     if match is not None:
-        mark = WRONG if _distance(compared) else RIGHT
-        head.append(f"  {mark} reference step {match + 1}", style=f"not bold {MARK_STYLES[mark]}")
+        mark, word = (WRONG, "differs from") if _distance(compared) else (RIGHT, "as")
+        head.append(f"  {mark} {word} reference step {match + 1}", style=f"not bold {MARK_STYLES[mark]}")
     elif sample is not None and sample.reference:
         head.append("  no such reference step is left", style="not bold yellow")
     yield head
@@ -289,6 +289,8 @@ def _observation(observation: Observation | None, word: str) -> Iterator["Render
         return
     result = dict(observation.result or {})
     notes, flags = result.pop("notes", None), result.pop("flags", None)
+    if "summary" in result:
+        result.pop("spec", None)  # the summary says it in words
     yield block(word, fields_text(result))
     if isinstance(flags, list) and flags:
         yield block("flags", ", ".join(map(str, flags)), "yellow")

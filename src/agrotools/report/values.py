@@ -1,6 +1,7 @@
 """Values of others (models, tools, servers) as short, harmless text."""
 
 from collections.abc import Mapping
+from typing import cast
 
 from pydantic import JsonValue
 
@@ -77,7 +78,16 @@ def wanted_text(slot: Slot) -> str:
         return slot.value
     if slot.type == "open_text":
         return "; ".join(fact.phrases[0] for fact in slot.facts)
-    series = slot.value.get("series")
-    n = len(series) if isinstance(series, list) else 0
     source = "values of the reference tools" if slot.value_from == "tool" else "ground truth"
-    return f"a {value_text(slot.value.get('kind'))} figure of {n} series ({source})"
+    return shortened(f"{value_text(slot.value.get('kind'))} of {_series_text(slot.value.get('series'))} ({source})")
+
+
+def _series_text(series: JsonValue) -> str:
+    """The points of a figure: ``weeds: a 1, b 2; crop: a 3, b 4``."""
+    texts: list[str] = []
+    for one in series if isinstance(series, list) else []:
+        if isinstance(one, dict) and isinstance(one.get("x"), list) and isinstance(one.get("y"), list):
+            points = zip(cast(list[JsonValue], one["x"]), cast(list[JsonValue], one["y"]), strict=False)
+            drawn = _some([f"{value_text(x)} {value_text(y)}" for x, y in points])
+            texts.append(f"{value_text(one.get('name'))}: {drawn}")
+    return "; ".join(texts)
