@@ -3,13 +3,13 @@
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from pydantic import JsonValue
 
 from agrotools.construct.questions import Ask, Draft, Picture, Question, settled_draft
-from agrotools.core import Slot
+from agrotools.core import Slot, ToleranceSlot
 
 
 @dataclass(frozen=True)
@@ -51,48 +51,62 @@ class Chosen:
 
 
 def choose(subjects: Sequence[Subject], questions: Sequence[Question], count: int, seed: int) -> list[Chosen]:
-    """Up to ``count`` samples: the least used kind of question next, of the subject with fewest samples so far.
+    """Up to ``count`` samples: the least used kind of question next, of a subject with few samples so far.
 
-    No wording is used twice, no subject is asked the same kind of question twice, and only questions that the truth
-    settles are asked. Same arguments, same choice.
+    Among such subjects one is taken whose answer was not yet given to this kind of question, so that no answer can be
+    guessed from others. No wording is used twice, no subject is asked the same kind of question twice, and only
+    questions that the truth settles are asked. Same arguments, same choice.
     """
+    candidates: dict[tuple[str, str], Chosen | None] = {}
     chosen: list[Chosen] = []
-    uses: Counter[str] = Counter()
-    asked: Counter[str] = Counter()
-    found: dict[tuple[str, str], Chosen | None] = {}
     order = {question.template: index for index, question in enumerate(_interleaved(questions))}
+
+    def candidate(subject: Subject, question: Question) -> Chosen | None:
+        key = (subject.name, question.template)
+        if key not in candidates:
+            candidates[key] = _asked_of(subject, question, seed)
+        return candidates[key]
+
     while len(chosen) < count:
-        open_questions = [question for question in questions if uses[question.template] < len(question.wordings)]
-        open_questions.sort(key=lambda question: (uses[question.template], order[question.template]))
-        step = _next(open_questions, subjects, asked, found, uses, seed)
-        if step is None:
-            break
-        chosen.append(step)
-        uses[step.question.template] += 1
-        asked[step.subject.name] += 1
-        found[step.subject.name, step.question.template] = None
+        uses = Counter(item.question.template for item in chosen)
+        asked = Counter(item.subject.name for item in chosen)
+        usable = [question for question in questions if uses[question.template] < len(question.wordings)]
+        for question in sorted(usable, key=lambda question: (uses[question.template], order[question.template])):
+            settled = [item for subject in subjects if (item := candidate(subject, question)) is not None]
+            if settled:
+                break
+        else:
+            return chosen
+        before = [item for item in chosen if item.question is question]
+        item = _best(settled, before, asked)
+        chosen.append(replace(item, wording=question.wordings[len(before)]))
+        candidates[item.subject.name, question.template] = None
     return chosen
 
 
-def _next(
-    questions: Sequence[Question],
-    subjects: Sequence[Subject],
-    asked: Counter[str],
-    found: dict[tuple[str, str], Chosen | None],
-    uses: Counter[str],
-    seed: int,
-) -> Chosen | None:
-    for question in questions:
-        shift = zlib.crc32(question.template.encode()) % len(subjects)
-        rotated = [*subjects[shift:], *subjects[:shift]]
-        for subject in sorted(rotated, key=lambda subject: asked[subject.name]):
-            key = (subject.name, question.template)
-            if key not in found:
-                found[key] = _asked_of(subject, question, seed)
-            if (candidate := found[key]) is not None:
-                wording = question.wordings[uses[question.template]]
-                return Chosen(subject, question, candidate.ask, candidate.draft, candidate.slots, wording)
-    return None
+def _best(settled: Sequence[Chosen], before: Sequence[Chosen], asked: Counter[str]) -> Chosen:
+    """Of the subjects with fewest samples (one more is as good), the one whose answer is least like earlier ones."""
+    fewest = min(asked[item.subject.name] for item in settled)
+    fresh = [item for item in settled if asked[item.subject.name] <= fewest + 1]
+    shift = zlib.crc32(settled[0].question.template.encode())
+
+    def rank(position: int) -> tuple[int, int, int]:
+        item = fresh[position]
+        clashes = sum(_clash(item.slots, earlier.slots) for earlier in before)
+        return clashes, asked[item.subject.name], (position + shift) % len(fresh)
+
+    return fresh[min(range(len(fresh)), key=rank)]
+
+
+def _clash(slots: Sequence[Slot], earlier: Sequence[Slot]) -> int:
+    """How many answers would be right if they were copied from an earlier sample of the kind."""
+    return sum(_copied_is_right(slot, other) for slot, other in zip(slots, earlier, strict=True))
+
+
+def _copied_is_right(slot: Slot, other: Slot) -> bool:
+    if isinstance(slot, ToleranceSlot) and isinstance(other, ToleranceSlot):
+        return abs(slot.value - other.value) <= slot.margin
+    return slot.type not in ("plot", "open_text") and getattr(slot, "value", 0) == getattr(other, "value", 1)
 
 
 def _asked_of(subject: Subject, question: Question, seed: int) -> Chosen | None:

@@ -93,7 +93,7 @@ _OPEN = (("plants", "veg_pct"), ("bare soil", "soil_pct"))
 
 def _enough(areas: Sequence[AreaTruth], *fields: str) -> bool:
     """Nothing to be drawn is so small that 5 % of it is below what an image can tell."""
-    return all(getattr(area, field) >= 0.5 for area in areas for field in fields)
+    return all(getattr(area, field) >= 0.4 for area in areas for field in fields)
 
 
 def _surface_bars(ask: Ask) -> Draft | None:
@@ -101,6 +101,15 @@ def _surface_bars(ask: Ask) -> Draft | None:
         return None
     points = tuple(_point(x, 0, field) for x, field in _SURFACE)
     return _drawn(_Chart("bar", (("cover", points),), "Crop, weeds and bare soil", "surface", "share of the area"))
+
+
+def _weed_soil_bars(ask: Ask) -> Draft | None:
+    if not _enough([ask.area()], "weed_pct"):
+        return None
+    quantities = (("plants", "veg_pct"), ("weeds", "weed_pct"), ("bare soil", "soil_pct"))
+    points = tuple(_point(x, 0, field) for x, field in quantities)
+    title = "Plants, weeds among them, and bare soil"
+    return _drawn(_Chart("bar", (("cover", points),), title, "surface", "share of the area"))
 
 
 def _plant_soil_pie(_: Ask) -> Draft | None:
@@ -263,6 +272,7 @@ def _block_areas(ask: Ask) -> Draft | None:
 
 CHARTS: tuple[Question, ...] = (
     Question("surface_bars", "plotting", 1, _surface_bars),
+    Question("weed_soil_bars", "plotting", 1, _weed_soil_bars),
     Question("plant_soil_pie", "plotting", 1, _plant_soil_pie),
     Question("quarter_bars", "plotting", 1, _quarter_bars),
     Question("half_bars", "plotting", 1, _half_bars),

@@ -1,0 +1,54 @@
+import json
+
+import pytest
+import typer
+from benchmark_folders import number_sample, write_folder
+from typer.testing import CliRunner
+
+from agrotools.cli.build import build
+from agrotools.cli.validate import validate
+
+
+@pytest.fixture
+def run():
+    app = typer.Typer()
+    app.command()(validate)
+    app.command()(build)
+    return lambda *arguments: CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_validate_says_what_is_wrong_and_where(run, tmp_path):
+    sample = number_sample(tmp_path)
+    sample["answer"][0]["unit"] = "bushels"
+    write_folder(tmp_path, [sample, "{"])
+    result = run("validate", tmp_path)
+    assert result.exit_code == 1
+    assert "samples.jsonl:1, sample tiny-1, answer[0].unit" in result.stdout
+    assert "unknown_unit: unknown unit 'bushels'" in result.stdout
+    assert "samples.jsonl:2" in result.stdout
+    assert "2 faults" in result.stdout
+
+
+def test_validate_as_json(run, tmp_path):
+    write_folder(tmp_path, ["{"])
+    result = run("validate", tmp_path, "--json")
+    assert result.exit_code == 1
+    (fault,) = json.loads(result.stdout)["faults"]
+    assert (fault["code"], fault["line"], fault["where"]) == ("broken_json", 1, "samples.jsonl:1")
+
+
+def test_validate_a_sound_folder(run, tmp_path):
+    result = run("validate", write_folder(tmp_path / "tiny"))
+    assert result.exit_code == 0
+    assert "no faults" in result.stdout
+
+
+def test_validate_prints_the_schema(run):
+    result = run("validate", "--schema")
+    assert result.exit_code == 0
+    assert "samples.jsonl" in json.loads(result.stdout)["properties"]
+
+
+def test_validate_needs_a_folder(run, tmp_path):
+    assert run("validate").exit_code == 2
+    assert run("validate", tmp_path / "none").exit_code == 2
