@@ -73,5 +73,9 @@ def evaluate(
         raise UsageError(
             "--out names one run, but several models are asked for", hint="leave --out away, or give one --model"
         )
-    folders = [run(each, sys.stderr) for each in configs]
+    try:
+        folders = [run(each, sys.stderr) for each in configs]
+    except KeyboardInterrupt:
+        typer.echo("\nstopped; what has finished is kept, and the same command goes on from here", err=True)
+        raise typer.Exit(130) from None
     raise typer.Exit(show_runs(folders, allow_invalid=allow_invalid, as_json=as_json))

@@ -2,10 +2,9 @@
 
 import sys
 
-import click
 import typer
 
-from agrotools.cli import build, eval_command, explain, packs, score, tools, validate
+from agrotools.cli import build, eval_command, explain, score, tools, validate
 
 app = typer.Typer(
     name="agrotools",
@@ -22,7 +21,6 @@ app.command("explain")(explain.explain)
 app.command("validate")(validate.validate)
 app.command("build")(build.build)
 app.add_typer(tools.app, name="tools")
-app.add_typer(packs.app, name="packs")
 
 
 def main() -> None:
@@ -31,17 +29,7 @@ def main() -> None:
     Exit codes: 0 done, 1 finished with invalid samples, 2 usage error, 3 nothing could run.
     """
     try:
-        sys.exit(app(standalone_mode=False) or 0)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
-        sys.stderr.write("\nstopped; the same command goes on from here\n")
-        sys.exit(130)
-    except BrokenPipeError:
-        # The reader (head, less) has gone: not an error of ours, but nothing more can be written.
-        sys.stderr.close()
-        sys.exit(0)
+        app()
     except Exception as error:
         # Imported here because --help must not wait for the nouns.
         from agrotools.core.errors import AgrotoolsError, UsageError

@@ -21,7 +21,7 @@ from agrotools.runner.execute import execute
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import WorkItem, remaining, work_items
 from agrotools.runner.policies import PolicySource, policy_source
-from agrotools.runner.progress import Progress
+from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.store import RunStore
 from agrotools.tools import tool_specs
 from agrotools.tools.cache import ResultCache
@@ -60,10 +60,10 @@ class EvalConfig(Noun):
         Raises:
             UsageError: not a mode.
         """
-        wanted = tuple(mode for mode in MODES if self.mode in (mode, "all"))
+        wanted: list[Mode] = [mode for mode in MODES if self.mode in (mode, "all")]
         if not wanted:
             raise UsageError(f"unknown mode {self.mode!r}", hint=f"one of {', '.join(MODES)}, all")
-        return wanted
+        return tuple(wanted)
 
 
 def evaluate(config: EvalConfig, progress: TextIO) -> Path:
@@ -72,7 +72,7 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Path:
     Raises:
         UsageError, BenchmarkError, RunStoreError: with what to change.
     """
-    benchmark = load_benchmark(config.benchmark, data_root=config.data_root)
+    benchmark = load_benchmark(config.benchmark, data_root=config.data_root, progress=stage_progress(progress))
     settings = ModelSettings.model_validate(
         {
             name: value
@@ -95,7 +95,7 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Path:
         seed=config.seed or 0,
     )
     samples = chosen(benchmark.samples, config.limit)
-    modes = tuple(mode for mode in config.modes if mode in source.modes and mode in benchmark.modes)
+    modes: list[Mode] = [mode for mode in config.modes if mode in source.modes and mode in benchmark.modes]
     if not modes:
         raise UsageError(
             f"{source.name} cannot be run in mode {config.mode}",
@@ -164,7 +164,7 @@ def manifest_of(
     benchmark: Benchmark,
     source: PolicySource,
     settings: ModelSettings,
-    modes: tuple[Mode, ...],
+    modes: Sequence[Mode],
     samples: Sequence[Sample],
 ) -> Manifest:
     """The manifest of the run that ``config`` describes."""
@@ -192,7 +192,7 @@ def manifest_of(
         prompt_hash=prompt_hash() if has_model else "",
         python=f"{platform.python_version()} on {sys.platform}",
         libraries={name: version(name) for name in _LIBRARIES},
-        modes=modes,
+        modes=tuple(modes),
         epochs=config.epochs,
         sample_ids=tuple(sample.id for sample in samples),
     )

@@ -3,13 +3,14 @@
 import asyncio
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agrotools.agents import run_end_to_end, run_no_tool, run_step_by_step
 from agrotools.agents.baselines import TruthTools
 from agrotools.benchmarks import Benchmark
-from agrotools.core import InfrastructureError, Record, Sample, ToolCall
+from agrotools.core import AgrotoolsError, InfrastructureError, Record, Sample, ToolCall
 from agrotools.core.shown import with_shown_observations, with_truth_observations
 from agrotools.runner.plan import WorkItem
 from agrotools.runner.policies import PolicySource
@@ -44,9 +45,13 @@ async def execute(
             store.append(record)
             on_finished(record)
 
-    async with asyncio.TaskGroup() as group:
-        for _ in range(min(concurrency, len(items))):
-            group.create_task(work())
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(concurrency, len(items))):
+                group.create_task(work())
+    except BaseExceptionGroup as failures:
+        # What one sample shows to be wrong for all (a refused key, a full disk) ends the run, as itself.
+        raise failures.exceptions[0] from None
 
 
 async def run_item(
@@ -77,6 +82,12 @@ async def run_item(
                 outcome = {"trajectory": await run_end_to_end(policy, view, call_tool, max_steps=max_steps)}
     except InfrastructureError as error:
         outcome = {"invalid": str(error)}
+    except AgrotoolsError:
+        raise
+    except Exception as error:
+        # A fault of ours on one sample must not cost the others: it is counted as invalid and told in the report.
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        outcome = {"invalid": f"internal error, {type(error).__name__}: {error} ({at.name}, line {at.lineno})"}
     return record.model_copy(update={**outcome, "seconds": round(time.monotonic() - started, 3)})
 
 

@@ -1,6 +1,7 @@
 """Progress of a run: one live line on a terminal, a plain line now and then elsewhere."""
 
 import time
+from collections.abc import Callable
 from typing import TextIO
 
 from agrotools.core import Record
@@ -50,3 +51,20 @@ class Progress:
         if self._live and self._shown:
             self._stream.write("\n")
             self._stream.flush()
+
+
+def stage_progress(stream: TextIO) -> Callable[[str, int, int], None]:
+    """A callback ``(what, done, total)`` for work that comes before the run, shown as a live line or in quarters."""
+    live = stream.isatty()
+    shown: dict[str, int] = {}
+
+    def report(what: str, done: int, total: int) -> None:
+        quarter = done * 4 // total if total else 4
+        if live:
+            stream.write(f"\r\033[K{what}: {done}/{total}" + ("\n" if done == total else ""))
+        elif shown.get(what) != quarter:
+            shown[what] = quarter
+            stream.write(f"{what}: {done}/{total}\n")
+        stream.flush()
+
+    return report

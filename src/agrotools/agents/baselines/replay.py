@@ -35,7 +35,8 @@ def _turns(record: Record) -> tuple[Action, ...]:
             calls = tuple(step.call for step in steps if step.call is not None)
             actions.append(CallTools(calls=calls, thought=first.thought, reply=first.reply))
     if record.trajectory.termination not in ("answered", "max_steps", "unparseable"):
-        actions.append(Halt(termination=record.trajectory.termination, reason=record.trajectory.reason))
+        halt = record.trajectory
+        actions.append(Halt(termination=halt.termination, reason=halt.reason, reply=halt.halted_by))
     return tuple(actions)
 
 
