@@ -8,7 +8,7 @@ from agrotools.core import OpenTextSlot, Record, Sample
 from agrotools.scoring.slots import score_slot
 from agrotools.scoring.statistics import Estimate, estimate_mean
 
-MAX_OTHERS = 50
+MAX_OTHERS = 20
 """Each answer is scored against the facts of at most this many other samples."""
 
 
