@@ -158,3 +158,37 @@ def test_kill_9_loses_no_appended_record_and_frees_the_run(tmp_path: Path):
     subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), str(Path(__file__).parent)], check=False)
     with RunStore(tmp_path, manifest()) as store:
         assert {name for _, name, _ in store.finished} == {f"s{number}" for number in range(5)}
+
+
+FULL_DISK = """
+import resource, signal, sys
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+from test_store import manifest, record
+from agrotools.core import RunStoreError
+from agrotools.runner.store import RunStore
+store = RunStore(Path(sys.argv[1]), manifest())
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+try:
+    for number in range(100):
+        store.append(record(f"s{number}"))
+except RunStoreError as error:
+    print(number, error)
+"""
+
+
+def test_a_full_disk_is_a_typed_error_and_what_was_written_stays(tmp_path: Path):
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(tmp_path), str(Path(__file__).parent)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    written, message = done.stdout.split(maxsplit=1)
+    assert "cannot write to the run folder" in message
+    assert int(written) >= 2
+    with RunStore(tmp_path, manifest()) as store:
+        assert len(store.finished) == int(written)
+        store.append(record("later"))
+    assert len(read_records(tmp_path)) == int(written) + 1

@@ -9,7 +9,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -40,7 +40,7 @@ class RunStore:
                 self.manifest = _agree(folder, manifest)
                 write_whole(folder / "manifest.json", _pretty(self.manifest))
                 self.finished: set[Key] = _recover(folder / "records.jsonl")
-                self._lines = (folder / "records.jsonl").open("ab")
+                self._lines = (folder / "records.jsonl").open("ab", buffering=0)
             except OSError as error:
                 raise RunStoreError(
                     f"cannot write the run folder {folder}: {error.strerror or error}",
@@ -50,14 +50,20 @@ class RunStore:
         self._synced = time.monotonic()
 
     def append(self, record: Record) -> None:
-        """Write one record. It is handed to the operating system before this returns, synced each second."""
-        self._lines.write(orjson.dumps(record.model_dump(mode="json", by_alias=True)) + b"\n")
-        self._lines.flush()
+        """Write one record. It is handed to the operating system before this returns, synced each second.
+
+        Raises:
+            RunStoreError: it cannot be written; what was written before stays.
+        """
+        line = memoryview(orjson.dumps(record.model_dump(mode="json", by_alias=True)) + b"\n")
+        with self._writing():
+            while line:
+                line = line[self._lines.write(line) :]
+            if time.monotonic() - self._synced >= _SYNC_EVERY_S:
+                os.fsync(self._lines.fileno())
+                self._synced = time.monotonic()
         if record.invalid is None:
             self.finished.add(record.key)
-        if time.monotonic() - self._synced >= _SYNC_EVERY_S:
-            os.fsync(self._lines.fileno())
-            self._synced = time.monotonic()
 
     def keep_artifacts(self, observation: Observation, folder: Path) -> None:
         """Move what a call wrote into ``folder`` to ``artifacts/``, named by content, if it is not there yet."""
@@ -66,16 +72,28 @@ class RunStore:
             if artifact.sha256 is None or not made.is_file():
                 continue
             kept = artifact_path(self.folder, artifact.sha256, made.suffix)
-            if not kept.exists():
-                temporary = kept.with_name(f".{kept.name}.{os.getpid()}")
-                shutil.copyfile(made, temporary)
-                temporary.replace(kept)
+            with self._writing():
+                if not kept.exists():
+                    temporary = kept.with_name(f".{kept.name}.{os.getpid()}")
+                    shutil.copyfile(made, temporary)
+                    temporary.replace(kept)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise RunStoreError(
+                f"cannot write to the run folder {self.folder}: {error.strerror or error}",
+                hint="free some space and give the same command again: what has finished is kept",
+            ) from error
 
     def close(self) -> None:
-        self._lines.flush()
-        os.fsync(self._lines.fileno())
-        self._lines.close()
-        self._lock.close()
+        try:
+            os.fsync(self._lines.fileno())
+        finally:
+            self._lines.close()
+            self._lock.close()
 
     def __enter__(self) -> "RunStore":
         return self
