@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
+import agrotools.tools
 from agrotools.core import Artifact, PlotSeries, PlotSpec, ToolError, UsageError
 from agrotools.tools import AGROTOOLS, TOOLS, get_tool, tool_names, tool_specs
 from agrotools.tools.contract import (
@@ -246,7 +247,11 @@ class TestPlainPython:
         with pytest.raises(ToolError, match="there is no file") as caught:
             measure(tmp_path / "orchart.jpg")
         assert caught.value.kind == "file_not_found"
+        assert caught.value.argument == "image"
         assert caught.value.candidates == ("orchard.jpg",)
+        with pytest.raises(ToolError) as caught:
+            measure(tmp_path / "orchard.jpg", others=[tmp_path / "orchard.jpg", tmp_path / "none"])
+        assert caught.value.argument == "others"
 
     def test_a_folder_is_no_file(self, tmp_path):
         with pytest.raises(ToolError) as caught:
@@ -444,6 +449,7 @@ class TestRegistry:
         from agrotools.tools import calculate
 
         assert calculate is get_tool("calculate")
+        assert set(tool_names()) <= set(dir(agrotools.tools))
         with pytest.raises(ImportError):
             from agrotools.tools import no_such_tool  # noqa: F401  # pyright: ignore
 

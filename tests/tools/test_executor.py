@@ -59,6 +59,19 @@ def alive(pid: int) -> bool:
         return False
 
 
+def children() -> set[int]:
+    """Live processes that this one started."""
+    found: set[int] = set()
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = entry.read_text().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        if int(parent) == os.getpid() and state != "Z":
+            found.add(int(entry.parent.name))
+    return found
+
+
 async def eventually(condition: Callable[[], bool], within_s: float = 10.0) -> bool:
     end = time.monotonic() + within_s
     while time.monotonic() < end:
@@ -279,6 +292,7 @@ async def test_a_cancelled_call_frees_its_worker_at_once(workspace, tmp_path):
 
 
 async def test_calls_cancelled_at_any_moment_leave_a_working_executor(workspace):
+    before = children()
     async with ToolExecutor(workers=2, timeout_s=60, find_tool=FIND) as executor:
         for delay in (0, 0.001, 0.01, 0.05, 0.1, 0.2, 0.3):
             tasks = [asyncio.create_task(call(executor, workspace, "echo", value=n, wait_s=0.1)) for n in range(6)]
@@ -290,6 +304,8 @@ async def test_calls_cancelled_at_any_moment_leave_a_working_executor(workspace)
                 if not isinstance(outcome, asyncio.CancelledError):
                     assert value(outcome) == number  # pyright: ignore[reportArgumentType]
         assert len(executor.worker_pids) <= 2
+        assert await eventually(lambda: children() - before == set(executor.worker_pids))
+    assert await eventually(lambda: children() == before)
 
 
 async def test_many_calls_at_a_time_share_few_workers(executor, workspace):

@@ -53,4 +53,8 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *TOOLS})
+
+
 __all__ = ["AGROTOOLS", "TOOLS", "get_tool", "tool_names", "tool_specs"]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from agrotools.core import AgreementKind, FileKind
+from agrotools.core import AgreementKind, FileKind, ToolError
 
 Resolve = Callable[[str], Path]
 """From the name of a file to where it lies; raises ToolError where the name leads to no file."""
@@ -44,7 +44,13 @@ def _file_path(value: Any, info: ValidationInfo) -> Path:
         raise PydanticCustomError("file_name", "must be the name of a file")
     name = os.fspath(value)
     resolve: Resolve | None = (info.context or {}).get("resolve")
-    return resolve(name) if resolve else Path(name)
+    if resolve is None:
+        return Path(name)
+    try:
+        return resolve(name)
+    except ToolError as error:
+        named = {"argument": info.field_name, "hint": error.hint, "candidates": error.candidates}
+        raise ToolError(error.kind, error.message, **named) from error
 
 
 ImageFile = Annotated[Path, FileArgument("image", "name of an image file")]
