@@ -149,7 +149,7 @@ def test_few_clusters_give_a_difference_without_interval():
 
 
 @pytest.mark.parametrize(
-    ("values", "clusters"), [([], []), ([0.5], [1, 2]), ([1.5, 0.0], [1, 2]), ([-0.1, 0.0], [1, 2])]
+    ("values", "clusters"), [([], []), ([0.5], [1, 2]), ([1.5, 0.0], [1, 2]), ([-0.1, 0.0], [1, 2]), ([math.nan], [1])]
 )
 def test_what_is_no_set_of_scores_is_refused(values, clusters):
     with pytest.raises(ValueError, match=r"values|lie in"):

@@ -14,7 +14,6 @@ from agrotools.report.cells import (
     name_cell,
     new_table,
     percent,
-    points,
     run_names,
     size,
     stacked,
@@ -220,7 +219,7 @@ def _gain_table(summaries: Sequence[Summary], notes: Notes) -> "Table":
             for metric in metrics
         ]
         least = gain["agrotools.fas"].overall.detectable
-        table.add_row(name_cell(name, summary), *cells, stacked([points(least) if least else "—"], value_style="dim"))
+        table.add_row(name_cell(name, summary), *cells, stacked([percent(least) if least else "—"], value_style="dim"))
     return table
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     FloatArray = NDArray[np.float64]
+    BoolArray = NDArray[np.bool_]
 
 MIN_CLUSTERS = 10
 """Under this many clusters no interval is given."""
@@ -95,7 +96,7 @@ def estimate_mean(values: Sequence[float], clusters: Sequence[Hashable]) -> Esti
     import numpy as np
 
     sizes, sums, squares = _cluster_sums(values, clusters)
-    if min(values) < 0 or max(values) > 1:
+    if not all(0 <= value <= 1 for value in values):
         raise ValueError("scores lie in [0, 1]")
     n, k = len(values), len(sizes)
     mean = min(max(float(np.sum(sums)) / n, 0.0), 1.0)
@@ -248,11 +249,11 @@ def _cluster_sums(
     return cast("FloatArray", sizes), cast("FloatArray", sums), cast("FloatArray", squares)
 
 
-def _is_degenerate(error: "FloatArray") -> "FloatArray":
+def _is_degenerate(error: "FloatArray | float") -> "BoolArray":
     """Where a standard error is zero up to rounding."""
     import numpy as np
 
-    return cast("FloatArray", np.asarray(error) < 1e-9)
+    return np.asarray(error) < 1e-9
 
 
 def _tail_share(sizes: "FloatArray", sums: "FloatArray", spread: Spread) -> float:
@@ -273,6 +274,6 @@ def _t_quantile(probability: float, degrees: "FloatArray | float") -> "FloatArra
 
 def _detectable(error: float, degrees: float) -> float | None:
     """Smallest true difference found with 80 % power at the 5 % level, given the difference's standard error."""
-    if _is_degenerate(cast("FloatArray", error)):
+    if _is_degenerate(error):
         return None
     return float(_t_quantile(1 - (1 - LEVEL) / 2, degrees) + _t_quantile(POWER, degrees)) * error
