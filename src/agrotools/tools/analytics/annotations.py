@@ -3,9 +3,12 @@
 from collections import defaultdict
 from typing import Any
 
+from matplotlib import patheffects
+
 from agrotools.tools.analytics.sheet import MOST_ANNOTATED_POINTS, Sheet
 from agrotools.tools.analytics.text_on_figures import number_format
 
+_HALO = patheffects.withStroke(linewidth=2.5, foreground="white")
 _LETTERS_ACROSS = 88
 """Letters of the annotation's size that find room beside each other on an upright figure."""
 
@@ -50,21 +53,24 @@ def annotate_points(sheet: Sheet, positions: dict[str | float, int] | None) -> N
                 ha="center",
                 va="top" if below else "bottom",
                 fontsize=9,
+                path_effects=[_HALO],
             )
 
 
 def annotate_medians(sheet: Sheet) -> None:
-    """The median of each box, beside it."""
+    """The median of each box: beside an upright box, behind the whisker of one that lies."""
     say = number_format(series.y[2] for series in sheet.spec.series)
     for index, series in enumerate(sheet.spec.series):
-        median = series.y[2]
-        down = sheet.horizontal
+        median, end = series.y[2], series.y[4]
         sheet.axes.annotate(
-            say(median),
-            (median, index) if down else (index + 0.29, median),
-            (0, 13) if down else (3, 0),
+            f"median {say(median)}" if sheet.horizontal else say(median),
+            (end, index) if sheet.horizontal else (index + 0.29, median),
+            (5, 0) if sheet.horizontal else (3, 0),
             textcoords="offset points",
-            ha="center" if down else "left",
-            va="bottom" if down else "center",
+            ha="left",
+            va="center",
             fontsize=9,
+            path_effects=[_HALO],
         )
+    if sheet.horizontal:
+        sheet.axes.margins(x=0.2)

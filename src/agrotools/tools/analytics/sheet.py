@@ -216,4 +216,4 @@ def _touch(sheet: Sheet, rotation: int) -> bool:
     if rotation == 35:  # slanted lines need room for their height, not for their length
         starts = [box.x1 for box in boxes]
         return any(b - a < 16 * DPI / 72 for a, b in pairwise(starts))
-    return any(b.x0 - a.x1 < 3 for a, b in pairwise(boxes))
+    return any(b.x0 - a.x1 < 12 for a, b in pairwise(boxes))
