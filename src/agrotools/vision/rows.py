@@ -1,0 +1,192 @@
+"""Crop rows in a vegetation mask: are there any, which way do they run, and which plants stand in them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+LEAST_ROWS = 2.75
+"""Rows, by spacing, that a picture must show across: two bands of plants may stand together by chance."""
+LEAST_PEAK_RATIO = 3.0
+"""Plant cover on the row lines over plant cover midway between them, from which there are rows."""
+LEAST_REPEAT = 0.5
+"""Correlation of the cover profile with itself one spacing further, from which there are rows."""
+_WORK_PX = 320
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Row lines: ``across = x sin(angle) + y cos(angle)`` equals ``offset_px + k spacing_px`` for whole k.
+
+    ``angle_deg``: direction of the rows, degrees from the x axis, counter-clockwise as seen in the picture, in
+    (-90, 90]. ``half_width_px``: how far crop reaches from a line. ``peak_ratio``, ``repeat``: the evidence.
+    """
+
+    angle_deg: float
+    spacing_px: float
+    offset_px: float
+    half_width_px: float
+    peak_ratio: float
+    repeat: float
+
+
+def find_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = None) -> Rows | None:
+    """Parallel, equally spaced rows in a vegetation mask, or None where there is no evidence of any.
+
+    Direction: the one across which the profile of plant cover varies most. Spacing: the first strong peak of the
+    profile's autocorrelation. Evidence: the profile repeats itself, and cover on the lines exceeds cover between them.
+    """
+    if mask.sum() < 200:
+        return None
+    cover, weight, scale = _shrunk(mask, valid)
+    coarse = [(_variation(cover, weight, angle), angle) for angle in np.arange(-90.0, 90.0, 2.0)]
+    near = max(coarse)[1]
+    fine = [(_variation(cover, weight, angle), angle) for angle in np.arange(near - 2.0, near + 2.01, 0.25)]
+    angle = max(fine)[1]
+    profile, start = _profile(cover, weight, angle)
+    found = _spacing(profile)
+    if found is None:
+        return None
+    spacing, repeat = found
+    spacing, offset = _comb(profile, spacing)
+    distance = _distance(np.arange(len(profile)), offset, spacing) / spacing
+    on_line, between = profile[distance < 0.12].mean(), profile[distance > 0.35].mean()
+    ratio = float(on_line / max(between, 1e-4))
+    if ratio < LEAST_PEAK_RATIO or repeat < LEAST_REPEAT:
+        return None
+    half_width = _half_width(profile, distance) * spacing
+    turned = angle if angle > -90 else angle + 180
+    return Rows(
+        angle_deg=float(turned),
+        spacing_px=float(spacing * scale),
+        offset_px=float((start + offset) * scale),
+        half_width_px=float(half_width * scale),
+        peak_ratio=min(ratio, 1000.0),
+        repeat=float(repeat),
+    )
+
+
+def distance_to_row(rows: Rows, shape: tuple[int, int]) -> NDArray[np.float32]:
+    """Distance of each pixel to the nearest row line, pixels, float32 (rows, columns)."""
+    across = _across(shape, rows.angle_deg)
+    return _distance(across, rows.offset_px, rows.spacing_px).astype(np.float32)
+
+
+def crop_in_rows(rows: Rows, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The part of the vegetation ``mask`` that stands in the rows.
+
+    A plant (connected component) smaller than the rows are wide goes where most of it is; larger ones, where crop and
+    weeds touch, are parted at the edge of the row. Weeds inside a row cannot be told from crop this way.
+    """
+    import cv2
+
+    inside = distance_to_row(rows, mask.shape) <= rows.half_width_px
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
+    area = stats[:, cv2.CC_STAT_AREA]
+    share = np.bincount(np.asarray(labels).ravel(), weights=inside.ravel(), minlength=count) / np.maximum(area, 1)
+    small = area < (2 * rows.half_width_px) ** 2
+    whole = small | (share < 0.2) | (share > 0.8)
+    index = np.asarray(labels, np.int64)
+    crop = np.where(whole[index], share[index] >= 0.5, inside)
+    return crop & mask
+
+
+def _shrunk(
+    mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
+    """Cover and weight of data at a working size, and pixels of the mask per pixel of it."""
+    import cv2
+
+    scale = max(1.0, max(mask.shape) / _WORK_PX)
+    size = (max(1, round(mask.shape[1] / scale)), max(1, round(mask.shape[0] / scale)))
+    cover = cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_AREA)
+    there = np.ones(mask.shape, np.float32) if valid is None else valid.astype(np.float32)
+    weight = cv2.resize(there, size, interpolation=cv2.INTER_AREA)
+    return np.asarray(cover, np.float32), np.asarray(weight, np.float32), mask.shape[1] / size[0]
+
+
+def _across(shape: tuple[int, int], angle_deg: float) -> NDArray[np.float64]:
+    angle = np.deg2rad(angle_deg)
+    y, x = np.ogrid[: shape[0], : shape[1]]
+    return x * np.sin(angle) + y * np.cos(angle)
+
+
+def _profile(
+    cover: NDArray[np.float32], weight: NDArray[np.float32], angle_deg: float
+) -> tuple[NDArray[np.float64], int]:
+    """Mean cover along lines of that direction, one value per pixel across, and where the first of them lies.
+
+    Lines shorter than a fifth of the longest are left out: in a corner few pixels make a profile of noise.
+    """
+    across = np.rint(_across((cover.shape[0], cover.shape[1]), angle_deg)).astype(np.int64)
+    first = int(across.min())
+    place = (across - first).ravel()
+    total = np.bincount(place, weights=cover.ravel())
+    length = np.bincount(place, weights=weight.ravel())
+    kept = np.flatnonzero(length >= 0.2 * length.max())
+    low, high = int(kept[0]), int(kept[-1]) + 1
+    return total[low:high] / np.maximum(length[low:high], 1e-6), first + low
+
+
+def _variation(cover: NDArray[np.float32], weight: NDArray[np.float32], angle_deg: float) -> float:
+    profile, _ = _profile(cover, weight, angle_deg)
+    return float(np.var(np.convolve(profile, np.ones(3) / 3, mode="valid"))) if len(profile) > 10 else 0.0
+
+
+def _spacing(profile: NDArray[np.float64]) -> tuple[float, float] | None:
+    """Lag of the first strong autocorrelation peak after the first dip, and its height."""
+    centred = profile - profile.mean()
+    size = len(centred)
+    energy = float(np.dot(centred, centred))
+    if size < 24 or energy <= 0:
+        return None
+    lags = np.arange(1, int(size / LEAST_ROWS) + 2)
+    correlation = np.empty(len(lags))
+    for place, lag in enumerate(lags):
+        head, tail = centred[:-lag], centred[lag:]
+        norm = np.sqrt(np.dot(head, head) * np.dot(tail, tail))
+        correlation[place] = np.dot(head, tail) / norm if norm > 0 else 0.0
+    dips = np.flatnonzero(correlation < 0)
+    if not dips.size:
+        return None
+    after = correlation[dips[0] :]
+    peaks = [
+        place
+        for place in range(1, len(after) - 1)
+        if after[place] >= after[place - 1] and after[place] >= after[place + 1] and after[place] > 0
+    ]
+    if not peaks:
+        return None
+    best = max(after[place] for place in peaks)
+    chosen = next(place for place in peaks if after[place] >= 0.6 * best)
+    return float(lags[dips[0] + chosen]), float(after[chosen])
+
+
+def _comb(profile: NDArray[np.float64], spacing: float) -> tuple[float, float]:
+    """Spacing and offset of the comb of lines that lies best on the profile."""
+    places = np.arange(len(profile))
+    best = (-np.inf, spacing, 0.0)
+    for tried in np.linspace(0.94 * spacing, 1.06 * spacing, 13):
+        for offset in np.arange(0.0, tried, 0.5):
+            closeness = np.cos(2 * np.pi * (places - offset) / tried)
+            best = max(best, (float(np.dot(profile, closeness)), float(tried), float(offset)))
+    return best[1], best[2]
+
+
+def _distance(across: NDArray[np.float64] | NDArray[np.int64], offset: float, spacing: float) -> NDArray[np.float64]:
+    phase = (across - offset) / spacing
+    return np.abs(phase - np.rint(phase)) * spacing
+
+
+def _half_width(profile: NDArray[np.float64], distance: NDArray[np.float64]) -> float:
+    """How far crop reaches from a line, in spacings: where cover has fallen to a sixth of its rise above the ground
+    level of weeds between the rows."""
+    edges = np.linspace(0, 0.5, 26)
+    place = np.digitize(distance, edges) - 1
+    folded = np.array([profile[place == k].mean() if np.any(place == k) else np.nan for k in range(25)])
+    folded = np.interp(np.arange(25), np.flatnonzero(np.isfinite(folded)), folded[np.isfinite(folded)])
+    ground = float(np.median(folded[17:]))
+    top = float(folded[:3].max())
+    below = np.flatnonzero(folded < ground + (top - ground) / 6)
+    reach = edges[below[0]] if below.size else 0.4
+    return float(np.clip(reach, 0.06, 0.4))
