@@ -25,7 +25,23 @@ def field_data() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No test reads or writes the user's own cache. One cache for a session, so that scenes are drawn once."""
+    """No test reads or writes the user's own cache. All processes of a session share one, so scenes are drawn once."""
+    own = tmp_path_factory.getbasetemp()
+    session = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AGROTOOLS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("AGROTOOLS_CACHE", str(session / "agrotools-cache"))
         yield
+
+
+@pytest.fixture(scope="session")
+def small_benchmark(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A benchmark folder of eight questions on four drawn scenes: photos, bands and a class map."""
+    from agrotools.construct.sources import rows
+
+    folder = tmp_path_factory.mktemp("small") / "benchmark"
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows, "PLAN", (("photo", 2, 0), ("bands", 1, 1), ("map", 1, 2)))
+        patch.setattr(rows, "SAMPLES", 8)
+        rows.write_rows_benchmark(folder)
+    return folder
