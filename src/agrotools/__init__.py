@@ -1,5 +1,12 @@
 """agrotools: how well do multimodal models use tools to solve agricultural problems?"""
 
-from importlib.metadata import version as _version
+__version__: str
 
-__version__ = _version("agrotools")
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":
+        # Read when asked for: importlib.metadata alone would cost a tenth of the start of the command.
+        from importlib.metadata import version
+
+        return version("agrotools")
+    raise AttributeError(f"module 'agrotools' has no attribute {name!r}")
