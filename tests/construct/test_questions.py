@@ -171,3 +171,22 @@ def test_literals_of_planned_calls_are_still_open():
     item = next(i for i in choose([_subject(1)], QUESTIONS, 40, 2) if i.draft.then)
     later = planned_calls(item.draft, item.ask)[-1]
     assert "None" in str(literal_value(dict(later.arguments)))
+
+
+def test_the_answer_form_lists_each_choice_once_whatever_the_answer():
+    """The other choices must not be told by having more names than the right one."""
+    forms = {}
+    for item in choose([_subject(seed) for seed in range(12)], QUESTIONS, 120, 3):
+        for slot in item.slots:
+            if slot.type == "exact":
+                choices = tuple(sorted({slot.value, *slot.distractors}))
+                words = (item.question.template, slot.name, choices)
+                forms.setdefault(words, set()).add(slot.value)
+    assert {choices for _, _, choices in forms} == {
+        ("crop", "weeds"),
+        ("heavy", "light", "moderate"),
+        ("left", "right"),
+        ("lower", "upper"),
+        ("bottom left", "bottom right", "top left", "top right"),
+    }
+    assert sum(len(values) > 1 for values in forms.values()) >= 3

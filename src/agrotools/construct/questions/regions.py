@@ -17,7 +17,7 @@ def _denser_half(ask: Ask) -> Draft | None:
         return (
             ExactSlot(
                 name="denser_half", label=f"half with the denser plant cover: {names[0]} or {names[1]}", value=value,
-                aliases=(f"{value} half",), distractors=(other, f"{other} half"),
+                aliases=(f"{value} half",), distractors=(other,),
                 from_=f"'{names[0]}' if {obs(0, 'veg_pct')} > {obs(1, 'veg_pct')} else '{names[1]}'",
             ),
         )  # fmt: skip

@@ -129,7 +129,7 @@ def _leading_plants(_: Ask) -> Draft | None:
             ExactSlot(
                 name="larger_part", label="what takes up the larger area, crop or weeds",
                 value="weeds" if leads else "crop", aliases=("weed",) if leads else ("crops", "crop plants"),
-                distractors=("crop", "crops", "crop plants") if leads else ("weeds", "weed"),
+                distractors=("crop",) if leads else ("weeds",),
                 from_=f"'weeds' if {obs(0, 'weed_px')} > {obs(0, 'crop_px')} else 'crop'",
             ),
         )  # fmt: skip
