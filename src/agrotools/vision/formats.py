@@ -12,6 +12,9 @@ PHOTO_FORMATS: dict[Format, str] = {"jpeg": "JPEG", "png": "PNG", "webp": "WEBP"
 RASTER_DRIVERS: dict[Format, str] = {"tiff": "GTiff", "envi": "ENVI", "png": "PNG", "jpeg": "JPEG"}
 """Formats that rasterio reads here, by GDAL's names. No other driver is ever opened."""
 
+Box = tuple[int, int, int, int]
+"""x0, y0, x1, y1 in pixels, half-open, origin top left."""
+
 MAX_PIXELS = 100_000_000
 """Largest picture that is decoded, or window of a raster that is read."""
 
@@ -78,6 +81,37 @@ def too_large(width: int, height: int, name: str, argument: str) -> ToolError:
         argument=argument,
         hint="cut or shrink the picture; of a GeoTIFF, read a part with region",
     )
+
+
+def refuse_outside(region: Box, width: int, height: int, name: str) -> None:
+    """Refuse a box that is empty or not wholly inside a picture of that size.
+
+    Raises:
+        ToolError: ``region_empty``.
+    """
+    x0, y0, x1, y1 = region
+    if not (0 <= x0 < x1 <= width and 0 <= y0 < y1 <= height):
+        raise ToolError(
+            "region_empty",
+            f"the region {list(region)} is not inside {name}, which is {width} x {height} pixels",
+            argument="region",
+            hint="give [x0, y0, x1, y1] in pixels, x to the right and y down from the top left corner",
+        )
+
+
+def clipped_region(region: Box | None, width: int, height: int, name: str) -> tuple[Box, tuple[str, ...]]:
+    """The part of ``region`` inside a picture of that size (None: all of it), and flag ``region_clipped`` if cut.
+
+    Raises:
+        ToolError: ``region_empty`` where nothing of it is inside.
+    """
+    if region is None:
+        return (0, 0, width, height), ()
+    x0, y0, x1, y1 = region
+    inside = (max(0, x0), max(0, y0), min(width, x1), min(height, y1))
+    if inside[0] >= inside[2] or inside[1] >= inside[3]:
+        refuse_outside(region, width, height, name)
+    return inside, () if inside == tuple(region) else ("region_clipped",)
 
 
 def damaged(name: str, argument: str, error: Exception) -> ToolError:

@@ -17,11 +17,18 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.vision.band_roles import Role, roles_by_name, roles_by_wavelength
-from agrotools.vision.formats import MAX_PIXELS, RASTER_DRIVERS, Format, damaged, envi_header, file_format, too_large
+from agrotools.vision.formats import (
+    MAX_PIXELS,
+    RASTER_DRIVERS,
+    Box,
+    Format,
+    damaged,
+    envi_header,
+    file_format,
+    refuse_outside,
+    too_large,
+)
 from agrotools.vision.ground_sampling import GroundSampling, ground_sampling
-
-Box = tuple[int, int, int, int]
-"""x0, y0, x1, y1 in pixels, half-open."""
 
 MAX_BLOCK_BYTES = 2**30
 _MAX_VALUES = 4 * MAX_PIXELS
@@ -87,8 +94,7 @@ class RasterSource:
         from rasterio.windows import Window
 
         x0, y0, x1, y1 = region or (0, 0, self.width, self.height)
-        if not (0 <= x0 < x1 <= self.width and 0 <= y0 < y1 <= self.height):
-            raise ToolError("region_empty", f"the region lies outside {self.name}", argument="region")
+        refuse_outside((x0, y0, x1, y1), self.width, self.height, self.name)
         if (x1 - x0) * (y1 - y0) > MAX_PIXELS or (x1 - x0) * (y1 - y0) * len(bands) > _MAX_VALUES:
             raise too_large(x1 - x0, y1 - y0, self.name, self.argument)
         window = Window(x0, y0, x1 - x0, y1 - y0)  # pyright: ignore[reportCallIssue]

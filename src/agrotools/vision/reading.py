@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.vision.formats import MAX_PIXELS, PHOTO_FORMATS, damaged, file_format, too_large
+from agrotools.vision.formats import MAX_PIXELS, PHOTO_FORMATS, Box, damaged, file_format, refuse_outside, too_large
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -94,12 +94,16 @@ def read_image(path: Path, *, argument: str = "image", shown_as: str | None = No
     return RgbImage(pixels, valid, tuple(notes), tuple(flags))
 
 
-def read_labels(path: Path, *, argument: str = "label_raster", shown_as: str | None = None) -> LabelImage:
+def read_labels(
+    path: Path, region: Box | None = None, *, argument: str = "label_raster", shown_as: str | None = None
+) -> LabelImage:
     """Read a mask whose pixel values are class numbers: palette indices and grey values as they are, never as colours.
+
+    With ``region`` only that part of it; of a GeoTIFF no more than that part is read.
 
     Raises:
         ToolError: as :func:`read_image`; ``unreadable_file`` too for a JPEG (which changes values) or a mask that
-            codes its classes as colours.
+            codes its classes as colours, ``region_empty``.
     """
     name = shown_as or path.name
     kind = file_format(path, argument=argument, shown_as=shown_as)
@@ -114,24 +118,26 @@ def read_labels(path: Path, *, argument: str = "label_raster", shown_as: str | N
         from agrotools.vision.rasters import open_raster
 
         with open_raster(path, argument=argument, shown_as=shown_as) as raster:
-            return _labels_of_raster(raster.read([1]), raster.count, name, argument)
+            return _labels_of_raster(raster.read([1], region), raster.count, name, argument)
     notes: list[str] = []
     with _opened(path, PHOTO_FORMATS[kind], name, argument) as image:
         upright = _upright(image, notes)
-        if upright.mode in ("P", "L", "1") or upright.mode.startswith("I"):
-            return LabelImage(np.asarray(upright).astype(np.int32), None, tuple(notes))
-        bands = np.asarray(upright)
-        mode = upright.mode
-    opaque = bands[..., -1] > 0 if mode in ("LA", "PA", "RGBA") else None
-    colours = bands[..., : len([band for band in mode if band.isupper() and band != "A"])]
-    if colours.ndim == 3 and not all(np.array_equal(colours[..., 0], colours[..., k]) for k in range(colours.shape[2])):
+        if region is not None:
+            refuse_outside(region, upright.width, upright.height, name)
+            upright = upright.crop(region)
+        mode, values = upright.mode, np.asarray(upright)
+    if mode in ("P", "L", "1") or mode.startswith("I"):
+        return LabelImage(values.astype(np.int32), None, tuple(notes))
+    has_alpha = mode in ("LA", "PA", "RGBA")
+    colours = values[..., :-1] if has_alpha else values
+    if not (colours == colours[..., :1]).all():
         raise ToolError(
             "unreadable_file",
             f"{name} codes its classes as colours ({mode}); class numbers are needed",
             argument=argument,
             hint="save it as a palette or grey PNG whose values are the class numbers",
         )
-    return LabelImage(colours[..., 0].astype(np.int32), opaque, tuple(notes))
+    return LabelImage(colours[..., 0].astype(np.int32), values[..., -1] > 0 if has_alpha else None, tuple(notes))
 
 
 @contextmanager
