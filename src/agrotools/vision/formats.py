@@ -65,9 +65,11 @@ def envi_header(path: Path) -> Path | None:
     """The ENVI header beside a data file (``a.hdr`` or ``a.raw.hdr`` for ``a.raw``), or None."""
     for header in (path.with_suffix(".hdr"), path.with_name(path.name + ".hdr")):
         try:
-            inside = header.is_file() and header.resolve().parent == path.resolve().parent
-            if inside and header != path and header.open("rb").read(5).strip() == b"ENVI":
-                return header
+            if header == path or not header.is_file() or header.resolve().parent != path.resolve().parent:
+                continue
+            with header.open("rb") as file:
+                if file.read(5).strip() == b"ENVI":
+                    return header
         except OSError:
             continue
     return None

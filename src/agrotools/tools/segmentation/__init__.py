@@ -1,0 +1,1 @@
+"""Tools that part a picture into areas."""

@@ -1,0 +1,181 @@
+"""How much of a field picture is crop, weeds and soil."""
+
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from agrotools.core import ToolError
+from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
+from agrotools.tools.segmentation.area_result import (
+    CROP,
+    NO_DATA,
+    OTHER,
+    PLANTS,
+    SOIL,
+    WEED,
+    CropWeedArea,
+    Measured,
+    area_result,
+)
+from agrotools.tools.segmentation.field_picture import colour_bands, read_field_picture
+from agrotools.tools.segmentation.labels import label_areas
+from agrotools.tools.segmentation.separation import Wanted, part_crop
+from agrotools.tools.workspace import file_info
+from agrotools.vision.crop_weed import head_files, is_false_colour
+from agrotools.vision.formats import Box, clipped_region, file_format
+from agrotools.vision.raster_pictures import picture_of
+from agrotools.vision.rasters import open_raster
+from agrotools.vision.reading import read_image, read_labels
+from agrotools.vision.vegetation import INDICES, Index, choose_index, segment
+
+Bands = dict[str, int | str]
+LabelMap = dict[str, list[int]]
+
+
+@tool(category="segmentation", version="1", data_files=head_files)
+def measure_crop_weed_area(
+    image: ImageFile,
+    bands: Annotated[
+        Bands | None,
+        Agree("choice"),
+        Field(description="which band is which, by number from 1 or by name: {'R': 3, 'NIR': 4}; keys R G B RE NIR"),
+    ] = None,
+    label_raster: Annotated[MaskFile | None, Field(description="a mask of the image whose values are classes")] = None,
+    label_map: Annotated[
+        LabelMap | None,
+        Agree("choice"),
+        Field(description="meaning of the classes: {'crop': [1], 'weed': [2], 'soil': [0]}; also 'ignore'"),
+    ] = None,
+    gsd_m: Annotated[
+        float | None, Field(gt=0, le=100_000, description="ground sampling distance, metres per pixel")
+    ] = None,
+    index: Annotated[
+        Literal["auto", "exg", "exgr", "cive", "lab_a", "ndvi", "gndvi", "ndre"],
+        Field(description="vegetation index that parts plants from soil"),
+    ] = "auto",
+    separation: Annotated[
+        Wanted, Field(description="how to part crop from weeds: by rows, by a trained model, or not at all")
+    ] = "auto",
+    region: Region | None = None,
+) -> CropWeedArea:
+    """Measure how much of a field picture is crop, weeds and bare soil, in pixels, percent and square metres.
+
+    Takes a colour photograph from above, a multi-band raster, or a label raster (whose classes are counted exactly).
+    Plants are told from soil by a vegetation index and a threshold found in the picture. Crop is told from weeds by a
+    trained model or by crop rows; where neither has grounds, crop and weed values are null and a flag says so. Square
+    metres need the ground sampling distance, from the file or gsd_m.
+
+    Raises:
+        ToolError: the file cannot be read, is too large, or holds no data; ``band_not_found``, ``region_empty``,
+            ``shape_mismatch`` (label raster of another size), ``missing_metadata`` (meaning of classes not known).
+
+    Sources: thresholds, Otsu 1979; indices as named in :data:`agrotools.vision.vegetation.INDICES`; rows and trained
+        heads in :mod:`agrotools.vision.rows` and :mod:`agrotools.vision.crop_weed`.
+    """
+    info = file_info(image)
+    is_labels = info is not None and info.kind == "mask"
+    if label_raster is not None or is_labels or label_map is not None:
+        source = label_raster or image
+        return _from_labels(image, source, label_map, gsd_m, region)
+    return _from_picture(image, bands, gsd_m, index, separation, region)
+
+
+def _from_picture(
+    image: ImageFile,
+    bands: Bands | None,
+    gsd_m: float | None,
+    index: Literal["auto"] | Index,
+    separation: Wanted,
+    region: Box | None,
+) -> CropWeedArea:
+    picture = read_field_picture(image, bands, region, file_info(image))
+    chosen = choose_index(index, picture.bands)
+    notes, flags = [*picture.notes], [*picture.flags]
+    values, scaled = colour_bands(picture) if "B" in INDICES[chosen].bands else (picture.bands, ())
+    plants = segment(chosen, values, picture.valid)
+    if picture.photo is not None and bands is None and is_false_colour(picture.photo):
+        flags.append("false_colour_suspected")
+        notes.append("red and blue are alike: this looks like a composite of two bands, not natural colours")
+    parted = part_crop(separation, picture, plants, image)
+    classes = np.full(picture.shape, SOIL, np.uint8)
+    if parted.crop is None:
+        classes[plants.mask] = PLANTS
+    else:
+        classes[plants.mask & parted.crop] = CROP
+        classes[plants.mask & ~parted.crop] = WEED
+    classes[~picture.valid] = NO_DATA
+    scale = gsd_m or picture.gsd_m
+    if gsd_m and picture.gsd_m and abs(gsd_m / picture.gsd_m - 1) > 0.02:
+        flags.append("gsd_differs_from_file")
+        notes.append(f"gsd_m is {gsd_m:g}, while the file says {picture.gsd_m:.6g}; gsd_m was used")
+    return area_result(
+        Measured(
+            shown=picture.shown,
+            classes=classes,
+            box=picture.box,
+            gsd_m=scale,
+            parted=parted.crop is not None,
+            method=parted.method,
+            index=chosen,
+            rows=parted.rows,
+            notes=(*notes, *scaled, *plants.notes, *parted.notes),
+            flags=(*flags, *plants.flags, *parted.flags),
+        )
+    )
+
+
+def _from_labels(
+    image: ImageFile, source: MaskFile, label_map: LabelMap | None, gsd_m: float | None, region: Box | None
+) -> CropWeedArea:
+    info, image_info = file_info(source), file_info(image)
+    name = info.name if info else source.name
+    labels = read_labels(source, argument="image" if source == image else "label_raster", shown_as=name)
+    height, width = labels.classes.shape
+    box, clipped = clipped_region(region, width, height, name)
+    areas = label_areas(labels, label_map, info.classes if info else None, name)
+    notes, flags = [*labels.notes, *areas.notes], [*areas.flags, *clipped]
+    classes = np.full(labels.classes.shape, OTHER, np.uint8)
+    for value, area in ((CROP, areas.crop), (WEED, areas.weed), (SOIL, areas.soil), (NO_DATA, ~areas.valid)):
+        classes[area] = value
+    known = next((item.gsd_m for item in (info, image_info) if item and item.gsd_m), None)
+    shown = np.full((height, width, 3), 235, np.uint8)
+    if source != image:
+        shown, of_picture = _picture_below_labels(image, (height, width), name)
+        known = known or of_picture
+    notes.append("classes counted in the label raster: exact")
+    return area_result(
+        Measured(
+            shown=shown,
+            classes=classes,
+            box=box,
+            gsd_m=gsd_m or known,
+            parted=True,
+            method="labels",
+            notes=tuple(notes),
+            flags=tuple(flags),
+        )
+    )
+
+
+def _picture_below_labels(
+    image: ImageFile, shape: tuple[int, int], name: str
+) -> tuple[NDArray[np.uint8], float | None]:
+    """The image that a label raster belongs to, to draw on, and its ground sampling distance."""
+    info = file_info(image)
+    shown_as = info.name if info else image.name
+    gsd_m = info.gsd_m if info else None
+    if file_format(image, shown_as=shown_as) in ("tiff", "envi"):
+        with open_raster(image, shown_as=shown_as) as raster:
+            pixels, gsd_m = picture_of(raster).pixels, gsd_m or raster.sampling.gsd_m
+    else:
+        pixels = read_image(image, shown_as=shown_as).pixels
+    if pixels.shape[:2] != shape:
+        raise ToolError(
+            "shape_mismatch",
+            f"{shown_as} is {pixels.shape[1]} x {pixels.shape[0]} pixels and {name} {shape[1]} x {shape[0]}",
+            argument="label_raster",
+            hint="a label raster has the size of its image",
+        )
+    return pixels, gsd_m

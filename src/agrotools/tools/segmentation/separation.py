@@ -1,0 +1,129 @@
+"""Which of the plants are crop: by a trained head, by the rows they stand in, or not at all."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.core import ToolError
+from agrotools.tools.segmentation.field_picture import FieldPicture
+from agrotools.vision.crop_weed import (
+    CropWeed,
+    HeadInfo,
+    applicable_heads,
+    file_sha256,
+    fingerprint,
+    is_false_colour,
+    list_heads,
+    load_head,
+    part_crop_from_weeds,
+)
+from agrotools.vision.rows import Rows, crop_in_rows, find_rows
+from agrotools.vision.vegetation import Vegetation, segment
+
+Wanted = Literal["auto", "row", "model", "none"]
+Method = Literal["row", "model", "none"]
+
+NOT_SEPARATED = "crop_weed_not_separated"
+_LEAST_SIDE_PX = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Separation:
+    """``crop``: bool (rows, columns), a part of the plants; None where crop and weeds could not be parted."""
+
+    crop: NDArray[np.bool_] | None
+    method: Method
+    rows: Rows | None = None
+    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+def part_crop(wanted: Wanted, picture: FieldPicture, plants: Vegetation, path: Path) -> Separation:
+    """Part crop from weeds in the way that is wanted; ``auto`` takes a head that knows such pictures, else the rows.
+
+    A method without grounds (no rows to be seen, no head, only heads that were trained on this very picture) does not
+    guess: ``crop`` is None, with flag ``crop_weed_not_separated`` and a note that says what would help.
+    """
+    if wanted == "none":
+        return Separation(None, "none", notes=("crop and weeds not parted, as asked",))
+    if not plants.mask.any():
+        return Separation(plants.mask, "none")
+    notes: list[str] = []
+    flags: list[str] = []
+    if wanted in ("auto", "model"):
+        found = _by_model(picture, plants, path, insist=wanted == "model", notes=notes, flags=flags)
+        if found is not None:
+            return Separation(found.crop, "model", notes=tuple(notes), flags=tuple(flags))
+    if wanted in ("auto", "row"):
+        rows = find_rows(plants.mask, plants.valid)
+        if rows is not None:
+            note = (
+                f"crop is what stands in the rows (within {rows.half_width_px:.3g} px of a row line); plants there are"
+                f" {rows.peak_ratio:.3g} times as dense as between; weeds inside the rows count as crop"
+            )
+            return Separation(crop_in_rows(rows, plants.mask), "row", rows, (*notes, note), tuple(flags))
+        notes.append("no evidence of crop rows: plants do not stand in three or more equally spaced lines")
+    notes.append(
+        "crop and weeds are not parted. What helps: a label raster (label_raster), a picture with several rows, or a"
+        " head trained on such pictures (agrotools packs train crop-weed)"
+    )
+    return Separation(None, "none", notes=tuple(notes), flags=(*flags, NOT_SEPARATED))
+
+
+def _by_model(
+    picture: FieldPicture, plants: Vegetation, path: Path, insist: bool, notes: list[str], flags: list[str]
+) -> CropWeed | None:
+    photo = picture.photo
+    if photo is None:
+        if insist:
+            notes.append("heads need a colour picture with red, green and blue of 8 bits")
+        return None
+    if min(picture.shape) < _LEAST_SIDE_PX:
+        if insist:
+            notes.append(f"the picture is smaller than {_LEAST_SIDE_PX} pixels: too little for a head")
+        return None
+    heads, faults = list_heads()
+    if faults and insist:
+        notes.append(f"left out: {'; '.join(faults)}")
+    usable = applicable_heads(heads, file_sha256(path), fingerprint(photo))
+    if len(usable) < len(heads):
+        notes.append(f"{len(heads) - len(usable)} head(s) that were trained on this very picture left out")
+    for info in usable:
+        try:
+            head = load_head(info)
+        except ToolError as error:
+            notes.append(error.message)
+            flags.append("head_refused")
+            continue
+        like = is_false_colour(photo) == info.false_colour
+        if not like and not insist:
+            continue
+        found = part_crop_from_weeds(photo, _plants_for_heads(photo, plants), head)
+        familiar = like and found.is_familiar
+        if not familiar and not insist:
+            continue
+        notes.append(_head_note(info))
+        if not familiar:
+            flags.append("out_of_distribution")
+            notes.append("this picture is unlike those the head was trained on: do not rely on crop and weeds")
+        return CropWeed(found.crop & plants.mask, found.head, found.familiarity)
+    if insist:
+        notes.append("no head can be used on this picture" if heads else "there is no trained head on this machine")
+    return None
+
+
+def _plants_for_heads(photo: NDArray[np.uint8], plants: Vegetation) -> NDArray[np.bool_]:
+    """Plants as heads saw them in training, and all that this call takes for plants."""
+    if plants.index == "lab_a":
+        return plants.mask
+    bands = {"R": photo[..., 0], "G": photo[..., 1], "B": photo[..., 2]}
+    return segment("lab_a", bands, plants.valid).mask | plants.mask  # pyright: ignore[reportArgumentType]
+
+
+def _head_note(info: HeadInfo) -> str:
+    crop, weed = (info.metrics.get(f"cross_validated_{key}_iou") for key in ("crop", "weed"))
+    figures = f", cross-validated IoU crop {crop:.2f}, weeds {weed:.2f}" if crop and weed else ""
+    return f"crop and weeds parted by head {info.name} ({len(info.training)} training pictures{figures})"
