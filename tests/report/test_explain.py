@@ -126,7 +126,12 @@ def test_calls_stand_beside_the_reference_call_they_come_closest_to():
     assert "steps.png (overlay)" in text
     assert "2 call calculate  cached  ✗ differs from reference step 1" in text
     assert "expression  ✗ 1 + 1   reference: 2 + 2" in text
-    assert "not done  reference step 3: calculate(expression: b - a" in text
+    assert "not done    reference step 3: calculate(expression: b - a" in text
+
+
+def test_what_was_not_done_is_said_where_no_tool_was_called():
+    assert explained(answer("change: 4.2 %")).count("not done") == 3
+    assert "not done" not in explained(answer("change: 4.2 %"), mode="no-tool")
 
 
 def test_errors_and_unparseable_output_are_shown_with_what_the_policy_was_told():

@@ -43,7 +43,8 @@ def explain(record: Record, scores: Sequence[Score]) -> list["RenderableType"]:
     elif record.actions is not None:
         parts += [section("Predicted"), *step_by_step_trace(record.actions, reference, scores)]
     elif record.trajectory is not None:
-        if record.trajectory.calls or any(step.kind == "unparseable" for step in record.trajectory.steps):
+        unparseable = any(step.kind == "unparseable" for step in record.trajectory.steps)
+        if record.mode == "end-to-end" or record.trajectory.calls or unparseable:
             compared_with = record.sample if record.mode == "end-to-end" else None
             parts += [section("Done"), *trajectory_trace(record.trajectory, compared_with)]
         parts += [section("Answered"), *_answered(record)]

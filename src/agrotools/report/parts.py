@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-Column = tuple[str, Metric | None]
+Column = tuple[str, Metric]
 """Heading and metric of a column of the parts table."""
 
 RUNS_SIDE_BY_SIDE = 4
@@ -41,14 +41,14 @@ def part_tables(summaries: Sequence[Summary]) -> list["Table"]:
         return [_parts_table("By task type and answer type", shown)] if shown else []
     tables: list[Table] = []
     for mode, metric, title in _OF_SEVERAL_RUNS:
-        columns = [
+        of_runs = [
             (name.rpartition("/")[2], _metric(summary, mode, metric))
             for name, summary in zip(run_names(summaries), summaries, strict=True)
         ]
+        columns = [(name, found) for name, found in of_runs if found is not None]
         for start in range(0, len(columns), RUNS_SIDE_BY_SIDE):
             part = columns[start : start + RUNS_SIDE_BY_SIDE]
-            if any(found is not None for _, found in part):
-                tables.append(_parts_table(f"{title}, by task type and answer type", part))
+            tables.append(_parts_table(f"{title}, by task type and answer type", part))
     return tables
 
 
@@ -62,8 +62,8 @@ def _parts_table(title: str, columns: Sequence[Column]) -> "Table":
     table.add_column("", overflow="fold", min_width=18)
     for heading, _ in columns:
         table.add_column(heading, justify="right", overflow="fold")
-    for label, style, estimate_of in _rows([metric for _, metric in columns if metric is not None]):
-        cells = [_cell(estimate_of(metric) if metric is not None else None) for _, metric in columns]
+    for label, style, estimate_of in _rows([metric for _, metric in columns]):
+        cells = [_cell(estimate_of(metric)) for _, metric in columns]
         table.add_row(stacked([label], value_style=style), *cells)
     return table
 

@@ -62,7 +62,7 @@ def trajectory_trace(trajectory: Trajectory, sample: Sample | None) -> Iterator[
         yield from _call_step(number, step, step.call, match, sample)
     for index, missing in enumerate(reference):
         if index not in done:
-            yield line(f"not done  reference step {index + 1}: {_call_text(missing)}", "yellow")
+            yield block("not done", f"reference step {index + 1}: {_call_text(missing)}", "yellow")
 
 
 def step_by_step_trace(
@@ -79,7 +79,7 @@ def step_by_step_trace(
         if isinstance(action, CallTools):
             yield from _predicted_call(action, reference, rows.get("agrotools.arg_acc"))
         elif isinstance(action, Answer | Unparseable):
-            yield block("answered" if isinstance(action, Answer) else "output", action.text)
+            yield block("answered" if isinstance(action, Answer) else "output", action.text or "(empty)")
         if expected is not None:
             if not _calls(action, expected.tool):
                 yield block("reference", _call_text(expected))
@@ -287,7 +287,8 @@ def _observation(observation: Observation | None, word: str) -> Iterator["Render
         if error.candidates:
             yield block("candidates", ", ".join(error.candidates), "dim")
         return
-    result = dict(observation.result or {})
+    made = [artifact.name for artifact in observation.artifacts]
+    result = {name: value for name, value in (observation.result or {}).items() if value not in made}
     notes, flags = result.pop("notes", None), result.pop("flags", None)
     if "summary" in result:
         result.pop("spec", None)  # the summary says it in words
@@ -297,7 +298,8 @@ def _observation(observation: Observation | None, word: str) -> Iterator["Render
     if isinstance(notes, list) and notes:
         yield block("notes", "; ".join(map(str, notes)), "dim")
     if observation.artifacts:
-        yield block("made", ", ".join(f"{made.name} ({made.kind})" for made in observation.artifacts), "dim")
+        listed = (f"{artifact.name} ({artifact.kind})" for artifact in observation.artifacts)
+        yield block("made", ", ".join(listed), "dim")
 
 
 def _call_text(step: ReferenceStep) -> str:
