@@ -1,13 +1,11 @@
 """What was done on a sample, step by step, beside what the reference does."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agrotools.core import (
     Action,
     Answer,
-    Arguments,
     CallTools,
     Halt,
     Observation,
@@ -18,32 +16,22 @@ from agrotools.core import (
     ToolCall,
     Trajectory,
     Unparseable,
-    UsageError,
 )
-from agrotools.core.refs import literal_value
+from agrotools.report.arguments import (
+    agreements,
+    arguments_table,
+    closest_steps,
+    disagreements,
+    scored_agreements,
+)
 from agrotools.report.cells import percent
-from agrotools.report.layout import MARK_STYLES, NEARLY, RIGHT, WRONG, block, indented, line
+from agrotools.report.layout import MARK_STYLES, RIGHT, WRONG, block, line
 from agrotools.report.values import fields_text, harmless, value_text
 from agrotools.scoring import METRICS, MetricInfo
-from agrotools.scoring.steps import frame_of
-from agrotools.text.agreement import ArgumentAgreement, compare_arguments
-from agrotools.tools import get_tool
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """How an argument of a call stands to that of the reference call, as text. An argument that is left out shows its
-    default."""
-
-    name: str
-    given: str
-    reference: str
-    mark: str
-    detail: str = ""
 
 
 def trajectory_trace(trajectory: Trajectory, sample: Sample | None) -> Iterator["RenderableType"]:
@@ -98,84 +86,13 @@ def _predicted_call(
     yield block("called", first.tool)
     step = row.reading.get("step") if row is not None else None
     if row is not None and isinstance(step, int) and step < len(reference):
-        yield _arguments_table(_scored_agreements(first, reference[step], row))
+        yield arguments_table(scored_agreements(first, reference[step], row))
         if "invalid" in row.reading:
             yield block("refused", value_text(row.reading["invalid"]), "red")
     elif first.arguments:
         yield block("with", fields_text(first.arguments))
     if others:
         yield block("also", f"{', '.join(call.tool for call in others)} in the same message, not scored", "dim")
-
-
-def _scored_agreements(call: ToolCall, reference: ReferenceStep, row: Score) -> list[Agreement]:
-    """The agreements that an argument score rests on, as its row tells them."""
-    compared = row.reading.get("arguments")
-    items = [ArgumentAgreement.model_validate(item) for item in compared] if isinstance(compared, list) else []
-    return _shown_agreements(items, call, reference, get_tool(call.tool).spec.defaults)
-
-
-def closest_steps(calls: Sequence[ToolCall], sample: Sample) -> list[int | None]:
-    """For each call, the index of the reference step that it comes closest to: same tool, most arguments agree, not
-    taken by an earlier call; None where no step of that tool is left."""
-    reference = sample.reference.steps if sample.reference else ()
-    left = list(range(len(reference)))
-    matches: list[int | None] = []
-    for call in calls:
-        same_tool = [index for index in left if reference[index].tool == call.tool]
-        best = min(same_tool, key=lambda index: _distance(agreements(call, reference[index], sample)), default=None)
-        if best is not None:
-            left.remove(best)
-        matches.append(best)
-    return matches
-
-
-def agreements(call: ToolCall, reference: ReferenceStep, sample: Sample) -> list[Agreement]:
-    """Argument by argument, in the order of the tool's schema."""
-    try:
-        spec = get_tool(call.tool).spec
-    except UsageError:
-        return _plain_agreements(call.arguments, reference.arguments)
-    frame = frame_of(sample, spec, reference)
-    compared = compare_arguments(spec, call.arguments, reference.arguments, frame=frame)
-    return _shown_agreements(compared, call, reference, spec.defaults)
-
-
-def _shown_agreements(
-    compared: Sequence[ArgumentAgreement], call: ToolCall, reference: ReferenceStep, defaults: Arguments
-) -> list[Agreement]:
-    return [
-        Agreement(
-            name=harmless(item.argument),
-            given=_argument_text(item.argument, call.arguments, defaults),
-            reference=_argument_text(item.argument, reference.arguments, defaults),
-            mark=RIGHT if item.equal else NEARLY if item.agrees else WRONG,
-            detail=fields_text(item.detail),
-        )
-        for item in compared
-    ]
-
-
-def _plain_agreements(given: Arguments, reference: Arguments) -> list[Agreement]:
-    """Plain equality, for tools that are not installed here."""
-    return [
-        Agreement(
-            name=harmless(name),
-            given=_argument_text(name, given, {}),
-            reference=_argument_text(name, reference, {}),
-            mark=RIGHT if name in given and given[name] == literal_value(reference.get(name)) else WRONG,
-        )
-        for name in dict.fromkeys([*reference, *given])
-    ]
-
-
-def _argument_text(name: str, arguments: Arguments, defaults: Arguments) -> str:
-    if name in arguments:
-        return value_text(arguments[name])
-    return f"{value_text(defaults[name])} (default)" if name in defaults else "left out"
-
-
-def _distance(compared: Sequence[Agreement]) -> int:
-    return sum(item.mark == WRONG for item in compared)
 
 
 def _call_step(
@@ -188,7 +105,7 @@ def _call_step(
     head = Text(f"{number:>3} call {harmless(call.tool)}", style="bold")
     head.append(f"  {'cached' if step.cached else f'{step.seconds:.2f} s'}", style="not bold dim")
     if match is not None:
-        mark, word = (WRONG, "differs from") if _distance(compared) else (RIGHT, "as")
+        mark, word = (WRONG, "differs from") if disagreements(compared) else (RIGHT, "as")
         head.append(f"  {mark} {word} reference step {match + 1}", style=f"not bold {MARK_STYLES[mark]}")
     elif sample is not None and sample.reference:
         head.append("  no such reference step is left", style="not bold yellow")
@@ -196,7 +113,7 @@ def _call_step(
     if step.thought:
         yield block("thought", step.thought, "italic dim")
     if compared:
-        yield _arguments_table(compared)
+        yield arguments_table(compared)
     elif call.arguments:
         yield block("with", fields_text(call.arguments))
     yield from _observation(step.observation, "saw")
@@ -257,22 +174,6 @@ def _why_wrong(action: Action, expected: ReferenceStep | None, rows: Mapping[str
     if "invalid" in arguments.reading:
         return "right tool, but it refuses the arguments"
     return "right tool, but the arguments do not agree"
-
-
-def _arguments_table(compared: Sequence[Agreement]) -> "RenderableType":
-    from rich.table import Table
-    from rich.text import Text
-
-    table: Table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(style="cyan", no_wrap=True)
-    table.add_column()
-    for item in compared:
-        cell = Text.assemble((f"{item.mark} ", MARK_STYLES[item.mark]), item.given)
-        if item.mark != RIGHT:
-            detail = f" ({item.detail})" if item.detail else ""
-            cell.append(f"   reference: {item.reference}{detail}", style="dim")
-        table.add_row(item.name, cell)
-    return indented(table, 6)
 
 
 def _observation(observation: Observation | None, word: str) -> Iterator["RenderableType"]:
