@@ -26,7 +26,7 @@ YELLOW: Colour = (240, 228, 66)
 BROWN: Colour = (94, 70, 50)
 LONGEST_SIDE = 1568
 """What models see is at most this large; an overlay is not drawn larger."""
-_FILL = 0.40
+_FILL = 0.6
 _DIMMED = 0.45
 
 
@@ -48,7 +48,7 @@ def draw_overlay(
     gsd_m: float | None = None,
     title: str = "",
 ) -> "Image":
-    """The picture with each layer filled lightly and outlined strongly, and a legend below it.
+    """The picture with each layer tinted and outlined, and a legend below it.
 
     Args:
         pixels: uint8 (rows, columns, 3).
@@ -65,13 +65,15 @@ def draw_overlay(
     shrink = min(1.0, LONGEST_SIDE / max(height, width))
     size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
     picture = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.float32)
+    # Colour laid over green leaves would be another colour than the legend's: fill over grey.
+    grey = picture.mean(axis=2, keepdims=True)
     for layer in layers:
         share = cv2.resize((classes == layer.value).astype(np.float32), size, interpolation=cv2.INTER_AREA)
         inside = (share >= 0.5).astype(np.uint8)
         edge = inside - cv2.erode(inside, np.ones((3, 3), np.uint8), borderValue=0)
         colour = np.array(layer.colour, np.float32)
-        strength = (np.where(edge > 0, 1.0, _FILL) * inside)[..., None].astype(np.float32)
-        picture = picture * (1 - strength) + colour * strength
+        filled = np.where(edge[..., None] > 0, colour, _FILL * colour + (1 - _FILL) * grey)
+        picture = np.where(inside[..., None] > 0, filled, picture)
     if region is not None:
         x0, y0, x1, y1 = (round(edge * shrink) for edge in region)
         outside = np.ones(picture.shape[:2], bool)
