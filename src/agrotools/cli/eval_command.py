@@ -38,9 +38,10 @@ def evaluate(
     concurrency: Annotated[int | None, typer.Option(help="Samples in flight.", show_default="8")] = None,
     images: Annotated[bool | None, typer.Option("--images/--no-images", help="Whether the model sees images.")] = None,
     data_root: Annotated[Path | None, typer.Option(help="Where the benchmark's files lie.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Run folder.", show_default="runs/BENCHMARK-MODEL")] = None,
+    out: Annotated[Path | None, typer.Option(help="Run folder.", show_default="runs/BENCHMARK-MODEL-HASH")] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file with any of these options.")] = None,
     allow_invalid: Annotated[bool, typer.Option(help="Print headlines with more than 1 % invalid samples.")] = False,
+    details: Annotated[bool, typer.Option(help="Also by task and answer type, and what happened in the run.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
     """Run a benchmark, score it and print the table. The same command goes on where it stopped."""
@@ -78,4 +79,4 @@ def evaluate(
     except KeyboardInterrupt:
         typer.echo("\nstopped; what has finished is kept, and the same command goes on from here", err=True)
         raise typer.Exit(130) from None
-    raise typer.Exit(show_runs(folders, allow_invalid=allow_invalid, as_json=as_json))
+    raise typer.Exit(show_runs(folders, allow_invalid=allow_invalid, details=details, as_json=as_json))

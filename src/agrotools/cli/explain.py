@@ -19,9 +19,10 @@ def explain(
     from agrotools.cli.results import print_json
     from agrotools.core import UsageError
     from agrotools.report.explain import print_explanation
-    from agrotools.runner.store import read_records
+    from agrotools.runner.store import read_manifest, read_records
     from agrotools.scoring import score_record
 
+    read_manifest(run)
     records = read_records(run)
     of_sample = [record for record in records if record.sample.id == sample and record.epoch == epoch]
     chosen = [record for record in of_sample if mode in (None, record.mode)]

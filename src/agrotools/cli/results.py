@@ -14,8 +14,11 @@ def print_json(value: Any) -> None:
     typer.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
 
 
-def show_runs(runs: Sequence[Path], *, allow_invalid: bool, as_json: bool) -> int:
-    """Score runs, write each one's ``scores.json``, print them side by side; 1 where invalid samples remain."""
+def show_runs(runs: Sequence[Path], *, allow_invalid: bool, details: bool, as_json: bool) -> int:
+    """Score runs, write each one's ``scores.json``, print them side by side.
+
+    Returns 0, 1 where invalid samples remain, 3 where nothing else is left.
+    """
     from agrotools.report.tables import print_tables
     from agrotools.runner.rescore import rescore
 
@@ -23,8 +26,24 @@ def show_runs(runs: Sequence[Path], *, allow_invalid: bool, as_json: bool) -> in
     if as_json:
         print_json([summary.model_dump(mode="json") for summary in summaries])
     else:
-        print_tables(summaries)
-        for run in runs:
-            typer.echo(f"scores: {run / 'scores.json'}")
-        typer.echo(f"one sample, step by step: agrotools explain {runs[0]} SAMPLE")
-    return int(any(part.invalid.n for summary in summaries for part in summary.modes.values()))
+        print_tables(summaries, details=details)
+        again = " ".join(str(run) for run in runs)
+        if not details:
+            typer.echo(f"by task and answer type: agrotools score {again} --details")
+        if sample := _telling_sample(runs[0]):
+            typer.echo(f"one sample, from question to score: agrotools explain {runs[0]} {sample}")
+    parts = [part for summary in summaries for part in summary.modes.values()]
+    if all(part.invalid.n == part.n_records for part in parts):
+        reason = next(iter(parts[0].invalid.reasons))
+        typer.echo(f"error: no sample got a reply: {reason}", err=True)
+        return 3
+    return int(any(part.invalid.n for part in parts))
+
+
+def _telling_sample(run: Path) -> str | None:
+    """The sample of a run that lost most in its last mode: the one worth looking at first."""
+    import orjson
+
+    rows = orjson.loads((run / "scores.json").read_bytes())["scores"]
+    of_samples = [row for row in rows if row["metric"] in ("agrotools.fas", "agrotools.summ_acc_truth")]
+    return min(of_samples, key=lambda row: (row["value"], row["sample_id"]))["sample_id"] if of_samples else None

@@ -18,7 +18,7 @@ from agrotools.core import MODES, Mode, Noun, Protocol, Sample, ToolSpec, UsageE
 from agrotools.core.paths import cache_dir
 from agrotools.models import ModelSettings
 from agrotools.runner.execute import execute
-from agrotools.runner.manifest import Manifest
+from agrotools.runner.manifest import Manifest, identity_hash
 from agrotools.runner.plan import WorkItem, remaining, work_items
 from agrotools.runner.policies import PolicySource, policy_source
 from agrotools.runner.progress import Progress, stage_progress
@@ -101,9 +101,10 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Path:
             f"{source.name} cannot be run in mode {config.mode}",
             hint=f"it runs in {', '.join(source.modes)}; the benchmark has {', '.join(benchmark.modes)}",
         )
-    folder = config.out or default_folder(config, benchmark)
     items = work_items(samples, modes, config.epochs)
-    with RunStore(folder, manifest_of(config, benchmark, source, settings, modes, samples)) as store:
+    manifest = manifest_of(config, benchmark, source, settings, modes, samples)
+    folder = config.out or default_folder(manifest)
+    with RunStore(folder, manifest) as store:
         todo = remaining(items, store.finished)
         title = f"{source.name} on {benchmark.name}"
         bar = Progress(progress, title, len(todo), len(items) - len(todo))
@@ -151,12 +152,11 @@ def chosen(samples: Sequence[Sample], limit: int | None) -> tuple[Sample, ...]:
     return tuple(sample for sample in samples if sample.id in wanted)
 
 
-def default_folder(config: EvalConfig, benchmark: Benchmark) -> Path:
-    """``runs/<benchmark>-<model>``, with the protocol where a model has one."""
-    name = config.model.removeprefix("baseline:")
-    protocol = "" if config.model.startswith(("baseline:", "replay:")) else f"-{config.protocol}"
+def default_folder(manifest: Manifest) -> Path:
+    """``runs/BENCHMARK-MODEL-HASH``: the same command finds its run again, another configuration never meets it."""
+    name = manifest.model.removeprefix("baseline:")
     safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name).strip("-.")
-    return Path("runs") / f"{benchmark.name}-{safe}{protocol}"
+    return Path("runs") / f"{manifest.benchmark}-{safe[-80:]}-{identity_hash(manifest)[:6]}"
 
 
 def manifest_of(

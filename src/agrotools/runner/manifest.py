@@ -1,5 +1,8 @@
 """The manifest of a run: everything that must be equal for two records to belong together."""
 
+import hashlib
+
+import orjson
 from pydantic import JsonValue
 
 from agrotools.core import Mode, Noun, Protocol
@@ -53,6 +56,12 @@ IDENTITY = (
     "prompt_hash",
 )
 """Fields in which a resumed run must not differ; modes, epochs and samples may grow."""
+
+
+def identity_hash(manifest: Manifest) -> str:
+    """SHA-256 over the identity fields."""
+    fields = {field: value for field, value in manifest.model_dump(mode="json").items() if field in IDENTITY}
+    return hashlib.sha256(orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def differences(old: Manifest, new: Manifest) -> list[str]:
