@@ -4,7 +4,8 @@ A head is data: a JSON file that says what it was trained on and an ``.npz`` of 
 It is a kernel expansion, ``sum_k weight_k exp(-gamma |x - landmark_k|^2) + bias`` over standardised features of cells
 (logistic regression on a Nyström approximation of the Gaussian kernel; Williams and Seeger 2001).
 
-A head is never used on a picture it was trained on: not on the same file, and not on a re-encoded or resized copy.
+A head is never used on a picture it was trained on: not on the same file, and not on a copy that was encoded anew,
+resized, turned or mirrored. (A part cut out of a training picture is not recognised.)
 """
 
 import hashlib
@@ -124,16 +125,21 @@ def list_heads() -> tuple[list[HeadInfo], list[str]]:
     return heads, faults
 
 
-def applicable_heads(heads: Sequence[HeadInfo], sha256: str, fingerprint_of_picture: str) -> list[HeadInfo]:
-    """Heads that have not seen this picture, the one with the most training pictures first, then by name."""
-    unseen = [
-        head
-        for head in heads
-        if all(
-            image.sha256 != sha256 and _bits_apart(image.fingerprint, fingerprint_of_picture) > SAME_PICTURE_BITS
-            for image in head.training
-        )
-    ]
+def applicable_heads(heads: Sequence[HeadInfo], sha256: str, pixels: NDArray[np.uint8]) -> list[HeadInfo]:
+    """Heads that have not seen this picture, the one with the most training pictures first, then by name.
+
+    Args:
+        sha256: hash of the picture's file.
+        pixels: the picture, uint8 (rows, columns, 3).
+    """
+    square = _square(pixels)
+    looks = [_look(np.rot90(side, quarter)) for side in (square, square[:, ::-1]) for quarter in range(4)]
+
+    def seen(image: TrainingImage) -> bool:
+        apart = min(_bits_apart(image.fingerprint, look) for look in looks)
+        return image.sha256 == sha256 or apart <= SAME_PICTURE_BITS
+
+    unseen = [head for head in heads if not any(seen(image) for image in head.training)]
     return sorted(unseen, key=lambda head: (-len(head.training), head.name))
 
 
@@ -246,10 +252,19 @@ def is_false_colour(pixels: NDArray[np.uint8]) -> bool:
 
 def fingerprint(pixels: NDArray[np.uint8]) -> str:
     """64 hexadecimal digits that change little when a picture is re-encoded or resized (difference hash, 16 x 16)."""
+    return _look(_square(pixels))
+
+
+def _square(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     import cv2
 
-    grey = pixels.astype(np.float32).mean(axis=2)
-    small = cv2.resize(grey, (17, 16), interpolation=cv2.INTER_AREA)
+    side = 16 * 17
+    small = cv2.resize(pixels, (side, side), interpolation=cv2.INTER_AREA)
+    return np.asarray(small, np.float32).mean(axis=2)
+
+
+def _look(square: NDArray[np.float32]) -> str:
+    small = square.reshape(16, 17, 17, 16).mean(axis=(1, 3))
     return np.packbits(small[:, 1:] > small[:, :-1]).tobytes().hex()
 
 

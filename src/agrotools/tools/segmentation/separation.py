@@ -14,7 +14,6 @@ from agrotools.vision.crop_weed import (
     HeadInfo,
     applicable_heads,
     file_sha256,
-    fingerprint,
     is_false_colour,
     list_heads,
     load_head,
@@ -88,7 +87,7 @@ def _by_model(
     heads, faults = list_heads()
     if faults and insist:
         notes.append(f"left out: {'; '.join(faults)}")
-    usable = applicable_heads(heads, file_sha256(path), fingerprint(photo))
+    usable = applicable_heads(heads, file_sha256(path), photo)
     if len(usable) < len(heads):
         notes.append(f"{len(heads) - len(usable)} head(s) that were trained on this very picture left out")
     for info in usable:
