@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from agrotools.cli import build, eval_command, explain, score, tools, validate
+from agrotools.cli import build, eval_command, explain, packs, score, tools, validate
 
 app = typer.Typer(
     name="agrotools",
@@ -21,6 +21,7 @@ app.command("explain")(explain.explain)
 app.command("validate")(validate.validate)
 app.command("build")(build.build)
 app.add_typer(tools.app, name="tools")
+app.add_typer(packs.app, name="packs")
 
 
 def main() -> None:

@@ -1,0 +1,44 @@
+"""The examples of the documentation run as they are written."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from agrotools.agents import run_end_to_end
+from agrotools.core import Observation, SampleFile, SampleView, ToolCall
+from agrotools.tools.execution import ToolOutcome
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+@pytest.fixture
+def examples() -> dict[str, Any]:
+    text = (DOCS / "extending.md").read_text(encoding="utf-8")
+    # A module of its own: pydantic looks annotations up there.
+    namespace: dict[str, Any] = {"__name__": "extending_examples"}
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(block, "extending.md", "exec"), namespace)
+    return namespace
+
+
+def test_the_tool_has_a_schema_and_measures(examples: dict[str, Any], tmp_path: Path):
+    tool = examples["measure_brightness"]
+    assert set(tool.spec.parameters["properties"]) == {"image", "region"}
+    Image.new("RGB", (8, 8), "white").save(tmp_path / "white.png")
+    Image.new("RGB", (8, 8), "black").save(tmp_path / "black.png")
+    assert tool(image=tmp_path / "white.png").mean_pct == pytest.approx(100)
+    assert tool(image=tmp_path / "black.png").flags == ("dark_picture",)
+
+
+async def test_the_policy_calls_its_tool_and_answers(examples: dict[str, Any]):
+    async def call_tool(call: ToolCall) -> ToolOutcome:
+        assert call.arguments == {"image": "image_1.png"}
+        return ToolOutcome(Observation(result={"mean_pct": 40.0}), seconds=0.0)
+
+    file = SampleFile(name="image_1.png", path="image_1.png", kind="image")
+    view = SampleView(id="s", query="?", files=(file,), toolset=("measure_brightness",), answer_form="")
+    trajectory = await run_end_to_end(examples["BrightnessPolicy"](), view, call_tool)
+    assert trajectory.answer == "brightness: 40.0 %"
