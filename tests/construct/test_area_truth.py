@@ -28,7 +28,10 @@ def test_a_result_reads_as_the_tool_gives_it():
     assert result["weed_to_crop_ratio"] == 1.5
     assert result["veg_pct"] == 41.6667
     assert AreaTruth(0, 3, 0, 10).as_result()["weed_to_crop_ratio"] is None
-    assert AreaTruth(0, 0, 0, 10).as_result()["weed_share_of_veg_pct"] == 0.0
+    assert AreaTruth(0, 0, 0, 10).as_result()["weed_share_of_veg_pct"] is None
+    assert AreaTruth(1, 3, 0, 10).as_result(0.5)["area_m2"] == {
+        "total": 2.5, "veg": 1.0, "crop": 0.25, "weed": 0.75, "soil": 1.5,
+    }  # fmt: skip
 
 
 _COUNTS = st.tuples(*[st.integers(0, 5000)] * 3, st.integers(1, 5000))

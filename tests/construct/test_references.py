@@ -59,3 +59,9 @@ async def test_a_chain_that_fails_on_the_truth_is_refused(executor, files, tmp_p
     wrong = [_calculate("1 + 1"), _calculate("a", a=ref(0, "nothing"))]
     with pytest.raises(BenchmarkError, match="cannot be had from the truth"):
         await record_reference(wrong, files, tmp_path, executor, _TOOLS)
+
+
+async def test_a_tool_that_is_stopped_is_not_recorded(files, tmp_path):
+    async with ToolExecutor(workers=1, timeout_s=1e-4) as hurried:
+        with pytest.raises(BenchmarkError, match="could not be run"):
+            await record_reference([_calculate("1 + 1")], files, tmp_path, hurried, _TOOLS)

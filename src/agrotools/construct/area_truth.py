@@ -1,5 +1,6 @@
 """What is truly in a picture or a part of it: pixels of crop, weeds, vegetation and soil, counted in masks."""
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -57,8 +58,8 @@ class AreaTruth:
 
     @property
     def weed_share_pct(self) -> float:
-        """Weeds among the plants that were named, percent; 0 where there is no plant."""
-        return 100.0 * self.weed_px / self.named_px if self.named_px else 0.0
+        """Weeds among the plants that were named, percent; NaN where there is no plant."""
+        return 100.0 * self.weed_px / self.named_px if self.named_px else math.nan
 
     @property
     def ratio(self) -> float | None:
@@ -75,8 +76,13 @@ class AreaTruth:
             replace(self, crop_px=self.crop_px + self.unnamed_px, unnamed_px=0),
         )
 
-    def as_result(self) -> dict[str, JsonValue]:
-        """What a perfect ``measure_crop_weed_area`` returns, as far as masks tell."""
+    def as_result(self, gsd_m: float | None = None) -> dict[str, JsonValue]:
+        """What a perfect ``measure_crop_weed_area`` returns, as far as masks and the ground sampling distance tell."""
+        pixels = {"total": self.total_px, "veg": self.veg_px, "crop": self.crop_px, "weed": self.weed_px}
+        pixels["soil"] = self.soil_px
+        area_m2: JsonValue = None
+        if gsd_m is not None:
+            area_m2 = {name: rounded(count * gsd_m**2, _DIGITS) for name, count in pixels.items()}
         return {
             "total_px": self.total_px,
             "veg_px": self.veg_px,
@@ -89,6 +95,8 @@ class AreaTruth:
             "soil_pct": rounded(self.soil_pct, _DIGITS),
             "weed_share_of_veg_pct": rounded(self.weed_share_pct, _DIGITS),
             "weed_to_crop_ratio": None if self.ratio is None else rounded(self.ratio, _DIGITS),
+            "area_m2": area_m2,
+            "gsd_m": gsd_m,
         }
 
 

@@ -11,6 +11,7 @@ from agrotools.construct.progress import Progress, no_progress
 from agrotools.construct.questions import planned_calls
 from agrotools.construct.references import record_reference
 from agrotools.core import FAMILY_OF_TASK_TYPE, Sample
+from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
 
 T = TypeVar("T")
@@ -28,6 +29,8 @@ def build_samples(
 ) -> list[Sample]:
     """Run the chain of every chosen question on the files in ``root`` and make the samples, ids ``prefix-001``...
 
+    Results go into the user's result cache, where the first evaluation finds them.
+
     Raises:
         BenchmarkError: a chain fails on true values.
         InfrastructureError: no tool worker can be started.
@@ -35,7 +38,7 @@ def build_samples(
 
     async def build() -> list[Sample]:
         done = 0
-        async with ToolExecutor(workers=workers, timeout_s=120) as executor:
+        async with ToolExecutor(workers=workers, timeout_s=300, cache=ResultCache()) as executor:
             gate = asyncio.Semaphore(2 * workers)
 
             async def one(number: int, item: Chosen) -> Sample:

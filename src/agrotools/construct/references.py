@@ -52,14 +52,15 @@ async def record_reference(
 ) -> ReferenceTrajectory:
     """Run a chain: what the real tools observed beside what is true.
 
-    A real tool may fail, or leave a field empty that a later call needs; then that call's error is recorded. With the
-    truth no call may fail.
+    A real tool may find nothing, or leave a field empty that a later call needs; then that error is recorded. A tool
+    that breaks or does not end says nothing about the question, and with the truth no call may fail at all.
 
     Args:
         files: the sample's files, ``path`` relative to ``root``.
 
     Raises:
-        BenchmarkError: a call fails on true values, or refers to a field that the truth does not have.
+        BenchmarkError: a tool broke or was stopped; a call fails on true values, or refers to a field that the truth
+            does not have.
     """
     placed = tuple(file.model_copy(update={"path": str(root / file.path)}) for file in files)
     steps: list[ReferenceStep] = []
@@ -72,12 +73,21 @@ async def record_reference(
             arguments = cast(Arguments, _with_literals(dict(call.arguments), observed))
             plain = cast(Arguments, literal_value(dict(arguments)))
             observation = (await executor.run(ToolCall(tool=call.tool, arguments=plain), real, toolset)).observation
+            _refuse_breakdown(index, call.tool, observation)
             truth = call.truth or await _true_result(index, call, truths, perfect, executor, toolset)
             observed.append(observation.result)
             truths.append(truth)
             step = ReferenceStep(tool=call.tool, arguments=arguments, group=call.group, thought=call.thought)
             steps.append(step.model_copy(update={"observation": observation, "truth": truth}))
     return ReferenceTrajectory(steps=tuple(steps))
+
+
+def _refuse_breakdown(index: int, tool: str, observation: Observation) -> None:
+    if observation.error is not None and observation.error.kind in ("tool_failed", "timeout", "limit"):
+        raise BenchmarkError(
+            f"step {index} ({tool}) could not be run: {observation.error.message}",
+            hint="a benchmark is built with working tools only; try again on a machine with less to do",
+        )
 
 
 async def _true_result(

@@ -146,7 +146,7 @@ def planned_calls(draft: Draft, ask: Ask) -> tuple[PlannedCall, ...]:
         arguments: dict[str, JsonValue] = dict(picture.arguments)
         if measure.region is not None:
             arguments["region"] = list(measure.region)
-        truth = ask.area(measure.picture, measure.region).as_result()
+        truth = ask.area(measure.picture, measure.region).as_result(picture.files[0].gsd_m)
         part = "" if measure.region is None else " in the part asked for"
         thought = f"I need the areas of crop, weeds and bare soil in {picture.name}{part}."
         calls.append(PlannedCall(MEASURE, arguments, truth, group, thought))

@@ -8,8 +8,13 @@ The images form fixed pairs by rank of their hash, and a question about two imag
 benchmark has as many clusters as pairs, and a head trained on other pairs has never seen the images of a question.
 """
 
+import re
 import shutil
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+
+from pydantic import JsonValue
 
 from agrotools import __version__
 from agrotools.construct.area_truth import AreaTruth, Region, count_area
@@ -18,17 +23,19 @@ from agrotools.construct.choosing import Subject, choose
 from agrotools.construct.export import FILES_FOLDER, check_replaceable, replacing, write_benchmark
 from agrotools.construct.progress import Progress, no_progress
 from agrotools.construct.questions import QUESTIONS, Picture
+from agrotools.construct.questions.question import MEASURE
 from agrotools.construct.sources.cwfid import LICENCE, FieldImage, read_cwfid
-from agrotools.core import BenchmarkError, SampleFile
+from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
 from agrotools.core.folds import pairs_by_hash
 from agrotools.tools import AGROTOOLS
+from agrotools.vision.crop_weed import list_heads
 
 SAMPLES = 100
 SEED = 20140906
 NOTE = (
     "Carrot field seen straight from above, two-band camera shown in false colour: the green channel is near infrared,"
-    " the red and blue channels are both red light, so plants look green."
+    " the red and blue channels both show red, so plants look green."
 )
 _SOURCE = SourceNote(
     name="CWFID",
@@ -70,10 +77,34 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
             description="Crop, weeds and bare soil in real photographs of a carrot field (red and near infrared).",
             toolset=AGROTOOLS,
             sources=(_SOURCE,),
-            metadata={"agrotools": __version__, "seed": SEED, "images": len(by_hash), "pairs": len(pairs)},
+            metadata={
+                "agrotools": __version__,
+                "seed": SEED,
+                "images": len(by_hash),
+                "pairs": len(pairs),
+                **how_parted(samples),
+            },
         )
         write_benchmark(made, header, samples)
     return header
+
+
+def how_parted(samples: Sequence[Sample]) -> dict[str, JsonValue]:
+    """How the tool parted crop from weeds in the recorded observations: calls by method, and the heads it used.
+
+    With ``none`` the observation holds no crop and no weeds, and no agent that trusts the tool can answer.
+    """
+    observations = [
+        step.observation.result
+        for sample in samples
+        for step in (sample.reference.steps if sample.reference else ())
+        if step.tool == MEASURE and step.observation and step.observation.result
+    ]
+    methods = Counter(str(result.get("method")) for result in observations)
+    notes = " ".join(str(result.get("notes")) for result in observations)
+    used = set(re.findall(r"by head ([\w.-]+)", notes))
+    heads: dict[str, JsonValue] = {head.name: head.weights_sha256 for head in list_heads()[0] if head.name in used}
+    return {"separation": dict(methods), "heads": heads}
 
 
 def _stored(image: FieldImage) -> str:

@@ -11,7 +11,6 @@ from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import JsonValue
 
 from agrotools import __version__
 from agrotools.construct.area_truth import AreaTruth, Region, count_area
@@ -40,9 +39,9 @@ PLAN: tuple[tuple[View, int, Difficulty], ...] = (
 """Subjects: what is shown, how many scenes, how difficult."""
 
 _NOTES: dict[View, str] = {
-    "photo": "Crop rows seen straight from above, natural colours.",
-    "bands": "Crop rows seen straight from above, calibrated reflectance times 10,000 in five bands.",
-    "map": "Crop rows seen straight from above, natural colours.",
+    "photo": "Field seen straight from above, natural colours.",
+    "bands": "Field seen straight from above, calibrated reflectance times 10,000 in five bands.",
+    "map": "Field seen straight from above, natural colours.",
 }
 _NOUNS: dict[View, str] = {"photo": "photo", "bands": "multispectral image", "map": "photo"}
 _REMARKS = (
@@ -125,23 +124,14 @@ def _subject(number: int, view: View, difficulty: Difficulty, scenes: list[_Stor
     def picture(index: int, position: int) -> Picture:
         scene = scenes[index]
         files = tuple(file.model_copy(update={"name": pattern.format(position)}) for pattern, file in scene.files)
-        arguments: Arguments = {"image": files[0].name, **_map_arguments(files)}
+        arguments: Arguments = {"image": files[0].name}
+        if view == "map":
+            arguments["label_raster"] = files[1].name
         remarks = _REMARKS if view == "map" else ()
         return Picture(files, arguments, _area_of(scene), COLUMNS_PX, ROWS_PX, _NOUNS[view], remarks)
 
     metadata = {"view": view, "difficulty": difficulty}
     return Subject(f"rows-{number:02d}", len(scenes), cache(picture), {**metadata})
-
-
-def _map_arguments(files: tuple[SampleFile, ...]) -> Arguments:
-    """Further arguments where a class map is there: the map and which of its values mean what."""
-    if len(files) == 1:
-        return {}
-    meanings = files[1].classes or {}
-    label_map: dict[str, JsonValue] = {}
-    for meaning in dict.fromkeys(meanings.values()):
-        label_map[meaning] = [int(value) for value, other in meanings.items() if other == meaning]
-    return {"label_raster": files[1].name, "label_map": label_map}
 
 
 def _area_of(scene: _Stored) -> Callable[[Region | None], AreaTruth]:
