@@ -153,3 +153,35 @@ def test_the_real_images_give_the_field_benchmark(tmp_path):
     assert {len(sample.reference.steps) for sample in benchmark.samples} == {1, 2, 3, 4, 5}
     assert all(not sample.no_tool_eligible for sample in benchmark.samples if sample.answer_type == "plot")
     _assert_gold_is_what_the_masks_say(tmp_path / "out", _DATA)
+
+
+def test_the_header_says_how_crop_and_weeds_were_told_apart(built):
+    folder, header, _ = built
+    methods = Counter(
+        step.observation.result["method"]
+        for sample in load_folder(folder).samples
+        for step in sample.reference.steps
+        if step.tool == "measure_crop_weed_area"
+    )
+    assert header.metadata["separation"] == dict(methods)
+    assert header.metadata["heads"] == {}
+    assert ("note" in header.metadata) is ("none" in methods)
+
+
+def test_the_command_builds_prints_terms_and_replaces(tmp_path):
+    import typer
+    from typer.testing import CliRunner
+
+    from agrotools.cli.build import build
+
+    app = typer.Typer()
+    app.command()(build)
+    source = write_prepared(tmp_path / "set", 4)
+    arguments = ["--source", f"field={source}", "--out", str(tmp_path / "out")]
+    first = CliRunner().invoke(app, arguments)
+    assert first.exit_code == 0, first.output
+    assert "non-commercial" in first.stdout
+    assert "clusters: in all 2" in first.stdout
+    assert "reference calls: " in first.stderr
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "set"]

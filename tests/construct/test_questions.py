@@ -1,4 +1,5 @@
 import re
+from functools import cache
 from string import Formatter
 
 import numpy as np
@@ -20,6 +21,7 @@ from agrotools.tools.workspace import artifacts_in
 _SIDE = 200
 
 
+@cache
 def _picture(seed: int, number: int, unnamed: bool) -> Picture:
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[0:_SIDE, 0:_SIDE]

@@ -27,7 +27,7 @@ def test_another_seed_or_difficulty_draws_another_scene():
     assert not np.array_equal(base, make_scene(11, 2).images["rgb"])
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 10_000), difficulty=st.sampled_from([0, 1, 2, 3]))
 def test_truth_is_what_the_masks_say(seed, difficulty):
     scene = make_scene(seed, difficulty)
@@ -48,7 +48,7 @@ def test_truth_is_what_the_masks_say(seed, difficulty):
 
 
 def test_weeds_cover_one_to_twelve_percent():
-    covers = [make_scene(seed, difficulty).truth["weed_pct"] for difficulty in range(4) for seed in range(5)]
+    covers = [make_scene(seed, difficulty).truth["weed_pct"] for difficulty in range(4) for seed in range(3)]
     assert all(0.9 <= cover <= 12.8 for cover in covers), covers
     assert max(covers) > 6.0
     assert min(covers) < 3.0

@@ -14,7 +14,7 @@ def counts_of(benchmark: Benchmark) -> dict[str, dict[str, int]]:
         "task types": _counted(sample.task_type for sample in samples),
         "answer types": _counted(sample.answer_type for sample in samples),
         "slots": _counted(slot.type for sample in samples for slot in sample.answer),
-        "reference calls": _counted(f"{count}:" for count in steps),
+        "reference calls": _counted(f"{count} in a sample:" for count in steps),
         "without tools": _counted("yes" if sample.no_tool_eligible else "no" for sample in samples),
         "clusters": {"in all": len({sample.cluster for sample in samples})},
     }

@@ -32,6 +32,8 @@ def build(
     for what, counts in counts_of(benchmark).items():
         typer.echo(f"  {what}: {', '.join(f'{name} {count}' for name, count in counts.items())}")
     typer.echo(f"  content: {benchmark.content_hash[:16]}, {time.monotonic() - started:.0f} s")
+    if note := header.metadata.get("note"):
+        typer.echo(str(note))
     typer.echo(f"Terms of use: {header.licence}")
     if faults:
         typer.echo(f"{len(faults)} faults; please report them", err=True)

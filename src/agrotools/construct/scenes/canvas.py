@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from agrotools.construct.scenes.spectra import Spectrum
 
 _SUBPIXEL_BITS = 4
+_SUBPIXELS = 1 << _SUBPIXEL_BITS
 _SHADE_BY_BAND = np.array([0.78, 0.88, 0.95, 0.92, 0.80], dtype=np.float32)
 """How much of a shadow each band takes: sky light fills the blue, leaf transmission the near infrared."""
 
@@ -76,7 +77,7 @@ class Canvas:
 
         A pixel belongs to the leaf where the leaf covers at least half of it.
         """
-        outline = leaf.outline
+        outline = np.round(leaf.outline * _SUBPIXELS).astype(np.int32)
         shift_x = self.sun.dx * self.sun.length * leaf.height
         shift_y = self.sun.dy * self.sun.length * leaf.height
         box = self._box(outline, shift_x, shift_y)
@@ -84,8 +85,7 @@ class Canvas:
             return
         x0, y0, x1, y1 = box
         alpha = np.zeros((y1 - y0, x1 - x0), dtype=np.uint8)
-        points = np.round((outline - (x0, y0)) * (1 << _SUBPIXEL_BITS)).astype(np.int32)
-        cv2.fillPoly(alpha, [points], 255, cv2.LINE_AA, _SUBPIXEL_BITS)
+        cv2.fillPoly(alpha, [outline - (x0 * _SUBPIXELS, y0 * _SUBPIXELS)], 255, cv2.LINE_AA, _SUBPIXEL_BITS)
         view = self.bands[y0:y1, x0:x1]
         self._shade(view, alpha, shift_x, shift_y, leaf.height)
         cover = (alpha.astype(np.float32) / 255.0)[..., None]
@@ -98,12 +98,12 @@ class Canvas:
         self.classes[y0:y1, x0:x1][inside] = class_id
         self.plants[y0:y1, x0:x1][inside] = plant
 
-    def _box(self, outline: NDArray[np.float64], dx: float, dy: float) -> tuple[int, int, int, int] | None:
-        left, right = float(outline[:, 0].min()), float(outline[:, 0].max())
-        top, bottom = float(outline[:, 1].min()), float(outline[:, 1].max())
+    def _box(self, outline: NDArray[np.int32], dx: float, dy: float) -> tuple[int, int, int, int] | None:
+        """The pixels that leaf and shadow may touch; None where that is outside the picture."""
+        left, top, width, height = (value / _SUBPIXELS for value in cv2.boundingRect(outline))
         rows, columns = self.bands.shape[:2]
         x0, y0 = max(0, int(left + min(0.0, dx)) - 3), max(0, int(top + min(0.0, dy)) - 3)
-        x1, y1 = min(columns, int(right + max(0.0, dx)) + 4), min(rows, int(bottom + max(0.0, dy)) + 4)
+        x1, y1 = min(columns, int(left + width + max(0.0, dx)) + 4), min(rows, int(top + height + max(0.0, dy)) + 4)
         return (x0, y0, x1, y1) if x1 - x0 > 1 and y1 - y0 > 1 else None
 
     def _shade(self, view: NDArray[np.float32], alpha: NDArray[np.uint8], dx: float, dy: float, height: float) -> None:

@@ -104,7 +104,13 @@ def how_parted(samples: Sequence[Sample]) -> dict[str, JsonValue]:
     notes = " ".join(str(result.get("notes")) for result in observations)
     used = set(re.findall(r"by head ([\w.-]+)", notes))
     heads: dict[str, JsonValue] = {head.name: head.weights_sha256 for head in list_heads()[0] if head.name in used}
-    return {"separation": dict(methods), "heads": heads}
+    how: dict[str, JsonValue] = {"separation": dict(methods), "heads": heads}
+    if methods["none"]:
+        how["note"] = (
+            f"In {methods['none']} of {methods.total()} recorded measurements crop and weeds were not told apart. Train"
+            " heads (agrotools packs train crop-weed) and build again: each pair then has a head that never saw it."
+        )
+    return how
 
 
 def _stored(image: FieldImage) -> str:
