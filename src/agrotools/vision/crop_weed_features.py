@@ -27,6 +27,7 @@ _SOIL_WINDOWS = (12, 24, 48)
 _OPENINGS = (1, 2, 3, 4, 6, 9)
 _GAPS = (2, 4, 8)
 _DERIVATIVES = (1, 2, 4)
+_WIDEST = 64.0
 _LEAF_LEVEL = 60
 """Grey value of an average leaf where patterns are read, so that they do not depend on exposure."""
 
@@ -127,12 +128,20 @@ class _Pool:
         ]
 
 
+def _inward(plants: NDArray[np.bool_]) -> Map:
+    """Distance to the edge of the leaf, cut off where it says nothing of leaves any more."""
+    import cv2
+
+    distance = cv2.distanceTransform(plants.astype(np.uint8), cv2.DIST_L2, 5)
+    return np.minimum(np.asarray(distance, np.float32), np.float32(_WIDEST))
+
+
 def _width_maps(plants: NDArray[np.bool_]) -> list[Map]:
     """Distance to the edge of the leaf, its square, and what is left of the plants when thin parts are opened away."""
     import cv2
 
     area = plants.astype(np.uint8)
-    inward = np.asarray(cv2.distanceTransform(area, cv2.DIST_L2, 5), np.float32)
+    inward = _inward(plants)
     opened = [np.asarray(cv2.morphologyEx(area, cv2.MORPH_OPEN, _disc(radius)), np.float32) for radius in _OPENINGS]
     return [inward, inward * inward, *opened]
 
@@ -145,7 +154,7 @@ def _fork_maps(plants: NDArray[np.bool_]) -> list[Map]:
     skeleton = skeletonize(plants)
     lines = skeleton.astype(np.float32)
     around = cv2.filter2D(lines, -1, np.ones((3, 3), np.float32)) - lines
-    inward = np.asarray(cv2.distanceTransform(plants.astype(np.uint8), cv2.DIST_L2, 5), np.float32)
+    inward = _inward(plants)
     ends = skeleton & (np.rint(around) == 1)
     forks = skeleton & (np.rint(around) >= 3)
     return [ends.astype(np.float32), forks.astype(np.float32), lines * inward]

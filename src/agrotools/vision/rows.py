@@ -11,6 +11,11 @@ LEAST_PEAK_RATIO = 3.0
 """Plant cover on the row lines over plant cover midway between them, from which there are rows."""
 LEAST_REPEAT = 0.5
 """Correlation of the cover profile with itself one spacing further, from which there are rows."""
+LEAST_ACCORD = 0.6
+"""Correlation of the cover profiles of the two halves of the picture along the rows: each must show the same rows.
+
+With these four, 1 of 300 pictures of plants strewn at random was taken for rows.
+"""
 _WORK_PX = 320
 
 
@@ -19,7 +24,7 @@ class Rows:
     """Row lines: ``across = x sin(angle) + y cos(angle)`` equals ``offset_px + k spacing_px`` for whole k.
 
     ``angle_deg``: direction of the rows, degrees from the x axis, counter-clockwise as seen in the picture, in
-    (-90, 90]. ``half_width_px``: how far crop reaches from a line. ``peak_ratio``, ``repeat``: the evidence.
+    (-90, 90]. ``half_width_px``: how far crop reaches from a line. The others are the evidence.
     """
 
     angle_deg: float
@@ -28,13 +33,15 @@ class Rows:
     half_width_px: float
     peak_ratio: float
     repeat: float
+    accord: float
 
 
 def find_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = None) -> Rows | None:
     """Parallel, equally spaced rows in a vegetation mask, or None where there is no evidence of any.
 
     Direction: the one across which the profile of plant cover varies most. Spacing: the first strong peak of the
-    profile's autocorrelation. Evidence: the profile repeats itself, and cover on the lines exceeds cover between them.
+    profile's autocorrelation. Evidence: the profile repeats itself, cover on the lines exceeds cover between them, and
+    both halves of the picture, cut across the rows, show the same profile.
     """
     if mask.sum() < 200:
         return None
@@ -52,7 +59,8 @@ def find_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = None) -
     distance = _distance(np.arange(len(profile)), offset, spacing) / spacing
     on_line, between = profile[distance < 0.12].mean(), profile[distance > 0.35].mean()
     ratio = float(on_line / max(between, 1e-4))
-    if ratio < LEAST_PEAK_RATIO or repeat < LEAST_REPEAT:
+    accord = _accord(cover, weight, angle)
+    if ratio < LEAST_PEAK_RATIO or repeat < LEAST_REPEAT or accord < LEAST_ACCORD:
         return None
     half_width = _half_width(profile, distance) * spacing
     turned = angle if angle > -90 else angle + 180
@@ -63,6 +71,7 @@ def find_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = None) -
         half_width_px=float(half_width * scale),
         peak_ratio=min(ratio, 1000.0),
         repeat=float(repeat),
+        accord=accord,
     )
 
 
@@ -126,6 +135,26 @@ def _profile(
     kept = np.flatnonzero(length >= 0.2 * length.max())
     low, high = int(kept[0]), int(kept[-1]) + 1
     return total[low:high] / np.maximum(length[low:high], 1e-6), first + low
+
+
+def _accord(cover: NDArray[np.float32], weight: NDArray[np.float32], angle_deg: float) -> float:
+    """Correlation of the profiles of the two halves of the picture, where both are long enough to have one."""
+    shape = (cover.shape[0], cover.shape[1])
+    across = np.rint(_across(shape, angle_deg)).astype(np.int64)
+    along = _across(shape, angle_deg + 90)
+    place = across - across.min()
+    profiles: list[NDArray[np.float64]] = []
+    lengths: list[NDArray[np.float64]] = []
+    for half in (along < np.median(along), along >= np.median(along)):
+        total = np.bincount(place[half], weights=cover[half], minlength=int(place.max()) + 1)
+        length = np.bincount(place[half], weights=weight[half], minlength=int(place.max()) + 1)
+        lengths.append(np.convolve(length, np.ones(5), mode="same"))
+        profiles.append(np.convolve(total, np.ones(5), mode="same") / np.maximum(lengths[-1], 1e-6))
+    shared = np.minimum(*lengths) >= 0.2 * np.max(lengths)
+    first, second = (profile[shared] for profile in profiles)
+    if len(first) < 24 or first.std() == 0 or second.std() == 0:
+        return 0.0
+    return float(np.corrcoef(first, second)[0, 1])
 
 
 def _variation(cover: NDArray[np.float32], weight: NDArray[np.float32], angle_deg: float) -> float:

@@ -1,0 +1,156 @@
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rasterio.transform import from_origin
+
+from agrotools.core import ToolError
+from agrotools.vision.band_roles import chosen_roles, role_of, roles_by_wavelength
+from agrotools.vision.ground_sampling import metres_per_degree
+from agrotools.vision.raster_pictures import picture_of, stretched_picture
+from agrotools.vision.rasters import open_raster
+from support.picture_files import write_raster
+
+VALUES = np.arange(3 * 6 * 8, dtype=np.float32).reshape(3, 6, 8)
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("red", "R"), ("R", "R"), ("Red Edge", "RE"), ("red_edge_717", "RE"), ("RedEdge", "RE"), ("RE", "RE"),
+        ("NIR", "NIR"), ("nir", "NIR"), ("Near Infrared", "NIR"), ("B08 nir", "NIR"), ("B02 blue", "B"), ("b", "B"),
+        ("Green", "G"), ("B4", None), ("B", "B"), ("band 1", None), ("depth", None), ("", None),
+    ],
+)  # fmt: skip
+def test_roles_by_name(name: str, role: str | None) -> None:
+    assert role_of(name) == role
+
+
+def test_roles_by_wavelength() -> None:
+    assert roles_by_wavelength([450.0, 550.0, 665.0, 717.0, 842.0]) == {"B": 1, "G": 2, "R": 3, "RE": 4, "NIR": 5}
+    assert roles_by_wavelength([None, 1600.0]) == {}
+
+
+def test_a_band_dictionary_takes_numbers_and_names() -> None:
+    names = ("B02 blue", None, "B04 red", "B08 nir")
+    assert chosen_roles({"R": "B04 red", "nir": 4, "green": "2"}, names, file="a.tif") == {"R": 3, "NIR": 4, "G": 2}
+
+
+@pytest.mark.parametrize("wanted", [0, 5, -1, "swir", "9"])
+def test_a_band_that_is_not_there(wanted: int | str) -> None:
+    with pytest.raises(ToolError) as caught:
+        chosen_roles({"NIR": wanted}, ("red", "nir", None, None), file="a.tif")
+    assert caught.value.kind == "band_not_found"
+    assert "1 red, 2 nir, 3 (no name)" in caught.value.message
+
+
+@pytest.mark.parametrize("bands", [{"swir": 1}, {"R": 1, "red": 2}])
+def test_a_band_dictionary_that_makes_no_sense(bands: dict[str, int | str]) -> None:
+    with pytest.raises(ToolError) as caught:
+        chosen_roles(bands, ("a", "b"), file="a.tif")
+    assert caught.value.kind == "invalid_argument"
+
+
+def test_bands_come_in_the_order_asked_for_and_in_part(tmp_path: Path) -> None:
+    path = write_raster(tmp_path / "a.tif", VALUES, ("red", "green", "nir"))
+    with open_raster(path) as source:
+        assert source.roles == {"R": 1, "G": 2, "NIR": 3}
+        assert np.array_equal(source.read([3, 1]), VALUES[[2, 0]])
+        assert np.array_equal(source.read([2], (1, 2, 4, 6)), VALUES[1:2, 2:6, 1:4])
+        with pytest.raises(ToolError) as caught:
+            source.read([1], (0, 0, 9, 6))
+    assert caught.value.kind == "region_empty"
+
+
+def test_scale_offset_and_every_kind_of_no_data(tmp_path: Path) -> None:
+    import rasterio
+
+    stored = np.array([[[100, 200], [0, 300]]], np.uint16)
+    path = write_raster(tmp_path / "scaled.tif", stored, nodata=0)
+    with pytest.warns(rasterio.errors.NotGeoreferencedWarning), rasterio.open(path, "r+") as file:
+        file.scales, file.offsets = (0.01,), (1.0,)
+    with open_raster(path) as source:
+        assert np.allclose(source.read([1])[0], [[2.0, 3.0], [np.nan, 4.0]], equal_nan=True)
+    odd = np.array([[[1, np.inf], [-9999, np.nan], [-1.7e38, 2]]], np.float32)
+    with open_raster(write_raster(tmp_path / "odd.tif", odd)) as source:
+        assert np.isfinite(source.read([1])[0]).tolist() == [[True, False], [False, False], [False, True]]
+
+
+def test_files_beside_a_raster_are_not_looked_at(tmp_path: Path) -> None:
+    path = write_raster(tmp_path / "a.tif", np.full((1, 4, 4), 5, np.uint8))
+    (tmp_path / "a.tif.aux.xml").write_text(
+        '<PAMDataset><PAMRasterBand band="1"><Description>planted</Description><NoDataValue>5</NoDataValue>'
+        "</PAMRasterBand></PAMDataset>"
+    )
+    with open_raster(path) as source:
+        assert source.band_names == (None,)
+        assert (source.read([1]) == 5).all()
+
+
+def test_complex_numbers_are_no_measurements(tmp_path: Path) -> None:
+    path = write_raster(tmp_path / "a.tif", np.zeros((1, 4, 4), np.complex64))
+    with pytest.raises(ToolError) as caught, open_raster(path):
+        pass
+    assert caught.value.kind == "unreadable_file"
+
+
+def test_envi_with_its_header(tmp_path: Path) -> None:
+    path = write_raster(tmp_path / "cube.img", VALUES, driver="ENVI")
+    with open_raster(path) as source:
+        assert np.array_equal(source.read([1, 2, 3]), VALUES)
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ToolError) as caught, open_raster(path):
+        pass
+    assert caught.value.kind == "unreadable_file"
+    (tmp_path / "cube.hdr").unlink()
+    with pytest.raises(ToolError) as caught, open_raster(path):
+        pass
+    assert caught.value.kind == "unreadable_file"
+
+
+@pytest.mark.parametrize(
+    ("crs", "step", "origin", "gsd_m", "flag"),
+    [
+        ("EPSG:32633", 0.5, (500_000, 5_000_000), 0.5, None),
+        ("EPSG:2263", 1.0, (980_000, 200_000), 1200 / 3937, None),
+        ("EPSG:4326", 1e-5, (15.0, 60.0), None, "gsd_from_degrees"),
+        ("EPSG:3857", 1.0, (0.0, 8_399_737.9), 0.5, "gsd_from_web_mercator"),
+    ],
+)
+def test_ground_sampling_distance(
+    tmp_path: Path, crs: str, step: float, origin: tuple[float, float], gsd_m: float | None, flag: str | None
+) -> None:
+    path = write_raster(tmp_path / "a.tif", VALUES, crs=crs, transform=from_origin(*origin, step, step))
+    with open_raster(path) as source:
+        sampling = source.sampling
+    if gsd_m is None:
+        gsd_m = math.sqrt(1e-5 * 55_800 * 1e-5 * 111_412)  # a degree at 60 degrees north, from tables
+    assert sampling.gsd_m == pytest.approx(gsd_m, rel=1e-3)
+    assert sampling.flags == ((flag,) if flag else ())
+
+
+def test_without_a_coordinate_system_nothing_is_guessed(tmp_path: Path) -> None:
+    with open_raster(write_raster(tmp_path / "a.tif", VALUES)) as source:
+        assert source.sampling.gsd_m is None
+
+
+def test_metres_per_degree_at_the_equator_and_the_pole() -> None:
+    assert metres_per_degree(0) == pytest.approx((111_319.5, 110_574.3), rel=1e-5)
+    assert metres_per_degree(90) == pytest.approx((0.0, 111_694.0), rel=1e-5, abs=1e-6)
+
+
+def test_pictures_of_rasters(tmp_path: Path) -> None:
+    rgb = np.random.default_rng(0).integers(0, 256, (3, 6, 8), np.uint8)
+    with open_raster(write_raster(tmp_path / "rgb.tif", rgb)) as source:
+        assert np.array_equal(picture_of(source).pixels, rgb.transpose(1, 2, 0))
+    with open_raster(write_raster(tmp_path / "bgr.tif", rgb, ("blue", "green", "red"))) as source:
+        assert np.array_equal(picture_of(source).pixels, rgb[::-1].transpose(1, 2, 0))
+    empty = write_raster(tmp_path / "none.tif", VALUES * 0 - 1, nodata=-1)
+    with open_raster(empty) as source, pytest.raises(ToolError) as caught:
+        picture_of(source)
+    assert caught.value.kind == "nothing_found"
+    shown = stretched_picture({"NIR": VALUES[0], "R": VALUES[1], "G": VALUES[2]})
+    assert shown.shape == (6, 8, 3)
+    assert shown.min() == 0
+    assert shown.max() == 255
