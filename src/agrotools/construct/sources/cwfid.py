@@ -41,17 +41,20 @@ class FieldImage:
 
 
 def read_cwfid(folder: Path) -> list[FieldImage]:
-    """All images of the data set in ``folder``.
+    """All images of the data set in ``folder``, or in its folder ``cwfid`` where several data sets lie side by side.
 
     Raises:
         BenchmarkError: no such folder, neither layout, or the files that are missing or do not fit together, all named.
     """
     if not folder.is_dir():
         raise BenchmarkError(f"{folder} is not a folder", hint="give the folder of the data set: --source field=DIR")
+    if (folder / "cwfid").is_dir():
+        folder = folder / "cwfid"
     entries = list(_entries(folder))
     if not entries:
         raise BenchmarkError(
-            f"{folder} holds no CWFID images", hint="expected truth.json, or images/, annotations/ and masks/"
+            f"{folder} holds no CWFID images",
+            hint="expected truth.json, or images/, annotations/ and masks/, there or in a folder cwfid",
         )
     missing = [path for entry in entries for path in entry[1:] if not path.is_file()]
     if missing:
