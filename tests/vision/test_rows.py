@@ -37,6 +37,18 @@ def test_direction_is_counter_clockwise_from_the_x_axis(angle: float) -> None:
     assert rows.spacing_px == pytest.approx(60, rel=0.04)
 
 
+@pytest.mark.parametrize("quarters", range(4))
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_crop_stays_crop_however_the_picture_is_turned(quarters: int, mirrored: bool) -> None:
+    crop, weeds = planted_rows()
+    both, crop = (np.rot90(mask[:, ::-1] if mirrored else mask, quarters) for mask in (crop | weeds, crop))
+    rows = find_rows(both)
+    assert rows is not None
+    assert -90 < rows.angle_deg <= 90
+    found = crop_in_rows(rows, both)
+    assert (found & crop).sum() / (found | crop).sum() > 0.95
+
+
 def test_distance_is_zero_on_a_line_and_half_a_spacing_between() -> None:
     crop, weeds = planted_rows()
     rows = find_rows(crop | weeds)

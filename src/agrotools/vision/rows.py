@@ -63,11 +63,12 @@ def find_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = None) -
     if ratio < LEAST_PEAK_RATIO or repeat < LEAST_REPEAT or accord < LEAST_ACCORD:
         return None
     half_width = _half_width(profile, distance) * spacing
-    turned = angle if angle > -90 else angle + 180
+    # Turning the direction by 180 degrees turns the sign of what is measured across it.
+    turned, sign = (angle, 1) if angle > -90 else (angle + 180, -1)
     return Rows(
         angle_deg=float(turned),
         spacing_px=float(spacing * scale),
-        offset_px=float((start + offset) * scale),
+        offset_px=float(sign * (start + offset) * scale),
         half_width_px=float(half_width * scale),
         peak_ratio=min(ratio, 1000.0),
         repeat=float(repeat),
