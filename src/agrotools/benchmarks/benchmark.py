@@ -102,12 +102,13 @@ def with_clusters(samples: Iterable[Sample]) -> tuple[Sample, ...]:
 def content_hash_of(header: BenchmarkHeader, samples: Iterable[Sample]) -> str:
     """SHA-256 of all that a score depends on: header, questions, gold, toolset and the content of the files.
 
-    Not of where the files lie, of the order of the samples, or of clusters (they follow from the files).
+    Not of where the files lie, of the order of the samples, of clusters (they follow from the files), or of what the
+    header says it was built with.
 
     Raises:
         BenchmarkError: a file's hash is not known.
     """
-    digest = hashlib.sha256(header.model_dump_json(by_alias=True).encode())
+    digest = hashlib.sha256(header.model_dump_json(by_alias=True, exclude={"metadata"}).encode())
     for sample in sorted(samples, key=lambda sample: sample.id):
         for file in sample.files:
             if file.sha256 is None:

@@ -1,8 +1,9 @@
 """The embedded benchmark: drawn on first use into the user's cache, checked and used from there afterwards.
 
-The folder's name tells version, tools and trained heads, since the recorded observations depend on them. A manifest
-holds the hash of every file; whatever is missing or altered makes the whole folder be drawn again. A folder appears
-under its name only when it is complete, and a lock lets one process draw while others wait for it.
+The folder's name tells its version and those of the tools, since the recorded observations depend on them; they do not
+depend on heads trained on this machine. A manifest holds the hash of every file; whatever is missing or altered makes
+the whole folder be drawn again. A folder appears under its name only when it is complete, and a lock lets one process
+draw while others wait for it.
 """
 
 import fcntl
@@ -81,15 +82,13 @@ def _hashes(folder: Path) -> dict[str, str]:
 
 
 def _tools_fingerprint() -> str:
-    """Ten digits that change with the tools' versions and the files that their results depend on."""
+    """Ten digits that change with the tools' versions."""
     from agrotools.tools import AGROTOOLS, get_tool
 
     digest = hashlib.sha256()
     for name in AGROTOOLS:
         tool = get_tool(name)
         digest.update(f"{name} {tool.version}\n".encode())
-        for path in tool.data_files:
-            digest.update(sha256_of(path).encode())
     return digest.hexdigest()[:10]
 
 

@@ -37,6 +37,9 @@ def evaluate(
     max_output_tokens: Annotated[int | None, typer.Option(help="Token limit of one reply.")] = None,
     concurrency: Annotated[int | None, typer.Option(help="Samples in flight.", show_default="8")] = None,
     images: Annotated[bool | None, typer.Option("--images/--no-images", help="Whether the model sees images.")] = None,
+    backend: Annotated[
+        list[str] | None, typer.Option(help="Back-end of a tool, TOOL=KIND; may be given several times.")
+    ] = None,
     data_root: Annotated[Path | None, typer.Option(help="Where the benchmark's files lie.")] = None,
     out: Annotated[Path | None, typer.Option(help="Run folder.", show_default="runs/BENCHMARK-MODEL-HASH")] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file with any of these options.")] = None,
@@ -49,7 +52,7 @@ def evaluate(
 
     from agrotools.cli.results import show_runs
     from agrotools.core import UsageError
-    from agrotools.runner.configure import read_config
+    from agrotools.runner.configure import read_config, tool_backends
     from agrotools.runner.evaluate import evaluate as run
 
     options = {
@@ -69,6 +72,8 @@ def evaluate(
         "data_root": data_root,
         "out": out,
     }
+    if backend:
+        options["backends"] = tool_backends(backend)
     configs = read_config(config, {name: value for name, value in options.items() if value is not None}, model or [])
     if out is not None and len(configs) > 1:
         raise UsageError(

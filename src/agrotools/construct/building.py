@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,8 +26,11 @@ def build_samples(
     toolset: tuple[str, ...],
     progress: Progress = no_progress,
     workers: int = 2,
+    backends: Mapping[str, str] | None = None,
 ) -> list[Sample]:
     """Run the chain of every chosen question on the files in ``root`` and make the samples, ids ``prefix-001``...
+
+    ``backends`` names the back-end of a tool where it is not the default.
 
     Results go into the user's result cache, where the first evaluation finds them.
 
@@ -38,7 +41,7 @@ def build_samples(
 
     async def build() -> list[Sample]:
         done = 0
-        async with ToolExecutor(workers=workers, timeout_s=300, cache=ResultCache()) as executor:
+        async with ToolExecutor(workers=workers, timeout_s=300, cache=ResultCache(), backends=backends) as executor:
             gate = asyncio.Semaphore(2 * workers)
 
             async def one(number: int, item: Chosen) -> Sample:

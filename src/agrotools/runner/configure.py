@@ -42,6 +42,19 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
         ) from error
 
 
+def tool_backends(given: Sequence[str]) -> dict[str, str]:
+    """``TOOL=KIND`` options as a table.
+
+    Raises:
+        UsageError: not of that form.
+    """
+    pairs = [text.partition("=") for text in given]
+    wrong = [text for text, (tool, _, kind) in zip(given, pairs, strict=True) if not tool or not kind]
+    if wrong:
+        raise UsageError(f"--backend {wrong[0]!r} is not of the form TOOL=KIND", hint="agrotools tools list")
+    return {tool: kind for tool, _, kind in pairs}
+
+
 def _read_toml(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))

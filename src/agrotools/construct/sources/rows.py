@@ -71,7 +71,14 @@ def write_rows_benchmark(folder: Path, progress: Progress = no_progress) -> Benc
         subjects.append(_subject(number, view, difficulty, scenes))
     chosen = choose(subjects, QUESTIONS, SAMPLES, SEED)
     samples = build_samples(
-        chosen, folder, prefix="embedded", source="scenes.rows", toolset=AGROTOOLS, progress=progress
+        chosen,
+        folder,
+        prefix="embedded",
+        source="scenes.rows",
+        toolset=AGROTOOLS,
+        progress=progress,
+        # The same observations on every machine, whatever heads were trained there.
+        backends={"measure_crop_weed_area": "untrained"},
     )
     header = BenchmarkHeader(
         name="embedded",

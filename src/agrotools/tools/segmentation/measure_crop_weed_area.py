@@ -21,7 +21,7 @@ from agrotools.tools.segmentation.area_result import (
 )
 from agrotools.tools.segmentation.field_picture import colour_bands, read_field_picture
 from agrotools.tools.segmentation.labels import label_areas
-from agrotools.tools.segmentation.separation import Wanted, part_crop
+from agrotools.tools.segmentation.separation import UNTRAINED, Wanted, part_crop
 from agrotools.tools.workspace import file_info
 from agrotools.vision.crop_weed import head_files, is_false_colour
 from agrotools.vision.formats import Box, clipped_region, file_format
@@ -34,7 +34,7 @@ Bands = dict[str, int | str]
 LabelMap = dict[str, list[int]]
 
 
-@tool(category="segmentation", version="1", data_files=head_files)
+@tool(category="segmentation", version="1", data_files=head_files, backends=("offline", UNTRAINED))
 def measure_crop_weed_area(
     image: ImageFile,
     bands: Annotated[

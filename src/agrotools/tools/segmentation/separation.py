@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.tools.segmentation.field_picture import FieldPicture
+from agrotools.tools.workspace import backend_in_use
 from agrotools.vision.crop_weed import (
     CropWeed,
     HeadInfo,
@@ -26,7 +27,10 @@ Wanted = Literal["auto", "row", "model", "none"]
 Method = Literal["row", "model", "none"]
 
 NOT_SEPARATED = "crop_weed_not_separated"
+UNTRAINED = "untrained"
+"""Back-end that leaves trained heads aside, so that a result depends on the picture alone, on any machine."""
 _LEAST_SIDE_PX = 64
+_MOST_PX = 16_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +84,11 @@ def _by_model(
         if insist:
             notes.append("heads need a colour picture with red, green and blue of 8 bits")
         return None
-    if min(picture.shape) < _LEAST_SIDE_PX:
+    if min(picture.shape) < _LEAST_SIDE_PX or picture.valid.size > _MOST_PX:
         if insist:
-            notes.append(f"the picture is smaller than {_LEAST_SIDE_PX} pixels: too little for a head")
+            notes.append(f"heads take pictures from {_LEAST_SIDE_PX} pixels a side to {_MOST_PX // 1_000_000} million")
         return None
-    heads, faults = list_heads()
+    heads, faults = ([], []) if backend_in_use() == UNTRAINED else list_heads()
     if faults and insist:
         notes.append(f"left out: {'; '.join(faults)}")
     usable = applicable_heads(heads, file_sha256(path), photo)
