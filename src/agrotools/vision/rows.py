@@ -17,6 +17,7 @@ LEAST_ACCORD = 0.6
 With these four, 1 of 300 pictures of plants strewn at random was taken for rows.
 """
 _WORK_PX = 320
+_BLOCK_PX = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,12 @@ def find_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = None) -
 
 def distance_to_row(rows: Rows, shape: tuple[int, int]) -> NDArray[np.float32]:
     """Distance of each pixel to the nearest row line, pixels, float32 (rows, columns)."""
-    across = _across(shape, rows.angle_deg)
-    return _distance(across, rows.offset_px, rows.spacing_px).astype(np.float32)
+    distance = np.empty(shape, np.float32)
+    step = max(1, _BLOCK_PX // max(1, shape[1]))
+    for top in range(0, shape[0], step):
+        across = _across((min(step, shape[0] - top), shape[1]), rows.angle_deg, top)
+        distance[top : top + step] = _distance(across, rows.offset_px, rows.spacing_px)
+    return distance
 
 
 def crop_in_rows(rows: Rows, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -92,12 +97,12 @@ def crop_in_rows(rows: Rows, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
     inside = distance_to_row(rows, mask.shape) <= rows.half_width_px
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
+    plants = np.asarray(labels, np.int32)
     area = stats[:, cv2.CC_STAT_AREA]
-    share = np.bincount(np.asarray(labels).ravel(), weights=inside.ravel(), minlength=count) / np.maximum(area, 1)
+    share = np.bincount(plants[mask & inside], minlength=count) / np.maximum(area, 1)
     small = area < (2 * rows.half_width_px) ** 2
     whole = small | (share < 0.2) | (share > 0.8)
-    index = np.asarray(labels, np.int64)
-    crop = np.where(whole[index], share[index] >= 0.5, inside)
+    crop = np.where(whole.take(plants), (share >= 0.5).take(plants), inside)
     return crop & mask
 
 
@@ -115,9 +120,9 @@ def _shrunk(
     return np.asarray(cover, np.float32), np.asarray(weight, np.float32), mask.shape[1] / size[0]
 
 
-def _across(shape: tuple[int, int], angle_deg: float) -> NDArray[np.float64]:
+def _across(shape: tuple[int, int], angle_deg: float, top: int = 0) -> NDArray[np.float64]:
     angle = np.deg2rad(angle_deg)
-    y, x = np.ogrid[: shape[0], : shape[1]]
+    y, x = np.ogrid[top : top + shape[0], : shape[1]]
     return x * np.sin(angle) + y * np.cos(angle)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,10 @@ Otsu's threshold always splits. Cutting one Gaussian in two gives 2.6; parts of 
 2.7 and with leaves only up to 2.9, whole photographs with both mostly 4 to 6.
 """
 CLEAR_CONTRAST = 3.6
+_BLOCK_PX = 2_000_000
+"""Indices are computed in blocks of rows of about this many pixels, so that large pictures need little memory."""
+_SAMPLE_PX = 4_000_000
+"""Thresholds of larger pictures are found on every second, third... pixel."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,21 +108,16 @@ def index_values(index: Index, bands: Mapping[Role, NDArray[np.generic]]) -> NDA
     Colour indices take red, green and blue as 0..255. exg and exgr use shares of the sum of the three; the normalised
     differences lie in -1..1 and are 0 where both bands are 0.
     """
-    if index == "lab_a":
-        return _minus_a_star(bands["R"], bands["G"], bands["B"])
-    if index in ("exg", "exgr", "cive"):
-        red, green, blue = (np.asarray(bands[role], np.float32) for role in ("R", "G", "B"))
-        if index == "cive":
-            mixed = 0.811 * green - 0.441 * red - 0.385 * blue - 18.78745
-        else:
-            total = np.maximum(red + green + blue, np.float32(1e-6))
-            share_r, share_g, share_b = red / total, green / total, blue / total
-            mixed = 2 * share_g - share_r - share_b if index == "exg" else 3 * share_g - 2.4 * share_r - share_b
-        return np.asarray(mixed, np.float32)
-    first, second = (np.asarray(bands[role], np.float32) for role in INDICES[index].bands)
-    total = first + second
-    safe = np.where(total == 0, np.float32(1), total)
-    return np.asarray(np.where(total == 0, np.float32(0), (first - second) / safe), np.float32)
+    needed = {role: np.asarray(bands[role]) for role in INDICES[index].bands}
+    height, width = next(iter(needed.values())).shape
+    values = np.empty((height, width), np.float32)
+    step = max(1, _BLOCK_PX // max(1, width))
+    for top in range(0, height, step):
+        rows = slice(top, top + step)
+        values[rows] = _index_of_block(
+            index, {role: np.asarray(band[rows], np.float32) for role, band in needed.items()}
+        )
+    return values
 
 
 def segment(index: Index, bands: Mapping[Role, NDArray[np.generic]], valid: NDArray[np.bool_] | None) -> Vegetation:
@@ -132,6 +131,8 @@ def segment(index: Index, bands: Mapping[Role, NDArray[np.generic]], valid: NDAr
     there = np.isfinite(raw) if valid is None else valid & np.isfinite(raw)
     values = _smoothed(raw, there)
     sample = values[there]
+    if sample.size > _SAMPLE_PX:
+        sample = sample[:: sample.size // _SAMPLE_PX].copy()
     level = INDICES[index].plant_level
     if not sample.size:
         raise ToolError("nothing_found", "the picture holds no data", argument="image")
@@ -173,6 +174,25 @@ def otsu_threshold(sample: NDArray[np.float32], bins: int = 512) -> float:
     with np.errstate(invalid="ignore", divide="ignore"):
         between = below * above * (mass / below - (mass[-1] - mass) / above) ** 2
     return float(edges[1:][np.nanargmax(between[:-1])])
+
+
+def _index_of_block(index: Index, bands: Mapping[Role, NDArray[np.floating[Any]]]) -> NDArray[np.float32]:
+    if index == "lab_a":
+        import cv2
+
+        stacked = np.clip(np.dstack([bands["R"], bands["G"], bands["B"]]) / np.float32(255), 0, 1)
+        return np.asarray(-cv2.cvtColor(stacked, cv2.COLOR_RGB2LAB)[..., 1], np.float32)
+    if index in ("exg", "exgr", "cive"):
+        red, green, blue = bands["R"], bands["G"], bands["B"]
+        if index == "cive":
+            return np.asarray(0.811 * green - 0.441 * red - 0.385 * blue - 18.78745, np.float32)
+        total = np.maximum(red + green + blue, np.float32(1e-6))
+        red, green, blue = red / total, green / total, blue / total
+        return np.asarray(2 * green - red - blue if index == "exg" else 3 * green - 2.4 * red - blue, np.float32)
+    first, second = (bands[role] for role in INDICES[index].bands)
+    total = first + second
+    safe = np.where(total == 0, np.float32(1), total)
+    return np.asarray(np.where(total == 0, np.float32(0), (first - second) / safe), np.float32)
 
 
 def _class_means(sample: NDArray[np.float32], threshold: float) -> tuple[float, float, float]:
@@ -217,12 +237,3 @@ def _smoothed(values: NDArray[np.float32], valid: NDArray[np.bool_]) -> NDArray[
     sums = cv2.GaussianBlur(np.where(valid, values, np.float32(0)), (0, 0), SMOOTHING_PX)
     weights = np.maximum(cv2.GaussianBlur(weight, (0, 0), SMOOTHING_PX), np.float32(1e-6))
     return np.asarray(np.where(valid, sums / weights, np.float32(np.nan)), np.float32)
-
-
-def _minus_a_star(
-    red: NDArray[np.generic], green: NDArray[np.generic], blue: NDArray[np.generic]
-) -> NDArray[np.float32]:
-    import cv2
-
-    stacked = np.dstack([np.asarray(band, np.float32) for band in (red, green, blue)]) / np.float32(255)
-    return np.asarray(-cv2.cvtColor(np.clip(stacked, 0, 1), cv2.COLOR_RGB2LAB)[..., 1], np.float32)

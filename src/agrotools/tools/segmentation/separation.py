@@ -63,9 +63,10 @@ def part_crop(wanted: Wanted, picture: FieldPicture, plants: Vegetation, path: P
     if wanted in ("auto", "row"):
         rows = find_rows(plants.mask, plants.valid)
         if rows is not None:
+            denser = f"{rows.peak_ratio:.2g}" if rows.peak_ratio < 100 else "over 100"
             note = (
                 f"crop is what stands in the rows (within {rows.half_width_px:.3g} px of a row line); plants there are"
-                f" {rows.peak_ratio:.3g} times as dense as between; weeds inside the rows count as crop"
+                f" {denser} times as dense as between; weeds inside the rows count as crop"
             )
             return Separation(crop_in_rows(rows, plants.mask), "row", rows, (*notes, note), tuple(flags))
         notes.append("no evidence of crop rows: plants do not stand in three or more equally spaced lines")
