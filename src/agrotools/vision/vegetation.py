@@ -108,7 +108,7 @@ def index_values(index: Index, bands: Mapping[Role, NDArray[np.generic]]) -> NDA
     Colour indices take red, green and blue as 0..255. exg and exgr use shares of the sum of the three; the normalised
     differences lie in -1..1 and are 0 where both bands are 0.
     """
-    needed = {role: np.asarray(bands[role]) for role in INDICES[index].bands}
+    needed: dict[Role, NDArray[Any]] = {role: np.asarray(bands[role]) for role in INDICES[index].bands}
     height, width = next(iter(needed.values())).shape
     values = np.empty((height, width), np.float32)
     step = max(1, _BLOCK_PX // max(1, width))
