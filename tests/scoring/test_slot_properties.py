@@ -31,7 +31,7 @@ SLOTS = (
     OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("remove leaves",)),)),
 )
 PIECES = st.sampled_from(
-    'share trees species : = 12.5 14 3 % mm ha not no yes image_2.jpg leaf stem Siam-weed or and but , . \n { } [ ] \\ '
+    "share trees species : = 12.5 14 3 % mm ha not no yes image_2.jpg leaf stem Siam-weed or and but , . \n { } [ ] \\ "
     "^ 万 百分之 不是 或 没有 ± - 10^3 1,204 e5 final answer: ** ` $ 是 两 about between".split(" ")
 )
 TEXTS = st.one_of(

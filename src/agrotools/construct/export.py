@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pydantic import JsonValue
-
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.benchmark_header import BenchmarkHeader
 
@@ -26,15 +24,10 @@ def write_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sam
 
 
 def header_toml(header: BenchmarkHeader) -> str:
-    """The header as TOML, tables last."""
-    data = header.model_dump(mode="json", exclude_none=True)
-    sources, metadata = data.pop("sources"), data.pop("metadata")
-    lines = [f"{key} = {_toml(value)}" for key, value in data.items()]
-    for source in sources:
-        lines += ["", "[[sources]]", *(f"{key} = {_toml(value)}" for key, value in source.items())]
-    if metadata:
-        lines += ["", "[metadata]", *(f"{_key(key)} = {_toml(value)}" for key, value in metadata.items())]
-    return "\n".join(lines) + "\n"
+    """The header as TOML."""
+    import tomli_w
+
+    return tomli_w.dumps(header.model_dump(mode="json", exclude_none=True))
 
 
 def sha256_of_file(path: Path) -> str:
@@ -94,28 +87,3 @@ def _swap(made: Path, target: Path) -> None:
             aside.replace(target)
         raise
     shutil.rmtree(aside, ignore_errors=True)
-
-
-def _key(key: str) -> str:
-    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else _toml(key)
-
-
-def _toml(value: JsonValue) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
-    if isinstance(value, str):
-        return '"' + "".join(_escaped(character) for character in value) + '"'
-    if isinstance(value, list):
-        return f"[{', '.join(_toml(item) for item in value)}]"
-    if isinstance(value, dict):
-        return f"{{ {', '.join(f'{_key(key)} = {_toml(item)}' for key, item in value.items() if item is not None)} }}"
-    raise BenchmarkError("TOML has no null: leave the entry out")
-
-
-def _escaped(character: str) -> str:
-    if character in ('"', "\\"):
-        return f"\\{character}"
-    code = ord(character)
-    return f"\\u{code:04x}" if code < 0x20 or code == 0x7F else character
