@@ -3,25 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.core import BooleanSlot, ReferenceTrajectory, Sample
+from agrotools.core import ReferenceTrajectory, Sample
 from agrotools.runner.plan import remaining, work_items
+from support.plain_sample import plain_sample
 
 
 def sample(name: str, *, eligible: bool = True, reference: bool = True) -> Sample:
-    return Sample(
-        id=name,
-        query="?",
-        files=(),
-        family="SI",
-        task_type="weed_crop_area",
-        answer_type="exact",
-        template="t",
-        source="made",
-        toolset=(),
-        answer=(BooleanSlot(name="weeds", label="weeds", value=True),),
-        no_tool_eligible=eligible,
-        reference=ReferenceTrajectory(steps=()) if reference else None,
-    )
+    return plain_sample(name, no_tool_eligible=eligible, reference=ReferenceTrajectory(steps=()) if reference else None)
 
 
 def test_each_mode_takes_the_samples_it_can():

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.core import Artifact, BooleanSlot, Observation, Record, RunStoreError, Sample, Trajectory
+from agrotools.core import Artifact, Observation, Record, RunStoreError, Trajectory
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.store import RunStore, read_manifest, read_records
+from support.plain_sample import plain_sample
+
+TEST_FOLDERS = f"{Path(__file__).parent}:{Path(__file__).parents[1]}"
 
 
 def manifest(**changes) -> Manifest:
@@ -33,20 +36,8 @@ def manifest(**changes) -> Manifest:
 
 
 def record(name: str, **changes) -> Record:
-    sample = Sample(
-        id=name,
-        query="Are there weeds?",
-        files=(),
-        family="SI",
-        task_type="weed_crop_area",
-        answer_type="exact",
-        template="t",
-        source="made",
-        toolset=(),
-        answer=(BooleanSlot(name="weeds", label="weeds", value=True),),
-    )
     return Record.model_validate(
-        {"sample": sample, "mode": "no-tool", "trajectory": Trajectory(termination="answered")} | changes
+        {"sample": plain_sample(name), "mode": "no-tool", "trajectory": Trajectory(termination="answered")} | changes
     )
 
 
@@ -143,7 +134,7 @@ def test_artifacts_are_kept_once_by_content(tmp_path: Path):
 
 KILLED = """
 import sys, os, signal
-sys.path.insert(0, sys.argv[2])
+sys.path[:0] = sys.argv[2].split(":")
 from pathlib import Path
 from test_store import manifest, record
 from agrotools.runner.store import RunStore
@@ -155,14 +146,14 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_kill_9_loses_no_appended_record_and_frees_the_run(tmp_path: Path):
-    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), str(Path(__file__).parent)], check=False)
+    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), TEST_FOLDERS], check=False)
     with RunStore(tmp_path, manifest()) as store:
         assert {name for _, name, _ in store.finished} == {f"s{number}" for number in range(5)}
 
 
 FULL_DISK = """
 import resource, signal, sys
-sys.path.insert(0, sys.argv[2])
+sys.path[:0] = sys.argv[2].split(":")
 from pathlib import Path
 from test_store import manifest, record
 from agrotools.core import RunStoreError
@@ -180,7 +171,7 @@ except RunStoreError as error:
 
 def test_a_full_disk_is_a_typed_error_and_what_was_written_stays(tmp_path: Path):
     done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, str(tmp_path), str(Path(__file__).parent)],
+        [sys.executable, "-c", FULL_DISK, str(tmp_path), TEST_FOLDERS],
         check=True,
         capture_output=True,
         text=True,

@@ -15,9 +15,9 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
-from agrotools.scoring.numbers import agree, read_number, within
 from agrotools.scoring.open_text import score_facts
 from agrotools.scoring.reading import AnswerText, Scope, keyed_scope, read_answer
+from agrotools.scoring.reading_numbers import agree, read_number, within
 from agrotools.text.labels import LabelMatch, find_boolean, find_labels
 
 VERSION = "1"

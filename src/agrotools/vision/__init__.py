@@ -1,8 +1,9 @@
 """Image algorithms and file reading that several tools share, and our small models."""
 
 from agrotools.vision.formats import file_format
+from agrotools.vision.pictures import LabelImage, RgbImage
 from agrotools.vision.rasters import RasterSource, open_raster
-from agrotools.vision.reading import LabelImage, RgbImage, read_image, read_labels
+from agrotools.vision.reading import read_image, read_labels
 from agrotools.vision.rows import Rows, find_rows
 from agrotools.vision.vegetation import INDICES, Vegetation, choose_index, index_values, segment
 

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.vision.band_roles import Role
+from agrotools.vision.pictures import RgbImage
 from agrotools.vision.rasters import RasterSource
-from agrotools.vision.reading import RgbImage
 
 
 def picture_of(source: RasterSource, *, argument: str = "image") -> RgbImage:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.vision.reading import LabelImage
+from agrotools.vision.pictures import LabelImage
 
 Area = Literal["crop", "weed", "soil", "ignore"]
 
