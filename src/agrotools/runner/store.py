@@ -37,6 +37,7 @@ class RunStore:
             try:
                 (folder / "artifacts").mkdir(parents=True, exist_ok=True)
                 self._lock = undo.enter_context(_hold(folder))
+                self.scratch = _emptied(folder / ".scratch")
                 self.manifest = _agree(folder, manifest)
                 write_whole(folder / "manifest.json", _pretty(self.manifest))
                 self.finished: set[Key] = _recover(folder / "records.jsonl")
@@ -93,6 +94,7 @@ class RunStore:
             os.fsync(self._lines.fileno())
         finally:
             self._lines.close()
+            shutil.rmtree(self.scratch, ignore_errors=True)
             self._lock.close()
 
     def __enter__(self) -> "RunStore":
@@ -209,6 +211,13 @@ def _hold(folder: Path) -> IO[str]:
     lock.write(str(os.getpid()))
     lock.flush()
     return lock
+
+
+def _emptied(folder: Path) -> Path:
+    """A place for files that nobody needs after the run; what a killed process left there goes first."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder
 
 
 def _agree(folder: Path, manifest: Manifest) -> Manifest:
