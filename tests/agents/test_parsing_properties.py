@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agrotools.agents.loose_json import NotJson, loads, values_in
@@ -49,6 +49,8 @@ def test_any_text_becomes_an_action_that_a_record_can_hold(text: str, protocol: 
 
 
 @given(st.lists(st.tuples(st.text(max_size=20), outputs), min_size=1, max_size=3), outputs)
+@example(requested=[("", "\ud800")], text="")
+@example(requested=[("\udfff", "{}")], text="\ud800")
 @settings(max_examples=200)
 def test_any_native_call_becomes_an_action(requested: list[tuple[str, str]], text: str) -> None:
     calls = [RequestedCall(name=name, arguments=given) for name, given in requested]

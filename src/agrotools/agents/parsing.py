@@ -62,6 +62,7 @@ def parse_output(
         answer_only: no calls are possible (mode no-tool); any text is an answer.
     """
     text = without_surrogates(text)
+    requested = [_clean(call) for call in requested]
     thinking, body = _split_thinking(text)
     try:
         if requested and not answer_only:
@@ -83,6 +84,15 @@ def parse_output(
     except CallError as error:
         unread = text + "".join(as_text(call) for call in requested)
         return Unparseable(text=excerpt(unread), reason=f"{error}.", hint=HINTS[protocol])
+
+
+def _clean(call: RequestedCall) -> RequestedCall:
+    """``call`` as a record can hold it, whatever comes of it."""
+    return RequestedCall(
+        name=without_surrogates(call.name),
+        arguments=without_surrogates(call.arguments),
+        id=without_surrogates(call.id),
+    )
 
 
 def parse_tool_calls(source: object) -> tuple[ToolCall, ...]:
@@ -263,7 +273,7 @@ def _is_cut_off(text: str) -> bool:
 
 
 def _requested_call(call: RequestedCall) -> ToolCall:
-    return call_of(without_surrogates(call.name), without_surrogates(call.arguments), call.id or None)
+    return call_of(call.name, call.arguments, call.id or None)
 
 
 def _unquoted(text: str) -> str:
