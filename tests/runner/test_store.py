@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.core import Artifact, Observation, Record, RunStoreError, Trajectory
+from agrotools.core import Artifact, Observation, Record, RunStoreError, Step, Trajectory
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.store import RunStore, read_manifest, read_records
 from support.plain_sample import plain_sample
@@ -130,6 +130,17 @@ def test_artifacts_are_kept_once_by_content(tmp_path: Path):
     kept = list((tmp_path / "run" / "artifacts").iterdir())
     assert [path.name for path in kept] == ["abc.png"]
     assert kept[0].read_bytes() == b"picture"
+
+
+def test_a_record_that_no_file_can_hold_is_kept_as_invalid(tmp_path: Path):
+    broken = Trajectory(steps=(Step(turn=0, kind="answer", text="\ud800"),), termination="answered")
+    with RunStore(tmp_path, manifest()) as store:
+        store.append(record("s1", trajectory=broken))
+        store.append(record("s2"))
+        assert store.finished == {("no-tool", "s2", 0)}
+    first, second = read_records(tmp_path)
+    assert "cannot be stored" in (first.invalid or "")
+    assert second == record("s2")
 
 
 KILLED = """

@@ -56,7 +56,13 @@ class RunStore:
         Raises:
             RunStoreError: it cannot be written; what was written before stays.
         """
-        line = memoryview(orjson.dumps(record.model_dump(mode="json", by_alias=True)) + b"\n")
+        try:
+            line = memoryview(_line(record))
+        except orjson.JSONEncodeError as error:
+            # What no file can hold (text that is no Unicode) must not cost the other samples.
+            kept = {"trajectory": None, "actions": None, "invalid": f"the record cannot be stored: {error}"}
+            record = record.model_copy(update=kept)
+            line = memoryview(_line(record))
         with self._writing():
             while line:
                 line = line[self._lines.write(line) :]
@@ -104,6 +110,10 @@ class RunStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _line(record: Record) -> bytes:
+    return orjson.dumps(record.model_dump(mode="json", by_alias=True)) + b"\n"
 
 
 def artifact_path(run: Path, sha256: str, suffix: str) -> Path:
