@@ -7,23 +7,24 @@ import typer
 
 
 def build(
-    source: Annotated[str, typer.Option(help="What to build from which folder, NAME=DIR, e.g. field=data/cwfid.")],
+    source: Annotated[str, typer.Option(help="What to build from which folder, NAME=DIR, e.g. field=data.")],
     out: Annotated[Path, typer.Option(help="Folder of the benchmark. An older benchmark there is replaced.")],
 ) -> None:
     """Build a benchmark folder from a data set, run its reference calls, check it, and print its terms of use.
 
     Nothing is left behind if it fails. A folder that holds something else than a benchmark is never touched.
     """
+    import sys
     import time
 
     from agrotools.benchmarks import load_folder
     from agrotools.benchmarks.summary import counts_of
     from agrotools.benchmarks.validate import validate_folder
-    from agrotools.cli.building_progress import BuildingProgress
     from agrotools.construct.sources import build_source
+    from agrotools.runner.progress import stage_progress
 
     started = time.monotonic()
-    header = build_source(source, out, BuildingProgress())
+    header = build_source(source, out, stage_progress(sys.stderr))
     faults = validate_folder(out)
     for fault in faults:
         typer.echo(f"{fault.where}: {fault.code}: {fault.message} ({fault.hint})", err=True)

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from agrotools.cli.json_output import print_json
+
 
 def explain(
     run: Annotated[Path, typer.Argument(help="Run folder.")],
@@ -16,7 +18,6 @@ def explain(
     """Show what was asked, done and answered on a sample, how each slot was read, and why it scored so."""
     from difflib import get_close_matches
 
-    from agrotools.cli.results import print_json
     from agrotools.core import UsageError
     from agrotools.report.explain import print_explanation
     from agrotools.runner.store import read_manifest, read_records

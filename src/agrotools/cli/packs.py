@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from agrotools.cli.json_output import print_json
+
 app = typer.Typer(
     help="Train and list heads: small models that tools use.", no_args_is_help=True, rich_markup_mode=None
 )
@@ -26,7 +28,7 @@ def train_crop_weed(
 
     heads = train_crop_weed_heads(data, progress=lambda line: typer.echo(line, err=True))
     if as_json:
-        _print_json([head.model_dump(mode="json") for head in heads])
+        print_json([head.model_dump(mode="json") for head in heads])
         return
     for head in heads:
         typer.echo(_line(head.name, len(head.training), head.metrics))
@@ -47,7 +49,7 @@ def list_packs(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.
         except ToolError as error:
             faults.append(error.message)
     if as_json:
-        _print_json({"crop-weed": [head.model_dump(mode="json") for head in heads], "faults": faults})
+        print_json({"crop-weed": [head.model_dump(mode="json") for head in heads], "faults": faults})
         return
     for head in heads:
         typer.echo(_line(head.name, len(head.training), head.metrics))
@@ -61,9 +63,3 @@ def list_packs(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.
 def _line(name: str, pictures: int, metrics: dict[str, float]) -> str:
     figures = ", ".join(f"{key.replace('_', ' ')} {value:.3f}" for key, value in metrics.items())
     return f"{name}: crop-weed, {pictures} training pictures; {figures}"
-
-
-def _print_json(value: object) -> None:
-    import orjson
-
-    typer.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())

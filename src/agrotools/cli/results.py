@@ -2,16 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import typer
 
-
-def print_json(value: Any) -> None:
-    """Indented JSON on standard output."""
-    import orjson
-
-    typer.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+from agrotools.cli.json_output import print_json
 
 
 def show_runs(runs: Sequence[Path], *, allow_invalid: bool, details: bool, as_json: bool) -> int:

@@ -5,6 +5,8 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from agrotools.cli.json_output import print_json
+
 app = typer.Typer(help="List, describe and run the tools.", no_args_is_help=True, rich_markup_mode=None)
 
 _BAD_USAGE = 2
@@ -29,7 +31,7 @@ def list_tools(as_json: AsJson = False) -> None:
             continue
         rows.append({"name": name, "category": tool.category, "version": tool.version, "summary": summary(tool)})
     if as_json:
-        _print_json(rows)
+        print_json(rows)
     else:
         cells = [
             (row["name"], row["category"] or "-", row["summary"] or f"cannot be loaded: {row['error']}") for row in rows
@@ -44,7 +46,7 @@ def describe(tool: Annotated[str, typer.Argument(help="Name of the tool.")], as_
 
     found = _find(tool, as_json)
     if as_json:
-        _print_json({**found.spec.model_dump(mode="json"), "result": result_schema(found)})
+        print_json({**found.spec.model_dump(mode="json"), "result": result_schema(found)})
     else:
         typer.echo(description(found))
 
@@ -88,7 +90,7 @@ def run(
     plain = with_artifact_names(encoded, paths)
     if as_json:
         made = [{**artifact.model_dump(), "path": path} for artifact, path in zip(artifacts, paths, strict=True)]
-        _print_json({"result": plain, "artifacts": made})
+        print_json({"result": plain, "artifacts": made})
     else:
         typer.echo(result_text(plain, paths))
 
@@ -106,13 +108,7 @@ def _find(name: str, as_json: bool) -> Any:
 
 def _fail(message: str, hint: str | None, info: dict[str, Any], as_json: bool, code: int) -> NoReturn:
     if as_json:
-        _print_json({"error": {**info, "message": message, "hint": hint}})
+        print_json({"error": {**info, "message": message, "hint": hint}})
     line = f"error: {message}" + (f" hint: {hint}" if hint else "")
     typer.echo(" ".join(line.split()), err=True)
     raise typer.Exit(code)
-
-
-def _print_json(value: Any) -> None:
-    import json
-
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from agrotools.cli.json_output import print_json
+
 
 def validate(
     folder: Annotated[Path | None, typer.Argument(help="Benchmark folder.", show_default=False)] = None,
@@ -15,12 +17,10 @@ def validate(
 
     Exit status 0: sound; 1: faults; 2: no such folder.
     """
-    import json
-
     from agrotools.benchmarks.validate import format_schema, validate_folder
 
     if schema:
-        typer.echo(json.dumps(format_schema(), indent=2, ensure_ascii=False))
+        print_json(format_schema())
         return
     if folder is None:
         raise typer.BadParameter("name a folder, or give --schema", param_hint="FOLDER")
@@ -29,7 +29,7 @@ def validate(
     faults = validate_folder(folder)
     if as_json:
         rows = [{"where": fault.where, **fault.model_dump(mode="json")} for fault in faults]
-        typer.echo(json.dumps({"folder": str(folder), "faults": rows}, indent=2, ensure_ascii=False))
+        print_json({"folder": str(folder), "faults": rows})
     else:
         for fault in faults:
             typer.echo(f"{fault.where}\n  {fault.code}: {fault.message}\n  {fault.hint}")

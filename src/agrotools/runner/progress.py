@@ -54,16 +54,20 @@ class Progress:
 
 
 def stage_progress(stream: TextIO) -> Callable[[str, int, int], None]:
-    """A callback ``(what, done, total)`` for work that comes before the run, shown as a live line or in quarters."""
+    """A callback ``(what, done, total)`` for work in stages: a live line on a terminal, a line a quarter elsewhere."""
     live = stream.isatty()
-    shown: dict[str, int] = {}
+    quarters: dict[str, int] = {}
+    shown = 0.0
 
     def report(what: str, done: int, total: int) -> None:
+        nonlocal shown
         quarter = done * 4 // total if total else 4
-        if live:
+        now = time.monotonic()
+        if live and (done == total or now - shown >= _LIVE_EVERY_S):
+            shown = now
             stream.write(f"\r\033[K{what}: {done}/{total}" + ("\n" if done == total else ""))
-        elif shown.get(what) != quarter:
-            shown[what] = quarter
+        elif not live and quarters.get(what) != quarter:
+            quarters[what] = quarter
             stream.write(f"{what}: {done}/{total}\n")
         stream.flush()
 
