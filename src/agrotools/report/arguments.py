@@ -8,8 +8,8 @@ from agrotools.core import Arguments, ReferenceStep, Sample, Score, ToolCall, Us
 from agrotools.core.refs import literal_value
 from agrotools.report.layout import MARK_STYLES, NEARLY, RIGHT, WRONG, indented
 from agrotools.report.values import fields_text, harmless, value_text
-from agrotools.scoring.steps import frame_of
-from agrotools.text.agreement import ArgumentAgreement, compare_arguments
+from agrotools.scoring.steps import compare_calls
+from agrotools.text.agreement import ArgumentAgreement
 from agrotools.tools import get_tool
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ def agreements(call: ToolCall, reference: ReferenceStep, sample: Sample) -> list
         spec = get_tool(call.tool).spec
     except UsageError:
         return _plain_agreements(call.arguments, reference.arguments)
-    frame = frame_of(sample, spec, reference)
-    compared = compare_arguments(spec, call.arguments, reference.arguments, frame=frame)
+    compared = compare_calls(sample, spec, call, reference)
     return _shown_agreements(compared, call, reference, spec.defaults)
 
 

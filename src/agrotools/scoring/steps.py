@@ -23,6 +23,7 @@ from agrotools.core import (
     ReferenceStep,
     RunStoreError,
     Sample,
+    SampleFile,
     Score,
     Slot,
     ToolCall,
@@ -31,6 +32,7 @@ from agrotools.core import (
     Unparseable,
 )
 from agrotools.core.refs import literal_value
+from agrotools.core.sidecar import known_arguments
 from agrotools.scoring.implied import Implied, implied_slot, is_text_slot, shown_results
 from agrotools.scoring.slots import score_slot
 from agrotools.text.agreement import ArgumentAgreement, Frame, compare_arguments
@@ -145,7 +147,7 @@ def _arguments(
     except ToolError as error:
         fault = str(error)
     compared = [
-        _Comparison(step, _compared(sample, tool.spec, call, steps[step]))
+        _Comparison(step, compare_calls(sample, tool.spec, call, steps[step]))
         for step in open_steps
         if steps[step].tool == call.tool
     ]
@@ -159,19 +161,33 @@ def _arguments(
     return fault is None and best.agrees, reading
 
 
-def _compared(sample: Sample, spec: ToolSpec, call: ToolCall, step: ReferenceStep) -> list[ArgumentAgreement]:
-    return compare_arguments(spec, call.arguments, step.arguments, frame=frame_of(sample, spec, step))
+def compare_calls(sample: Sample, spec: ToolSpec, call: ToolCall, step: ReferenceStep) -> list[ArgumentAgreement]:
+    """The arguments of a call beside those of a reference call of the same tool, on the files of ``sample``."""
+    files = _files_of(sample, spec, step)
+    frame = _frame(files[0]) if files else None
+    return compare_arguments(_with_known_defaults(spec, files), call.arguments, step.arguments, frame=frame)
 
 
-def frame_of(sample: Sample, spec: ToolSpec, step: ReferenceStep) -> Frame | None:
-    """Size of the file that the reference call looks at, where the sample knows it."""
-    sizes = {file.name: (file.width_px, file.height_px) for file in sample.files}
-    for name, kind in spec.agreement.items():
-        value = literal_value(step.arguments.get(name))
-        if kind == "file" and isinstance(value, str) and value in sizes:
-            width, height = sizes[value]
-            return (width, height) if width and height else None
-    return None
+def _files_of(sample: Sample, spec: ToolSpec, step: ReferenceStep) -> list[SampleFile]:
+    """The files that the reference call looks at, in the order of the tool's arguments."""
+    by_name = {file.name: file for file in sample.files}
+    named = [literal_value(step.arguments.get(name)) for name, kind in spec.agreement.items() if kind == "file"]
+    return [by_name[name] for name in named if isinstance(name, str) and name in by_name]
+
+
+def _frame(file: SampleFile) -> Frame | None:
+    """Size of a file, where the sample knows it."""
+    return (file.width_px, file.height_px) if file.width_px and file.height_px else None
+
+
+def _with_known_defaults(spec: ToolSpec, files: Sequence[SampleFile]) -> ToolSpec:
+    """``spec`` whose defaults are what the files say of themselves.
+
+    A tool takes what a call leaves out from there, so a call that spells it out (``gsd_m`` as it stands beside the
+    file) asks for the same.
+    """
+    known = {name: value for file in files for name, value in known_arguments(file).items() if name in spec.defaults}
+    return spec.model_copy(update={"defaults": {**spec.defaults, **known}})
 
 
 def _equal(call: ToolCall, step: ReferenceStep) -> bool:
