@@ -60,8 +60,17 @@ def test_the_truth_is_shown_where_the_tool_left_the_value_open_or_failed():
     failed = Observation(error=ToolError("unreadable_file", "cannot read").info)
     for observed in (Observation(result={"weed_pct": None}), Observation(result={}), failed, None):
         result = with_shown_observations(sample(observed))
-        assert shown(result) == [{"weed_pct": 9.0}, {"value": 16.0}]
+        assert shown(result) == [{"weed_pct": 9.0}, {"value": 18.0}]  # 16.0 came from a weed_pct that is not shown
         assert literal(result) == 9.0
+
+
+def test_a_step_that_does_not_build_on_a_replaced_one_keeps_its_observation():
+    own = sample(None)
+    assert own.reference is not None
+    first, second = own.reference.steps
+    alone = second.model_copy(update={"arguments": {"expression": "8 * 2"}})
+    result = with_shown_observations(own.model_copy(update={"reference": ReferenceTrajectory(steps=(first, alone))}))
+    assert shown(result) == [{"weed_pct": 9.0}, {"value": 16.0}]
 
 
 def test_perfect_tools_show_the_truth_everywhere():

@@ -22,18 +22,21 @@ def with_shown_observations(sample: Sample) -> Sample:
     """``sample`` with the observations that step-by-step shows.
 
     That is the recorded one; but where a real tool failed, or left open a value that a later step or the answer
-    needs, no history could go on from it, and the truth is shown instead.
+    needs, no history could go on from it, and the truth is shown instead: there, and in every step that builds on it,
+    so that no result contradicts the arguments above it.
     """
     if sample.reference is None:
         return sample
     needed = _needed_refs(sample)
-    return _with_observations(
-        sample,
-        [
-            step.observation if _serves(step, index, needed) else _truth_of(step)
-            for index, step in enumerate(sample.reference.steps)
-        ],
-    )
+    replaced: set[int] = set()
+    shown: list[Observation | None] = []
+    for index, step in enumerate(sample.reference.steps):
+        if _serves(step, index, needed) and not replaced & _steps_used(step):
+            shown.append(step.observation)
+        else:
+            shown.append(_truth_of(step))
+            replaced.add(index)
+    return _with_observations(sample, shown)
 
 
 def with_truth_observations(sample: Sample) -> Sample:
@@ -45,6 +48,12 @@ def with_truth_observations(sample: Sample) -> Sample:
 
 def _truth_of(step: ReferenceStep) -> Observation | None:
     return step.observation if step.truth is None else Observation(result=step.truth)
+
+
+def _steps_used(step: ReferenceStep) -> set[int]:
+    """The steps whose results are among the arguments of ``step``."""
+    refs = [ref for _, ref, _ in iter_refs(dict(step.arguments))]
+    return {int(match["step"]) for ref in refs for match in REF_PATTERN.finditer(ref)}
 
 
 def _needed_refs(sample: Sample) -> list[tuple[int, str]]:
