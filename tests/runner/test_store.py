@@ -82,9 +82,19 @@ def test_a_second_process_is_refused_with_the_holders_pid(tmp_path: Path):
 
 
 def test_another_configuration_is_refused_and_named(tmp_path: Path):
-    RunStore(tmp_path, manifest()).close()
+    with RunStore(tmp_path, manifest()) as store:
+        store.append(record("s1"))
     with pytest.raises(RunStoreError, match="model: 'm' -> 'other'"):
         RunStore(tmp_path, manifest(model="other"))
+    with pytest.raises(RunStoreError, match="tool_data"):
+        RunStore(tmp_path, manifest(tool_data={"measure": "other heads"}))
+    assert read_manifest(tmp_path) == manifest()
+
+
+def test_a_run_without_any_record_may_be_given_another_configuration(tmp_path: Path):
+    RunStore(tmp_path, manifest(model="misspelt")).close()
+    RunStore(tmp_path, manifest()).close()
+    assert read_manifest(tmp_path) == manifest()
 
 
 def test_modes_epochs_and_samples_may_grow(tmp_path: Path):

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -23,7 +23,7 @@ from agrotools.runner.plan import WorkItem, remaining, work_items
 from agrotools.runner.policies import PolicySource, policy_source
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.store import RunStore
-from agrotools.tools import tool_specs
+from agrotools.tools import get_tool, tool_specs
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
 
@@ -179,6 +179,7 @@ def manifest_of(
         benchmark_hash=benchmark.content_hash,
         synthetic=benchmark.synthetic,
         model=source.name,
+        model_hash=source.model_hash,
         base_url=config.base_url if has_model else None,
         privileged=source.privileged,
         protocol=config.protocol,
@@ -188,6 +189,7 @@ def manifest_of(
         seed=config.seed or 0,
         toolset=toolset,
         toolset_hash=hashlib.sha256(orjson.dumps(toolset, option=orjson.OPT_SORT_KEYS)).hexdigest(),
+        tool_data={name: _content_hash(files) for name in benchmark.toolset if (files := get_tool(name).data_files)},
         backends=config.backends,
         prompt_hash=prompt_hash() if has_model else "",
         python=f"{platform.python_version()} on {sys.platform}",
@@ -196,6 +198,13 @@ def manifest_of(
         epochs=config.epochs,
         sample_ids=tuple(sample.id for sample in samples),
     )
+
+
+def _content_hash(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def _hash(spec: ToolSpec) -> str:

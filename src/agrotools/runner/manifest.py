@@ -21,6 +21,8 @@ class Manifest(Noun):
     benchmark_hash: str
     synthetic: bool = False
     model: str
+    model_hash: str = ""
+    """SHA-256 of the script of a scripted model; empty for models that no file holds."""
     base_url: str | None = None
     privileged: bool = False
     protocol: Protocol
@@ -32,6 +34,8 @@ class Manifest(Noun):
     toolset: dict[str, str] = {}
     """Tool name to version and hash of its schema."""
     toolset_hash: str
+    tool_data: dict[str, str] = {}
+    """Tool name to SHA-256 over the files that its results rest on beside the call (trained heads, for instance)."""
     backends: dict[str, str] = {}
     prompt_hash: str
     python: str = ""
@@ -46,16 +50,18 @@ IDENTITY = (
     "benchmark",
     "benchmark_hash",
     "model",
+    "model_hash",
     "protocol",
     "images",
     "settings",
     "max_steps",
     "seed",
     "toolset_hash",
+    "tool_data",
     "backends",
     "prompt_hash",
 )
-"""Fields in which a resumed run must not differ; modes, epochs and samples may grow."""
+"""Fields in which a resumed run must not differ; modes, epochs and samples may grow, and an endpoint may move."""
 
 
 def identity_hash(manifest: Manifest) -> str:

@@ -1,5 +1,6 @@
 """Who answers: from ``--model`` to a policy per sample."""
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +8,6 @@ from pathlib import Path
 from agrotools.agents import LLMAgent, Policy
 from agrotools.agents.baselines import (
     BASELINES,
-    PRIVILEGED,
     EchoPolicy,
     OraclePolicy,
     PriorPolicy,
@@ -33,6 +33,8 @@ class PolicySource:
     """Whether its calls are answered with the truth instead of real tools."""
     model: Model | None = None
     """The model behind the policy, to be closed after the run; None for baselines."""
+    model_hash: str = ""
+    """SHA-256 of the script of a scripted model: the same name may say something else tomorrow."""
 
 
 def policy_source(
@@ -63,7 +65,11 @@ def policy_source(
         mode: LLMAgent(model, mode=mode, protocol=protocol, settings=settings or ModelSettings(), images=images)
         for mode in MODES
     }
-    return PolicySource(name, False, MODES, lambda _sample, mode, _epoch: agents[mode], model=model)
+    script = Path(name.removeprefix("scripted:")).read_bytes() if name.startswith("scripted:") else b""
+    model_hash = hashlib.sha256(script).hexdigest() if script else ""
+    return PolicySource(
+        name, False, MODES, lambda _sample, mode, _epoch: agents[mode], model=model, model_hash=model_hash
+    )
 
 
 def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
@@ -85,7 +91,6 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
         return PolicySource(spelled, False, MODES, lambda _sample, _mode, _epoch: EchoPolicy())
     if name.startswith("replay:"):
         return _replay(spelled, Path(name.removeprefix("replay:")))
-    assert name not in PRIVILEGED
     raise UsageError(f"unknown baseline {name!r}", hint=f"known: {', '.join(BASELINES)}, replay:RUN")
 
 

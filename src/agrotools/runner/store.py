@@ -235,6 +235,9 @@ def _agree(folder: Path, manifest: Manifest) -> Manifest:
         return manifest
     old = read_manifest(folder)
     changed = differences(old, manifest)
+    records = folder / "records.jsonl"
+    if changed and not (records.exists() and records.stat().st_size):
+        return manifest  # A command that was refused before its first record (a wrong model name, say) binds nobody.
     if changed:
         raise RunStoreError(
             f"{folder} holds a run with another configuration: {'; '.join(changed)}",

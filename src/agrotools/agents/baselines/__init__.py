@@ -9,12 +9,8 @@ from agrotools.agents.baselines.replay import ReplayPolicy
 BASELINES = ("oracle", "perfect-tools", "prior", "random", "echo")
 """Names after ``baseline:``."""
 
-PRIVILEGED = frozenset({"oracle", "perfect-tools"})
-"""Baselines that see the gold of the sample they answer; every report marks them."""
-
 __all__ = [
     "BASELINES",
-    "PRIVILEGED",
     "EchoPolicy",
     "OraclePolicy",
     "PriorPolicy",

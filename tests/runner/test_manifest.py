@@ -1,0 +1,42 @@
+"""The manifest: whatever can change a score makes another run."""
+
+from pathlib import Path
+
+import pytest
+
+from agrotools.benchmarks import load_benchmark
+from agrotools.models import ModelSettings
+from agrotools.runner.evaluate import EvalConfig, default_folder, manifest_of
+from agrotools.runner.manifest import Manifest, differences
+from agrotools.runner.policies import policy_source
+
+
+def manifest(benchmark: Path, model: str = "baseline:oracle") -> Manifest:
+    loaded = load_benchmark(benchmark)
+    source = policy_source(model, loaded.samples)
+    config = EvalConfig(benchmark=str(benchmark), model=model)
+    return manifest_of(config, loaded, source, ModelSettings(), ["end-to-end"], loaded.samples)
+
+
+def test_a_head_that_was_trained_meanwhile_makes_another_run(
+    small_benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path))
+    before = manifest(small_benchmark)
+    assert before.tool_data == {}
+    heads = tmp_path / "heads" / "crop_weed"
+    heads.mkdir(parents=True)
+    (heads / "carrots.npz").write_bytes(b"weights")
+    after = manifest(small_benchmark)
+    assert [line.partition(":")[0] for line in differences(before, after)] == ["tool_data"]
+    assert default_folder(before) != default_folder(after)
+    assert manifest(small_benchmark) == after
+
+
+def test_a_script_that_was_edited_makes_another_run(small_benchmark: Path, tmp_path: Path):
+    script = tmp_path / "script.json"
+    script.write_text('["Final Answer: 1"]')
+    before = manifest(small_benchmark, f"scripted:{script}")
+    script.write_text('["Final Answer: 2"]')
+    after = manifest(small_benchmark, f"scripted:{script}")
+    assert [line.partition(":")[0] for line in differences(before, after)] == ["model_hash"]
