@@ -41,12 +41,6 @@ def test_a_view_holds_no_gold_and_absolute_paths(folder):
     assert benchmark.view(sample, "no-tool").toolset == ()
 
 
-def test_samples_for_a_mode_leave_charts_out_of_no_tool(folder):
-    benchmark = load_folder(folder)
-    assert [sample.id for sample in benchmark.samples_for("no-tool")] == ["tiny-1", "tiny-3"]
-    assert len(benchmark.samples_for("end-to-end")) == 3
-
-
 def test_the_content_hash_follows_content_not_place_or_order(folder, tmp_path):
     first = load_folder(folder)
     moved = tmp_path / "elsewhere"

@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from agrotools.agents.baselines import OraclePolicy, PriorPolicy, PriorTable, RandomPolicy
+from agrotools.agents.baselines.blank import blank
 from agrotools.agents.baselines.random_policy import random_arguments
 from agrotools.core import (
     Answer,
@@ -21,6 +22,7 @@ from agrotools.core import (
     ToleranceSlot,
     ToolCall,
 )
+from agrotools.text import answer_form
 from agrotools.tools import AGROTOOLS, get_tool, tool_specs
 
 FILES = (SampleFile(name="image_1.jpg", path="files/a.jpg", kind="image"),)
@@ -117,6 +119,14 @@ async def test_random_is_the_same_for_the_same_seed_and_epoch_and_differs_betwee
     assert await actions(0, 0) != await actions(0, 1)
     kinds = {action.kind for action in await actions(0, 0)}
     assert kinds == {"call", "answer"}
+
+
+def test_a_guesser_knows_no_more_of_a_slot_than_the_answer_form_says():
+    labels = ExactSlot(name="crop", label="crop", value="maize", distractors=("beet", "bean"))
+    count = ExactSlot(name="rows", label="rows", value=7, distractors=("8", "9"))
+    assert blank(labels).choices == ("bean", "beet", "maize")
+    assert blank(count).choices == ()
+    assert answer_form([count]).splitlines()[1] == "rows: <number>"
 
 
 @pytest.mark.parametrize("name", AGROTOOLS)

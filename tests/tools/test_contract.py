@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 import agrotools.tools
 from agrotools.core import Artifact, PlotSeries, PlotSpec, ToolError, UsageError
@@ -24,7 +24,7 @@ from agrotools.tools.contract import (
     ToolResult,
     tool,
 )
-from agrotools.tools.json_schema import in_words
+from agrotools.tools.json_schema import in_words, plain_schema
 from agrotools.tools.result import encode_result, with_artifact_names
 
 
@@ -103,6 +103,21 @@ def test_schemas_hold_nothing_that_endpoints_trip_over(spec):
     assert not (keys_of(parameters) - property_names) & {"title", "$defs", "$ref", "format", "prefixItems", "const"}
     assert "null" not in json.dumps(parameters)
     assert len(spec.description) <= 1024
+
+
+def test_a_tagged_union_becomes_plain_branches():
+    class Circle(BaseModel):
+        shape: Literal["circle"]
+        radius_px: float
+
+    class Square(BaseModel):
+        shape: Literal["square"]
+        side_px: float
+
+    model = create_model("m", area=(Annotated[Circle | Square, Field(discriminator="shape")], ...))
+    area = plain_schema(model.model_json_schema())["properties"]["area"]
+    assert [branch["properties"]["shape"]["enum"] for branch in area["anyOf"]] == [["circle"], ["square"]]
+    assert not keys_of(area) & {"$ref", "oneOf", "discriminator"}
 
 
 def test_the_docstring_up_to_its_sections_is_the_description():

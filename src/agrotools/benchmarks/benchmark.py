@@ -58,10 +58,6 @@ class Benchmark:
             raise UsageError(f"benchmark {self.name!r} has no sample {sample_id!r}")
         return self._by_id[sample_id]
 
-    def samples_for(self, mode: Mode) -> tuple[Sample, ...]:
-        """The samples that take part in ``mode``: without tools, only those that can be answered from the pictures."""
-        return tuple(sample for sample in self.samples if mode != "no-tool" or sample.no_tool_eligible)
-
     def view(self, sample: Sample, mode: Mode) -> SampleView:
         """All that a policy may know of ``sample``: no gold, absolute file paths, an empty toolset in ``no-tool``."""
         files = tuple(file.model_copy(update={"path": str(self.root / file.path)}) for file in sample.files)

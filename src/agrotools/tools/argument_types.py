@@ -65,8 +65,6 @@ MaskFile = Annotated[Path, FileArgument("mask", "name of a mask or label raster 
 DepthFile = Annotated[Path, FileArgument("depth", "name of a depth file that belongs to the image, 0 where invalid")]
 """Depth per pixel, 0 where there is none."""
 
-FILE_KINDS: tuple[FileKind, ...] = ("image", "raster", "mask", "depth")
-
 
 @dataclass(frozen=True)
 class RegionArgument:

@@ -151,10 +151,6 @@ class Tool(Generic[P, R]):
         """The files outside the call that the result depends on, as they are now."""
         return tuple(self._data_files()) if self._data_files else ()
 
-    @property
-    def file_arguments(self) -> tuple[str, ...]:
-        return tuple(name for name, kind in self.spec.agreement.items() if kind == "file")
-
     def validated(self, arguments: Arguments) -> Arguments:
         """The arguments in canonical form: checked against the schema, defaults filled in, files still by name.
 

@@ -28,7 +28,9 @@ def _plain(schema: dict[str, Any], definitions: dict[str, Any], open_refs: tuple
     def inner(value: dict[str, Any]) -> dict[str, Any]:
         return _plain(value, definitions, open_refs)
 
-    branches = [branch for branch in schema.pop("anyOf", []) if branch.get("type") != "null"]
+    # "oneOf" is how tagged unions come; endpoints know "anyOf" alone, and the tag tells the branches apart anyway.
+    unions = [*schema.pop("anyOf", []), *schema.pop("oneOf", [])]
+    branches = [branch for branch in unions if branch.get("type") != "null"]
     if {"type": "number"} in branches:
         branches = [branch for branch in branches if branch != {"type": "integer"}]
     if len(branches) == 1:

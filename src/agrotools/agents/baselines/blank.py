@@ -18,8 +18,8 @@ class BlankSlot:
 def blank(slot: Slot) -> BlankSlot:
     """``slot`` without its gold."""
     choices: tuple[str, ...] = ()
-    if isinstance(slot, ExactSlot) and slot.distractors:
-        choices = tuple(sorted((str(slot.value), *slot.distractors)))
+    if isinstance(slot, ExactSlot) and isinstance(slot.value, str) and slot.distractors:
+        choices = tuple(sorted((slot.value, *slot.distractors)))
     elif isinstance(slot, FileSlot | ChoiceSetSlot):
         choices = tuple(sorted(slot.choices))
     return BlankSlot(slot.name, slot.type, getattr(slot, "unit", None), choices)

@@ -28,7 +28,7 @@ _WORDS = ("crop", "weed", "soil", "leaf", "fruit", "tree", "area", "share", "ima
 
 
 class RandomPolicy:
-    """Draws every decision from a generator seeded by run seed, sample, mode length and epoch."""
+    """Draws every decision from a generator seeded by run seed, sample, epoch and length of the history."""
 
     def __init__(self, sample: Sample, seed: int, epoch: int) -> None:
         self._slots = sample.answer
@@ -86,14 +86,9 @@ def random_arguments(spec: ToolSpec, view: SampleView, rng: Random) -> dict[str,
 def _random_json(schema: Mapping[str, JsonValue], rng: Random) -> JsonValue:
     if "enum" in schema:
         return rng.choice(cast(list[JsonValue], schema["enum"]))
-    if "const" in schema:
-        return schema["const"]
-    for union in ("anyOf", "oneOf"):
-        if union in schema:
-            return _random_json(rng.choice(cast(list[dict[str, JsonValue]], schema[union])), rng)
+    if "anyOf" in schema:
+        return _random_json(rng.choice(cast(list[dict[str, JsonValue]], schema["anyOf"])), rng)
     kind = schema.get("type")
-    if isinstance(kind, list):
-        kind = rng.choice(kind)
     if kind == "boolean":
         return rng.random() < 0.5
     if kind in ("integer", "number"):
@@ -110,9 +105,6 @@ def _random_json(schema: Mapping[str, JsonValue], rng: Random) -> JsonValue:
 
 
 def _random_array(schema: Mapping[str, JsonValue], rng: Random) -> JsonValue:
-    prefix = cast(list[dict[str, JsonValue]] | None, schema.get("prefixItems"))
-    if prefix is not None:
-        return [_random_json(item, rng) for item in prefix]
     least = int(cast(float, schema.get("minItems", 1)))
     most = int(cast(float, schema.get("maxItems", least + 3)))
     items = cast(dict[str, JsonValue], schema.get("items", {"type": "number"}))

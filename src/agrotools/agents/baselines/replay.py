@@ -1,9 +1,9 @@
 """``replay:RUN``: takes again the actions that a finished run took, with the tools of today."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
-from agrotools.core import Action, Answer, CallTools, Halt, Mode, Record, SampleView, Step, Unparseable
+from agrotools.core import Action, Answer, CallTools, Halt, Record, SampleView, Step, Unparseable
 
 
 class ReplayPolicy:
@@ -38,8 +38,3 @@ def _turns(record: Record) -> tuple[Action, ...]:
         halt = record.trajectory
         actions.append(Halt(termination=halt.termination, reason=halt.reason, reply=halt.halted_by))
     return tuple(actions)
-
-
-def replay_records(records: Sequence[Record]) -> Mapping[tuple[Mode, str, int], Record]:
-    """Records by mode, sample and epoch."""
-    return {(record.mode, record.sample.id, record.epoch): record for record in records}
