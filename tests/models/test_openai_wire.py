@@ -12,7 +12,7 @@ from email.utils import format_datetime
 import pytest
 from aiohttp import web
 
-from agrotools.core import InfrastructureError, ToolSpec, UsageError
+from agrotools.core import InfrastructureError, ToolSpec, Usage, UsageError
 from agrotools.models import Completion, ImagePart, Message, ModelSettings, RequestedCall, TextPart, make_model
 from agrotools.models.openai_compatible import OpenAICompatibleModel, RetryBudget
 from support.openai_server import Body, Endpoint, completion, error, serve
@@ -332,11 +332,12 @@ async def test_text_that_strict_json_readers_refuse_is_read() -> None:
     thinking = {"choices": [{"message": {"content": "4", "reasoning_content": "2 + 2"}}]}
     refusal = {"choices": [{"message": {"content": None, "refusal": "I will not."}, "finish_reason": "stop"}]}
     mute = {"choices": [{"message": {"role": "assistant"}, "finish_reason": "stop"}], "usage": None}
-    async with serve(
-        in_turn(web.Response(text=raw), *[web.json_response(data) for data in (parts, thinking, refusal, mute)])
-    ) as endpoint:
-        replies = [await ask(endpoint) for _ in range(5)]
-    assert [reply.text for reply in replies] == ["half \ufffd emoji", "ab", "4", "I will not.", ""]
+    uncounted = thinking | {"usage": {"prompt_tokens": float("nan"), "completion_tokens": float("inf")}}
+    bodies = (parts, thinking, refusal, mute, uncounted)
+    async with serve(in_turn(web.Response(text=raw), *[web.json_response(data) for data in bodies])) as endpoint:
+        replies = [await ask(endpoint) for _ in range(6)]
+    assert [reply.text for reply in replies] == ["half \ufffd emoji", "ab", "4", "I will not.", "", "4"]
+    assert replies[5].usage == Usage()
     assert replies[2].thought == "2 + 2"
 
 

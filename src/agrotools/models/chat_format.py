@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, Literal
 
 import orjson
@@ -200,7 +201,7 @@ def _usage(usage: Any) -> Usage:
     if not isinstance(usage, dict):
         return Usage()
     counts = [usage.get(key) for key in ("prompt_tokens", "completion_tokens")]
-    tokens = [max(0, int(count)) if isinstance(count, int | float) else 0 for count in counts]
+    tokens = [max(0, int(count)) if isinstance(count, int | float) and isfinite(count) else 0 for count in counts]
     return Usage(input_tokens=tokens[0], output_tokens=tokens[1])
 
 

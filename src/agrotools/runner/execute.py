@@ -77,7 +77,8 @@ async def run_item(
             assert sample.reference is not None
             outcome = {"actions": await run_step_by_step(policy, view, sample.reference)}
         else:
-            with tempfile.TemporaryDirectory(dir=store.scratch) as folder:
+            # A call that was cancelled may still be writing there; what it leaves goes with the scratch folder.
+            with tempfile.TemporaryDirectory(dir=store.scratch, ignore_cleanup_errors=True) as folder:
                 call_tool = _tool_caller(sample, source, Workspace(view.files, Path(folder)), store, executor)
                 outcome = {"trajectory": await run_end_to_end(policy, view, call_tool, max_steps=max_steps)}
     except InfrastructureError as error:
