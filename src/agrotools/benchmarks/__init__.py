@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agrotools.benchmarks.benchmark import Benchmark, with_clusters
-from agrotools.benchmarks.folder import HEADER_FILE, load_folder
+from agrotools.benchmarks.folder import load_folder
+from agrotools.construct.export import HEADER_FILE
 from agrotools.construct.progress import Progress, no_progress
 from agrotools.core import Registry
 

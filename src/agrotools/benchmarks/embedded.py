@@ -17,7 +17,8 @@ from tempfile import mkdtemp
 import orjson
 
 from agrotools.benchmarks.benchmark import Benchmark
-from agrotools.benchmarks.folder import load_folder, sha256_of
+from agrotools.benchmarks.folder import load_folder
+from agrotools.construct.export import sha256_of_file
 from agrotools.construct.progress import Progress, no_progress
 from agrotools.core import BenchmarkError
 from agrotools.core.paths import cache_dir
@@ -75,7 +76,7 @@ def _draw(target: Path, write: Callable[[Path], object]) -> None:
 
 def _hashes(folder: Path) -> dict[str, str]:
     return {
-        path.relative_to(folder).as_posix(): sha256_of(path)
+        path.relative_to(folder).as_posix(): sha256_of_file(path)
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name != _MANIFEST
     }

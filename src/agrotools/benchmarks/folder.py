@@ -5,7 +5,6 @@ are relative to the folder. :mod:`agrotools.benchmarks.validate` lists all that 
 the first fault.
 """
 
-import hashlib
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
@@ -14,11 +13,9 @@ import orjson
 from pydantic import ValidationError
 
 from agrotools.benchmarks.benchmark import Benchmark, content_hash_of, with_clusters
+from agrotools.construct.export import HEADER_FILE, SAMPLES_FILE, sha256_of_file
 from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.core.benchmark_header import BenchmarkHeader
-
-HEADER_FILE = "benchmark.toml"
-SAMPLES_FILE = "samples.jsonl"
 
 
 def load_folder(root: str | Path) -> Benchmark:
@@ -83,12 +80,6 @@ def resolve_file(root: Path, path: str) -> Path:
     return real
 
 
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _read_samples(root: Path) -> Iterable[tuple[int, Sample]]:
     path = root / SAMPLES_FILE
     if not path.is_file():
@@ -108,7 +99,7 @@ def _hashed(root: Path, sample: Sample, file: SampleFile, hashes: dict[Path, str
         real = resolve_file(root, file.path)
     except BenchmarkError as error:
         raise _broken(root, f"sample {sample.id}: {error.message}") from error
-    actual = hashes.get(real) or hashes.setdefault(real, sha256_of(real))
+    actual = hashes.get(real) or hashes.setdefault(real, sha256_of_file(real))
     if file.sha256 is not None and file.sha256 != actual:
         raise _broken(root, f"sample {sample.id}: file {file.path} is not the one that was recorded (sha256 differs)")
     return file.model_copy(update={"sha256": actual})

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from agrotools.agents import prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
+from agrotools.construct.export import sha256_of_file
 from agrotools.core import MODES, Mode, Noun, Protocol, Sample, ToolSpec, UsageError
 from agrotools.core.paths import cache_dir
 from agrotools.models import ModelSettings
@@ -189,7 +190,7 @@ def manifest_of(
         seed=config.seed or 0,
         toolset=toolset,
         toolset_hash=hashlib.sha256(orjson.dumps(toolset, option=orjson.OPT_SORT_KEYS)).hexdigest(),
-        tool_data={name: _content_hash(files) for name in benchmark.toolset if (files := get_tool(name).data_files)},
+        tool_data={name: _content_hash(files) for name in benchmark.toolset if (files := _present(name))},
         backends=config.backends,
         prompt_hash=prompt_hash() if has_model else "",
         python=f"{platform.python_version()} on {sys.platform}",
@@ -200,10 +201,14 @@ def manifest_of(
     )
 
 
+def _present(tool: str) -> list[Path]:
+    return [path for path in get_tool(tool).data_files if path.is_file()]
+
+
 def _content_hash(files: Iterable[Path]) -> str:
     digest = hashlib.sha256()
-    for path in files:
-        digest.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    for path in sorted(files):
+        digest.update(path.name.encode() + b"\0" + sha256_of_file(path).encode())
     return digest.hexdigest()
 
 

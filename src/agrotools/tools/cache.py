@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from agrotools.core import Arguments, Artifact, ErrorInfo, Noun, SampleFile
 from agrotools.core.paths import cache_dir
 from agrotools.tools.contract import Tool
+from agrotools.tools.frames import Reply
 from agrotools.tools.workspace import write_whole
 
 NUMERIC_LIBRARIES = (
@@ -30,8 +31,6 @@ NUMERIC_LIBRARIES = (
 )
 _TOOL_CODE = ("core", "text", "vision", "models", "knowledge", "tools")
 """Packages of ours that the result of a tool can depend on."""
-
-Reply = tuple[dict[str, Any], list[bytes]]
 
 
 class _Entry(Noun):

@@ -24,9 +24,9 @@ from agrotools.core import (
 from agrotools.tools import get_tool
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.contract import Tool
-from agrotools.tools.frames import BrokenFrame
+from agrotools.tools.frames import BrokenFrame, Reply
 from agrotools.tools.result import with_artifact_names
-from agrotools.tools.worker_pool import START_TIMEOUT_S, Reply, Worker, WorkerPool
+from agrotools.tools.worker_pool import START_TIMEOUT_S, Worker, WorkerPool
 from agrotools.tools.workspace import Workspace
 
 

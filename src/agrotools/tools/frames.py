@@ -13,6 +13,9 @@ import orjson
 
 _HEADER = struct.Struct(">IQ")
 
+Reply = tuple[dict[str, Any], list[bytes]]
+"""What a frame holds: the message and the contents of its artifacts."""
+
 LARGEST_MESSAGE = 16 * 2**20
 LARGEST_CONTENT = 256 * 2**20
 
@@ -35,7 +38,7 @@ def packed(message: dict[str, Any], contents: Sequence[bytes] = ()) -> bytes:
     return b"".join((_HEADER.pack(len(head), total), head, *contents))
 
 
-def read_frame(source: BinaryIO) -> tuple[dict[str, Any], list[bytes]] | None:
+def read_frame(source: BinaryIO) -> Reply | None:
     """The next frame, blocking; None at the end of the stream."""
     header = source.read(_HEADER.size)
     if len(header) < _HEADER.size:
@@ -44,7 +47,7 @@ def read_frame(source: BinaryIO) -> tuple[dict[str, Any], list[bytes]] | None:
     return _unpacked(source.read(head), source.read(total))
 
 
-async def receive_frame(source: asyncio.StreamReader) -> tuple[dict[str, Any], list[bytes]]:
+async def receive_frame(source: asyncio.StreamReader) -> Reply:
     """The next frame.
 
     Raises:
@@ -59,7 +62,7 @@ async def receive_frame(source: asyncio.StreamReader) -> tuple[dict[str, Any], l
         raise BrokenFrame(str(error)) from error
 
 
-def _unpacked(head: bytes, rest: bytes) -> tuple[dict[str, Any], list[bytes]]:
+def _unpacked(head: bytes, rest: bytes) -> Reply:
     message: dict[str, Any] = orjson.loads(head)
     contents: list[bytes] = []
     start = 0

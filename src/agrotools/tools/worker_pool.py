@@ -12,14 +12,12 @@ from typing import IO, Any
 
 from agrotools.core import InfrastructureError
 from agrotools.core.paths import cache_dir
-from agrotools.tools.frames import BrokenFrame, packed, receive_frame
+from agrotools.tools.frames import BrokenFrame, Reply, packed, receive_frame
 
 START_TIMEOUT_S = 120.0
 """A worker imports the tool's libraries before its first call; on a busy machine that takes a while."""
 CALLS_PER_WORKER = 500
 """A worker retires after that many calls, so that what libraries leak stays small."""
-
-Reply = tuple[dict[str, Any], list[bytes]]
 
 
 def worker_environment() -> dict[str, str]:

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from agrotools.benchmarks.checks.fault import Checked
-from agrotools.benchmarks.folder import resolve_file, sha256_of
+from agrotools.benchmarks.folder import resolve_file
+from agrotools.construct.export import sha256_of_file
 from agrotools.core import BenchmarkError
 
 _IMAGE_SUFFIXES = {".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp"}
@@ -26,7 +27,7 @@ def check_files(at: Checked, hashes: dict[Path, str]) -> None:
             at.fault(_path_code(error), f"{where}.path", error.message, error.hint or "correct the path")
             continue
         try:
-            actual = hashes.get(real) or hashes.setdefault(real, sha256_of(real))
+            actual = hashes.get(real) or hashes.setdefault(real, sha256_of_file(real))
         except OSError as error:
             at.fault("unreadable_file", f"{where}.path", f"{file.path}: {error.strerror}", "make the file readable")
             continue
