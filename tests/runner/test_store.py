@@ -49,6 +49,15 @@ def test_records_come_back_equal(tmp_path: Path):
     assert read_manifest(tmp_path / "run") == manifest()
 
 
+def test_records_come_back_in_an_order_that_does_not_depend_on_which_ended_first(tmp_path: Path):
+    made = [record(name, epoch=epoch) for name in ("s1", "s2") for epoch in (0, 1)]
+    for folder, written in (("a", made), ("b", made[::-1])):
+        with RunStore(tmp_path / folder, manifest()) as store:
+            for each in written:
+                store.append(each)
+    assert read_records(tmp_path / "a") == read_records(tmp_path / "b") == made
+
+
 def test_a_torn_last_line_is_cut_off_and_the_rest_stays(tmp_path: Path):
     run = tmp_path / "run"
     with RunStore(run, manifest()) as store:

@@ -142,8 +142,12 @@ def read_manifest(run: Path) -> Manifest:
 
 
 def read_records(run: Path) -> list[Record]:
-    """The records of a run, one per key (the last one written counts), in the order of their first writing."""
-    return list(_latest(run / "records.jsonl").values())
+    """The records of a run, one per key (the last one written counts), by mode, sample and epoch.
+
+    The order is not that of writing: which sample ends first is chance, and resampled intervals follow the order.
+    """
+    latest = _latest(run / "records.jsonl")
+    return [latest[key] for key in sorted(latest)]
 
 
 def write_whole(path: Path, content: bytes) -> None:
