@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import Artifact, Observation, Record, RunStoreError, Step, Trajectory
-from agrotools.runner.manifest import Manifest
+from agrotools.runner.manifest import Manifest, identity_hash
 from agrotools.runner.store import RunStore, read_manifest, read_records
 from support.plain_sample import plain_sample
 
@@ -111,6 +111,13 @@ def test_modes_epochs_and_samples_may_grow(tmp_path: Path):
     RunStore(tmp_path, manifest(modes=("end-to-end",), epochs=3, sample_ids=("s2",))).close()
     grown = read_manifest(tmp_path)
     assert (grown.modes, grown.epochs, grown.sample_ids) == (("no-tool", "end-to-end"), 3, ("s1", "s2"))
+
+
+def test_endpoints_never_share_a_default_folder_but_a_chosen_one_may_go_on_at_another(tmp_path: Path):
+    here, there = manifest(base_url="http://localhost:1/v1"), manifest(base_url="http://localhost:2/v1")
+    assert identity_hash(here) != identity_hash(there)
+    RunStore(tmp_path, here).close()
+    RunStore(tmp_path, there).close()
 
 
 def test_a_folder_that_is_no_run_is_a_typed_error(tmp_path: Path):

@@ -65,8 +65,13 @@ IDENTITY = (
 
 
 def identity_hash(manifest: Manifest) -> str:
-    """SHA-256 over the identity fields."""
-    fields = {field: value for field, value in manifest.model_dump(mode="json").items() if field in IDENTITY}
+    """SHA-256 over the identity fields and the endpoint: two servers may call different models by the same name.
+
+    A run in a folder of choice may go on when its endpoint has moved; a run in a folder named by this hash cannot be
+    taken for that of another endpoint.
+    """
+    wanted = (*IDENTITY, "base_url")
+    fields = {field: value for field, value in manifest.model_dump(mode="json").items() if field in wanted}
     return hashlib.sha256(orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
