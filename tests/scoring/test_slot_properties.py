@@ -163,6 +163,17 @@ HOSTILE = {
     "one word": "a" * 1_000_000,
     "words": "weed " * 200_000,
     "per": "12 per " * 140_000,
+    "keys without values": "trees:\n" * 140_000,
+    "keys in prose": "a trees: " * 100_000,
+    "keys with brackets": "share (" * 140_000,
+    "bullets": "parts:\n" + "- leaf\n" * 140_000,
+    "tables": "| share | trees |\n|---|---|\n| 1 | 2 |\n" * 25_000,
+    "pipes": "|" * 1_000_000,
+    "sums": "share: " + "8 + " * 250_000 + "= 3",
+    "lists": "images 1, 2, 3, 4 " * 50_000,
+    "dates": "2023-05-14 " * 90_000,
+    "numerals": "一" * 1_000_000,
+    "objects in lists": '[{"name":"trees","value":1},' * 35_000,
 }
 
 

@@ -274,3 +274,140 @@ def test_a_plot_slot_is_not_text():
     plot = PlotSlot(name="chart", label="chart", value={})
     with pytest.raises(TypeError):
         score_slot(plot, [plot], "a chart")
+
+
+GAP = ToleranceSlot(name="gap", label="difference in cover", value=-3.2, unit="%", abs_tol=0.05)
+AREA = ToleranceSlot(name="area", label="area under weeds", value=3.2, unit="ha", rel_tol=0.01)
+DENSITY = ToleranceSlot(name="density", label="plant density", value=250, unit="1/ha", rel_tol=0.01)
+PONDS = ToleranceSlot(name="ponds", label="number of ponds", value=3)
+
+
+@pytest.mark.parametrize(
+    ("text", "slot"),
+    [
+        # Signs, ranges, spreads.
+        ("gap: minus 3.2 %", GAP),
+        ("The difference is negative 3.2 percent.", GAP),
+        ("差值为负3.2个百分点", GAP),
+        ("gap: 33.3 % - 36.5 % = -3.2 %", GAP),
+        ("12.4%-12.6%", SHARE),
+        ("12.4 % to 12.6 %", SHARE),
+        ("12.5 (± 0.3) %", SHARE),
+        ("3.19公顷-3.21公顷", AREA),
+        # Units in brackets, behind the key or the number, and in other spellings.
+        ("area (m²): 32000", AREA),
+        ("area [ha]: 3.2", AREA),
+        ("| area (in m²) | 32,000 |", AREA),
+        ('{"area (m²)": 32000}', AREA),
+        ("area: 32000 [m²]", AREA),
+        (r"$32{,}000\,\mathrm{m^2}$", AREA),
+        (r"32\,000 m²", AREA),
+        ("250 plants ha⁻¹", DENSITY),
+        ("4500 kg ha-1", ToleranceSlot(name="yield_t", label="y", value=4.5, unit="t/ha")),
+        ("3 ha-3.4 ha", ToleranceSlot(name="area", label="a", value=3.2, unit="ha", abs_tol=0.2)),
+        ("1 ha-1.5 ha", ToleranceSlot(name="area", label="a", value=1.25, unit="ha", abs_tol=0.25)),
+        ("2 m²-1 m²", ToleranceSlot(name="area", label="a", value=1.5, unit="m^2", abs_tol=0.5)),
+        ("0.025 m⁻²", DENSITY),
+        # Numbers that name or date things are no quantities.
+        ("14 trees in images 1, 2 and 3.", TREES),
+        ("14 trees on tiles 1-4", TREES),
+        ("14 trees in row 3", TREES),
+        ("14 trees were counted on 12 May 2023.", TREES),
+        ("14 trees (as of 2023-05-12, 10:30)", TREES),
+        ("14棵树（2023年5月12日）", TREES),
+        # Number words and Chinese multipliers.
+        (
+            "I see 3 rows. The number of trees is twelve.",
+            ToleranceSlot(name="trees", label="t", value=12),
+        ),
+        ("The number of ponds is three. I used 2 tools.", PONDS),
+        ("共十二棵", ToleranceSlot(name="trees", label="t", value=12)),
+        ("约3千棵", ToleranceSlot(name="trees", label="t", value=3000)),
+        ("two thousand trees", ToleranceSlot(name="trees", label="t", value=2000)),
+        ("3千克", ToleranceSlot(name="mass", label="m", value=3, unit="kg")),
+        # A calculation states its result.
+        ("trees: 8 + 6 = 14", TREES),
+        ("trees: 8 trees + 6 trees = 14 trees", TREES),
+        ("trees: 14 (= 8 + 6)", TREES),
+        ("trees: 14 = 8 + 6", TREES),
+        ("weed_share: 5 % / 40 % = 12.5 %", SHARE),
+        ("weed_share: 12.5 % (5/40 = 0.125)", SHARE),
+        # Where the value stands.
+        ("**trees**:\n14", TREES),
+        ("trees: 14\nI could also count other trees: just ask.", TREES),
+        ("Here is how I counted the trees: row by row.\nThere are 14 of them.", TREES),
+        ("| weed_share | trees |\n|---|---|\n| 12.5 % | 14 |", TREES),
+        ("| weed_share (%) | trees |\n|---|---|\n| 12.5 | 14 |", SHARE),
+        ("| trees | 14 |\n|---|---|\n| weed_share | 12.5 % |", TREES),
+        ("| image | trees |\n|---|---|\n| image_1.jpg | 8 |\n| image_2.jpg | 6 |\n\ntrees: 14", TREES),
+        ('[{"name": "trees", "value": 14}, {"name": "weed_share", "value": 12.5}]', TREES),
+        ('{"answers": [{"slot": "trees", "answer": "14"}, {"slot": "weed_share", "answer": "30 %"}]}', TREES),
+        ('{"trees": {"confidence": 0.9, "value": 14}}', TREES),
+        ('{"results": [{"trees": 14}, {"weed_share": 30}]} in 2 images', TREES),
+    ],
+)
+def test_a_number_is_read_as_a_fair_reader_would(text, slot):
+    slots = [slot, *(other for other in (SHARE, TREES) if other.name != slot.name)]
+    assert score_slot(slot, slots, text).value == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "slot"),
+    [
+        ("gap: 3.2 %", GAP),
+        ("The cover is 40 % minus 3.2 %", GAP),
+        ("trees: 8 + 6 = 15", TREES),
+        ("共二十四棵", ToleranceSlot(name="trees", label="t", value=4)),
+        ("trees: 13-15 (n = 14)", TREES),
+        ("area (ha): 32000", AREA),
+        ("area: 32000 (ha)", AREA),
+    ],
+)
+def test_a_number_that_only_looks_right_scores_nothing(text, slot):
+    assert score_slot(slot, [slot], text).value == 0
+
+
+def test_a_value_given_for_another_slot_answers_none():
+    same = PONDS.model_copy(update={"value": 14.0})
+    assert score_slot(same, [TREES, same], "trees: 14").value == 0
+    assert score_slot(same, [TREES, same], "trees:\n14").value == 0
+    assert score_slot(PONDS, [TREES, PONDS], "trees: 14. I saw 3 ponds.").value == 1
+    assert score_slot(PONDS, [TREES, PONDS], "Total trees: 14, total ponds: 3").value == 1
+    assert score_slot(TREES, [TREES, PONDS], "Total trees: 14, total ponds: 3").value == 1
+    below = BooleanSlot(name="below", label="below the limit", value=True)
+    assert score_slot(below, [MORE, below], "more_weeds: yes").value == 0
+    # A line of another kind may hold it.
+    assert score_slot(WHICH, [WHICH, GAP], "gap: image_2.jpg by 3.2 %").value == 1
+
+
+def test_a_label_inside_a_longer_one_is_not_mentioned():
+    whole = ToleranceSlot(name="cover", label="plant cover", value=3.2, unit="%")
+    first = ToleranceSlot(name="cover_1", label="plant cover of image 1", value=30.1, unit="%")
+    text = "The plant cover is 3.2 %. The plant cover of image 1 is 30.1 %."
+    assert [score_slot(slot, [whole, first], text).value for slot in (whole, first)] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("杂草是否更多：否", False),
+        ("杂草是否更多？是的。", True),
+        ("答案是：没有", False),
+        ("答案是否", False),
+        ("答案是否定的", False),
+        ("答案是 no", False),
+        ("有没有更多：有", True),
+        ("是，没有裸土", True),
+    ],
+)
+def test_a_chinese_question_word_or_copula_is_no_answer(text, said):
+    slot = MORE.model_copy(update={"value": said})
+    assert score_slot(slot, [slot], text).value == 1
+
+
+def test_a_list_below_its_key_is_its_value():
+    assert score_slot(PARTS, [PARTS], "parts:\n\n* leaf\n* stem\n\nThe root is healthy.").value == 1
+    assert score_slot(PARTS, [PARTS], "parts:\n1. leaf\n2. stem\n3. root").value == 0
+    assert score_slot(SPECIES, [SPECIES], "species:\nSiam weed\n\nLantana was considered.").value == 1
+    assert score_slot(SPECIES, [SPECIES], "| species |\n|---|\n| Siam weed |").value == 1
+    assert score_slot(SPECIES, [SPECIES], "| species | Siam weed |\n|---|---|\n| certainty | high |").value == 1

@@ -2,16 +2,19 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from agrotools.core import ExactSlot, Slot, ToleranceSlot
-from agrotools.scoring.reading import AnswerText, Scope, keyed_scope, mentions, sentences
+from agrotools.scoring.reading import AnswerText, Scope, sentences
+from agrotools.scoring.reading_keyed import keyed_scope, mentions, without_other_values
 from agrotools.text.numbers import Quantity, find_quantities
 from agrotools.text.units import canonical_unit, compatible, convert
 
 _MARKER = re.compile(r"[=≈]|(?<!\d):|:(?!\d)|\b(?:is|are|was|were|about|approximately)\b|为|是|约")
+_OPERATORS = re.compile(r"[-+*/×÷·x=()\[\]| ]*")
 _SHOWN = 240
 
 
@@ -26,8 +29,8 @@ class NumberReading(NamedTuple):
 def read_number(slot: ToleranceSlot | ExactSlot, slots: Sequence[Slot], answer: AnswerText) -> NumberReading:
     """The number that ``answer`` states for ``slot``; several different candidates where it does not decide."""
     unit = canonical_unit(slot.unit)
-    keyed = keyed_scope(slot, slots, answer)
-    scope, fitting = _scope(slot, unit, keyed, answer)
+    keyed = keyed_scope(slot, slots, answer, lambda text: bool(_quantities(text)))
+    scope, fitting = _scope(slot, slots, unit, keyed, answer)
     if not fitting:
         shown: dict[str, JsonValue] = {"scope": scope.kind, "text": scope.text[:_SHOWN], "rule": "no number that fits"}
         return NumberReading((), scope.keyed, shown)
@@ -43,23 +46,28 @@ def read_number(slot: ToleranceSlot | ExactSlot, slots: Sequence[Slot], answer: 
     return NumberReading(candidates, scope.keyed, reading)
 
 
-def _scope(slot: Slot, unit: str | None, keyed: Scope | None, answer: AnswerText) -> tuple[Scope, list[Quantity]]:
+def _scope(
+    slot: Slot, slots: Sequence[Slot], unit: str | None, keyed: Scope | None, answer: AnswerText
+) -> tuple[Scope, list[Quantity]]:
     """The scope to read, and the quantities in it that fit the slot."""
     if keyed is not None:
-        return keyed, _fitting(_quantities(keyed.text), unit)
-    parts = sentences(answer.plain)
-    for words in (False, True):
-        found = [(part, [q for q in find_quantities(part, words=words) if not q.denied]) for part in parts]
-        if not any(quantities for _, quantities in found):
-            continue
-        for part, quantities in reversed(found):
-            if (mentions(part, slot.label) or mentions(part, slot.name)) and (fitting := _fitting(quantities, unit)):
+        found = _quantities(keyed.text)
+        return keyed, _fitting([replace(q, unit=keyed.unit) if q.bare else q for q in found], unit)
+    parts = sentences(without_other_values(slot, slots, answer.plain))
+    labelled = [mentions(part, slot, slots) for part in parts]
+    digits = [find_quantities(part) for part in parts]
+    # Number words count in scopes without digits, and give way to any scope with them.
+    words = [[] if found else find_quantities(part, words=True) for part, found in zip(parts, digits, strict=True)]
+    stated = [[[q for q in found if not q.denied] for found in column] for column in (digits, words)]
+    for found in stated:
+        for part, has_label, quantities in reversed(list(zip(parts, labelled, found, strict=True))):
+            if has_label and (fitting := _fitting(quantities, unit)):
                 return Scope("sentence with the label", part), fitting
+    for found in stated if not any(digits) else stated[:1]:
         for fits in (_explicit if unit else _unitless, _bare, _any_compatible):
-            for part, quantities in reversed(found):
+            for part, quantities in reversed(list(zip(parts, found, strict=True))):
                 if any(fits(quantity, unit) for quantity in quantities):
                     return Scope("last sentence that fits", part), _fitting(quantities, unit)
-        break
     return Scope("nothing", answer.plain), []
 
 
@@ -101,13 +109,28 @@ def _fitting(quantities: Sequence[Quantity], unit: str | None) -> list[Quantity]
 def _choose(scope: Scope, fitting: Sequence[Quantity]) -> tuple[list[Quantity], str]:
     """The candidate and what is joined to it."""
     if scope.keyed:
-        first, rule = fitting[0], "first number of the value"
+        result = _result(scope.text, fitting)
+        first, rule = (result, "result of the calculation") if result else (fitting[0], "first number of the value")
     else:
         first, rule = _marked(scope.text, fitting)
     chosen = [quantity for quantity in fitting if quantity.chain == first.chain]
     if len(chosen) > 1:
         rule += ", with the numbers joined to it"
     return chosen, rule
+
+
+def _result(text: str, fitting: Sequence[Quantity]) -> Quantity | None:
+    """The number after the last ``=`` of a value that is written as a calculation: ``8 + 6 = 14``."""
+    equals = text.rfind("=")
+    behind = next((quantity for quantity in fitting if equals >= 0 and quantity.start > equals), None)
+    if behind is None:
+        return None
+    terms = find_quantities(text[:equals])
+    ends = [0, *(term.end for term in terms)]
+    between = [text[end : term.start] for end, term in zip(ends, terms, strict=False)] + [text[ends[-1] : equals]]
+    spanned = any(term.low < term.high for term in terms)  # "33 % - 30 %" reads as a range
+    joints = "".join(between[1:])
+    return behind if terms and _OPERATORS.fullmatch(joints) and (spanned or joints.strip(" ()[]=|")) else None
 
 
 def _marked(text: str, fitting: Sequence[Quantity]) -> tuple[Quantity, str]:

@@ -16,7 +16,8 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.scoring.open_text import score_facts
-from agrotools.scoring.reading import AnswerText, Scope, keyed_scope, read_answer
+from agrotools.scoring.reading import AnswerText, Scope, read_answer
+from agrotools.scoring.reading_keyed import keyed_scope, without_other_values
 from agrotools.scoring.reading_numbers import agree, read_number, within
 from agrotools.text.labels import LabelMatch, find_boolean, find_labels
 
@@ -45,14 +46,26 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
         return _score_number(slot, slot.value, slot.margin, slots, read)
     if isinstance(slot, ExactSlot) and not isinstance(slot.value, str):
         return _score_number(slot, float(slot.value), 0.0, slots, read)
-    scope = keyed_scope(slot, slots, read) or Scope("whole text", read.plain)
+    scope = keyed_scope(slot, slots, read, lambda text: _holds(slot, text)) or Scope("whole text", read.plain)
+    if isinstance(slot, OpenTextSlot):
+        value, reading = score_facts(slot, scope.text)
+        return SlotScore(value, {"scope": scope.kind, "text": scope.text[:240], **reading}, scope.keyed)
+    if not scope.keyed:
+        scope = Scope("whole text", without_other_values(slot, slots, read.plain))
     if isinstance(slot, BooleanSlot):
         value, reading = _score_boolean(slot, scope)
-    elif isinstance(slot, OpenTextSlot):
-        value, reading = score_facts(slot, scope.text)
     else:
-        value, reading = _score_labels(slot, scope, read)
+        value, reading = _score_labels(slot, slots, scope, read)
     return SlotScore(value, {"scope": scope.kind, "text": scope.text[:240], **reading}, scope.keyed)
+
+
+def _holds(slot: ExactSlot | BooleanSlot | ChoiceSetSlot | FileSlot | OpenTextSlot, text: str) -> bool:
+    """Whether ``text`` says anything that this slot could be read from."""
+    if isinstance(slot, OpenTextSlot):
+        return bool(text)
+    return (
+        find_boolean(text) is not None if isinstance(slot, BooleanSlot) else bool(find_labels(text, _label_names(slot)))
+    )
 
 
 def _score_number(
@@ -79,13 +92,14 @@ def _score_boolean(slot: BooleanSlot, scope: Scope) -> tuple[float, dict[str, Js
 
 
 def _score_labels(
-    slot: ExactSlot | ChoiceSetSlot | FileSlot, scope: Scope, answer: AnswerText
+    slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Slot], scope: Scope, answer: AnswerText
 ) -> tuple[float, dict[str, JsonValue]]:
     labels = _label_names(slot)
     # An alias may hold what counts as markup elsewhere ("$5"), so free text is searched as it was written.
-    matches = find_labels(scope.text if scope.keyed else answer.text, labels)
+    text = scope.text if scope.keyed else without_other_values(slot, slots, answer.text)
+    matches = find_labels(text, labels)
     if not matches and not scope.keyed:
-        matches = find_labels(answer.plain, labels)
+        matches = find_labels(scope.text, labels)
     asserted = sorted({match.label for match in matches if match.asserted})
     reading: dict[str, JsonValue] = {
         "candidate": [_shown(match) for match in matches[:20]],

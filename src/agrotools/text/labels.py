@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from agrotools.text.negation import LOOK_BACK, denied, joined
-from agrotools.text.normalise import WORD, normalise
+from agrotools.text.normalise import CJK, WORD, normalise
 
 _REACH = 4
 """A negation reaches at most this many tokens to its label."""
@@ -70,10 +70,13 @@ def _outermost(found: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
 
 _YES = ("yes", "true", "是", "有")
 _NO = ("no", "false", "否", "没有", "不是")
+# "whether", and the copula before the answer itself (答案是否, 答案是:没有): neither of them answers.
+_NO_ANSWER = re.compile(rf"是否(?!定)(?=[{CJK}])|有没有|有无|是(?=[ :\"']{{0,3}}(?:否|没有|不是|是|yes|no|true|false))")
 
 
 def find_boolean(text: str) -> tuple[bool, str] | None:
     """The first asserted yes or no of normalised ``text``, and the word that says it."""
+    text = _NO_ANSWER.sub(lambda said: " " * len(said[0]), text)
     words = {**dict.fromkeys(_YES, True), **dict.fromkeys(_NO, False)}
     found = _outermost(
         [(match.start(), match.end(), word) for word in words for match in label_pattern(word).finditer(text)]

@@ -54,15 +54,29 @@ _NUMERAL = re.compile(
 )
 _TEN_TO = re.compile(r"\s?[x×*·]\s?10\s?(?:\^|\*\*)\s?[({]?(?P<power>[+-]?\d{1,4})[)}]?")
 _POWER = re.compile(r"(?:\^|\*\*)[({]?(?P<power>[+-]?\d{1,4})[)}]?")
-_MULTIPLIER = re.compile(rf"\s?(?P<word>万|亿|(?:thousand|million|billion)(?!{WORD}))")
-_MULTIPLIERS = {"万": 1e4, "亿": 1e8, "thousand": 1e3, "million": 1e6, "billion": 1e9}
+_MULTIPLIER = re.compile(rf"\s?(?P<word>百(?!分)|千(?![克米瓦])|万|亿|(?:thousand|million|billion)(?!{WORD}))")
+_MULTIPLIERS = {"百": 1e2, "千": 1e3, "万": 1e4, "亿": 1e8, "thousand": 1e3, "million": 1e6, "billion": 1e9}
+_MINUS_WORD = re.compile(rf"(?:(?<!{WORD})(?:minus|negative)\s?|(?<!正)负\s?)$")
 _NOUN = re.compile(rf"[ -]?(?P<noun>(?!\d){WORD}+|[{CJK}])")
+# What may stand between a number and a "minus" that is the sign of the next one: else it subtracts.
+_NEW_VALUE = re.compile(r"[:=≈,;|(\n]|\b(?:is|are|was|were|of|by|to|and|or|about|approximately)\b|[为是约]")
 _PERCENT_BEFORE = re.compile(r"百分之\s?$")
 _NUMBERED = re.compile(
     rf"(?:(?<!{WORD})(?:image|img|figure|fig\.?|photo|picture|tile|plot|field|block|step|table|scene|sample|file|band|"
-    r"no\.)\s?#?|#|第|图|表)$"
+    r"row|column|zone|region|no\.)\s?#?|#|第|图|表)$"
 )
-_SPREAD = re.compile(r"\s?(?:±|\+/-|\+-)\s?")
+_NUMBERED_LIST = re.compile(rf"(?<!{WORD})(?:images|figures|figs\.?|photos|pictures|tiles|plots|bands|files|steps)\s?$")
+_MONTH = (
+    "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|"
+    r"oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+)
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_DATE = re.compile(
+    r"(?<![\w.,:])(?:\d{4}-\d{1,2}-\d{1,2}|\d{4}/\d{1,2}/\d{1,2}|\d{1,2}/\d{1,2}/\d{4}|\d{2}:[0-5]\d(?::[0-5]\d)?|"
+    rf"{_DAY} {_MONTH},? \d{{4}}|{_MONTH} {_DAY},? \d{{4}}|{_MONTH} \d{{4}})(?![\d:])|"
+    r"(?<!\d)(?:\d{4}\s?年(?:\s?\d{1,2}\s?月)?(?:\s?\d{1,2}\s?[日号])?|\d{1,2}\s?月\s?\d{1,2}\s?[日号])"
+)
+_SPREAD = re.compile(r"\s?\(?\s?(?:±|\+/-|\+-)\s?")
 _RANGE = re.compile(r"\s?(?:-|~|〜|至|到)\s?|\s(?:to|through)\s")
 _BETWEEN = re.compile(r"(?:between|介于|在)\s?$")
 _AND = re.compile(r"\s?(?:and|和|与)\s?")
@@ -71,9 +85,12 @@ _WORDS_EN = "zero one two three four five six seven eight nine ten eleven twelve
 _NUMBER_WORDS = {
     **{word: value for value, word in enumerate(_WORDS_EN)},
     **{word: value for value, word in enumerate("零一二三四五六七八九十")},
-    "两": 2,
+    **{"两": 2, "十一": 11, "十二": 12},
 }
-_NUMBER_WORD = re.compile(rf"(?<!{WORD})(?:{'|'.join(_WORDS_EN)})(?!{WORD})|[零一二三四五六七八九十两]")
+# A run of Chinese numerals is one number: 二 in 十二 or in 二十 is not two.
+_NUMBER_WORD = re.compile(rf"(?<!{WORD})(?:{'|'.join(_WORDS_EN)})(?!{WORD})|[零一二三四五六七八九十两]+(?:百(?!分))?")
+_LIST_JOINT = re.compile(r"\s?(?:,|,?\s?(?:and|or)|to|-)\s?")
+_LIST_GOES_ON = re.compile(rf"{_LIST_JOINT.pattern}\d")
 _LONGEST_NUMERAL = 60
 
 
@@ -82,11 +99,17 @@ def _unit() -> re.Pattern[str]:
     return re.compile(rf" ?-? ?{unit_pattern()}")
 
 
+@lru_cache(maxsize=1)
+def _bracketed_unit() -> re.Pattern[str]:
+    return re.compile(rf" ?[(\[] ?{unit_pattern()} ?[)\]]")
+
+
 def find_quantities(text: str, *, words: bool = False) -> list[Quantity]:
     """All quantities in one scope of normalised text, in order.
 
     ``words`` also reads number words (zero to twelve, 零 to 十, 两), for scopes without digits.
     """
+    text = _DATE.sub(lambda date: ";" * len(date[0]), text)
     raw = _raw_quantities(text, _NUMBER_WORD if words else _NUMERAL)
     quantities = _chains(text, _ranges(text, _spreads(text, raw)))
     result: list[Quantity] = []
@@ -100,25 +123,48 @@ def find_quantities(text: str, *, words: bool = False) -> list[Quantity]:
 
 def _raw_quantities(text: str, pattern: re.Pattern[str]) -> list[Quantity]:
     found: list[Quantity] = []
+    listed_to: int | None = None
     at = 0
     while match := pattern.search(text, at):
         at = match.end()
+        start = match.start()
         if pattern is _NUMBER_WORD:
-            value, end = float(_NUMBER_WORDS[match[0]]), match.end()
+            if match[0] not in _NUMBER_WORDS:
+                continue
+            value, end = _multiplied(text, float(_NUMBER_WORDS[match[0]]), match.end())
         else:
             if match.end() - match.start() > _LONGEST_NUMERAL:
                 continue
             value, end = _value(text, match)
         if not math.isfinite(value):
             continue
+        behind_number = found[-1].end if found else -1
+        if text[start] == "-" and behind_number == start:
+            value, start = -value, start + 1  # "12%-13%", "12公顷-13公顷": the dash of a range
+        elif (minus := _MINUS_WORD.search(text, max(0, start - 10), start)) and (
+            behind_number < 0 or _NEW_VALUE.search(text, behind_number, minus.start())
+        ):
+            value, start = -value, minus.start()
         unit, noun, behind = _behind(text, end)
-        if unit is None and _PERCENT_BEFORE.search(text, max(0, match.start() - 5), match.start()):
+        if unit is None and _PERCENT_BEFORE.search(text, max(0, start - 5), start):
             unit, noun = "%", None
-        numbered = unit is None and _NUMBERED.search(text[max(0, match.start() - 12) : match.start()]) is not None
-        if not (numbered and value.is_integer()):
-            found.append(Quantity(value, value, unit, noun, match.start(), behind, len(found)))
+        before = text[max(0, start - 12) : start]
+        numbered = unit is None and value.is_integer() and _NUMBERED.search(before) is not None
+        if unit is None and value.is_integer() and _is_listed(text, before, listed_to, start, end):
+            numbered, listed_to = True, end
+        if not numbered:
+            found.append(Quantity(value, value, unit, noun, start, behind, len(found)))
         at = max(at, behind if unit else end)
     return found
+
+
+def _is_listed(text: str, before: str, listed_to: int | None, start: int, end: int) -> bool:
+    """Whether the number is one of those in "images 1, 2 and 3" or "tiles 1-4": names, no quantities."""
+    if _NUMBERED_LIST.search(before):
+        return _LIST_GOES_ON.match(text, end) is not None
+    if listed_to is None or start - listed_to > 8:
+        return False
+    return _LIST_JOINT.fullmatch(text, listed_to, start) is not None
 
 
 def _value(text: str, match: re.Match[str]) -> tuple[float, int]:
@@ -133,8 +179,12 @@ def _value(text: str, match: re.Match[str]) -> tuple[float, int]:
         return _scaled(1.0, int(power["power"])), power.end()
     if power := _TEN_TO.match(text, end):
         value, end = _scaled(value, int(power["power"])), power.end()
+    return _multiplied(text, value, end)
+
+
+def _multiplied(text: str, value: float, end: int) -> tuple[float, int]:
     if multiplier := _MULTIPLIER.match(text, end):
-        value, end = value * _MULTIPLIERS[multiplier["word"]], multiplier.end()
+        return value * _MULTIPLIERS[multiplier["word"]], multiplier.end()
     return value, end
 
 
@@ -145,7 +195,7 @@ def _scaled(value: float, power: int) -> float:
 
 def _behind(text: str, end: int) -> tuple[str | None, str | None, int]:
     """Unit or counted noun behind a number, and where it ends."""
-    if match := _unit().match(text, end):
+    if match := _unit().match(text, end) or _bracketed_unit().match(text, end):
         return canonical_unit(match["unit"]), None, match.end()
     if match := _NOUN.match(text, end):
         noun = match["noun"]

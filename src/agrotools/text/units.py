@@ -34,6 +34,8 @@ def _per(quantity: tuple[str, ...], base: tuple[str, ...], chinese: str) -> tupl
     return (
         *(f"{top}{joint}{bottom}" for top in quantity for joint in ("/", " per ", " / ") for bottom in base),
         *(f"{top} {bottom}^-1" for top in quantity for bottom in base[:1]),
+        # Only behind a unit: "1 ha-1.5 ha" is a range.
+        *(f"{top} {bottom}-1" for top in quantity if top.isalpha() for bottom in base[:1]),
         *chinese.split(),
     )
 
@@ -72,7 +74,7 @@ UNITS: dict[str, Unit] = {
     "kg/ha": Unit("yield", 1.0, _per(_KILOGRAM, _HECTARE, "千克/公顷 公斤/公顷 公斤每公顷 千克每公顷")),
     "t/ha": Unit("yield", 1000.0, _per(_TONNE, _HECTARE, "吨/公顷 吨每公顷")),
     "1/ha": Unit("density", 1.0, (*_per(("", "1"), _HECTARE, ""), "/公顷", "每公顷", "株/公顷", "棵/公顷")),
-    "1/m^2": Unit("density", 10_000.0, (*_per(("", "1"), _SQUARE_METRE[:8], ""), "/平方米")),
+    "1/m^2": Unit("density", 10_000.0, (*_per(("", "1"), _SQUARE_METRE[:8], ""), "m^-2", "/平方米", "每平方米")),
     "mm/week": Unit("growth", 0.1, _per(("mm", "millimetres", "millimeters"), _WEEK, "毫米/周 毫米每周")),
     "cm/week": Unit("growth", 1.0, _per(("cm", "centimetres", "centimeters"), _WEEK, "厘米/周 厘米每周")),
     "degC": Unit("temperature", 1.0, ("°c", "degc", "deg c", "degrees celsius", "celsius", "摄氏度", "度")),
@@ -113,7 +115,7 @@ def unit_pattern() -> str:
     names = sorted(_BY_NAME, key=len, reverse=True)
     alternatives = "|".join(_name_pattern(name) for name in names)
     # "250 trees/ha" and "12 plants per m^2": the counted noun belongs to the number, the rest is the unit.
-    return rf"(?:[a-z]{{2,20}} ?(?=/|per ))??(?P<unit>{alternatives})"
+    return rf"(?:[a-z]{{2,20}} ?(?=/|per |(?:ha|m)\^-))??(?P<unit>{alternatives})"
 
 
 def _name_pattern(name: str) -> str:
