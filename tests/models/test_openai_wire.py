@@ -172,9 +172,13 @@ async def test_faults_of_the_server_are_retried(fault: Callable[[], web.Response
 
 async def test_the_budget_of_attempts_ends_in_an_infrastructure_error() -> None:
     async with serve(in_turn(lambda: error(500, "database gone"))) as endpoint:
-        with pytest.raises(InfrastructureError, match=r"after 4 attempts.*database gone"):
+        with pytest.raises(InfrastructureError, match=r"after 4 attempts.*database gone") as first:
             await ask(endpoint)
-    assert len(endpoint.requests) == 4
+        assert len(endpoint.requests) == 4
+        with pytest.raises(InfrastructureError) as second:
+            await ask(endpoint)
+    # reports count equal reasons
+    assert str(first.value) == str(second.value)
 
 
 async def test_the_budget_of_time_ends_in_an_infrastructure_error() -> None:

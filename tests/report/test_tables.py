@@ -204,6 +204,15 @@ def test_no_line_is_wider_than_asked_and_no_value_is_cut(width, n_runs):
     assert "\n".join(lines_of(text, "Step by step")).count("strict 50.0") == 2 * n_runs
 
 
+@pytest.mark.parametrize("width", [20, 40, 60])
+def test_no_value_is_cut_where_the_window_is_too_narrow_for_the_table(width):
+    text = tables_text([full(model="organisation/a-model-with-a-long-name")], width=width)
+    table = "\n".join(lines_of(text, "Step by step"))
+    assert "…" not in text
+    assert table.count("27.7–72.3") == 5
+    assert table.count("strict 50.0") == 2
+
+
 def test_runs_of_different_benchmarks_are_not_compared_silently():
     other = summary([scored(0, "end-to-end", 1.0)], model="m2").model_copy(update={"benchmark": "other"})
     assert "cannot be compared" in tables_text([full(model="m1"), other])

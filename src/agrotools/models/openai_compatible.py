@@ -120,9 +120,9 @@ class OpenAICompatibleModel:
             elapsed = time.monotonic() - started
             if attempt >= self._budget.attempts or elapsed + wait_s > self._budget.wall_s:
                 asked = f"; the server asks to wait {wait_s:.0f} s" if outcome.wait_s else ""
-                tried = f"{attempt} attempts in {elapsed:.1f} s"
+                # No times here: reports count equal reasons.
                 raise InfrastructureError(
-                    f"no reply from {self.base_url} after {tried}: {outcome.reason}{asked}",
+                    f"no reply from {self.base_url} after {attempt} attempts: {outcome.reason}{asked}",
                     hint="is the server up and the address (--base-url) right? Run the same command again to go on",
                 )
             self.stats.retries += 1

@@ -7,11 +7,13 @@ from agrotools.report.values import harmless, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.table import Table
     from rich.text import Text
 
 RIGHT, NEARLY, WRONG = "✓", "≈", "✗"
 MARK_STYLES = {RIGHT: "green", NEARLY: "green", WRONG: "bold red"}
 _LONGEST_BLOCK = 1_000
+_WIDEST = 1_000
 PLAIN_WIDTH = 100
 """Columns of the plain text that a pipe or a file gets."""
 
@@ -24,8 +26,32 @@ def console_for(file: IO[str] | None) -> "Console":
     return console if console.is_terminal else Console(file=file, highlight=False, width=PLAIN_WIDTH)
 
 
+def put(console: "Console", part: "RenderableType") -> None:
+    """Print ``part``; what is wider than the console in its narrowest form is printed whole, never with values cut."""
+    from rich.table import Table
+
+    width = console.width
+    if isinstance(part, Table):
+        console.width = max(width, _needed_width(console, part))
+    console.print(part)
+    console.width = width
+
+
+def _needed_width(console: "Console", table: "Table") -> int:
+    """The width at which no value is cut, where folding names and headings does not save enough; else 0."""
+    roomy = console.options.update(max_width=_WIDEST)
+    unfolded = console.measure(table, options=roomy).minimum
+    saved = 0
+    for column in table.columns:
+        cells = [console.measure(cell, options=roomy).minimum for cell in column.cells]
+        heading = console.measure(column.header, options=roomy).minimum
+        folded = column.min_width or max(cells, default=0)
+        saved += max(0, *cells, heading) - folded if column.overflow == "fold" else 0
+    return unfolded if unfolded - saved > console.width else 0
+
+
 def rendered(parts: Iterable["RenderableType"], width: int) -> str:
-    """``parts`` as plain text of at most ``width`` columns."""
+    """``parts`` as plain text of at most ``width`` columns, except for tables that cannot be that narrow."""
     from io import StringIO
 
     from rich.console import Console
@@ -33,7 +59,7 @@ def rendered(parts: Iterable["RenderableType"], width: int) -> str:
     written = StringIO()
     console = Console(file=written, width=width, highlight=False, force_terminal=False)
     for part in parts:
-        console.print(part)
+        put(console, part)
     return "\n".join(row.rstrip() for row in written.getvalue().splitlines()) + "\n"
 
 

@@ -19,7 +19,7 @@ from agrotools.report.cells import (
     stacked,
     value_cell,
 )
-from agrotools.report.layout import PLAIN_WIDTH, console_for, rendered
+from agrotools.report.layout import PLAIN_WIDTH, console_for, put, rendered
 from agrotools.report.parts import counts_table, part_tables
 from agrotools.report.values import harmless, shortened
 from agrotools.scoring import METRICS, Metric, ModeSummary, Summary
@@ -82,7 +82,7 @@ def print_tables(summaries: Sequence[Summary], *, details: bool = True, file: IO
     """Print :func:`tables`: in colour on a terminal, as plain text anywhere else."""
     console = console_for(file)
     for part in tables(summaries, details=details):
-        console.print(part)
+        put(console, part)
 
 
 def tables_text(summaries: Sequence[Summary], *, details: bool = True, width: int = PLAIN_WIDTH) -> str:
@@ -235,6 +235,8 @@ def _general_notes(summaries: Sequence[Summary]) -> list[str]:
         lines.append("privileged: this policy sees the gold. It shows what the tools can reach, and is no result.")
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         lines += [_invalid_line(name, mode, part) for mode, part in summary.modes.items() if part.invalid.n]
+    if any(part.invalid.n for summary in summaries for part in summary.modes.values()):
+        lines.append("Invalid samples are tried again when the same agrotools eval command is given again.")
     return lines
 
 
