@@ -1,5 +1,6 @@
 """``agrotools eval``, ``score`` and ``explain`` as a user runs them."""
 
+import errno
 import json
 import os
 import signal
@@ -9,6 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
+
+from agrotools.cli import main
 
 AGROTOOLS = [sys.executable, "-c", "from agrotools.cli.main import main; main()"]
 
@@ -144,12 +147,17 @@ def test_scoring_again_needs_neither_benchmark_nor_images(small_benchmark: Path,
         (["eval", "{benchmark}", "-m", "a", "-m", "b", "--out", "one"], 2, "--out names one run"),
         (["eval", "{benchmark}", "--config", "nowhere.toml"], 2, "cannot read the configuration"),
         (["eval", "{benchmark}", "--config", "typo.toml"], 2, "did you mean 'epochs'"),
+        (["eval", "{benchmark}", "--config", "number.toml"], 2, "model: should be a name or a list of names"),
+        (["eval", "{benchmark}", "--config", "two.toml"], 2, "--out names one run"),
+        (["eval", "{benchmark}", "-m", "baseline:echo", "--out", "."], 3, "it is left as it is"),
         (["score", "nowhere"], 3, "not a run folder"),
         (["explain", "nowhere", "s"], 3, "not a run folder"),
     ],
 )
 def test_mistakes_are_said_in_words(small_benchmark: Path, tmp_path: Path, arguments, code, says):
     (tmp_path / "typo.toml").write_text("epoch = 3\n")
+    (tmp_path / "number.toml").write_text("model = 3\n")
+    (tmp_path / "two.toml").write_text('model = ["baseline:prior", "baseline:echo"]\nout = "run"\n')
     done = agrotools(*(str(part).format(benchmark=small_benchmark) for part in arguments), cwd=tmp_path)
     assert done.returncode == code
     assert says in done.stderr
@@ -185,3 +193,14 @@ def test_a_dead_endpoint_makes_samples_invalid_and_they_are_tried_again(small_be
     again = agrotools("eval", small_benchmark, "-m", "gone", "--base-url", "http://127.0.0.1:9/v1", "--limit", 1,
         "--mode", "end-to-end", "--out", "run", cwd=tmp_path)  # fmt: skip
     assert "already done" not in again.stderr
+
+
+def test_what_the_operating_system_refuses_is_said_in_words(monkeypatch: pytest.MonkeyPatch, capsys):
+    def full() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "some/file")
+
+    monkeypatch.setattr(main, "app", full)
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    assert ended.value.code == 3
+    assert capsys.readouterr().err.startswith("error: some/file: No space left on device\nhint: ")

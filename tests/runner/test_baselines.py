@@ -21,7 +21,9 @@ from agrotools.core import (
     Step,
     ToleranceSlot,
     ToolCall,
+    UsageError,
 )
+from agrotools.runner.policies import policy_source
 from agrotools.text import answer_form
 from agrotools.tools import AGROTOOLS, get_tool, tool_specs
 
@@ -143,3 +145,10 @@ def test_random_arguments_have_the_types_that_the_schema_asks_for(name: str):
             if isinstance(wanted, str):
                 assert isinstance(value, types[wanted]), (key, value)
     assert tool.name == name
+
+
+@pytest.mark.parametrize("name", ["baseline:oracle", "baseline:perfect-tools"])
+def test_what_makes_the_reference_calls_needs_them(name: str):
+    without = sample("b", "c2", 2.0).model_copy(update={"reference": None})
+    with pytest.raises(UsageError, match=r"1 samples have none, e\.g\. b"):
+        policy_source(name, [sample("a", "c1", 1.0), without])

@@ -9,6 +9,7 @@ import pytest
 
 from agrotools.core import Artifact, Observation, Record, RunStoreError, Step, Trajectory
 from agrotools.runner.manifest import Manifest, identity_hash
+from agrotools.runner.rescore import rescore
 from agrotools.runner.store import RunStore, read_manifest, read_records
 from support.plain_sample import plain_sample
 
@@ -126,6 +127,35 @@ def test_a_folder_that_is_no_run_is_a_typed_error(tmp_path: Path):
     (tmp_path / "manifest.json").write_text("{")
     with pytest.raises(RunStoreError, match="cannot be read"):
         read_manifest(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["records.jsonl", "notes.txt"])
+def test_a_folder_with_something_else_is_left_as_it_is(tmp_path: Path, name: str):
+    (tmp_path / name).write_text("not whole")
+    with pytest.raises(RunStoreError, match="left as it is"):
+        RunStore(tmp_path, manifest())
+    assert [entry.name for entry in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text() == "not whole"
+
+
+def test_a_start_that_was_killed_can_be_started_again(tmp_path: Path):
+    (tmp_path / "artifacts").mkdir()
+    (tmp_path / ".lock").touch()
+    (tmp_path / ".manifest.json.17").touch()
+    RunStore(tmp_path, manifest()).close()
+    assert read_manifest(tmp_path) == manifest()
+
+
+def test_records_and_scores_that_cannot_be_opened_are_typed_errors(tmp_path: Path):
+    with RunStore(tmp_path, manifest()) as store:
+        store.append(record("s1"))
+    (tmp_path / "scores.json").mkdir()
+    with pytest.raises(RunStoreError, match="cannot write the scores"):
+        rescore(tmp_path)
+    (tmp_path / "records.jsonl").rename(tmp_path / "aside")
+    (tmp_path / "records.jsonl").mkdir()
+    with pytest.raises(RunStoreError, match="cannot be read"):
+        read_records(tmp_path)
 
 
 def test_a_broken_line_in_the_middle_is_named_by_its_number(tmp_path: Path):

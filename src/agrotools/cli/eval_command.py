@@ -42,7 +42,7 @@ def evaluate(
     ] = None,
     data_root: Annotated[Path | None, typer.Option(help="Where the benchmark's files lie.")] = None,
     out: Annotated[Path | None, typer.Option(help="Run folder.", show_default="runs/BENCHMARK-MODEL-HASH")] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML file with any of these options.")] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML file with options of the run, e.g. limit = 20.")] = None,
     allow_invalid: Annotated[bool, typer.Option(help="Print headlines with more than 1 % invalid samples.")] = False,
     details: Annotated[bool, typer.Option(help="Also by task and answer type, and what happened in the run.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
@@ -51,7 +51,6 @@ def evaluate(
     import sys
 
     from agrotools.cli.results import show_runs
-    from agrotools.core import UsageError
     from agrotools.runner.configure import read_config, tool_backends
     from agrotools.runner.evaluate import evaluate as run
 
@@ -75,10 +74,6 @@ def evaluate(
     if backend:
         options["backends"] = tool_backends(backend)
     configs = read_config(config, {name: value for name, value in options.items() if value is not None}, model or [])
-    if out is not None and len(configs) > 1:
-        raise UsageError(
-            "--out names one run, but several models are asked for", hint="leave --out away, or give one --model"
-        )
     try:
         folders = [run(each, sys.stderr) for each in configs]
     except KeyboardInterrupt:

@@ -35,9 +35,18 @@ def main() -> None:
         # Imported here because --help must not wait for the nouns.
         from agrotools.core.errors import AgrotoolsError, UsageError
 
+        if isinstance(error, OSError):
+            # A disk that is full or a file that may not be read can meet any command anywhere.
+            where = f"{error.filename}: " if error.filename else ""
+            _say(f"{where}{error.strerror or error}", "check that it can be read and written, and that there is space")
+            sys.exit(3)
         if not isinstance(error, AgrotoolsError):
             raise
-        sys.stderr.write(f"error: {error.message}\n")
-        if error.hint:
-            sys.stderr.write(f"hint: {error.hint}\n")
+        _say(error.message, error.hint)
         sys.exit(2 if isinstance(error, UsageError) else 3)
+
+
+def _say(message: str, hint: str | None) -> None:
+    sys.stderr.write(f"error: {message}\n")
+    if hint:
+        sys.stderr.write(f"hint: {hint}\n")

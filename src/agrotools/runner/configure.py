@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ValidationError
 
@@ -19,19 +19,30 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
     """One configuration for each model; ``options`` win over the file.
 
     Raises:
-        UsageError: the file cannot be read, or a key or value is not known (with the closest key).
+        UsageError: the file cannot be read, a key or value is not known (with the closest key), or one run folder is
+            asked for several models.
     """
     values = dict(_read_toml(file)) if file else {}
     named = values.pop("model", None)
     values.update(options)
     unknown = [key for key in values if key not in EvalConfig.model_fields]
     if unknown:
-        close = get_close_matches(unknown[0], EvalConfig.model_fields, n=1)
+        close = get_close_matches(unknown[0], EvalConfig.model_fields, n=2)
         raise UsageError(
             f"unknown key {unknown[0]!r} in {file}",
-            hint=f"did you mean {close[0]!r}?" if close else f"known: {', '.join(EvalConfig.model_fields)}",
+            hint=f"did you mean {' or '.join(map(repr, close))}?"
+            if close
+            else f"known: {', '.join(EvalConfig.model_fields)}",
         )
-    wanted = list(models) or ([named] if isinstance(named, str) else list(named or FIRST_RUN_MODELS))
+    if not isinstance(named, str | list | None):
+        raise UsageError(
+            f"model: should be a name or a list of names (got {named!r})", hint='e.g. model = "qwen2.5-vl"'
+        )
+    wanted = list(models) or ([named] if isinstance(named, str) else cast("list[str]", named) or [*FIRST_RUN_MODELS])
+    if len(wanted) > 1 and values.get("out") is not None:
+        raise UsageError(
+            "--out names one run, but several models are asked for", hint="leave --out away, or give one --model"
+        )
     try:
         return [EvalConfig.model_validate({**values, "model": model}) for model in wanted]
     except ValidationError as error:
@@ -58,5 +69,5 @@ def tool_backends(given: Sequence[str]) -> dict[str, str]:
 def _read_toml(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"cannot read the configuration {file}: {error}", hint="it must be a TOML file") from error

@@ -75,6 +75,12 @@ def policy_source(
 def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
     spelled = f"baseline:{name}"
     if name in ("oracle", "perfect-tools"):
+        without = [sample.id for sample in samples if sample.reference is None]
+        if without:
+            raise UsageError(
+                f"{spelled} makes the reference calls, but {len(without)} samples have none, e.g. {without[0]}",
+                hint="add reference trajectories to the benchmark, or choose another model",
+            )
         return PolicySource(
             spelled,
             True,

@@ -13,7 +13,7 @@ def rescore(run: Path, *, allow_invalid: bool = False) -> Summary:
     """Score every record of ``run``, write ``scores.json`` (summary and score rows) and return the summary.
 
     Raises:
-        RunStoreError: not a run folder, or one without records.
+        RunStoreError: not a run folder, one without records, or one that cannot be written.
     """
     manifest = read_manifest(run)
     records = read_records(run)
@@ -39,5 +39,11 @@ def rescore(run: Path, *, allow_invalid: bool = False) -> Summary:
             for score in scores
         ],
     }
-    write_whole(run / "scores.json", orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    try:
+        write_whole(run / "scores.json", orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    except OSError as error:
+        raise RunStoreError(
+            f"cannot write the scores into {run}: {error.strerror or error}",
+            hint="free some space, or score a copy of the folder in a place where you may write",
+        ) from error
     return summary

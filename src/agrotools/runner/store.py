@@ -35,6 +35,7 @@ class RunStore:
         self.folder = folder
         with ExitStack() as undo:
             try:
+                _refuse_foreign(folder)
                 (folder / "artifacts").mkdir(parents=True, exist_ok=True)
                 self._lock = undo.enter_context(_hold(folder))
                 self.scratch = _emptied(folder / ".scratch")
@@ -168,9 +169,13 @@ def _latest(path: Path) -> dict[Key, Record]:
 
 
 def _records(path: Path) -> Iterator[Record]:
-    if not path.exists():
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
         return
-    with path.open("rb") as lines:
+    except OSError as error:
+        raise RunStoreError(f"{path} cannot be read: {error.strerror}", hint="make it a file you may read") from error
+    with file as lines:
         for number, line in enumerate(lines, 1):
             if not line.endswith(b"\n"):
                 return  # torn: the writer was killed in the middle of this line
@@ -225,6 +230,19 @@ def _hold(folder: Path) -> IO[str]:
     lock.write(str(os.getpid()))
     lock.flush()
     return lock
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Nothing is written into, or cut off in, a folder that holds something else than a run."""
+    if not folder.is_dir() or (folder / "manifest.json").exists():
+        return
+    of_a_start = {"artifacts", ".lock", ".scratch"}
+    foreign = [entry.name for entry in folder.iterdir() if entry.name not in of_a_start]
+    if any(not name.startswith(".manifest.json.") for name in foreign):
+        raise RunStoreError(
+            f"{folder} is neither empty nor a run folder (no manifest.json); it is left as it is",
+            hint="choose an empty or new folder with --out",
+        )
 
 
 def _emptied(folder: Path) -> Path:
