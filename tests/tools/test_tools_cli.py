@@ -225,6 +225,13 @@ class TestRun:
         assert len(result.stderr.splitlines()) == 1
         assert says in result.stderr
 
+    def test_a_place_that_takes_no_files_is_named(self, image):
+        result = run(
+            "plot", "--kind", "bar", "--series", '[{"name":"a","x":["u"],"y":[1]}]', "--out", str(image), code=3
+        )
+        assert f"{image}: " in result.stderr
+        assert "--out" in result.stderr
+
     def test_errors_as_json(self, image):
         found = json.loads(run("cli_example", "--image", str(image), "--fault", "tool", "--json", code=3).stdout)
         assert found["error"]["kind"] == "missing_metadata"

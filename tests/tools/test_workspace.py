@@ -204,10 +204,10 @@ def test_host_files_are_checked_too(tmp_path):
     (tmp_path / "a.jpg").write_bytes(b"x")
     assert host_file(str(tmp_path / "a.jpg")) == tmp_path / "a.jpg"
     os.mkfifo(tmp_path / "pipe")
-    for name, kind in [("a\0", "file_not_found"), (str(tmp_path / "b.jpg"), "file_not_found")]:
+    for name in ("a\0", "a" * 5000, str(tmp_path / "b.jpg")):
         with pytest.raises(ToolError) as caught:
             host_file(name)
-        assert caught.value.kind == kind
+        assert caught.value.kind == "file_not_found"
     with pytest.raises(ToolError) as caught:
         host_file(str(tmp_path / "pipe"))
     assert caught.value.kind == "unreadable_file"

@@ -80,6 +80,9 @@ def run(
         wrong_call = error.kind in ("invalid_argument", "file_not_found")
         code = _BAD_USAGE if wrong_call else _COULD_NOT_RUN
         _fail(error.message, error.hint, error.info.model_dump(), as_json, code)
+    except OSError as error:
+        message, hint = f"{error.filename or out}: {error.strerror or error}", "--out says where made files go"
+        _fail(message, hint, {"kind": "tool_failed"}, as_json, _COULD_NOT_RUN)
     except MemoryError:
         _fail("there is not enough memory", "use a smaller region or file", {"kind": "limit"}, as_json, _COULD_NOT_RUN)
     except Exception as error:

@@ -84,7 +84,11 @@ def host_file(name: str) -> Path:
     if "\0" in name:
         raise ToolError("file_not_found", "a file name cannot hold a NUL character")
     path = Path(name).expanduser()
-    if not path.exists():
+    try:
+        exists = path.exists()
+    except OSError as error:
+        raise ToolError("file_not_found", f"{name[:100]!r} cannot be looked up: {error.strerror}") from error
+    if not exists:
         beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
         raise _not_found(name, beside, close_to=path.name)
     return _regular_file(path, name, within=None)
