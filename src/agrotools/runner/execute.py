@@ -1,6 +1,7 @@
 """Runs work items: each sample in its mode, with its own workspace, one record when it ends."""
 
 import asyncio
+import os
 import tempfile
 import time
 import traceback
@@ -89,6 +90,10 @@ async def run_item(
         # A fault of ours on one sample must not cost the others: it is counted as invalid and told in the report.
         at = traceback.extract_tb(error.__traceback__)[-1]
         outcome = {"invalid": f"internal error, {type(error).__name__}: {error} ({at.name}, line {at.lineno})"}
+    # A drive that went away during the run is no mistake of the model.
+    gone = [file.path for file in view.files if not os.access(file.path, os.R_OK)]
+    if gone:
+        outcome = {"invalid": f"the benchmark's file {gone[0]} can no longer be read"}
     return record.model_copy(update={**outcome, "seconds": round(time.monotonic() - started, 3)})
 
 
