@@ -1,4 +1,5 @@
 import copy
+import io
 import json
 from collections import Counter
 
@@ -6,6 +7,7 @@ import pytest
 from benchmark_folders import HEADER, chart_sample, number_sample, write_folder, write_picture
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from agrotools.benchmarks.checks.leaks import names_tool
 from agrotools.benchmarks.validate import format_schema, validate_folder
@@ -44,6 +46,11 @@ def _broken_samples(folder):
     not_an_image = number("not-an-image")
     (folder / "files/text.png").write_text("no picture")
     not_an_image["files"][0] |= {"path": "files/text.png", "sha256": None}
+    cut_short = number("cut-short")
+    whole = io.BytesIO()
+    Image.effect_noise((64, 64), 50).save(whole, "JPEG")
+    (folder / "files/cut.jpg").write_bytes(whole.getvalue()[: len(whole.getvalue()) // 2])
+    cut_short["files"][0] |= {"path": "files/cut.jpg", "sha256": None}
     wrong_size = number("wrong-size")
     wrong_size["files"][0]["width_px"] = 33
     same_name = number("same-name")
@@ -96,7 +103,7 @@ def _broken_samples(folder):
     return {
         "missing_file": missing, "altered_file": altered, "path_outside": [escaping, linked],
         "not_a_file": folder_named,
-        "unreadable_file": not_an_image, "wrong_size": wrong_size, "duplicate_file_name": same_name,
+        "unreadable_file": [not_an_image, cut_short], "wrong_size": wrong_size, "duplicate_file_name": same_name,
         "missing_field": lacking, "unknown_field": surplus, "schema": wrong_type, "unknown_tool": unknown_tool,
         "toolset_lacks_tool": not_in_toolset, "bad_arguments": bad_arguments, "unresolved_ref": unresolved,
         "ref_differs": differs, "ref_forward": forward, "from_differs": wrong_gold, "from_unresolved": bad_from,
@@ -121,7 +128,8 @@ def test_all_faults_are_found_in_one_pass_each_at_its_place(tmp_path):
             assert here, f"{code} not found in {name}; found {[(f.code, f.sample) for f in faults]}"
             assert all(fault.message and fault.hint and fault.where for fault in here)
     assert any(fault.code == "unknown_tool" and fault.file == "benchmark.toml" for fault in faults)
-    expected = {code: len(group) if code in ("path_outside", "gold_in_query") else 1 for code, group in broken.items()}
+    several = ("path_outside", "gold_in_query", "unreadable_file")
+    expected = {code: len(group) if code in several else 1 for code, group in broken.items()}
     expected["unknown_tool"] = 2
     surprises = Counter(fault.code for fault in faults) - Counter(expected)
     assert set(surprises) <= {"no_hash"}, surprises

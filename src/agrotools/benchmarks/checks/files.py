@@ -1,5 +1,6 @@
 """Files of a sample: there, inside the folder, unaltered, named without giving anything away."""
 
+from functools import lru_cache
 from pathlib import Path
 
 from agrotools.benchmarks.checks.fault import Checked
@@ -40,7 +41,7 @@ def check_files(at: Checked, hashes: dict[Path, str]) -> None:
                 "no_hash", f"{where}.sha256", f"the hash of {file.path} is not recorded", f'add "sha256": "{actual}"'
             )
         if file.kind in ("image", "mask") and real.suffix.lower() in _IMAGE_SUFFIXES:
-            _check_image(at, where, real, index)
+            _check_image(at, where, real, index, actual)
         if file.kind == "raster" and not file.bands:
             at.fault("missing_bands", f"{where}.bands", f"{file.name} is a raster without band names", "list its bands")
         if file.kind == "mask" and not file.classes:
@@ -54,21 +55,30 @@ def _path_code(error: BenchmarkError) -> str:
     return "missing_file" if "there is no file" in error.message else "not_a_file"
 
 
-def _check_image(at: Checked, where: str, real: Path, index: int) -> None:
-    import warnings
-
-    from PIL import Image, UnidentifiedImageError
+def _check_image(at: Checked, where: str, real: Path, index: int, sha256: str) -> None:
+    from PIL import Image
 
     file = at.sample.files[index]
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(real) as image:
-                width, height = image.size
-    except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError, Warning) as error:
+        width, height = _decoded_size(real, sha256)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Warning) as error:
         at.fault("unreadable_file", f"{where}.path", f"{file.path} is no readable image: {error}", "replace the file")
         return
     recorded = (file.width_px or width, file.height_px or height)
     if recorded != (width, height):
         message = f"{file.path} has {width} x {height} px, recorded {recorded[0]} x {recorded[1]}"
         at.fault("wrong_size", f"{where}.width_px", message, "correct width_px and height_px")
+
+
+@lru_cache(maxsize=4096)
+def _decoded_size(path: Path, _sha256: str) -> tuple[int, int]:
+    """Width and height of an image that decodes to its end. Many samples share an image of one content."""
+    import warnings
+
+    from PIL import Image
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        with Image.open(path) as image:
+            image.load()
+            return image.size

@@ -87,12 +87,12 @@ def _read(name: str, image: Path, classes: Path, vegetation: Path) -> FieldImage
     try:
         with Image.open(image) as picture:
             size = picture.size
-            picture.verify()
+            picture.load()  # verify() does not see that a JPEG is cut short
         with Image.open(classes) as picture:
             labels = np.asarray(picture.convert("RGB") if picture.mode in ("RGB", "RGBA") else picture)
         with Image.open(vegetation) as picture:
             plants = np.asarray(picture.convert("L") if picture.mode in ("RGB", "RGBA") else picture) > 0
-    except (UnidentifiedImageError, OSError) as error:
+    except (UnidentifiedImageError, OSError, SyntaxError) as error:
         raise BenchmarkError(f"a file of image {name} cannot be read: {error}", hint="fetch it again") from error
     mask = _classes_of_colours(labels) if labels.ndim == 3 else labels.astype(np.uint8)
     if mask.shape != plants.shape or (mask.shape[1], mask.shape[0]) != size:
