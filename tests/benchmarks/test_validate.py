@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.checks.leaks import names_tool
 from agrotools.benchmarks.validate import format_schema, validate_folder
 from agrotools.core import BenchmarkError
@@ -148,6 +149,13 @@ def test_a_broken_header_does_not_hide_faults_of_samples(tmp_path):
     sample["answer"][0]["unit"] = "bushels"
     codes = _codes(write_folder(tmp_path, [sample], "name ="))
     assert codes == {"broken_toml": 1, "unknown_unit": 1}
+
+
+def test_a_header_nested_without_end_is_a_fault_and_a_typed_error(tmp_path):
+    folder = write_folder(tmp_path, [number_sample(tmp_path)], "name = " + "[" * 100_000)
+    assert _codes(folder) == {"broken_toml": 1}
+    with pytest.raises(BenchmarkError, match=r"benchmark\.toml"):
+        load_folder(folder)
 
 
 @pytest.mark.parametrize(

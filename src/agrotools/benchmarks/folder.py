@@ -54,7 +54,7 @@ def read_header(root: Path) -> BenchmarkHeader:
         )
     try:
         return BenchmarkHeader.model_validate_json(orjson.dumps(tomllib.loads(path.read_text("utf-8"))))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, orjson.JSONEncodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, orjson.JSONEncodeError, RecursionError) as error:
         raise _broken(root, f"{HEADER_FILE}: {error}") from error
     except ValidationError as error:
         raise _broken(root, f"{HEADER_FILE}: {_first(error)}") from error

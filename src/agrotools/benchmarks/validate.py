@@ -77,7 +77,7 @@ def _checked_header(root: Path, tools: Tools) -> tuple[BenchmarkHeader | None, l
         return None, [fault("missing_header", f"there is no {HEADER_FILE}", "add it: name, version, licence, toolset")]
     try:
         data = orjson.dumps(tomllib.loads(path.read_text("utf-8")))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError, TypeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError, TypeError, RecursionError) as error:
         return None, [fault("broken_toml", str(error), "correct the TOML")]
     try:
         header = BenchmarkHeader.model_validate_json(data)
