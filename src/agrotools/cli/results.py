@@ -2,10 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from agrotools.cli.json_output import print_json
+
+if TYPE_CHECKING:
+    from agrotools.core import Score
 
 
 def show_runs(runs: Sequence[Path], *, allow_invalid: bool, details: bool, as_json: bool) -> int:
@@ -16,7 +20,8 @@ def show_runs(runs: Sequence[Path], *, allow_invalid: bool, details: bool, as_js
     from agrotools.report.tables import print_tables
     from agrotools.runner.rescore import rescore
 
-    summaries = [rescore(run, allow_invalid=allow_invalid) for run in runs]
+    rescored = [rescore(run, allow_invalid=allow_invalid) for run in runs]
+    summaries = [each.summary for each in rescored]
     if as_json:
         print_json([summary.model_dump(mode="json") for summary in summaries])
     else:
@@ -24,7 +29,7 @@ def show_runs(runs: Sequence[Path], *, allow_invalid: bool, details: bool, as_js
         again = " ".join(str(run) for run in runs)
         if not details:
             typer.echo(f"by task and answer type: agrotools score {again} --details")
-        if sample := _telling_sample(runs[0]):
+        if sample := _telling_sample(rescored[0].scores):
             typer.echo(f"one sample, from question to score: agrotools explain {runs[0]} {sample}")
     parts = [part for summary in summaries for part in summary.modes.values()]
     if all(part.invalid.n == part.n_records for part in parts):
@@ -34,10 +39,8 @@ def show_runs(runs: Sequence[Path], *, allow_invalid: bool, details: bool, as_js
     return int(any(part.invalid.n for part in parts))
 
 
-def _telling_sample(run: Path) -> str | None:
-    """The sample of a run that lost most in its last mode: the one worth looking at first."""
-    import orjson
-
-    rows = orjson.loads((run / "scores.json").read_bytes())["scores"]
-    of_samples = [row for row in rows if row["metric"] in ("agrotools.fas", "agrotools.summ_acc_truth")]
-    return min(of_samples, key=lambda row: (row["value"], row["sample_id"]))["sample_id"] if of_samples else None
+def _telling_sample(scores: Sequence["Score"]) -> str | None:
+    """The sample of a run that lost most: the one worth looking at first."""
+    of_samples = [score for score in scores if score.metric in ("agrotools.fas", "agrotools.summ_acc_truth")]
+    worst = min(of_samples, key=lambda score: (score.value, score.sample_id), default=None)
+    return worst.sample_id if worst else None

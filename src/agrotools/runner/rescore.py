@@ -1,16 +1,24 @@
 """Scores of a run from what its folder holds: no model, no tool, no image is needed."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import orjson
 
-from agrotools.core import RunStoreError
+from agrotools.core import RunStoreError, Score
 from agrotools.runner.store import read_manifest, read_records, write_whole
 from agrotools.scoring import Summary, score_record, summarise
 
 
-def rescore(run: Path, *, allow_invalid: bool = False) -> Summary:
-    """Score every record of ``run``, write ``scores.json`` (summary and score rows) and return the summary.
+class Rescored(NamedTuple):
+    """The summary of a run and its score rows, in the order of the records."""
+
+    summary: Summary
+    scores: list[Score]
+
+
+def rescore(run: Path, *, allow_invalid: bool = False) -> Rescored:
+    """Score every record of ``run`` and write summary and score rows to ``scores.json``.
 
     Raises:
         RunStoreError: not a run folder, one without records, or one that cannot be written.
@@ -46,4 +54,4 @@ def rescore(run: Path, *, allow_invalid: bool = False) -> Summary:
             f"cannot write the scores into {run}: {error.strerror or error}",
             hint="free some space, or score a copy of the folder in a place where you may write",
         ) from error
-    return summary
+    return Rescored(summary, [score for scores in rows for score in scores])

@@ -6,8 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from agrotools.core import BooleanSlot, ExactSlot, OpenTextSlot, PlotSlot, Slot, ToleranceSlot
-from agrotools.scoring.reading import AnswerText, Scope
-from agrotools.scoring.reading import without_markup as _without_markup
+from agrotools.scoring.reading import AnswerText, Scope, without_markup
 from agrotools.scoring.reading_json import json_text
 from agrotools.text.normalise import CJK, WORD, normalise
 from agrotools.text.units import canonical_unit
@@ -38,7 +37,7 @@ def keyed_scope(slot: Slot, slots: Sequence[Slot], answer: AnswerText, holds: Ca
         for written, value in fields.items():
             key, unit = _key_and_unit(written, own)
             if key in own:
-                return Scope("json", _without_markup(normalise(json_text(value))), unit)
+                return Scope("json", without_markup(normalise(json_text(value))), unit)
     return _line_scope(slot, slots, answer.plain, holds)
 
 

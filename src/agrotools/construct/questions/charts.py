@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from agrotools.construct.area_truth import AreaTruth
-from agrotools.construct.questions.parts import calculated, halves, obs, quarters, round_area_ha
+from agrotools.construct.questions.parts import (
+    QUARTERS,
+    calculated,
+    halves,
+    highest_quarter,
+    obs,
+    quarters,
+    round_area_ha,
+)
 from agrotools.construct.questions.question import Areas, Ask, Draft, Measure, Question
 from agrotools.construct.references import PlannedCall, ref
 from agrotools.core import ExactSlot, FileSlot, PlotKind, PlotSeries, PlotSlot, PlotSpec, Slot
@@ -121,22 +129,12 @@ def _quarter_bars(ask: Ask) -> Draft | None:
     regions = quarters(ask.picture)
     if not _enough([ask.area(0, region) for region in regions], "veg_pct"):
         return None
-    names = ("top left", "top right", "bottom left", "bottom right")
-    points = tuple(_point(name, k, "veg_pct") for k, name in enumerate(names))
+    points = tuple(_point(name, k, "veg_pct") for k, name in enumerate(QUARTERS))
     chart = _Chart("bar", (("plant cover", points),), "Plant cover by quarter of the image", "quarter", "plant cover")
 
     def densest(areas: Areas) -> tuple[ExactSlot, ...]:
         covers = [area.veg_pct for area in areas]
-        value = names[covers.index(max(covers))]
-        listed = ", ".join(obs(k, "veg_pct") for k in range(4))
-        return (
-            ExactSlot(
-                name="densest", label=f"quarter with the highest bar: {', '.join(names)}", value=value,
-                aliases=(value.replace(" ", "-"), value.replace("top", "upper").replace("bottom", "lower")),
-                distractors=tuple(name for name in names if name != value),
-                from_=f"label_of_max([{', '.join(repr(name) for name in names)}], [{listed}])",
-            ),
-        )  # fmt: skip
+        return (highest_quarter("densest", "quarter with the highest bar", "veg_pct", covers),)
 
     def clear(areas: Areas) -> bool:
         second, first = sorted(area.veg_pct for area in areas)[-2:]

@@ -1,6 +1,6 @@
 """Parts that many questions share: references, calculations, regions, round numbers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from pydantic import JsonValue
@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from agrotools.construct.area_truth import Region
 from agrotools.construct.questions.question import Picture
 from agrotools.construct.references import PlannedCall, ref
+from agrotools.core import ExactSlot
 
 
 def obs(step: int, field: str) -> str:
@@ -40,10 +41,27 @@ def halves(picture: Picture, upright: bool) -> tuple[Region, Region]:
     return (0, 0, width, height // 2), (0, height // 2, width, height)
 
 
+QUARTERS = ("top left", "top right", "bottom left", "bottom right")
+
+
 def quarters(picture: Picture) -> tuple[Region, ...]:
-    """Top left, top right, bottom left, bottom right."""
+    """The regions of ``QUARTERS``, in that order."""
     x, y, width, height = picture.width // 2, picture.height // 2, picture.width, picture.height
     return (0, 0, x, y), (x, 0, width, y), (0, y, x, height), (x, y, width, height)
+
+
+def highest_quarter(name: str, what: str, field: str, values: Sequence[float]) -> ExactSlot:
+    """Which of ``QUARTERS`` has the highest of ``values``, measured as ``field`` by the steps 0 to 3."""
+    value = QUARTERS[values.index(max(values))]
+    measured = ", ".join(obs(step, field) for step in range(len(QUARTERS)))
+    return ExactSlot(
+        name=name,
+        label=f"{what}: {', '.join(QUARTERS)}",
+        value=value,
+        aliases=(value.replace(" ", "-"), value.replace("top", "upper").replace("bottom", "lower")),
+        distractors=tuple(quarter for quarter in QUARTERS if quarter != value),
+        from_=f"label_of_max([{', '.join(map(repr, QUARTERS))}], [{measured}])",
+    )
 
 
 def random_box(rng: np.random.Generator, picture: Picture) -> Region:

@@ -1,7 +1,7 @@
 """Questions about parts of one picture: halves, quarters, a box."""
 
 from agrotools.construct import tolerances
-from agrotools.construct.questions.parts import calculated, halves, obs, quarters, random_box
+from agrotools.construct.questions.parts import calculated, halves, highest_quarter, obs, quarters, random_box
 from agrotools.construct.questions.question import Areas, Ask, Draft, Measure, Question
 from agrotools.core import ExactSlot, ToleranceSlot
 
@@ -82,24 +82,12 @@ def _half_difference(ask: Ask) -> Draft | None:
     return Draft(slots, "tolerance", measures, (call,), {"first": names[0], "second": names[1]})
 
 
-_CORNERS = ("top left", "top right", "bottom left", "bottom right")
-
-
 def _weediest_quarter(ask: Ask) -> Draft | None:
     measures = tuple(Measure(0, region) for region in quarters(ask.picture))
 
     def slots(areas: Areas) -> tuple[ExactSlot, ...]:
         values = [area.weed_pct for area in areas]
-        value = _CORNERS[values.index(max(values))]
-        covers = ", ".join(obs(k, "weed_pct") for k in range(4))
-        return (
-            ExactSlot(
-                name="weediest_quarter", label=f"quarter with most weeds: {', '.join(_CORNERS)}", value=value,
-                aliases=(value.replace(" ", "-"), value.replace("top", "upper").replace("bottom", "lower")),
-                distractors=tuple(name for name in _CORNERS if name != value),
-                from_=f"label_of_max([{', '.join(repr(name) for name in _CORNERS)}], [{covers}])",
-            ),
-        )  # fmt: skip
+        return (highest_quarter("weediest_quarter", "quarter with most weeds", "weed_pct", values),)
 
     def clear(areas: Areas) -> bool:
         second, first = sorted(area.weed_pct for area in areas)[-2:]
