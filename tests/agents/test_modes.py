@@ -27,12 +27,13 @@ from agrotools.core import (
     Trajectory,
     Unparseable,
 )
-from agrotools.models.openai_compatible import OpenAICompatibleModel, RetryBudget
+from agrotools.models import WireSettings
+from agrotools.models.openai_compatible import OpenAICompatibleModel
 from support.openai_server import BEHAVIOURS, Body, Endpoint, ReferenceFollower, completion, error, serve
 from support.small_sample import Ran, run_tool, small_sample, view_of
 
 PROTOCOLS: tuple[Protocol, ...] = ("react", "tool-calling")
-QUICK = RetryBudget(attempts=3, wall_s=5.0, first_wait_s=0.01, longest_wait_s=0.02)
+QUICK = WireSettings(attempts=3, retry_wall_s=5.0, first_wait_s=0.01, longest_wait_s=0.02)
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def sample(tmp_path: Path) -> Sample:
 
 
 def agent(endpoint: Endpoint, mode: Mode, protocol: Protocol = "react", **options: bool) -> LLMAgent:
-    model = OpenAICompatibleModel("m", base_url=endpoint.base_url, budget=QUICK)
+    model = OpenAICompatibleModel("m", base_url=endpoint.base_url, wire=QUICK)
     return LLMAgent(model, mode=mode, protocol=protocol, **options)
 
 
@@ -318,7 +319,7 @@ async def test_endings_that_are_results_halt_the_sample(
 
 async def test_a_reply_that_never_ends_is_a_timeout(sample: Sample, tmp_path: Path) -> None:
     async with serve(in_turn(lambda: completion("late")), latency_s=1.0) as endpoint:
-        model = OpenAICompatibleModel("m", base_url=endpoint.base_url, timeout_s=0.2)
+        model = OpenAICompatibleModel("m", base_url=endpoint.base_url, wire=WireSettings(timeout_s=0.2))
         trajectory = await run_end_to_end(LLMAgent(model, mode="end-to-end"), view_of(sample, tmp_path), run_tool)
         await model.close()
     assert trajectory.termination == "timeout"

@@ -13,12 +13,21 @@ import pytest
 from aiohttp import web
 
 from agrotools.core import InfrastructureError, ToolSpec, Usage, UsageError
-from agrotools.models import Completion, ImagePart, Message, ModelSettings, RequestedCall, TextPart, make_model
-from agrotools.models.openai_compatible import OpenAICompatibleModel, RetryBudget
+from agrotools.models import (
+    Completion,
+    ImagePart,
+    Message,
+    ModelSettings,
+    RequestedCall,
+    TextPart,
+    WireSettings,
+    make_model,
+)
+from agrotools.models.openai_compatible import OpenAICompatibleModel
 from support.openai_server import Body, Endpoint, completion, error, serve
 
 KEY = "sk-test-1234567890-abcdefghij"
-QUICK = RetryBudget(attempts=4, wall_s=5.0, first_wait_s=0.01, longest_wait_s=0.02)
+QUICK = WireSettings(attempts=4, retry_wall_s=5.0, first_wait_s=0.01, longest_wait_s=0.02)
 SPEC = ToolSpec(
     name="calculate",
     category="analytics",
@@ -55,7 +64,7 @@ async def ask(
     settings: ModelSettings | None = None,
     **options: object,
 ) -> Completion:
-    model = OpenAICompatibleModel("m", base_url=endpoint.base_url, **{"budget": QUICK, **options})
+    model = OpenAICompatibleModel("m", base_url=endpoint.base_url, **{"wire": QUICK, **options})
     try:
         return await model.generate(messages, tools, settings or ModelSettings())
     finally:
@@ -182,11 +191,11 @@ async def test_the_budget_of_attempts_ends_in_an_infrastructure_error() -> None:
 
 
 async def test_the_budget_of_time_ends_in_an_infrastructure_error() -> None:
-    budget = RetryBudget(attempts=1000, wall_s=0.3, first_wait_s=0.05, longest_wait_s=0.05)
+    wire = WireSettings(attempts=1000, retry_wall_s=0.3, first_wait_s=0.05, longest_wait_s=0.05)
     started = time.monotonic()
     async with serve(in_turn(lambda: error(500, "oops"))) as endpoint:
         with pytest.raises(InfrastructureError):
-            await ask(endpoint, budget=budget)
+            await ask(endpoint, wire=wire)
     assert time.monotonic() - started < 2
     assert 3 <= len(endpoint.requests) <= 20
 
@@ -231,7 +240,7 @@ async def test_a_reset_connection_is_retried() -> None:
 
 async def test_a_reply_that_never_ends_is_a_result_and_is_not_retried() -> None:
     async with serve(in_turn(completion("late")), latency_s=1.5) as endpoint:
-        reply = await ask(endpoint, timeout_s=0.3)
+        reply = await ask(endpoint, wire=WireSettings(timeout_s=0.3))
     assert reply.finish_reason == "timeout"
     assert len(endpoint.requests) == 1
 
@@ -308,7 +317,7 @@ async def test_mistakes_of_the_user_are_told_at_once(response: web.Response, hin
 
 async def test_a_request_rejected_after_others_worked_makes_one_sample_invalid() -> None:
     async with serve(in_turn(lambda: completion("ok"), lambda: error(400, "image too small"))) as endpoint:
-        model = OpenAICompatibleModel("m", base_url=endpoint.base_url, budget=QUICK)
+        model = OpenAICompatibleModel("m", base_url=endpoint.base_url, wire=QUICK)
         await model.generate(HELLO, (), ModelSettings())
         with pytest.raises(InfrastructureError, match="image too small"):
             await model.generate(HELLO, (), ModelSettings())
@@ -322,7 +331,7 @@ async def test_the_newer_name_of_the_token_limit_is_learned_even_by_requests_in_
         return completion(str(body["max_completion_tokens"]))
 
     async with serve(respond, latency_s=0.05) as endpoint:
-        model = OpenAICompatibleModel("m", base_url=endpoint.base_url, budget=QUICK)
+        model = OpenAICompatibleModel("m", base_url=endpoint.base_url, wire=QUICK)
         replies = await asyncio.gather(*[model.generate(HELLO, (), ModelSettings()) for _ in range(3)])
         later = await model.generate(HELLO, (), ModelSettings())
         await model.close()
@@ -348,7 +357,7 @@ async def test_text_that_strict_json_readers_refuse_is_read() -> None:
 async def test_the_key_is_in_no_repr_log_error_or_completion(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     async with serve(in_turn(lambda: error(500, f"bad header Authorization: Bearer {KEY}"))) as endpoint:
-        model = OpenAICompatibleModel("m", base_url=endpoint.base_url, budget=QUICK)
+        model = OpenAICompatibleModel("m", base_url=endpoint.base_url, wire=QUICK)
         with pytest.raises(InfrastructureError) as caught:
             await model.generate(HELLO, (), ModelSettings())
         await model.close()
@@ -376,7 +385,7 @@ async def test_a_model_may_be_closed_and_used_again_and_in_another_loop() -> Non
 
 async def test_what_the_wire_does_is_counted() -> None:
     async with serve(in_turn(lambda: error(429, "slow down"), lambda: completion("ok")), latency_s=0.05) as endpoint:
-        model = OpenAICompatibleModel("m", base_url=endpoint.base_url, budget=QUICK)
+        model = OpenAICompatibleModel("m", base_url=endpoint.base_url, wire=QUICK)
         task = asyncio.create_task(model.generate(HELLO, (), ModelSettings()))
         await asyncio.sleep(0.02)
         assert model.stats.in_flight == 1

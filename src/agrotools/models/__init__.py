@@ -4,6 +4,7 @@ from pathlib import Path
 
 from agrotools.core import UsageError
 from agrotools.models.base import (
+    DEFAULT_WIRE,
     Completion,
     ContentPart,
     FinishReason,
@@ -13,6 +14,8 @@ from agrotools.models.base import (
     ModelSettings,
     RequestedCall,
     TextPart,
+    WireSettings,
+    WireStats,
 )
 
 __all__ = [
@@ -25,12 +28,18 @@ __all__ = [
     "ModelSettings",
     "RequestedCall",
     "TextPart",
+    "WireSettings",
+    "WireStats",
     "make_model",
 ]
 
 
 def make_model(
-    spec: str, *, base_url: str | None = None, api_key_env: str = "OPENAI_API_KEY", timeout_s: float = 600.0
+    spec: str,
+    *,
+    base_url: str | None = None,
+    api_key_env: str | None = None,
+    wire: WireSettings = DEFAULT_WIRE,
 ) -> Model:
     """The model that ``spec`` means: ``scripted:FILE``, or a model's name on an OpenAI-compatible endpoint.
 
@@ -45,4 +54,4 @@ def make_model(
         return ScriptedModel.from_file(Path(spec.removeprefix("scripted:")))
     from agrotools.models.openai_compatible import OpenAICompatibleModel
 
-    return OpenAICompatibleModel(spec, base_url=base_url, api_key_env=api_key_env, timeout_s=timeout_s)
+    return OpenAICompatibleModel(spec, base_url=base_url, api_key_env=api_key_env or "OPENAI_API_KEY", wire=wire)

@@ -1,9 +1,10 @@
 """What is said to a model and what comes back, independent of who serves it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal, Protocol
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, PositiveFloat, PositiveInt
 
 from agrotools.core import Noun, ToolSpec, Usage
 
@@ -84,6 +85,54 @@ class Completion(Noun):
     seconds: float = 0.0
     """Wall time from the first attempt to the reply, waits included."""
     attempts: int = 1
+
+
+class WireSettings(Noun):
+    """How an endpoint is used: how much at once, how long to wait, how often to try again."""
+
+    concurrency: PositiveInt | None = None
+    """Requests at once. None: found out, from 8 up to 128. N: starts at N, never more, less when overloaded."""
+    rpm: PositiveInt | None = None
+    """Requests a minute."""
+    tpm: PositiveInt | None = None
+    """Tokens a minute, prompts and replies together."""
+    timeout_s: PositiveFloat = 600.0
+    """A reply that takes longer ends with finish reason ``timeout``."""
+    stall_s: PositiveFloat = 60.0
+    """A reply that has begun and is silent for this long is a broken connection."""
+    attempts: PositiveInt = 6
+    """Tries for one reply, the first included, where the fault is not the model's."""
+    retry_wall_s: PositiveFloat = 300.0
+    """No new attempt begins this long after the first."""
+    first_wait_s: PositiveFloat = 0.5
+    """Waits between attempts double from here, with jitter, where the server does not say how long."""
+    longest_wait_s: PositiveFloat = 30.0
+
+
+DEFAULT_WIRE = WireSettings()
+
+
+@dataclass
+class WireStats:
+    """What the wire is doing now and has done, for progress lines. Counts of tokens are the endpoint's own."""
+
+    in_flight: int = 0
+    waiting: int = 0
+    """Requests that wait now: for a retry, for a rate limit, or for a concurrency slot."""
+    rate_limit_waits: int = 0
+    """Of those waiting, the ones that a 429 or a rate limit holds back."""
+    replies: int = 0
+    retries: int = 0
+    rate_limited: int = 0
+    """Responses with status 429."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    limit: int = 0
+    """How many requests may be in flight now; 0 where nothing limits them."""
+    cached: int = 0
+    """Replies that came from the response cache."""
+    spent_usd: float | None = None
+    """None where no price is known."""
 
 
 class Model(Protocol):

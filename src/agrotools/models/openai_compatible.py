@@ -17,38 +17,17 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import orjson
-from pydantic import PositiveFloat, PositiveInt
 
-from agrotools.core import InfrastructureError, Noun, ToolSpec, UsageError
-from agrotools.models.base import Completion, Message, ModelSettings
+from agrotools.core import InfrastructureError, ToolSpec, UsageError
+from agrotools.models.base import DEFAULT_WIRE, Completion, Message, ModelSettings, WireSettings, WireStats
 from agrotools.models.chat_format import MalformedReply, Rejection, read_error, read_reply, request_body
+from agrotools.models.concurrency import AdaptiveLimit
 
 if TYPE_CHECKING:
     import aiohttp
 
 OPENAI_URL = "https://api.openai.com/v1"
 _LONGEST_REPLY_BYTES = 64 * 2**20
-
-
-class RetryBudget(Noun):
-    """How long to try for one reply. Waits double from ``first_wait_s`` up to ``longest_wait_s``, with jitter."""
-
-    attempts: PositiveInt = 6
-    wall_s: PositiveFloat = 300.0
-    first_wait_s: PositiveFloat = 0.5
-    longest_wait_s: PositiveFloat = 30.0
-
-
-@dataclass
-class WireStats:
-    """What the wire is doing now and has done, for progress lines."""
-
-    in_flight: int = 0
-    waiting: int = 0
-    """Requests that sit out a wait before their next attempt."""
-    replies: int = 0
-    retries: int = 0
-    rate_limited: int = 0
 
 
 @dataclass(frozen=True)
@@ -66,8 +45,7 @@ class OpenAICompatibleModel:
         name: the model's name as the endpoint knows it.
         base_url: up to and with ``/v1``; default ``OPENAI_BASE_URL``, else OpenAI's own.
         api_key_env: environment variable that holds the key. Without a key no ``Authorization`` header is sent.
-        timeout_s: a reply that takes longer ends with finish reason ``timeout`` (a result, never retried).
-        budget: attempts and wall time for faults that are not the model's.
+        wire: concurrency, rate limits, time limits and the retry budget.
 
     Raises:
         UsageError: the address is not an HTTP URL or holds a secret, or there is no key where one is needed.
@@ -79,19 +57,18 @@ class OpenAICompatibleModel:
         *,
         base_url: str | None = None,
         api_key_env: str = "OPENAI_API_KEY",
-        timeout_s: float = 600.0,
-        budget: RetryBudget | None = None,
+        wire: WireSettings = DEFAULT_WIRE,
     ) -> None:
         self._name = name
         self.base_url = _checked_url(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL)
         self._key_env = api_key_env
         self._key = _key_from(api_key_env, required=self.base_url == OPENAI_URL)
-        self._timeout_s = timeout_s
-        self._budget = budget or RetryBudget()
+        self._wire = wire
+        self.limit = AdaptiveLimit.of(wire.concurrency)
         self._token_limit_key = "max_tokens"
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self.stats = WireStats()
+        self.stats = WireStats(limit=self.limit.current)
 
     @property
     def name(self) -> str:
@@ -118,7 +95,7 @@ class OpenAICompatibleModel:
                 return outcome.model_copy(update={"seconds": time.monotonic() - started, "attempts": attempt})
             wait_s = self._backoff(attempt) if outcome.wait_s is None else outcome.wait_s
             elapsed = time.monotonic() - started
-            if attempt >= self._budget.attempts or elapsed + wait_s > self._budget.wall_s:
+            if attempt >= self._wire.attempts or elapsed + wait_s > self._wire.retry_wall_s:
                 asked = f"; the server asks to wait {wait_s:.0f} s" if outcome.wait_s else ""
                 # No times here: reports count equal reasons.
                 raise InfrastructureError(
@@ -159,7 +136,7 @@ class OpenAICompatibleModel:
         except aiohttp.ConnectionTimeoutError as error:
             return _Fault(f"no connection in time: {error}")
         except TimeoutError:
-            return Completion(finish_reason="timeout", detail=f"no complete reply within {self._timeout_s:g} s")
+            return Completion(finish_reason="timeout", detail=f"no complete reply within {self._wire.timeout_s:g} s")
         except (aiohttp.ClientError, OSError) as error:
             return _Fault(f"{type(error).__name__}: {self._said(str(error))}")
         except MalformedReply as error:
@@ -208,7 +185,7 @@ class OpenAICompatibleModel:
 
     def _backoff(self, attempt: int) -> float:
         """Seconds to wait after the ``attempt``-th failed attempt."""
-        longest = min(self._budget.longest_wait_s, self._budget.first_wait_s * 2 ** (attempt - 1))
+        longest = min(self._wire.longest_wait_s, self._wire.first_wait_s * 2 ** (attempt - 1))
         return longest * random.uniform(0.5, 1.0)
 
     def _said(self, text: str) -> str:
@@ -228,7 +205,7 @@ class OpenAICompatibleModel:
             self._session = aiohttp.ClientSession(
                 # How many requests are open at once is the runner's decision.
                 connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
-                timeout=aiohttp.ClientTimeout(total=self._timeout_s, sock_connect=15),
+                timeout=aiohttp.ClientTimeout(total=self._wire.timeout_s, sock_connect=15),
                 headers=headers,
                 trust_env=urlsplit(self.base_url).hostname not in ("localhost", "127.0.0.1", "::1"),
             )

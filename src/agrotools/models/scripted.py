@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from agrotools.core import Noun, ToolSpec, UsageError
-from agrotools.models.base import Completion, FinishReason, Message, ModelSettings, RequestedCall
+from agrotools.models.base import Completion, FinishReason, Message, ModelSettings, RequestedCall, WireStats
 
 Responder = Callable[[Sequence[Message], Sequence[ToolSpec], ModelSettings], Completion | str]
 
@@ -58,6 +58,8 @@ class ScriptedModel:
     def __init__(self, script: Sequence[Scene] | Responder, *, name: str = "scripted") -> None:
         self._script = script
         self._name = name
+        self.base_url = ""
+        self.stats = WireStats()
 
     @property
     def name(self) -> str:
@@ -77,6 +79,7 @@ class ScriptedModel:
     async def generate(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
     ) -> Completion:
+        self.stats.replies += 1
         if callable(self._script):
             reply = self._script(messages, tools, settings)
             return Completion(text=reply) if isinstance(reply, str) else reply
