@@ -1,8 +1,9 @@
 """What a model sees of a sample's files: for each a line of facts and, where it can be shown, an image."""
 
+from collections import OrderedDict
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 
 from agrotools.agents.previews import PREVIEWED_KINDS, Preview, Unreadable, make_preview
 from agrotools.core import SampleFile
@@ -17,13 +18,22 @@ def file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[Con
     """
     parts: list[ContentPart] = []
     for file in files:
-        preview: Preview | Unreadable | None = None
-        if file.kind in PREVIEWED_KINDS and (images or file.width_px is None):
-            preview = _preview(file)
+        preview = _preview(file) if _is_previewed(file, images) else None
         parts.append(TextPart(text=f"- {describe(file, preview, shown=images)}"))
         if images and isinstance(preview, Preview):
             parts.append(ImagePart(url=preview.url))
     return tuple(parts)
+
+
+def is_prepared(files: Sequence[SampleFile], *, images: bool = True) -> bool:
+    """Whether :func:`file_parts` has nothing left to read or encode, and so takes no time."""
+    return all(
+        (key := _preview_key(file)) is None or _kept_preview(key) for file in files if _is_previewed(file, images)
+    )
+
+
+def _is_previewed(file: SampleFile, images: bool) -> bool:
+    return file.kind in PREVIEWED_KINDS and (images or file.width_px is None)
 
 
 def describe(file: SampleFile, preview: Preview | Unreadable | None, *, shown: bool = True) -> str:
@@ -64,18 +74,38 @@ def describe(file: SampleFile, preview: Preview | Unreadable | None, *, shown: b
     return f"{file.name}: {'; '.join(facts)}"
 
 
+_PreviewKey = tuple[str, str, str, tuple[str, ...] | None, int, int]
+_PREVIEWS_KEPT = 256
+_previews: OrderedDict[_PreviewKey, Preview | Unreadable] = OrderedDict()
+"""One sample is shown at every step and in every epoch: encoded once, found again while the file stays the same."""
+_previews_lock = Lock()
+
+
 def _preview(file: SampleFile) -> Preview | Unreadable:
-    path = Path(file.path)
-    try:
-        stat = path.stat()
-    except OSError:
+    key = _preview_key(file)
+    if key is None:
         return Unreadable("the file is missing")
-    return _cached_preview(file.path, file.name, file.kind, file.bands, stat.st_mtime_ns, stat.st_size)
+    if found := _kept_preview(key):
+        return found
+    made = make_preview(Path(file.path), file.name, file.kind, file.bands)
+    with _previews_lock:
+        _previews[key] = made
+        while len(_previews) > _PREVIEWS_KEPT:
+            _previews.popitem(last=False)
+    return made
 
 
-@lru_cache(maxsize=256)
-def _cached_preview(
-    path: str, name: str, kind: str, bands: tuple[str, ...] | None, _mtime_ns: int, _size: int
-) -> Preview | Unreadable:
-    # One sample is shown at every step and in every epoch: encoded once, found again while the file stays the same.
-    return make_preview(Path(path), name, kind, bands)
+def _kept_preview(key: _PreviewKey) -> Preview | Unreadable | None:
+    with _previews_lock:
+        if key in _previews:
+            _previews.move_to_end(key)
+        return _previews.get(key)
+
+
+def _preview_key(file: SampleFile) -> _PreviewKey | None:
+    """What a preview depends on; None where there is no file."""
+    try:
+        stat = Path(file.path).stat()
+    except OSError:
+        return None
+    return (file.path, file.name, file.kind, file.bands, stat.st_mtime_ns, stat.st_size)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from agrotools.agents.images import file_parts
+from agrotools.agents.images import file_parts, is_prepared
 from agrotools.agents.parsing import as_text, parse_output
 from agrotools.agents.prompts import render
 from agrotools.agents.protocols import PROTOCOLS
@@ -54,19 +54,31 @@ class LLMAgent:
         self.settings = settings or ModelSettings()
         self.images = images
         self._specs = specs
+        self._written: dict[tuple[str, ...], tuple[Message, Sequence[ToolSpec]]] = {}
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
-        specs = () if self.mode == "no-tool" else self._specs(view.toolset)
+        messages, tools = await self.request_for(view, history)
+        return self._action(await self.model.generate(messages, tools, self.settings))
+
+    async def request_for(self, view: SampleView, history: Sequence[Step]) -> tuple[list[Message], Sequence[ToolSpec]]:
+        """What :meth:`act` sends: the messages, and the tools that are offered as native functions."""
         conversation = PROTOCOLS[self.protocol]
-        # Reading and encoding images takes longer than a request should wait for another's.
-        shown = await asyncio.to_thread(file_parts, view.files, images=self.images)
-        messages = [
-            Message.of("system", conversation.system(specs) if specs else render("no_tool_system")),
-            Message(role="user", content=_question(view, shown)),
-            *conversation.history(history),
-        ]
-        completion = await self.model.generate(messages, specs if conversation.native else (), self.settings)
-        return self._action(completion)
+        system, specs = self._instructions(() if self.mode == "no-tool" else view.toolset)
+        if is_prepared(view.files, images=self.images):
+            shown = file_parts(view.files, images=self.images)
+        else:
+            # Reading and encoding images takes longer than a request should wait for another's.
+            shown = await asyncio.to_thread(file_parts, view.files, images=self.images)
+        messages = [system, Message(role="user", content=_question(view, shown)), *conversation.history(history)]
+        return messages, specs if conversation.native else ()
+
+    def _instructions(self, toolset: tuple[str, ...]) -> tuple[Message, Sequence[ToolSpec]]:
+        """The system message for ``toolset``, written once, and the specifications of its tools."""
+        if toolset not in self._written:
+            specs = self._specs(toolset) if toolset else ()
+            text = PROTOCOLS[self.protocol].system(specs) if specs else render("no_tool_system")
+            self._written[toolset] = Message.of("system", text), specs
+        return self._written[toolset]
 
     def _action(self, completion: Completion) -> Action:
         reply = _reply(completion)

@@ -34,9 +34,14 @@ def _environment() -> "jinja2.Environment":
     )
 
 
+@cache
+def _template(name: str) -> "jinja2.Template":
+    return _environment().get_template(f"{name}.j2")
+
+
 def render(name: str, **values: Any) -> str:
     """The text of the template ``name`` (without ``.j2``), without blanks at its ends."""
-    return _environment().get_template(f"{name}.j2").render(**values).strip()
+    return _template(name).render(**values).strip()
 
 
 @cache
