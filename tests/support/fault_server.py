@@ -1,0 +1,544 @@
+"""An OpenAI-compatible endpoint that fails in every way a network can, below HTTP where it must.
+
+Which fault a request meets follows from a marker in its question (:func:`marked`), so the right outcome of every sample
+is known beforehand. Attempts are counted for each sample, conversation and turn, so a fault can pass when it is tried
+again. Every other request gets the reply that ``responder`` makes.
+
+    async with fault_server(respond) as server:
+        await ask(server.base_url, marked("How many?", "reset_once", "s1"))
+"""
+
+import asyncio
+import gzip
+import hashlib
+import json
+import re
+import socket
+import ssl
+import subprocess
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+Body = dict[str, Any]
+Expected = Literal["ok", "timeout", "context", "filtered", "length", "invalid", "refused_by_user_error"]
+"""``ok``: scored as if nothing had happened. ``timeout`` to ``length``: scored 0 with that termination. ``invalid``:
+left out of the mean. ``refused_by_user_error``: ends the run at once with what the user has to change."""
+
+_MARKER = re.compile(r"\[fault (?P<fault>[a-z0-9_]+) turn (?P<turn>\d+) sample (?P<sample>[A-Za-z0-9_.-]+)\]")
+_DAY_S = 86_400
+
+
+class Marker(NamedTuple):
+    """What a question says of the fault it shall meet. ``turn`` is the number of assistant messages before it."""
+
+    fault: str
+    turn: int
+    sample: str
+
+
+def marked(query: str, fault: str, sample: str, turn: int = 0) -> str:
+    """``query`` with the marker that makes the ``turn``-th request of its conversation meet ``fault``."""
+    return f"{query} [fault {fault} turn {turn} sample {sample}]"
+
+
+def marker_of(body: Body) -> Marker | None:
+    """The marker in the first user message of a request."""
+    question = next((message for message in body["messages"] if message["role"] == "user"), None)
+    found = _MARKER.search(_text(question)) if question else None
+    return Marker(found["fault"], int(found["turn"]), found["sample"]) if found else None
+
+
+def turn_of(body: Body) -> int:
+    """How often the model has spoken already in this conversation."""
+    return sum(message["role"] == "assistant" for message in body["messages"])
+
+
+def _text(message: Body) -> str:
+    content = message["content"]
+    if isinstance(content, str):
+        return content
+    return " ".join(part["text"] for part in content if part["type"] == "text")
+
+
+def completion(
+    text: str | None = None, calls: tuple[tuple[str, Body], ...] = (), finish_reason: str | None = None
+) -> Body:
+    """A chat completion with ``text`` and native ``calls``, as JSON."""
+    message: Body = {"role": "assistant", "content": text}
+    if calls:
+        message["tool_calls"] = [
+            {"id": f"c{index}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+            for index, (name, arguments) in enumerate(calls)
+        ]
+    reason = finish_reason or ("tool_calls" if calls else "stop")
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "choices": [{"index": 0, "message": message, "finish_reason": reason}],
+        "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+    }
+
+
+Responder = Callable[[Body], Body]
+"""From a request to the completion it gets where no fault stands in the way."""
+
+
+def plain_answer(_body: Body) -> Body:
+    """The default responder."""
+    return completion("Final Answer: yes")
+
+
+@dataclass
+class Exchange:
+    """One request at the moment when its fault happens."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    attempt: int
+    """Counted from 1 for each sample, conversation and turn."""
+    good: bytes
+    """The body that a healthy server would send."""
+    key: str
+    """The key as the client sent it, which an unkind server repeats in its errors."""
+
+    async def send(self, status: int, body: bytes, **headers: str) -> bool:
+        """A complete response; whether the connection stays open."""
+        self.writer.write(head(status, {"Content-Length": str(len(body)), **headers}) + body)
+        await self.writer.drain()
+        return True
+
+    async def error(self, status: int, message: str, code: str | None = None, **headers: str) -> bool:
+        """An error in OpenAI's shape."""
+        body = {"error": {"message": message, "type": "error", "code": code}}
+        return await self.send(status, json.dumps(body).encode(), **headers)
+
+    def reset(self) -> bool:
+        """End the connection as a crashing machine does: with RST, not with FIN."""
+        sock = self.writer.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+        self.writer.transport.abort()
+        return False
+
+    async def stall(self) -> bool:
+        """Say nothing more until the client goes away."""
+        await self.reader.read()
+        return False
+
+
+def head(status: int, headers: Mapping[str, str]) -> bytes:
+    """Status line and headers; names in ``headers`` may be written with underscores."""
+    fields = {"Content-Type": "application/json"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    lines = [f"HTTP/1.1 {status} -", *(f"{name}: {value}" for name, value in fields.items())]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+Act = Callable[[Exchange], Awaitable[bool]]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A way to fail, and what must become of a sample that meets it. ``says``: part of the reason that is recorded."""
+
+    act: Act
+    expected: Expected
+    says: str = ""
+    times: int | None = None
+    """How many attempts meet it before a healthy reply; None: all."""
+
+
+FAULTS: dict[str, Fault] = {}
+
+
+def _fault(expected: Expected, says: str = "", **times: int | None) -> Callable[[Act], Act]:
+    """Register ``act`` as a fault; ``times`` gives several of them, by suffix."""
+
+    def register(act: Act) -> Act:
+        name = act.__name__.lstrip("_")
+        for suffix, count in (times or {"": None}).items():
+            passes = count is not None
+            FAULTS[f"{name}_{suffix}" if suffix else name] = Fault(
+                act, "ok" if passes and expected == "invalid" else expected, "" if passes else says, count
+            )
+        return act
+
+    return register
+
+
+@_fault("ok")
+async def _none(exchange: Exchange) -> bool:
+    return await exchange.send(200, exchange.good)
+
+
+@_fault("invalid", "no reply from", once=1, always=None)
+async def _reset(exchange: Exchange) -> bool:
+    return exchange.reset()
+
+
+@_fault("invalid", "no reply from", once=1, always=None)
+async def _hang_up(exchange: Exchange) -> bool:
+    return False
+
+
+@_fault("invalid", "no reply from", once=2, always=None)
+async def _reset_mid_body(exchange: Exchange) -> bool:
+    exchange.writer.write(head(200, {"Content-Length": "5000"}) + exchange.good[:20])
+    await exchange.writer.drain()
+    await asyncio.sleep(0.01)
+    return exchange.reset()
+
+
+@_fault("invalid", "no reply from", once=1, always=None)
+async def _cut_body(exchange: Exchange) -> bool:
+    exchange.writer.write(head(200, {"Content-Length": "5000"}) + exchange.good[:20])
+    return False
+
+
+@_fault("invalid", "no reply from", once=1, always=None)
+async def _cut_chunk(exchange: Exchange) -> bool:
+    exchange.writer.write(head(200, {"Transfer-Encoding": "chunked"}) + b"fff\r\n" + exchange.good[:20])
+    return False
+
+
+@_fault("timeout")
+async def _stalled_headers(exchange: Exchange) -> bool:
+    return await exchange.stall()
+
+
+@_fault("invalid", "no reply from", once=1, always=None)
+async def _stalled_body(exchange: Exchange) -> bool:
+    exchange.writer.write(head(200, {"Content-Length": "5000"}) + exchange.good[:20])
+    return await exchange.stall()
+
+
+@_fault("timeout")
+async def _endless_body(exchange: Exchange) -> bool:
+    exchange.writer.write(head(200, {"Transfer-Encoding": "chunked"}))
+    chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+    while True:
+        exchange.writer.write(chunk)
+        await exchange.writer.drain()
+        await asyncio.sleep(0.001)
+
+
+@_fault("timeout")
+async def _dribble(exchange: Exchange) -> bool:
+    exchange.writer.write(head(200, {"Transfer-Encoding": "chunked"}))
+    while True:
+        exchange.writer.write(b"1\r\n \r\n")
+        await exchange.writer.drain()
+        await asyncio.sleep(0.05)
+
+
+@_fault("ok")
+async def _slow_but_sure(exchange: Exchange) -> bool:
+    exchange.writer.write(head(200, {"Transfer-Encoding": "chunked"}))
+    for start in range(0, len(exchange.good), 50):
+        piece = exchange.good[start : start + 50]
+        exchange.writer.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+        await exchange.writer.drain()
+        await asyncio.sleep(0.01)
+    exchange.writer.write(b"0\r\n\r\n")
+    return True
+
+
+@_fault("ok")
+async def _said_twice(exchange: Exchange) -> bool:
+    """A reply and, unasked, another: whoever uses the connection next must not take it for his own."""
+    stray = json.dumps(completion("Final Answer: count: 999999")).encode()
+    length = {"Content-Length": str(len(exchange.good))}
+    exchange.writer.write(head(200, length) + exchange.good + head(200, {"Content-Length": str(len(stray))}) + stray)
+    return True
+
+
+@_fault("invalid", "no reply from")
+async def _huge_headers(exchange: Exchange) -> bool:
+    return await exchange.send(200, exchange.good, X_Padding="x" * 2**20)
+
+
+@_fault("timeout")
+async def _gzip_bomb(exchange: Exchange) -> bool:
+    return await exchange.send(200, _bomb(), Content_Encoding="gzip")
+
+
+@_fault("ok")
+async def _gzip(exchange: Exchange) -> bool:
+    return await exchange.send(200, gzip.compress(exchange.good), Content_Encoding="gzip")
+
+
+@_fault("invalid", "no reply from", once=1, always=None)
+async def _not_gzip(exchange: Exchange) -> bool:
+    return await exchange.send(200, exchange.good, Content_Encoding="gzip")
+
+
+@_fault("invalid", "no reply from", once=1, always=None)
+async def _no_http(exchange: Exchange) -> bool:
+    exchange.writer.write(b"220 mail.example.org ESMTP ready\r\n")
+    return False
+
+
+@_fault("refused_by_user_error", "refuses the key", once=1, always=None)
+async def _key_401(exchange: Exchange) -> bool:
+    return await exchange.error(401, f"Incorrect API key provided: {exchange.key}.", "invalid_api_key")
+
+
+@_fault("refused_by_user_error", "refuses the key", once=1, always=None)
+async def _key_403(exchange: Exchange) -> bool:
+    return await exchange.error(403, f"The key {exchange.key} may not use this project")
+
+
+@_fault("refused_by_user_error", "no model", once=1, always=None)
+async def _no_model_404(exchange: Exchange) -> bool:
+    return await exchange.error(404, "The model does not exist", "model_not_found")
+
+
+@_fault("context", "Request Entity Too Large")
+async def _too_large_413(exchange: Exchange) -> bool:
+    return await exchange.send(413, b"<html><h1>Request Entity Too Large</h1></html>", Content_Type="text/html")
+
+
+@_fault("invalid", "slow down", twice=2)
+async def _wait_seconds_429(exchange: Exchange) -> bool:
+    return await exchange.error(429, "slow down", Retry_After="0.1")
+
+
+@_fault("invalid", "slow down", twice=2)
+async def _wait_ms_429(exchange: Exchange) -> bool:
+    return await exchange.error(429, "slow down", Retry_After_Ms="80")
+
+
+@_fault("invalid", "slow down", once=1)
+async def _wait_date_429(exchange: Exchange) -> bool:
+    # A date has whole seconds: this one is at most one second away.
+    return await exchange.error(429, "slow down", Retry_After=_http_date(datetime.now(UTC)))
+
+
+@_fault("invalid", "asks to wait")
+async def _wait_a_day_429(exchange: Exchange) -> bool:
+    return await exchange.error(429, "quota of today used up", Retry_After=str(_DAY_S))
+
+
+@_fault("invalid", "asks to wait")
+async def _wait_for_tomorrow_429(exchange: Exchange) -> bool:
+    return await exchange.error(429, "come back", Retry_After=_http_date(datetime.now(UTC) + timedelta(days=1)))
+
+
+@_fault("invalid", "slow down", twice=2, always=None)
+async def _plain_429(exchange: Exchange) -> bool:
+    return await exchange.error(429, "slow down")
+
+
+@_fault("invalid", "database gone", thrice=3, always=None)
+async def _error_500(exchange: Exchange) -> bool:
+    return await exchange.error(500, "database gone")
+
+
+@_fault("invalid", "overloaded", once=1, always=None)
+async def _overloaded_503(exchange: Exchange) -> bool:
+    return await exchange.send(503, b"overloaded", Content_Type="text/plain")
+
+
+@_fault("invalid", "Bad gateway", once=1, always=None)
+async def _html_502(exchange: Exchange) -> bool:
+    return await exchange.send(502, b"<html><h1>Bad gateway</h1></html>", Content_Type="text/html")
+
+
+@_fault("context", "maximum context length")
+async def _context_openai(exchange: Exchange) -> bool:
+    said = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
+    return await exchange.error(400, said, "context_length_exceeded")
+
+
+@_fault("context", "available context size")
+async def _context_llama_cpp(exchange: Exchange) -> bool:
+    return await exchange.error(500, "the request exceeds the available context size. try increasing the context size")
+
+
+@_fault("context", "prompt is too long")
+async def _context_anthropic(exchange: Exchange) -> bool:
+    return await exchange.error(400, "prompt is too long: 210000 tokens > 200000 maximum")
+
+
+@_fault("context", "input length")
+async def _context_dashscope(exchange: Exchange) -> bool:
+    return await exchange.error(400, "Range of input length should be [1, 30720]")
+
+
+@_fault("filtered", "content management policy")
+async def _filter_400(exchange: Exchange) -> bool:
+    said = "The response was filtered by Azure's content management policy"
+    return await exchange.error(400, said, "content_filter")
+
+
+@_fault("filtered")
+async def _filter_200(exchange: Exchange) -> bool:
+    return await exchange.send(200, json.dumps(completion("", finish_reason="content_filter")).encode())
+
+
+@_fault("length")
+async def _length_stop(exchange: Exchange) -> bool:
+    return await exchange.send(200, json.dumps(completion("Thought: first I", finish_reason="length")).encode())
+
+
+@_fault("invalid", "not JSON", twice=2, always=None)
+async def _no_json(exchange: Exchange) -> bool:
+    return await exchange.send(200, exchange.good[:-10])
+
+
+@_fault("invalid", "no choices", once=1, always=None)
+async def _no_choices(exchange: Exchange) -> bool:
+    return await exchange.send(200, b'{"id": "x", "choices": []}')
+
+
+@_fault("invalid", "not JSON", once=1, always=None)
+async def _html_200(exchange: Exchange) -> bool:
+    return await exchange.send(200, b"<html><h1>Please log in</h1></html>", Content_Type="text/html")
+
+
+@_fault("invalid", "upstream is gone", once=1, always=None)
+async def _error_in_200(exchange: Exchange) -> bool:
+    return await exchange.send(200, b'{"error": {"message": "upstream is gone", "code": 503}}')
+
+
+@_fault("invalid", "no reply from", once=1, always=None)
+async def _empty_200(exchange: Exchange) -> bool:
+    return await exchange.send(200, b"")
+
+
+def _http_date(moment: datetime) -> str:
+    return format_datetime(moment.replace(microsecond=0), usegmt=True)
+
+
+_BOMBS: list[bytes] = []
+
+
+def _bomb() -> bytes:
+    """100 KB that unfold to 100 MB."""
+    if not _BOMBS:
+        _BOMBS.append(gzip.compress(bytes(100 * 2**20), compresslevel=1))
+    return _BOMBS[0]
+
+
+@dataclass
+class FaultServer:
+    """A running server. ``attempts`` counts requests by sample, conversation and turn."""
+
+    base_url: str
+    attempts: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+    requests: int = 0
+    connections: int = 0
+    open_connections: int = 0
+
+    def attempts_of(self, sample: str) -> int:
+        """All requests that were made for ``sample``."""
+        return sum(count for (name, _, _), count in self.attempts.items() if name == sample)
+
+
+@asynccontextmanager
+async def fault_server(
+    responder: Responder = plain_answer, *, fault: str | None = None, tls: ssl.SSLContext | None = None, port: int = 0
+) -> AsyncIterator[FaultServer]:
+    """Serve at ``<base_url>/chat/completions`` until the block ends.
+
+    Args:
+        fault: the fault that every request without a marker meets.
+        tls: speak TLS with this certificate.
+    """
+    state = FaultServer("")
+    tasks: set[asyncio.Task[Any]] = set()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        state.connections += 1
+        state.open_connections += 1
+        try:
+            while (read := await _read_request(reader)) is not None:
+                if not await _answer(state, responder, fault, read, reader, writer):
+                    break
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            state.open_connections -= 1
+            tasks.discard(task)
+            with suppress(Exception):
+                writer.close()
+
+    server = await asyncio.start_server(connected, "127.0.0.1", port, limit=2**26, backlog=1024, ssl=tls)
+    scheme = "https" if tls else "http"
+    state.base_url = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    try:
+        yield state
+    finally:
+        server.close()
+        for task in list(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _read_request(reader: asyncio.StreamReader) -> tuple[dict[str, str], Body] | None:
+    try:
+        top = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.IncompleteReadError:
+        return None
+    lines = top.decode("latin-1").split("\r\n")[1:]
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines) if name}
+    return headers, json.loads(await reader.readexactly(int(headers["content-length"])))
+
+
+async def _answer(
+    state: FaultServer,
+    responder: Responder,
+    default: str | None,
+    request: tuple[dict[str, str], Body],
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+) -> bool:
+    headers, body = request
+    state.requests += 1
+    marker = marker_of(body)
+    turn = turn_of(body)
+    system = next((_text(message) for message in body["messages"] if message["role"] == "system"), "")
+    conversation = hashlib.sha256(system.encode()).hexdigest()[:8]
+    key = (marker.sample if marker else "", conversation, turn)
+    state.attempts[key] += 1
+    name = (marker.fault if marker.turn == turn else None) if marker else default
+    good = json.dumps(responder(body)).encode()
+    token = headers.get("authorization", "").removeprefix("Bearer ")
+    exchange = Exchange(reader, writer, state.attempts[key], good, token)
+    fault = FAULTS[name or "none"]
+    if fault.times is not None and exchange.attempt > fault.times:
+        fault = FAULTS["none"]
+    return await fault.act(exchange)
+
+
+def self_signed(folder: Path) -> ssl.SSLContext:
+    """A TLS server context with a certificate that nobody vouches for (made with the ``openssl`` command).
+
+    Raises:
+        FileNotFoundError: there is no such command here.
+    """
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    files = ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject, *files],
+        check=True,
+        capture_output=True,
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context
+
+
+def closed_port() -> int:
+    """A port of this machine where nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
