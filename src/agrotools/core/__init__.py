@@ -16,6 +16,7 @@ from agrotools.core.action import (
 from agrotools.core.errors import (
     AgrotoolsError,
     BenchmarkError,
+    BudgetReached,
     ErrorInfo,
     InfrastructureError,
     RunStoreError,
@@ -70,6 +71,7 @@ __all__ = [
     "Artifact",
     "BenchmarkError",
     "BooleanSlot",
+    "BudgetReached",
     "CallTools",
     "ChoiceSetSlot",
     "ErrorInfo",

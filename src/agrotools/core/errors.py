@@ -63,6 +63,10 @@ class InfrastructureError(AgrotoolsError):
     """No reply could be had for reasons independent of the request. The sample becomes invalid, not incorrect."""
 
 
+class BudgetReached(AgrotoolsError):
+    """The next request might cost more than is left of the budget. Its sample gets no record and can run later."""
+
+
 class ToolError(AgrotoolsError):
     """A tool could not do what was asked. ``argument`` names the argument at fault, ``hint`` what to change."""
 
