@@ -56,6 +56,19 @@ class Preview:
     """For masks: pixel value to the name of the colour that stands for it."""
 
 
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A file as an 8-bit picture of bounded size. ``exact``: every pixel's colour means something (a mask)."""
+
+    image: "Image.Image"
+    width_px: int
+    height_px: int
+    bands: int
+    how: str = ""
+    colours: dict[str, str] = field(default_factory=dict)
+    exact: bool = False
+
+
 @dataclass(frozen=True)
 class Unreadable:
     """A file without a preview, and why, in words that name no path."""
@@ -65,13 +78,21 @@ class Unreadable:
 
 def make_preview(path: Path, name: str, kind: str, bands: tuple[str, ...] | None) -> Preview | Unreadable:
     """Read, scale and encode one file; never raises for what is in it."""
+    picture = make_picture(path, name, kind, bands)
+    return picture if isinstance(picture, Unreadable) else _encoded(picture)
+
+
+def make_picture(
+    path: Path, name: str, kind: str, bands: tuple[str, ...] | None, *, longest_px: int = LONGEST_SIDE_PX
+) -> Picture | Unreadable:
+    """Read one file as a picture of at most ``longest_px`` on its long side; never raises for what is in it."""
     try:
         with _READING:
             if kind == "mask":
-                return _of_mask(path, name)
+                return _of_mask(path, name, longest_px)
             if kind in ("raster", "depth") or not _is_photo(path, name):
-                return _of_raster(path, name, bands)
-            return _of_photo(path, name)
+                return _of_raster(path, name, bands, longest_px)
+            return _of_photo(path, name, longest_px)
     except ToolError as error:
         return Unreadable(error.message)
     except (Exception, MemoryError):
@@ -85,17 +106,17 @@ def _is_photo(path: Path, name: str) -> bool:
     return file_format(path, shown_as=name) in PHOTO_FORMATS
 
 
-def _of_photo(path: Path, name: str, *, exact: bool = False) -> Preview:
+def _of_photo(path: Path, name: str, longest_px: int, *, exact: bool = False) -> Picture:
     from PIL import Image
 
     from agrotools.vision.reading import read_image
 
     image = read_image(path, shown_as=name)
     picture = Image.fromarray(image.pixels)
-    return _finished(picture, image.width, image.height, 3, "; ".join(image.notes), exact=exact)
+    return _scaled(picture, longest_px, (image.width, image.height), 3, "; ".join(image.notes), exact=exact)
 
 
-def _of_mask(path: Path, name: str) -> Preview:
+def _of_mask(path: Path, name: str, longest_px: int) -> Picture:
     """A mask of class numbers with one colour for each; one that is a picture already, as it is."""
     import numpy as np
     from PIL import Image
@@ -106,35 +127,36 @@ def _of_mask(path: Path, name: str) -> Preview:
     try:
         classes = read_labels(path, shown_as=name).classes
     except ToolError:
-        return _of_photo(path, name, exact=True)
-    height, width = classes.shape
+        return _of_photo(path, name, longest_px, exact=True)
+    size = (classes.shape[1], classes.shape[0])
     present, index = np.unique(classes, return_inverse=True)
     if present.size > len(_MASK_COLOURS):
         picture = Image.fromarray(stretched_picture({"R": classes.astype(np.float32)}))
-        return _finished(picture, width, height, 1, "stretched from dark to bright")
+        return _scaled(picture, longest_px, size, 1, "stretched from dark to bright")
     palette = np.array([colour for _, colour in _MASK_COLOURS], dtype=np.uint8)
     picture = Image.fromarray(palette[index.reshape(classes.shape)])
     colours = {str(value): colour for value, (colour, _) in zip(present.tolist(), _MASK_COLOURS, strict=False)}
-    return _finished(picture, width, height, 1, exact=True, colours=colours)
+    return _scaled(picture, longest_px, size, 1, exact=True, colours=colours)
 
 
-def _of_raster(path: Path, name: str, names: tuple[str, ...] | None) -> Preview:
+def _of_raster(path: Path, name: str, names: tuple[str, ...] | None, longest_px: int) -> Picture:
     from PIL import Image
 
     from agrotools.vision.raster_pictures import picture_of, stretched_picture
     from agrotools.vision.rasters import open_raster
 
     with open_raster(path, shown_as=name) as source:
+        size = (source.width, source.height)
         if source.dtype == "uint8" and source.count <= 4 and source.width * source.height <= _LARGEST_READ_WHOLE:
-            return _finished(Image.fromarray(picture_of(source).pixels), source.width, source.height, source.count)
+            return _scaled(Image.fromarray(picture_of(source).pixels), longest_px, size, source.count)
         numbers = _shown_bands(source, names)
-        bands = _overview(source, numbers)
+        bands = _overview(source, numbers, longest_px)
         how = "stretched from dark to bright"
         if source.count > 1:
             labels = [names[number - 1] if names else f"band {number}" for number in numbers]
             how = f"as {', '.join(labels)}, each band stretched from dark to bright"
         picture = stretched_picture(dict(zip(("R", "G", "B"), bands, strict=False)))
-        return _finished(Image.fromarray(picture), source.width, source.height, source.count, how)
+        return _scaled(Image.fromarray(picture), longest_px, size, source.count, how)
 
 
 def _shown_bands(source: "RasterSource", names: Sequence[str] | None) -> list[int]:
@@ -148,14 +170,14 @@ def _shown_bands(source: "RasterSource", names: Sequence[str] | None) -> list[in
     return [1, 2, 3] if source.count >= 3 else [1]
 
 
-def _overview(source: "RasterSource", numbers: Sequence[int]) -> "list[np.ndarray]":
+def _overview(source: "RasterSource", numbers: Sequence[int], longest_px: int) -> "list[np.ndarray]":
     """Bands averaged down to the size shown, so that rasters far larger than memory can be shown too."""
     import numpy as np
     from rasterio.enums import Resampling
 
     from agrotools.vision.formats import damaged
 
-    scale = min(1.0, LONGEST_SIDE_PX / max(source.width, source.height))
+    scale = min(1.0, longest_px / max(source.width, source.height))
     size = (max(1, round(source.height * scale)), max(1, round(source.width * scale)))
     bands: list[np.ndarray] = []
     for number in numbers:
@@ -168,29 +190,33 @@ def _overview(source: "RasterSource", numbers: Sequence[int]) -> "list[np.ndarra
     return bands
 
 
-def _finished(
-    picture: "Image.Image",
-    width: int,
-    height: int,
+def _scaled(
+    image: "Image.Image",
+    longest_px: int,
+    size: tuple[int, int],
     bands: int,
     how: str = "",
     *,
     exact: bool = False,
     colours: dict[str, str] | None = None,
-) -> Preview:
-    """Scale to the longest side and encode: JPEG, or PNG where every pixel's colour means something."""
+) -> Picture:
     from PIL import Image
 
-    resampling = Image.Resampling.NEAREST if exact else Image.Resampling.LANCZOS
-    picture.thumbnail((LONGEST_SIDE_PX, LONGEST_SIDE_PX), resampling)
+    image.thumbnail((longest_px, longest_px), Image.Resampling.NEAREST if exact else Image.Resampling.LANCZOS)
+    if image.size != size:
+        how = f"{how}, at {image.width} x {image.height} px".removeprefix(", ")
+    return Picture(image, *size, bands, how, colours or {}, exact)
+
+
+def _encoded(picture: Picture) -> Preview:
+    """JPEG, or PNG where every pixel's colour means something."""
     buffer = io.BytesIO()
     # Made from pixels alone: comments, positions and dates of the original stay out of prompts.
-    if exact:
-        picture.save(buffer, "PNG", optimize=True)
+    if picture.exact:
+        picture.image.save(buffer, "PNG", optimize=True)
     else:
-        picture.save(buffer, "JPEG", quality=90)
-    kind = "png" if exact else "jpeg"
-    if picture.size != (width, height):
-        how = f"{how}, at {picture.width} x {picture.height} px".removeprefix(", ")
+        picture.image.save(buffer, "JPEG", quality=90)
+    kind = "png" if picture.exact else "jpeg"
     encoded = base64.b64encode(buffer.getvalue()).decode("ascii")
-    return Preview(f"data:image/{kind};base64,{encoded}", width, height, bands, how, colours or {})
+    url = f"data:image/{kind};base64,{encoded}"
+    return Preview(url, picture.width_px, picture.height_px, picture.bands, picture.how, picture.colours)

@@ -6,7 +6,7 @@ from typing import IO, TYPE_CHECKING
 from agrotools.core import FAMILIES, Record, SampleFile, Score
 from agrotools.report.cells import percent
 from agrotools.report.layout import PLAIN_WIDTH, console_for, indented, line, rendered, section
-from agrotools.report.readings import slot_blocks, summary_blocks
+from agrotools.report.readings import reading_blocks, slot_readings, summary_readings
 from agrotools.report.trace import step_by_step_trace, trajectory_trace
 from agrotools.report.values import harmless, shortened
 from agrotools.scoring import METRICS
@@ -48,9 +48,9 @@ def explain(record: Record, scores: Sequence[Score]) -> list["RenderableType"]:
             compared_with = record.sample if record.mode == "end-to-end" else None
             parts += [section("Done"), *trajectory_trace(record.trajectory, compared_with)]
         parts += [section("Answered"), *_answered(record)]
-    blocks = [*slot_blocks(record.sample.answer, scores), *summary_blocks(record.sample.answer, scores)]
-    if blocks:
-        parts += [section("Scored"), *blocks]
+    readings = [*slot_readings(record.sample.answer, scores), *summary_readings(record.sample.answer, scores)]
+    if readings:
+        parts += [section("Scored"), *reading_blocks(readings)]
     return parts
 
 
@@ -74,10 +74,11 @@ def _asked(record: Record) -> Iterator["RenderableType"]:
     yield section("Asked")
     yield indented(line(harmless(sample.query)))
     for file in sample.files:
-        yield indented(line(f"{file.name}  {_file_text(file)}", "dim"))
+        yield indented(line(f"{file.name}  {file_text(file)}", "dim"))
 
 
-def _file_text(file: SampleFile) -> str:
+def file_text(file: SampleFile) -> str:
+    """What is known of a file, in a line."""
     parts: list[str] = [file.kind]
     if file.width_px and file.height_px:
         parts.append(f"{file.width_px} x {file.height_px} px")

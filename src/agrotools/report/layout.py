@@ -1,6 +1,7 @@
 """Marks and building blocks of explanations."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
 from agrotools.report.values import harmless, shortened
@@ -68,6 +69,15 @@ def line(text: str, style: str = "") -> "Text":
     from rich.text import Text
 
     return Text(harmless(text), style=style)
+
+
+@dataclass(frozen=True)
+class Told:
+    """A word and the text that it introduces: one line of an explanation, on a terminal or on a page."""
+
+    word: str
+    text: str
+    style: str = ""
 
 
 def block(word: str, text: str, style: str = "") -> "RenderableType":

@@ -32,9 +32,9 @@ _OF_SEVERAL_RUNS: tuple[tuple[Mode, str, str], ...] = (
 )
 
 
-def part_tables(summaries: Sequence[Summary]) -> list["Table"]:
+def part_tables(summaries: Sequence[Summary], *, side_by_side: int = RUNS_SIDE_BY_SIDE) -> list["Table"]:
     """Metrics by family, task type and answer type: one table of several metrics for one run, or one table for each
-    of the main metrics with the runs side by side."""
+    of the main metrics with at most that many runs side by side."""
     if len(summaries) == 1:
         columns = [(heading, _metric(summaries[0], mode, metric)) for mode, metric, heading in _OF_ONE_RUN]
         shown = [(heading, metric) for heading, metric in columns if metric is not None]
@@ -46,8 +46,8 @@ def part_tables(summaries: Sequence[Summary]) -> list["Table"]:
             for name, summary in zip(run_names(summaries), summaries, strict=True)
         ]
         columns = [(name, found) for name, found in of_runs if found is not None]
-        for start in range(0, len(columns), RUNS_SIDE_BY_SIDE):
-            part = columns[start : start + RUNS_SIDE_BY_SIDE]
+        for start in range(0, len(columns), side_by_side):
+            part = columns[start : start + side_by_side]
             tables.append(_parts_table(f"{title}, by task type and answer type", part))
     return tables
 

@@ -1,13 +1,14 @@
 """How each slot was read out of an answer, and why it scored what it scored."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
 from agrotools.core import BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot, PlotSlot, Score, Slot, ToleranceSlot
 from agrotools.report.cells import percent
-from agrotools.report.layout import MARK_STYLES, RIGHT, WRONG, block
+from agrotools.report.layout import MARK_STYLES, RIGHT, WRONG, Told, block
 from agrotools.report.values import harmless, shortened, value_text, wanted_text
 
 if TYPE_CHECKING:
@@ -19,16 +20,34 @@ _TOLD_OF_PLOTS = frozenset({"kind", "reference_kind", "f1", "points", "labels", 
 """Parts of a reading that have a line of their own; any other is listed behind them."""
 
 
-def slot_blocks(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator["RenderableType"]:
-    """One block per row that names a slot: score, wanted value, how it was read, why. ``rows`` of other slots are
-    left out."""
+@dataclass(frozen=True)
+class SlotReading:
+    """A slot, its score, and the lines that say what it wanted, what was read for it, and why that scores so."""
+
+    slot: Slot
+    value: float
+    lines: tuple[Told, ...]
+
+
+def slot_readings(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator[SlotReading]:
+    """One per row that names a slot: score, wanted value, how it was read, why. ``rows`` of other slots are left
+    out."""
     by_name = {slot.name: slot for slot in slots}
     for row in rows:
         if row.slot is not None and row.slot in by_name:
-            yield from slot_block(by_name[row.slot], row.value, row.reading)
+            slot = by_name[row.slot]
+            yield SlotReading(slot, row.value, tuple(slot_lines(slot, row.value, row.reading)))
 
 
-def summary_blocks(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator["RenderableType"]:
+def reading_blocks(readings: Iterable[SlotReading]) -> Iterator["RenderableType"]:
+    """Readings for a terminal: a headline each, its lines beneath."""
+    for reading in readings:
+        yield _headline(reading.slot, reading.value)
+        for told in reading.lines:
+            yield block(told.word, told.text, told.style)
+
+
+def summary_readings(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator[SlotReading]:
     """Step-by-step: each slot of the final answer against the truth, and what the shown observations imply for it."""
     against = {row.metric: row.reading for row in rows if row.metric in (_TRUTH, _IMPLIED)}
     truth, implied = against.get(_TRUTH, {}), against.get(_IMPLIED, {})
@@ -37,16 +56,16 @@ def summary_blocks(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator["Re
         value, reading = values.get(slot.name), readings.get(slot.name)
         if not isinstance(value, int | float):
             continue
-        yield from slot_block(slot, value, reading if isinstance(reading, dict) else {"rule": "no answer was given"})
+        lines = [*slot_lines(slot, value, reading if isinstance(reading, dict) else {"rule": "no answer was given"})]
         said = _fields(implied, "implied").get(slot.name)
         scored = _fields(implied, "slots").get(slot.name)
         if isinstance(scored, int | float):
             differs = ", which is not the truth" if slot.name in _list(truth, "differs") else ""
-            yield block(
-                "implied", f"{value_text(said)} by what was shown{differs}; scored against that: {percent(scored)}"
-            )
+            implies = f"{value_text(said)} by what was shown{differs}"
+            lines.append(Told("implied", f"{implies}; scored against that: {percent(scored)}"))
         elif slot.name in (left_out := _fields(truth, "left_out")):
-            yield block("implied", f"nothing: {value_text(left_out[slot.name])}", "dim")
+            lines.append(Told("implied", f"nothing: {value_text(left_out[slot.name])}", "dim"))
+        yield SlotReading(slot, value, tuple(lines))
 
 
 _TRUTH, _IMPLIED = "agrotools.summ_acc_truth", "agrotools.summ_acc"
@@ -62,51 +81,50 @@ def _list(reading: Mapping[str, JsonValue], name: str) -> list[JsonValue]:
     return found if isinstance(found, list) else []
 
 
-def slot_block(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> Iterator["RenderableType"]:
+def slot_lines(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> Iterator[Told]:
     """What a slot wanted, what was read for it, from where, by which rule, and why that scores ``value``."""
-    yield _headline(slot, value)
-    yield block("wanted", wanted_text(slot))
+    yield Told("wanted", wanted_text(slot))
     candidate = reading.get("candidate")
     if candidate is not None:
         shown = candidate if isinstance(candidate, list) else [candidate]
-        yield block("read", ", ".join(value_text(item) for item in shown) or "nothing")
+        yield Told("read", ", ".join(value_text(item) for item in shown) or "nothing")
     if "text" in reading:
         kind = value_text(reading.get("scope"))
-        yield block("from", f"{kind}: {shortened(harmless(str(reading['text'])), 240)}", "dim")
+        yield Told("from", f"{kind}: {shortened(harmless(str(reading['text'])), 240)}", "dim")
     if "rule" in reading:
-        yield block("by", value_text(reading["rule"]), "dim")
+        yield Told("by", value_text(reading["rule"]), "dim")
     facts = reading.get("facts")
     if isinstance(facts, dict):
         for phrase, state in facts.items():
             mark = RIGHT if state == "stated" else WRONG
-            yield block(mark, f"{value_text(phrase)}: {value_text(state)}", MARK_STYLES[mark])
+            yield Told(mark, f"{value_text(phrase)}: {value_text(state)}", MARK_STYLES[mark])
     if isinstance(slot, PlotSlot):
-        yield from _plot_blocks(reading)
+        yield from _plot_lines(reading)
     why = why_text(slot, value, reading)
     if why:
-        yield block("why", why, "" if value >= 1 else "yellow")
+        yield Told("why", why, "" if value >= 1 else "yellow")
     told = _TOLD | _TOLD_OF_PLOTS if isinstance(slot, PlotSlot) else _TOLD
     rest = {name: item for name, item in reading.items() if name not in told}
     if rest:
-        yield block("also", ", ".join(f"{name}: {value_text(item)}" for name, item in rest.items()), "dim")
+        yield Told("also", ", ".join(f"{name}: {value_text(item)}" for name, item in rest.items()), "dim")
 
 
-def _plot_blocks(reading: Mapping[str, JsonValue]) -> Iterator["RenderableType"]:
+def _plot_lines(reading: Mapping[str, JsonValue]) -> Iterator[Told]:
     """What was drawn against what was wanted: kind, points, labels."""
     if "kind" in reading:
         kind, wanted = value_text(reading["kind"]), value_text(reading.get("reference_kind"))
-        yield block("drawn", kind if kind == wanted else f"{kind}, wanted {wanted}")
+        yield Told("drawn", kind if kind == wanted else f"{kind}, wanted {wanted}")
     points, labels = _fields(reading, "points"), _fields(reading, "labels")
     f1, weight = reading.get("f1"), reading.get("weight")
     if points and isinstance(f1, int | float):
         counts = f"{points.get('matched')} of {points.get('reference')} points right, {points.get('drawn')} drawn"
-        yield block("points", f"{counts}: F1 {percent(f1)}", "" if f1 >= 1 else "yellow")
+        yield Told("points", f"{counts}: F1 {percent(f1)}", "" if f1 >= 1 else "yellow")
     if labels:
         axes, title = (value_text(labels.get(name)) for name in ("axes", "title"))
         missing = _list(labels, "missing")
         without = f" (missing: {', '.join(map(value_text, missing))})" if missing else ""
         named = f"axes name quantity and unit: {axes}{without}; title or legend names what is compared: {title}"
-        yield block("labels", f"{named}; times {value_text(weight)}")
+        yield Told("labels", f"{named}; times {value_text(weight)}")
 
 
 def why_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> str:

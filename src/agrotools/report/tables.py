@@ -100,13 +100,13 @@ def tables(summaries: Sequence[Summary], *, details: bool = True) -> list["Rende
         return [*parts, Text("No records yet: nothing to score.")]
     for setting in SETTINGS:
         if any(setting.of(summary) is not None for summary in summaries):
-            parts += _setting_table(setting, summaries, notes)
+            parts += setting_table(setting, summaries, notes)
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
-        parts.append(_gain_table(summaries, notes))
+        parts.append(gain_table(summaries, notes))
     if details:
         parts += part_tables(summaries)
         parts += counts_table(summaries)
-    lines = [*_general_notes(summaries), *notes.numbered()]
+    lines = [*general_notes(summaries), *notes.numbered()]
     parts.append(Text("\n" + "\n".join(lines), style="dim"))
     return parts
 
@@ -127,7 +127,8 @@ def _title(summaries: Sequence[Summary]) -> "Text":
     return title
 
 
-def _setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) -> list["RenderableType"]:
+def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) -> list["RenderableType"]:
+    """The table of a setting, a row per run in their order and a column per metric, and what it can detect."""
     from rich.text import Text
 
     shared = {metric: _shared_size(metric, setting, summaries) for metric in setting.metrics}
@@ -198,7 +199,8 @@ def _detectable(setting: Setting, summaries: Sequence[Summary]) -> str:
     return f"Smallest detectable difference to another run, points: {', '.join(parts)}" if parts else ""
 
 
-def _gain_table(summaries: Sequence[Summary], notes: Notes) -> "Table":
+def gain_table(summaries: Sequence[Summary], notes: Notes) -> "Table":
+    """End to end minus no tools, a row per run."""
     table = new_table("Gain by tools: end to end minus no tools, paired on the samples of both, points")
     metrics = OUTCOME[:-1]
     table.add_column("", overflow="fold", min_width=14)
@@ -223,7 +225,8 @@ def _gain_table(summaries: Sequence[Summary], notes: Notes) -> "Table":
     return table
 
 
-def _general_notes(summaries: Sequence[Summary]) -> list[str]:
+def general_notes(summaries: Sequence[Summary]) -> list[str]:
+    """How to read the values, what was left out, and what became invalid."""
     lines = [
         "Values in percent, beneath them 95 % intervals over clusters of samples that share a file "
         f"(none under {MIN_CLUSTERS} clusters); n: samples or steps (clusters)."

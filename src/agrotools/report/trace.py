@@ -25,7 +25,7 @@ from agrotools.report.arguments import (
     scored_agreements,
 )
 from agrotools.report.cells import percent
-from agrotools.report.layout import MARK_STYLES, RIGHT, WRONG, block, line
+from agrotools.report.layout import MARK_STYLES, RIGHT, WRONG, Told, block, line
 from agrotools.report.values import fields_text, harmless, value_text
 from agrotools.scoring import METRICS, MetricInfo
 
@@ -50,7 +50,7 @@ def trajectory_trace(trajectory: Trajectory, sample: Sample | None) -> Iterator[
         yield from _call_step(number, step, step.call, match, sample)
     for index, missing in enumerate(reference):
         if index not in done:
-            yield block("not done", f"reference step {index + 1}: {_call_text(missing)}", "yellow")
+            yield block("not done", f"reference step {index + 1}: {call_text(missing)}", "yellow")
 
 
 def step_by_step_trace(
@@ -70,7 +70,7 @@ def step_by_step_trace(
             yield block("answered" if isinstance(action, Answer) else "output", action.text or "(empty)")
         if expected is not None:
             if not _calls(action, expected.tool):
-                yield block("reference", _call_text(expected))
+                yield block("reference", call_text(expected))
             yield from _observation(expected.observation, "shown")
 
 
@@ -138,7 +138,7 @@ def _verdict(
 
     due = f"call {expected.tool}" if expected else "answer"
     head = Text(f"{index + 1:>3} of {n_steps}  {due}", style="bold")
-    reason = _why_wrong(action, expected, rows)
+    reason = why_wrong(action, expected, rows)
     mark = WRONG if reason else RIGHT
     head.append(f"  {mark} {reason or 'right'}", style=f"not bold {MARK_STYLES[mark]}")
     shown = [_metric_text(METRICS[metric], row.value) for metric, row in rows.items() if metric in METRICS]
@@ -153,7 +153,7 @@ def _metric_text(info: MetricInfo, value: float) -> str:
     return f"{info.label} {RIGHT if bool(value) != info.lower_is_better else WRONG}"
 
 
-def _why_wrong(action: Action, expected: ReferenceStep | None, rows: Mapping[str, Score]) -> str:
+def why_wrong(action: Action, expected: ReferenceStep | None, rows: Mapping[str, Score]) -> str:
     """Why the action is not the one due, in words; empty where it is."""
     if isinstance(action, Unparseable):
         return f"neither a call nor an answer: {harmless(action.reason)}"
@@ -177,31 +177,38 @@ def _why_wrong(action: Action, expected: ReferenceStep | None, rows: Mapping[str
 
 
 def _observation(observation: Observation | None, word: str) -> Iterator["RenderableType"]:
+    for told in observation_lines(observation, word):
+        yield block(told.word, told.text, told.style)
+
+
+def observation_lines(observation: Observation | None, word: str) -> Iterator[Told]:
+    """What came back from a call, behind ``word``: its error and what to change, or result, flags, notes, artifacts."""
     if observation is None:
         return
     if observation.error is not None:
         error = observation.error
         about = f" ({error.argument})" if error.argument else ""
-        yield block(word, f"error {error.kind}{about}: {error.message}", "red")
+        yield Told(word, f"error {error.kind}{about}: {error.message}", "red")
         if error.hint:
-            yield block("hint", error.hint, "dim")
+            yield Told("hint", error.hint, "dim")
         if error.candidates:
-            yield block("candidates", ", ".join(error.candidates), "dim")
+            yield Told("candidates", ", ".join(error.candidates), "dim")
         return
     made = [artifact.name for artifact in observation.artifacts]
     result = {name: value for name, value in (observation.result or {}).items() if value not in made}
     notes, flags = result.pop("notes", None), result.pop("flags", None)
     if "summary" in result:
         result.pop("spec", None)  # the summary says it in words
-    yield block(word, fields_text(result))
+    yield Told(word, fields_text(result))
     if isinstance(flags, list) and flags:
-        yield block("flags", ", ".join(map(str, flags)), "yellow")
+        yield Told("flags", ", ".join(map(str, flags)), "yellow")
     if isinstance(notes, list) and notes:
-        yield block("notes", "; ".join(map(str, notes)), "dim")
+        yield Told("notes", "; ".join(map(str, notes)), "dim")
     if observation.artifacts:
         listed = (f"{artifact.name} ({artifact.kind})" for artifact in observation.artifacts)
-        yield block("made", ", ".join(listed), "dim")
+        yield Told("made", ", ".join(listed), "dim")
 
 
-def _call_text(step: ReferenceStep) -> str:
+def call_text(step: ReferenceStep) -> str:
+    """A reference call on one line."""
     return f"{step.tool}({fields_text(step.arguments)})"
