@@ -1,0 +1,127 @@
+"""Write the benchmark folder that agrotools runs, and the very same prompts as plain JSON for its peers.
+
+    python workload.py questions|agents SAMPLES FOLDER
+
+``requests.jsonl``: one sample each, ``messages`` with the image, where there is one, as ``{"file": PATH}``.
+``tools.json``: the functions that agents are offered. Both are what agrotools itself sends.
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from agrotools.agents import LLMAgent
+from agrotools.benchmarks import load_benchmark
+from agrotools.core import Mode, ToolSpec
+from agrotools.models import Completion, Message, ModelSettings
+from agrotools.models.chat_format import request_body
+
+HEADER = """name = "throughput"
+version = "1"
+licence = "CC0-1.0"
+description = "Short questions with one answer, to measure how fast a run is."
+synthetic = true
+toolset = ["calculate"]
+modes = ["no-tool", "end-to-end"]
+"""
+PROBE = "[plot 00000]"
+
+
+class Recorder:
+    """A model that keeps what it is asked."""
+
+    name = "recorder"
+
+    def __init__(self) -> None:
+        self.body: dict[str, Any] = {}
+
+    async def generate(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
+    ) -> Completion:
+        self.body = request_body("mock", messages, tools, settings)
+        return Completion(text="answer: 14")
+
+    async def close(self) -> None:
+        return
+
+
+def question(number: int) -> str:
+    return (
+        f"[plot {number:05d}] In the first row 9 plants have rust, in the second row 5. "
+        "How many plants of this plot have rust?"
+    )
+
+
+def sample(number: int, agents: bool) -> dict[str, Any]:
+    file = {"name": "image_1.jpg", "path": f"files/{number:05d}.jpg", "kind": "image"}
+    return {
+        "id": f"s{number:05d}",
+        "query": question(number),
+        "files": [file] if agents else [],
+        "family": "CM",
+        "task_type": "organ_counting",
+        "answer_type": "tolerance",
+        "template": "throughput",
+        "source": "made",
+        "toolset": ["calculate"],
+        "answer": [{"type": "tolerance", "name": "answer", "label": "plants with rust", "value": 14}],
+    }
+
+
+def write_images(folder: Path, samples: int) -> None:
+    """A different JPEG of 150 to 200 kB for each sample: noise over a gradient, seeded."""
+    import numpy as np
+    from PIL import Image
+
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    ramp = np.linspace(40, 160, 640)[None, :, None] + np.zeros((480, 1, 3))
+    for number in range(samples):
+        pixels = (ramp + rng.normal(0, 30, ramp.shape)).clip(0, 255).astype(np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number:05d}.jpg", quality=87)
+
+
+def prompts(folder: Path, mode: Mode) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The messages that agrotools opens the conversation on the first sample with, and the functions it offers."""
+    benchmark = load_benchmark(str(folder))
+    model = Recorder()
+    agent = LLMAgent(model, mode, "tool-calling")
+    asyncio.run(agent.act(benchmark.view(benchmark.samples[0], mode), ()))
+    return model.body["messages"], model.body.get("tools", [])
+
+
+def with_number(messages: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
+    """The conversation about the sample of that number, from that about the first."""
+    system, user = messages
+    content = user["content"]
+    if isinstance(content, str):
+        return [system, user | {"content": content.replace(PROBE, f"[plot {number:05d}]")}]
+    parts = [
+        {"file": f"files/{number:05d}.jpg"}
+        if part["type"] == "image_url"
+        else part | {"text": part["text"].replace(PROBE, f"[plot {number:05d}]")}
+        for part in content
+    ]
+    return [system, user | {"content": parts}]
+
+
+def main() -> None:
+    kind, samples, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
+    agents = kind == "agents"
+    folder.mkdir(parents=True)
+    (folder / "benchmark.toml").write_text(HEADER)
+    (folder / "samples.jsonl").write_text("".join(json.dumps(sample(n, agents)) + "\n" for n in range(samples)))
+    if agents:
+        write_images(folder / "files", samples)
+    messages, tools = prompts(folder, "end-to-end" if agents else "no-tool")
+    assert any(PROBE in json.dumps(message) for message in messages)
+    lines = (json.dumps({"messages": with_number(messages, n)}) + "\n" for n in range(samples))
+    (folder / "requests.jsonl").write_text("".join(lines))
+    (folder / "tools.json").write_text(json.dumps(tools))
+
+
+if __name__ == "__main__":
+    main()
