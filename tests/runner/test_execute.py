@@ -9,9 +9,10 @@ from agrotools.benchmarks import load_benchmark
 from agrotools.core import Mode
 from agrotools.models import ModelSettings
 from agrotools.runner.evaluate import EvalConfig, manifest_of
-from agrotools.runner.execute import run_item
+from agrotools.runner.pace import Pace
 from agrotools.runner.plan import work_items
 from agrotools.runner.policies import policy_source
+from agrotools.runner.run_item import RunContext, run_item
 from agrotools.runner.store import RunStore
 from agrotools.tools.execution import ToolExecutor
 
@@ -25,9 +26,10 @@ async def test_a_sample_whose_file_went_away_is_invalid(small_benchmark: Path, t
     item = work_items(benchmark.samples, [mode], 1)[0]
     with RunStore(tmp_path / "run", manifest) as store:
         async with ToolExecutor(workers=1) as executor:
-            there = await run_item(item, source, benchmark, store, executor, max_steps=3)
+            context = RunContext(source, benchmark, store, executor, Pace(1), max_steps=3)
+            there = await run_item(item, context)
             shutil.rmtree(benchmark.root / "files")
-            gone = await run_item(item, source, benchmark, store, executor, max_steps=3)
+            gone = await run_item(item, context)
     assert there.invalid is None
     assert gone.invalid is not None
     assert "can no longer be read" in gone.invalid

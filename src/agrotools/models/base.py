@@ -147,6 +147,11 @@ class Model(Protocol):
         """What reports call it."""
         ...
 
+    @property
+    def stats(self) -> WireStats:
+        """What it is doing and has done, for progress lines and for the runner's pace."""
+        ...
+
     async def generate(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
     ) -> Completion:

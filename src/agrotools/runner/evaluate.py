@@ -17,17 +17,23 @@ from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.construct.export import sha256_of_file
 from agrotools.core import MODES, Mode, Noun, Protocol, Sample, ToolSpec, UsageError
 from agrotools.core.paths import cache_dir
-from agrotools.models import ModelSettings
+from agrotools.models import DEFAULT_WIRE, ModelSettings, WireSettings
 from agrotools.runner.execute import execute
 from agrotools.runner.manifest import Manifest, identity_hash
+from agrotools.runner.pace import Pace
 from agrotools.runner.plan import WorkItem, remaining, work_items
 from agrotools.runner.policies import PolicySource, policy_source
 from agrotools.runner.progress import Progress, stage_progress
+from agrotools.runner.run_item import RunContext
 from agrotools.runner.store import RunStore
 from agrotools.tools import get_tool, tool_specs
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
 
+_WIRE_FIELDS = ("concurrency", "rpm", "tpm", "timeout_s", "stall_s", "attempts", "retry_wall_s")
+_SAMPLES_WITHOUT_MODEL = 8
+"""In flight where no endpoint says how many it bears."""
+_MOST_SAMPLES = 256
 _LIBRARIES = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "rasterio", "pillow", "matplotlib")
 
 
@@ -38,7 +44,7 @@ class EvalConfig(Noun):
     data_root: Path | None = None
     model: str = "baseline:oracle"
     base_url: str | None = None
-    api_key_env: str = "OPENAI_API_KEY"
+    api_key_env: str | None = None
     mode: Mode | str = "all"
     protocol: Protocol = "react"
     images: bool = True
@@ -49,7 +55,14 @@ class EvalConfig(Noun):
     """Seeds baselines (0 if not given), and is sent to the endpoint only if given: some refuse it."""
     temperature: Annotated[float | None, Field(ge=0)] = None
     max_output_tokens: Annotated[int | None, Field(ge=1)] = None
-    concurrency: Annotated[int, Field(ge=1)] = 8
+    concurrency: Annotated[int | None, Field(ge=1)] = None
+    """Requests in flight; None: as many as the endpoint bears."""
+    rpm: Annotated[int | None, Field(ge=1)] = None
+    tpm: Annotated[int | None, Field(ge=1)] = None
+    timeout_s: Annotated[float, Field(gt=0)] = DEFAULT_WIRE.timeout_s
+    stall_s: Annotated[float, Field(gt=0)] = DEFAULT_WIRE.stall_s
+    attempts: Annotated[int, Field(ge=1)] = DEFAULT_WIRE.attempts
+    retry_wall_s: Annotated[float, Field(gt=0)] = DEFAULT_WIRE.retry_wall_s
     tool_workers: Annotated[int, Field(ge=1)] = 2
     backends: dict[str, str] = {}
     out: Path | None = None
@@ -65,6 +78,11 @@ class EvalConfig(Noun):
         if not wanted:
             raise UsageError(f"unknown mode {self.mode!r}", hint=f"one of {', '.join(MODES)}, all")
         return tuple(wanted)
+
+    @property
+    def wire(self) -> WireSettings:
+        """How the endpoint is used."""
+        return WireSettings(**{name: getattr(self, name) for name in _WIRE_FIELDS})
 
 
 def evaluate(config: EvalConfig, progress: TextIO) -> Path:
@@ -93,6 +111,7 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Path:
         base_url=config.base_url,
         images=config.images,
         api_key_env=config.api_key_env,
+        wire=config.wire,
         seed=config.seed or 0,
     )
     samples = chosen(benchmark.samples, config.limit)
@@ -129,19 +148,18 @@ async def _execute(
         async with ToolExecutor(
             workers=config.tool_workers, cache=ResultCache(cache_dir("tool-results")), backends=config.backends
         ) as executor:
-            await execute(
-                items,
-                source,
-                benchmark,
-                store,
-                executor,
-                max_steps=config.max_steps,
-                concurrency=config.concurrency,
-                on_finished=bar.finished,
-            )
+            pace = _pace(config, source)
+            context = RunContext(source, benchmark, store, executor, pace, config.max_steps)
+            await execute(items, context, workers=min(len(items), pace.most), on_finished=bar.finished)
     finally:
         if source.model is not None:
             await source.model.close()
+
+
+def _pace(config: EvalConfig, source: PolicySource) -> Pace:
+    if source.stats is None or not source.stats.limit:
+        return Pace(config.concurrency or _SAMPLES_WITHOUT_MODEL)
+    return Pace(2 * config.concurrency if config.concurrency else _MOST_SAMPLES, source.stats)
 
 
 def chosen(samples: Sequence[Sample], limit: int | None) -> tuple[Sample, ...]:

@@ -16,7 +16,7 @@ from agrotools.agents.baselines import (
     ReplayPolicy,
 )
 from agrotools.core import MODES, Mode, Protocol, Sample, UsageError
-from agrotools.models import Model, ModelSettings, make_model
+from agrotools.models import DEFAULT_WIRE, Model, ModelSettings, WireSettings, WireStats, make_model
 from agrotools.runner.store import read_manifest, read_records
 
 
@@ -33,6 +33,8 @@ class PolicySource:
     """Whether its calls are answered with the truth instead of real tools."""
     model: Model | None = None
     """The model behind the policy, to be closed after the run; None for baselines."""
+    stats: WireStats | None = None
+    """What the wire below the model is doing; None for baselines."""
     model_hash: str = ""
     """SHA-256 of the script of a scripted model: the same name may say something else tomorrow."""
 
@@ -45,7 +47,8 @@ def policy_source(
     settings: ModelSettings | None = None,
     base_url: str | None = None,
     images: bool = True,
-    api_key_env: str = "OPENAI_API_KEY",
+    api_key_env: str | None = None,
+    wire: WireSettings = DEFAULT_WIRE,
     seed: int = 0,
 ) -> PolicySource:
     """The source that ``--model NAME`` means.
@@ -60,7 +63,7 @@ def policy_source(
         return _replay(name, Path(name.removeprefix("replay:")))
     if name.startswith("baseline:"):
         return _baseline(name.removeprefix("baseline:"), samples, seed)
-    model = make_model(name, base_url=base_url, api_key_env=api_key_env)
+    model = make_model(name, base_url=base_url, api_key_env=api_key_env, wire=wire)
     agents: dict[Mode, LLMAgent] = {
         mode: LLMAgent(model, mode=mode, protocol=protocol, settings=settings or ModelSettings(), images=images)
         for mode in MODES
@@ -68,7 +71,13 @@ def policy_source(
     script = Path(name.removeprefix("scripted:")).read_bytes() if name.startswith("scripted:") else b""
     model_hash = hashlib.sha256(script).hexdigest() if script else ""
     return PolicySource(
-        name, False, MODES, lambda _sample, mode, _epoch: agents[mode], model=model, model_hash=model_hash
+        name,
+        False,
+        MODES,
+        lambda _sample, mode, _epoch: agents[mode],
+        model=model,
+        stats=model.stats,
+        model_hash=model_hash,
     )
 
 

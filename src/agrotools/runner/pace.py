@@ -1,0 +1,66 @@
+"""How many samples are in flight at once."""
+
+import asyncio
+from collections import deque
+
+from agrotools.models import WireStats
+
+
+class Pace:
+    """As many samples as requests may be in flight, and one more for each that waits for a tool: it sends none.
+
+    Args:
+        most: samples in flight at most.
+        stats: of the model's wire, whose ``limit`` follows what the endpoint bears; None: ``most`` alone counts.
+    """
+
+    def __init__(self, most: int, stats: WireStats | None = None) -> None:
+        self.most = most
+        self._stats = stats
+        self._in_tools = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self.in_flight = 0
+
+    @property
+    def allowed(self) -> int:
+        """How many may be in flight now."""
+        limit = self._stats.limit if self._stats else 0
+        return min(self.most, limit + self._in_tools) if limit else self.most
+
+    async def enter(self) -> None:
+        """Wait until one more may be in flight, and count it."""
+        while self.in_flight >= self.allowed:
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            await turn
+        self.in_flight += 1
+
+    def leave(self) -> None:
+        self.in_flight -= 1
+        self.look_again()
+
+    def tool_begins(self) -> None:
+        self._in_tools += 1
+        self.look_again()
+
+    def tool_ends(self) -> None:
+        self._in_tools -= 1
+
+    def look_again(self) -> None:
+        """Let those go on for whom there is room now."""
+        for _ in range(self.allowed - self.in_flight):
+            if not self._waiting:
+                break
+            self._wake()
+
+    def open(self) -> None:
+        """Wake everybody who waits, room or not: the run is about to end."""
+        self.most = max(self.most, self.in_flight + len(self._waiting))
+        self._stats = None
+        while self._waiting:
+            self._wake()
+
+    def _wake(self) -> None:
+        turn = self._waiting.popleft()
+        if not turn.done():
+            turn.set_result(None)
