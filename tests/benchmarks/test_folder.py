@@ -177,7 +177,7 @@ def test_what_is_written_is_read_back(folder, tmp_path):
         write_benchmark(made, first.header, first.samples)
     second = load_folder(copy)
     assert second.content_hash == first.content_hash
-    assert second.samples == first.samples
+    assert [*second.samples] == [*first.samples]
     assert validate_folder(copy) == []
 
 
@@ -225,3 +225,39 @@ def test_a_folder_with_other_things_is_never_replaced(tmp_path):
 
 def test_the_written_chart_sample_is_sound(tmp_path):
     assert validate_folder(write_folder(tmp_path, [chart_sample(tmp_path)])) == []
+
+
+def test_a_sample_is_parsed_when_it_is_asked_for_and_kept_for_a_while(folder):
+    samples = load_folder(folder).samples
+    assert samples[0] is samples[0]
+    assert samples[-1].id == "tiny-3"
+    assert [sample.id for sample in samples[1:]] == ["tiny-2", "tiny-3"]
+    assert [sample.id for sample in samples[1:][:1]] == ["tiny-2"]
+    assert [sample.cluster for sample in samples] == [sample.cluster for sample in with_clusters(samples)]
+    with pytest.raises(IndexError):
+        samples[3]
+
+
+def test_a_hash_that_no_line_records_is_known_whenever_the_sample_is_parsed(tmp_path):
+    stored = number_sample(tmp_path)
+    recorded = stored["files"][0].pop("sha256")
+    benchmark = load_folder(write_folder(tmp_path, [stored]))
+    assert benchmark.samples[0].files[0].sha256 == recorded
+    assert benchmark.view(benchmark.samples[0], "end-to-end").files[0].sha256 == recorded
+
+
+def test_a_benchmark_that_is_replaced_during_a_run_is_read_as_it_was(folder):
+    benchmark = load_folder(folder)
+    first = json.loads((folder / "samples.jsonl").read_text().splitlines()[0])
+    (folder / "new").write_text(json.dumps(first | {"query": "Another?"}) + "\n")
+    (folder / "new").replace(folder / "samples.jsonl")
+    assert benchmark.samples[0].query == first["query"]
+
+
+@pytest.mark.parametrize("change", [lambda text: text.replace("4.5", "4.6"), lambda text: text[:40]])
+def test_a_benchmark_that_is_written_over_during_a_run_ends_it(folder, change):
+    benchmark = load_folder(folder)
+    content = (folder / "samples.jsonl").read_text()
+    (folder / "samples.jsonl").write_text(change(content))
+    with pytest.raises(BenchmarkError, match=r"tiny-1 can no longer be read.*changed while it was in use"):
+        _ = benchmark.samples[0]

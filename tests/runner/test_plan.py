@@ -1,8 +1,12 @@
 """What is left to do."""
 
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agrotools.benchmarks import load_benchmark
+from agrotools.benchmarks.samples import SampleLines, selected
 from agrotools.core import ReferenceTrajectory, Sample
 from agrotools.runner.plan import remaining, work_items
 from support.plain_sample import plain_sample
@@ -28,9 +32,31 @@ def test_each_mode_takes_the_samples_it_can():
 
 @given(st.integers(1, 5), st.integers(1, 4), st.data())
 def test_what_is_finished_and_what_remains_is_the_whole(count: int, epochs: int, data: st.DataObject):
-    items = work_items([sample(f"s{number}") for number in range(count)], ["end-to-end"], epochs)
-    assert len(items) == len({item.key for item in items}) == count * epochs
+    items = work_items([sample(f"s{number}") for number in range(count)], ["end-to-end", "no-tool"], epochs)
+    assert len(items) == len({item.key for item in items}) == 2 * count * epochs
+    assert [item.key for item in items] == list(items.keys()) == [items[at].key for at in range(len(items))]
     finished = data.draw(st.sets(st.sampled_from([item.key for item in items])))
     left = remaining(items, finished)
     assert {item.key for item in left} == {item.key for item in items} - finished
-    assert remaining(left, {item.key for item in left}) == []
+    assert [item.key for item in left] == [item.key for item in items if item.key not in finished]
+    assert len(left) == len(items) - len(finished)
+    assert not remaining(left, {item.key for item in left})
+
+
+def test_a_plan_parses_nothing_before_its_turn(small_benchmark: Path, monkeypatch):
+    parsed: list[int] = []
+    parse = SampleLines.parse
+
+    def counted(self: SampleLines, position: int) -> Sample:
+        parsed.append(position)
+        return parse(self, position)
+
+    monkeypatch.setattr(SampleLines, "parse", counted)
+    samples = load_benchmark(small_benchmark).samples
+    parsed.clear()
+    plan = work_items(selected(samples, [2, 0]), ["end-to-end"], 1)
+    left = remaining(plan, {("end-to-end", samples[0].id, 0)})
+    assert parsed == [0]
+    assert (len(plan), len(left)) == (2, 1)
+    assert [item.sample.id for item in left] == [samples[2].id]
+    assert parsed == [0, 2]

@@ -6,38 +6,60 @@ the first fault.
 """
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 import orjson
 from pydantic import ValidationError
 
-from agrotools.benchmarks.benchmark import Benchmark, content_hash_of, with_clusters
+from agrotools.benchmarks.benchmark import Benchmark, Clusters, ContentDigest
+from agrotools.benchmarks.samples import SampleLines, StoredSamples
 from agrotools.construct.export import HEADER_FILE, SAMPLES_FILE, sha256_of_file
 from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.core.benchmark_header import BenchmarkHeader
 
 
 def load_folder(root: str | Path) -> Benchmark:
-    """The benchmark in folder ``root``, every file hashed and its hash compared with the recorded one.
+    """The benchmark in folder ``root``, every line checked, every file hashed and compared with the recorded hash.
+
+    The samples are parsed again when they are asked for: only where they lie is kept.
 
     Raises:
         BenchmarkError: not a benchmark folder, a line that is no sample, or a file that is missing, altered or outside.
     """
     root = Path(root).expanduser().resolve()
     header = read_header(root)
+    if not (root / SAMPLES_FILE).is_file():
+        raise _broken(root, f"it has no {SAMPLES_FILE}")
+    try:
+        lines = SampleLines(root / SAMPLES_FILE)
+    except OSError as error:
+        raise _broken(root, f"{SAMPLES_FILE} cannot be read: {error.strerror}") from error
     hashes: dict[Path, str] = {}
-    samples: list[Sample] = []
     seen: set[str] = set()
-    for number, sample in _read_samples(root):
+    clusters = Clusters()
+    digest = ContentDigest(header)
+    for number, offset, line in _lines(lines.path):
+        try:
+            sample = Sample.model_validate_json(line)
+        except ValidationError as error:
+            raise _broken(root, f"{SAMPLES_FILE}, line {number}: {_first(error)}") from error
         if sample.id in seen:
             raise _broken(root, f"{SAMPLES_FILE}, line {number}: id {sample.id!r} is there twice")
         seen.add(sample.id)
-        files = tuple(_hashed(root, sample, file, hashes) for file in sample.files)
-        samples.append(sample.model_copy(update={"files": files}))
-    if not samples:
+        for file in sample.files:
+            actual = _checked_hash(root, sample, file, hashes)
+            if file.sha256 is None:
+                lines.hashes[file.path] = actual
+        sample = lines.with_hashes(sample)
+        lines.add(sample, offset, line)
+        clusters.add(sample.files)
+        digest.add(sample)
+    if not seen:
         raise _broken(root, f"{SAMPLES_FILE} holds no sample")
-    return Benchmark(header, root, with_clusters(samples), content_hash_of(header, samples))
+    content_hash = digest.hexdigest(lambda: map(lines.parse, sorted(range(len(lines.ids)), key=lines.ids.__getitem__)))
+    lines.clusters = clusters.firsts()
+    return Benchmark(header, root, StoredSamples(lines), content_hash)
 
 
 def read_header(root: Path) -> BenchmarkHeader:
@@ -80,21 +102,17 @@ def resolve_file(root: Path, path: str) -> Path:
     return real
 
 
-def _read_samples(root: Path) -> Iterable[tuple[int, Sample]]:
-    path = root / SAMPLES_FILE
-    if not path.is_file():
-        raise _broken(root, f"it has no {SAMPLES_FILE}")
+def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Number (from 1), offset and content of every line that is not blank."""
+    offset = 0
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                yield number, Sample.model_validate_json(line)
-            except ValidationError as error:
-                raise _broken(root, f"{SAMPLES_FILE}, line {number}: {_first(error)}") from error
+            if line.strip():
+                yield number, offset, line
+            offset += len(line)
 
 
-def _hashed(root: Path, sample: Sample, file: SampleFile, hashes: dict[Path, str]) -> SampleFile:
+def _checked_hash(root: Path, sample: Sample, file: SampleFile, hashes: dict[Path, str]) -> str:
     try:
         real = resolve_file(root, file.path)
     except BenchmarkError as error:
@@ -102,7 +120,7 @@ def _hashed(root: Path, sample: Sample, file: SampleFile, hashes: dict[Path, str
     actual = hashes.get(real) or hashes.setdefault(real, sha256_of_file(real))
     if file.sha256 is not None and file.sha256 != actual:
         raise _broken(root, f"sample {sample.id}: file {file.path} is not the one that was recorded (sha256 differs)")
-    return file.model_copy(update={"sha256": actual})
+    return actual
 
 
 def _first(error: ValidationError) -> str:

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from agrotools.agents import prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
+from agrotools.benchmarks.samples import facts_of, selected
 from agrotools.construct.export import sha256_of_file
 from agrotools.core import MODES, Mode, Noun, Protocol, Sample, ToolSpec, UsageError
 from agrotools.core.paths import cache_dir
@@ -162,13 +163,13 @@ def _pace(config: EvalConfig, source: PolicySource) -> Pace:
     return Pace(2 * config.concurrency if config.concurrency else _MOST_SAMPLES, source.stats)
 
 
-def chosen(samples: Sequence[Sample], limit: int | None) -> tuple[Sample, ...]:
+def chosen(samples: Sequence[Sample], limit: int | None) -> Sequence[Sample]:
     """The first ``limit`` samples in an order fixed by the hash of their ids, so that a part resembles the whole."""
     if limit is None or limit >= len(samples):
-        return tuple(samples)
-    order = sorted(samples, key=lambda sample: hashlib.sha256(sample.id.encode()).hexdigest())
-    wanted = {sample.id for sample in order[:limit]}
-    return tuple(sample for sample in samples if sample.id in wanted)
+        return samples
+    ids = facts_of(samples).ids
+    order = sorted(range(len(ids)), key=lambda position: hashlib.sha256(ids[position].encode()).hexdigest())
+    return selected(samples, sorted(order[:limit]))
 
 
 def default_folder(manifest: Manifest) -> Path:
@@ -215,7 +216,7 @@ def manifest_of(
         libraries={name: version(name) for name in _LIBRARIES},
         modes=tuple(modes),
         epochs=config.epochs,
-        sample_ids=tuple(sample.id for sample in samples),
+        sample_ids=tuple(facts_of(samples).ids),
     )
 
 

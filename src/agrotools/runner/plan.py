@@ -1,9 +1,14 @@
-"""What is left to do: pure set difference between what a run should hold and what it holds."""
+"""What is left to do: pure set difference between what a run should hold and what it holds.
 
-from collections.abc import Iterable, Sequence
+A plan holds positions of samples, never samples: each is asked for when its turn comes.
+"""
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
+from agrotools.benchmarks.samples import Facts, facts_of
 from agrotools.core import MODES, Mode, Sample
 
 Key = tuple[str, str, int]
@@ -22,32 +27,83 @@ class WorkItem(NamedTuple):
         return (self.mode, self.sample.id, self.epoch)
 
 
-def work_items(samples: Sequence[Sample], modes: Iterable[Mode], epochs: int) -> list[WorkItem]:
+class Part(NamedTuple):
+    """The samples, by position, to run in one mode and epoch."""
+
+    mode: Mode
+    epoch: int
+    positions: "array[int]"
+
+
+class Plan(Sequence[WorkItem]):
+    """Items in the order in which they run. They are made when asked for; length and keys need no sample."""
+
+    def __init__(self, samples: Sequence[Sample], parts: Iterable[Part]) -> None:
+        self.samples = samples
+        self.ids = facts_of(samples).ids
+        self.parts = tuple(part for part in parts if part.positions)
+
+    def __len__(self) -> int:
+        return sum(len(part.positions) for part in self.parts)
+
+    def __iter__(self) -> Iterator[WorkItem]:
+        for part in self.parts:
+            for position in part.positions:
+                yield WorkItem(self.samples[position], part.mode, part.epoch)
+
+    @overload
+    def __getitem__(self, index: int) -> WorkItem: ...
+    @overload
+    def __getitem__(self, index: slice) -> "list[WorkItem]": ...
+    def __getitem__(self, index: int | slice) -> "WorkItem | list[WorkItem]":
+        if isinstance(index, slice):
+            return [self[at] for at in range(len(self))[index]]
+        at = range(len(self))[index]
+        for part in self.parts:
+            if at < len(part.positions):
+                return WorkItem(self.samples[part.positions[at]], part.mode, part.epoch)
+            at -= len(part.positions)
+        raise IndexError(index)
+
+    def keys(self) -> Iterator[Key]:
+        """The key of every item, in order; no sample is parsed."""
+        for part in self.parts:
+            for position in part.positions:
+                yield (part.mode, self.ids[position], part.epoch)
+
+
+def work_items(samples: Sequence[Sample], modes: Iterable[Mode], epochs: int) -> Plan:
     """All items of a run, epoch by epoch, so that a run stopped early is complete in its first epochs.
 
     In no-tool, samples that need raster processing or a figure are excluded; in step-by-step, those without a
     reference trajectory.
     """
     asked = set(modes)
+    facts = facts_of(samples)
     wanted: list[Mode] = [mode for mode in MODES if mode in asked]
-    return [
-        WorkItem(sample, mode, epoch)
-        for epoch in range(epochs)
-        for mode in wanted
-        for sample in samples
-        if runs_in(sample, mode)
-    ]
+    parts = [Part(mode, 0, array("I", _running_in(facts, mode))) for mode in wanted]
+    return Plan(samples, [part._replace(epoch=epoch) for epoch in range(epochs) for part in parts])
 
 
-def runs_in(sample: Sample, mode: Mode) -> bool:
-    """Whether ``sample`` takes part in ``mode``."""
-    if mode == "no-tool":
-        return sample.no_tool_eligible
-    if mode == "step-by-step":
-        return sample.reference is not None
-    return True
+def _running_in(facts: Facts, mode: Mode) -> Iterable[int]:
+    """Positions of the samples that take part in ``mode``."""
+    if mode == "end-to-end":
+        return range(len(facts.ids))
+    able = facts.no_tool if mode == "no-tool" else facts.reference
+    return (position for position, can in enumerate(able) if can)
 
 
-def remaining(items: Iterable[WorkItem], finished: AbstractSet[Key]) -> list[WorkItem]:
+def remaining(plan: Plan, finished: AbstractSet[Key]) -> Plan:
     """The items that have no finished record yet."""
-    return [item for item in items if item.key not in finished]
+    if not finished:
+        return plan
+    ids = plan.ids
+    return Plan(
+        plan.samples,
+        [
+            part._replace(
+                positions=array("I", (at for at in part.positions if (part.mode, ids[at], part.epoch) not in finished))
+            )
+            for part in plan.parts
+        ],
+    )
