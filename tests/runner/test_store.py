@@ -9,8 +9,9 @@ import pytest
 
 from agrotools.core import Artifact, Observation, Record, RunStoreError, Step, Trajectory
 from agrotools.runner.manifest import Manifest, identity_hash
+from agrotools.runner.records import read_records
 from agrotools.runner.rescore import rescore
-from agrotools.runner.store import RunStore, read_manifest, read_records
+from agrotools.runner.store import RunStore, read_manifest
 from support.plain_sample import plain_sample
 
 TEST_FOLDERS = f"{Path(__file__).parent}:{Path(__file__).parents[1]}"
@@ -173,7 +174,7 @@ def test_a_folder_that_cannot_be_made_is_a_typed_error(tmp_path: Path):
         RunStore(tmp_path / "file" / "run", manifest())
 
 
-def test_artifacts_are_kept_once_by_content(tmp_path: Path):
+async def test_artifacts_are_kept_once_by_content(tmp_path: Path):
     made = tmp_path / "made"
     made.mkdir()
     (made / "overlay.png").write_bytes(b"picture")
@@ -181,8 +182,8 @@ def test_artifacts_are_kept_once_by_content(tmp_path: Path):
         result={}, artifacts=(Artifact(name="overlay.png", kind="overlay", media_type="image/png", sha256="abc"),)
     )
     with RunStore(tmp_path / "run", manifest()) as store:
-        store.keep_artifacts(observation, made)
-        store.keep_artifacts(observation, made)
+        await store.keep_artifacts(observation, made)
+        await store.keep_artifacts(observation, made)
     kept = list((tmp_path / "run" / "artifacts").iterdir())
     assert [path.name for path in kept] == ["abc.png"]
     assert kept[0].read_bytes() == b"picture"

@@ -121,7 +121,7 @@ def _tool_caller(
         finally:
             context.pace.tool_ends()
         if outcome.observation.artifacts:
-            context.store.keep_artifacts(outcome.observation, workspace.artifacts)
+            await context.store.keep_artifacts(outcome.observation, workspace.artifacts)
         return outcome
 
     return call_tool

@@ -1,31 +1,40 @@
 """The run store: a folder with a manifest, one line per finished sample, and artifacts by content.
 
-``records.jsonl`` is append-only. A line is written at once and synced to disk each second; a torn last line (the
-process was killed while writing) is cut off when the run is opened again. The last record of a key counts.
+``records.jsonl`` is append-only. A line is written at once and synced to disk within a second; what a crash left of a
+last line is cut off when the run is opened again (:mod:`agrotools.runner.recovery`).
 """
 
-import fcntl
-import os
+import asyncio
+import filecmp
 import shutil
-import time
-from collections.abc import Generator, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Generator, Iterable
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO
 
 import orjson
 from pydantic import ValidationError
 
 from agrotools.core import Observation, Record, RunStoreError
+from agrotools.runner.durable import Journal, copy_whole, sync, write_whole
+from agrotools.runner.lock import LOCK_FILE, RunLock
 from agrotools.runner.manifest import Manifest, differences, merged
 from agrotools.runner.plan import Key
+from agrotools.runner.records import RECORDS_FILE
+from agrotools.runner.records import read_records as read_records
+from agrotools.runner.recovery import recover
 
-_SYNC_EVERY_S = 1.0
+MANIFEST_FILE = "manifest.json"
+_MANIFEST_COPY = ".manifest.copy.json"
+_ARTIFACTS = "artifacts"
+_SCRATCH = ".scratch"
 
 
 class RunStore:
     """An open run folder, held by one process at a time.
+
+    ``finished`` are the keys that need not run again; ``notes`` say what was mended when the run was opened;
+    ``scratch`` is a folder that is emptied when the run is closed or opened again.
 
     Raises:
         RunStoreError: the folder is held by another process, belongs to another run, or cannot be written.
@@ -33,58 +42,63 @@ class RunStore:
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
+        self._kept: set[Path] = set()
         with ExitStack() as undo:
             try:
                 _refuse_foreign(folder)
-                (folder / "artifacts").mkdir(parents=True, exist_ok=True)
-                self._lock = undo.enter_context(_hold(folder))
-                self.scratch = _emptied(folder / ".scratch")
-                self.manifest = _agree(folder, manifest)
-                write_whole(folder / "manifest.json", _pretty(self.manifest))
-                self.finished: set[Key] = _recover(folder / "records.jsonl")
-                self._lines = (folder / "records.jsonl").open("ab", buffering=0)
+                made = _make(folder)
+                undo.callback(_remove_empty, made)
+                self._lock = RunLock(folder)
+                undo.callback(self._lock.close)
+                if made:
+                    undo.callback(_forget_start, folder)
+                self.manifest, notes = _agreed(folder, manifest)
+                index, repairs = recover(folder)
+                self.finished: set[Key] = index.finished
+                self.notes = [*notes, *repairs]
+                _own_folder(folder / _ARTIFACTS)
+                self.scratch = _emptied(folder / _SCRATCH)
+                _remove_leftovers(folder)
+                _write_manifest(folder, self.manifest)
+                self._records = Journal(folder / RECORDS_FILE)
+                sync(folder)
             except OSError as error:
                 raise RunStoreError(
                     f"cannot write the run folder {folder}: {error.strerror or error}",
                     hint="choose another folder with --out, or free some space",
                 ) from error
             undo.pop_all()
-        self._synced = time.monotonic()
 
     def append(self, record: Record) -> None:
-        """Write one record. It is handed to the operating system before this returns, synced each second.
+        """Write one record. It is handed to the operating system before this returns, and synced within a second.
 
         Raises:
             RunStoreError: it cannot be written; what was written before stays.
         """
         try:
-            line = memoryview(_line(record))
-        except orjson.JSONEncodeError as error:
-            # What no file can hold (text that is no Unicode) must not cost the other samples.
-            kept = {"trajectory": None, "actions": None, "invalid": f"the record cannot be stored: {error}"}
-            record = record.model_copy(update=kept)
-            line = memoryview(_line(record))
+            line = _line(record)
+        except ValueError as error:
+            record, line = _without_what_happened(record, error)
         with self._writing():
-            while line:
-                line = line[self._lines.write(line) :]
-            if time.monotonic() - self._synced >= _SYNC_EVERY_S:
-                os.fsync(self._lines.fileno())
-                self._synced = time.monotonic()
+            self._records.append(line)
         if record.invalid is None:
             self.finished.add(record.key)
 
-    def keep_artifacts(self, observation: Observation, folder: Path) -> None:
-        """Move what a call wrote into ``folder`` to ``artifacts/``, named by content, if it is not there yet."""
+    async def keep_artifacts(self, observation: Observation, folder: Path) -> None:
+        """Copy what a call wrote into ``folder`` to ``artifacts/``, named by content, if it is not there yet.
+
+        Raises:
+            RunStoreError: it cannot be written.
+        """
         for artifact in observation.artifacts:
             made = folder / artifact.name
-            if artifact.sha256 is None or not made.is_file():
+            if artifact.sha256 is None:
                 continue
             kept = artifact_path(self.folder, artifact.sha256, made.suffix)
-            with self._writing():
-                if not kept.exists():
-                    temporary = kept.with_name(f".{kept.name}.{os.getpid()}")
-                    shutil.copyfile(made, temporary)
-                    temporary.replace(kept)
+            if kept not in self._kept and made.is_file() and not made.is_symlink():
+                with self._writing():
+                    await asyncio.to_thread(_keep, made, kept)
+                self._kept.add(kept)
 
     @contextmanager
     def _writing(self) -> Generator[None]:
@@ -97,10 +111,15 @@ class RunStore:
             ) from error
 
     def close(self) -> None:
+        """Sync what was written and let other processes have the run.
+
+        Raises:
+            RunStoreError: the disk refused what was written last.
+        """
         try:
-            os.fsync(self._lines.fileno())
+            with self._writing():
+                self._records.close()
         finally:
-            self._lines.close()
             shutil.rmtree(self.scratch, ignore_errors=True)
             self._lock.close()
 
@@ -110,163 +129,152 @@ class RunStore:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
-
-
-def _line(record: Record) -> bytes:
-    return orjson.dumps(record.model_dump(mode="json", by_alias=True)) + b"\n"
+        try:
+            self.close()
+        except RunStoreError:
+            if not isinstance(error, RunStoreError):  # otherwise it has been told already
+                raise
 
 
 def artifact_path(run: Path, sha256: str, suffix: str) -> Path:
     """Where an artifact of a run lies."""
-    return run / "artifacts" / f"{sha256}{suffix}"
+    return run / _ARTIFACTS / f"{sha256}{suffix}"
 
 
 def read_manifest(run: Path) -> Manifest:
-    """The manifest of a run folder.
+    """The manifest of a run folder; where it is damaged, the copy that lies beside it.
 
     Raises:
         RunStoreError: no run there, or not one this version can read.
     """
-    path = run / "manifest.json"
+    return _read_manifest(run)[0]
+
+
+def _read_manifest(run: Path) -> tuple[Manifest, bool]:
+    """The manifest, and whether it had to be read from the copy."""
     try:
-        return Manifest.model_validate_json(path.read_bytes())
-    except FileNotFoundError as error:
+        return Manifest.model_validate_json((run / MANIFEST_FILE).read_bytes()), False
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise RunStoreError(
-            f"{run} is not a run folder (no manifest.json)", hint="give the folder that agrotools eval printed"
+            f"{run} is not a run folder (no {MANIFEST_FILE})", hint="give the folder that agrotools eval printed"
         ) from error
     except (OSError, ValidationError) as error:
+        with suppress(OSError, ValidationError):
+            return Manifest.model_validate_json((run / _MANIFEST_COPY).read_bytes()), True
         raise RunStoreError(
             f"the manifest of {run} cannot be read: {str(error).splitlines()[0]}",
-            hint="the run was made by another version, or the file was altered",
+            hint=f"read a run of another version with that version; if {MANIFEST_FILE} is damaged, put it back from a"
+            f" copy of the run, or begin another run with --out: {RECORDS_FILE} is left as it is",
         ) from error
 
 
-def read_records(run: Path) -> list[Record]:
-    """The records of a run, one per key (the last one written counts), by mode, sample and epoch.
-
-    The order is not that of writing: which sample ends first is chance, and resampled intervals follow the order.
-    """
-    latest = _latest(run / "records.jsonl")
-    return [latest[key] for key in sorted(latest)]
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that a reader finds the old content or the new, never a part."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-
-
-def _latest(path: Path) -> dict[Key, Record]:
-    latest: dict[Key, Record] = {}
-    for record in _records(path):
-        latest[record.key] = record
-    return latest
-
-
-def _records(path: Path) -> Iterator[Record]:
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise RunStoreError(f"{path} cannot be read: {error.strerror}", hint="make it a file you may read") from error
-    with file as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.endswith(b"\n"):
-                return  # torn: the writer was killed in the middle of this line
-            try:
-                yield Record.model_validate(orjson.loads(line))
-            except (orjson.JSONDecodeError, ValidationError) as error:
-                raise RunStoreError(
-                    f"{path}, line {number} is not a record: {str(error).splitlines()[0]}",
-                    hint="remove that line to go on without it",
-                ) from error
-
-
-def _recover(path: Path) -> set[Key]:
-    """Cut off a torn last line and return the keys of the finished records."""
-    if not path.exists():
-        return set()
-    finished = {record.key for record in _latest(path).values() if record.invalid is None}
-    with path.open("rb+") as lines:
-        whole = _end_of_last_line(lines)
-        lines.truncate(whole)
-    return finished
-
-
-def _end_of_last_line(lines: IO[bytes]) -> int:
-    """Offset just behind the last line break."""
-    size = lines.seek(0, os.SEEK_END)
-    block = 1 << 16
-    end = size
-    while end > 0:
-        start = max(0, end - block)
-        lines.seek(start)
-        at = lines.read(end - start).rfind(b"\n")
-        if at >= 0:
-            return start + at + 1
-        end = start
-    return 0
-
-
-def _hold(folder: Path) -> IO[str]:
-    """An exclusive lock on the run, given back when the process ends in whatever way."""
-    lock = (folder / ".lock").open("a+")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        lock.seek(0)
-        holder = lock.read().strip() or "unknown"
-        lock.close()
-        raise RunStoreError(
-            f"the run {folder} is in use by process {holder}", hint="wait for it, or choose another folder with --out"
-        ) from error
-    lock.truncate(0)
-    lock.write(str(os.getpid()))
-    lock.flush()
-    return lock
-
-
-def _refuse_foreign(folder: Path) -> None:
-    """Nothing is written into, or cut off in, a folder that holds something else than a run."""
-    if not folder.is_dir() or (folder / "manifest.json").exists():
-        return
-    of_a_start = {"artifacts", ".lock", ".scratch"}
-    foreign = [entry.name for entry in folder.iterdir() if entry.name not in of_a_start]
-    if any(not name.startswith(".manifest.json.") for name in foreign):
-        raise RunStoreError(
-            f"{folder} is neither empty nor a run folder (no manifest.json); it is left as it is",
-            hint="choose an empty or new folder with --out",
-        )
-
-
-def _emptied(folder: Path) -> Path:
-    """A place for files that nobody needs after the run; what a killed process left there goes first."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    return folder
-
-
-def _agree(folder: Path, manifest: Manifest) -> Manifest:
-    if not (folder / "manifest.json").exists():
-        return manifest
-    old = read_manifest(folder)
+def _agreed(folder: Path, manifest: Manifest) -> tuple[Manifest, list[str]]:
+    """The manifest of the run that goes on, and what was wrong with the one that is there."""
+    if not (folder / MANIFEST_FILE).exists():
+        return manifest, []
+    old, from_copy = _read_manifest(folder)
+    notes = [f"{MANIFEST_FILE} was damaged and is written anew from its copy"] if from_copy else []
     changed = differences(old, manifest)
-    records = folder / "records.jsonl"
+    records = folder / RECORDS_FILE
     if changed and not (records.exists() and records.stat().st_size):
-        return manifest  # A command that was refused before its first record (a wrong model name, say) binds nobody.
+        return manifest, notes  # A command refused before its first record (a wrong model name, say) binds nobody.
     if changed:
         raise RunStoreError(
             f"{folder} holds a run with another configuration: {'; '.join(changed)}",
             hint="choose another folder with --out, or remove this one",
         )
-    return merged(old, manifest)
+    return merged(old, manifest), notes
 
 
-def _pretty(manifest: Manifest) -> bytes:
-    return orjson.dumps(manifest.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n"
+def _write_manifest(folder: Path, manifest: Manifest) -> None:
+    content = orjson.dumps(manifest.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n"
+    for path in (folder / MANIFEST_FILE, folder / _MANIFEST_COPY):
+        if not path.is_file() or path.read_bytes() != content:
+            write_whole(path, content)
+
+
+def _line(record: Record) -> bytes:
+    return record.__pydantic_serializer__.to_json(record, by_alias=True) + b"\n"
+
+
+def _without_what_happened(record: Record, error: ValueError) -> tuple[Record, bytes]:
+    """What no file can hold (text that is no Unicode) must not cost the other samples: the record becomes invalid."""
+    reason = f"the record cannot be stored: {error}"
+    record = record.model_copy(update={"trajectory": None, "actions": None, "invalid": reason})
+    try:
+        return record, _line(record)
+    except ValueError as fault:
+        raise RunStoreError(
+            f"the sample {record.sample.id!r} cannot be stored: {fault}", hint="correct it in the benchmark"
+        ) from fault
+
+
+def _keep(made: Path, kept: Path) -> None:
+    """Copy ``made`` unless ``kept`` is the same already; one that a power cut left torn is not."""
+    if kept.is_symlink() or not kept.is_file() or not filecmp.cmp(made, kept, shallow=False):
+        copy_whole(made, kept)
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Nothing is written into, or cut off in, a folder that holds something else than a run."""
+    if not folder.is_dir() or (folder / MANIFEST_FILE).exists():
+        return
+    of_a_start = {_ARTIFACTS, LOCK_FILE, _SCRATCH}
+    foreign = [entry.name for entry in folder.iterdir() if entry.name not in of_a_start]
+    if any(not name.startswith(f".{MANIFEST_FILE}.") for name in foreign):
+        raise RunStoreError(
+            f"{folder} is neither empty nor a run folder (no {MANIFEST_FILE}); it is left as it is",
+            hint="choose an empty or new folder with --out",
+        )
+
+
+def _make(folder: Path) -> list[Path]:
+    """Make a folder and those above it; what had to be made, the innermost first."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        _remove_empty(missing)
+        raise
+    return missing
+
+
+def _remove_empty(folders: Iterable[Path]) -> None:
+    with suppress(OSError):
+        for path in folders:
+            path.rmdir()
+
+
+def _forget_start(folder: Path) -> None:
+    """Take back what a start that failed has put into its new folder."""
+    _remove_empty([folder / _SCRATCH])
+    _remove_empty([folder / _ARTIFACTS])
+    with suppress(OSError):
+        (folder / LOCK_FILE).unlink()
+
+
+def _own_folder(folder: Path) -> None:
+    if folder.is_symlink():
+        raise RunStoreError(
+            f"{folder} is a link to another folder; a run keeps its files in its own",
+            hint="remove the link, or choose another folder with --out",
+        )
+    folder.mkdir(exist_ok=True)
+
+
+def _emptied(folder: Path) -> Path:
+    """A place for files that nobody needs after the run; what a killed process left there goes first."""
+    if folder.is_symlink() or folder.is_file():
+        folder.unlink()  # the link alone: what it leads to is not ours
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what a killed process was just writing beside the file that was to be replaced."""
+    begun = [path for name in (MANIFEST_FILE, _MANIFEST_COPY, RECORDS_FILE) for path in folder.glob(f".{name}.*")]
+    for path in [*begun, *(folder / _ARTIFACTS).glob(".*")]:
+        with suppress(OSError):
+            path.unlink()

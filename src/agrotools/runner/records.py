@@ -1,0 +1,238 @@
+"""Reading the records of a run: an index of where each one lies, and the records themselves one at a time.
+
+Only offsets are held, so a run of any length is read in little memory. A key may stand on several lines (a sample
+whose first try was invalid is run again): the last finished record counts, or the last invalid one where none is
+finished. Lines that cannot be read as JSON with a key (a disk fault) are listed, never passed over in silence.
+"""
+
+import os
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, NamedTuple, cast
+
+import orjson
+from pydantic import ValidationError
+
+from agrotools.core import MODES, Record, RunStoreError
+from agrotools.runner.plan import Key
+
+RECORDS_FILE = "records.jsonl"
+
+_MODES = {mode: mode for mode in MODES}
+_BLOCK = 1 << 16
+
+
+class BadLine(NamedTuple):
+    """A line that holds no record: where it is, and what is wrong with it."""
+
+    number: int
+    offset: int
+    length: int
+    reason: str
+
+
+class RecordIndex:
+    """Where the record of each key lies in ``records.jsonl``. Iterating yields them by mode, sample id and epoch.
+
+    The order is not that of writing: which sample ends first is chance, and resampled intervals follow the order.
+    It may be iterated any number of times; a line that is being written meanwhile is not seen.
+
+    Raises:
+        RunStoreError: the file cannot be read; on iteration also: a line is no record of this version.
+    """
+
+    def __init__(self, run: Path) -> None:
+        self.path = run / RECORDS_FILE
+        self.bad: list[BadLine] = []
+        self.end = 0
+        """Offset behind the last whole line; what follows was torn off while it was written."""
+        self._at: dict[Key, int] = {}  # offset of the line; of an invalid record its complement, which is negative
+        self._read()
+
+    def _read(self) -> None:
+        at = self._at
+        with _opened(self.path) as file:
+            if file is None:
+                return
+            self.end = end_of_last_line(file)
+            file.seek(0)
+            offset = number = 0
+            while offset < self.end:
+                line = file.readline()
+                number += 1
+                try:
+                    key, finished = _key_of(line)
+                except (ValueError, LookupError, TypeError) as error:
+                    self.bad.append(BadLine(number, offset, len(line), _reason(line, error)))
+                else:
+                    if finished:
+                        at[key] = offset
+                    elif at.get(key, -1) < 0:
+                        at[key] = ~offset
+                offset += len(line)
+
+    def __len__(self) -> int:
+        return len(self._at)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._at
+
+    @property
+    def keys(self) -> list[Key]:
+        """All keys, in the order of iteration."""
+        return sorted(self._at)
+
+    @property
+    def finished(self) -> set[Key]:
+        """The keys whose record is not invalid."""
+        return {key for key, offset in self._at.items() if offset >= 0}
+
+    @property
+    def notes(self) -> list[str]:
+        """What a person who reads figures from these records should be told: which lines are not among them."""
+        if not self.bad:
+            return []
+        first = self.bad[0]
+        lines = "1 line" if len(self.bad) == 1 else f"{len(self.bad)} lines"
+        return [
+            f"{self.path}: {lines} cannot be read and {'is' if len(self.bad) == 1 else 'are'} left out"
+            f" (line {first.number}: {first.reason}); the same agrotools eval command runs what is missing again"
+        ]
+
+    def __iter__(self) -> Iterator[Record]:
+        return self._records(self.keys)
+
+    def get(self, key: Key) -> Record | None:
+        """The record of ``key``, or None."""
+        return next(self._records([key]), None) if key in self._at else None
+
+    def of_sample(self, sample_id: str) -> list[Record]:
+        """All records of a sample: of every mode and epoch."""
+        return list(self._records([key for key in self.keys if key[1] == sample_id]))
+
+    def _records(self, keys: list[Key]) -> Iterator[Record]:
+        with _opened(self.path) as file:
+            for key in keys:
+                at = self._at[key]
+                offset = at if at >= 0 else ~at
+                yield self._record(file, offset, key)
+
+    def _record(self, file: IO[bytes] | None, offset: int, key: Key) -> Record:
+        if file is not None:
+            file.seek(offset)
+            line = file.readline()
+            try:
+                record = parsed(line)
+            except ValueError as error:
+                raise self._unreadable(file, offset, error) from error
+            if record.key == key:
+                return record
+        raise RunStoreError(f"{self.path} was changed while it was read", hint="give the command again")
+
+    def _unreadable(self, file: IO[bytes], offset: int, error: ValueError) -> RunStoreError:
+        file.seek(0)
+        number = 1 + sum(file.read(min(_BLOCK, offset - start)).count(b"\n") for start in range(0, offset, _BLOCK))
+        problem = _first_problem(error) if isinstance(error, ValidationError) else str(error).splitlines()[0]
+        return RunStoreError(
+            f"{self.path}, line {number} is not a record: {problem}",
+            hint="score a run of another version of agrotools with that version; if the line is damaged, remove it and"
+            " give the agrotools eval command again: that sample alone runs again",
+        )
+
+
+def record_index(run: Path) -> RecordIndex:
+    """Where the records of ``run`` lie; one quick pass over the file.
+
+    Raises:
+        RunStoreError: the file cannot be read.
+    """
+    return RecordIndex(run)
+
+
+def iter_records(run: Path) -> Iterator[Record]:
+    """The records of a run, one per key, by mode, sample and epoch; only one is in memory at a time.
+
+    Raises:
+        RunStoreError: the file cannot be read, or holds a line that is no record.
+    """
+    index = record_index(run)
+    if index.bad:
+        raise RunStoreError(index.notes[0], hint="or remove those lines to go on without them")
+    return iter(index)
+
+
+def read_records(run: Path) -> list[Record]:
+    """:func:`iter_records` as a list, for runs that are known to be small."""
+    return list(iter_records(run))
+
+
+def parsed(line: bytes) -> Record:
+    """The record on a line.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        return Record.model_validate_json(line)
+    except ValidationError as error:
+        try:  # pydantic's own reader refuses data that is nested deeper than what its writer writes
+            return Record.model_validate(orjson.loads(line))
+        except ValueError:
+            raise error from None
+
+
+def end_of_last_line(file: IO[bytes]) -> int:
+    """Offset just behind the last line break of a file; 0 where there is none."""
+    end = file.seek(0, os.SEEK_END)
+    while end > 0:
+        start = max(0, end - _BLOCK)
+        file.seek(start)
+        at = file.read(end - start).rfind(b"\n")
+        if at >= 0:
+            return start + at + 1
+        end = start
+    return 0
+
+
+@contextmanager
+def _opened(path: Path) -> Generator[IO[bytes] | None]:
+    try:
+        if path.exists() and not path.is_file():
+            raise RunStoreError(f"{path} cannot be read: it is no regular file", hint="remove or replace it")
+        file = path.open("rb")
+    except FileNotFoundError:
+        yield None
+        return
+    except OSError as error:
+        raise _cannot_read(path, error) from error
+    with file:
+        try:
+            yield file
+        except OSError as error:
+            raise _cannot_read(path, error) from error
+
+
+def _cannot_read(path: Path, error: OSError) -> RunStoreError:
+    return RunStoreError(f"{path} cannot be read: {error.strerror or error}", hint="make it a file you may read")
+
+
+def _key_of(line: bytes) -> tuple[Key, bool]:
+    """Key of the record on a line and whether it is finished, without a look at the rest."""
+    data: Any = orjson.loads(line)
+    mode, name, epoch = _MODES[data["mode"]], data["sample"]["id"], data.get("epoch", 0)
+    if type(name) is not str or type(epoch) is not int:
+        raise TypeError("no id")
+    return (mode, name, epoch), data.get("invalid") is None
+
+
+def _reason(line: bytes, error: Exception) -> str:
+    if isinstance(error, orjson.JSONDecodeError):
+        return "zero bytes" if not line.strip(b"\0\n") else "no JSON"
+    return "no record"
+
+
+def _first_problem(error: ValidationError) -> str:
+    detail = cast("dict[str, Any]", error.errors(include_url=False, include_input=False)[0])
+    where = ".".join(str(part) for part in detail["loc"]) or "the whole"
+    return f"{where}: {detail['msg']}"
