@@ -1,0 +1,385 @@
+"""What a run says of itself while it goes on."""
+
+import fcntl
+import io
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from agrotools.core import Record
+from agrotools.models import WireStats
+from agrotools.runner.progress import Progress, stage_progress
+from support.plain_sample import plain_sample
+
+SAMPLE = plain_sample()
+BUSY = WireStats(in_flight=64, waiting=12, rate_limit_waits=7, replies=900, retries=31, cached=40, spent_usd=0.0312)
+
+
+def record(seconds: float = 0.0, invalid: str | None = None) -> Record:
+    return Record(sample=SAMPLE, mode="no-tool", seconds=seconds, invalid=invalid)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Terminal:
+    """A pseudo-terminal: a stream to write to, and what arrived on it."""
+
+    def __init__(self, columns: int) -> None:
+        self._master, slave = pty.openpty()
+        os.set_blocking(self._master, False)
+        self._arrived = b""
+        self.stream = os.fdopen(slave, "w", encoding="utf-8")
+        self.resize(columns)
+
+    def resize(self, columns: int) -> None:
+        fcntl.ioctl(self.stream.fileno(), termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+    def pump(self) -> None:
+        """Take what has arrived: a terminal that nobody reads holds a few kilobytes and then blocks its writer."""
+        with suppress(BlockingIOError):
+            while True:
+                self._arrived += os.read(self._master, 1 << 16)
+
+    def read(self) -> str:
+        """What was written since the last call."""
+        self.pump()
+        taken, self._arrived = self._arrived, b""
+        return taken.decode().replace("\r\n", "\n")
+
+    def close(self) -> None:
+        self.stream.close()
+        os.close(self._master)
+
+
+@contextmanager
+def terminal(columns: int) -> Iterator[Terminal]:
+    made = Terminal(columns)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture(autouse=True)
+def _usual_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+
+
+def drawn(output: str) -> list[str]:
+    """The texts that were shown one over the other."""
+    return [part for part in re.split(r"(?:\x1b\[\d+A)?\r\x1b\[[KJ]", output) if part]
+
+
+@pytest.mark.parametrize("title", ["baseline:planner on embedded", "千问 关于 田间杂草的测试集 的评测"])
+@pytest.mark.parametrize("columns", [5, 20, 40, 80, 200])
+def test_on_a_terminal_there_is_one_line_that_never_wraps(columns: int, title: str):
+    clock = Clock()
+    with terminal(columns) as screen:
+        progress = Progress(screen.stream, title, 400, 0, lambda: BUSY, clock=clock)
+        for _ in range(200):
+            clock.now += 0.3
+            progress.finished(record(0.3, "no reply" if clock.now < 1005 else None))
+            progress.tick()
+            screen.pump()
+        progress.close()
+        output = screen.read()
+    assert output.count("\n") == 1
+    assert output.endswith("\n")
+    lines = drawn(output.removesuffix("\n"))
+    assert len(lines) > 100
+    assert max(map(cell_len, lines)) < columns
+    if columns == 200:
+        assert "(7 for the rate limit)" in lines[-2]
+    elif columns >= 40:
+        assert "/400 done" in lines[-2]
+        assert " left" in lines[-2]
+
+
+def test_a_wide_line_says_all_there_is_to_say():
+    clock = Clock()
+    with terminal(200) as screen:
+        progress = Progress(screen.stream, "m on b", 400, 100, lambda: BUSY, clock=clock)
+        for number in range(200):
+            clock.now += 0.5
+            progress.finished(record(0.5, None if number else "refused"))
+            screen.pump()
+        text = drawn(screen.read())[-1]
+    assert text == (
+        "m on b: 300/500 done, 1 invalid, $0.0312, 0:01:40, 0:01:40 left, 2.0/s, 64 in flight, "
+        "12 waiting (7 for the rate limit), 31 retries, 40 cached"
+    )
+
+
+def test_a_terminal_that_was_made_narrow_is_cleaned_of_all_rows_of_the_old_line():
+    clock = Clock()
+    with terminal(120) as screen:
+        progress = Progress(screen.stream, "some model on some benchmark", 400, 0, lambda: BUSY, clock=clock)
+        progress.tick()
+        wide = cell_len(drawn(screen.read())[-1])
+        assert wide > 80
+        screen.resize(40)
+        clock.now += 1
+        progress.tick()
+        output = screen.read()
+    assert output.startswith(f"\x1b[{(wide - 1) // 40}A\r\x1b[J")
+    assert cell_len(drawn(output)[-1]) < 40
+
+
+def test_in_a_pipe_there_are_plain_lines_soon_after_the_start_and_then_every_ten_seconds():
+    clock, stream = Clock(), io.StringIO()
+    progress = Progress(stream, "model\x1b[31m\n on bench", 1000, 0, lambda: BUSY, clock=clock)
+    for _ in range(125):
+        clock.now += 0.5
+        progress.finished(record(0.5))
+        progress.tick()
+    progress.close()
+    progress.close()
+    text = stream.getvalue()
+    assert set(text) - {"\n"} == {each for each in text if each.isprintable()}
+    lines = text.splitlines()
+    assert lines[0] == "model?[31m? on bench: 1000 samples to run"
+    assert [line.split(", ")[2] for line in lines[1:]] == [
+        f"0:{minute:02}:{second:02}" for minute, second in ((0, 2), (0, 12), (0, 22), (0, 32), (0, 42), (0, 52))
+    ] + ["0:01:02"] * 2
+    assert "64 in flight" in lines[-2]
+    assert "in flight" not in lines[-1]
+    assert " left" not in lines[-1]
+
+
+@pytest.mark.parametrize("setting", [("TERM", "dumb"), ("TERM", "unknown")])
+def test_a_terminal_that_cannot_go_back_gets_plain_lines(monkeypatch: pytest.MonkeyPatch, setting: tuple[str, str]):
+    monkeypatch.setenv(*setting)
+    with terminal(40) as screen:
+        progress = Progress(screen.stream, "m on b", 3, 0)
+        progress.finished(record())
+        progress.close()
+        lines = screen.read().splitlines()
+    assert lines[0] == "m on b: 3 samples to run"
+    assert lines[1].startswith("m on b: 1/3 done, 0:00:00")
+    assert len(lines) == 2
+
+
+def test_no_colour_is_ever_written(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    with terminal(80) as screen:
+        progress = Progress(screen.stream, "m on b", 3, 0, lambda: BUSY)
+        progress.finished(record())
+        progress.close()
+        assert not re.search(r"\x1b\[[0-9;]*m", screen.read())
+
+
+class Screen(io.StringIO):
+    """A terminal of the usual width."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def left(text: str) -> float:
+    hours, minutes, seconds = re.findall(r"(\d+):(\d\d):(\d\d) left", text)[-1]
+    return 3600 * int(hours) + 60 * int(minutes) + int(seconds)
+
+
+def shown_after(steps: Callable[[Progress, Clock], object], total: int, already: int = 0) -> str:
+    clock, stream = Clock(), Screen()
+    progress = Progress(stream, "m on b", total, already, clock=clock)
+    steps(progress, clock)
+    clock.now += 0.2
+    progress.tick()
+    return stream.getvalue()
+
+
+def run_at(per_s: float, seconds: float) -> Callable[[Progress, Clock], None]:
+    def steps(progress: Progress, clock: Clock) -> None:
+        for number in range(int(per_s * seconds)):
+            clock.now += 1 / per_s
+            progress.finished(record(5.0))
+            if number % 10 == 0:
+                progress.tick()
+
+    return steps
+
+
+def test_the_time_left_follows_the_present_rate_not_the_mean_since_the_start():
+    def steps(progress: Progress, clock: Clock) -> None:
+        run_at(1, 120)(progress, clock)
+        run_at(10, 100)(progress, clock)
+
+    # 1,120 done in 220 s: the mean of 5.1/s would say 763 s.
+    assert left(shown_after(steps, 5000)) == pytest.approx(3880 / 10, rel=0.05)
+
+
+def test_starting_up_and_work_of_earlier_runs_are_not_in_the_rate():
+    def steps(progress: Progress, clock: Clock) -> None:
+        clock.now += 60
+        run_at(10, 20)(progress, clock)
+
+    assert left(shown_after(steps, 1000, already=7000)) == pytest.approx(800 / 10, rel=0.3)
+
+
+def test_a_first_wave_that_ends_at_once_promises_no_end_at_once():
+    def steps(progress: Progress, clock: Clock) -> None:
+        clock.now += 10
+        for _ in range(64):
+            progress.finished(record(10.0))
+        clock.now += 1
+
+    assert left(shown_after(steps, 6464)) == pytest.approx(1000, rel=0.15)
+
+
+def test_when_nothing_ends_the_time_left_grows():
+    def steps(wait: float) -> Callable[[Progress, Clock], None]:
+        def run(progress: Progress, clock: Clock) -> None:
+            run_at(10, 100)(progress, clock)
+            clock.now += wait
+
+        return run
+
+    assert left(shown_after(steps(60), 5000)) > 2 * left(shown_after(steps(1), 5000))
+
+
+def test_a_hanging_server_is_seen():
+    clock, stream = Clock(), io.StringIO()
+    stats = WireStats(in_flight=8)
+    progress = Progress(stream, "m on b", 10, 0, lambda: stats, clock=clock)
+    for _ in range(84):
+        clock.now += 0.5
+        progress.tick()
+    lines = stream.getvalue().splitlines()
+    assert "no reply for" not in lines[2]
+    assert "no reply for 42 s" in lines[-1]
+    stats.replies += 1
+    for _ in range(40):
+        clock.now += 0.5
+        progress.tick()
+    assert "no reply for 20 s" in stream.getvalue().splitlines()[-1]
+    stats.in_flight = 0
+    clock.now += 10
+    progress.tick()
+    assert "nothing ended for 30 s" in stream.getvalue().splitlines()[-1]
+
+
+def test_a_finished_run_says_so_at_once():
+    stream = io.StringIO()
+    progress = Progress(stream, "m on b", 0, 64)
+    progress.tick()
+    progress.close()
+    assert stream.getvalue() == "m on b: all 64 samples already done\n"
+
+
+def test_a_resumed_run_counts_what_was_there():
+    stream = io.StringIO()
+    progress = Progress(stream, "m on b", 40, 24)
+    progress.finished(record())
+    progress.close()
+    first, last = stream.getvalue().splitlines()
+    assert first == "m on b: 24 of 64 already done, going on"
+    assert last.startswith("m on b: 25/64 done, ")
+
+
+def test_a_note_stands_above_the_live_line():
+    with terminal(80) as screen:
+        progress = Progress(screen.stream, "m on b", 3, 0)
+        progress.tick()
+        screen.read()
+        progress.note("stopping: 2 samples in flight")
+        output = screen.read()
+    assert output.startswith("\r\x1b[Kstopping: 2 samples in flight\n\r\x1b[Km on b: 0/3 done")
+    stream = io.StringIO()
+    Progress(stream, "m on b", 3, 0).note("stopping")
+    assert stream.getvalue().endswith("\nstopping\n")
+
+
+def test_a_reader_that_goes_away_does_not_harm_the_run():
+    code = (
+        "import sys, os\n"
+        "from agrotools.core import Record\n"
+        "from agrotools.runner.progress import Progress\n"
+        "from support.plain_sample import plain_sample\n"
+        "sys.stdin.readline()\n"
+        "progress = Progress(sys.stderr, 'm on b', 5, 0)\n"
+        "for _ in range(5):\n"
+        "    progress.finished(Record(sample=plain_sample(), mode='no-tool'))\n"
+        "    progress.note('more')\n"
+        "progress.close()\n"
+        "print('ended')\n"
+    )
+    reading, writing = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=writing,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    os.close(writing)
+    os.close(reading)
+    said, _ = process.communicate("go\n", timeout=60)
+    assert (said, process.returncode) == ("ended\n", 0)
+
+
+def test_streams_that_are_closed_or_full_or_speak_ascii_are_survived():
+    closed = io.StringIO()
+    closed.close()
+    Progress(closed, "m on b", 2, 0).close()
+    ended = False
+    with suppress(OSError), Path("/dev/full").open("w") as full:
+        progress = Progress(full, "m on b", 2, 0)
+        progress.finished(record())
+        progress.close()
+        ended = True
+    assert ended
+    raw = io.BytesIO()
+    ascii_only = io.TextIOWrapper(raw, encoding="ascii", write_through=True)
+    Progress(ascii_only, "千问 on b", 2, 0).close()
+    assert raw.getvalue().startswith(b"\\u5343\\u95ee on b: 2 samples to run\n")
+
+
+def test_counting_a_sample_costs_next_to_nothing():
+    progress = Progress(io.StringIO(), "m on b", 10**6, 0, lambda: BUSY)
+    one = record()
+    best = min(_seconds_for(progress, one) for _ in range(5))
+    # A loop that only calls an empty function is the measure: this machine may be slow or busy.
+    empty = min(_seconds_for(None, one) for _ in range(5))
+    assert best < max(20 * empty, 10_000 * 5e-6)
+
+
+def _seconds_for(progress: Progress | None, one: Record) -> float:
+    finished = progress.finished if progress else lambda _record: None
+    started = time.perf_counter()
+    for _ in range(10_000):
+        finished(one)
+    return time.perf_counter() - started
+
+
+def test_stages_are_told_by_quarters_in_a_pipe_and_live_on_a_terminal():
+    stream = io.StringIO()
+    report = stage_progress(stream)
+    for done in range(1, 101):
+        report("scenes", done, 100)
+    assert stream.getvalue().splitlines() == [f"scenes: {done}/100" for done in (1, 25, 50, 75, 100)]
+    with terminal(12) as screen:
+        report = stage_progress(screen.stream)
+        for done in range(1, 101):
+            report("scenes of crop rows", done, 100)
+        output = screen.read()
+    assert output.count("\n") == 1
+    assert all(cell_len(text) < 12 for text in drawn(output.removesuffix("\n")))
