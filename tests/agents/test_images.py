@@ -178,10 +178,10 @@ def test_a_picture_too_large_to_read_is_a_line(tmp_path: Path, monkeypatch: pyte
     from agrotools.vision import reading
 
     monkeypatch.setattr(reading, "MAX_PIXELS", 1000)
-    Image.new("RGB", (100, 100)).save(tmp_path / "a.jpg")
-    (part,) = file_parts([file_of(tmp_path / "a.jpg")])
+    Image.new("RGB", (100, 100)).save(tmp_path / "a.png")
+    (part,) = file_parts([file_of(tmp_path / "a.png")])
     assert isinstance(part, TextPart)
-    assert "cannot be shown: a.jpg has 100 x 100 pixels" in part.text
+    assert "cannot be shown: a.png has 100 x 100 pixels" in part.text
 
 
 def test_without_images_there_are_lines_alone(tmp_path: Path) -> None:
@@ -190,6 +190,14 @@ def test_without_images_there_are_lines_alone(tmp_path: Path) -> None:
     sized = file_parts([file_of(tmp_path / "gone.jpg", width_px=4000, height_px=30)], images=False)
     assert [part.text for part in unsized if isinstance(part, TextPart)] == ["- a.jpg: image; 4000 x 30 px"]
     assert [part.text for part in sized if isinstance(part, TextPart)] == ["- gone.jpg: image; 4000 x 30 px"]
+
+
+def test_a_photo_that_fits_is_shown_as_it_is_stored(tmp_path: Path) -> None:
+    values = np.random.default_rng(3).integers(0, 255, (40, 60, 3), dtype=np.uint8)
+    Image.fromarray(values).save(tmp_path / "a.jpg", quality=70)
+    _, picture = seen(file_parts([file_of(tmp_path / "a.jpg")]))
+    with Image.open(tmp_path / "a.jpg") as stored:
+        assert np.array_equal(np.asarray(picture), np.asarray(stored))
 
 
 def test_a_file_is_encoded_once_while_it_stays_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +244,7 @@ def test_a_failure_that_no_reader_foresaw_is_a_line(tmp_path: Path, monkeypatch:
         raise MemoryError
 
     monkeypatch.setattr(reading, "read_image", fail)
-    Image.new("RGB", (9, 9)).save(tmp_path / "a.jpg")
-    (part,) = file_parts([file_of(tmp_path / "a.jpg")])
+    Image.new("RGB", (9, 9)).save(tmp_path / "a.png")
+    (part,) = file_parts([file_of(tmp_path / "a.png")])
     assert isinstance(part, TextPart)
     assert "cannot be read as an image" in part.text

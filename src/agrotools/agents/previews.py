@@ -78,8 +78,20 @@ class Unreadable:
 
 def make_preview(path: Path, name: str, kind: str, bands: tuple[str, ...] | None) -> Preview | Unreadable:
     """Read, scale and encode one file; never raises for what is in it."""
+    if kind == "image" and (stored := _as_stored(path)):
+        return stored
     picture = make_picture(path, name, kind, bands)
     return picture if isinstance(picture, Unreadable) else _encoded(picture)
+
+
+def _as_stored(path: Path) -> Preview | None:
+    """A photo that is small enough, in pixels and in bytes, that encoding it anew would only blur it."""
+    from agrotools.vision.bare_jpeg import bare_jpeg
+
+    bare = bare_jpeg(path, LONGEST_SIDE_PX)
+    if bare is None or len(bare.content) > 50_000 + 0.75 * bare.width_px * bare.height_px:
+        return None
+    return Preview(_data_url("jpeg", bare.content), bare.width_px, bare.height_px, 3)
 
 
 def make_picture(
@@ -217,6 +229,9 @@ def _encoded(picture: Picture) -> Preview:
     else:
         picture.image.save(buffer, "JPEG", quality=90)
     kind = "png" if picture.exact else "jpeg"
-    encoded = base64.b64encode(buffer.getvalue()).decode("ascii")
-    url = f"data:image/{kind};base64,{encoded}"
+    url = _data_url(kind, buffer.getvalue())
     return Preview(url, picture.width_px, picture.height_px, picture.bands, picture.how, picture.colours)
+
+
+def _data_url(kind: str, content: bytes) -> str:
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"

@@ -1,0 +1,125 @@
+"""A JPEG stripped to what its picture needs, without decoding it: no comments, positions, dates, thumbnails, profiles.
+
+Segments as in ITU-T T.81 (1992), annex B.
+"""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_START = b"\xff\xd8"
+_FRAMES = (0xC0, 0xC1, 0xC2)
+"""Baseline, extended and progressive, Huffman-coded: what every reader of JPEG knows."""
+_TABLES = (0xC4, 0xDB, 0xDD)
+_JFIF, _EXIF, _MULTI_PICTURE, _ADOBE = 0xE0, 0xE1, 0xE2, 0xEE
+_SCAN, _END = 0xDA, 0xD9
+_MOST_BYTES = 8 * 2**20
+_AFTER_SCAN = re.compile(rb"\xff+[^\x00\xd0-\xd7\xff]")
+
+
+@dataclass(frozen=True)
+class BareJpeg:
+    """The bytes of a picture alone, and its size."""
+
+    content: bytes = field(repr=False)
+    width_px: int
+    height_px: int
+
+
+def bare_jpeg(path: Path, longest_px: int) -> BareJpeg | None:
+    """The picture of a JPEG file as it is stored, without anything else that the file says.
+
+    None where that is not what a person would see, or not surely: other formats, pictures that are stored turned or
+    in CMYK, several pictures in a file, rare codings, and whatever is damaged. None, too, for pictures of more than
+    ``longest_px`` on a side, and for files of more bytes than such a picture takes.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+        bare = _stripped(data) if len(data) <= _MOST_BYTES else None
+    except (OSError, IndexError):
+        return None
+    if bare is None or max(bare.width_px, bare.height_px) > longest_px or not _is_whole(bare.content):
+        return None
+    return bare
+
+
+def _stripped(data: bytes) -> BareJpeg | None:
+    if not data.startswith(_START):
+        return None
+    kept = bytearray(_START)
+    size: tuple[int, int] | None = None
+    at = len(_START)
+    while True:
+        while data[at] == 0xFF and data[at + 1] == 0xFF:
+            at += 1
+        if data[at] != 0xFF:
+            return None
+        marker = data[at + 1]
+        if marker == _END:
+            kept += b"\xff\xd9"
+            return BareJpeg(bytes(kept), *size) if size else None
+        end = at + 2 + int.from_bytes(data[at + 2 : at + 4])
+        payload = data[at + 4 : end]
+        if len(payload) != end - at - 4:
+            return None
+        if marker in _FRAMES:
+            precision, height, width, components = payload[0], *_shorts(payload[1:5]), payload[5]
+            if precision != 8 or components not in (1, 3) or size is not None or not width * height:
+                return None
+            size = (width, height)
+            kept += data[at:end]
+        elif marker in _TABLES or (marker == _ADOBE and payload.startswith(b"Adobe")):
+            kept += data[at:end]
+        elif marker == _SCAN:
+            after = _AFTER_SCAN.search(data, end)
+            if after is None:
+                return None
+            end = after.start()
+            kept += data[at:end]
+        elif marker == _JFIF and payload.startswith(b"JFIF\0"):
+            # Version, unit and density; a thumbnail that may follow is left out.
+            kept += b"\xff\xe0" + (16).to_bytes(2) + payload[:12] + b"\0\0"
+        elif _hides_what_is_seen(marker, payload):
+            return None
+        at = end
+
+
+def _hides_what_is_seen(marker: int, payload: bytes) -> bool:
+    """Whether the segment says that the picture is seen otherwise than it is stored, or is none we know."""
+    if marker == _EXIF and payload.startswith(b"Exif\0"):
+        return not _is_upright(payload[6:])
+    if marker == _MULTI_PICTURE and payload.startswith(b"MPF\0"):
+        return True
+    return not 0xE0 <= marker <= 0xFE
+
+
+def _shorts(data: bytes) -> tuple[int, int]:
+    return int.from_bytes(data[:2]), int.from_bytes(data[2:4])
+
+
+def _is_upright(exif: bytes) -> bool:
+    """Whether the EXIF block asks for no turn. One that cannot be read is left to a reader that says so."""
+    from PIL import Image
+
+    block = Image.Exif()
+    try:
+        block.load(exif)
+        return block.get(0x0112, 1) == 1
+    except Exception:  # Pillow raises whatever a damaged block leads it to.
+        return False
+
+
+def _is_whole(content: bytes) -> bool:
+    """Whether the picture decodes to its end; an eighth of the size is enough to see that, and cheap."""
+    import io
+
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(content), formats=["JPEG"]) as image:
+            image.draft("L", (1, 1))
+            image.load()
+    except Exception:  # Decoders raise whatever a damaged file leads them to.
+        return False
+    return True
