@@ -20,15 +20,16 @@ def explain(
 
     from agrotools.core import UsageError
     from agrotools.report.explain import print_explanation
-    from agrotools.runner.store import read_manifest, read_records
+    from agrotools.runner.records import record_index
+    from agrotools.runner.store import read_manifest
     from agrotools.scoring import score_record
 
     read_manifest(run)
-    records = read_records(run)
-    of_sample = [record for record in records if record.sample.id == sample and record.epoch == epoch]
+    index = record_index(run)
+    of_sample = [record for record in index.of_sample(sample) if record.epoch == epoch]
     chosen = [record for record in of_sample if mode in (None, record.mode)]
     if not chosen:
-        known = sorted({record.sample.id for record in records})
+        known = sorted({name for _, name, _ in index.keys})
         close = get_close_matches(sample, known, n=3) or known[:3]
         has = f"it has {', '.join(record.mode for record in of_sample)}" if of_sample else f"e.g. {', '.join(close)}"
         raise UsageError(f"{run} holds no record of sample {sample!r} in {mode or 'any mode'}, epoch {epoch}", hint=has)

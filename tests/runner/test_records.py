@@ -1,0 +1,204 @@
+"""Reading a run: every record once, in an order of its own, in little memory, and nothing passed over in silence."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.core import RunStoreError, Step, ToolCall, Trajectory
+from agrotools.runner.records import end_of_last_line, iter_records, parsed, read_records, record_index
+from agrotools.runner.store import RunStore
+from support.runs import answered, invalid, manifest, record
+
+TESTS = str(Path(__file__).parents[1])
+
+
+def written(run: Path, *records) -> Path:
+    with RunStore(run, manifest()) as store:
+        for each in records:
+            store.append(each)
+    return run / "records.jsonl"
+
+
+def test_records_come_back_in_an_order_that_does_not_depend_on_which_ended_first(tmp_path: Path):
+    made = [record(name, epoch=epoch, mode=mode) for mode in ("end-to-end", "no-tool") for name in ("s1", "s2")
+            for epoch in (0, 1)]  # fmt: skip
+    written(tmp_path / "a", *made)
+    written(tmp_path / "b", *made[::-1])
+    assert read_records(tmp_path / "a") == read_records(tmp_path / "b") == made
+    index = record_index(tmp_path / "b")
+    assert list(index) == list(index) == made
+    assert index.keys == [each.key for each in made]
+    assert len(index) == 8
+
+
+def test_one_record_is_found_without_reading_the_others(tmp_path: Path):
+    written(tmp_path, record("s1"), record("s2"), record("s2", mode="end-to-end"), invalid("s3"))
+    index = record_index(tmp_path)
+    assert index.get(("no-tool", "s2", 0)) == record("s2")
+    assert index.get(("no-tool", "s2", 1)) is None
+    assert index.of_sample("s2") == [record("s2", mode="end-to-end"), record("s2")]
+    assert ("no-tool", "s3", 0) in index
+    assert ("no-tool", "s3", 0) not in index.finished
+
+
+def test_an_invalid_record_never_takes_the_place_of_a_finished_one(tmp_path: Path):
+    for run, lines in (("a", (invalid("s1"), answered("s1", "yes"))), ("b", (answered("s1", "yes"), invalid("s1")))):
+        written(tmp_path / run, *lines)
+        assert read_records(tmp_path / run) == [answered("s1", "yes")]
+        assert record_index(tmp_path / run).finished == {("no-tool", "s1", 0)}
+
+
+def test_the_last_of_equals_counts(tmp_path: Path):
+    written(tmp_path / "a", answered("s1", "first"), answered("s1", "second"))
+    assert read_records(tmp_path / "a") == [answered("s1", "second")]
+    first, second = (invalid("s1").model_copy(update={"invalid": reason}) for reason in ("first", "second"))
+    written(tmp_path / "b", first, second)
+    assert read_records(tmp_path / "b") == [second]
+
+
+def test_a_folder_without_records_has_none(tmp_path: Path):
+    assert read_records(tmp_path) == []
+    assert len(record_index(tmp_path)) == 0
+    assert list(record_index(tmp_path)) == []
+
+
+def test_a_line_that_is_still_being_written_is_not_seen(tmp_path: Path):
+    path = written(tmp_path, record("s1"), record("s2"))
+    path.write_bytes(path.read_bytes()[:-1])
+    assert read_records(tmp_path) == [record("s1")]
+    assert record_index(tmp_path).notes == []
+
+
+@pytest.mark.parametrize("damage", [b"\0" * 300, b'{"half": ', b"[]", b'{"mode": "no-tool"}', b"\xff\xfe", b"3", b""])
+def test_a_damaged_line_hides_itself_alone_and_not_in_silence(tmp_path: Path, damage: bytes):
+    path = written(tmp_path, record("s1"), record("s2"))
+    first, second = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + damage + b"\n" + second)
+    index = record_index(tmp_path)
+    assert list(index) == [record("s1"), record("s2")]
+    assert [line.number for line in index.bad] == [2]
+    assert "1 line cannot be read and is left out (line 2" in index.notes[0]
+    with pytest.raises(RunStoreError, match="line 2"):
+        iter_records(tmp_path)
+
+
+def test_a_record_of_another_version_is_named_by_its_line_and_never_taken_for_damage(tmp_path: Path):
+    path = written(tmp_path, record("s1"), record("s2"))
+    first, second = map(orjson.loads, path.read_bytes().splitlines())
+    path.write_bytes(orjson.dumps(first) + b"\n" + orjson.dumps({**second, "mood": "good"}) + b"\n")
+    with pytest.raises(RunStoreError, match=r"line 2 is not a record: mood: Extra inputs.*another version"):
+        read_records(tmp_path)
+    with RunStore(tmp_path, manifest()) as store:
+        assert len(store.finished) == 2
+        assert store.notes == []
+
+
+def test_a_file_that_changes_under_the_reader_is_noticed(tmp_path: Path):
+    path = written(tmp_path, record("s1"), record("s22"), record("s3"))
+    index = record_index(tmp_path)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[::-1]))
+    with pytest.raises(RunStoreError, match="changed while it was read|not a record"):
+        list(index)
+    path.unlink()
+    with pytest.raises(RunStoreError, match="changed while it was read"):
+        list(index)
+
+
+def test_records_in_a_place_that_cannot_be_read_are_a_typed_error(tmp_path: Path):
+    (tmp_path / "records.jsonl").symlink_to("/dev/zero")
+    with pytest.raises(RunStoreError, match="no regular file"):
+        record_index(tmp_path)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+def as_stored(value):
+    """What no JSON can say (NaN, infinity) is null."""
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    if isinstance(value, dict):
+        return {key: as_stored(item) for key, item in value.items()}
+    return [as_stored(item) for item in value] if isinstance(value, list) else value
+
+
+@given(st.dictionaries(st.text(), JSON, max_size=4), st.text())
+def test_whatever_a_model_says_comes_back_as_it_was(tmp_path_factory, arguments, text):
+    def made(given_arguments) -> Trajectory:
+        call = Step(turn=0, kind="call", call=ToolCall(tool="t", arguments=given_arguments))
+        return Trajectory(steps=(call, Step(turn=1, kind="answer", text=text)), termination="answered")
+
+    run = tmp_path_factory.mktemp("said")
+    written(run, record("s1", trajectory=made(arguments)))
+    assert (run / "records.jsonl").read_bytes().count(b"\n") == 1
+    assert read_records(run) == [record("s1", trajectory=made(as_stored(arguments)))]
+
+
+@pytest.mark.parametrize("depth", [1, 50, 180, 230])
+def test_arguments_nested_as_deep_as_can_be_written_can_be_read(tmp_path: Path, depth: int):
+    value: list = []
+    for _ in range(depth):
+        value = [value]
+    call = Step(turn=0, kind="call", call=ToolCall.model_construct(tool="t", arguments={"a": value}))
+    trajectory = Trajectory.model_construct(steps=(call,), termination="max_steps", reason="", halted_by=None)
+    written(tmp_path, record("s1").model_copy(update={"trajectory": trajectory}))
+    (back,) = read_records(tmp_path)
+    assert back.invalid is not None or back.trajectory.steps[0].call.arguments == {"a": value}
+
+
+def test_the_end_of_the_last_line_is_found_over_blocks(tmp_path: Path):
+    path = tmp_path / "file"
+    for content in (b"", b"x", b"\n", b"a\nb", b"a\n" + b"\0" * 200_000, b"x" * 70_000 + b"\n" + b"y" * 65_536):
+        path.write_bytes(content)
+        with path.open("rb") as file:
+            assert end_of_last_line(file) == content.rfind(b"\n") + 1
+
+
+def test_a_line_is_parsed_as_a_record_or_refused():
+    line = orjson.dumps(record("s1").model_dump(mode="json", by_alias=True))
+    assert parsed(line) == record("s1")
+    with pytest.raises(ValueError, match="mode"):
+        parsed(line.replace(b"no-tool", b"no-fool"))
+
+
+READ_MANY = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+from agrotools.runner.records import record_index
+from support.runs import record
+
+def resident_mb(field):
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field):
+            return int(line.split()[1]) / 1024
+
+before = resident_mb("VmRSS")
+index = record_index(Path(sys.argv[1]))
+count = sum(record.mode == "no-tool" for record in index)
+print(count, resident_mb("VmHWM") - before)
+"""
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_records_are_read_in_little_memory(tmp_path: Path):
+    line = orjson.dumps(answered("SAMPLE", "weeds " * 420).model_dump(mode="json", by_alias=True)) + b"\n"
+    assert len(line) > 3000
+    with (tmp_path / "records.jsonl").open("wb") as file:
+        for number in range(100_000):
+            file.write(line.replace(b"SAMPLE", b"sample-%06d" % number))
+    done = subprocess.run(
+        [sys.executable, "-c", READ_MANY, str(tmp_path), TESTS], check=True, capture_output=True, text=True
+    )
+    count, grown_mb = done.stdout.split()
+    assert int(count) == 100_000
+    assert float(grown_mb) < 40

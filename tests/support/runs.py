@@ -1,0 +1,44 @@
+"""Manifests and records of made-up runs, for tests of the run folder."""
+
+from typing import Any
+
+from agrotools.core import Record, Step, Trajectory
+from agrotools.runner.manifest import Manifest
+from support.plain_sample import plain_sample
+
+
+def manifest(**changes: Any) -> Manifest:
+    values = {
+        "agrotools": "0.1.0",
+        "benchmark": "b",
+        "benchmark_path": "b",
+        "benchmark_version": "1",
+        "benchmark_hash": "h",
+        "model": "m",
+        "protocol": "react",
+        "max_steps": 20,
+        "seed": 0,
+        "toolset_hash": "t",
+        "prompt_hash": "p",
+        "modes": ("no-tool",),
+        "epochs": 1,
+        "sample_ids": ("s1",),
+    }
+    return Manifest.model_validate(values | changes)
+
+
+def record(name: str, **changes: Any) -> Record:
+    """A finished record of the sample ``name``."""
+    values = {"sample": plain_sample(name), "mode": "no-tool", "trajectory": Trajectory(termination="answered")}
+    return Record.model_validate(values | changes)
+
+
+def invalid(name: str, **changes: Any) -> Record:
+    """A record of the sample ``name`` that got no reply."""
+    return record(name, trajectory=None, invalid="connection refused", **changes)
+
+
+def answered(name: str, text: str) -> Record:
+    """A record with ``text`` as the answer."""
+    steps = (Step(turn=0, kind="answer", text=text),)
+    return record(name, trajectory=Trajectory(steps=steps, termination="answered"))
