@@ -54,4 +54,4 @@ def make_model(
         return ScriptedModel.from_file(Path(spec.removeprefix("scripted:")))
     from agrotools.models.openai_compatible import OpenAICompatibleModel
 
-    return OpenAICompatibleModel(spec, base_url=base_url, api_key_env=api_key_env or "OPENAI_API_KEY", wire=wire)
+    return OpenAICompatibleModel(spec, base_url=base_url, api_key_env=api_key_env, wire=wire)

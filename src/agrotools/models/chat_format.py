@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Literal
@@ -51,10 +51,27 @@ class Rejection:
 
     verdict: Verdict
     message: str
+    status: int
+    """As HTTP says it, or as a gateway says it in the body of a success."""
 
 
 class MalformedReply(ValueError):
     """A successful status with a body that is no chat completion."""
+
+
+def _as_it_is(url: str) -> str:
+    return url
+
+
+def function_list(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
+    """Tools as the format's functions."""
+    return [
+        {
+            "type": "function",
+            "function": {"name": spec.name, "description": spec.description, "parameters": spec.parameters},
+        }
+        for spec in tools
+    ]
 
 
 def request_body(
@@ -63,11 +80,22 @@ def request_body(
     tools: Sequence[ToolSpec],
     settings: ModelSettings,
     token_limit_key: str = "max_tokens",
+    refused: Collection[str] = (),
+    *,
+    image_url: Callable[[str], Any] = _as_it_is,
+    functions: Callable[[Sequence[ToolSpec]], Any] = function_list,
 ) -> dict[str, Any]:
-    """The JSON body of a request."""
-    body: dict[str, Any] = {"model": model, "messages": [_message(message) for message in messages]}
+    """The JSON body of a request.
+
+    Args:
+        token_limit_key: what the endpoint calls the limit of the reply.
+        refused: settings that the endpoint knows not, left out.
+        image_url: from a data URL to what stands for it in the body, e.g. a fragment that is serialised already.
+        functions: likewise for the tools.
+    """
+    body: dict[str, Any] = {"model": model, "messages": [_message(message, image_url) for message in messages]}
     if tools:
-        body["tools"] = [_function(spec) for spec in tools]
+        body["tools"] = functions(tools)
     for key, value in (
         ("temperature", settings.temperature),
         (token_limit_key, settings.max_output_tokens),
@@ -75,16 +103,16 @@ def request_body(
         ("seed", settings.seed),
         ("stop", list(settings.stop) or None),
     ):
-        if value is not None:
+        if value is not None and key not in refused:
             body[key] = value
-    return body | settings.extra
+    return body | settings.extra if settings.extra else body
 
 
-def _message(message: Message) -> dict[str, Any]:
+def _message(message: Message, image_url: Callable[[str], Any]) -> dict[str, Any]:
     wire: dict[str, Any] = {"role": message.role}
     if any(isinstance(part, ImagePart) for part in message.content):
         wire["content"] = [
-            {"type": "image_url", "image_url": {"url": part.url}}
+            {"type": "image_url", "image_url": {"url": image_url(part.url)}}
             if isinstance(part, ImagePart)
             else {"type": "text", "text": part.text}
             for part in message.content
@@ -102,13 +130,10 @@ def _message(message: Message) -> dict[str, Any]:
     return wire
 
 
-def _function(spec: ToolSpec) -> dict[str, Any]:
-    function = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
-    return {"type": "function", "function": function}
-
-
-def read_reply(body: bytes) -> Completion | Rejection:
+def read_reply(body: bytes, *, seconds: float = 0.0, attempts: int = 1) -> Completion | Rejection:
     """Read the body of a successful response; some gateways put an error there.
+
+    ``seconds`` and ``attempts`` are kept in the completion.
 
     Raises:
         MalformedReply: not JSON, or not a chat completion.
@@ -124,7 +149,8 @@ def read_reply(body: bytes) -> Completion | Rejection:
     usage = _usage(data.get("usage"))
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         if _blocked(data):
-            return Completion(finish_reason="filtered", detail="the prompt was blocked", usage=usage)
+            blocked = "the prompt was blocked"
+            return Completion(finish_reason="filtered", detail=blocked, usage=usage, seconds=seconds, attempts=attempts)
         raise MalformedReply("the reply has no choices")
     message = choices[0].get("message")
     if message is None:
@@ -139,6 +165,8 @@ def read_reply(body: bytes) -> Completion | Rejection:
         usage=usage,
         finish_reason=_FINISH_REASONS.get(reason, "tool_calls" if calls else "stop"),
         thought=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
+        seconds=seconds,
+        attempts=attempts,
     )
 
 
@@ -149,18 +177,19 @@ def _json(body: bytes) -> Any:
         pass
     try:
         # orjson refuses lone surrogates and NaN, which Python servers do send.
-        return _without_surrogates(json.loads(body))
+        return without_surrogates(json.loads(body))
     except (ValueError, RecursionError) as error:
         raise MalformedReply(f"the reply is not JSON: {body[:2000].decode(errors='replace')}") from error
 
 
-def _without_surrogates(value: Any) -> Any:
+def without_surrogates(value: Any) -> Any:
+    """JSON data in which every half of a surrogate pair that stands alone is a replacement character."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
-        return [_without_surrogates(item) for item in value]
+        return [without_surrogates(item) for item in value]
     if isinstance(value, dict):
-        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+        return {without_surrogates(key): without_surrogates(item) for key, item in value.items()}
     return value
 
 
@@ -216,18 +245,18 @@ def read_error(status: int, body: bytes) -> Rejection:
     raw = body[:20_000].decode(errors="replace")
     message = _error_message(raw).strip() or f"HTTP status {status}"
     if status == 413 or (status in (400, 422, 500) and _CONTEXT.search(raw)):
-        return Rejection("context", message)
+        return Rejection("context", message, status)
     if status == 451 or (status in (400, 403, 422) and _FILTERED.search(raw)):
-        return Rejection("filtered", message)
+        return Rejection("filtered", message, status)
     if status == 402 or "insufficient_quota" in raw:
-        return Rejection("credit", message)
+        return Rejection("credit", message, status)
     if status in (408, 409, 425, 429) or status >= 500:
-        return Rejection("retry", f"HTTP status {status}: {message}")
+        return Rejection("retry", f"HTTP status {status}: {message}", status)
     if status in (401, 403):
-        return Rejection("credentials", message)
+        return Rejection("credentials", message, status)
     if status in (404, 405) or 300 <= status < 400:
-        return Rejection("not_found", message)
-    return Rejection("rejected", message)
+        return Rejection("not_found", message, status)
+    return Rejection("rejected", message, status)
 
 
 def _error_message(raw: str) -> str:

@@ -1,41 +1,48 @@
 """Any endpoint that speaks OpenAI chat completions, over one pooled HTTP session.
 
-Retries have a budget of attempts and of wall time, obey ``Retry-After``, and are for faults that do not depend on
-the request alone: refused or broken connections, 408, 409, 425, 429, 5xx, and bodies that are no chat completion.
+Retries have a budget of attempts and of time, obey ``Retry-After``, and are for faults that do not depend on the
+request alone: refused or broken connections, 408, 409, 425, 429, 5xx, and bodies that are no chat completion.
 """
 
 import asyncio
-import math
 import os
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
+from importlib.metadata import version
+from typing import NoReturn
 from urllib.parse import urlsplit
 
-import orjson
-
 from agrotools.core import InfrastructureError, ToolSpec, UsageError
-from agrotools.models.base import DEFAULT_WIRE, Completion, Message, ModelSettings, WireSettings, WireStats
-from agrotools.models.chat_format import MalformedReply, Rejection, read_error, read_reply, request_body
+from agrotools.models.base import (
+    DEFAULT_WIRE,
+    Completion,
+    FinishReason,
+    Message,
+    ModelSettings,
+    WireSettings,
+    WireStats,
+)
+from agrotools.models.chat_format import MalformedReply, Rejection, read_error, read_reply
 from agrotools.models.concurrency import AdaptiveLimit
+from agrotools.models.encoding import RequestEncoder
+from agrotools.models.providers import PROVIDERS, Provider
+from agrotools.models.rate_limit import RateLimit, TokenEstimate
+from agrotools.models.server_said import one_line, retry_after
+from agrotools.models.transport import NeverEnding, NoResponse, Response, Transport, UntrustedServer
 
-if TYPE_CHECKING:
-    import aiohttp
-
-OPENAI_URL = "https://api.openai.com/v1"
-_LONGEST_REPLY_BYTES = 64 * 2**20
+_OVERLOADED = (429, 503, 529)
+_ASKS_TO_WAIT = (429, 503)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Fault:
     """An attempt that gave no reply and is worth another. ``wait_s`` is what the server asked for."""
 
     reason: str
     wait_s: float | None = None
+    rate_limited: bool = False
 
 
 class OpenAICompatibleModel:
@@ -46,6 +53,8 @@ class OpenAICompatibleModel:
         base_url: up to and with ``/v1``; default ``OPENAI_BASE_URL``, else OpenAI's own.
         api_key_env: environment variable that holds the key. Without a key no ``Authorization`` header is sent.
         wire: concurrency, rate limits, time limits and the retry budget.
+        provider: what is known of the endpoint: its address, key variable and peculiarities.
+        spelled: what reports call the model; its name by default.
 
     Raises:
         UsageError: the address is not an HTTP URL or holds a secret, or there is no key where one is needed.
@@ -56,18 +65,32 @@ class OpenAICompatibleModel:
         name: str,
         *,
         base_url: str | None = None,
-        api_key_env: str = "OPENAI_API_KEY",
+        api_key_env: str | None = None,
         wire: WireSettings = DEFAULT_WIRE,
+        provider: Provider | None = None,
+        spelled: str | None = None,
     ) -> None:
-        self._name = name
-        self.base_url = _checked_url(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL)
-        self._key_env = api_key_env
-        self._key = _key_from(api_key_env, required=self.base_url == OPENAI_URL)
+        openai = PROVIDERS["openai"]
+        self._name = spelled or name
+        if provider is None:
+            self.base_url = _checked_url(base_url or os.environ.get("OPENAI_BASE_URL") or openai.base_url)
+            key_env = api_key_env or openai.key_env
+            required = self.base_url == openai.base_url or key_env != openai.key_env
+        else:
+            self.base_url = _checked_url(base_url or provider.base_url)
+            key_env = api_key_env or provider.key_env
+            # Who names another address may have a proxy there that needs no key.
+            required = api_key_env is not None or base_url is None
+        self._key_env = key_env
+        self._key = _key_from(key_env, required=required) if key_env else ""
         self._wire = wire
+        known = provider or Provider("")
+        self._token_limit_key = known.token_limit_key
+        self._encoder = RequestEncoder(name, known.refuses)
+        self._transport = Transport(self.base_url, self._headers(known), wire)
+        self._rate = RateLimit(wire.rpm, wire.tpm)
+        self._estimate = TokenEstimate() if wire.tpm else None
         self.limit = AdaptiveLimit.of(wire.concurrency)
-        self._token_limit_key = "max_tokens"
-        self._session: aiohttp.ClientSession | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
         self.stats = WireStats(limit=self.limit.current)
 
     @property
@@ -86,87 +109,165 @@ class OpenAICompatibleModel:
             InfrastructureError: no reply within the budget.
             UsageError: wrong key, address, model name or request, which no retry mends.
         """
-        started = time.monotonic()
+        guessed = self._estimate.of(messages, tools, settings) if self._estimate else 0
         attempt = 0
+        first_at: float | None = None
+        spent_s = 0.0
         while True:
             attempt += 1
-            outcome = await self._attempt(messages, tools, settings)
-            if isinstance(outcome, Completion):
-                return outcome.model_copy(update={"seconds": time.monotonic() - started, "attempts": attempt})
-            wait_s = self._backoff(attempt) if outcome.wait_s is None else outcome.wait_s
-            elapsed = time.monotonic() - started
-            if attempt >= self._wire.attempts or elapsed + wait_s > self._wire.retry_wall_s:
-                asked = f"; the server asks to wait {wait_s:.0f} s" if outcome.wait_s else ""
-                # No times here: reports count equal reasons.
-                raise InfrastructureError(
-                    f"no reply from {self.base_url} after {attempt} attempts: {outcome.reason}{asked}",
-                    hint="is the server up and the address (--base-url) right? Run the same command again to go on",
-                )
-            self.stats.retries += 1
-            self.stats.waiting += 1
+            held_back = await self._admission(guessed)
+            began = time.monotonic()
+            first_at = first_at or began
             try:
-                await asyncio.sleep(wait_s)
+                outcome = await self._attempt(messages, tools, settings, attempt, first_at)
             finally:
-                self.stats.waiting -= 1
+                self.limit.release()
+            took_s = time.monotonic() - began
+            if isinstance(outcome, Completion):
+                self._account(outcome, took_s, guessed, held_back)
+                return outcome
+            # What our own limits made the request wait is not held against it.
+            spent_s += took_s
+            wait_s = self._backoff(attempt) if outcome.wait_s is None else outcome.wait_s
+            if attempt >= self._wire.attempts or spent_s + wait_s > self._wire.retry_wall_s:
+                self._give_up(attempt, outcome)
+            spent_s += wait_s
+            self.stats.retries += 1
+            await self._sleep(wait_s, outcome.rate_limited)
+
+    async def _admission(self, tokens: int) -> bool:
+        """Take a slot and wait for the rate limit; whether the latter held the request back."""
+        stats = self.stats
+        if not self.limit.try_acquire():
+            stats.waiting += 1
+            try:
+                await self.limit.acquire()
+            finally:
+                stats.waiting -= 1
+        if self._rate.try_admit(tokens):
+            return False
+        stats.waiting += 1
+        stats.rate_limit_waits += 1
+        try:
+            await self._rate.admit(tokens)
+        except BaseException:
+            self.limit.release()
+            raise
+        finally:
+            stats.waiting -= 1
+            stats.rate_limit_waits -= 1
+        return True
+
+    async def _sleep(self, wait_s: float, rate_limited: bool) -> None:
+        self.stats.waiting += 1
+        self.stats.rate_limit_waits += rate_limited
+        try:
+            await asyncio.sleep(wait_s)
+        finally:
+            self.stats.waiting -= 1
+            self.stats.rate_limit_waits -= rate_limited
 
     async def _attempt(
-        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
-    ) -> "Completion | _Fault":
-        import aiohttp
-
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec],
+        settings: ModelSettings,
+        attempt: int,
+        first_at: float,
+    ) -> Completion | _Fault:
         token_limit_key = self._token_limit_key
-        body = orjson.dumps(request_body(self._name, messages, tools, settings, token_limit_key))
+        body = self._encoder.encode(messages, tools, settings, token_limit_key)
+        began = time.monotonic()
         self.stats.in_flight += 1
         try:
-            # No redirects: they would carry prompts, and perhaps the key, to another place.
-            async with self._connected().post(
-                f"{self.base_url}/chat/completions", data=body, allow_redirects=False
-            ) as response:
-                content = await _read_body(response)
-                if content is None:
-                    return Completion(finish_reason="timeout", detail="the reply did not end")
-                self.stats.rate_limited += response.status == 429
-                read = read_reply(content) if response.status == 200 else read_error(response.status, content)
-                if isinstance(read, Completion):
-                    self.stats.replies += 1
-                    return read
-                if read.verdict == "rejected" and self._renames_token_limit(read.message, token_limit_key):
-                    return _Fault(read.message, wait_s=0.0)
-                return self._judged(read, _retry_after(response.headers))
-        except aiohttp.ConnectionTimeoutError as error:
-            return _Fault(f"no connection in time: {error}")
-        except TimeoutError:
-            return Completion(finish_reason="timeout", detail=f"no complete reply within {self._wire.timeout_s:g} s")
-        except (aiohttp.ClientError, OSError) as error:
-            return _Fault(f"{type(error).__name__}: {self._said(str(error))}")
-        except MalformedReply as error:
+            response = await self._transport.post(body)
+        except NoResponse as error:
+            if error.overload:
+                self._overloaded(began)
             return _Fault(self._said(str(error)))
+        except NeverEnding as error:
+            return _ending("timeout", self._said(str(error)), attempt, first_at)
+        except UntrustedServer as error:
+            if self.stats.replies:
+                return _Fault(f"the certificate is not trusted: {self._said(str(error))}")
+            raise UsageError(
+                f"the certificate of {self.base_url} is not trusted: {self._said(str(error))}",
+                hint="is the address right? A private authority is trusted when SSL_CERT_FILE names its certificate",
+            ) from error
         finally:
             self.stats.in_flight -= 1
+        try:
+            read = self._read(response, time.monotonic() - first_at, attempt)
+        except MalformedReply as error:
+            return _Fault(self._said(str(error)))
+        if isinstance(read, Completion):
+            return read
+        if read.verdict == "rejected" and self._renames_token_limit(read.message, token_limit_key):
+            return _Fault(read.message, wait_s=0.0)
+        if read.status in _OVERLOADED:
+            self._overloaded(began)
+        return self._judged(read, response, attempt, first_at)
 
-    def _judged(self, rejection: Rejection, asked_wait_s: float | None) -> "Completion | _Fault":
+    def _read(self, response: Response, seconds: float, attempt: int) -> Completion | Rejection:
+        body = response.body
+        if self._key and self._key.encode() in body:
+            body = body.replace(self._key.encode(), b"***")
+        if 200 <= response.status < 300:
+            return read_reply(body, seconds=seconds, attempts=attempt)
+        return read_error(response.status, body)
+
+    def _account(self, completion: Completion, took_s: float, guessed: int, held_back: bool) -> None:
+        stats = self.stats
+        usage = completion.usage
+        used = usage.input_tokens + usage.output_tokens
+        if self._estimate and used:
+            self._rate.settle(guessed, used)
+            self._estimate.learn(guessed, used)
+        if completion.finish_reason in ("context", "timeout"):
+            return
+        stats.replies += 1
+        stats.input_tokens += usage.input_tokens
+        stats.output_tokens += usage.output_tokens
+        if not held_back:
+            # A request that a rate limit held back says nothing about how many the endpoint bears.
+            self.limit.replied(took_s)
+            stats.limit = self.limit.current
+
+    def _overloaded(self, began: float) -> None:
+        self.limit.overloaded(time.monotonic() - began)
+        self.stats.limit = self.limit.current
+
+    def _judged(self, rejection: Rejection, response: Response, attempt: int, first_at: float) -> Completion | _Fault:
         said = self._said(rejection.message)
         match rejection.verdict:
-            case "context" | "filtered":
-                return Completion(finish_reason=rejection.verdict, detail=said)
+            case "context" | "filtered" as reason:
+                return _ending(reason, said, attempt, first_at)
             case "retry":
-                return _Fault(said, asked_wait_s)
+                wait_s = retry_after(response.headers)
+                self.stats.rate_limited += rejection.status == 429
+                if wait_s and rejection.status in _ASKS_TO_WAIT and wait_s <= self._wire.retry_wall_s:
+                    self._rate.pause(wait_s)
+                return _Fault(said, wait_s, rejection.status == 429)
             case "credentials":
                 raise UsageError(
                     f"{self.base_url} refuses the key: {said}",
-                    hint=f"set the environment variable {self._key_env} to a valid key, or name another variable",
+                    hint=f"set the environment variable {self._key_env} to a valid key, or name another variable"
+                    if self._key_env
+                    else "name the environment variable that holds the key (--api-key-env)",
                 )
             case "credit":
                 raise UsageError(f"{self.base_url} says that the account has no credit: {said}")
             case "not_found":
+                if self.stats.replies:
+                    return _Fault(said)
                 raise UsageError(
                     f"{self.base_url} has no model {self._name!r} or no chat completions: {said}",
                     hint="check the model name and the address; most addresses end in /v1",
                 )
             case "rejected":
-                return self._rejected(said)
+                self._refuse(said)
 
-    def _rejected(self, said: str) -> "Completion | _Fault":
+    def _refuse(self, said: str) -> NoReturn:
         if self.stats.replies:
             # The set-up has worked before, so this request is at fault: ours, not the model's.
             raise InfrastructureError(f"{self.base_url} rejects the request: {said}")
@@ -174,6 +275,14 @@ class OpenAICompatibleModel:
             f"{self.base_url} rejects the request: {said}",
             hint="does the model take images (--no-images) and native tool calls (--protocol react), "
             "and the endpoint this temperature, seed and token limit?",
+        )
+
+    def _give_up(self, attempts: int, fault: _Fault) -> NoReturn:
+        asked = f"; the server asks to wait {fault.wait_s:.0f} s" if fault.wait_s else ""
+        # No times here: reports count equal reasons.
+        raise InfrastructureError(
+            f"no reply from {self.base_url} after {attempts} attempts: {fault.reason}{asked}",
+            hint="is the server up and the address (--base-url) right? Run the same command again to go on",
         )
 
     def _renames_token_limit(self, said: str, used: str) -> bool:
@@ -189,62 +298,26 @@ class OpenAICompatibleModel:
         return longest * random.uniform(0.5, 1.0)
 
     def _said(self, text: str) -> str:
-        """What a server said, as one line without the key: some echo it."""
-        text = " ".join((text.replace(self._key, "***") if self._key else text).split())
-        return text if len(text) <= 300 else text[:299] + "…"
+        return one_line(text, self._key)
 
-    def _connected(self) -> "aiohttp.ClientSession":
-        """The session of the running loop, made on first use."""
-        import aiohttp
-
-        loop = asyncio.get_running_loop()
-        if self._session is None or self._session.closed or self._loop is not loop:
-            headers = {"Content-Type": "application/json", "Accept": "application/json"}
-            if self._key:
-                headers["Authorization"] = f"Bearer {self._key}"
-            self._session = aiohttp.ClientSession(
-                # How many requests are open at once is the runner's decision.
-                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
-                timeout=aiohttp.ClientTimeout(total=self._wire.timeout_s, sock_connect=15),
-                headers=headers,
-                trust_env=urlsplit(self.base_url).hostname not in ("localhost", "127.0.0.1", "::1"),
-            )
-            self._loop = loop
-        return self._session
+    def _headers(self, provider: Provider) -> dict[str, str]:
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+            "User-Agent": f"agrotools/{version('agrotools')}",
+            **provider.headers,
+        }
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        return headers
 
     async def close(self) -> None:
-        session, self._session = self._session, None
-        if session is not None and not session.closed:
-            await session.close()
+        await self._transport.close()
 
 
-async def _read_body(response: "aiohttp.ClientResponse") -> bytes | None:
-    """The whole body; None where it is longer than any reply can be."""
-    content = bytearray()
-    async for chunk in response.content.iter_any():
-        content += chunk
-        if len(content) > _LONGEST_REPLY_BYTES:
-            return None
-    return bytes(content)
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds the server asks to wait: ``retry-after-ms``, or ``Retry-After`` as seconds or as a date."""
-    for key, scale in (("Retry-After-Ms", 0.001), ("Retry-After", 1.0)):
-        text = headers.get(key)
-        if text is None:
-            continue
-        try:
-            seconds = float(text) * scale
-        except ValueError:
-            try:
-                date = parsedate_to_datetime(text)
-            except ValueError:
-                continue
-            seconds = (date - datetime.now(UTC if date.tzinfo else None)).total_seconds()
-        if math.isfinite(seconds):
-            return max(0.0, seconds)
-    return None
+def _ending(reason: FinishReason, detail: str, attempt: int, first_at: float) -> Completion:
+    seconds = time.monotonic() - first_at
+    return Completion(finish_reason=reason, detail=detail, seconds=seconds, attempts=attempt)
 
 
 def _checked_url(url: str) -> str:
@@ -265,7 +338,7 @@ def _checked_url(url: str) -> str:
 
 def _key_from(variable: str, *, required: bool) -> str:
     key = os.environ.get(variable, "").strip()
-    if not key and (required or variable != "OPENAI_API_KEY"):
+    if not key and required:
         raise UsageError(
             f"the environment variable {variable} is not set",
             hint="it must hold the endpoint's API key; for a local server without keys give --base-url alone",

@@ -1,0 +1,156 @@
+"""One HTTP exchange with an endpoint, ended in time, and what it means when there is none."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import aiohttp
+from aiohttp.payload import BytesPayload
+from yarl import URL
+
+from agrotools.models.base import WireSettings
+
+_LONGEST_REPLY_BYTES = 16 * 2**20
+_CONNECT_S = 15.0
+_PROBE_S = 10.0
+_LARGE_BYTES = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What a server sent, complete."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class NoResponse(Exception):
+    """The exchange failed on the way. ``overload``: as it does when a server has too much to do."""
+
+    def __init__(self, reason: str, *, overload: bool = False) -> None:
+        super().__init__(reason)
+        self.overload = overload
+
+
+class UntrustedServer(Exception):
+    """The server's certificate is not to be trusted."""
+
+
+class NeverEnding(Exception):
+    """The server is there and the reply is not, or has no end."""
+
+
+class _LargeBody(BytesPayload):
+    """Bytes of any size, sent from where they are (aiohttp warns of more than one MiB, and reads files in pieces)."""
+
+    def __init__(self, value: bytes) -> None:
+        super().__init__(b"", content_type="application/json")
+        self._value = value
+        self._size = len(value)
+
+
+class Transport:
+    """Posts to ``<base_url>/chat/completions`` over one pooled session.
+
+    Args:
+        base_url: without a slash at the end.
+        headers: sent with every request.
+        wire: how long to wait for a reply, and for the rest of one that has begun.
+    """
+
+    def __init__(self, base_url: str, headers: Mapping[str, str], wire: WireSettings) -> None:
+        self._url = URL(f"{base_url}/chat/completions")
+        self._probe_url = URL(f"{base_url}/models")
+        self._headers = headers
+        self._wire = wire
+        self._proxied = urlsplit(base_url).hostname not in ("localhost", "127.0.0.1", "::1")
+        self._session: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._answered_at = float("-inf")
+
+    async def post(self, body: bytes) -> Response:
+        """One exchange. Redirects are not followed: they would carry prompts, and perhaps the key, elsewhere.
+
+        Raises:
+            NoResponse: refused, broken, stalled, or no HTTP.
+            UntrustedServer: certificate.
+            NeverEnding: no reply in time from a server that is there, or one that is longer than any reply can be.
+        """
+        session = self._connected()
+        began = time.monotonic()
+        begun = False
+        data = body if len(body) <= _LARGE_BYTES else _LargeBody(body)
+        try:
+            async with session.post(self._url, data=data, allow_redirects=False) as response:
+                begun = True
+                self._answered_at = time.monotonic()
+                content = response.content
+                # A short reply is there at once with its headers; then nothing is left to be waited for.
+                read = await content.read() if content.is_eof() else await self._read(content)
+                return Response(response.status, response.headers, read)
+        except aiohttp.ConnectionTimeoutError as error:
+            raise NoResponse(f"no connection in time: {error}", overload=True) from error
+        except TimeoutError as error:
+            if begun or await self._answers(since=began):
+                raise NeverEnding(f"no complete reply within {self._wire.timeout_s:g} s") from error
+            raise NoResponse("the server accepts requests and does not answer") from error
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise UntrustedServer(str(error.certificate_error)) from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise NoResponse(f"{type(error).__name__}: {error}") from error
+
+    async def _read(self, content: aiohttp.StreamReader) -> bytes:
+        # Where both limits would end a silent reply, it is the silence that is told.
+        patience_s = min(self._wire.stall_s, self._wire.timeout_s / 2)
+        pieces: list[bytes] = []
+        size = 0
+        while True:
+            silence = asyncio.timeout(patience_s)
+            try:
+                async with silence:
+                    piece = await content.readany()
+            except TimeoutError as error:
+                if silence.expired():
+                    raise NoResponse("the reply began and then stalled") from error
+                raise
+            if not piece:
+                return b"".join(pieces)
+            pieces.append(piece)
+            size += len(piece)
+            if size > _LONGEST_REPLY_BYTES:
+                raise NeverEnding(f"the reply is longer than {_LONGEST_REPLY_BYTES >> 20} MiB")
+
+    async def _answers(self, since: float) -> bool:
+        """Whether the server has answered anything since then, or answers a short question now."""
+        if self._answered_at > since:
+            return True
+        timeout = aiohttp.ClientTimeout(total=min(_PROBE_S, self._wire.timeout_s))
+        try:
+            async with self._connected().get(self._probe_url, timeout=timeout, allow_redirects=False):
+                return True
+        except (aiohttp.ClientError, OSError):
+            return False
+
+    def _connected(self) -> aiohttp.ClientSession:
+        """The session of the running loop, made on first use."""
+        loop = asyncio.get_running_loop()
+        if self._session is None or self._session.closed or self._loop is not loop:
+            self._session = aiohttp.ClientSession(
+                # How many requests are open at once is decided before they come here.
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
+                timeout=aiohttp.ClientTimeout(total=self._wire.timeout_s, sock_connect=_CONNECT_S),
+                headers=self._headers,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=self._proxied,
+            )
+            self._loop = loop
+        return self._session
+
+    async def close(self) -> None:
+        """Give back connections; the next request makes new ones."""
+        session, self._session = self._session, None
+        if session is not None and not session.closed:
+            await session.close()
