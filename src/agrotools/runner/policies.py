@@ -10,6 +10,8 @@ from agrotools.agents.baselines import (
     BASELINES,
     EchoPolicy,
     OraclePolicy,
+    PlannerPolicy,
+    PlanTable,
     PriorPolicy,
     PriorTable,
     RandomPolicy,
@@ -97,6 +99,9 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
             lambda sample, _mode, _epoch: OraclePolicy(sample),
             truth_tools=name == "perfect-tools",
         )
+    if name == "planner":
+        plans = PlanTable(samples)
+        return PolicySource(spelled, True, MODES, lambda sample, _mode, _epoch: PlannerPolicy(sample, plans))
     if name == "prior":
         table = PriorTable(samples)
         return PolicySource(spelled, False, MODES, lambda sample, _mode, _epoch: PriorPolicy(sample, table))

@@ -2,17 +2,20 @@
 
 from agrotools.agents.baselines.echo import EchoPolicy
 from agrotools.agents.baselines.oracle import OraclePolicy, TruthTools
+from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable
 from agrotools.agents.baselines.prior import PriorPolicy, PriorTable
 from agrotools.agents.baselines.random_policy import RandomPolicy
 from agrotools.agents.baselines.replay import ReplayPolicy
 
-BASELINES = ("oracle", "perfect-tools", "prior", "random", "echo")
+BASELINES = ("oracle", "perfect-tools", "planner", "prior", "random", "echo")
 """Names after ``baseline:``."""
 
 __all__ = [
     "BASELINES",
     "EchoPolicy",
     "OraclePolicy",
+    "PlanTable",
+    "PlannerPolicy",
     "PriorPolicy",
     "PriorTable",
     "RandomPolicy",

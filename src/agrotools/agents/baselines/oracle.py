@@ -41,13 +41,13 @@ class OraclePolicy:
         results = [observation.result if observation else None for observation in observations]
         if len(results) < len(self._steps):
             step = self._steps[len(results)]
-            arguments = _arguments(step, results)
+            arguments = live_arguments(step, results)
             if arguments is not None:
                 return CallTools(calls=(ToolCall(tool=step.tool, arguments=arguments),))
         return Answer(text=answer_from(self._slots, results))
 
 
-def _arguments(step: ReferenceStep, results: Results) -> Arguments | None:
+def live_arguments(step: ReferenceStep, results: Results) -> Arguments | None:
     """The step's arguments with live values; None where an earlier tool failed or left such a value open."""
     try:
         if any(resolve_ref(ref, results) is None for _, ref, _ in iter_refs(step.arguments)):

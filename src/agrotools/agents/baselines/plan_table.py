@@ -1,0 +1,176 @@
+"""Whose plan to follow: the most similar question of another template and another cluster."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from pydantic import JsonValue
+
+from agrotools.agents.baselines.adapting import Plan, adapted_plan
+from agrotools.agents.baselines.prior import PriorTable
+from agrotools.agents.baselines.similar_questions import SimilarQuestions, masked
+from agrotools.core import Sample, Slot
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+K = TypeVar("K")
+
+
+class _Donor(NamedTuple):
+    """A sample whose plan may be followed, by its position in the benchmark."""
+
+    id: str
+    cluster: str
+    position: int
+
+
+@dataclass
+class _Pair:
+    """The first of like donors by id, and the first from another cluster than that one: one of them always serves."""
+
+    first: _Donor
+    other: _Donor | None = None
+
+    def add(self, donor: _Donor) -> None:
+        if donor.id < self.first.id:
+            if donor.cluster != self.first.cluster:
+                self.other = self.first
+            self.first = donor
+        elif donor.cluster != self.first.cluster and (self.other is None or donor.id < self.other.id):
+            self.other = donor
+
+    def outside(self, cluster: str) -> _Donor | None:
+        return self.first if self.first.cluster != cluster else self.other
+
+
+class _Kind(NamedTuple):
+    """What makes donors alike: the words of the question, the kinds of its files, its template, the tools it takes."""
+
+    text: int
+    kinds: tuple[str, ...]
+    template: str
+    tools: frozenset[str]
+
+
+@dataclass
+class _Contents:
+    """All that one pass over the samples finds."""
+
+    prior: PriorTable = field(default_factory=lambda: PriorTable(()))
+    texts: dict[str, int] = field(default_factory=dict)
+    donors: dict[_Kind, _Pair] = field(default_factory=dict)
+
+
+class PlanTable:
+    """Plans and typical answers of a benchmark. The samples are gone through once, when the first plan is asked for.
+
+    How similar two samples are is the cosine of their questions (:mod:`.similar_questions`) plus the share of files
+    that they have in common by kind (Jaccard index of the two lists of kinds, so 1 for equal kinds and numbers). Of
+    equally similar ones the first by id is taken. What is kept grows with the number of different questions, not of
+    samples.
+    """
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        self._samples = samples
+
+    def plan(self, sample: Sample) -> Plan | None:
+        """The adapted plan of the sample most similar to ``sample``, with tools that ``sample`` has.
+
+        None where no sample of another template and another cluster has a reference trajectory. Of ``sample`` itself
+        only the question, the files, the toolset and what the answer form shows are used; template and cluster only
+        to leave out what shares them.
+        """
+        donor = self._nearest(sample)
+        return adapted_plan(self._samples[donor.position], sample) if donor else None
+
+    def guess(self, sample: Sample, slot: Slot) -> JsonValue:
+        """The typical answer in other clusters, as :meth:`PriorTable.guess`."""
+        return self._contents.prior.guess(sample, slot)
+
+    @cached_property
+    def _contents(self) -> _Contents:
+        contents = _Contents()
+        for position, sample in enumerate(self._samples):
+            contents.prior.add(sample)
+            # Every question counts in the weights of words, so that they do not depend on who has a reference.
+            text = contents.texts.setdefault(_question(sample), len(contents.texts))
+            if sample.reference is None or not sample.reference.steps:
+                continue
+            kind = _Kind(text, _kinds(sample), sample.template, frozenset(sample.reference.tools))
+            donor = _Donor(sample.id, _cluster(sample), position)
+            pair = contents.donors.setdefault(kind, _Pair(donor))
+            pair.add(donor)
+        return contents
+
+    @cached_property
+    def _questions(self) -> SimilarQuestions:
+        return SimilarQuestions(list(self._contents.texts))
+
+    @cached_property
+    def _columns(self) -> "_Columns":
+        return _Columns(list(self._contents.donors.items()))
+
+    def _nearest(self, sample: Sample) -> _Donor | None:
+        if not self._contents.donors:
+            return None
+        return self._columns.nearest(sample, self._questions.cosines(_question(sample)))
+
+
+class _Columns:
+    """The kinds of donors, column by column, so that all are compared at once."""
+
+    def __init__(self, donors: Sequence[tuple[_Kind, _Pair]]) -> None:
+        import numpy as np
+
+        self._pairs = [pair for _, pair in donors]
+        self._kinds: dict[tuple[str, ...], int] = {}
+        self._templates: dict[str, int] = {}
+        self._tools: dict[frozenset[str], int] = {}
+        self._clusters: dict[str, int] = {}
+        self._text = np.array([kind.text for kind, _ in donors])
+        self._kind = np.array([_number(self._kinds, kind.kinds) for kind, _ in donors])
+        self._template = np.array([_number(self._templates, kind.template) for kind, _ in donors])
+        self._tool = np.array([_number(self._tools, kind.tools) for kind, _ in donors])
+        only = [pair.first.cluster if pair.other is None else None for pair in self._pairs]
+        self._only_cluster = np.array([-1 if each is None else _number(self._clusters, each) for each in only])
+
+    def nearest(self, sample: Sample, cosines: "NDArray[np.float64]") -> _Donor | None:
+        import numpy as np
+
+        own_kinds, cluster = _kinds(sample), _cluster(sample)
+        shared = np.array([_jaccard(own_kinds, kinds) for kinds in self._kinds])
+        usable = np.array([tools <= set(sample.toolset) for tools in self._tools])
+        allowed = usable[self._tool] & (self._template != self._templates.get(sample.template, -2))
+        allowed &= self._only_cluster != self._clusters.get(cluster, -2)
+        if not allowed.any():
+            return None
+        # Rounded, so that the order of additions in a processor's vector unit decides no tie.
+        scores = np.where(allowed, np.round(cosines[self._text] + shared[self._kind], 9), -1.0)
+        best = (self._pairs[int(row)].outside(cluster) for row in np.flatnonzero(scores == scores.max()))
+        return min((donor for donor in best if donor is not None), key=lambda donor: donor.id)
+
+
+def _number(numbers: dict[K, int], key: K) -> int:
+    return numbers.setdefault(key, len(numbers))
+
+
+def _question(sample: Sample) -> str:
+    return masked(sample.query, [file.name for file in sample.files])
+
+
+def _kinds(sample: Sample) -> tuple[str, ...]:
+    return tuple(sorted(file.kind for file in sample.files))
+
+
+def _cluster(sample: Sample) -> str:
+    return sample.cluster or sample.id
+
+
+def _jaccard(first: Sequence[str], second: Sequence[str]) -> float:
+    one, two = Counter(first), Counter(second)
+    either = (one | two).total()
+    return (one & two).total() / either if either else 1.0

@@ -1,0 +1,160 @@
+"""``planner``: does what was right for the most similar question of another kind.
+
+It sees the gold of samples of other templates and other clusters, and so is marked *privileged*; of its own sample it
+sees no gold. It shows what a model reaches that only copies how such questions are solved.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from typing import cast
+
+from pydantic import JsonValue
+
+from agrotools.agents.baselines.adapting import Plan
+from agrotools.agents.baselines.blank import BlankSlot, blank
+from agrotools.agents.baselines.oracle import live_arguments
+from agrotools.agents.baselines.plan_table import PlanTable
+from agrotools.core import Action, Answer, CallTools, Sample, SampleView, Step, ToolCall, UnresolvedRef
+from agrotools.core.refs import Results
+from agrotools.text import ExpressionError, canonical_unit, convert, evaluate_from, format_answer
+from agrotools.text.units import compatible
+
+__all__ = ["PlanTable", "PlannerPolicy"]
+
+
+class PlannerPolicy:
+    """Follows the plan of the most similar sample of another template and another cluster (:class:`PlanTable`).
+
+    End-to-end, it makes that sample's reference calls on the files of its own, with references resolved from what its
+    own calls returned. Step-by-step, it predicts at step k the k-th call of that plan, resolved from the shown history.
+    Where the plan is over, or needs a value that an observation does not have, it answers: each slot as the plan
+    answered its slot of that name, type and unit; else from the last results; else as the plan answered a slot of that
+    type and unit; else as ``prior`` does. Without tools (no-tool), and where no sample of another template and another
+    cluster has a reference, it answers as ``prior``.
+    """
+
+    def __init__(self, sample: Sample, table: PlanTable) -> None:
+        self._sample = sample
+        self._slots = [blank(slot) for slot in sample.answer]
+        self._table = table
+
+    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
+        if not view.toolset or self._plan is None:
+            return Answer(text=self._answer(None, ()))
+        observations = [step.observation for step in history if step.kind == "call"]
+        results = [observation.result if observation else None for observation in observations]
+        steps = self._plan.steps
+        if len(results) < len(steps):
+            step = steps[len(results)]
+            arguments = live_arguments(step, results)
+            if arguments is not None:
+                thought = f"Step {len(results) + 1} of {len(steps)} of the plan of {self._plan.donor}."
+                return CallTools(calls=(ToolCall(tool=step.tool, arguments=arguments),), thought=thought)
+        return Answer(text=self._answer(self._plan, results), thought=f"As the plan of {self._plan.donor} ends.")
+
+    @cached_property
+    def _plan(self) -> Plan | None:
+        return self._table.plan(self._sample)
+
+    def _answer(self, plan: Plan | None, results: Results) -> str:
+        values: dict[str, JsonValue] = {}
+        for slot, asked in zip(self._sample.answer, self._slots, strict=True):
+            value = planned_value(asked, plan, results) if plan else None
+            values[slot.name] = self._table.guess(self._sample, slot) if value is None else value
+        return format_answer(self._sample.answer, values)
+
+
+def planned_value(asked: BlankSlot, plan: Plan, results: Results) -> JsonValue:
+    """What ``results`` answer to ``asked`` if one follows ``plan``; None where they say nothing of its type."""
+    alike = [each for each in plan.slots if (each.slot.type, each.slot.unit) == (asked.type, asked.unit)]
+    named = [each for each in alike if each.slot.name == asked.name]
+    for each in named:
+        if (value := _fitting(asked, _evaluated(each.from_, results))) is not None:
+            return value
+    for result in reversed(results):
+        if result is not None and (value := _derived(asked, result)) is not None:
+            return value
+    for each in alike:
+        if (value := _fitting(asked, _evaluated(each.from_, results))) is not None:
+            return value
+    return None
+
+
+def _evaluated(expression: str, results: Results) -> JsonValue:
+    try:
+        return evaluate_from(expression, results)
+    except (UnresolvedRef, ExpressionError):
+        return None
+
+
+def _fitting(asked: BlankSlot, value: JsonValue) -> JsonValue:
+    """``value`` as an answer to ``asked``; None where it cannot be one."""
+    if asked.type == "boolean":
+        return value if isinstance(value, bool) else None
+    if asked.type == "tolerance":
+        return value if _is_number(value) else None
+    if asked.type == "open_text":
+        parts = value if isinstance(value, list) else [value]
+        return " ".join(part for part in parts if isinstance(part, str)) or None
+    if asked.type == "choice_set":
+        members = value if isinstance(value, list) else [value]
+        chosen = [choice for choice in asked.choices if choice in members]
+        return cast(JsonValue, chosen) or None
+    if asked.choices:
+        return value if value in asked.choices else None
+    return value if asked.type == "exact" and (isinstance(value, str) or _is_number(value)) else None
+
+
+def _derived(asked: BlankSlot, result: dict[str, JsonValue]) -> JsonValue:
+    """What one result says of ``asked``: a label of its label set, a yes or no, or the number named most like it."""
+    if asked.type in ("boolean", "exact", "file") and (asked.choices or asked.type == "boolean"):
+        return next((value for value in result.values() if _fitting(asked, value) is not None), None)
+    if asked.type != "tolerance":
+        return None
+    unit = canonical_unit(asked.unit)
+    best: tuple[float, float] | None = None
+    for name, value in result.items():
+        if not _is_number(value):
+            continue
+        words, of_field = _words_and_unit(name, result)
+        # A bare ``value`` is what was calculated for the purpose.
+        alike = 1.0 if name == "value" else _dice(words, set(_words(asked.name)))
+        number = _in_unit(cast(float, value), of_field, unit, lenient=name == "value")
+        if alike and number is not None and (best is None or alike > best[0]):
+            best = (alike, number)
+    return best[1] if best else None
+
+
+def _words_and_unit(name: str, result: dict[str, JsonValue]) -> tuple[set[str], str | None]:
+    """The words of a field's name, and the unit: the one at its end (``diameter_mm``), or the one told beside it."""
+    *words, last = name.split("_")
+    unit = canonical_unit(last)
+    if words and unit is not None:
+        return set(_words("_".join(words))), unit
+    told = result.get("unit")
+    return set(_words(name)), canonical_unit(told) if isinstance(told, str) else None
+
+
+def _in_unit(value: float, unit: str | None, wanted: str | None, *, lenient: bool) -> float | None:
+    """``value`` in the unit that is asked for; a number without unit has it where ``lenient``."""
+    if unit == wanted or (unit is None and lenient):
+        return value
+    if unit is None or wanted is None or not compatible(unit, wanted):
+        return None
+    return convert(value, unit, wanted)
+
+
+def _words(name: str) -> list[str]:
+    """``weeds_in_field`` -> weed, field: without plurals and without what joins words."""
+    return [word.removesuffix("s") for word in re.split(r"[_\W]+", name) if len(word) > 2]
+
+
+def _dice(first: set[str], second: set[str]) -> float:
+    """Overlap of two sets of words, from 0 to 1 (Dice 1945)."""
+    return 2 * len(first & second) / (len(first) + len(second)) if first and second else 0.0
+
+
+def _is_number(value: JsonValue) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

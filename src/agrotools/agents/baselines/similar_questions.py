@@ -1,0 +1,73 @@
+"""How alike two questions are: TF-IDF vectors of words and word pairs, compared by their cosine.
+
+Weights are ``(1 + ln tf) * ln(1 + n / df)`` (Salton and Buckley, Term-weighting approaches in automatic text
+retrieval, 1988). Numbers and file names are masked: "is it above 5 %" and "is it above 12 %" are one question.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from agrotools.text.normalise import CJK, WORD, normalise
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_TOKEN = re.compile(rf"{WORD}+|[{CJK}]")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+def masked(query: str, file_names: Iterable[str]) -> str:
+    """``query`` in lower case with ``file`` in place of each file name and ``0`` in place of each number."""
+    text = normalise(query)
+    for name in sorted(file_names, key=len, reverse=True):
+        text = text.replace(normalise(name), "file")
+    return _NUMBER.sub("0", text)
+
+
+class SimilarQuestions:
+    """Cosines of a question with each of ``texts`` (:func:`masked`, each one once)."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        import numpy as np
+
+        self._ids: dict[str, int] = {}
+        features, rows, counts = [], [], []
+        for row, text in enumerate(texts):
+            for feature, count in Counter(_features(text)).items():
+                features.append(self._ids.setdefault(feature, len(self._ids)))
+                rows.append(row)
+                counts.append(count)
+        by_feature = np.argsort(np.array(features, dtype=np.int64), kind="stable")
+        self._rows = np.array(rows, dtype=np.int32)[by_feature]
+        df = np.bincount(np.array(features, dtype=np.int64), minlength=len(self._ids))
+        self._ends = np.concatenate([[0], np.cumsum(df)])
+        self._idf = np.log(1 + len(texts) / np.maximum(df, 1))
+        weights = (1 + np.log(np.array(counts, dtype=np.float64)[by_feature])) * np.repeat(self._idf, df)
+        norms = np.sqrt(np.bincount(self._rows, weights=weights**2, minlength=len(texts)))
+        self._weights = weights / norms[self._rows]
+        self._size = len(texts)
+
+    def cosines(self, text: str) -> "NDArray[np.float64]":
+        """One number in [0, 1] for each of the texts. The work is that of the texts that share a feature."""
+        import numpy as np
+
+        cosines = np.zeros(self._size)
+        known = [(self._ids[word], count) for word, count in Counter(_features(text)).items() if word in self._ids]
+        weights = [(1 + math.log(count)) * float(self._idf[feature]) for feature, count in known]
+        norm = math.sqrt(sum(weight**2 for weight in weights))
+        for (feature, _), weight in zip(known, weights, strict=True):
+            span = slice(self._ends[feature], self._ends[feature + 1])
+            cosines[self._rows[span]] += weight / norm * self._weights[span]
+        return cosines
+
+
+def _features(text: str) -> Iterator[str]:
+    words = _TOKEN.findall(text)
+    yield from words
+    for first, second in pairwise(words):
+        yield f"{first} {second}"
