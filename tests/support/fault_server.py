@@ -185,7 +185,7 @@ async def _hang_up(exchange: Exchange) -> bool:
     return False
 
 
-@_fault("invalid", "no reply from", once=2, always=None)
+@_fault("invalid", "no reply from", twice=2, always=None)
 async def _reset_mid_body(exchange: Exchange) -> bool:
     exchange.writer.write(head(200, {"Content-Length": "5000"}) + exchange.good[:20])
     await exchange.writer.drain()

@@ -15,9 +15,9 @@ import pytest
 import pytest_asyncio
 
 from agrotools.core import InfrastructureError, SampleFile, ToolCall, UsageError
+from agrotools.tools import worker_pool
 from agrotools.tools.contract import ToolResult, tool
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
-from agrotools.tools.worker_pool import CALLS_PER_WORKER
 from agrotools.tools.workspace import Workspace
 
 TOOLSET = tuple(hostile_tools.BY_NAME)
@@ -324,10 +324,11 @@ async def test_a_worker_killed_from_outside_is_replaced_unseen(workspace):
         assert executor.worker_pids != (pid,)
 
 
-async def test_a_worker_retires(workspace):
+async def test_a_worker_retires(workspace, monkeypatch):
+    monkeypatch.setattr(worker_pool, "CALLS_PER_WORKER", 20)
     async with ToolExecutor(workers=1, timeout_s=20, find_tool=FIND) as executor:
         pids = set()
-        for number in range(CALLS_PER_WORKER + 1):
+        for number in range(21):
             await call(executor, workspace, "echo", value=number)
             pids.update(executor.worker_pids)
         assert len(pids) == 2

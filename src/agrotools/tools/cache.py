@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from agrotools.core import Arguments, Artifact, ErrorInfo, Noun, SampleFile
 from agrotools.core.paths import cache_dir
+from agrotools.tools.cache_eviction import Sweeper, limit_from_environment
 from agrotools.tools.contract import Tool
 from agrotools.tools.frames import Reply
 from agrotools.tools.workspace import write_whole
@@ -33,6 +34,10 @@ _TOOL_CODE = ("core", "text", "vision", "models", "knowledge", "tools")
 """Packages of ours that the result of a tool can depend on."""
 
 
+_MOST_HASHES = 100_000
+"""Files whose hashes are remembered, at most: memory stays flat however many files a benchmark has."""
+
+
 class _Entry(Noun):
     result: dict[str, Any] | None = None
     error: ErrorInfo | None = None
@@ -43,12 +48,19 @@ class ResultCache:
     """Results of tool calls on disk, each beside the hash of itself; artifacts by the hash of their content.
 
     Entries are written whole or not at all. One that does not read back as it was written counts as absent. Any
-    number of processes may share a folder.
+    number of processes may share a folder. Beyond ``limit_mb`` (default: ``AGROTOOLS_CACHE_MB``, else 5,000) what was
+    used least recently is removed, see :mod:`agrotools.tools.cache_eviction`.
+
+    Raises:
+        UsageError: ``AGROTOOLS_CACHE_MB`` is no size.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, limit_mb: float | None = None) -> None:
         self.folder = folder or cache_dir("tool-results")
+        self._sweeper = Sweeper(self.folder, limit_from_environment() if limit_mb is None else limit_mb)
         self._hashes: dict[tuple[str, int, int, int], str] = {}
+        self._modules: set[str] = set()
+        """Modules whose code has been hashed."""
 
     def key(
         self,
@@ -77,6 +89,7 @@ class ResultCache:
             "code": code_hash(tool.function.__module__),
             "libraries": _library_versions(),
         }
+        self._modules.add(tool.function.__module__)
         return sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
     def get(self, key: str) -> Reply | None:
@@ -92,6 +105,7 @@ class ResultCache:
         for artifact, content in zip(entry.artifacts, contents, strict=True):
             if sha256(content).hexdigest() != artifact.sha256:
                 return None
+        self._sweeper.used(self._entry_path(key), *map(self._artifact_path, entry.artifacts))
         if entry.error:
             return {"error": entry.error.model_dump()}, []
         return {"result": entry.result, "artifacts": [artifact.model_dump() for artifact in entry.artifacts]}, contents
@@ -111,6 +125,7 @@ class ResultCache:
             write_whole(self._entry_path(key), sha256(body).hexdigest().encode() + b"\n" + body)
         except OSError:
             return
+        self._sweeper.wrote(len(body) + sum(map(len, contents)))
 
     def _entry_path(self, key: str) -> Path:
         return self.folder / "results" / key[:2] / f"{key}.json"
@@ -119,14 +134,31 @@ class ResultCache:
         digest = artifact.sha256 or ""
         return self.folder / "artifacts" / digest[:2] / digest
 
+    def has_hashed(self, tool: Tool[..., Any], paths: Iterable[Path]) -> bool:
+        """Whether :meth:`key` will find all hashes in memory, so that it takes microseconds.
+
+        Raises:
+            OSError: a file cannot be looked up.
+        """
+        known = (_stamp(path) in self._hashes for path in (*paths, *tool.data_files) if path.is_file())
+        return tool.function.__module__ in self._modules and all(known)
+
     def _hash(self, path: Path) -> str:
         """Hash of a file's content, taken again only where the file has changed."""
-        status = path.stat()
-        stamp = (os.fspath(path), status.st_ino, status.st_size, status.st_mtime_ns)
-        if stamp not in self._hashes:
-            with path.open("rb") as file:
-                self._hashes[stamp] = file_digest(file, "sha256").hexdigest()
-        return self._hashes[stamp]
+        stamp = _stamp(path)
+        if (known := self._hashes.get(stamp)) is not None:
+            return known
+        with path.open("rb") as file:
+            digest = file_digest(file, "sha256").hexdigest()
+        if len(self._hashes) >= _MOST_HASHES:
+            self._hashes.clear()
+        self._hashes[stamp] = digest
+        return digest
+
+
+def _stamp(path: Path) -> tuple[str, int, int, int]:
+    status = path.stat()
+    return (os.fspath(path), status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 @cache

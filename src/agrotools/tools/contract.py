@@ -87,7 +87,8 @@ def tool(
         significant_digits: to which floats of an observation are rounded; None leaves them as the tool made them.
         backends: names of the ways to do the work; the first is the default.
         data_files: the files outside the call that the result depends on (trained heads, for instance).
-        cacheable: False for a tool whose result may differ from one equal call to the next.
+        cacheable: False for a tool whose result may differ from one equal call to the next, or that is done sooner
+            than its result is found in a cache.
 
     Raises:
         ToolDeclarationError: no docstring, an argument without type or description, a default outside its own type...

@@ -26,7 +26,8 @@ from agrotools.tools.cache import ResultCache
 from agrotools.tools.contract import Tool
 from agrotools.tools.frames import BrokenFrame, Reply
 from agrotools.tools.result import with_artifact_names
-from agrotools.tools.worker_pool import START_TIMEOUT_S, Worker, WorkerPool
+from agrotools.tools.worker_pool import WorkerPool
+from agrotools.tools.worker_process import START_TIMEOUT_S, Worker
 from agrotools.tools.workspace import Workspace
 
 
@@ -93,6 +94,11 @@ class ToolExecutor:
         await self._stack.aclose()
 
     @property
+    def calls_of_workers(self) -> int:
+        """How many calls went to a worker so far: those found in the cache did not."""
+        return self._pool.calls
+
+    @property
     def worker_pids(self) -> tuple[int, ...]:
         """Process ids of the workers that live now."""
         return self._pool.pids
@@ -115,7 +121,10 @@ class ToolExecutor:
         if self.cache is None or not checked.tool.cacheable:
             return await self._run_and_observe(checked, workspace)
         try:
-            key = await asyncio.to_thread(self._key, self.cache, checked, workspace)
+            if self.cache.has_hashed(checked.tool, checked.paths.values()):
+                key = self._key(self.cache, checked, workspace)
+            else:
+                key = await asyncio.to_thread(self._key, self.cache, checked, workspace)
         except OSError as error:
             unreadable = ToolError("unreadable_file", f"a file of this call cannot be read: {error.strerror}")
             return ToolOutcome(Observation(error=unreadable.info), time.perf_counter() - started)
@@ -162,7 +171,10 @@ class ToolExecutor:
         reply = message, contents
         if cache is not None and _may_be_kept(message):
             await asyncio.to_thread(cache.put, key, reply)
-        observation = await asyncio.to_thread(_observation, reply, workspace)
+        # A thread only where there is something to write: for a short call the way there and back is the longer part.
+        observation = (
+            await asyncio.to_thread(_observation, reply, workspace) if contents else _observation(reply, workspace)
+        )
         return ToolOutcome(observation, seconds, log=message.get("log", ""))
 
     async def _reply_of_worker(self, checked: _CheckedCall, workspace: Workspace) -> Reply:
@@ -173,16 +185,17 @@ class ToolExecutor:
             "files": [info.model_dump(mode="json") for name in checked.paths if (info := workspace.info(name))],
             "backend": checked.backend,
         }
-        for attempt in (1, 2):
-            async with self._pool.worker_for(request["target"]) as worker:
-                reply, again = await self._ask(worker, request)
-            if not again or attempt == 2:
-                return reply
-        raise AssertionError("unreachable")
+        async with self._pool.worker_for(request["target"]) as worker:
+            reply, again = await self._ask(worker, request)
+        if again:
+            async with self._pool.worker_for(request["target"], fresh=True) as worker:
+                reply, _ = await self._ask(worker, request)
+        return reply
 
     async def _ask(self, worker: Worker, request: dict[str, Any]) -> tuple[Reply, bool]:
-        """The reply, made up from the way the worker died if it did; and whether another worker may do better."""
+        """The reply, made up from the way the worker died if it did; and whether a new worker may do better."""
         limit = START_TIMEOUT_S
+        used = worker.calls > 0
         try:
             if request["target"] not in worker.loaded:
                 async with asyncio.timeout(limit):
@@ -201,16 +214,19 @@ class ToolExecutor:
             message = f"the tool did not finish within {limit:g} s"
             error = ErrorInfo(kind="timeout", message=message, hint="use a smaller region or a smaller file")
             return _failed(error, log), False
-        except BrokenFrame:
+        except BrokenFrame as broken:
             log = worker.read_log()
+            status = await worker.exit_status()
             self._pool.discard(worker)
-            status = await worker.ended()
             if self._pool.closed:
                 raise InfrastructureError("the tool executor was closed while a call was running") from None
-            # a machine that is short of memory kills processes that did nothing wrong
-            return _failed(_error_of_death(log, status), log), status == -signal.SIGKILL
+            # What an earlier call spoilt is not charged to this one; and a machine that is short of memory kills
+            # processes that did nothing wrong.
+            return _failed(_error_of_death(log, status, broken), log), used or status == -signal.SIGKILL
+        worker.spent = bool(reply[0].pop("spent", False))
         if reply[0].get("error", {}).get("kind") == "limit":
-            self._pool.discard(worker)
+            worker.spent = True
+            return reply, used
         return reply, False
 
 
@@ -227,12 +243,14 @@ def _failed(error: ErrorInfo, log: str) -> Reply:
     return {"error": error.model_dump(), "log": log}, []
 
 
-def _error_of_death(log: str, status: int) -> ErrorInfo:
+def _error_of_death(log: str, status: int | None, broken: BrokenFrame) -> ErrorInfo:
+    hint = "other arguments or another file may work"
+    if status is None:
+        return ErrorInfo(kind="tool_failed", message=f"the tool lost touch with its caller: {broken}", hint=hint)
     if status == -signal.SIGKILL or any(words in log for words in ("bad_alloc", "MemoryError", "Cannot allocate")):
         message = "the tool ran out of the memory it may use"
         return ErrorInfo(kind="limit", message=message, hint="use a smaller region or a smaller file")
     how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
-    hint = "other arguments or another file may work"
     return ErrorInfo(kind="tool_failed", message=f"the tool crashed on this input ({how})", hint=hint)
 
 

@@ -4,7 +4,6 @@ A frame is the length of the JSON (4 bytes, big-endian), the length of all that 
 contents of artifacts one after the other; the message says how long each is.
 """
 
-import asyncio
 import struct
 from collections.abc import Sequence
 from typing import Any, BinaryIO
@@ -30,7 +29,8 @@ def packed(message: dict[str, Any], contents: Sequence[bytes] = ()) -> bytes:
     Raises:
         OverflowError: more than a frame may hold.
     """
-    message = {**message, "lengths": [len(content) for content in contents]}
+    if contents:
+        message = {**message, "lengths": [len(content) for content in contents]}
     head = orjson.dumps(message, option=orjson.OPT_NON_STR_KEYS)
     total = sum(len(content) for content in contents)
     if len(head) > LARGEST_MESSAGE or total > LARGEST_CONTENT:
@@ -47,26 +47,53 @@ def read_frame(source: BinaryIO) -> Reply | None:
     return _unpacked(source.read(head), source.read(total))
 
 
-async def receive_frame(source: asyncio.StreamReader) -> Reply:
-    """The next frame.
+class FrameReader:
+    """Puts frames together from the pieces in which they arrive."""
 
-    Raises:
-        BrokenFrame: the stream ended, or what came is no frame.
-    """
-    try:
-        head, total = _HEADER.unpack(await source.readexactly(_HEADER.size))
-        if head > LARGEST_MESSAGE or total > LARGEST_CONTENT:
-            raise BrokenFrame("the frame is too large")
-        return _unpacked(await source.readexactly(head), await source.readexactly(total))
-    except (asyncio.IncompleteReadError, ConnectionError, orjson.JSONDecodeError) as error:
-        raise BrokenFrame(str(error)) from error
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._needed = 0
+        """Length of the frame that is arriving; 0 while its header is not complete."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing has come since the last complete frame."""
+        return not self._buffer
+
+    def feed(self, data: bytes) -> Reply | None:
+        """The frame that ``data`` completes, if it does. What comes behind it is kept.
+
+        Raises:
+            BrokenFrame: what came is no frame.
+        """
+        self._buffer += data
+        if not self._needed:
+            if len(self._buffer) < _HEADER.size:
+                return None
+            head, total = _HEADER.unpack_from(self._buffer)
+            if head > LARGEST_MESSAGE or total > LARGEST_CONTENT:
+                raise BrokenFrame("the frame is too large")
+            self._needed = _HEADER.size + head + total
+        if len(self._buffer) < self._needed:
+            return None
+        head, _ = _HEADER.unpack_from(self._buffer)
+        middle = _HEADER.size + head
+        with memoryview(self._buffer) as view:
+            body, rest = bytes(view[_HEADER.size : middle]), bytes(view[middle : self._needed])
+        del self._buffer[: self._needed]
+        self._needed = 0
+        return _unpacked(body, rest)
 
 
 def _unpacked(head: bytes, rest: bytes) -> Reply:
-    message: dict[str, Any] = orjson.loads(head)
-    contents: list[bytes] = []
-    start = 0
-    for length in message.pop("lengths", []):
-        contents.append(rest[start : start + length])
-        start += length
+    try:
+        message = orjson.loads(head)
+        lengths = message.pop("lengths", [])
+        contents: list[bytes] = []
+        start = 0
+        for length in lengths:
+            contents.append(rest[start : start + length])
+            start += length
+    except (orjson.JSONDecodeError, AttributeError, TypeError) as error:
+        raise BrokenFrame(f"the message is no JSON object: {error}") from error
     return message, contents

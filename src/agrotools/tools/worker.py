@@ -20,9 +20,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from agrotools.core import Artifact, ErrorInfo, SampleFile, ToolError
-from agrotools.tools.frames import packed, read_frame
+from agrotools.tools.frames import Reply, packed, read_frame
 
 LARGEST_FILE = 256 * 2**20
+_LARGEST_SHARE = 0.75
+"""A worker whose address space has grown to this share of its limit is replaced: no call pays for another's leaks."""
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def main() -> None:
@@ -33,30 +36,44 @@ def main() -> None:
     faulthandler.enable()
     replies.write(packed({"ready": True}))
     replies.flush()
+    self, threads = os.getpid(), threading.active_count()
     while (frame := read_frame(requests)) is not None:
-        replies.write(answer(frame[0]))
+        reply, contents = answer(frame[0])
+        if os.getpid() != self:
+            os._exit(0)  # a tool forked and came back twice: only the first of the two speaks for it
+        if _has_children() or threading.active_count() > threads or _size() > memory_mb * 2**20 * _LARGEST_SHARE:
+            reply["spent"] = True
+        replies.write(_framed(reply, contents))
         replies.flush()
 
 
-def answer(request: dict[str, Any]) -> bytes:
-    """The reply to a request, as a frame: ``{"load": target}`` or a call (see :func:`_run`). Never raises."""
+def answer(request: dict[str, Any]) -> Reply:
+    """The reply to a request: ``{"load": target}`` or a call (see :func:`_run`). Never raises."""
     try:
         if "load" in request:
             load(request["load"])
-            return packed({"loaded": True})
+            return {"loaded": True}, []
         return _run(request)
     except ToolError as error:
         return _failure(error.info)
     except MemoryError:
         return _failure(_out_of_memory(), traceback.format_exc())
-    except OverflowError as error:
-        return _failure(ErrorInfo(kind="limit", message=f"the result is too large: {error}"), traceback.format_exc())
     except BaseException as error:
         if _is_memory_error(error):
             return _failure(_out_of_memory(), traceback.format_exc())
         message = f"the tool failed on this input ({type(error).__name__})"
         info = ErrorInfo(kind="tool_failed", message=message, hint="other arguments or another file may work")
         return _failure(info, traceback.format_exc())
+
+
+def _framed(reply: dict[str, Any], contents: list[bytes]) -> bytes:
+    try:
+        return packed(reply, contents)
+    except OverflowError as error:
+        large = ErrorInfo(kind="limit", message=f"the result is too large: {error}")
+        return packed(_failure(large, traceback.format_exc())[0])
+    except MemoryError:
+        return packed(_failure(_out_of_memory(), traceback.format_exc())[0])
 
 
 def load(target: str) -> Any:
@@ -68,7 +85,7 @@ def load(target: str) -> Any:
         raise ToolError("backend_unavailable", f"the tool {name} cannot be loaded: {error}") from error
 
 
-def _run(request: dict[str, Any]) -> bytes:
+def _run(request: dict[str, Any]) -> Reply:
     """Run a call: ``target``, ``arguments``, ``paths`` (name of a file to its path), ``files``, ``backend``."""
     from agrotools.tools.result import ToolResult, encode_result
     from agrotools.tools.workspace import Work, at_work
@@ -96,11 +113,11 @@ def _run(request: dict[str, Any]) -> bytes:
         "artifacts": [artifact.model_dump() for artifact in artifacts],
         "seconds": seconds,
     }
-    return packed(message, [contents[artifact] for artifact in artifacts])
+    return message, [contents[artifact] for artifact in artifacts]
 
 
-def _failure(info: ErrorInfo, log: str = "") -> bytes:
-    return packed({"error": info.model_dump(), "log": log[-20_000:]})
+def _failure(info: ErrorInfo, log: str = "") -> Reply:
+    return {"error": info.model_dump(), "log": log[-20_000:]}, []
 
 
 def _out_of_memory() -> ErrorInfo:
@@ -124,6 +141,25 @@ def _forget_the_last_call() -> None:
         numpy.random.seed(0)
 
 
+def _has_children() -> bool:
+    """Whether the call left processes behind that still run; what has ended is cleared away."""
+    with suppress(ChildProcessError):
+        while True:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return True
+    return False
+
+
+def _size() -> int:
+    """Bytes of address space in use; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - after every call
+            return int(file.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        return 0
+
+
 def _private_streams() -> tuple[BinaryIO, BinaryIO]:
     """Our own copies of standard input and output; what a tool reads is empty, what it prints goes to the log."""
     requests, replies = os.dup(0), os.dup(1)
@@ -142,8 +178,10 @@ def _die_with(parent: int, requests: BinaryIO) -> None:
     with suppress(OSError, AttributeError, ImportError):
         import ctypes
 
-        pr_set_pdeathsig = 1
-        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
+        prctl = ctypes.CDLL(None).prctl
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what a call started stays known, also where it hides
+        os.register_at_fork(after_in_child=lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
     if os.getppid() != parent:
         os._exit(1)
 

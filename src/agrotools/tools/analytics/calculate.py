@@ -27,7 +27,7 @@ class Calculation(ToolResult):
     """the parts of the expression in the order of evaluation, each with its value"""
 
 
-@tool(category="analytics", version="1", significant_digits=None)
+@tool(category="analytics", version="1", significant_digits=None, cacheable=False)
 def calculate(
     expression: Annotated[
         str,

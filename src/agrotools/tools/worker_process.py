@@ -1,0 +1,271 @@
+"""One worker process as its parent sees it: how it is started, asked, killed, and how nothing of it is left."""
+
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+from uuid import uuid4
+
+from agrotools.core import InfrastructureError
+from agrotools.core.paths import cache_dir
+from agrotools.tools.frames import BrokenFrame, FrameReader, Reply, packed
+
+START_TIMEOUT_S = 120.0
+"""A worker imports the tool's libraries before its first call; on a busy machine that takes a while."""
+_TOKEN = "AGROTOOLS_WORKER"
+"""Variable by which the processes that a tool starts are known as ours, wherever they hide."""
+_LAST_WORDS_S = 0.05
+"""What a worker wrote before it ended may still be in the pipe when its end is known."""
+_TIME_TO_END_S = 2.0
+"""A process closes its output a little before it ends."""
+
+_MOST_SWEEPS = 10
+"""A process that is being killed may just have started another."""
+
+
+def worker_environment() -> dict[str, str]:
+    """All that a worker knows of this process: its import path and where the cache is. No keys, no PATH, no HOME."""
+    environment = {
+        "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if Path(entry).is_absolute()),
+        "PYTHONHASHSEED": "0",
+        "LC_ALL": "C.UTF-8",
+        "AGROTOOLS_CACHE": str(cache_dir()),
+        "MPLCONFIGDIR": str(cache_dir("matplotlib")),
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "OPENCV_FOR_THREADS_NUM": "1",
+        "MALLOC_ARENA_MAX": "2",
+        # GDAL writes .aux.xml files beside what it reads, and reads files that lie beside it, unless told otherwise
+        "GDAL_PAM_ENABLED": "NO",
+        "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",
+    }
+    for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"):  # without it some installations of Python do not start
+        if name in os.environ:
+            environment[name] = os.environ[name]
+    return environment
+
+
+class _Line(asyncio.SubprocessProtocol):
+    """What comes from a worker: one frame for each question, and in the end the news that it has ended."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.transport: asyncio.SubprocessTransport | None = None
+        self.exited: asyncio.Future[int] = loop.create_future()
+        self.closed: asyncio.Future[None] = loop.create_future()
+        self.broken: BrokenFrame | None = None
+        self._frames = FrameReader()
+        self._asked: asyncio.Future[Reply] | None = None
+
+    @property
+    def silent(self) -> bool:
+        """Whether no frame is expected."""
+        return self._asked is None
+
+    def expect(self) -> "asyncio.Future[Reply]":
+        """The next frame, to come. Raises BrokenFrame where none will."""
+        if self.broken:
+            raise self.broken
+        self._asked = asyncio.get_running_loop().create_future()
+        return self._asked
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        self.transport = transport
+
+    def pipe_data_received(self, fd: int, data: bytes | str) -> None:  # noqa: ARG002
+        assert isinstance(data, bytes)
+        if self.broken:
+            return
+        try:
+            reply = self._frames.feed(data)
+        except BrokenFrame as error:
+            self._break(error)
+            return
+        if self._asked is None or (reply and not self._frames.empty):
+            self._break(BrokenFrame("it speaks unasked"))
+        elif reply:
+            asked, self._asked = self._asked, None
+            if not asked.done():
+                asked.set_result(reply)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == 1:
+            self._break(BrokenFrame(str(exc) if exc else "it closed its output"))
+
+    def process_exited(self) -> None:
+        assert self.transport is not None
+        status = self.transport.get_returncode()
+        if not self.exited.done():
+            self.exited.set_result(-1 if status is None else status)
+        # A process that the worker started may hold its output open, so that its end would never be seen there.
+        asyncio.get_running_loop().call_later(_LAST_WORDS_S, self._break, BrokenFrame("it ended"))
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+    def _break(self, error: BrokenFrame) -> None:
+        if self.broken:
+            return
+        self.broken = error
+        asked, self._asked = self._asked, None
+        if asked is not None and not asked.done():
+            asked.set_exception(error)
+
+
+class Worker:
+    """One worker process and the tools it has already loaded."""
+
+    def __init__(self, transport: asyncio.SubprocessTransport, line: _Line, log: IO[bytes], token: str) -> None:
+        self._transport = transport
+        self._line = line
+        self._log = log
+        self._token = token
+        self.pid: int = transport.get_pid()
+        self.loaded: set[str] = set()
+        self.calls = 0
+        self.spent = False
+        """Whether the last call left something behind that the next one should not meet."""
+
+    @classmethod
+    async def start(cls, memory_mb: int) -> "Worker":
+        """A worker that has said that it is ready.
+
+        Raises:
+            InfrastructureError: it cannot be started, or does not get ready.
+        """
+        token = f"{os.getpid()}-{uuid4().hex}"
+        try:
+            log = _nameless_file()
+        except OSError as error:
+            raise InfrastructureError(f"a tool worker does not start: no temporary file, {error}") from error
+        try:
+            transport, line = await asyncio.get_running_loop().subprocess_exec(
+                _Line,
+                sys.executable,
+                *("-s", "-P", "-m", "agrotools.tools.worker", str(memory_mb), str(os.getpid())),
+                stderr=log,
+                env={**worker_environment(), _TOKEN: token},
+                cwd=os.sep,
+                start_new_session=True,
+            )
+        except OSError as error:
+            log.close()
+            raise InfrastructureError(f"a tool worker does not start: {error}") from error
+        except BaseException:
+            log.close()
+            raise
+        worker = cls(transport, line, log, token)
+        try:
+            async with asyncio.timeout(START_TIMEOUT_S):
+                await line.expect()
+        except (BrokenFrame, TimeoutError) as error:
+            why = worker.read_log().strip().splitlines()
+            await worker.end()
+            raise InfrastructureError(
+                f"a tool worker does not start: {why[-1] if why else str(error) or 'no reply'}",
+                hint=f"its memory limit is {memory_mb} MB",
+            ) from error
+        except BaseException:
+            await asyncio.shield(worker.end())
+            raise
+        return worker
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be asked once more."""
+        return not self._line.exited.done() and self._line.broken is None
+
+    async def ask(self, message: dict[str, Any]) -> Reply:
+        """Send a message and wait for the reply.
+
+        Raises:
+            BrokenFrame: the worker died or wrote nonsense.
+        """
+        reply = self._line.expect()
+        stdin = self._transport.get_pipe_transport(0)
+        assert isinstance(stdin, asyncio.WriteTransport)
+        stdin.write(packed(message))
+        return await reply
+
+    def kill(self) -> None:
+        """End the worker and whatever it started in its own group, now."""
+        if not self._line.exited.done():
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+
+    async def exit_status(self) -> int | None:
+        """The exit status, once the worker has ended; None where it broke the line but lives, and had to be killed."""
+        await asyncio.wait([self._line.exited], timeout=_TIME_TO_END_S)
+        if not self._line.exited.done():
+            self.kill()
+            return None
+        return self._line.exited.result()
+
+    async def end(self) -> None:
+        """Kill the worker and see to it that no process, pipe or file of it is left."""
+        clean = self.alive and not self.spent and self._line.silent
+        self.kill()
+        await self._line.exited
+        if not clean:
+            _kill_descendants(self.pid, self._token)
+        self._transport.close()
+        await self._line.closed
+        self._log.close()
+
+    def start_log(self) -> None:
+        """Forget what earlier calls printed."""
+        # The worker writes at the same position: it is 0 as long as nothing was printed.
+        if os.lseek(self._log.fileno(), 0, os.SEEK_CUR):
+            os.lseek(self._log.fileno(), 0, os.SEEK_SET)
+            os.ftruncate(self._log.fileno(), 0)
+
+    def read_log(self) -> str:
+        """The end of what the running call printed."""
+        size = os.fstat(self._log.fileno()).st_size
+        return os.pread(self._log.fileno(), 8000, max(0, size - 8000)).decode(errors="replace")
+
+
+def _nameless_file() -> IO[bytes]:
+    """A file that is gone with the last process that has it open; in memory where the system can."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("agrotools-worker-log"), "rb+", buffering=0)
+    return tempfile.TemporaryFile(buffering=0)
+
+
+def _kill_descendants(worker: int, token: str) -> None:
+    """Kill what a worker started: processes of its session, and those that left it but carry its token."""
+    for _ in range(_MOST_SWEEPS):
+        found = [pid for pid in _processes() if pid not in (worker, os.getpid()) and _belongs(pid, worker, token)]
+        for pid in found:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        if not found:
+            return
+
+
+def _processes() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - many, and often
+    except OSError:
+        return []
+
+
+def _belongs(pid: int, session: int, token: str) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+            state, _, _, its_session = file.read().rpartition(b")")[2].split()[:4]
+        if state == b"Z":
+            return False
+        if int(its_session) == session:
+            return True
+        with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
+            return token.encode() in file.read()
+    except (OSError, ValueError):
+        return False
