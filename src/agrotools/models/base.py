@@ -85,6 +85,8 @@ class Completion(Noun):
     seconds: float = 0.0
     """Wall time from the first attempt to the reply, waits included."""
     attempts: int = 1
+    cached: bool = False
+    """From the response cache: ``usage`` is what it once took, and nothing was paid for it now."""
 
 
 class WireSettings(Noun):
