@@ -1,46 +1,23 @@
 """The run store: nothing finished is lost, nothing is counted twice, nobody else writes."""
 
-import os
+import asyncio
+import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from agrotools.core import Artifact, Observation, Record, RunStoreError, Step, Trajectory
-from agrotools.runner.manifest import Manifest, identity_hash
+from agrotools.core import Artifact, Observation, RunStoreError, Step, Trajectory
+from agrotools.runner import store as store_module
+from agrotools.runner.manifest import identity_hash
 from agrotools.runner.records import read_records
 from agrotools.runner.rescore import rescore
 from agrotools.runner.store import RunStore, read_manifest
-from support.plain_sample import plain_sample
+from support.runs import manifest, record
 
-TEST_FOLDERS = f"{Path(__file__).parent}:{Path(__file__).parents[1]}"
-
-
-def manifest(**changes) -> Manifest:
-    values = {
-        "agrotools": "0.1.0",
-        "benchmark": "b",
-        "benchmark_path": "b",
-        "benchmark_version": "1",
-        "benchmark_hash": "h",
-        "model": "m",
-        "protocol": "react",
-        "max_steps": 20,
-        "seed": 0,
-        "toolset_hash": "t",
-        "prompt_hash": "p",
-        "modes": ("no-tool",),
-        "epochs": 1,
-        "sample_ids": ("s1",),
-    }
-    return Manifest.model_validate(values | changes)
-
-
-def record(name: str, **changes) -> Record:
-    return Record.model_validate(
-        {"sample": plain_sample(name), "mode": "no-tool", "trajectory": Trajectory(termination="answered")} | changes
-    )
+TESTS = str(Path(__file__).parents[1])
 
 
 def test_records_come_back_equal(tmp_path: Path):
@@ -51,31 +28,6 @@ def test_records_come_back_equal(tmp_path: Path):
     assert read_manifest(tmp_path / "run") == manifest()
 
 
-def test_records_come_back_in_an_order_that_does_not_depend_on_which_ended_first(tmp_path: Path):
-    made = [record(name, epoch=epoch) for name in ("s1", "s2") for epoch in (0, 1)]
-    for folder, written in (("a", made), ("b", made[::-1])):
-        with RunStore(tmp_path / folder, manifest()) as store:
-            for each in written:
-                store.append(each)
-    assert read_records(tmp_path / "a") == read_records(tmp_path / "b") == made
-
-
-def test_a_torn_last_line_is_cut_off_and_the_rest_stays(tmp_path: Path):
-    run = tmp_path / "run"
-    with RunStore(run, manifest()) as store:
-        store.append(record("s1"))
-        store.append(record("s2"))
-    whole = (run / "records.jsonl").read_bytes()
-    first = whole.index(b"\n") + 1
-    for cut in (first + 1, len(whole) // 2 + 10, len(whole) - 1):
-        (run / "records.jsonl").write_bytes(whole[:cut])
-        assert read_records(run) == [record("s1")]
-        with RunStore(run, manifest()) as store:
-            assert store.finished == {("no-tool", "s1", 0)}
-            store.append(record("s2"))
-        assert (run / "records.jsonl").read_bytes() == whole
-
-
 def test_an_invalid_sample_is_run_again_and_its_later_record_counts(tmp_path: Path):
     with RunStore(tmp_path, manifest()) as store:
         store.append(record("s1", trajectory=None, invalid="connection refused"))
@@ -84,12 +36,6 @@ def test_an_invalid_sample_is_run_again_and_its_later_record_counts(tmp_path: Pa
         assert store.finished == set()
         store.append(record("s1"))
     assert read_records(tmp_path) == [record("s1")]
-
-
-def test_a_second_process_is_refused_with_the_holders_pid(tmp_path: Path):
-    with RunStore(tmp_path, manifest()), pytest.raises(RunStoreError, match=str(os.getpid())):
-        RunStore(tmp_path, manifest())
-    RunStore(tmp_path, manifest()).close()
 
 
 def test_another_configuration_is_refused_and_named(tmp_path: Path):
@@ -159,34 +105,56 @@ def test_records_and_scores_that_cannot_be_opened_are_typed_errors(tmp_path: Pat
         read_records(tmp_path)
 
 
-def test_a_broken_line_in_the_middle_is_named_by_its_number(tmp_path: Path):
-    with RunStore(tmp_path, manifest()) as store:
-        store.append(record("s1"))
-    path = tmp_path / "records.jsonl"
-    path.write_bytes(b'{"half": \n' + path.read_bytes())
-    with pytest.raises(RunStoreError, match="line 1"):
-        read_records(tmp_path)
+def overlay(sha256: str | None = "abc") -> Observation:
+    artifact = Artifact(name="overlay.png", kind="overlay", media_type="image/png", sha256=sha256)
+    return Observation(result={}, artifacts=(artifact,))
 
 
-def test_a_folder_that_cannot_be_made_is_a_typed_error(tmp_path: Path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(RunStoreError, match="cannot write"):
-        RunStore(tmp_path / "file" / "run", manifest())
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """A folder in which a call left its overlay."""
+    folder = tmp_path / "made"
+    folder.mkdir()
+    (folder / "overlay.png").write_bytes(b"picture")
+    return folder
 
 
-async def test_artifacts_are_kept_once_by_content(tmp_path: Path):
-    made = tmp_path / "made"
-    made.mkdir()
-    (made / "overlay.png").write_bytes(b"picture")
-    observation = Observation(
-        result={}, artifacts=(Artifact(name="overlay.png", kind="overlay", media_type="image/png", sha256="abc"),)
-    )
+async def test_artifacts_are_kept_once_by_content_however_many_calls_make_them_at_once(tmp_path: Path, made: Path):
     with RunStore(tmp_path / "run", manifest()) as store:
-        await store.keep_artifacts(observation, made)
-        await store.keep_artifacts(observation, made)
-    kept = list((tmp_path / "run" / "artifacts").iterdir())
-    assert [path.name for path in kept] == ["abc.png"]
-    assert kept[0].read_bytes() == b"picture"
+        await asyncio.gather(*(store.keep_artifacts(overlay(), made) for _ in range(20)))
+        (made / "overlay.png").unlink()
+        await store.keep_artifacts(overlay(), made)
+        await store.keep_artifacts(overlay(None), made)
+    (kept,) = (tmp_path / "run" / "artifacts").iterdir()
+    assert kept.name == "abc.png"
+    assert kept.read_bytes() == b"picture"
+
+
+@pytest.mark.parametrize("left", [b"", b"pict", b"\0\0\0\0\0\0\0"])
+async def test_an_artifact_that_a_power_cut_left_torn_is_replaced(tmp_path: Path, made: Path, left: bytes):
+    with RunStore(tmp_path / "run", manifest()) as store:
+        (tmp_path / "run" / "artifacts" / "abc.png").write_bytes(left)
+        await store.keep_artifacts(overlay(), made)
+    assert (tmp_path / "run" / "artifacts" / "abc.png").read_bytes() == b"picture"
+
+
+async def test_an_artifact_is_written_by_another_thread_and_a_link_is_none(tmp_path: Path, made: Path, monkeypatch):
+    threads: list[int] = []
+    monkeypatch.setattr(store_module, "copy_whole", lambda _made, _kept: threads.append(threading.get_ident()))
+    with RunStore(tmp_path / "run", manifest()) as store:
+        await store.keep_artifacts(overlay(), made)
+        (made / "overlay.png").unlink()
+        (made / "overlay.png").symlink_to("/etc/hostname")
+        await store.keep_artifacts(overlay("def"), made)
+    assert len(threads) == 1
+    assert threads[0] != threading.get_ident()
+
+
+async def test_an_artifact_that_cannot_be_kept_is_a_typed_error(tmp_path: Path, made: Path):
+    with RunStore(tmp_path / "run", manifest()) as store:
+        shutil.rmtree(tmp_path / "run" / "artifacts")
+        with pytest.raises(RunStoreError, match="cannot write to the run folder"):
+            await store.keep_artifacts(overlay(), made)
 
 
 def test_a_record_that_no_file_can_hold_is_kept_as_invalid(tmp_path: Path):
@@ -200,12 +168,18 @@ def test_a_record_that_no_file_can_hold_is_kept_as_invalid(tmp_path: Path):
     assert second == record("s2")
 
 
+def test_a_sample_that_no_file_can_hold_is_a_typed_error(tmp_path: Path):
+    broken = record("s1").sample.model_copy(update={"query": "\ud800"})
+    with RunStore(tmp_path, manifest()) as store, pytest.raises(RunStoreError, match="sample 's1' cannot be stored"):
+        store.append(record("s2").model_copy(update={"sample": broken.model_copy(update={"id": "s1"})}))
+
+
 KILLED = """
 import sys, os, signal
-sys.path[:0] = sys.argv[2].split(":")
+sys.path.insert(0, sys.argv[2])
 from pathlib import Path
-from test_store import manifest, record
 from agrotools.runner.store import RunStore
+from support.runs import manifest, record
 store = RunStore(Path(sys.argv[1]), manifest())
 for number in range(5):
     store.append(record(f"s{number}"))
@@ -214,40 +188,16 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_kill_9_loses_no_appended_record_and_frees_the_run(tmp_path: Path):
-    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), TEST_FOLDERS], check=False)
+    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), TESTS], check=False)
     with RunStore(tmp_path, manifest()) as store:
         assert {name for _, name, _ in store.finished} == {f"s{number}" for number in range(5)}
 
 
-FULL_DISK = """
-import resource, signal, sys
-sys.path[:0] = sys.argv[2].split(":")
-from pathlib import Path
-from test_store import manifest, record
-from agrotools.core import RunStoreError
-from agrotools.runner.store import RunStore
-store = RunStore(Path(sys.argv[1]), manifest())
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
-try:
-    for number in range(100):
-        store.append(record(f"s{number}"))
-except RunStoreError as error:
-    print(number, error)
-"""
-
-
-def test_a_full_disk_is_a_typed_error_and_what_was_written_stays(tmp_path: Path):
-    done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, str(tmp_path), TEST_FOLDERS],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    written, message = done.stdout.split(maxsplit=1)
-    assert "cannot write to the run folder" in message
-    assert int(written) >= 2
+def test_a_record_is_handed_over_before_append_returns_and_without_waiting_for_the_disk(tmp_path: Path, monkeypatch):
+    synced: list[int] = []
     with RunStore(tmp_path, manifest()) as store:
-        assert len(store.finished) == int(written)
-        store.append(record("later"))
-    assert len(read_records(tmp_path)) == int(written) + 1
+        monkeypatch.setattr("os.fsync", lambda _number: synced.append(threading.get_ident()))
+        for number in range(50):
+            store.append(record(f"s{number}"))
+            assert len(read_records(tmp_path)) == number + 1
+        assert threading.get_ident() not in synced

@@ -4,6 +4,7 @@ import errno
 import fcntl
 import os
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 from agrotools.core import RunStoreError
@@ -21,7 +22,7 @@ class RunLock:
 
     Raises:
         RunStoreError: another process holds it, or the file system has no locks.
-        OSError: the lock file cannot be written.
+        OSError: the lock file cannot be opened.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -31,8 +32,9 @@ class RunLock:
             try:
                 self._take(folder)
                 if _is_file(self._file, path):
-                    os.ftruncate(self._file, 0)
-                    os.pwrite(self._file, f"{os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+                    with suppress(OSError):  # a full disk keeps the name out, not the lock
+                        os.ftruncate(self._file, 0)
+                        os.pwrite(self._file, f"{os.getpid()} on {socket.gethostname()}\n".encode(), 0)
                     return
             except BaseException:
                 os.close(self._file)
@@ -50,6 +52,7 @@ class RunLock:
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
+            (folder / LOCK_FILE).unlink(missing_ok=True)
             raise RunStoreError(
                 f"the file system of {folder} cannot lock files ({error.strerror}), so two processes could mix there",
                 hint="choose a folder on a local disk with --out, and copy the run when it is done",

@@ -240,17 +240,17 @@ def _make(folder: Path) -> list[Path]:
 
 
 def _remove_empty(folders: Iterable[Path]) -> None:
-    with suppress(OSError):
-        for path in folders:
+    for path in folders:
+        with suppress(OSError):
             path.rmdir()
 
 
 def _forget_start(folder: Path) -> None:
-    """Take back what a start that failed has put into its new folder."""
-    _remove_empty([folder / _SCRATCH])
-    _remove_empty([folder / _ARTIFACTS])
-    with suppress(OSError):
-        (folder / LOCK_FILE).unlink()
+    """Take back what a start that failed has put into its new folder, which holds no record yet."""
+    _remove_empty([folder / _SCRATCH, folder / _ARTIFACTS])
+    for name in (MANIFEST_FILE, _MANIFEST_COPY, RECORDS_FILE, LOCK_FILE):
+        with suppress(OSError):
+            (folder / name).unlink()
 
 
 def _own_folder(folder: Path) -> None:

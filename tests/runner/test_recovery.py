@@ -1,0 +1,320 @@
+"""Damage to a run folder: whatever a crash, a disk or a full file system did, records that are whole stay."""
+
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agrotools.core import RunStoreError
+from agrotools.runner import recovery
+from agrotools.runner.records import read_records
+from agrotools.runner.store import RunStore, read_manifest
+from support.runs import answered, manifest, record
+
+TESTS = str(Path(__file__).parents[1])
+NAMES = ("s1", "s2", "s3", "s4")
+
+
+def run_of(folder: Path, names=NAMES) -> bytes:
+    with RunStore(folder, manifest()) as store:
+        for name in names:
+            store.append(answered(name, f"yes, {name}: ½"))
+    return (folder / "records.jsonl").read_bytes()
+
+
+def resume(folder: Path, names=NAMES) -> list[str]:
+    """Run what is missing; the notes of the start."""
+    with RunStore(folder, manifest()) as store:
+        for name in names:
+            if ("no-tool", name, 0) not in store.finished:
+                store.append(answered(name, f"yes, {name}: ½"))
+        return store.notes
+
+
+@pytest.mark.slow
+def test_a_run_cut_anywhere_in_its_last_two_lines_goes_on_to_the_same_file(tmp_path: Path):
+    whole = run_of(tmp_path)
+    ends = [at + 1 for at, byte in enumerate(whole) if byte == 10]
+    for cut in range(ends[1], len(whole) + 1):
+        (tmp_path / "records.jsonl").write_bytes(whole[:cut])
+        kept = sum(end <= cut for end in ends)
+        assert len(read_records(tmp_path)) == kept
+        notes = resume(tmp_path)
+        assert (tmp_path / "records.jsonl").read_bytes() == whole
+        assert bool(notes) == (cut not in ends)
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_a_run_cut_anywhere_with_anything_behind_goes_on_with_every_whole_record(tmp_path_factory, data):
+    run = tmp_path_factory.mktemp("cut")
+    whole = run_of(run)
+    cut = data.draw(st.integers(0, len(whole)))
+    behind = data.draw(
+        st.sampled_from([b"", b"\0" * 5000, b"\0" * 40 + b"\n", b"\n", b"{}\n"]) | st.binary(max_size=60)
+    )
+    (run / "records.jsonl").write_bytes(whole[:cut] + behind)
+    kept = whole[:cut].count(b"\n")
+    with RunStore(run, manifest()) as store:
+        assert store.finished >= {("no-tool", name, 0) for name in NAMES[:kept]}
+        # No bytes behind can make a record that was not there, except the line break that the last one lacked.
+        assert len(store.finished) <= kept + 1
+    resume(run)
+    assert read_records(run) == [answered(name, f"yes, {name}: ½") for name in NAMES]
+    assert all(line.startswith(b'{"sample"') for line in (run / "records.jsonl").read_bytes().splitlines())
+
+
+@pytest.mark.parametrize("tail", [b"\0" * 9000, b"\0" * 100 + b"\n", b"\0\0\n\0\0\n\0"])
+def test_zero_bytes_of_a_power_cut_are_cut_off_and_told(tmp_path: Path, tail: bytes):
+    whole = run_of(tmp_path)
+    (tmp_path / "records.jsonl").write_bytes(whole + tail)
+    notes = resume(tmp_path)
+    assert (tmp_path / "records.jsonl").read_bytes() == whole
+    assert [f"cut {len(tail)} bytes off the end" in note for note in notes] == [True]
+    assert resume(tmp_path) == []
+    assert not (tmp_path / "records.rejected.jsonl").exists()
+
+
+def test_a_damaged_line_is_moved_aside_and_its_sample_alone_runs_again(tmp_path: Path):
+    whole = run_of(tmp_path)
+    lines = whole.splitlines(keepends=True)
+    damaged = lines[1][:20] + b"\0" * 50 + lines[1][70:]
+    (tmp_path / "records.jsonl").write_bytes(lines[0] + damaged + lines[2] + lines[3] + lines[3][:9])
+    with RunStore(tmp_path, manifest()) as store:
+        assert store.finished == {("no-tool", name, 0) for name in ("s1", "s3", "s4")}
+        cut, moved = store.notes
+    assert "cut 9 bytes" in cut
+    assert "moved 1 line of records.jsonl that cannot be read to records.rejected.jsonl (line 2: no JSON)" in moved
+    assert (tmp_path / "records.rejected.jsonl").read_bytes() == damaged
+    assert (tmp_path / "records.jsonl").read_bytes() == lines[0] + lines[2] + lines[3]
+    assert resume(tmp_path) == []
+    assert read_records(tmp_path) == [answered(name, f"yes, {name}: ½") for name in NAMES]
+    (tmp_path / "records.jsonl").write_bytes(b"again\n" + whole)
+    resume(tmp_path)
+    assert (tmp_path / "records.rejected.jsonl").read_bytes() == damaged + b"again\n"
+
+
+def test_a_run_whose_repair_is_interrupted_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    whole = run_of(tmp_path)
+    (tmp_path / "records.jsonl").write_bytes(b"damage\n" + whole)
+    copied = recovery._copy
+
+    def full(source, target, start, end):
+        if target.name.endswith(".rejected.jsonl"):
+            copied(source, target, start, end)
+        else:
+            target.write(source.read(10))
+            raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(recovery, "_copy", full)
+        with pytest.raises(RunStoreError, match="No space left"):
+            RunStore(tmp_path, manifest())
+    assert (tmp_path / "records.jsonl").read_bytes() == b"damage\n" + whole
+    resume(tmp_path)
+    assert (tmp_path / "records.jsonl").read_bytes() == whole
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"manifest.json", ".manifest.copy.json", "records.jsonl", "records.rejected.jsonl", "artifacts",
+                     ".lock"}  # fmt: skip
+
+
+FULL_DISK = """
+import resource, sys
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+from agrotools.core import RunStoreError
+from agrotools.runner.store import RunStore
+from support.runs import manifest, record
+store = RunStore(Path(sys.argv[1]), manifest())
+unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (3000, unlimited[1]))
+try:
+    for number in range(100):
+        store.append(record(f"s{number}"))
+except RunStoreError as error:
+    print(number, (Path(sys.argv[1]) / "records.jsonl").read_bytes().endswith(b"\\n"), error, flush=True)
+resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+store.append(record("after"))
+store.close()
+"""
+
+
+def test_a_full_disk_is_a_typed_error_and_no_part_of_a_line_stays(tmp_path: Path):
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(tmp_path), TESTS], check=True, capture_output=True, text=True
+    )
+    count, whole, message = done.stdout.split(maxsplit=2)
+    assert "cannot write to the run folder" in message
+    assert "what has finished is kept" in message
+    assert whole == "True"
+    assert int(count) >= 2
+    with RunStore(tmp_path, manifest()) as store:
+        assert len(store.finished) == int(count) + 1
+        assert store.notes == []
+    assert record("after") in read_records(tmp_path)
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path):
+    """A file system of 200 kB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if shutil.which("mount") is None or os.geteuid() != 0:
+        pytest.skip("only root can mount a small file system")
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("this machine cannot mount a small file system")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_disk_that_fills_up_keeps_what_fitted_and_the_run_goes_on_when_there_is_room(tiny_disk: Path):
+    (tiny_disk / "ballast").write_bytes(b"x" * 100_000)
+    store = RunStore(tiny_disk / "run", manifest())
+
+    def fill() -> None:
+        for number in range(1000):
+            store.append(answered(f"s{number}", "x" * 1500))
+
+    with pytest.raises(RunStoreError, match="No space left on device"):
+        fill()
+    count = len(store.finished)
+    assert 10 < count < 1000
+    assert len(read_records(tiny_disk / "run")) == count
+    with suppress(RunStoreError):
+        store.close()
+    with pytest.raises(RunStoreError, match="No space left on device"):
+        RunStore(tiny_disk / "other" / "run", manifest())
+    assert not (tiny_disk / "other").exists()
+    (tiny_disk / "ballast").unlink()
+    with RunStore(tiny_disk / "run", manifest()) as resumed:
+        assert len(resumed.finished) == count
+        resumed.append(record("later"))
+    assert len(read_records(tiny_disk / "run")) == count + 1
+
+
+@pytest.mark.parametrize(
+    "place", ["/proc/agrotools-run", "/sys/agrotools/run", "/dev/null/run", "{file}/run", "{file}"]
+)
+def test_a_place_that_cannot_hold_a_folder_is_a_typed_error_also_for_root(tmp_path: Path, place: str):
+    (tmp_path / "file").write_text("a file")
+    folder = Path(place.format(file=tmp_path / "file"))
+    with pytest.raises(RunStoreError, match=r"cannot write the run folder.*--out"):
+        RunStore(folder, manifest())
+    assert not folder.is_dir()
+    assert (tmp_path / "file").read_text() == "a file"
+
+
+def test_folders_made_on_the_way_to_one_that_cannot_be_made_go_away(tmp_path: Path):
+    with pytest.raises(RunStoreError, match="cannot write"):
+        RunStore(tmp_path / "a" / "b" / ("x" * 300), manifest())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_mounted_read_only_is_a_typed_error_also_for_root(tmp_path: Path):
+    run_of(tmp_path / "run")
+    folder = tmp_path / "run"
+    bound = subprocess.run(["mount", "--bind", folder, folder], capture_output=True, check=False)
+    if bound.returncode:
+        pytest.skip("this machine cannot mount a folder read-only")
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True, capture_output=True)
+        with pytest.raises(RunStoreError, match="Read-only file system"):
+            RunStore(folder, manifest())
+        with pytest.raises(RunStoreError, match="Read-only file system"):
+            RunStore(folder / "below" / "run", manifest())
+        assert len(read_records(folder)) == len(NAMES)
+    finally:
+        subprocess.run(["umount", folder], check=True)
+    assert resume(folder) == []
+
+
+@pytest.mark.parametrize("target", ["/dev/full", "/dev/null", "/dev/zero"])
+def test_records_that_would_go_to_a_device_are_refused_at_the_start(tmp_path: Path, target: str):
+    run_of(tmp_path)
+    (tmp_path / "records.jsonl").unlink()
+    (tmp_path / "records.jsonl").symlink_to(target)
+    with pytest.raises(RunStoreError, match="no regular file"):
+        RunStore(tmp_path, manifest())
+
+
+def test_records_that_lie_on_another_disk_by_a_link_are_mended_there(tmp_path: Path):
+    whole = run_of(tmp_path / "run")
+    (tmp_path / "large").write_bytes(b"damage\n" + whole + b"torn")
+    (tmp_path / "run" / "records.jsonl").unlink()
+    (tmp_path / "run" / "records.jsonl").symlink_to(tmp_path / "large")
+    resume(tmp_path / "run")
+    assert (tmp_path / "run" / "records.jsonl").is_symlink()
+    assert (tmp_path / "large").read_bytes() == whole
+
+
+def test_a_folder_that_is_deleted_during_the_run_is_noticed_at_the_next_record(tmp_path: Path):
+    store = RunStore(tmp_path / "run", manifest())
+    store.append(record("s1"))
+    shutil.rmtree(tmp_path / "run")
+    with pytest.raises(RunStoreError, match="deleted while in use"):
+        store.append(record("s2"))
+    store.close()
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("left", [b"", b"{", b"\0" * 400])
+def test_a_damaged_manifest_is_written_anew_from_its_copy(tmp_path: Path, left: bytes):
+    run_of(tmp_path)
+    (tmp_path / "manifest.json").write_bytes(left)
+    assert read_manifest(tmp_path) == manifest()
+    with pytest.raises(RunStoreError, match="another configuration"):
+        RunStore(tmp_path, manifest(model="other"))
+    assert resume(tmp_path) == ["manifest.json was damaged and is written anew from its copy"]
+    assert resume(tmp_path) == []
+    (tmp_path / ".manifest.copy.json").unlink()
+    assert read_manifest(tmp_path) == manifest()
+
+
+def test_without_manifest_and_copy_the_records_stay_and_the_way_on_is_said(tmp_path: Path):
+    whole = run_of(tmp_path)
+    for name in ("manifest.json", ".manifest.copy.json"):
+        (tmp_path / name).write_text("{")
+    for attempt in (read_manifest, lambda run: RunStore(run, manifest())):
+        with pytest.raises(RunStoreError, match=r"cannot be read.*put it back from a copy.*left as it is"):
+            attempt(tmp_path)
+    assert (tmp_path / "records.jsonl").read_bytes() == whole
+
+
+def test_what_a_killed_process_was_just_writing_goes_away(tmp_path: Path):
+    run_of(tmp_path)
+    for name in (".manifest.json.17.0", "..manifest.copy.json.17.1", ".records.jsonl.17.2", "artifacts/.abc.png.17.3"):
+        (tmp_path / name).write_text("half")
+    (tmp_path / ".scratch").mkdir()
+    (tmp_path / ".scratch" / "overlay.png").touch()
+    resume(tmp_path)
+    names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
+    assert names == {"manifest.json", ".manifest.copy.json", "records.jsonl", "artifacts", ".lock"}
+
+
+def test_links_in_a_run_folder_lead_nothing_outside_to_harm(tmp_path: Path):
+    run_of(tmp_path / "run")
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").write_text("precious")
+    (tmp_path / "run" / ".scratch").symlink_to(precious)
+    with RunStore(tmp_path / "run", manifest()) as store:
+        assert store.scratch.is_dir()
+        assert not store.scratch.is_symlink()
+        shutil.rmtree(store.scratch)
+        store.scratch.symlink_to(precious)
+    (tmp_path / "run" / ".scratch").unlink()
+    shutil.rmtree(tmp_path / "run" / "artifacts")
+    (tmp_path / "run" / "artifacts").symlink_to(precious)
+    with pytest.raises(RunStoreError, match=r"artifacts is a link.*remove the link"):
+        RunStore(tmp_path / "run", manifest())
+    assert [path.name for path in precious.iterdir()] == ["file"]
+    assert (precious / "file").read_text() == "precious"

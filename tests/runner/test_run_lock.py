@@ -1,0 +1,111 @@
+"""One process on a run: the second is told who holds it, and what ended processes left confuses nobody."""
+
+import errno
+import fcntl
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agrotools.core import RunStoreError
+from agrotools.runner.lock import RunLock
+from agrotools.runner.store import RunStore
+from support.runs import manifest, record
+
+TESTS = str(Path(__file__).parents[1])
+
+HOLD = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+from agrotools.runner.store import RunStore
+from support.runs import manifest
+store = RunStore(Path(sys.argv[1]), manifest())
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_second_process_is_refused_with_the_holders_pid_until_the_first_is_killed(tmp_path: Path):
+    command = [sys.executable, "-c", HOLD, str(tmp_path), TESTS]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(RunStoreError, match=rf"in use by process {holder.pid}\b"):
+            RunStore(tmp_path, manifest())
+        holder.kill()
+    RunStore(tmp_path, manifest()).close()
+
+
+def test_the_same_process_cannot_open_a_run_twice(tmp_path: Path):
+    with RunStore(tmp_path, manifest()) as store:
+        with pytest.raises(RunStoreError, match=str(os.getpid())):
+            RunStore(tmp_path, manifest())
+        store.append(record("s1"))
+    RunStore(tmp_path, manifest()).close()
+
+
+@pytest.mark.parametrize("left", [b"4194999\n", b"4194999 on elsewhere\n", b"1 on elsewhere", b"", b"\xff\0" * 40])
+def test_what_an_ended_process_left_in_the_lock_file_keeps_nobody_out(tmp_path: Path, left: bytes):
+    (tmp_path / ".lock").write_bytes(left)
+    lock = RunLock(tmp_path)
+    assert (tmp_path / ".lock").read_text() == f"{os.getpid()} on {socket.gethostname()}\n"
+    lock.close()
+
+
+@pytest.mark.parametrize(
+    ("signed", "says"),
+    [
+        (b"4194999 on HOST\n", "in use by another process"),
+        (b"", "in use by another process"),
+        (b"nonsense", "in use by another process"),
+        (b"1 on HOST\n", r"in use by process 1 \("),
+        (b"17 on elsewhere\n", "in use by process 17 on elsewhere"),
+    ],
+)
+def test_a_holder_is_named_only_if_it_can_be_the_one(tmp_path: Path, signed: bytes, says: str):
+    lock = RunLock(tmp_path)
+    (tmp_path / ".lock").write_bytes(signed.replace(b"HOST", socket.gethostname().encode()))
+    with pytest.raises(RunStoreError, match=says):
+        RunLock(tmp_path)
+    lock.close()
+
+
+def test_a_lock_file_that_was_removed_is_not_taken_for_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    taken = fcntl.flock
+    removed: list[int] = []
+
+    def remove_first(number: int, how: int) -> None:
+        if not removed:
+            (tmp_path / ".lock").unlink()
+            removed.append(number)
+        taken(number, how)
+
+    monkeypatch.setattr(fcntl, "flock", remove_first)
+    lock = RunLock(tmp_path)
+    assert (tmp_path / ".lock").exists()
+    with pytest.raises(RunStoreError, match="in use"):
+        RunLock(tmp_path)
+    lock.close()
+
+
+def test_a_file_system_without_locks_is_a_typed_error_and_nothing_is_left_there(tmp_path: Path, monkeypatch):
+    def refuse(_number: int, _how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(RunStoreError, match=r"cannot lock files.*local disk"):
+        RunStore(tmp_path / "run", manifest())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_file_that_is_a_link_harms_nothing(tmp_path: Path):
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".lock").symlink_to(tmp_path / "precious")
+    with pytest.raises(RunStoreError, match="cannot write the run folder"):
+        RunStore(tmp_path / "run", manifest())
+    assert (tmp_path / "precious").read_text() == "precious"
