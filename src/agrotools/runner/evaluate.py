@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import platform
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -18,7 +18,7 @@ from agrotools.benchmarks.samples import facts_of, selected
 from agrotools.construct.export import sha256_of_file
 from agrotools.core import MODES, Mode, Noun, Protocol, Sample, ToolSpec, UsageError
 from agrotools.core.paths import cache_dir
-from agrotools.models import DEFAULT_WIRE, ModelSettings, WireSettings
+from agrotools.models import DEFAULT_WIRE, ModelSettings, WireSettings, WireStats
 from agrotools.runner.execute import execute
 from agrotools.runner.manifest import Manifest, identity_hash
 from agrotools.runner.pace import Pace
@@ -128,7 +128,9 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Path:
     with RunStore(folder, manifest) as store:
         todo = remaining(items, store.finished)
         title = f"{source.name} on {benchmark.name}"
-        bar = Progress(progress, title, len(todo), len(items) - len(todo))
+        bar = Progress(progress, title, len(todo), len(items) - len(todo), _stats_of(source))
+        for note in store.notes:
+            bar.note(note)
         try:
             if todo:
                 asyncio.run(_execute(todo, source, benchmark, store, config, bar))
@@ -151,10 +153,24 @@ async def _execute(
         ) as executor:
             pace = _pace(config, source)
             context = RunContext(source, benchmark, store, executor, pace, config.max_steps)
-            await execute(items, context, workers=min(len(items), pace.most), on_finished=bar.finished)
+            await execute(
+                items,
+                context,
+                workers=min(len(items), pace.most),
+                on_finished=bar.finished,
+                on_tick=bar.tick,
+                on_interrupt=lambda in_flight: bar.note(
+                    f"stopping when the {in_flight} samples in flight have finished; Ctrl-C again stops at once"
+                ),
+            )
     finally:
         if source.model is not None:
             await source.model.close()
+
+
+def _stats_of(source: PolicySource) -> Callable[[], WireStats] | None:
+    stats = source.stats
+    return (lambda: stats) if stats else None
 
 
 def _pace(config: EvalConfig, source: PolicySource) -> Pace:

@@ -1,0 +1,84 @@
+"""How many samples are in flight: as many as the endpoint bears, and none is forgotten."""
+
+import asyncio
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.models import WireStats
+from agrotools.runner.pace import Pace
+
+
+async def test_a_growing_limit_lets_more_in_and_a_falling_one_lets_nobody_in() -> None:
+    stats = WireStats(limit=2)
+    pace = Pace(10, stats)
+    entered: list[int] = []
+
+    async def sample(number: int) -> None:
+        await pace.enter()
+        entered.append(number)
+
+    tasks = [asyncio.create_task(sample(number)) for number in range(6)]
+    await asyncio.sleep(0)
+    assert entered == [0, 1]
+    stats.limit = 4
+    pace.look_again()
+    await asyncio.sleep(0)
+    assert entered == [0, 1, 2, 3]
+    stats.limit = 1
+    pace.leave()
+    pace.leave()
+    await asyncio.sleep(0)
+    assert entered == [0, 1, 2, 3]
+    pace.open()
+    await asyncio.gather(*tasks)
+    assert entered == [0, 1, 2, 3, 4, 5]
+
+
+async def test_a_sample_that_waits_for_a_tool_makes_room_for_another() -> None:
+    pace = Pace(10, WireStats(limit=1))
+    await pace.enter()
+    waiting = asyncio.create_task(pace.enter())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    pace.tool_begins()
+    await asyncio.wait_for(waiting, 5)
+    pace.tool_ends()
+    assert pace.in_flight == 2
+    assert pace.allowed == 1
+
+
+@given(st.lists(st.sampled_from(["enter", "leave", "up", "down", "tool", "back"]), max_size=60))
+def test_everybody_enters_in_the_end(events: list[str]) -> None:
+    async def play() -> None:
+        stats = WireStats(limit=1)
+        pace = Pace(8, stats)
+        tasks: list[asyncio.Task[None]] = []
+        tools = 0
+        for event in events:
+            before = pace.in_flight
+            if event == "enter":
+                tasks.append(asyncio.create_task(pace.enter()))
+            elif event == "leave" and pace.in_flight:
+                pace.leave()
+            elif event == "up":
+                stats.limit += 1
+                pace.look_again()
+            elif event == "down":
+                stats.limit = max(1, stats.limit - 1)
+            elif event == "tool" and tools < pace.in_flight:
+                tools += 1
+                pace.tool_begins()
+            elif event == "back" and tools:
+                tools -= 1
+                pace.tool_ends()
+            await asyncio.sleep(0)
+            assert pace.in_flight <= max(before, pace.allowed)
+        for _ in range(len(tasks)):
+            if pace.in_flight:
+                pace.leave()
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        assert all(task.done() for task in tasks)
+
+    asyncio.run(play())
