@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 from agrotools.core import SampleFile, ToolCall
 from agrotools.tools import AGROTOOLS, get_tool
@@ -22,6 +21,13 @@ PLOT = ToolCall(
     tool="plot",
     arguments={"kind": "bar", "series": [{"name": "weeds", "x": ["a", "b", "c"], "y": [3, 1, 2]}], "title": "Weeds"},
 )
+
+CALLERS, CALLS_EACH = 64, 40
+
+
+def numbered(number: int) -> ToolCall:
+    variables = {"a": 3 + number, "b": 1}
+    return ToolCall(tool="calculate", arguments={"expression": "(a - b) * 100", "variables": variables})
 
 
 async def timed(call: Callable[[], Awaitable[ToolOutcome]], times: int) -> tuple[float, float]:
@@ -68,11 +74,24 @@ async def main() -> None:
                 wall, _ = await timed(lambda call=call: run(executor, call), 300)
                 print(f"{call.tool}, cached: {wall:.2f} ms")
 
-        async with ToolExecutor(workers=2) as executor:
-            calls: list[Any] = [run(executor, CALCULATE) for _ in range(2000)]
-            started = time.perf_counter()
-            await asyncio.gather(*calls)
-            print(f"2000 calculate calls at once, 2 workers: {2000 / (time.perf_counter() - started):.0f} calls/s")
+        for cache in (None, ResultCache(Path(folder) / "other")):
+            async with ToolExecutor(workers=2, cache=cache) as executor:
+                await asyncio.gather(*(run(executor, numbered(-n)) for n in range(4)))
+
+                async def several(executor: ToolExecutor, start: int) -> None:
+                    for number in range(start, start + CALLS_EACH):
+                        outcome = await run(executor, numbered(number))
+                        assert outcome.observation.ok, outcome
+
+                wall, cpu = time.perf_counter(), time.process_time()
+                await asyncio.gather(*(several(executor, 1 + CALLS_EACH * k) for k in range(CALLERS)))
+                calls = CALLERS * CALLS_EACH
+                wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+                print(
+                    f"{calls} different calculate calls by {CALLERS} callers, 2 workers, "
+                    f"{'with' if cache else 'without'} cache: {calls / wall:.0f} calls/s, "
+                    f"CPU of this process {1000 * cpu / calls:.2f} ms a call"
+                )
 
         with artifacts_in(folder):
             started = time.perf_counter()

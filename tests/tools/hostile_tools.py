@@ -3,9 +3,13 @@
 import ctypes
 import os
 import random
+import signal
+import stat
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -147,7 +151,7 @@ def fail(how: Annotated[Failure, Field(description="in which way")]) -> Number:
 
 @tool(category="general")
 def hang(
-    how: Annotated[Literal["sleep", "spin", "child"], Field(description="in which way")],
+    how: Annotated[Literal["sleep", "spin", "child", "c"], Field(description="in which way")],
     pid_file: Annotated[str, Field(description="where to leave process ids")] = "",
 ) -> Empty:
     """Never come back."""
@@ -158,8 +162,90 @@ def hang(
         Path(pid_file).write_text(str(child.pid))
     while how == "spin":
         pass
+    if how == "c":
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        ctypes.PyDLL(None).sleep(600)  # keeps Python's lock: no thread and no handler of this process runs
     time.sleep(600)
     return Empty()
 
 
-BY_NAME: dict[str, Tool] = {made.name: made for made in (environment, look, echo, shout, fail, hang)}
+Spoiling = Literal["poison", "thread", "leak", "child", "daemon", "come_back_twice"]
+LEAKED: list[bytearray] = []
+
+
+@tool(category="general")
+def spoil(
+    how: Annotated[Spoiling, Field(description="in which way")],
+    pid_file: Annotated[str, Field(description="where to leave process ids")] = "",
+) -> Empty:
+    """Succeed, and leave something behind that hurts whoever comes next."""
+    match how:
+        case "poison":
+            time.sleep = lambda _seconds: ctypes.string_at(0)
+        case "thread":
+            threading.Timer(0.2, os._exit, [3]).start()
+        case "leak":
+            LEAKED.append(bytearray(600 * 2**20))
+        case "child" | "daemon":
+            if os.fork() == 0:
+                if how == "daemon":
+                    os.setsid()
+                    if os.fork():
+                        os._exit(0)
+                Path(pid_file).write_text(str(os.getpid()))
+                os.execv("/bin/sleep", ["/bin/sleep", "600"])
+            while not (Path(pid_file).exists() and Path(pid_file).read_text()):
+                time.sleep(0.01)
+        case "come_back_twice":
+            os.fork()
+    return Empty()
+
+
+Break = Literal["garbage", "large_header", "close_output", "crash_beside_child", "numpy_memory"]
+
+
+@tool(category="general")
+def break_line(how: Annotated[Break, Field(description="in which way")]) -> Empty:
+    """Break the connection to the caller, whatever it is."""
+    match how:
+        case "garbage" | "large_header":
+            content = b"\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00\x00not json" if how == "garbage" else b"\xff" * 99
+            for number in (number for number in range(3, 64) if number not in _log_descriptors()):
+                with suppress(OSError):
+                    os.write(number, content)
+        case "close_output":
+            os.closerange(3, 64)
+            time.sleep(0.2)
+        case "crash_beside_child":
+            if os.fork() == 0:
+                time.sleep(600)
+            ctypes.string_at(0)
+        case "numpy_memory":
+            import numpy as np
+
+            grown = np.ones(2**20)
+            while True:
+                grown = np.concatenate([grown, grown])
+    return Empty()
+
+
+def _log_descriptors() -> set[int]:
+    """Those that are no pipe: writing there would only spoil our own log."""
+    return {number for number in range(3, 64) if not _is_pipe(number)}
+
+
+def _is_pipe(number: int) -> bool:
+    try:
+        return stat.S_ISFIFO(os.fstat(number).st_mode)
+    except OSError:
+        return False
+
+
+@tool(category="general")
+def weigh(size_mb: Annotated[int, Field(ge=1, description="megabytes to take and give back")]) -> Number:
+    """Need memory for a moment."""
+    return Number(value=len(bytearray(size_mb * 2**20)) / 2**20)
+
+
+ALL = (environment, look, echo, shout, fail, hang, spoil, break_line, weigh)
+BY_NAME: dict[str, Tool] = {made.name: made for made in ALL}

@@ -260,7 +260,7 @@ async def test_nan_is_null(executor, workspace):
     assert value(await call(executor, workspace, "fail", how="nan")) is None
 
 
-@pytest.mark.parametrize("how", ["sleep", "spin"])
+@pytest.mark.parametrize("how", ["sleep", "spin", "c"])
 async def test_a_hanging_call_is_killed_in_time(workspace, tmp_path, how):
     async with ToolExecutor(workers=1, timeout_s=0.5, find_tool=FIND) as executor:
         assert value(await call(executor, workspace, "echo", value=1)) == 1
@@ -368,7 +368,7 @@ async def test_artifacts_that_cannot_be_written_are_an_infrastructure_error(exec
         await call(executor, blocked, "look", image="image_1.jpg")
 
 
-@pytest.mark.parametrize("how", ["sleep", "spin"])
+@pytest.mark.parametrize("how", ["sleep", "spin", "c"])
 async def test_no_worker_outlives_a_parent_that_was_killed(tmp_path, how):
     script = f"""
         import asyncio, sys

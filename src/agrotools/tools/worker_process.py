@@ -59,6 +59,8 @@ class _Line(asyncio.SubprocessProtocol):
         self.exited: asyncio.Future[int] = loop.create_future()
         self.closed: asyncio.Future[None] = loop.create_future()
         self.broken: BrokenFrame | None = None
+        self.at_end = False
+        """Whether its output is closed: as a rule because it is ending."""
         self._frames = FrameReader()
         self._asked: asyncio.Future[Reply] | None = None
 
@@ -96,6 +98,7 @@ class _Line(asyncio.SubprocessProtocol):
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 1:
+            self.at_end = True
             self._break(BrokenFrame(str(exc) if exc else "it closed its output"))
 
     def process_exited(self) -> None:
@@ -103,6 +106,7 @@ class _Line(asyncio.SubprocessProtocol):
         status = self.transport.get_returncode()
         if not self.exited.done():
             self.exited.set_result(-1 if status is None else status)
+        self.at_end = True
         # A process that the worker started may hold its output open, so that its end would never be seen there.
         asyncio.get_running_loop().call_later(_LAST_WORDS_S, self._break, BrokenFrame("it ended"))
 
@@ -202,7 +206,8 @@ class Worker:
 
     async def exit_status(self) -> int | None:
         """The exit status, once the worker has ended; None where it broke the line but lives, and had to be killed."""
-        await asyncio.wait([self._line.exited], timeout=_TIME_TO_END_S)
+        if self._line.at_end:
+            await asyncio.wait([self._line.exited], timeout=_TIME_TO_END_S)
         if not self._line.exited.done():
             self.kill()
             return None
