@@ -1,0 +1,29 @@
+"""A request as the text that stands for it: what keys and bounds are made from."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import orjson
+
+from agrotools.core import ToolSpec
+from agrotools.models.base import ImagePart, Message, ModelSettings
+from agrotools.models.chat_format import request_body, without_surrogates
+
+
+def request_text(
+    model: str,
+    messages: Sequence[Message],
+    tools: Sequence[ToolSpec],
+    settings: ModelSettings,
+    image: Callable[[str], str] = lambda _url: "",
+) -> bytes:
+    """The JSON body of a request, UTF-8, with ``image(url)`` in place of each picture."""
+    body = request_body(model, messages, tools, settings, image_url=image)
+    try:
+        return orjson.dumps(body)
+    except orjson.JSONEncodeError:
+        return orjson.dumps(without_surrogates(body))
+
+
+def image_urls(messages: Iterable[Message]) -> list[str]:
+    """The ``data:`` URLs of all pictures, in order."""
+    return [part.url for message in messages for part in message.content if isinstance(part, ImagePart)]

@@ -1,0 +1,317 @@
+"""The response cache: what a model once replied to a request, shared by name between runs and processes.
+
+Opt-in, since a cached reply says what an endpoint served once, not what it serves now. One SQLite file per name, in
+write-ahead mode: readers never wait for a writer, a killed process leaves it whole, and any number of processes share
+it. Replies are written by a thread in batches; a read takes some ten microseconds and is done on the spot.
+
+Whatever is wrong with the file or the disk never costs a run: ``fault`` says it once, and the run goes on without.
+"""
+
+import asyncio
+import re
+import sqlite3
+import threading
+import time
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import blake2b, sha256
+from pathlib import Path
+from types import TracebackType
+
+import orjson
+from pydantic import ValidationError
+
+from agrotools.core import ToolSpec, UsageError
+from agrotools.core.paths import cache_dir
+from agrotools.models.base import Completion, Message, Model, ModelSettings, WireStats
+from agrotools.models.request_text import request_text
+
+KEPT = frozenset({"stop", "tool_calls", "length", "filtered"})
+"""Finish reasons that are kept. Not ``timeout`` (no reply), and not ``context``: it follows from how a server was
+started rather than from the request, and a refusal is had again at once and for nothing."""
+
+_TABLE = "CREATE TABLE replies (key TEXT PRIMARY KEY, entry BLOB NOT NULL)"
+_DIGEST_BYTES = 16
+_GATHER_S = 0.05
+_OPEN_WAIT_S = 3.0
+_WRITE_WAIT_S = 2.0
+_CLOSE_WAIT_S = 6.0
+_MOST_PENDING = 20_000
+
+
+class _Unusable(Exception):
+    """The file is not a response cache."""
+
+
+def response_cache_path(name: str) -> Path:
+    """Where the cache of that name lies.
+
+    Raises:
+        UsageError: not a plain name.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", name):
+        raise UsageError(
+            f"{name!r} cannot name a response cache",
+            hint="use letters, digits, '.', '_' and '-', e.g. --cache pilot",
+        )
+    return cache_dir("responses") / f"{name}.sqlite"
+
+
+class ResponseCache:
+    """Replies by key, in one file. Every method may be called whatever state the file is in; none of them raises.
+
+    ``fault`` is None while all is well, else one sentence on what is wrong, to be shown once.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.fault: str | None = None
+        self._pending: dict[str, bytes] = {}
+        self._guard = threading.Lock()
+        self._wake = threading.Event()
+        self._closing = threading.Event()
+        self._reader: sqlite3.Connection | None = None
+        self._thread: threading.Thread | None = None
+        writer: sqlite3.Connection | None = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            writer = _opened(path)
+            self._reader = _opened(path)
+            # A read that would have to wait counts as a miss: the event loop waits for nobody.
+            self._reader.execute("PRAGMA busy_timeout = 0")
+        except (OSError, sqlite3.Error, _Unusable) as error:
+            self._failed(error)
+            if writer is not None:
+                writer.close()
+            return
+        self._thread = threading.Thread(target=self._write, args=(writer,), name="response-cache", daemon=True)
+        self._thread.start()
+
+    def get(self, key: str) -> Completion | None:
+        """The reply under ``key``, marked as cached; None where there is none that reads back as it was written."""
+        entry = self._pending.get(key) or self._stored(key)
+        if entry is None or not entry.startswith(_digest(key, entry[_DIGEST_BYTES:])):
+            return None
+        try:
+            completion = Completion.model_validate_json(entry[_DIGEST_BYTES:])
+        except ValidationError:
+            return None
+        return completion.model_copy(update={"cached": True, "seconds": 0.0, "attempts": 0})
+
+    def put(self, key: str, completion: Completion) -> None:
+        """Keep a reply. It is found at once, and on disk within a fraction of a second."""
+        if self._thread is None or self._closing.is_set():
+            return
+        try:
+            body = orjson.dumps(completion.model_dump(mode="json", exclude_defaults=True))
+        except orjson.JSONEncodeError:
+            return  # Text that is no Unicode.
+        with self._guard:
+            if len(self._pending) < _MOST_PENDING:
+                self._pending[key] = _digest(key, body) + body
+        self._wake.set()
+
+    def close(self) -> None:
+        """Write what is pending and let go of the file."""
+        self._closing.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(_CLOSE_WAIT_S)
+        self._drop_reader()
+
+    def __enter__(self) -> "ResponseCache":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _stored(self, key: str) -> bytes | None:
+        if self._reader is None:
+            return None
+        try:
+            row = self._reader.execute("SELECT entry FROM replies WHERE key = ?", (key,)).fetchone()
+        except sqlite3.Error as error:
+            self._failed(error)
+            if not _is_busy(error):
+                self._drop_reader()
+            return None
+        return row[0] if row and isinstance(row[0], bytes) else None
+
+    def _drop_reader(self) -> None:
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.close()
+
+    def _write(self, writer: sqlite3.Connection) -> None:
+        try:
+            writer.execute(f"PRAGMA busy_timeout = {int(_WRITE_WAIT_S * 1000)}")
+            while True:
+                self._wake.wait()
+                self._closing.wait(_GATHER_S)
+                last = self._closing.is_set()
+                self._wake.clear()
+                with self._guard:
+                    batch = list(self._pending.items())
+                if batch and not self._written(writer, batch) and not last:
+                    self._wake.set()  # Another process holds the file; these stay pending.
+                    continue
+                with self._guard:
+                    for key, entry in batch:
+                        if self._pending.get(key) is entry:
+                            del self._pending[key]
+                if last:
+                    return
+        except sqlite3.Error as error:
+            self._failed(error)
+        finally:
+            self._closing.set()
+            with self._guard:
+                self._pending.clear()
+            writer.close()
+
+    def _written(self, writer: sqlite3.Connection, batch: Sequence[tuple[str, bytes]]) -> bool:
+        """Write a batch whole; False where the file is locked.
+
+        Raises:
+            sqlite3.Error: it cannot be written.
+        """
+        try:
+            writer.execute("BEGIN IMMEDIATE")
+            writer.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?)", batch)
+            writer.execute("COMMIT")
+        except sqlite3.Error as error:
+            if writer.in_transaction:
+                writer.execute("ROLLBACK")
+            if not _is_busy(error):
+                raise
+            self._failed(error)
+            return False
+        return True
+
+    def _failed(self, error: Exception) -> None:
+        if self.fault is None:
+            self.fault = f"the response cache {self.path} fails: {_said(error)}; the run goes on without it"
+
+
+class CachedModel:
+    """A model that replies from a cache where it can.
+
+    Args:
+        model: replies where the cache cannot.
+        cache: may be shared by any number of models.
+        epoch: part of the key, so that repeats of a sample are answered anew.
+    """
+
+    def __init__(self, model: Model, cache: ResponseCache, epoch: int = 0) -> None:
+        self.model = model
+        self.cache = cache
+        self.epoch = epoch
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def stats(self) -> WireStats:
+        return self.model.stats
+
+    @property
+    def base_url(self) -> str:
+        return getattr(self.model, "base_url", "")
+
+    async def generate(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
+    ) -> Completion:
+        """The cached reply to this very request, else a new one."""
+        key = request_key(self.base_url, self.name, messages, tools, settings, self.epoch)
+        found = self.cache.get(key)
+        if found is not None:
+            self.stats.cached += 1
+            # A run that is all in the cache must leave room for progress and interrupts.
+            await asyncio.sleep(0)
+            return found
+        completion = await self.model.generate(messages, tools, settings)
+        if completion.finish_reason in KEPT:
+            self.cache.put(key, completion)
+        return completion
+
+    async def close(self) -> None:
+        """Close the model; the cache belongs to whoever opened it."""
+        await self.model.close()
+
+
+def request_key(
+    base_url: str,
+    model: str,
+    messages: Sequence[Message],
+    tools: Sequence[ToolSpec],
+    settings: ModelSettings,
+    epoch: int,
+) -> str:
+    """SHA-256 over the endpoint, the request's body (each picture by its own hash) and the epoch."""
+    text = request_text(model, messages, tools, settings, _image_digest)
+    return sha256(orjson.dumps([base_url, epoch]) + b"\n" + text).hexdigest()
+
+
+@lru_cache(maxsize=128)
+def _image_digest(url: str) -> str:
+    # The same picture comes again at every step and in every mode.
+    return sha256(url.encode(errors="surrogatepass")).hexdigest()
+
+
+def _digest(key: str, body: bytes) -> bytes:
+    """What tells an entry that was written so from one that decayed or was put under another key."""
+    return blake2b(key.encode() + body, digest_size=_DIGEST_BYTES).digest()
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """A connection to the file as a response cache, created where there is none.
+
+    Raises:
+        OSError, sqlite3.Error, _Unusable
+    """
+    if path.exists() and not path.is_file():
+        raise _Unusable("it is not a file")
+    deadline = time.monotonic() + _OPEN_WAIT_S
+    while True:
+        connection = sqlite3.connect(path, timeout=0.2, isolation_level=None, check_same_thread=False)
+        try:
+            _prepare(connection)
+            return connection
+        except BaseException as error:
+            connection.close()
+            # Two processes that begin at once meet here; SQLite does not wait by itself when the mode changes.
+            if not _is_busy(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(0.02)
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("BEGIN IMMEDIATE")
+    schema = [sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")]
+    if not schema:
+        connection.execute(_TABLE)
+    connection.execute("COMMIT")
+    # Nothing but our table: no view or trigger of somebody else's making ever runs.
+    if schema and schema != [_TABLE]:
+        raise _Unusable("it is another database")
+
+
+def _is_busy(error: BaseException) -> bool:
+    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in (
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+    )
+
+
+def _said(error: Exception) -> str:
+    if _is_busy(error):
+        return "another program holds it locked"
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return str(error)

@@ -1,0 +1,344 @@
+"""The response cache: what is found again, what is not, and that nothing that is wrong with the file costs a run."""
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from agrotools.core import InfrastructureError, ToolSpec, Usage, UsageError
+from agrotools.models import Completion, ImagePart, Message, ModelSettings, RequestedCall, TextPart
+from agrotools.models.response_cache import CachedModel, ResponseCache, request_key, response_cache_path
+from agrotools.models.scripted import ScriptedModel
+
+REPLY = Completion(
+    text="雑草 8.9 %",
+    tool_calls=(RequestedCall(name="f", arguments='{"a": 1}', id="1"),),
+    usage=Usage(input_tokens=7, output_tokens=3),
+    finish_reason="tool_calls",
+    thought="hm",
+    seconds=2.5,
+    attempts=3,
+)
+ASKED = [Message.of("user", "How many?")]
+SETTINGS = ModelSettings()
+SPEC = ToolSpec(name="f", category="c", version="1", description="d", parameters={}, agreement={}, defaults={})
+
+
+def _kept(path: Path, count: int = 50, size: int = 200) -> Path:
+    with ResponseCache(path) as cache:
+        for number in range(count):
+            cache.put(f"key{number}", Completion(text=f"{number} " + "x" * size))
+        assert cache.fault is None
+    return path
+
+
+def _python(code: str, *arguments: object) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_reply_is_found_again_at_once_and_later_with_its_usage_but_without_its_waits(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "c.sqlite"
+    expected = REPLY.model_copy(update={"cached": True, "seconds": 0.0, "attempts": 0})
+    with ResponseCache(path) as cache:
+        assert cache.get("k") is None
+        cache.put("k", REPLY)
+        assert cache.get("k") == expected
+    with ResponseCache(path) as again:
+        assert again.get("k") == expected
+        assert again.get("other") is None
+        assert again.fault is None
+
+
+def test_the_last_reply_of_a_key_counts_and_a_reply_that_is_no_unicode_is_left_out(tmp_path: Path) -> None:
+    with ResponseCache(tmp_path / "c.sqlite") as cache:
+        cache.put("k", Completion(text="old"))
+        cache.put("k", Completion(text="new"))
+        cache.put("half", Completion.model_construct(text="\ud800"))
+        assert cache.get("half") is None
+    with ResponseCache(tmp_path / "c.sqlite") as again:
+        found = again.get("k")
+        assert found is not None
+        assert found.text == "new"
+
+
+def test_everything_that_can_change_a_reply_changes_the_key() -> None:
+    picture = Message(role="user", content=(TextPart(text="a"), ImagePart(url="data:image/png;base64,AAAA")))
+    other_picture = Message(role="user", content=(TextPart(text="a"), ImagePart(url="data:image/png;base64,AAAB")))
+    asked = [
+        ("http://a/v1", "m", ASKED, (), SETTINGS, 0),
+        ("http://b/v1", "m", ASKED, (), SETTINGS, 0),
+        ("http://a/v1", "n", ASKED, (), SETTINGS, 0),
+        ("http://a/v1", "m", [Message.of("system", "How many?")], (), SETTINGS, 0),
+        ("http://a/v1", "m", [*ASKED, *ASKED], (), SETTINGS, 0),
+        ("http://a/v1", "m", [picture], (), SETTINGS, 0),
+        ("http://a/v1", "m", [other_picture], (), SETTINGS, 0),
+        ("http://a/v1", "m", ASKED, (SPEC,), SETTINGS, 0),
+        ("http://a/v1", "m", ASKED, (), ModelSettings(temperature=0.5), 0),
+        ("http://a/v1", "m", ASKED, (), ModelSettings(seed=1), 0),
+        ("http://a/v1", "m", ASKED, (), ModelSettings(extra={"reasoning_effort": "low"}), 0),
+        ("http://a/v1", "m", ASKED, (), SETTINGS, 1),
+    ]
+    keys = [request_key(*each) for each in asked]
+    assert len(set(keys)) == len(asked)
+    assert keys == [request_key(*each) for each in asked]
+
+
+async def test_a_model_replies_from_the_cache_until_the_epoch_changes(tmp_path: Path) -> None:
+    replies = iter(range(100))
+    model = ScriptedModel(lambda *_: f"reply {next(replies)}")
+    with ResponseCache(tmp_path / "c.sqlite") as cache:
+        first, again, other_epoch = CachedModel(model, cache), CachedModel(model, cache), CachedModel(model, cache, 1)
+        texts = [(await each.generate(ASKED, (), SETTINGS)).text for each in (first, again, other_epoch, first)]
+        assert texts == ["reply 0", "reply 0", "reply 1", "reply 0"]
+        assert model.stats.cached == 2
+        assert first.name == model.name
+        await first.close()
+
+
+@pytest.mark.parametrize(
+    ("reason", "kept"),
+    [
+        ("stop", True),
+        ("tool_calls", True),
+        ("length", True),
+        ("filtered", True),
+        ("timeout", False),
+        ("context", False),
+    ],
+)
+async def test_only_real_replies_are_kept(tmp_path: Path, reason: str, kept: bool) -> None:
+    asked = 0
+
+    def reply(*_: object) -> Completion:
+        nonlocal asked
+        asked += 1
+        return Completion.model_validate({"finish_reason": reason})
+
+    with ResponseCache(tmp_path / "c.sqlite") as cache:
+        model = CachedModel(ScriptedModel(reply), cache)
+        for _ in range(2):
+            assert (await model.generate(ASKED, (), SETTINGS)).finish_reason == reason
+    assert asked == (1 if kept else 2)
+
+
+async def test_a_request_without_a_reply_leaves_nothing_behind(tmp_path: Path) -> None:
+    def fail(*_: object) -> str:
+        raise InfrastructureError("refused")
+
+    with ResponseCache(tmp_path / "c.sqlite") as cache:
+        with pytest.raises(InfrastructureError):
+            await CachedModel(ScriptedModel(fail), cache).generate(ASKED, (), SETTINGS)
+        model = CachedModel(ScriptedModel(lambda *_: "yes"), cache)
+        assert not (await model.generate(ASKED, (), SETTINGS)).cached
+
+
+@pytest.mark.parametrize("name", ["pilot", "a.b-c_1", "x" * 64])
+def test_a_plain_name_is_a_file_in_the_cache_folder(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path))
+    assert response_cache_path(name) == tmp_path / "responses" / f"{name}.sqlite"
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "/etc/passwd", "a b", "x" * 65, "-x", "a\n", "é"])
+def test_a_name_that_could_lead_elsewhere_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="cannot name"):
+        response_cache_path(name)
+
+
+def _goes_on_without(path: Path, fault: str) -> None:
+    started = time.monotonic()
+    cache = ResponseCache(path)
+    cache.put("k", REPLY)
+    cache.get("k")
+    cache.close()
+    assert cache.fault is not None
+    assert fault in cache.fault
+    assert "the run goes on" in cache.fault
+    assert time.monotonic() - started < 10
+
+
+def test_a_file_that_is_no_cache_is_left_as_it_is(tmp_path: Path) -> None:
+    text = tmp_path / "text.sqlite"
+    text.write_bytes(b"this is not a database " * 100)
+    _goes_on_without(text, "not a database")
+    assert text.read_bytes().startswith(b"this is not")
+    (tmp_path / "folder.sqlite").mkdir()
+    _goes_on_without(tmp_path / "folder.sqlite", "not a file")
+    os.mkfifo(tmp_path / "pipe.sqlite")
+    _goes_on_without(tmp_path / "pipe.sqlite", "not a file")
+    (tmp_path / "full.sqlite").symlink_to("/dev/full")
+    _goes_on_without(tmp_path / "full.sqlite", "not a file")
+    (tmp_path / "file").write_bytes(b"")
+    _goes_on_without(tmp_path / "file" / "c.sqlite", "")
+    _goes_on_without(Path("/proc/nowhere/c.sqlite"), "")
+
+
+def test_a_database_of_somebody_else_never_runs(tmp_path: Path) -> None:
+    endless = (
+        "CREATE VIEW replies AS WITH RECURSIVE t(key, entry) AS "
+        "(SELECT 'k', x'00' UNION ALL SELECT key, entry FROM t) SELECT key, entry FROM t"
+    )
+    ours = "CREATE TABLE replies (key TEXT PRIMARY KEY, entry BLOB NOT NULL)"
+    trigger = "CREATE TRIGGER more AFTER INSERT ON replies BEGIN DELETE FROM replies; END"
+    for number, statements in enumerate([[endless], ["CREATE TABLE replies (key)"], [ours, trigger]]):
+        path = tmp_path / f"{number}.sqlite"
+        with sqlite3.connect(path) as connection:
+            for statement in statements:
+                connection.execute(statement)
+        connection.close()
+        _goes_on_without(path, "another database")
+
+
+def test_a_cache_cut_off_or_scribbled_over_anywhere_gives_the_truth_or_nothing(tmp_path: Path) -> None:
+    whole = _kept(tmp_path / "whole.sqlite", 300).read_bytes()
+    chance = random.Random(5)
+    read_back = 0
+    for number in range(40):
+        path = tmp_path / f"{number}.sqlite"
+        damaged = bytearray(whole)
+        if number % 2:
+            damaged = damaged[: chance.randrange(len(whole))]
+        else:
+            at = chance.randrange(len(whole) - 3000)
+            damaged[at : at + 3000] = chance.randbytes(3000)
+        path.write_bytes(bytes(damaged))
+        with ResponseCache(path) as cache:
+            for entry in range(300):
+                found = cache.get(f"key{entry}")
+                if found is not None:
+                    assert found.text == f"{entry} " + "x" * 200
+                    read_back += 1
+            cache.put("new", REPLY)
+    assert read_back > 0
+
+
+def test_an_entry_under_another_key_or_with_a_flipped_bit_is_no_reply(tmp_path: Path) -> None:
+    path = _kept(tmp_path / "c.sqlite")
+    with sqlite3.connect(path) as connection:
+        (entry,) = connection.execute("SELECT entry FROM replies WHERE key = 'key1'").fetchone()
+        flipped = entry[:40] + bytes([entry[40] ^ 1]) + entry[41:]
+        connection.execute("UPDATE replies SET entry = ? WHERE key = 'key2'", (entry,))
+        connection.execute("UPDATE replies SET entry = ? WHERE key = 'key1'", (flipped,))
+        connection.execute("UPDATE replies SET entry = 'text' WHERE key = 'key3'")
+        connection.execute("UPDATE replies SET entry = x'' WHERE key = 'key4'")
+    connection.close()
+    with ResponseCache(path) as cache:
+        assert [cache.get(f"key{number}") is None for number in range(6)] == [False, True, True, True, True, False]
+        assert cache.fault is None
+
+
+def test_a_cache_that_another_program_locks_for_good_costs_no_run(tmp_path: Path) -> None:
+    path = _kept(tmp_path / "c.sqlite")
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("PRAGMA locking_mode = EXCLUSIVE")
+    holder.execute("BEGIN EXCLUSIVE")
+    holder.execute("INSERT INTO replies VALUES ('theirs', x'00')")
+    _goes_on_without(path, "locked")
+    holder.close()
+
+
+def test_a_cache_that_is_locked_while_it_is_in_use_keeps_replies_until_it_is_free(tmp_path: Path) -> None:
+    path = _kept(tmp_path / "c.sqlite")
+    with ResponseCache(path) as cache:
+        holder = sqlite3.connect(path, isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")
+        started = time.monotonic()
+        cache.put("k", REPLY)
+        assert cache.get("k") is not None
+        assert cache.get("key1") is not None
+        assert time.monotonic() - started < 0.5
+        time.sleep(0.3)
+        holder.execute("ROLLBACK")
+        holder.close()
+    with ResponseCache(path) as again:
+        assert again.get("k") is not None
+
+
+_FULL = """
+import resource, sys
+from pathlib import Path
+from agrotools.models import Completion
+from agrotools.models.response_cache import ResponseCache
+limit = int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+cache = ResponseCache(Path(sys.argv[1]))
+for number in range(300):
+    cache.put(f"key{number}", Completion(text="x" * 5000))
+    cache.get(f"key{number}")
+cache.close()
+print(cache.fault)
+"""
+
+
+@pytest.mark.parametrize("limit", [0, 20_000, 200_000])
+def test_a_full_disk_costs_the_entries_and_not_the_run(tmp_path: Path, limit: int) -> None:
+    process = _python(_FULL, tmp_path / "c.sqlite", limit)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert "the run goes on without it" in out
+    with ResponseCache(tmp_path / "c.sqlite") as after:
+        found = [after.get(f"key{number}") for number in range(300)]
+        assert all(entry.text == "x" * 5000 for entry in found if entry)
+
+
+_WRITING = """
+import sys, time
+from pathlib import Path
+from agrotools.models import Completion
+from agrotools.models.response_cache import ResponseCache
+cache = ResponseCache(Path(sys.argv[1]))
+for number in range(int(sys.argv[3])):
+    cache.put(f"{sys.argv[2]}{number}", Completion(text=f"{sys.argv[2]}{number}"))
+    print(number, flush=True)
+    time.sleep(0.0005)
+cache.close()
+print(cache.fault, flush=True)
+"""
+
+
+def test_a_killed_process_leaves_a_whole_cache_with_all_but_the_last_moment(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    chance = random.Random(11)
+    for attempt in range(3):
+        process = _python(_WRITING, path, f"a{attempt}-", 100_000)
+        assert process.stdout is not None
+        for _ in range(chance.randrange(200, 900)):
+            process.stdout.readline()
+        seen_at_this_point = int(process.stdout.readline())
+        time.sleep(1.0)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        with ResponseCache(path) as cache:
+            for number in range(seen_at_this_point):
+                found = cache.get(f"a{attempt}-{number}")
+                assert found is not None
+                assert found.text == f"a{attempt}-{number}"
+            assert cache.fault is None
+
+
+def test_processes_that_begin_at_once_share_one_cache(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    processes = [_python(_WRITING, path, f"p{number}-", 400) for number in range(4)]
+    for process in processes:
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, err, out.splitlines()[-1]) == (0, "", "None")
+    with ResponseCache(path) as cache:
+        for number in range(4):
+            assert all(cache.get(f"p{number}-{entry}") is not None for entry in range(400))
+
+
+def test_a_cache_whose_files_vanish_while_it_is_in_use_costs_no_run(tmp_path: Path) -> None:
+    path = _kept(tmp_path / "c.sqlite")
+    with ResponseCache(path) as cache:
+        for file in tmp_path.iterdir():
+            file.unlink()
+        cache.put("k", REPLY)
+        assert cache.get("k") is not None
+        cache.get("key1")
+    assert ResponseCache(path).close() is None
