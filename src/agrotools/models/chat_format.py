@@ -2,9 +2,10 @@
 
 import json
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from types import MappingProxyType
 from typing import Any, Literal
 
 import orjson
@@ -79,8 +80,7 @@ def request_body(
     messages: Sequence[Message],
     tools: Sequence[ToolSpec],
     settings: ModelSettings,
-    token_limit_key: str = "max_tokens",
-    refused: Collection[str] = (),
+    spelling: Mapping[str, str | None] = MappingProxyType({}),
     *,
     image_url: Callable[[str], Any] = _as_it_is,
     functions: Callable[[Sequence[ToolSpec]], Any] = function_list,
@@ -88,8 +88,7 @@ def request_body(
     """The JSON body of a request.
 
     Args:
-        token_limit_key: what the endpoint calls the limit of the reply.
-        refused: settings that the endpoint knows not, left out.
+        spelling: settings that the endpoint knows under another name than the format's, or (None) not at all.
         image_url: from a data URL to what stands for it in the body, e.g. a fragment that is serialised already.
         functions: likewise for the tools.
     """
@@ -98,13 +97,13 @@ def request_body(
         body["tools"] = functions(tools)
     for key, value in (
         ("temperature", settings.temperature),
-        (token_limit_key, settings.max_output_tokens),
+        ("max_tokens", settings.max_output_tokens),
         ("top_p", settings.top_p),
         ("seed", settings.seed),
         ("stop", list(settings.stop) or None),
     ):
-        if value is not None and key not in refused:
-            body[key] = value
+        if value is not None and (spelled := spelling.get(key, key)) is not None:
+            body[spelled] = value
     return body | settings.extra if settings.extra else body
 
 
@@ -229,9 +228,10 @@ def _requested_calls(message: dict[str, Any]) -> tuple[RequestedCall, ...]:
 def _usage(usage: Any) -> Usage:
     if not isinstance(usage, dict):
         return Usage()
-    counts = [usage.get(key) for key in ("prompt_tokens", "completion_tokens")]
+    counts = [usage.get(key) for key in ("prompt_tokens", "completion_tokens", "total_tokens")]
     tokens = [max(0, int(count)) if isinstance(count, int | float) and isfinite(count) else 0 for count in counts]
-    return Usage(input_tokens=tokens[0], output_tokens=tokens[1])
+    # Gemini and xAI bill what a model thinks as output, but count it in the total alone.
+    return Usage(input_tokens=tokens[0], output_tokens=max(tokens[1], tokens[2] - tokens[0] if tokens[0] else 0))
 
 
 def _blocked(data: dict[str, Any]) -> bool:
