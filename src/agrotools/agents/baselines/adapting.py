@@ -118,7 +118,7 @@ def _renamed(value: JsonValue, files: Mapping[str, _Counterpart]) -> JsonValue:
     """``value`` with the names of files exchanged, also inside of texts."""
     if isinstance(value, str) and files:
         names = "|".join(re.escape(name) for name in sorted(files, key=len, reverse=True))
-        return re.sub(rf"(?<![\w.-])(?:{names})(?![\w-])", lambda name: files[name[0]].file.name, value)
+        return re.sub(rf"(?<![\w.-])(?:{names})(?![\w-]|\.\w)", lambda name: files[name[0]].file.name, value)
     if isinstance(value, dict):
         return {key: _renamed(item, files) for key, item in value.items()}
     if isinstance(value, list):

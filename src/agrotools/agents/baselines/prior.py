@@ -49,7 +49,7 @@ class PriorTable:
         for key in _keys(sample, slot):
             group = self._seen.get(key)
             if group is not None and (guess := group.typical_outside(sample.cluster)) is not None:
-                return guess
+                return _file_at(slot, int(str(guess))) if isinstance(slot, FileSlot) else guess
         return None
 
 
@@ -136,11 +136,19 @@ def _keys(sample: Sample, slot: Slot) -> tuple[tuple[str, ...], ...]:
 
 
 def _gold(slot: Slot) -> JsonValue:
-    if isinstance(slot, ToleranceSlot | BooleanSlot | ExactSlot | FileSlot):
+    if isinstance(slot, ToleranceSlot | BooleanSlot | ExactSlot):
         return slot.value
+    if isinstance(slot, FileSlot):
+        # Files have other names in other samples; what they share is being the first, the second...
+        return str(sorted(slot.choices).index(slot.value)) if slot.value in slot.choices else None
     if isinstance(slot, ChoiceSetSlot):
         return list(slot.value)
     return None
+
+
+def _file_at(slot: FileSlot, position: int) -> str | None:
+    names = sorted(slot.choices)
+    return names[min(position, len(names) - 1)] if names else None
 
 
 class PriorPolicy:
