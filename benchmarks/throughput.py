@@ -57,7 +57,7 @@ ALL_CLIENTS = (
     Client("agrotools", "agrotools_client.py"),
     Client("openai SDK", "openai_sdk.py", ("openai[aiohttp]==3.51.0",)),
     Client("lm-eval", "lm_eval_client.py", ("lm_eval[api]==0.4.13",), agents=False),
-    Client("Inspect", "inspect_client.py", ("inspect_ai==0.3.285", "openai==3.51.0")),
+    Client("Inspect", "inspect_client.py", ("inspect_ai==0.3.285", "openai[aiohttp]==3.51.0")),
 )
 
 
