@@ -19,6 +19,7 @@ from agrotools.models.base import (
 )
 
 __all__ = [
+    "DEFAULT_WIRE",
     "Completion",
     "ContentPart",
     "FinishReason",
@@ -41,7 +42,11 @@ def make_model(
     api_key_env: str | None = None,
     wire: WireSettings = DEFAULT_WIRE,
 ) -> Model:
-    """The model that ``spec`` means: ``scripted:FILE``, or a model's name on an OpenAI-compatible endpoint.
+    """The model that ``spec`` means.
+
+    ``scripted:FILE``; ``PROVIDER:NAME`` with a provider of :data:`~agrotools.models.providers.PROVIDERS`; or a model's
+    name on the OpenAI-compatible endpoint at ``base_url`` (default: ``OPENAI_BASE_URL``, else OpenAI). ``base_url`` and
+    ``api_key_env`` stand above what is known of the provider.
 
     Raises:
         UsageError: no such script, an address that is none, or no key where one is needed.
@@ -53,5 +58,9 @@ def make_model(
 
         return ScriptedModel.from_file(Path(spec.removeprefix("scripted:")))
     from agrotools.models.openai_compatible import OpenAICompatibleModel
+    from agrotools.models.providers import split_provider
 
-    return OpenAICompatibleModel(spec, base_url=base_url, api_key_env=api_key_env, wire=wire)
+    provider, name = split_provider(spec, base_url)
+    return OpenAICompatibleModel(
+        name, base_url=base_url, api_key_env=api_key_env, wire=wire, provider=provider, spelled=spec
+    )

@@ -1,7 +1,7 @@
 """Requests as bytes. What is sent again and again, images and tools, is serialised once."""
 
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 
 import orjson
 
@@ -18,21 +18,19 @@ class RequestEncoder:
 
     Args:
         model: its name as the endpoint knows it.
-        refused: settings that the endpoint knows not, left out.
+        spelling: settings that the endpoint knows under another name, or (None) not at all.
     """
 
-    def __init__(self, model: str, refused: Collection[str] = ()) -> None:
+    def __init__(self, model: str, spelling: Mapping[str, str | None]) -> None:
         self._model = model
-        self._refused = refused
+        self.spelling = dict(spelling)
         self._images: OrderedDict[str, orjson.Fragment] = OrderedDict()
         self._image_bytes = 0
         self._toolsets: OrderedDict[tuple[int, ...], tuple[tuple[ToolSpec, ...], orjson.Fragment]] = OrderedDict()
 
-    def encode(
-        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, token_limit_key: str
-    ) -> bytes:
+    def encode(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> bytes:
         """The body of a request, as JSON."""
-        request = (self._model, messages, tools, settings, token_limit_key, self._refused)
+        request = (self._model, messages, tools, settings, self.spelling)
         try:
             return orjson.dumps(request_body(*request, image_url=self._image_url, functions=self._functions))
         except orjson.JSONEncodeError:

@@ -5,14 +5,11 @@ request alone: refused or broken connections, 408, 409, 425, 429, 5xx, and bodie
 """
 
 import asyncio
-import os
 import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import NoReturn
-from urllib.parse import urlsplit
 
 from agrotools.core import InfrastructureError, ToolSpec, UsageError
 from agrotools.models.base import (
@@ -27,7 +24,8 @@ from agrotools.models.base import (
 from agrotools.models.chat_format import MalformedReply, Rejection, read_error, read_reply
 from agrotools.models.concurrency import AdaptiveLimit
 from agrotools.models.encoding import RequestEncoder
-from agrotools.models.providers import PROVIDERS, Provider
+from agrotools.models.endpoint import endpoint_for
+from agrotools.models.providers import Provider
 from agrotools.models.rate_limit import RateLimit, TokenEstimate
 from agrotools.models.server_said import one_line, retry_after
 from agrotools.models.transport import NeverEnding, NoResponse, Response, Transport, UntrustedServer
@@ -70,24 +68,12 @@ class OpenAICompatibleModel:
         provider: Provider | None = None,
         spelled: str | None = None,
     ) -> None:
-        openai = PROVIDERS["openai"]
         self._name = spelled or name
-        if provider is None:
-            self.base_url = _checked_url(base_url or os.environ.get("OPENAI_BASE_URL") or openai.base_url)
-            key_env = api_key_env or openai.key_env
-            required = self.base_url == openai.base_url or key_env != openai.key_env
-        else:
-            self.base_url = _checked_url(base_url or provider.base_url)
-            key_env = api_key_env or provider.key_env
-            # Who names another address may have a proxy there that needs no key.
-            required = api_key_env is not None or base_url is None
-        self._key_env = key_env
-        self._key = _key_from(key_env, required=required) if key_env else ""
+        self._endpoint = endpoint_for(name, provider, base_url, api_key_env)
+        self.base_url = self._endpoint.base_url
         self._wire = wire
-        known = provider or Provider("")
-        self._token_limit_key = known.token_limit_key
-        self._encoder = RequestEncoder(name, known.refuses)
-        self._transport = Transport(self.base_url, self._headers(known), wire)
+        self._encoder = RequestEncoder(name, self._endpoint.spelling)
+        self._transport = Transport(self.base_url, self._endpoint.headers, wire)
         self._rate = RateLimit(wire.rpm, wire.tpm)
         self._estimate = TokenEstimate() if wire.tpm else None
         self.limit = AdaptiveLimit.of(wire.concurrency)
@@ -175,8 +161,8 @@ class OpenAICompatibleModel:
         attempt: int,
         first_at: float,
     ) -> Completion | _Fault:
-        token_limit_key = self._token_limit_key
-        body = self._encoder.encode(messages, tools, settings, token_limit_key)
+        limit_key = self._encoder.spelling.get("max_tokens", "max_tokens")
+        body = self._encoder.encode(messages, tools, settings)
         began = time.monotonic()
         self.stats.in_flight += 1
         try:
@@ -202,16 +188,16 @@ class OpenAICompatibleModel:
             return _Fault(self._said(str(error)))
         if isinstance(read, Completion):
             return read
-        if read.verdict == "rejected" and self._renames_token_limit(read.message, token_limit_key):
+        if read.verdict == "rejected" and self._renames_token_limit(read.message, limit_key):
             return _Fault(read.message, wait_s=0.0)
         if read.status in _OVERLOADED:
             self._overloaded(began)
         return self._judged(read, response, attempt, first_at)
 
     def _read(self, response: Response, seconds: float, attempt: int) -> Completion | Rejection:
-        body = response.body
-        if self._key and self._key.encode() in body:
-            body = body.replace(self._key.encode(), b"***")
+        body, key = response.body, self._endpoint.key.encode()
+        if key and key in body:
+            body = body.replace(key, b"***")
         if 200 <= response.status < 300:
             return read_reply(body, seconds=seconds, attempts=attempt)
         return read_error(response.status, body)
@@ -251,8 +237,8 @@ class OpenAICompatibleModel:
             case "credentials":
                 raise UsageError(
                     f"{self.base_url} refuses the key: {said}",
-                    hint=f"set the environment variable {self._key_env} to a valid key, or name another variable"
-                    if self._key_env
+                    hint=f"set the environment variable {self._endpoint.key_env} to a valid key, or name another variable"
+                    if self._endpoint.key_env
                     else "name the environment variable that holds the key (--api-key-env)",
                 )
             case "credit":
@@ -285,11 +271,11 @@ class OpenAICompatibleModel:
             hint="is the server up and the address (--base-url) right? Run the same command again to go on",
         )
 
-    def _renames_token_limit(self, said: str, used: str) -> bool:
+    def _renames_token_limit(self, said: str, used: str | None) -> bool:
         """Whether the endpoint wants the token limit under its newer name (OpenAI's reasoning models do)."""
         if used != "max_tokens" or "max_completion_tokens" not in said:
             return False
-        self._token_limit_key = "max_completion_tokens"
+        self._encoder.spelling["max_tokens"] = "max_completion_tokens"
         return True
 
     def _backoff(self, attempt: int) -> float:
@@ -298,18 +284,7 @@ class OpenAICompatibleModel:
         return longest * random.uniform(0.5, 1.0)
 
     def _said(self, text: str) -> str:
-        return one_line(text, self._key)
-
-    def _headers(self, provider: Provider) -> dict[str, str]:
-        headers = {
-            "Content-Type": "application/json",
-            "Accept": "application/json",
-            "User-Agent": f"agrotools/{version('agrotools')}",
-            **provider.headers,
-        }
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        return headers
+        return one_line(text, self._endpoint.key)
 
     async def close(self) -> None:
         await self._transport.close()
@@ -318,31 +293,3 @@ class OpenAICompatibleModel:
 def _ending(reason: FinishReason, detail: str, attempt: int, first_at: float) -> Completion:
     seconds = time.monotonic() - first_at
     return Completion(finish_reason=reason, detail=detail, seconds=seconds, attempts=attempt)
-
-
-def _checked_url(url: str) -> str:
-    if "@" in url or "?" in url:
-        raise UsageError(
-            "the base URL holds a user name, a password or a query",
-            hint="give the key in an environment variable: addresses are written to the run's manifest",
-        )
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
-        raise UsageError(f"{url!r} is no base URL", hint="it must look like http://localhost:8000/v1")
-    return url.rstrip("/").removesuffix("/chat/completions")
-
-
-def _key_from(variable: str, *, required: bool) -> str:
-    key = os.environ.get(variable, "").strip()
-    if not key and required:
-        raise UsageError(
-            f"the environment variable {variable} is not set",
-            hint="it must hold the endpoint's API key; for a local server without keys give --base-url alone",
-        )
-    if not key.isascii() or not key.isprintable():
-        raise UsageError(f"the environment variable {variable} does not hold an API key")
-    return key
