@@ -2,14 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from agrotools.cli.json_output import print_json
-
-if TYPE_CHECKING:
-    from agrotools.core import Score
 
 
 def show_runs(runs: Sequence[Path], *, allow_invalid: bool, details: bool, as_json: bool) -> int:
@@ -29,7 +25,7 @@ def show_runs(runs: Sequence[Path], *, allow_invalid: bool, details: bool, as_js
         again = " ".join(str(run) for run in runs)
         if not details:
             typer.echo(f"by task and answer type: agrotools score {again} --details")
-        if sample := _telling_sample(rescored[0].scores):
+        if sample := rescored[0].telling_sample:
             typer.echo(f"one sample, from question to score: agrotools explain {runs[0]} {sample}")
     parts = [part for summary in summaries for part in summary.modes.values()]
     if all(part.invalid.n == part.n_records for part in parts):
@@ -37,10 +33,3 @@ def show_runs(runs: Sequence[Path], *, allow_invalid: bool, details: bool, as_js
         typer.echo(f"error: no sample got a reply: {reason}", err=True)
         return 3
     return int(any(part.invalid.n for part in parts))
-
-
-def _telling_sample(scores: Sequence["Score"]) -> str | None:
-    """The sample of a run that lost most: the one worth looking at first."""
-    of_samples = [score for score in scores if score.metric in ("agrotools.fas", "agrotools.summ_acc_truth")]
-    worst = min(of_samples, key=lambda score: (score.value, score.sample_id), default=None)
-    return worst.sample_id if worst else None

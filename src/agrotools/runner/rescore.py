@@ -1,20 +1,32 @@
-"""Scores of a run from what its folder holds: no model, no tool, no image is needed."""
+"""Scores of a run from what its folder holds: no model, no tool, no image is needed.
 
+Records are read, scored and written one at a time: a run of any length is scored in little memory.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import orjson
 
-from agrotools.core import RunStoreError, Score
-from agrotools.runner.store import read_manifest, read_records, write_whole
-from agrotools.scoring import Summary, score_record, summarise
+from agrotools.core import Mode, RunStoreError, Score
+from agrotools.runner.durable import written_beside
+from agrotools.runner.manifest import Manifest
+from agrotools.runner.records import iter_records
+from agrotools.runner.store import read_manifest
+from agrotools.scoring import Summary, Tally, score_record
+
+_OF_SAMPLE = ("agrotools.fas", "agrotools.summ_acc_truth")
+_COPIED_AT_ONCE = 1 << 20
 
 
 class Rescored(NamedTuple):
-    """The summary of a run and its score rows, in the order of the records."""
+    """The summary of a run, and the sample that lost most: the one worth looking at first (None: none was scored)."""
 
     summary: Summary
-    scores: list[Score]
+    telling_sample: str | None
 
 
 def rescore(run: Path, *, allow_invalid: bool = False) -> Rescored:
@@ -24,13 +36,46 @@ def rescore(run: Path, *, allow_invalid: bool = False) -> Rescored:
         RunStoreError: not a run folder, one without records, or one that cannot be written.
     """
     manifest = read_manifest(run)
-    records = read_records(run)
-    if not records:
+    try:
+        with written_beside(run / "scores.json") as made, tempfile.TemporaryFile(dir=run) as rows:
+            tally, telling_sample = _scored(run, rows)
+            summary = _summary(tally, manifest, allow_invalid)
+            with made.open("wb") as file:
+                file.write(b'{\n  "summary": ' + _indented(summary.model_dump(mode="json"), 2) + b',\n  "scores": [')
+                file.write(b"\n    " if rows.tell() else b"")
+                rows.seek(0)
+                shutil.copyfileobj(rows, file, _COPIED_AT_ONCE)
+                file.write(b"\n  ]\n}" if rows.tell() else b"]\n}")
+    except OSError as error:
+        raise RunStoreError(
+            f"cannot write the scores into {run}: {error.strerror or error}",
+            hint="free some space, or score a copy of the folder in a place where you may write",
+        ) from error
+    return Rescored(summary, telling_sample)
+
+
+def _scored(run: Path, rows: IO[bytes]) -> tuple[Tally, str | None]:
+    """The tally of the run's records and its telling sample; the score rows go to ``rows``, as they stand in a list."""
+    tally = Tally()
+    worst: tuple[float, str] | None = None
+    for record in iter_records(run):
+        scores = score_record(record)
+        tally.add(record, scores)
+        if scores:
+            rows.write((b",\n    " if rows.tell() else b"") + _rows(record.mode, scores))
+        for score in scores:
+            if score.metric in _OF_SAMPLE and (worst is None or (score.value, score.sample_id) < worst):
+                worst = (score.value, score.sample_id)
+    if not tally.modes:
         raise RunStoreError(f"the run {run} holds no finished sample", hint="run agrotools eval again to go on")
-    rows = [score_record(record) for record in records]
-    summary = summarise(
-        records,
-        rows,
+    if tally.wants_answers:
+        for record in iter_records(run):
+            tally.add_answer(record)
+    return tally, worst[1] if worst else None
+
+
+def _summary(tally: Tally, manifest: Manifest, allow_invalid: bool) -> Summary:
+    return tally.summary(
         benchmark=manifest.benchmark,
         benchmark_version=manifest.benchmark_version,
         synthetic=manifest.synthetic,
@@ -39,19 +84,12 @@ def rescore(run: Path, *, allow_invalid: bool = False) -> Rescored:
         privileged=manifest.privileged,
         allow_invalid=allow_invalid,
     )
-    content = {
-        "summary": summary.model_dump(mode="json"),
-        "scores": [
-            {"mode": record.mode, **score.model_dump(mode="json")}
-            for record, scores in zip(records, rows, strict=True)
-            for score in scores
-        ],
-    }
-    try:
-        write_whole(run / "scores.json", orjson.dumps(content, option=orjson.OPT_INDENT_2))
-    except OSError as error:
-        raise RunStoreError(
-            f"cannot write the scores into {run}: {error.strerror or error}",
-            hint="free some space, or score a copy of the folder in a place where you may write",
-        ) from error
-    return Rescored(summary, [score for scores in rows for score in scores])
+
+
+def _rows(mode: Mode, scores: Sequence[Score]) -> bytes:
+    return b",\n    ".join(_indented({"mode": mode, **score.model_dump(mode="json")}, 4) for score in scores)
+
+
+def _indented(data: object, by: int) -> bytes:
+    """``data`` as JSON that stands ``by`` spaces from the left, but for its first line."""
+    return orjson.dumps(data, option=orjson.OPT_INDENT_2).replace(b"\n", b"\n" + b" " * by)

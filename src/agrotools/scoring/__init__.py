@@ -16,6 +16,7 @@ from agrotools.scoring.summary import (
     NoToolPart,
     Summary,
 )
+from agrotools.scoring.tally import Tally
 
 __all__ = [
     "METRICS",
@@ -31,6 +32,7 @@ __all__ = [
     "NoToolPart",
     "SlotScore",
     "Summary",
+    "Tally",
     "compare",
     "drawn_spec",
     "estimate_difference",

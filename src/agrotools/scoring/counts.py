@@ -1,5 +1,6 @@
 """What happened in a run beside the scores: ends, errors, steps, tokens, time."""
 
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import median
@@ -12,35 +13,73 @@ TRUTH_METRIC = "agrotools.summ_acc_truth"
 """The row of the answer step: every sample with a slot other than plots has one."""
 
 
-def counted(records: Sequence[Record], scores: Sequence[Sequence[Score]]) -> Counts:
-    """Counts over the valid ``records`` of one mode; ``scores`` run parallel to them."""
-    rows = [row for own in scores for row in own]
-    step_by_step = any(record.actions is not None for record in records)
-    successes = sum(row.metric == "agrotools.fas" and row.value >= 1 - 1e-9 for row in rows)
-    steps = [step for record in records if record.trajectory for step in record.trajectory.steps]
-    actions = [action for record in records for action in record.actions or ()]
-    errors = [step.observation.error.kind for step in steps if step.observation and step.observation.error]
-    terminations = [record.trajectory.termination for record in records if record.trajectory]
-    jaccards = _numbers(row.reading.get("jaccard") for row in rows if row.metric == SLOT_METRIC)
-    forms = _answer_forms(records, scores)
-    ious = _box_ious(rows)
-    differing = {row.sample_id for row in rows if row.metric == TRUTH_METRIC and row.reading.get("differs")}
-    return Counts(
-        successes=None if step_by_step else successes,
-        terminations=_by_frequency([*terminations, *(a.termination for a in actions if isinstance(a, Halt))]),
-        unparseable=sum(step.kind == "unparseable" for step in steps)
-        + sum(isinstance(action, Unparseable) for action in actions),
-        unscored_calls=sum(len(action.calls) - 1 for action in actions if isinstance(action, CallTools)),
-        tool_calls=sum(step.kind == "call" for step in steps)
-        + sum(len(action.calls) for action in actions if isinstance(action, CallTools)),
-        tool_errors=_by_frequency(errors),
-        answers=len(forms),
-        used_form=sum(forms),
-        median_box_iou=median(ious) if ious else None,
-        implied_differs=len(differing),
-        choice_set_jaccard=sum(jaccards) / len(jaccards) if jaccards else None,
-        spent=_spent(records, None if step_by_step else successes),
-    )
+class Tallied:
+    """Counts over the valid records of one mode, record by record."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._step_by_step = False
+        self._successes = 0
+        self._counts = Counter[str]()
+        self._terminations = Counter[str]()
+        self._errors = Counter[str]()
+        self._jaccards = array("d")
+        self._ious = array("d")
+        self._differing: set[str] = set()
+        self._totals = defaultdict[str, float](float)
+
+    def add(self, record: Record, rows: Sequence[Score]) -> None:
+        """A valid record and its rows."""
+        self._n += 1
+        self._step_by_step = self._step_by_step or record.actions is not None
+        self._successes += sum(row.metric == "agrotools.fas" and row.value >= 1 - 1e-9 for row in rows)
+        if record.trajectory:
+            self._terminations[record.trajectory.termination] += 1
+            for step in record.trajectory.steps:
+                self._counts[step.kind] += 1
+                if step.observation and step.observation.error:
+                    self._errors[step.observation.error.kind] += 1
+        for action in record.actions or ():
+            if isinstance(action, Halt):
+                self._terminations[action.termination] += 1
+            elif isinstance(action, Unparseable):
+                self._counts["unparseable"] += 1
+            elif isinstance(action, CallTools):
+                self._counts["call"] += len(action.calls)
+                self._counts["unscored"] += len(action.calls) - 1
+        self._jaccards.extend(_numbers(row.reading.get("jaccard") for row in rows if row.metric == SLOT_METRIC))
+        self._ious.extend(_box_ious(rows))
+        self._differing |= {row.sample_id for row in rows if row.metric == TRUTH_METRIC and row.reading.get("differs")}
+        forms = _answer_forms(record, rows)
+        self._counts["answers"] += len(forms)
+        self._counts["forms"] += sum(forms)
+        for name, amount in _spent(record).items():
+            self._totals[name] += amount
+
+    def counts(self) -> Counts:
+        """All that was counted."""
+        successes = None if self._step_by_step else self._successes
+        return Counts(
+            successes=successes,
+            terminations=_by_frequency(self._terminations),
+            unparseable=self._counts["unparseable"],
+            unscored_calls=self._counts["unscored"],
+            tool_calls=self._counts["call"],
+            tool_errors=_by_frequency(self._errors),
+            answers=self._counts["answers"],
+            used_form=self._counts["forms"],
+            median_box_iou=median(self._ious) if self._ious else None,
+            implied_differs=len(self._differing),
+            choice_set_jaccard=sum(self._jaccards) / len(self._jaccards) if self._jaccards else None,
+            spent={
+                name: Amount(
+                    total=total,
+                    per_record=total / self._n,
+                    per_success=total / successes if successes else None,
+                )
+                for name, total in self._totals.items()
+            },
+        )
 
 
 def _box_ious(rows: Sequence[Score]) -> list[float]:
@@ -53,39 +92,30 @@ def _box_ious(rows: Sequence[Score]) -> list[float]:
     return _numbers(detail.get("iou") for detail in details if isinstance(detail, dict))
 
 
-def _answer_forms(records: Sequence[Record], scores: Sequence[Sequence[Score]]) -> list[bool]:
+def _answer_forms(record: Record, rows: Sequence[Score]) -> list[bool]:
     """For each answer that was read: whether every slot was read from the answer form."""
     forms = [
         row.reading.get("used_form") is True
-        for rows in scores
         for row in rows
         if row.metric == TRUTH_METRIC and row.reading.get("predicted") == "answer"
     ]
-    for record, rows in zip(records, scores, strict=True):
-        plots = {slot.name for slot in record.sample.answer if slot.type == "plot"}
-        answered = record.trajectory is not None and record.trajectory.answer is not None
-        read = [row for row in rows if row.metric == SLOT_METRIC and row.slot not in plots]
-        if answered and read:
-            forms.append(all(row.reading.get("used_form") is True for row in read))
+    plots = {slot.name for slot in record.sample.answer if slot.type == "plot"}
+    answered = record.trajectory is not None and record.trajectory.answer is not None
+    read = [row for row in rows if row.metric == SLOT_METRIC and row.slot not in plots]
+    if answered and read:
+        forms.append(all(row.reading.get("used_form") is True for row in read))
     return forms
 
 
-def _spent(records: Sequence[Record], successes: int | None) -> dict[str, Amount]:
-    totals = defaultdict[str, float](float)
-    for record in records:
-        replies = _replies(record)
-        steps = record.trajectory.steps if record.trajectory else ()
-        turns = len({step.turn for step in steps}) if record.trajectory else len(record.actions or ())
-        totals["turns"] += turns
-        totals["input_tokens"] += sum(reply.usage.input_tokens for reply in replies)
-        totals["output_tokens"] += sum(reply.usage.output_tokens for reply in replies)
-        totals["seconds"] += record.seconds
-        totals["tool_seconds"] += sum(step.seconds for step in steps)
+def _spent(record: Record) -> dict[str, float]:
+    replies = _replies(record)
+    steps = record.trajectory.steps if record.trajectory else ()
     return {
-        name: Amount(
-            total=total, per_record=total / max(len(records), 1), per_success=total / successes if successes else None
-        )
-        for name, total in totals.items()
+        "turns": len({step.turn for step in steps}) if record.trajectory else len(record.actions or ()),
+        "input_tokens": sum(reply.usage.input_tokens for reply in replies),
+        "output_tokens": sum(reply.usage.output_tokens for reply in replies),
+        "seconds": record.seconds,
+        "tool_seconds": sum(step.seconds for step in steps),
     }
 
 
@@ -94,8 +124,8 @@ def _replies(record: Record) -> list[Reply]:
     return [source.reply for source in sources if source.reply is not None]
 
 
-def _by_frequency(items: Iterable[str]) -> dict[str, int]:
-    return dict(sorted(Counter(items).items(), key=lambda item: (-item[1], item[0])))
+def _by_frequency(counts: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _numbers(values: Iterable[object]) -> list[float]:

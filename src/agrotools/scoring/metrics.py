@@ -1,21 +1,15 @@
 """From the records of a run to its summary."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from agrotools.core import MODES, Mode, Record, Sample, Score
-from agrotools.scoring.chance import open_text_chance
-from agrotools.scoring.counts import counted
+from agrotools.core import Record, Score
 from agrotools.scoring.outcome import outcome_scores
+from agrotools.scoring.sample_table import SampleTable
 from agrotools.scoring.steps import step_scores
-from agrotools.scoring.summary import Comparison, Invalid, Metric, ModeSummary, NoToolPart, Summary
-from agrotools.scoring.units import Units, difference_of, is_invalid, metric_of, units_by_metric
-
-MAX_INVALID_SHARE = 0.01
-"""With more invalid records than this, a mode has no headline."""
-
-
-_Part = tuple[list[Record], list[Sequence[Score]]]
+from agrotools.scoring.summary import Comparison, Summary
+from agrotools.scoring.tally import Tally, comparison
+from agrotools.scoring.units import is_invalid
 
 
 @dataclass(frozen=True)
@@ -67,7 +61,7 @@ def summarise(
     privileged: bool = False,
     allow_invalid: bool = False,
 ) -> Summary:
-    """The metrics of a run with intervals and counts.
+    """The metrics of a run with intervals and counts. A :class:`Tally` does the same record by record.
 
     Args:
         records: one per sample, mode and epoch, in any order.
@@ -75,20 +69,18 @@ def summarise(
         benchmark, benchmark_version, synthetic, model, protocol, privileged: what the summary says of itself.
         allow_invalid: let a mode have a headline with more than 1 % invalid records.
     """
-    given = [score_record(record) for record in records] if scores is None else scores
-    parts: dict[Mode, _Part] = {mode: _of_mode(records, given, mode) for mode in MODES}
-    units: dict[Mode, dict[str, Units]] = {
-        mode: units_by_metric(mode, *part) for mode, part in parts.items() if part[0]
-    }
-    return Summary(
+    tally = _tallied(records, scores, SampleTable())
+    if tally.wants_answers:
+        for record in records:
+            tally.add_answer(record)
+    return tally.summary(
         benchmark=benchmark,
         benchmark_version=benchmark_version,
         synthetic=synthetic,
         model=model,
         protocol=protocol,
         privileged=privileged,
-        modes={mode: _mode_summary(*parts[mode], own, allow_invalid) for mode, own in units.items()},
-        no_tool_part=_no_tool_part(records, units.get("no-tool"), units.get("end-to-end")),
+        allow_invalid=allow_invalid,
     )
 
 
@@ -101,79 +93,12 @@ def compare(
     names: tuple[str, str] = ("", ""),
 ) -> Comparison:
     """Differences of two runs, first minus second, paired on the samples (steps) that both have valid records of."""
-    first_given = [score_record(record) for record in first] if first_scores is None else first_scores
-    second_given = [score_record(record) for record in second] if second_scores is None else second_scores
-    modes: dict[Mode, dict[str, Metric]] = {}
-    unpaired: dict[Mode, int] = {}
-    for mode in MODES:
-        own, other = _of_mode(first, first_given, mode), _of_mode(second, second_given, mode)
-        if not own[0] or not other[0]:
-            continue
-        modes[mode] = _differences(units_by_metric(mode, *own), units_by_metric(mode, *other))
-        unpaired[mode] = len(_valid_ids(own[0]) ^ _valid_ids(other[0]))
-    return Comparison(first=names[0], second=names[1], modes=modes, unpaired=unpaired)
+    table = SampleTable()
+    return comparison(_tallied(first, first_scores, table), _tallied(second, second_scores, table), names)
 
 
-def _of_mode(records: Sequence[Record], scores: Sequence[Sequence[Score]], mode: Mode) -> _Part:
-    pairs = [(record, rows) for record, rows in zip(records, scores, strict=True) if record.mode == mode]
-    return [record for record, _ in pairs], [rows for _, rows in pairs]
-
-
-def _valid_ids(records: Sequence[Record]) -> set[str]:
-    return {record.sample.id for record in records if not is_invalid(record)}
-
-
-def _mode_summary(
-    records: Sequence[Record], scores: Sequence[Sequence[Score]], units: dict[str, Units], allow_invalid: bool
-) -> ModeSummary:
-    valid = [(record, rows) for record, rows in zip(records, scores, strict=True) if not is_invalid(record)]
-    kept, kept_scores = [record for record, _ in valid], [rows for _, rows in valid]
-    lost = _invalid(records)
-    samples = {record.sample.id: record.sample for record in records}
-    return ModeSummary(
-        n_records=len(records),
-        n_samples=len(samples),
-        n_clusters=len({sample.cluster or sample.id for sample in samples.values()}),
-        epochs=max(record.epoch for record in records) + 1,
-        invalid=lost,
-        headline=allow_invalid or lost.share <= MAX_INVALID_SHARE,
-        metrics=_metrics(units),
-        ots_chance=open_text_chance([record for record in kept if record.trajectory]),
-        counts=counted(kept, kept_scores),
-    )
-
-
-def _invalid(records: Sequence[Record]) -> Invalid:
-    lost = [record for record in records if is_invalid(record)]
-    reasons: dict[str, int] = {}
-    for record in lost:
-        reason = record.invalid or (record.trajectory.reason if record.trajectory else "") or "infrastructure"
-        reasons[reason] = reasons.get(reason, 0) + 1
-    return Invalid(n=len(lost), share=len(lost) / len(records), reasons=reasons)
-
-
-def _metrics(units: dict[str, Units]) -> dict[str, Metric]:
-    metrics = {name: metric_of(own) for name, own in units.items()}
-    return {name: metric for name, metric in metrics.items() if metric is not None}
-
-
-def _differences(first: dict[str, Units], second: dict[str, Units]) -> dict[str, Metric]:
-    metrics = {name: difference_of(own, second[name]) for name, own in first.items() if name in second}
-    return {name: metric for name, metric in metrics.items() if metric is not None}
-
-
-def _no_tool_part(
-    records: Sequence[Record], no_tool: dict[str, Units] | None, end_to_end: dict[str, Units] | None
-) -> NoToolPart | None:
-    if no_tool is None and end_to_end is None:
-        return None
-    samples: dict[str, Sample] = {record.sample.id: record.sample for record in records}
-    eligible = {
-        metric: {key: unit for key, unit in units.items() if unit.sample.no_tool_eligible}
-        for metric, units in (end_to_end or {}).items()
-    }
-    return NoToolPart(
-        n_excluded=sum(not sample.no_tool_eligible for sample in samples.values()),
-        metrics=_metrics(eligible),
-        gain=_differences(eligible, no_tool or {}),
-    )
+def _tallied(records: Sequence[Record], scores: Iterable[Sequence[Score]] | None, table: SampleTable) -> Tally:
+    tally = Tally(table)
+    for record, rows in zip(records, map(score_record, records) if scores is None else scores, strict=True):
+        tally.add(record, rows)
+    return tally

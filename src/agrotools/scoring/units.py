@@ -1,16 +1,26 @@
 """From score rows to units: what a metric averages, epochs averaged first.
 
-A unit is a sample (outcome metrics, summaries) or a step of a sample (process metrics).
+A unit is a sample (outcome metrics, summaries) or a step of a sample (process metrics). Rows and units are kept as
+columns of numbers, so that a long run takes little more memory than a short one.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from array import array
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from agrotools.core import Mode, Record, Sample, Score
+from agrotools.core import Record
 from agrotools.scoring.outcome import SLOTS_OF_METRIC
+from agrotools.scoring.sample_table import Kind, SampleTable
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
 from agrotools.scoring.summary import Metric
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+    IntArray = NDArray[np.int64]
+    BoolArray = NDArray[np.bool_]
 
 CALL_STEP_METRICS = (
     "agrotools.tool_acc",
@@ -23,26 +33,8 @@ SUMMARY_METRICS = ("agrotools.summ_acc", "agrotools.summ_acc_truth")
 STEP_METRICS = ("agrotools.st_acc", *CALL_STEP_METRICS, *SUMMARY_METRICS)
 OUTCOME_METRICS = tuple(SLOTS_OF_METRIC)
 
-UnitKey = tuple[str, int | None]
-"""Sample id and, for process metrics, the step."""
-
-
-@dataclass(frozen=True)
-class Unit:
-    """``value`` is the mean over the valid epochs; None where every epoch is invalid. ``low`` and ``high`` count the
-    invalid ones as 0 and as 1."""
-
-    sample: Sample
-    value: float | None
-    low: float
-    high: float
-
-    @property
-    def cluster(self) -> str:
-        return self.sample.cluster or self.sample.id
-
-
-Units = dict[UnitKey, Unit]
+WHOLE = -1
+"""Stands for the step where a unit is a whole sample."""
 
 
 def is_invalid(record: Record) -> bool:
@@ -52,95 +44,182 @@ def is_invalid(record: Record) -> bool:
     )
 
 
-def units_by_metric(mode: Mode, records: Sequence[Record], scores: Sequence[Sequence[Score]]) -> dict[str, Units]:
-    """The units of each metric of ``mode``. ``records`` are all of that mode; ``scores`` run parallel to them."""
-    metrics = STEP_METRICS if mode == "step-by-step" else OUTCOME_METRICS
-    samples: dict[str, Sample] = {}
-    epochs: dict[str, int] = defaultdict(int)
-    invalid: dict[str, int] = defaultdict(int)
-    values: dict[str, dict[str, dict[int | None, list[float]]]] = {metric: {} for metric in metrics}
-    for record, rows in zip(records, scores, strict=True):
-        sample = samples.setdefault(record.sample.id, record.sample)
-        epochs[sample.id] += 1
-        if is_invalid(record):
-            invalid[sample.id] += 1
-            continue
-        for row in rows:
-            if row.metric in values:
-                values[row.metric].setdefault(sample.id, {}).setdefault(row.step, []).append(row.value)
+class Rows:
+    """The score rows of one metric, as columns: which sample (by its place in the mode), which step, what value."""
 
-    units: dict[str, Units] = {}
-    for metric, by_sample in values.items():
-        own: Units = {}
-        for id_, sample in samples.items():
-            n, lost = epochs[id_], invalid[id_]
-            for step, given in by_sample.get(id_, {}).items():
-                total = sum(given)
-                # A metric has a row in every valid epoch or in none, so what is missing is invalid.
-                own[(id_, step)] = Unit(sample, total / len(given), total / n, (total + lost) / n)
-            if lost == n:
-                for step in _expected_steps(metric, sample):
-                    own[(id_, step)] = Unit(sample, None, 0.0, 1.0)
-        units[metric] = own
-    return units
+    def __init__(self) -> None:
+        self.places = array("l")
+        self.steps = array("l")
+        self.values = array("d")
+
+    def add(self, place: int, step: int | None, value: float) -> None:
+        self.places.append(place)
+        self.steps.append(WHOLE if step is None else step)
+        self.values.append(value)
 
 
-def _expected_steps(metric: str, sample: Sample) -> Iterable[int | None]:
+class Units(NamedTuple):
+    """Units of a metric, as columns of equal length.
+
+    ``values`` are means over the valid epochs, NaN where every epoch is invalid; ``low`` and ``high`` count the invalid
+    ones as 0 and as 1. ``samples`` are numbers of a :class:`SampleTable`.
+    """
+
+    samples: "IntArray"
+    steps: "IntArray"
+    values: "FloatArray"
+    low: "FloatArray"
+    high: "FloatArray"
+
+    @property
+    def valued(self) -> "BoolArray":
+        """Which units have a value."""
+        import numpy as np
+
+        return ~np.isnan(self.values)
+
+    def where(self, wanted: "BoolArray | IntArray") -> "Units":
+        """The units that ``wanted`` picks."""
+        return Units(self.samples[wanted], self.steps[wanted], self.values[wanted], self.low[wanted], self.high[wanted])
+
+
+def units_of(
+    metric: str, rows: Rows, samples: "array[int]", epochs: "array[int]", invalid: "array[int]", table: SampleTable
+) -> Units:
+    """The units of ``metric`` in one mode, sample by sample in the order of their first record.
+
+    ``samples`` are the numbers of the mode's samples by place, ``epochs`` how many records each has, ``invalid`` how
+    many of these are invalid.
+    """
+    import numpy as np
+
+    of_place = np.asarray(samples, dtype=np.int64)
+    n, lost = np.asarray(epochs, dtype=np.int64), np.asarray(invalid, dtype=np.int64)
+    places, steps, totals, counts = _summed(rows)
+    # A metric has a row in every valid epoch or in none, so what is missing is invalid.
+    low, high = totals / n[places], (totals + lost[places]) / n[places]
+    given = Units(places, steps, totals / counts, low, high)
+    unknown = [
+        (place, WHOLE if step is None else step)
+        for place in np.flatnonzero(lost == n).tolist()
+        for step in _expected_steps(metric, table.kind(samples[place]))
+    ]
+    if unknown:
+        blank = np.array(unknown, dtype=np.int64)
+        nothing = np.zeros(len(blank))
+        missing = Units(blank[:, 0], blank[:, 1], nothing * np.nan, nothing, nothing + 1)
+        given = Units(*cast("Any", (np.concatenate(pair) for pair in zip(given, missing, strict=True))))
+        given = given.where(np.argsort(given.samples, kind="stable"))
+    return given._replace(samples=of_place[given.samples])
+
+
+def _summed(rows: Rows) -> tuple["IntArray", "IntArray", "FloatArray", "IntArray"]:
+    """Place, step, sum and number of the values of each unit, by place and then by first row."""
+    import numpy as np
+
+    places, steps = np.asarray(rows.places, dtype=np.int64), np.asarray(rows.steps, dtype=np.int64)
+    width = int(steps.max(initial=0)) + 2
+    keys, first, totals, counts = summed(places * width + (steps - WHOLE), np.asarray(rows.values))
+    order = np.lexsort((first, keys // width))
+    return keys[order] // width, keys[order] % width + WHOLE, totals[order], counts[order]
+
+
+def summed(keys: "IntArray", values: "FloatArray") -> tuple["IntArray", "IntArray", "FloatArray", "IntArray"]:
+    """The distinct ``keys`` in ascending order, where each stands first, and sum and number of its values."""
+    import numpy as np
+
+    distinct, first, at, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    totals = np.bincount(at, weights=values, minlength=len(distinct))
+    return distinct, cast("IntArray", first), cast("FloatArray", totals), cast("IntArray", counts)
+
+
+def _expected_steps(metric: str, kind: Kind) -> Iterable[int | None]:
     """The units that a sample would have had if it had been answered."""
     if metric in SLOTS_OF_METRIC:
-        return [None] if any(map(SLOTS_OF_METRIC[metric], sample.answer)) else []
-    calls = len(sample.reference.steps) if sample.reference else 0
+        return [None] if metric in kind.outcome_metrics else []
     if metric in SUMMARY_METRICS:
-        return [calls] if any(slot.type != "plot" for slot in sample.answer) else []
-    return range(calls) if metric in CALL_STEP_METRICS else range(calls + 1)
+        return [kind.calls] if kind.has_text else []
+    return range(kind.calls) if metric in CALL_STEP_METRICS else range(kind.calls + 1)
 
 
-def metric_of(units: Units) -> Metric | None:
+def metric_of(units: Units, table: SampleTable) -> Metric | None:
     """The metric over ``units``; None where none of them has a value."""
-
-    def mean(part: Sequence[UnitKey]) -> Estimate:
-        return estimate_mean([_value(units[key]) for key in part], [units[key].cluster for key in part])
-
-    valued = [key for key, unit in units.items() if unit.value is not None]
-    if not valued:
+    valued = units.valued
+    if not valued.any():
         return None
-    metric = _broken_down(valued, units, mean)
-    if all(unit.value is not None and unit.low == unit.high for unit in units.values()):
+    own = units.where(valued)
+    clusters = clusters_of(own.samples, table)
+
+    def mean(part: "BoolArray") -> Estimate:
+        return estimate_mean(own.values[part].tolist(), clusters[part].tolist())
+
+    metric = _broken_down(own.samples, table, mean)
+    if valued.all() and (units.low == units.high).all():
         return metric
-    lower = sum(unit.low for unit in units.values()) / len(units)
-    upper = sum(unit.high for unit in units.values()) / len(units)
+    lower, upper = (sum(cast("list[float]", ends.tolist())) / len(ends) for ends in (units.low, units.high))
     return metric.model_copy(update={"bounds": Interval(lower=lower, upper=upper)})
 
 
-def difference_of(first: Units, second: Units) -> Metric | None:
+def difference_of(first: Units, second: Units, table: SampleTable) -> Metric | None:
     """``first - second`` over the units that both have a value of; None where there are none."""
+    import numpy as np
 
-    def difference(part: Sequence[UnitKey]) -> Estimate:
-        return estimate_difference(
-            [_value(first[key]) for key in part],
-            [_value(second[key]) for key in part],
-            [first[key].cluster for key in part],
-        )
+    own, other = first.where(first.valued), second.where(second.valued)
+    width = int(max(own.steps.max(initial=0), other.steps.max(initial=0))) + 2
+    own_keys, other_keys = (units.samples * width + (units.steps - WHOLE) for units in (own, other))
+    own = own.where(np.isin(own_keys, other_keys))
+    if not len(own.samples):
+        return None
+    by_key = np.argsort(other_keys, kind="stable")
+    at = np.searchsorted(other_keys[by_key], own.samples * width + (own.steps - WHOLE))
+    paired = other.values[by_key[at]]
+    clusters = clusters_of(own.samples, table)
 
-    paired = [key for key in first if first[key].value is not None and key in second and second[key].value is not None]
-    return _broken_down(paired, first, difference) if paired else None
+    def difference(part: "BoolArray") -> Estimate:
+        return estimate_difference(own.values[part].tolist(), paired[part].tolist(), clusters[part].tolist())
+
+    return _broken_down(own.samples, table, difference)
 
 
-def _value(unit: Unit) -> float:
-    assert unit.value is not None
-    return unit.value
+def clusters_of(samples: "IntArray", table: SampleTable) -> "IntArray":
+    """The numbers of the samples' clusters."""
+    import numpy as np
+
+    return np.asarray(table.clusters, dtype=np.int64)[samples]
 
 
-def _broken_down(keys: Sequence[UnitKey], units: Units, estimate: Callable[[Sequence[UnitKey]], Estimate]) -> Metric:
-    def parts(label: Callable[[Sample], str]) -> dict[str, Estimate]:
-        groups: dict[str, list[UnitKey]] = {}
-        for key in keys:
-            groups.setdefault(label(units[key].sample), []).append(key)
-        return {name: estimate(groups[name]) for name in sorted(groups)}
+def eligible(units: Units, table: SampleTable) -> Units:
+    """The units of samples that no-tool is run on."""
+    import numpy as np
+
+    able = np.array([kind.no_tool_eligible for kind in table.kinds], dtype=bool)
+    return units.where(able[np.asarray(table.kind_of, dtype=np.int64)[units.samples]])
+
+
+def _broken_down(samples: "IntArray", table: SampleTable, estimate: Callable[["BoolArray"], Estimate]) -> Metric:
+    """``estimate`` of all units and of those of each family, task type and answer type."""
+    import numpy as np
+
+    kind_of = np.asarray(table.kind_of, dtype=np.int64)[samples]
+    present = cast("list[int]", np.unique(kind_of).tolist())
+    known: dict[frozenset[int], Estimate] = {}
+
+    def of_kinds(wanted: Iterable[int]) -> Estimate:
+        # A family with one task type has the same units as that task type: a bootstrap need not run twice.
+        key = frozenset(wanted)
+        if key not in known:
+            known[key] = estimate(np.isin(kind_of, list(key)))
+        return known[key]
+
+    def parts(label: Callable[[Kind], str]) -> dict[str, Estimate]:
+        groups: dict[str, list[int]] = {}
+        for kind in present:
+            groups.setdefault(label(table.kinds[kind]), []).append(kind)
+        return {name: of_kinds(groups[name]) for name in sorted(groups)}
 
     return Metric(
-        overall=estimate(keys),
-        by_family=parts(lambda sample: sample.family),
-        by_task_type=parts(lambda sample: sample.task_type),
-        by_answer_type=parts(lambda sample: sample.answer_type),
+        overall=of_kinds(present),
+        by_family=parts(lambda kind: kind.family),
+        by_task_type=parts(lambda kind: kind.task_type),
+        by_answer_type=parts(lambda kind: kind.answer_type),
     )

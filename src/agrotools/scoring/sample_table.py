@@ -1,0 +1,80 @@
+"""The samples that records are of, as numbers: all that averaging needs, a few bytes for each sample."""
+
+from array import array
+from typing import NamedTuple
+
+from agrotools.core import Sample
+from agrotools.scoring.outcome import SLOTS_OF_METRIC
+
+
+class Kind(NamedTuple):
+    """What samples are grouped by, and which units of each metric they have."""
+
+    family: str
+    task_type: str
+    answer_type: str
+    no_tool_eligible: bool
+    calls: int
+    """Steps of the reference trajectory."""
+    outcome_metrics: frozenset[str]
+    """The outcome metrics that one of its slots belongs to."""
+    has_text: bool
+    """Whether it has a slot other than plots."""
+
+
+class SampleTable:
+    """Numbers for samples and clusters, and the kind of each sample.
+
+    Ids and names of clusters share one numbering, since a cluster is named after a sample in it. What the first record
+    of a sample says of it holds.
+    """
+
+    def __init__(self) -> None:
+        self.kinds: list[Kind] = []
+        self.clusters = array("L")
+        """By number of a sample: the number of its cluster."""
+        self.kind_of = array("l")
+        """By number of a sample: the place of its kind in ``kinds``; -1 where the number is that of a cluster alone."""
+        self._numbers: dict[str, int] = {}
+        self._kind_numbers: dict[Kind, int] = {}
+
+    def number(self, sample: Sample) -> int:
+        """The number of ``sample``."""
+        number = self._number(sample.id)
+        if self.kind_of[number] < 0:
+            kind = _kind(sample)
+            self.kind_of[number] = self._kind_numbers.setdefault(kind, len(self.kinds))
+            if self.kind_of[number] == len(self.kinds):
+                self.kinds.append(kind)
+            self.clusters[number] = self._number(sample.cluster or sample.id)
+        return number
+
+    def kind(self, number: int) -> Kind:
+        """The kind of the sample of that number."""
+        return self.kinds[self.kind_of[number]]
+
+    @property
+    def n_not_eligible(self) -> int:
+        """Samples that no-tool leaves out."""
+        return sum(kind >= 0 and not self.kinds[kind].no_tool_eligible for kind in self.kind_of)
+
+    def _number(self, name: str) -> int:
+        number = self._numbers.setdefault(name, len(self.clusters))
+        if number == len(self.clusters):
+            self.clusters.append(number)
+            self.kind_of.append(-1)
+        return number
+
+
+def _kind(sample: Sample) -> Kind:
+    return Kind(
+        family=sample.family,
+        task_type=sample.task_type,
+        answer_type=sample.answer_type,
+        no_tool_eligible=sample.no_tool_eligible,
+        calls=len(sample.reference.steps) if sample.reference else 0,
+        outcome_metrics=frozenset(
+            metric for metric, belongs in SLOTS_OF_METRIC.items() if any(map(belongs, sample.answer))
+        ),
+        has_text=any(slot.type != "plot" for slot in sample.answer),
+    )

@@ -1,0 +1,186 @@
+"""What the records of a run come to, one record at a time: only numbers are kept of each."""
+
+from array import array
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from agrotools.core import MODES, Mode, Record, Score
+from agrotools.scoring.chance import OpenTextChance
+from agrotools.scoring.counts import Tallied
+from agrotools.scoring.sample_table import SampleTable
+from agrotools.scoring.summary import Comparison, Invalid, Metric, ModeSummary, NoToolPart, Summary
+from agrotools.scoring.units import (
+    OUTCOME_METRICS,
+    STEP_METRICS,
+    Rows,
+    Units,
+    clusters_of,
+    difference_of,
+    eligible,
+    is_invalid,
+    metric_of,
+    units_of,
+)
+
+MAX_INVALID_SHARE = 0.01
+"""With more invalid records than this, a mode has no headline."""
+
+
+class Tally:
+    """The records of one run. Tallies that are to be compared share a table of samples.
+
+    Add every record with its rows; then, if :attr:`wants_answers`, give every record again to :meth:`add_answer`.
+    """
+
+    def __init__(self, table: SampleTable | None = None) -> None:
+        self.table = table or SampleTable()
+        self.modes: dict[Mode, ModeTally] = {}
+
+    def add(self, record: Record, rows: Sequence[Score]) -> None:
+        """A record and its score rows (none if it is invalid). Records may come in any order."""
+        if record.mode not in self.modes:
+            self.modes[record.mode] = ModeTally(record.mode, self.table)
+        self.modes[record.mode].add(record, rows)
+
+    @property
+    def wants_answers(self) -> bool:
+        """Whether answers are to be read a second time, against the facts of other samples."""
+        return any(mode.chance.wants_answers for mode in self.modes.values())
+
+    def add_answer(self, record: Record) -> None:
+        """A record that was added before."""
+        if record.trajectory and not is_invalid(record) and self.modes[record.mode].chance.wants_answers:
+            self.modes[record.mode].chance.add_answer(record)
+
+    def summary(
+        self,
+        *,
+        benchmark: str = "",
+        benchmark_version: str = "",
+        synthetic: bool = False,
+        model: str = "",
+        protocol: str = "",
+        privileged: bool = False,
+        allow_invalid: bool = False,
+    ) -> Summary:
+        """The metrics of all that was added; arguments as in :func:`agrotools.scoring.summarise`."""
+        modes: list[tuple[Mode, ModeTally]] = [(mode, self.modes[mode]) for mode in MODES if mode in self.modes]
+        units = {mode: own.units() for mode, own in modes}
+        return Summary(
+            benchmark=benchmark,
+            benchmark_version=benchmark_version,
+            synthetic=synthetic,
+            model=model,
+            protocol=protocol,
+            privileged=privileged,
+            modes={mode: own.summary(units[mode], allow_invalid) for mode, own in modes},
+            no_tool_part=self._no_tool_part(units.get("no-tool"), units.get("end-to-end")),
+        )
+
+    def _no_tool_part(
+        self, no_tool: Mapping[str, Units] | None, end_to_end: Mapping[str, Units] | None
+    ) -> NoToolPart | None:
+        if no_tool is None and end_to_end is None:
+            return None
+        able = {metric: eligible(units, self.table) for metric, units in (end_to_end or {}).items()}
+        return NoToolPart(
+            n_excluded=self.table.n_not_eligible,
+            metrics=_metrics(able, self.table),
+            gain=_differences(able, no_tool or {}, self.table),
+        )
+
+
+class ModeTally:
+    """The records of one mode. A sample's *place* is its rank by first record in this mode."""
+
+    def __init__(self, mode: Mode, table: SampleTable) -> None:
+        self.chance = OpenTextChance(table)
+        self._table = table
+        self._counts = Tallied()
+        self._samples = array("l")
+        self._epochs = array("l")
+        self._invalid = array("l")
+        self._place_of = array("l")  # by number of the sample; -1: not in this mode
+        self._n_epochs = 0
+        self._reasons = Counter[str]()
+        self._rows = {metric: Rows() for metric in (STEP_METRICS if mode == "step-by-step" else OUTCOME_METRICS)}
+
+    def add(self, record: Record, rows: Sequence[Score]) -> None:
+        """A record and its score rows."""
+        place = self._place(self._table.number(record.sample))
+        self._epochs[place] += 1
+        self._n_epochs = max(self._n_epochs, record.epoch + 1)
+        if is_invalid(record):
+            self._invalid[place] += 1
+            of_trajectory = record.trajectory.reason if record.trajectory else ""
+            self._reasons[record.invalid or of_trajectory or "infrastructure"] += 1
+            return
+        for row in rows:
+            if row.metric in self._rows:
+                self._rows[row.metric].add(place, row.step, row.value)
+        self._counts.add(record, rows)
+        if record.trajectory:
+            self.chance.add(record)
+
+    def units(self) -> dict[str, Units]:
+        """The units of each metric of the mode."""
+        return {
+            metric: units_of(metric, rows, self._samples, self._epochs, self._invalid, self._table)
+            for metric, rows in self._rows.items()
+        }
+
+    def summary(self, units: Mapping[str, Units], allow_invalid: bool) -> ModeSummary:
+        """What the mode comes to; ``units`` are its own."""
+        import numpy as np
+
+        n, n_invalid = sum(self._epochs), sum(self._invalid)
+        share = n_invalid / n
+        clusters = clusters_of(np.asarray(self._samples, dtype=np.int64), self._table)
+        return ModeSummary(
+            n_records=n,
+            n_samples=len(self._samples),
+            n_clusters=len(np.unique(clusters)),
+            epochs=self._n_epochs,
+            invalid=Invalid(n=n_invalid, share=share, reasons=dict(self._reasons)),
+            headline=allow_invalid or share <= MAX_INVALID_SHARE,
+            metrics=_metrics(units, self._table),
+            ots_chance=self.chance.estimate(),
+            counts=self._counts.counts(),
+        )
+
+    def valid_samples(self) -> set[int]:
+        """The numbers of the samples that have a valid record."""
+        at = zip(self._samples, self._epochs, self._invalid, strict=True)
+        return {sample for sample, epochs, invalid in at if invalid < epochs}
+
+    def _place(self, number: int) -> int:
+        if number >= len(self._place_of):
+            self._place_of.extend([-1] * (number + 1 - len(self._place_of)))
+        if self._place_of[number] < 0:
+            self._place_of[number] = len(self._samples)
+            self._samples.append(number)
+            self._epochs.append(0)
+            self._invalid.append(0)
+        return self._place_of[number]
+
+
+def comparison(first: Tally, second: Tally, names: tuple[str, str]) -> Comparison:
+    """Differences of two runs that share a table of samples, first minus second."""
+    modes: dict[Mode, dict[str, Metric]] = {}
+    unpaired: dict[Mode, int] = {}
+    for mode in MODES:
+        if mode in first.modes and mode in second.modes:
+            own, other = first.modes[mode], second.modes[mode]
+            modes[mode] = _differences(own.units(), other.units(), first.table)
+            unpaired[mode] = len(own.valid_samples() ^ other.valid_samples())
+    return Comparison(first=names[0], second=names[1], modes=modes, unpaired=unpaired)
+
+
+def _metrics(units: Mapping[str, Units], table: SampleTable) -> dict[str, Metric]:
+    metrics = {name: metric_of(own, table) for name, own in units.items()}
+    return {name: metric for name, metric in metrics.items() if metric is not None}
+
+
+def _differences(first: Mapping[str, Units], second: Mapping[str, Units], table: SampleTable) -> dict[str, Metric]:
+    metrics = {name: difference_of(own, second[name], table) for name, own in first.items() if name in second}
+    return {name: metric for name, metric in metrics.items() if metric is not None}
