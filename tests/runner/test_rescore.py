@@ -1,0 +1,86 @@
+"""Scoring a run from its folder: the file that is written, whatever the records are."""
+
+import json
+from pathlib import Path
+
+import orjson
+import pytest
+
+from agrotools.core import Record, RunStoreError, Step, Trajectory
+from agrotools.runner import rescore as module
+from agrotools.runner.manifest import Manifest
+from agrotools.runner.rescore import rescore
+from agrotools.scoring import score_record, summarise
+from support.plain_sample import plain_sample
+
+MANIFEST = Manifest(
+    agrotools="0", benchmark="b", benchmark_path="b", benchmark_version="1", benchmark_hash="h", model="m",
+    protocol="react", max_steps=3, seed=0, toolset_hash="t", prompt_hash="p", modes=("end-to-end",), epochs=1,
+    sample_ids=(),
+)  # fmt: skip
+
+
+def record(name: str, text: str, *, invalid: str | None = None) -> Record:
+    done = Trajectory(steps=(Step(turn=0, kind="answer", text=text),), termination="answered")
+    return Record(sample=plain_sample(name), mode="end-to-end", trajectory=None if invalid else done, invalid=invalid)
+
+
+def run_of(folder: Path, records: list[Record]) -> Path:
+    folder.mkdir()
+    (folder / "manifest.json").write_text(MANIFEST.model_dump_json())
+    (folder / "records.jsonl").write_text("".join(each.model_dump_json(by_alias=True) + "\n" for each in records))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [record("b", "no"), record("a", "line one\nyes\u2028"), record("c", "", invalid="503")],
+        [record("a", "", invalid="503")],
+    ],
+)
+def test_the_scores_are_one_plain_document(tmp_path: Path, records: list[Record]):
+    run = run_of(tmp_path / "run", records)
+    scored = rescore(run)
+    ordered = sorted(records, key=lambda each: each.key)
+    rows = [score_record(each) for each in ordered]
+    summary = summarise(ordered, rows, benchmark="b", benchmark_version="1", model="m", protocol="react")
+    content = {
+        "summary": summary.model_dump(mode="json"),
+        "scores": [{"mode": "end-to-end", **each.model_dump(mode="json")} for own in rows for each in own],
+    }
+    assert scored.summary == summary
+    assert (run / "scores.json").read_bytes() == orjson.dumps(content, option=orjson.OPT_INDENT_2)
+    assert sorted(path.name for path in run.iterdir()) == ["manifest.json", "records.jsonl", "scores.json"]
+
+
+def test_the_telling_sample_is_the_one_that_lost_most(tmp_path: Path):
+    right, wrong = plain_sample("x").answer[0], "neither"
+    assert right.type == "boolean"
+    text = "yes" if right.value else "no"
+    run = run_of(tmp_path / "run", [record("a", text), record("c", wrong), record("b", wrong)])
+    assert rescore(run).telling_sample == "b"
+    assert rescore(run_of(tmp_path / "lost", [record("a", "", invalid="503")])).telling_sample is None
+
+
+def test_a_fault_while_scoring_leaves_the_old_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    run = run_of(tmp_path / "run", [record("a", "yes"), record("b", "yes")])
+    rescore(run)
+    before = (run / "scores.json").read_bytes()
+
+    def full(*_: object) -> bytes:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module, "_rows", full)
+    with pytest.raises(RunStoreError, match=r"cannot write the scores.*No space left"):
+        rescore(run)
+    assert (run / "scores.json").read_bytes() == before
+    assert sorted(path.name for path in run.iterdir()) == ["manifest.json", "records.jsonl", "scores.json"]
+
+
+def test_a_run_without_records_has_no_scores(tmp_path: Path):
+    run = run_of(tmp_path / "run", [])
+    with pytest.raises(RunStoreError, match="holds no finished sample"):
+        rescore(run)
+    assert not (run / "scores.json").exists()
+    assert json.loads((run / "manifest.json").read_text())["benchmark"] == "b"

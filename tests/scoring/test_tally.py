@@ -1,0 +1,128 @@
+"""Summaries made record by record: the same numbers as from all records at once, in little memory."""
+
+import tracemalloc
+from collections import defaultdict
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agrotools.core import Fact, OpenTextSlot, Record, Score, Step, Trajectory
+from agrotools.scoring import Tally, summarise
+from agrotools.scoring.chance import MAX_OTHERS, OpenTextChance, _drawn, _Other  # pyright: ignore[reportPrivateUsage]
+from agrotools.scoring.sample_table import SampleTable
+from support.plain_sample import plain_sample
+
+FAS = "agrotools.fas"
+
+
+def record(number: int, epoch: int = 0, *, mode="end-to-end", text="yes", invalid=None, **fields) -> Record:
+    done = Trajectory(steps=(Step(turn=0, kind="answer", text=text),), termination="answered")
+    return Record(
+        sample=plain_sample(f"s{number}", **fields),
+        mode=mode,
+        epoch=epoch,
+        trajectory=None if invalid else done,
+        invalid=invalid,
+    )
+
+
+def row(of: Record, value: float) -> Score:
+    return Score(metric=FAS, version="1", sample_id=of.sample.id, epoch=of.epoch, value=value)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=4), min_size=1, max_size=15),
+    st.randoms(),
+)
+def test_means_and_bounds_are_those_of_the_plain_formula(samples, random):
+    made = [
+        (record(number, epoch, invalid="lost" if lost else None, cluster=f"c{number // 2}"), value)
+        for number, epochs in enumerate(samples)
+        for epoch, (value, lost) in enumerate(epochs)
+    ]
+    random.shuffle(made)
+    tally = Tally()
+    for own, value in made:
+        tally.add(own, [] if own.invalid else [row(own, value)])
+    mode = tally.summary().modes["end-to-end"]
+    given_: dict[str, list[float]] = defaultdict(list)
+    lost_: dict[str, int] = defaultdict(int)
+    for own, value in made:
+        if own.invalid:
+            lost_[own.sample.id] += 1
+        else:
+            given_[own.sample.id].append(value)
+    means = [sum(values) / len(values) for values in given_.values()]
+    assert mode.n_samples == len(samples)
+    assert mode.n_clusters == len({number // 2 for number in range(len(samples))})
+    assert mode.invalid.n == sum(lost_.values())
+    if not means:
+        assert mode.metrics == {}
+        return
+    metric = mode.metrics[FAS]
+    assert metric.overall.value == pytest.approx(sum(means) / len(means))
+    assert metric.overall.n == len(means)
+    assert metric.by_family == {"SI": metric.overall}
+    if mode.invalid.n:
+        ids = given_.keys() | lost_.keys()
+        low = sum(sum(given_[id_]) / (len(given_[id_]) + lost_[id_]) for id_ in ids) / len(ids)
+        high = sum((sum(given_[id_]) + lost_[id_]) / (len(given_[id_]) + lost_[id_]) for id_ in ids) / len(ids)
+        assert metric.bounds is not None
+        assert (metric.bounds.lower, metric.bounds.upper) == (pytest.approx(low), pytest.approx(high))
+    else:
+        assert metric.bounds is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.text("0123456789abcdef", min_size=6, max_size=6)), unique_by=lambda
+                pair: pair[1], max_size=90))  # fmt: skip
+def test_drawing_one_by_one_is_drawing_from_all(pairs):
+    others = [_Other(digest, cluster, []) for cluster, digest in pairs]
+    kept: list[_Other] = []
+    for other in others:
+        kept = _drawn([*kept, other])
+    assert kept == _drawn(others)
+    assert len(kept) == min(len(others), MAX_OTHERS)
+    assert len({other.cluster for other in kept}) == min(len({other.cluster for other in others}), MAX_OTHERS)
+
+
+def test_chance_is_how_often_an_answer_states_the_facts_of_others():
+    slots = [
+        OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=(word,)),)) for word in ("spray", "hoe", "wait")
+    ]
+    texts = ["spray, hoe and wait", "drain", "hoe"]
+    records = [
+        record(number, text=text, answer=(slot,), answer_type="open_text", cluster=f"c{number}")
+        for number, (slot, text) in enumerate(zip(slots, texts, strict=True))
+    ]
+    expected = [1.0, 0.0, 0.5]
+    chance = summarise(records).modes["end-to-end"].ots_chance
+    assert chance is not None
+    assert chance.value == pytest.approx(sum(expected) / 3)
+
+
+def test_one_cluster_of_open_text_asks_for_no_second_look():
+    slot = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("spray",)),))
+    chance = OpenTextChance(SampleTable())
+    for number in range(3):
+        chance.add(record(number, answer=(slot,), answer_type="open_text", cluster="one"))
+    assert not chance.wants_answers
+    assert chance.estimate() is None
+
+
+def test_a_record_leaves_little_behind():
+    tally = Tally()
+    tracemalloc.start()
+    try:
+        for number in range(500):
+            own = record(number)
+            tally.add(own, [row(own, 1.0)])
+        before = tracemalloc.get_traced_memory()[0]
+        for number in range(500, 3_500):
+            own = record(number)
+            tally.add(own, [row(own, 1.0)])
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert grown / 3_000 < 400
