@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from agrotools.agents.images import file_parts, is_prepared
 from agrotools.agents.parsing import as_text, parse_output
-from agrotools.agents.prompts import render
+from agrotools.agents.prompts import fill, render
 from agrotools.agents.protocols import PROTOCOLS
 from agrotools.core import Action, Halt, Mode, Protocol, Reply, SampleView, Step, Termination, ToolSpec
 from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
@@ -85,18 +85,18 @@ class LLMAgent:
         halt = _HALTS.get(completion.finish_reason)
         if halt is not None:
             return Halt(termination=halt, reason=completion.detail or _REASONS[halt], reply=reply)
-        action = parse_output(
+        return parse_output(
             completion.text,
             completion.tool_calls,
             protocol=self.protocol,
             answer_only=self.mode == "no-tool",
+            reply=reply,
         )
-        return action.model_copy(update={"reply": reply})
 
 
 def _question(view: SampleView, shown: Sequence[ContentPart]) -> tuple[ContentPart, ...]:
     heading = (TextPart(text=render("files", count=len(view.files))),) if view.files else ()
-    question = TextPart(text=render("question", query=view.query, answer_form=view.answer_form))
+    question = TextPart(text=fill("question", query=view.query, answer_form=view.answer_form))
     return (*heading, *shown, question)
 
 

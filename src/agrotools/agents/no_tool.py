@@ -20,7 +20,9 @@ async def run_no_tool(policy: Policy, view: SampleView) -> Trajectory:
     Raises:
         InfrastructureError: from the policy.
     """
-    return await run_end_to_end(policy, view.model_copy(update={"toolset": ()}), _refuse, max_steps=UNPARSEABLE_LIMIT)
+    if view.toolset:
+        view = view.model_copy(update={"toolset": ()})
+    return await run_end_to_end(policy, view, _refuse, max_steps=UNPARSEABLE_LIMIT)
 
 
 async def _refuse(call: ToolCall) -> _Refusal:

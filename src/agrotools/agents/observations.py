@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from agrotools.agents.prompts import render
+from agrotools.agents.prompts import fill
 from agrotools.core import Step
 
 OBSERVATION_LIMIT = 12_000
@@ -30,7 +30,7 @@ def observation_data(step: Step) -> str:
 
 def observation_text(step: Step) -> str:
     """The observation of a call, marked as data."""
-    return render("observation", data=observation_data(step))
+    return fill("observation", data=observation_data(step))
 
 
 def _bounded(content: Any) -> str:

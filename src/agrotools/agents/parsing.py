@@ -12,7 +12,7 @@ from typing import Any
 
 from agrotools.agents.call_objects import CallError, call_of, calls_of, first_call_key, holds_call_keys, loaded
 from agrotools.agents.loose_json import NotJson, loads, value_at, values_in, without_surrogates
-from agrotools.core import Answer, CallTools, Protocol, ToolCall, Unparseable
+from agrotools.core import Answer, CallTools, Protocol, Reply, ToolCall, Unparseable
 from agrotools.models import RequestedCall
 
 MAX_CALLS = 50
@@ -51,6 +51,7 @@ def parse_output(
     *,
     protocol: Protocol = "react",
     answer_only: bool = False,
+    reply: Reply | None = None,
 ) -> CallTools | Answer | Unparseable:
     """Read a model's reply as an action.
 
@@ -60,6 +61,7 @@ def parse_output(
 
     Args:
         answer_only: no calls are possible (mode no-tool); any text is an answer.
+        reply: the raw reply that the action is to carry.
     """
     text = without_surrogates(text)
     requested = [_clean(call) for call in requested]
@@ -69,21 +71,22 @@ def parse_output(
             if len(requested) > MAX_CALLS:
                 raise CallError(f"one message holds more than {MAX_CALLS} calls")
             calls = tuple(_requested_call(call) for call in requested)
-            return CallTools(calls=calls, thought=_thought(thinking, body))
+            return CallTools(calls=calls, thought=_thought(thinking, body), reply=reply)
         if not body.strip():
             raise CallError("the output ends inside its own thinking" if thinking else "the output is empty")
         reader = _TextReader(_unquoted(body), calls_possible=not answer_only)
         if reader.calls:
-            return CallTools(calls=tuple(reader.calls), thought=_thought(thinking, reader.before))
+            return CallTools(calls=tuple(reader.calls), thought=_thought(thinking, reader.before), reply=reply)
         if reader.answer_at is None and protocol == "react" and not answer_only:
             raise CallError(reader.complaint or "the output has neither an Action nor a Final Answer")
         answer = _answer_text(reader.text[reader.answer_at or 0 :])
         if not answer:
             raise CallError("the final answer is empty")
-        return Answer(text=answer, thought=_thought(thinking, reader.before if reader.answer_at is not None else ""))
+        thought = _thought(thinking, reader.before if reader.answer_at is not None else "")
+        return Answer(text=answer, thought=thought, reply=reply)
     except CallError as error:
         unread = text + "".join(as_text(call) for call in requested)
-        return Unparseable(text=excerpt(unread), reason=f"{error}.", hint=HINTS[protocol])
+        return Unparseable(text=excerpt(unread), reason=f"{error}.", hint=HINTS[protocol], reply=reply)
 
 
 def _clean(call: RequestedCall) -> RequestedCall:
@@ -298,6 +301,8 @@ def _split_thinking(text: str) -> tuple[str, str]:
 
 
 def _thought(thinking: str, before: str) -> str:
+    if not before:
+        return thinking
     before = re.sub(r"```[ \t]*\w*\s*\Z", "", _THOUGHT.sub("", before, count=1)).strip()
     return "\n".join(part for part in (thinking, before) if part)
 

@@ -1,11 +1,12 @@
 """One sample in one mode, from its view to its record."""
 
+import itertools
 import os
-import tempfile
+import shutil
 import time
 import traceback
-from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,8 @@ from agrotools.runner.policies import PolicySource
 from agrotools.runner.store import RunStore
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.workspace import Workspace
+
+_NUMBERS = itertools.count()
 
 
 @dataclass(frozen=True)
@@ -112,9 +115,7 @@ def _tool_caller(
     async def call_tool(call: ToolCall) -> ToolOutcome:
         nonlocal workspace
         if workspace is None:
-            # A call that was cancelled may still be writing there; what it leaves goes with the scratch folder.
-            scratch = tempfile.TemporaryDirectory(dir=context.store.scratch, ignore_cleanup_errors=True)
-            workspace = Workspace(files, Path(stack.enter_context(scratch)))
+            workspace = Workspace(files, stack.enter_context(_folder_in(context.store.scratch)))
         context.pace.tool_begins()
         try:
             outcome = await context.executor.run(call, workspace, sample.toolset)
@@ -125,3 +126,18 @@ def _tool_caller(
         return outcome
 
     return call_tool
+
+
+@contextmanager
+def _folder_in(scratch: Path) -> Generator[Path]:
+    """A folder of its own for the files that a sample's calls make."""
+    folder = scratch / f"{next(_NUMBERS)}"
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        try:
+            folder.rmdir()
+        except OSError:
+            # A call that was cancelled may still be writing there; what it leaves goes with the scratch folder.
+            shutil.rmtree(folder, ignore_errors=True)

@@ -4,6 +4,7 @@ Templates are filled with values only; no value is ever read as a template, so h
 """
 
 import hashlib
+import re
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,25 @@ def _template(name: str) -> "jinja2.Template":
 def render(name: str, **values: Any) -> str:
     """The text of the template ``name`` (without ``.j2``), without blanks at its ends."""
     return _template(name).render(**values).strip()
+
+
+def fill(name: str, **values: str) -> str:
+    """:func:`render` for a template that puts each value in once and does nothing else: many times as fast."""
+    literals, holes = _pieces(name, tuple(values))
+    parts = [literals[0]]
+    for hole, literal in zip(holes, literals[1:], strict=True):
+        parts += (values[hole], literal)
+    return "".join(parts).strip()
+
+
+@cache
+def _pieces(name: str, holes: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The text of a template cut at its holes, and which hole each cut is."""
+    text = _template(name).render({hole: f"\0{hole}\0" for hole in holes})
+    pieces = re.split(f"\0({'|'.join(holes)})\0", text)
+    if sorted(pieces[1::2]) != sorted(holes):
+        raise ValueError(f"the template {name} does not hold each of {', '.join(holes)} once")
+    return tuple(pieces[::2]), tuple(pieces[1::2])
 
 
 @cache

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from agrotools.agents.parsing import excerpt
-from agrotools.agents.prompts import render
+from agrotools.agents.prompts import fill
 from agrotools.core import Step, ToolSpec
 from agrotools.models import Message
 
@@ -36,4 +36,4 @@ class Conversation:
             else:
                 yield Message.of("assistant", first.text.strip() or "(nothing)")
                 if first.kind == "unparseable":
-                    yield Message.of("user", render("repair", reason=first.reason))
+                    yield Message.of("user", fill("repair", reason=first.reason))
