@@ -16,13 +16,15 @@ import re
 import socket
 import ssl
 import subprocess
+import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
+from queue import Queue
 from typing import Any, Literal, NamedTuple
 
 Body = dict[str, Any]
@@ -100,6 +102,7 @@ class Exchange:
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
+    server: "FaultServer"
     attempt: int
     """Counted from 1 for each sample, conversation and turn."""
     good: bytes
@@ -150,6 +153,13 @@ class Fault:
     says: str = ""
     times: int | None = None
     """How many attempts meet it before a healthy reply; None: all."""
+
+    @property
+    def expected_among_others(self) -> Expected:
+        """The outcome where other requests got replies before: then an address that is not found is no typing error."""
+        if self.act is _no_model_404:
+            return "invalid" if self.times is None else "ok"
+        return self.expected
 
 
 FAULTS: dict[str, Fault] = {}
@@ -410,6 +420,14 @@ async def _empty_200(exchange: Exchange) -> bool:
     return await exchange.send(200, b"")
 
 
+@_fault("ok", once=1)
+async def _outage(exchange: Exchange) -> bool:
+    """The whole server goes away for a moment: all its connections break, new ones are refused."""
+    assert exchange.server.go_away
+    await exchange.server.go_away(0.15)
+    return False
+
+
 def _http_date(moment: datetime) -> str:
     return format_datetime(moment.replace(microsecond=0), usegmt=True)
 
@@ -430,9 +448,14 @@ class FaultServer:
 
     base_url: str
     attempts: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+    answers_probes: bool = True
+    """Whether a request without a body (is anybody there?) is answered."""
     requests: int = 0
+    probes: int = 0
     connections: int = 0
     open_connections: int = 0
+    go_away: Callable[[float], Awaitable[None]] | None = None
+    """Refuse and break all connections for so many seconds."""
 
     def attempts_of(self, sample: str) -> int:
         """All requests that were made for ``sample``."""
@@ -441,7 +464,11 @@ class FaultServer:
 
 @asynccontextmanager
 async def fault_server(
-    responder: Responder = plain_answer, *, fault: str | None = None, tls: ssl.SSLContext | None = None, port: int = 0
+    responder: Responder = plain_answer,
+    *,
+    fault: str | None = None,
+    tls: ssl.SSLContext | None = None,
+    answers_probes: bool = True,
 ) -> AsyncIterator[FaultServer]:
     """Serve at ``<base_url>/chat/completions`` until the block ends.
 
@@ -449,7 +476,7 @@ async def fault_server(
         fault: the fault that every request without a marker meets.
         tls: speak TLS with this certificate.
     """
-    state = FaultServer("")
+    state = FaultServer("", answers_probes=answers_probes)
     tasks: set[asyncio.Task[Any]] = set()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -470,9 +497,22 @@ async def fault_server(
             with suppress(Exception):
                 writer.close()
 
-    server = await asyncio.start_server(connected, "127.0.0.1", port, limit=2**26, backlog=1024, ssl=tls)
-    scheme = "https" if tls else "http"
-    state.base_url = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    async def listen(port: int) -> asyncio.Server:
+        return await asyncio.start_server(connected, "127.0.0.1", port, limit=2**26, backlog=1024, ssl=tls)
+
+    server = await listen(0)
+    port = server.sockets[0].getsockname()[1]
+    state.base_url = f"{'https' if tls else 'http'}://127.0.0.1:{port}/v1"
+
+    async def go_away(seconds: float) -> None:
+        nonlocal server
+        server.close()
+        for task in tasks - {asyncio.current_task()}:
+            task.cancel()
+        await asyncio.sleep(seconds)
+        server = await listen(port)
+
+    state.go_away = go_away
     try:
         yield state
     finally:
@@ -482,25 +522,53 @@ async def fault_server(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _read_request(reader: asyncio.StreamReader) -> tuple[dict[str, str], Body] | None:
+@contextmanager
+def fault_server_beside(responder: Responder = plain_answer, **options: Any) -> Iterator[FaultServer]:
+    """The same in a thread of its own, for tests of what runs an event loop itself."""
+    ready: Queue[FaultServer] = Queue()
+    loop = asyncio.new_event_loop()
+    ended = asyncio.Event()
+
+    async def serve() -> None:
+        async with fault_server(responder, **options) as state:
+            ready.put(state)
+            await ended.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), name="fault server", daemon=True)
+    thread.start()
+    try:
+        yield ready.get(timeout=30)
+    finally:
+        loop.call_soon_threadsafe(ended.set)
+        thread.join(timeout=30)
+        loop.close()
+
+
+async def _read_request(reader: asyncio.StreamReader) -> tuple[dict[str, str], Body | None] | None:
+    """Headers and body of the next request, None at the end; the body is None where the request has none."""
     try:
         top = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError:
         return None
     lines = top.decode("latin-1").split("\r\n")[1:]
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines) if name}
-    return headers, json.loads(await reader.readexactly(int(headers["content-length"])))
+    length = int(headers.get("content-length", "0"))
+    return headers, json.loads(await reader.readexactly(length)) if length else None
 
 
 async def _answer(
     state: FaultServer,
     responder: Responder,
     default: str | None,
-    request: tuple[dict[str, str], Body],
+    request: tuple[dict[str, str], Body | None],
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
 ) -> bool:
     headers, body = request
+    if body is None:  # a client that asks whether anybody is there
+        state.probes += 1
+        exchange = Exchange(reader, writer, state, 0, b'{"object": "list", "data": []}', "")
+        return await (_none if state.answers_probes else _stalled_headers)(exchange)
     state.requests += 1
     marker = marker_of(body)
     turn = turn_of(body)
@@ -511,7 +579,7 @@ async def _answer(
     name = (marker.fault if marker.turn == turn else None) if marker else default
     good = json.dumps(responder(body)).encode()
     token = headers.get("authorization", "").removeprefix("Bearer ")
-    exchange = Exchange(reader, writer, state.attempts[key], good, token)
+    exchange = Exchange(reader, writer, state, state.attempts[key], good, token)
     fault = FAULTS[name or "none"]
     if fault.times is not None and exchange.attempt > fault.times:
         fault = FAULTS["none"]

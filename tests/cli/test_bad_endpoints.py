@@ -1,0 +1,259 @@
+"""``agrotools eval`` against endpoints that fail in every way: the right outcome, in words and in time."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from agrotools.cli import main
+from support.fault_server import (
+    FAULTS,
+    FaultServer,
+    closed_port,
+    completion,
+    fault_server_beside,
+    marked,
+    marker_of,
+    self_signed,
+)
+from support.plain_sample import plain_sample
+
+KEY = "sk-test-THISMUSTNOTBESEEN-1234567890"
+SAMPLES = 2
+QUICK = {"timeout_s": 1.2, "stall_s": 0.3, "attempts": 3, "retry_wall_s": 20.0}
+
+
+class Done(NamedTuple):
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+    seconds: float
+    records: list[dict]
+
+
+Eval = Callable[..., Done]
+
+
+def write_benchmark(folder: Path, fault: str) -> Path:
+    """A benchmark of yes/no questions that meet ``fault``."""
+    folder.mkdir()
+    (folder / "benchmark.toml").write_text(
+        'name = "questions"\nversion = "1"\nlicence = "CC0-1.0"\ntoolset = ["calculate"]\nmodes = ["no-tool"]\n'
+    )
+    samples = [
+        plain_sample(f"s{n}", query=marked("Are there weeds?", fault, f"s{n}"), toolset=("calculate",))
+        for n in range(SAMPLES)
+    ]
+    lines = [sample.model_dump_json(by_alias=True, exclude_none=True) + "\n" for sample in samples]
+    (folder / "samples.jsonl").write_text("".join(lines))
+    return folder
+
+
+def read_records(run: Path) -> list[dict]:
+    path = run / "records.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@pytest.fixture
+def evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Eval]:
+    """Runs ``agrotools eval`` in this process, as from the command line, and checks what holds for every outcome."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    def run(fault: str, base_url: str, **settings: float) -> Done:
+        if not (tmp_path / "benchmark").exists():
+            write_benchmark(tmp_path / "benchmark", fault)
+        (tmp_path / "run.toml").write_text("".join(f"{k} = {v}\n" for k, v in {**QUICK, **settings}.items()))
+        command = ["eval", "benchmark", "--model", "m", "--base-url", base_url, "--out", "run", "--config", "run.toml"]
+        monkeypatch.setattr("sys.argv", ["agrotools", *command])
+        started = time.monotonic()
+        with pytest.raises(SystemExit) as ended:
+            main.main()
+        seconds = time.monotonic() - started
+        captured = capfd.readouterr()
+        code = ended.value.code
+        assert isinstance(code, int)
+        written = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
+        for text in (captured.out, captured.err, *(path.read_text(errors="replace") for path in written)):
+            assert KEY not in text
+            assert "Traceback" not in text
+        return Done(code, captured.out, captured.err, seconds, read_records(tmp_path / "run"))
+
+    yield run
+    shutil.rmtree(tmp_path / "run", ignore_errors=True)
+
+
+def check(done: Done, expected: str, says: str) -> None:
+    """The outcome of :class:`support.fault_server.Fault`, in exit code, words and records."""
+    keys = [record["sample"]["id"] for record in done.records]
+    if expected == "refused_by_user_error":
+        assert done.code == 2
+        assert says in done.err
+        assert "hint: " in done.err
+        assert keys == []
+        return
+    assert sorted(keys) == [f"s{n}" for n in range(SAMPLES)]
+    if expected == "invalid":
+        assert done.code == 3
+        assert says in " ".join(done.err.split())
+        for record in done.records:
+            assert says in record["invalid"]
+            assert record["trajectory"] is None
+        return
+    assert done.code == 0
+    for record in done.records:
+        assert record["invalid"] is None
+        assert record["trajectory"]["termination"] == ("answered" if expected == "ok" else expected)
+        if says and expected != "ok":
+            assert says in record["trajectory"]["reason"]
+
+
+ALONE = [
+    *("none", "reset_once", "reset_always", "hang_up_always", "reset_mid_body_twice", "reset_mid_body_always"),
+    *("cut_body_always", "cut_chunk_once", "stalled_headers", "stalled_body_once", "stalled_body_always"),
+    *("endless_body", "dribble", "slow_but_sure", "said_twice", "huge_headers", "gzip_bomb", "gzip", "not_gzip_always"),
+    *("no_http_always", "key_401_always", "key_403_always", "no_model_404_always", "too_large_413"),
+    *("wait_seconds_429_twice", "wait_ms_429_twice", "wait_date_429_once", "wait_a_day_429", "wait_for_tomorrow_429"),
+    *("plain_429_twice", "plain_429_always", "error_500_always", "overloaded_503_always", "html_502_once"),
+    *("context_openai", "context_llama_cpp", "context_anthropic", "context_dashscope", "filter_400", "filter_200"),
+    *("length_stop", "no_json_twice", "no_json_always", "no_choices_always", "html_200_always", "error_in_200_always"),
+    *("empty_200_always", "outage_once"),
+]
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_each_fault_alone_has_the_outcome_that_the_specification_gives_it(evaluated: Eval, name: str):
+    fault = FAULTS[name]
+    with fault_server_beside() as server:
+        done = evaluated(name, server.base_url)
+        assert _closed(server)
+    check(done, fault.expected, fault.says)
+    assert done.seconds < 10
+    if fault.expected == "ok" and fault.times:
+        assert all(server.attempts_of(f"s{n}") == fault.times + 1 for n in range(SAMPLES)) or name == "outage_once"
+    if fault.expected in ("timeout", "context", "filtered", "length", "refused_by_user_error"):
+        assert all(server.attempts_of(f"s{n}") <= 1 for n in range(SAMPLES))
+
+
+def _closed(server: FaultServer) -> bool:
+    """Whether no connection is left open after the end of a run."""
+    for _ in range(100):
+        if not server.open_connections:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_a_server_that_fails_three_times_and_then_answers_costs_nothing_but_time(evaluated: Eval):
+    with fault_server_beside() as server:
+        done = evaluated("error_500_thrice", server.base_url, attempts=4)
+    check(done, "ok", "")
+    assert [server.attempts_of(f"s{n}") for n in range(SAMPLES)] == [4] * SAMPLES
+
+
+def test_a_port_where_nobody_listens(evaluated: Eval):
+    done = evaluated("none", f"http://127.0.0.1:{closed_port()}/v1", attempts=2)
+    check(done, "invalid", "no reply from")
+    assert "--base-url" in done.err
+
+
+def test_a_name_that_does_not_exist(evaluated: Eval):
+    done = evaluated("none", "http://no-such-host.invalid/v1", attempts=2)
+    check(done, "invalid", "no reply from http://no-such-host.invalid/v1")
+
+
+def test_a_server_that_accepts_and_never_says_a_word_to_anybody_is_no_fault_of_the_model(evaluated: Eval):
+    with fault_server_beside(answers_probes=False) as server:
+        done = evaluated("stalled_headers", server.base_url, attempts=2)
+    check(done, "invalid", "no reply from")
+
+
+def test_a_certificate_that_nobody_vouches_for(evaluated: Eval, tmp_path: Path):
+    try:
+        tls = self_signed(tmp_path)
+    except FileNotFoundError:
+        pytest.skip("no openssl command to make a certificate with")
+    with fault_server_beside(tls=tls) as server:
+        done = evaluated("none", server.base_url)
+    check(done, "refused_by_user_error", "certificate")
+
+
+def test_a_certificate_of_a_private_authority_that_is_named(tmp_path: Path):
+    try:
+        tls = self_signed(tmp_path)
+    except FileNotFoundError:
+        pytest.skip("no openssl command to make a certificate with")
+    write_benchmark(tmp_path / "benchmark", "none")
+    with fault_server_beside(tls=tls) as server:
+        # A process of its own: who is trusted is read once.
+        done = subprocess.run(
+            [sys.executable, "-c", "from agrotools.cli.main import main; main()", "eval", "benchmark", "--model", "m"]
+            + ["--base-url", server.base_url, "--out", "run"],
+            cwd=tmp_path,
+            env={**os.environ, "SSL_CERT_FILE": str(tmp_path / "certificate.pem")},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert done.returncode == 0, done.stderr
+    assert {record["trajectory"]["termination"] for record in read_records(tmp_path / "run")} == {"answered"}
+
+
+def test_a_server_without_tls_behind_an_https_address(evaluated: Eval):
+    with fault_server_beside() as server:
+        done = evaluated("none", server.base_url.replace("http:", "https:"), attempts=2)
+    check(done, "invalid", "no reply from https://")
+
+
+def test_samples_that_got_no_reply_are_tried_again_by_the_same_command_and_the_others_are_not(evaluated: Eval):
+    with fault_server_beside() as server:
+        first = evaluated("reset_mid_body_twice", server.base_url, attempts=1)
+        check(first, "invalid", "no reply from")
+        evaluated("reset_mid_body_twice", server.base_url, attempts=1)
+        third = evaluated("reset_mid_body_twice", server.base_url, attempts=1)
+        assert third.code == 0
+        valid = [record["sample"]["id"] for record in third.records if record["invalid"] is None]
+        assert sorted(valid) == [f"s{n}" for n in range(SAMPLES)]
+        requests = server.requests
+        assert evaluated("reset_mid_body_twice", server.base_url, attempts=1).code == 0
+        assert server.requests == requests
+
+
+def test_a_run_with_a_few_dead_samples_says_so_and_prints_no_headline(evaluated: Eval, tmp_path: Path):
+    write_benchmark(tmp_path / "benchmark", "none")
+    samples = (tmp_path / "benchmark" / "samples.jsonl").read_text().splitlines()
+    dead = samples[0].replace("fault none", "fault error_500_always")
+    (tmp_path / "benchmark" / "samples.jsonl").write_text("\n".join([dead, *samples[1:]]) + "\n")
+    with fault_server_beside() as server:
+        done = evaluated("", server.base_url)
+    assert done.code == 1
+    assert "database gone" in " ".join((done.out + done.err).split())
+    assert [record["invalid"] is None for record in sorted(done.records, key=lambda r: r["sample"]["id"])] == [
+        False,
+        True,
+    ]
+
+
+def test_a_reply_is_never_taken_for_another_ones(evaluated: Eval, tmp_path: Path):
+    """The server sends a second reply unasked after every first one, over connections that are used again."""
+
+    def respond(body: dict) -> dict:
+        marker = marker_of(body)
+        assert marker
+        return completion(f"Final Answer: weeds: {marker.sample}")
+
+    with fault_server_beside(respond) as server:
+        done = evaluated("said_twice", server.base_url)
+    for record in done.records:
+        assert record["trajectory"]["steps"][-1]["text"] == f"weeds: {record['sample']['id']}"
