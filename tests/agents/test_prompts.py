@@ -59,7 +59,7 @@ def test_filling_a_template_gives_what_rendering_gives(name: str, values: dict[s
 
 
 def test_a_template_that_does_more_than_put_values_in_cannot_be_filled() -> None:
-    with pytest.raises(ValueError, match="once"):
+    with pytest.raises(ValueError, match="does more"):
         prompts.fill("files", count="1")
 
 

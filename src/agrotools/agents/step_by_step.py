@@ -14,11 +14,16 @@ async def run_step_by_step(policy: Policy, view: SampleView, reference: Referenc
         BenchmarkError: a reference step has no recorded observation to show.
         InfrastructureError: from the policy.
     """
-    history = _history(reference)
+    history = reference_history(reference)
     return tuple([await policy.act(view, history[:shown]) for shown in range(len(history) + 1)])
 
 
-def _history(reference: ReferenceTrajectory) -> tuple[Step, ...]:
+def reference_history(reference: ReferenceTrajectory) -> tuple[Step, ...]:
+    """The whole reference trajectory as steps that were taken, one a turn.
+
+    Raises:
+        BenchmarkError: a reference step has no recorded observation to show.
+    """
     steps: list[Step] = []
     for index, step in enumerate(reference.steps):
         if step.observation is None:

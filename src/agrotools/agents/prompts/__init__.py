@@ -4,7 +4,6 @@ Templates are filled with values only; no value is ever read as a template, so h
 """
 
 import hashlib
-import re
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -46,22 +45,29 @@ def render(name: str, **values: Any) -> str:
 
 
 def fill(name: str, **values: str) -> str:
-    """:func:`render` for a template that puts each value in once and does nothing else: many times as fast."""
-    literals, holes = _pieces(name, tuple(values))
-    parts = [literals[0]]
-    for hole, literal in zip(holes, literals[1:], strict=True):
-        parts += (values[hole], literal)
-    return "".join(parts).strip()
+    """:func:`render` for a template that puts values in and does nothing else: many times as fast."""
+    return "".join([values[text] if is_hole else text for text, is_hole in _pieces(name)]).strip()
 
 
 @cache
-def _pieces(name: str, holes: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The text of a template cut at its holes, and which hole each cut is."""
-    text = _template(name).render({hole: f"\0{hole}\0" for hole in holes})
-    pieces = re.split(f"\0({'|'.join(holes)})\0", text)
-    if sorted(pieces[1::2]) != sorted(holes):
-        raise ValueError(f"the template {name} does not hold each of {', '.join(holes)} once")
-    return tuple(pieces[::2]), tuple(pieces[1::2])
+def _pieces(name: str) -> tuple[tuple[str, bool], ...]:
+    """The pieces of a template in order: its own text, or the name of the value that goes there.
+
+    Raises:
+        ValueError: the template does more than put values in.
+    """
+    from jinja2 import nodes
+
+    pieces: list[tuple[str, bool]] = []
+    for part in _environment().parse(_sources()[f"{name}.j2"]).body:
+        for node in part.nodes if isinstance(part, nodes.Output) else [part]:
+            if isinstance(node, nodes.TemplateData):
+                pieces.append((node.data, False))
+            elif isinstance(node, nodes.Name):
+                pieces.append((node.name, True))
+            else:
+                raise ValueError(f"the template {name} does more than put values in: render it")
+    return tuple(pieces)
 
 
 @cache
