@@ -302,6 +302,7 @@ print(cache.fault, flush=True)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_a_whole_cache_with_all_but_the_last_moment(tmp_path: Path) -> None:
     path = tmp_path / "c.sqlite"
     chance = random.Random(11)
@@ -322,6 +323,7 @@ def test_a_killed_process_leaves_a_whole_cache_with_all_but_the_last_moment(tmp_
             assert cache.fault is None
 
 
+@pytest.mark.slow
 def test_processes_that_begin_at_once_share_one_cache(tmp_path: Path) -> None:
     path = tmp_path / "c.sqlite"
     processes = [_python(_WRITING, path, f"p{number}-", 400) for number in range(4)]

@@ -33,7 +33,7 @@ started rather than from the request, and a refusal is had again at once and for
 _TABLE = "CREATE TABLE replies (key TEXT PRIMARY KEY, entry BLOB NOT NULL)"
 _DIGEST_BYTES = 16
 _GATHER_S = 0.05
-_OPEN_WAIT_S = 3.0
+_OPEN_WAIT_S = 2.0
 _WRITE_WAIT_S = 2.0
 _CLOSE_WAIT_S = 6.0
 _MOST_PENDING = 20_000

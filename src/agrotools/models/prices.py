@@ -1,0 +1,159 @@
+"""What a model's tokens cost: a dated table that ships with the package, and an override."""
+
+import re
+import tomllib
+from functools import lru_cache
+from math import isfinite
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from agrotools.core import Noun, UsageError
+
+_TABLE = Path(__file__).parents[1] / "data" / "prices.toml"
+_LOCAL = frozenset({"vllm", "sglang", "ollama", "llamacpp", "llama.cpp", "lmstudio", "tgi", "local"})
+_DATED = re.compile(r"-(?:20\d\d-\d\d-\d\d|20\d{6})$")
+_AMOUNT = re.compile(r"\d{1,7}(?:\.\d{1,9})?|\.\d{1,9}")
+
+IMAGE_TOKENS = (1600, 6000)
+"""Tokens of a picture of at most 1,568 px a side, typical and at most, where the table knows no better.
+
+Endpoints count patches of 28 to 32 px (2,401 to 3,136 for a full square, times up to 2.46 for small models: 5,907),
+tiles of 512 px (up to 1,445) or a fixed number; those far above have a row of their own in the table.
+"""
+
+
+class Tier(Noun):
+    """Rates in USD per million tokens for requests with more than ``above`` input tokens."""
+
+    above: int
+    input_usd_per_million: float
+    output_usd_per_million: float
+
+
+class Price(Noun):
+    """Rates in USD per million tokens, without what an endpoint may take off for prompts it has seen before."""
+
+    input_usd_per_million: float
+    output_usd_per_million: float
+    source: str
+    """Where the rates are from: the package they were read in, ``--price``, or ``local``."""
+    as_of: str = ""
+    """Day on which they were read, ISO 8601; empty for an override."""
+    tiers: tuple[Tier, ...] = ()
+    """Rates of long prompts, ascending; they hold for all tokens of the request."""
+    image_tokens: tuple[int, int] = IMAGE_TOKENS
+    """Input tokens of a picture of at most 1,568 px a side: typical, and at most."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing costs anything (a server of one's own)."""
+        return not (self.input_usd_per_million or self.output_usd_per_million or self.tiers)
+
+    def usd(self, input_tokens: int, output_tokens: int) -> float:
+        """What one request costs. Never falls when a count rises."""
+        rates = (self.input_usd_per_million, self.output_usd_per_million)
+        for tier in self.tiers:
+            if input_tokens > tier.above:
+                rates = (tier.input_usd_per_million, tier.output_usd_per_million)
+        return (input_tokens * rates[0] + output_tokens * rates[1]) / 1e6
+
+    def __str__(self) -> str:
+        rates = f"{_shown(self.input_usd_per_million)}/{_shown(self.output_usd_per_million)} USD per million tokens"
+        longer = ", more for long prompts" if self.tiers else ""
+        return f"{rates}{longer}, as of {self.as_of}" if self.as_of else f"{rates}{longer}"
+
+
+def price_of(provider_or_base_url: str | None, model: str, override: str | None = None) -> Price | None:
+    """The price of a model, None where the table does not know it.
+
+    A name is found as it stands, or without a date at its end (``gpt-4o-2024-08-06``); never by likeness.
+
+    Args:
+        provider_or_base_url: a provider's name (``openai``), or the address of an endpoint.
+        model: its name as the endpoint knows it, or spelled ``PROVIDER:NAME``.
+        override: ``IN/OUT`` in USD per million tokens; wins over everything.
+
+    Raises:
+        UsageError: an override that is not of that form.
+    """
+    if override is not None:
+        return _overridden(override, model)
+    place = provider_or_base_url or ""
+    host = _host(place)
+    if place.lower() in _LOCAL or _is_local(host):
+        return Price(input_usd_per_million=0, output_usd_per_million=0, source="local")
+    for provider, entry in _table().items():
+        if place.lower() == provider or host in entry["hosts"]:
+            return _found(entry, model.removeprefix(f"{provider}:"))
+    return None
+
+
+def priced_for_budget(price: Price | None, model: str) -> Price:
+    """``price``, which a budget needs.
+
+    Raises:
+        UsageError: it is not known.
+    """
+    if price is None:
+        raise UsageError(
+            f"the price of {model} is not known, so no budget can be kept",
+            hint="give --price IN/OUT, USD per million input and output tokens, e.g. --price 0.4/1.6",
+        )
+    return price
+
+
+def _overridden(text: str, model: str) -> Price:
+    amounts = text.split("/")
+    if len(amounts) != 2 or not all(_AMOUNT.fullmatch(amount) for amount in amounts):
+        raise UsageError(
+            f"{text!r} is no price", hint="give IN/OUT, USD per million input and output tokens, e.g. --price 0.4/1.6"
+        )
+    pictures = [entry["image_tokens"][model] for entry in _table().values() if model in entry["image_tokens"]]
+    return Price(
+        input_usd_per_million=float(amounts[0]),
+        output_usd_per_million=float(amounts[1]),
+        source="--price",
+        image_tokens=tuple(pictures[0]) if pictures else IMAGE_TOKENS,
+    )
+
+
+def _found(entry: dict[str, Any], model: str) -> Price | None:
+    models = entry["models"]
+    name = model if model in models else _DATED.sub("", model)
+    if name not in models:
+        return None
+    rates = models[name]
+    return Price(
+        input_usd_per_million=rates[0],
+        output_usd_per_million=rates[1],
+        source=entry["source"],
+        as_of=str(entry["as_of"]),
+        tiers=tuple(
+            Tier(above=rates[at], input_usd_per_million=rates[at + 1], output_usd_per_million=rates[at + 2])
+            for at in range(2, len(rates), 3)
+        ),
+        image_tokens=tuple(entry["image_tokens"].get(name, IMAGE_TOKENS)),
+    )
+
+
+@lru_cache(maxsize=1)
+def _table() -> dict[str, dict[str, Any]]:
+    table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
+    return {provider: {"image_tokens": {}} | entry for provider, entry in table.items()}
+
+
+def _host(address: str) -> str:
+    try:
+        return (urlsplit(address).hostname or "") if "://" in address else ""
+    except ValueError:
+        return ""
+
+
+def _is_local(host: str) -> bool:
+    return host in ("localhost", "::1", "0.0.0.0") or host.endswith(".localhost") or bool(re.match(r"127\.\d", host))
+
+
+def _shown(usd: float) -> str:
+    assert isfinite(usd)
+    return f"{usd:.2f}" if round(usd, 2) == usd else f"{usd:g}"
