@@ -26,6 +26,7 @@ from support.fault_server import (
 from support.plain_sample import plain_sample
 
 KEY = "sk-test-THISMUSTNOTBESEEN-1234567890"
+AGROTOOLS = [sys.executable, "-c", "from agrotools.cli.main import main; main()"]
 SAMPLES = 2
 QUICK = {"timeout_s": 1.2, "stall_s": 0.3, "attempts": 3, "retry_wall_s": 20.0}
 
@@ -197,8 +198,7 @@ def test_a_certificate_of_a_private_authority_that_is_named(tmp_path: Path):
     with fault_server_beside(tls=tls) as server:
         # A process of its own: who is trusted is read once.
         done = subprocess.run(
-            [sys.executable, "-c", "from agrotools.cli.main import main; main()", "eval", "benchmark", "--model", "m"]
-            + ["--base-url", server.base_url, "--out", "run"],
+            [*AGROTOOLS, "eval", "benchmark", "--model", "m", "--base-url", server.base_url, "--out", "run"],
             cwd=tmp_path,
             env={**os.environ, "SSL_CERT_FILE": str(tmp_path / "certificate.pem")},
             capture_output=True,

@@ -302,7 +302,7 @@ async def _key_403(exchange: Exchange) -> bool:
     return await exchange.error(403, f"The key {exchange.key} may not use this project")
 
 
-@_fault("refused_by_user_error", "no model", once=1, always=None)
+@_fault("refused_by_user_error", "The model does not exist", once=1, always=None)
 async def _no_model_404(exchange: Exchange) -> bool:
     return await exchange.error(404, "The model does not exist", "model_not_found")
 
