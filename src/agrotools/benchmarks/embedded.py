@@ -32,10 +32,10 @@ def load_embedded(progress: Progress = no_progress) -> Benchmark:
     Raises:
         BenchmarkError: the cache folder cannot be written.
     """
-    from agrotools.construct.sources.rows import VERSION, write_rows_benchmark
+    from agrotools.construct.sources.rows import write_rows_benchmark
 
-    parent = cache_dir("benchmarks")
-    target = parent / f"embedded-{VERSION}-{_tools_fingerprint()}"
+    target = embedded_folder()
+    parent = target.parent
     if not is_intact(target):
         try:
             parent.mkdir(parents=True, exist_ok=True)
@@ -48,6 +48,13 @@ def load_embedded(progress: Progress = no_progress) -> Benchmark:
                 hint="set AGROTOOLS_CACHE to a folder that can be written",
             ) from error
     return load_folder(target)
+
+
+def embedded_folder() -> Path:
+    """Where the embedded benchmark lies, or will lie once it was drawn."""
+    from agrotools.construct.sources.rows import VERSION
+
+    return cache_dir("benchmarks") / f"embedded-{VERSION}-{_tools_fingerprint()}"
 
 
 def is_intact(folder: Path) -> bool:

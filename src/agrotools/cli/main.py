@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from agrotools.cli import build, eval_command, explain, packs, score, tools, validate
+from agrotools.cli import build, eval_command, explain, packs, report, score, tools, validate
 
 app = typer.Typer(
     name="agrotools",
@@ -18,6 +18,7 @@ app = typer.Typer(
 app.command("eval")(eval_command.evaluate)
 app.command("score")(score.score)
 app.command("explain")(explain.explain)
+app.command("report")(report.report)
 app.command("validate")(validate.validate)
 app.command("build")(build.build)
 app.add_typer(tools.app, name="tools")

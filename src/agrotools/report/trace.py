@@ -1,11 +1,12 @@
 """What was done on a sample, step by step, beside what the reference does."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agrotools.core import (
     Action,
     Answer,
+    Arguments,
     CallTools,
     Halt,
     Observation,
@@ -194,19 +195,37 @@ def observation_lines(observation: Observation | None, word: str) -> Iterator[To
         if error.candidates:
             yield Told("candidates", ", ".join(error.candidates), "dim")
         return
+    shown = shown_result(observation)
+    yield Told(word, fields_text(shown.fields))
+    if shown.flags:
+        yield Told("flags", ", ".join(shown.flags), "yellow")
+    if shown.notes:
+        yield Told("notes", "; ".join(shown.notes), "dim")
+    if observation.artifacts:
+        listed = (f"{artifact.name} ({artifact.kind})" for artifact in observation.artifacts)
+        yield Told("made", ", ".join(listed), "dim")
+
+
+class ShownResult(NamedTuple):
+    """What a person needs of a result: its fields without names of artifacts, its flags, its notes."""
+
+    fields: Arguments
+    flags: list[str]
+    notes: list[str]
+
+
+def shown_result(observation: Observation) -> ShownResult:
+    """The parts of a result; all empty where the call ended in an error."""
     made = [artifact.name for artifact in observation.artifacts]
     result = {name: value for name, value in (observation.result or {}).items() if value not in made}
     notes, flags = result.pop("notes", None), result.pop("flags", None)
     if "summary" in result:
         result.pop("spec", None)  # the summary says it in words
-    yield Told(word, fields_text(result))
-    if isinstance(flags, list) and flags:
-        yield Told("flags", ", ".join(map(str, flags)), "yellow")
-    if isinstance(notes, list) and notes:
-        yield Told("notes", "; ".join(map(str, notes)), "dim")
-    if observation.artifacts:
-        listed = (f"{artifact.name} ({artifact.kind})" for artifact in observation.artifacts)
-        yield Told("made", ", ".join(listed), "dim")
+    return ShownResult(
+        result,
+        [*map(str, flags)] if isinstance(flags, list) else [],
+        [*map(str, notes)] if isinstance(notes, list) else [],
+    )
 
 
 def call_text(step: ReferenceStep) -> str:

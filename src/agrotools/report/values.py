@@ -15,6 +15,8 @@ _MANY = 12
 
 def harmless(text: str) -> str:
     """``text`` without control characters: what a model wrote must not steer a terminal."""
+    if text.replace("\n", "").isprintable():
+        return text
     return "".join(
         letter if letter == "\n" or letter.isprintable() else " " if letter == "\t" else "\N{REPLACEMENT CHARACTER}"
         for letter in text.replace("\r\n", "\n")

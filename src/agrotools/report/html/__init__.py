@@ -1,0 +1,5 @@
+"""The report as one HTML file: tables, and samples with their pictures. Nothing in it is fetched from anywhere."""
+
+from agrotools.report.html.page import DEFAULT_SAMPLES, Written, build_report, write_report
+
+__all__ = ["DEFAULT_SAMPLES", "Written", "build_report", "write_report"]

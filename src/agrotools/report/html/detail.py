@@ -1,0 +1,299 @@
+"""One record as data for its part of the page: what was asked, done, answered, and how it scored."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from agrotools.core import (
+    FAMILIES,
+    Action,
+    Answer,
+    Artifact,
+    CallTools,
+    Halt,
+    Observation,
+    Record,
+    ReferenceStep,
+    Sample,
+    SampleFile,
+    Score,
+    Step,
+    ToolCall,
+    Unparseable,
+)
+from agrotools.report.arguments import Agreement, agreements, closest_steps, disagreements, scored_agreements
+from agrotools.report.cells import percent
+from agrotools.report.explain import file_text
+from agrotools.report.html.facets import facets_of
+from agrotools.report.html.pictures import Shown
+from agrotools.report.html.places import Absent
+from agrotools.report.layout import RIGHT, WRONG, Told
+from agrotools.report.readings import SlotReading, slot_readings, summary_readings
+from agrotools.report.trace import call_text, shown_result, why_wrong
+from agrotools.report.values import shortened, value_text
+from agrotools.scoring import METRICS
+
+LONGEST_TEXT = 8_000
+"""Characters of a question, thought or answer; the rest is cut and said to be."""
+MOST_STEPS = 60
+STEP_METRICS = ("agrotools.st_acc", "agrotools.tool_acc", "agrotools.arg_acc", "agrotools.ear")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture with what is to be said of it; ``role`` is ``file`` or the kind of an artifact."""
+
+    name: str
+    role: str
+    text: str
+    picture: Shown | Absent
+
+
+@dataclass
+class StepPart:
+    """One step: what was done, how it stands to the reference, and what came back."""
+
+    number: int
+    title: str
+    about: str = ""
+    verdict: str = ""
+    state: str = ""
+    thought: str = ""
+    arguments: list[Agreement] = field(default_factory=list)
+    reference: str = ""
+    given: list[tuple[str, str]] = field(default_factory=list)
+    text: str = ""
+    seen: str = ""
+    """Word before the fields of the observation."""
+    fields: list[tuple[str, str]] = field(default_factory=list)
+    flags: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    error: str = ""
+    lines: list[Told] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+    scores: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Detail:
+    """All that the page shows of a record."""
+
+    about: str
+    query: str
+    files: list[Figure]
+    steps: list[StepPart]
+    missing: list[str]
+    """Reference calls that were not made."""
+    answer: str | None
+    no_answer: str
+    slots: list[SlotReading]
+    score_columns: list[str]
+    invalid: str
+    spent: str
+    facets: list[str]
+
+
+class Showing(Protocol):
+    """Makes files and artifacts pictures of the page."""
+
+    def file(self, file: SampleFile) -> Shown | Absent: ...
+
+    def artifact(self, artifact: Artifact, *, made_here: bool) -> Shown | Absent:
+        """``made_here``: by a call of this run, which then should have kept it."""
+        ...
+
+
+def detail_of(record: Record, scores: Sequence[Score], showing: Showing) -> Detail:
+    """What the page says of ``record``, whose rows are ``scores``."""
+    sample = record.sample
+    calls = [step.call for step in record.trajectory.steps if step.call] if record.trajectory else []
+    compared = sample if record.mode == "end-to-end" else None
+    matches = closest_steps(calls, compared) if compared else [None] * len(calls)
+    steps: list[StepPart] = []
+    if record.invalid is None and record.actions is not None:
+        steps = [*_predicted(record, record.actions, scores, showing)]
+    elif record.invalid is None and record.trajectory is not None:
+        steps = [*_done(record.trajectory.steps, matches, compared, showing)]
+    reference = compared.reference.steps if compared and compared.reference and record.trajectory else ()
+    missing = [f"step {at + 1}: {call_text(step)}" for at, step in enumerate(reference) if at not in matches]
+    answer, no_answer = _answered(record)
+    return Detail(
+        about=_about(sample),
+        query=_cut(sample.query),
+        files=[Figure(file.name, "file", file_text(file).rstrip("."), showing.file(file)) for file in sample.files],
+        steps=steps,
+        missing=missing,
+        answer=answer,
+        no_answer=no_answer,
+        slots=[*slot_readings(sample.answer, scores), *summary_readings(sample.answer, scores)],
+        score_columns=[METRICS[metric].label for metric in STEP_METRICS] if record.actions else [],
+        invalid=record.invalid or "",
+        spent=_spent(record),
+        facets=facets_of(record, scores, matches, any(part.state == "wrong" and part.arguments for part in steps)),
+    )
+
+
+def _about(sample: Sample) -> str:
+    family = FAMILIES.get(sample.family, sample.family)
+    kind = f"{sample.task_type.replace('_', ' ')} ({family}), {sample.answer_type.replace('_', ' ')} answer"
+    return f"{kind}, source {sample.source}, template {sample.template}, cluster {sample.cluster or sample.id}"
+
+
+def _answered(record: Record) -> tuple[str | None, str]:
+    if record.invalid is not None or record.trajectory is None:
+        return None, ""
+    if record.trajectory.answer is not None:
+        return _cut(record.trajectory.answer) or "(empty)", ""
+    reason = f": {record.trajectory.reason}" if record.trajectory.reason else ""
+    return None, _cut(f"{record.trajectory.termination}{reason}")
+
+
+def _spent(record: Record) -> str:
+    sources = record.trajectory.steps if record.trajectory else record.actions or ()
+    replies = [source.reply for source in sources if source.reply is not None]
+    if record.trajectory and record.trajectory.halted_by:
+        replies.append(record.trajectory.halted_by)
+    tokens_in, tokens_out = (
+        sum(reply.usage.input_tokens for reply in replies),
+        sum(reply.usage.output_tokens for reply in replies),
+    )
+    tokens = f", {tokens_in} tokens in, {tokens_out} out" if tokens_in or tokens_out else ""
+    return f"{record.seconds:.2f} s{tokens}"
+
+
+# --- end to end and without tools -----------------------------------------------------------------------------------
+
+
+def _done(
+    steps: Sequence[Step], matches: Sequence[int | None], compared: Sample | None, showing: Showing
+) -> Iterator[StepPart]:
+    match_of = iter(matches)
+    for number, step in enumerate(steps[:MOST_STEPS], 1):
+        if step.kind == "answer":
+            if step.thought:
+                yield StepPart(number, "answer", thought=_cut(step.thought))
+        elif step.call is None:
+            yield StepPart(
+                number,
+                "unparseable output",
+                state="wrong",
+                verdict=f"{WRONG} neither a call nor an answer",
+                text=_cut(step.text) or "(empty)",
+                lines=[Told("told", _cut(step.reason))] if step.reason else [],
+            )
+        else:
+            yield _call(number, step, step.call, next(match_of), compared, showing)
+    if len(steps) > MOST_STEPS:
+        yield StepPart(len(steps), f"{len(steps) - MOST_STEPS} further steps are left out here")
+
+
+def _call(
+    number: int, step: Step, call: ToolCall, match: int | None, sample: Sample | None, showing: Showing
+) -> StepPart:
+    part = StepPart(number, call.tool, "cached" if step.cached else f"{step.seconds:.2f} s", thought=_cut(step.thought))
+    reference = sample.reference.steps if sample is not None and sample.reference else ()
+    if match is not None and sample is not None:
+        part.arguments = agreements(call, reference[match], sample)
+        wrong = disagreements(part.arguments)
+        part.state = "wrong" if wrong else "right"
+        part.verdict = f"{WRONG} differs from reference step {match + 1}" if wrong else f"{RIGHT} as step {match + 1}"
+        part.reference = f"reference step {match + 1}"
+    else:
+        part.given = [(name, value_text(value)) for name, value in call.arguments.items()]
+        if reference:
+            part.state, part.verdict = "open", "no such reference step is left"
+    _add_observation(part, step.observation, "saw", showing)
+    return part
+
+
+def _add_observation(
+    part: StepPart, observation: Observation | None, word: str, showing: Showing, *, made_here: bool = True
+) -> None:
+    if observation is None:
+        return
+    part.seen = word
+    error = observation.error
+    if error is not None:
+        about = f" ({error.argument})" if error.argument else ""
+        part.error = _cut(f"{error.kind}{about}: {error.message}")
+        if error.hint:
+            part.lines.append(Told("hint", _cut(error.hint)))
+        if error.candidates:
+            part.lines.append(Told("candidates", _cut(", ".join(error.candidates))))
+        return
+    shown = shown_result(observation)
+    part.fields = [(name, value_text(value)) for name, value in shown.fields.items()]
+    part.flags, part.notes = [*map(_cut, shown.flags)], [*map(_cut, shown.notes)]
+    drawn = any(artifact.kind == "overlay" for artifact in observation.artifacts)
+    for artifact in observation.artifacts:
+        if artifact.kind == "mask" and drawn:
+            part.lines.append(Told("also made", f"{artifact.name} (mask)"))
+            continue
+        picture = showing.artifact(artifact, made_here=made_here)
+        if isinstance(picture, Absent) and not made_here:
+            part.lines.append(Told("also made", f"{artifact.name} ({artifact.kind}), when the benchmark was built"))
+        else:
+            part.figures.append(Figure(artifact.name, artifact.kind, artifact.kind, picture))
+
+
+# --- step by step ---------------------------------------------------------------------------------------------------
+
+
+def _predicted(
+    record: Record, actions: Sequence[Action], scores: Sequence[Score], showing: Showing
+) -> Iterator[StepPart]:
+    reference = record.sample.reference.steps if record.sample.reference else ()
+    for index, action in enumerate(actions):
+        rows = {row.metric: row for row in scores if row.step == index}
+        due = reference[index] if index < len(reference) else None
+        reason = why_wrong(action, due, rows)
+        part = StepPart(index + 1, f"due: {due.tool}" if due else "due: the answer")
+        part.state = "wrong" if reason else "right"
+        part.verdict = f"{WRONG} {reason}" if reason else f"{RIGHT} right"
+        part.scores = {
+            METRICS[metric].label: percent(rows[metric].value) if metric in rows else "" for metric in STEP_METRICS
+        }
+        _add_action(part, action, due, reference, rows.get("agrotools.arg_acc"))
+        if due is not None:
+            _add_observation(part, due.observation, "shown", showing, made_here=False)
+        yield part
+
+
+def _add_action(
+    part: StepPart,
+    action: Action,
+    due: ReferenceStep | None,
+    reference: Sequence[ReferenceStep],
+    row: Score | None,
+) -> None:
+    if isinstance(action, CallTools | Answer):
+        part.thought = _cut(action.thought)
+    if isinstance(action, CallTools):
+        first, *others = action.calls
+        part.about = f"called {first.tool}"
+        step = row.reading.get("step") if row is not None else None
+        if row is not None and isinstance(step, int) and step < len(reference):
+            part.arguments = scored_agreements(first, reference[step], row)
+            part.reference = f"reference step {step + 1}"
+            if "invalid" in row.reading:
+                part.lines.append(Told("refused", value_text(row.reading["invalid"])))
+        else:
+            part.given = [(name, value_text(value)) for name, value in first.arguments.items()]
+        if others:
+            also = ", ".join(call.tool for call in others)
+            part.lines.append(Told("also", _cut(f"{also} in the same message, not scored")))
+        if due is not None and not part.arguments:
+            part.lines.append(Told("reference", call_text(due)))
+    elif isinstance(action, Halt):
+        part.about = _cut(f"{action.termination} {action.reason}".strip())
+    else:
+        part.about = "answered" if isinstance(action, Answer) else "unparseable output"
+        part.text = _cut(action.text) or "(empty)"
+        if isinstance(action, Unparseable) and action.hint:
+            part.lines.append(Told("told", _cut(action.hint)))
+        if due is not None:
+            part.lines.append(Told("reference", call_text(due)))
+
+
+def _cut(text: str) -> str:
+    return shortened(text, LONGEST_TEXT)

@@ -1,0 +1,287 @@
+"""Writes the page: tables first, then one part per record, then the index by which a script finds its way.
+
+Records are read one at a time and parts are written as they are made, so that memory does not grow with the run.
+"""
+
+import base64
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import orjson
+
+from agrotools.core import Artifact, Record, RunStoreError, SampleFile
+from agrotools.report.html.choosing import Pair, value_of
+from agrotools.report.html.detail import detail_of
+from agrotools.report.html.facets import FACETS, TOOL_LOST_IT
+from agrotools.report.html.pictures import BUDGET_BYTES, Pictures, Shown
+from agrotools.report.html.places import Absent, Places
+from agrotools.report.html.result_tables import result_tables
+from agrotools.report.html.run_facts import incomparable, run_facts
+from agrotools.report.html.runs import Run, count_pictures, opened_runs
+from agrotools.report.values import harmless, shortened
+from agrotools.scoring import Summary, score_record
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+DEFAULT_SAMPLES = 400
+"""Records of each run that are shown in detail."""
+_HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written where."""
+
+    path: Path
+    bytes: int
+    runs: int
+    records: int
+    """Records of all runs together."""
+    shown: int
+    """Of these, shown in detail."""
+    pictures: int
+    missing_pictures: int
+
+
+def write_report(
+    runs: Sequence[Path],
+    out: Path,
+    *,
+    samples: int = DEFAULT_SAMPLES,
+    data_root: Path | None = None,
+    summaries: Sequence[Summary] | None = None,
+    allow_invalid: bool = False,
+) -> Path:
+    """Write the report of ``runs`` side by side to ``out`` and return where it is; see :func:`build_report`."""
+    return build_report(
+        runs, out, samples=samples, data_root=data_root, summaries=summaries, allow_invalid=allow_invalid
+    ).path
+
+
+def build_report(
+    runs: Sequence[Path],
+    out: Path,
+    *,
+    samples: int = DEFAULT_SAMPLES,
+    data_root: Path | None = None,
+    summaries: Sequence[Summary] | None = None,
+    allow_invalid: bool = False,
+    picture_bytes: int = BUDGET_BYTES,
+) -> Written:
+    """Write one HTML file that needs nothing else: no network, no other file.
+
+    Args:
+        runs: run folders, side by side in the tables.
+        out: the file to write; replaced as a whole.
+        samples: records of each run to show in detail (a sample counts once for each mode and epoch): those that
+            went wrong first, spread over modes and task types, the same ones of every run.
+        data_root: a folder in which the benchmark lies, where it is no longer where the run found it.
+        summaries: the runs' scores, where they are at hand; computed otherwise.
+        allow_invalid: let a mode have a headline with more than 1 % invalid records, where summaries are computed.
+        picture_bytes: what all pictures together may take.
+
+    Raises:
+        RunStoreError: not a run, one without records, or ``out`` cannot be written.
+    """
+    opened, pairs = opened_runs(
+        [Path(run) for run in runs],
+        samples,
+        data_root=data_root,
+        summaries=summaries,
+        allow_invalid=allow_invalid,
+    )
+    out = Path(out)
+    temporary = out.with_name(f".{out.name}.{os.getpid()}")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("w", encoding="utf-8", newline="\n") as file:
+            page = _Page(opened, pairs, file, picture_bytes)
+            page.write()
+        size = temporary.stat().st_size
+        temporary.replace(out)
+    except OSError as error:
+        raise RunStoreError(
+            f"cannot write the report {out}: {error.strerror or error}", hint="choose another place with --out"
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return Written(
+        path=out,
+        bytes=size,
+        runs=len(opened),
+        records=page.n_records,
+        shown=len(page.parts),
+        pictures=page.pictures.n,
+        missing_pictures=len(page.missing),
+    )
+
+
+@dataclass
+class _Part:
+    """What the index says of a record that is shown."""
+
+    run: int
+    record: Record
+    value: float | None
+    facets: list[str]
+    element: str
+
+
+class _Page:
+    """One page while it is written."""
+
+    def __init__(self, runs: Sequence[Run], pairs: set[Pair], file: IO[str], picture_bytes: int) -> None:
+        self._runs = runs
+        self._pairs = pairs
+        self._file = file
+        self._templates = _templates()
+        self._places = Places([run.folder for run in runs])
+        self.n_records = sum(len(run.index) for run in runs)
+        self.pictures = Pictures(count_pictures(runs, pairs), picture_bytes)
+        self.missing: set[str] = set()
+        self.parts: list[_Part] = []
+
+    def write(self) -> None:
+        style, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+        self._render(
+            "head.html.j2",
+            style=style,
+            script_hash=_hash(script),
+            style_hash=_hash(style),
+            facts=[run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs],
+            differences=incomparable([run.manifest for run in self._runs]),
+            results=result_tables([run.summary for run in self._runs]),
+            notes=[note for run in self._runs for note in run.index.notes],
+        )
+        for at, run in enumerate(self._runs):
+            for record in run.chosen(self._pairs):
+                self._write_part(at, record)
+        self._mark_lost()
+        found = {facet for part in self.parts for facet in part.facets}
+        index = {"runs": [*map(_run_data, self._runs)], "parts": [*map(_part_data, self.parts)]}
+        self._render(
+            "tail.html.j2",
+            script=script,
+            index=_json(index),
+            facets={facet: meaning for facet, meaning in FACETS.items() if facet in found},
+            n_records=self.n_records,
+            n_shown=len(self.parts),
+            missing=len(self.missing),
+            shrunk=self.pictures.shrunk,
+            command=f"agrotools report {' '.join(str(run.folder) for run in self._runs)} --samples {self.n_records}",
+        )
+
+    def _write_part(self, at: int, record: Record) -> None:
+        run = self._runs[at]
+        scores = score_record(record)
+        value = value_of(record, scores)
+        detail = detail_of(record, scores, _Showing(run, self._places, self.pictures, self.missing))
+        # What the index needs of a record is little; its steps are let go.
+        kept = record.model_copy(update={"trajectory": None, "actions": None})
+        part = _Part(at, kept, value, detail.facets, f"d{len(self.parts)}")
+        self.parts.append(part)
+        for name, url in self.pictures.fresh():
+            self._file.write(f'<script type="text/plain" id="{name}">{url}</script>\n')
+        several = len(self._runs) > 1
+        self._render(
+            "sample.html.j2", part=part, record=record, run=run, detail=detail, several=several, state=_state(value)
+        )
+
+    def _mark_lost(self) -> None:
+        """Say of each end-to-end record whether the oracle, with the same tools, could not answer it either."""
+        of_oracle = [part for part in self.parts if self._runs[part.run].manifest.model == "baseline:oracle"]
+        lost = {
+            part.record.sample.id
+            for part in of_oracle
+            if part.record.mode == "end-to-end" and part.value is not None and part.value < 1
+        }
+        for part in self.parts:
+            if part.record.sample.id in lost and part.record.mode == "end-to-end":
+                part.facets.append(TOOL_LOST_IT)
+
+    def _render(self, name: str, **values: Any) -> None:
+        self._file.write(self._templates.get_template(name).render(**values))
+
+
+def _run_data(run: Run) -> dict[str, Any]:
+    return {"name": run.name, "model": harmless(run.manifest.model), "privileged": run.manifest.privileged}
+
+
+def _part_data(part: _Part) -> dict[str, Any]:
+    sample = part.record.sample
+    return {
+        "run": part.run,
+        "mode": part.record.mode,
+        "sample": sample.id,
+        "epoch": part.record.epoch,
+        "task": harmless(sample.task_type),
+        "type": sample.answer_type,
+        "value": part.value,
+        "state": _state(part.value),
+        "facets": part.facets,
+        "query": shortened(harmless(sample.query), 160),
+        "element": part.element,
+    }
+
+
+class _Showing:
+    """Makes files and artifacts of one run pictures of the page, and notes those that should be there and are not."""
+
+    def __init__(self, run: Run, places: Places, pictures: Pictures, missing: set[str]) -> None:
+        self._run, self._places, self._pictures, self._missing = run, places, pictures, missing
+
+    def file(self, file: SampleFile) -> Shown | Absent:
+        picture = self._pictures.of_file(file, self._places.of_file(file, self._run.roots))
+        if isinstance(picture, Absent):
+            self._missing.add(file.path)
+        return picture
+
+    def artifact(self, artifact: Artifact, *, made_here: bool) -> Shown | Absent:
+        picture = self._pictures.of_artifact(artifact, self._places.of_artifact(artifact))
+        if isinstance(picture, Absent) and made_here:
+            self._missing.add(artifact.sha256 or artifact.name)
+        return picture
+
+
+def _state(value: float | None) -> str:
+    if value is None:
+        return "invalid"
+    return "right" if value >= 1 else "partial" if value > 0 else "wrong"
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
+
+
+def _json(data: object) -> "Markup":
+    """JSON for a script element: nothing in it can end the element or begin another."""
+    from markupsafe import Markup
+
+    text = orjson.dumps(data).decode()
+    for letter in "<>&\u2028\u2029":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return Markup(text)
+
+
+def _printable(value: Any) -> Any:
+    """What every expression of a template goes through before it is escaped."""
+    return harmless(value) if type(value) is str else value
+
+
+def _templates() -> "Environment":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        finalize=_printable,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -1,0 +1,154 @@
+"""Pictures of a page: small, each one once, all together within a budget of bytes."""
+
+import base64
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agrotools.agents.previews import PREVIEWED_KINDS, Unreadable, make_picture
+from agrotools.core import Artifact, SampleFile
+from agrotools.report.html.places import Absent
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+BUDGET_BYTES = 60_000_000
+"""Of all pictures together, as they stand in the page."""
+SIDES_PX = (640, 480, 320, 200, 120)
+_LARGEST_SVG = 300_000
+_NO_ARTIFACT_PICTURES = frozenset({"table"})
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A picture of the page. ``id`` is that of the element which holds its data."""
+
+    id: str
+    width_px: int
+    height_px: int
+    how: str = ""
+    colours: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Encoded:
+    url: str
+    width_px: int
+    height_px: int
+    how: str = ""
+    colours: dict[str, str] = field(default_factory=dict)
+
+
+Key = tuple[object, ...]
+
+
+class Pictures:
+    """Reads and encodes a picture when it is first asked for; :meth:`fresh` yields those that were not yet written.
+
+    ``expected`` is how many distinct pictures will be asked for: what is left of the budget is shared among those
+    that are left, and a picture that would take more than its share is made smaller.
+    """
+
+    def __init__(self, expected: int, budget_bytes: int = BUDGET_BYTES) -> None:
+        self._left = expected
+        self._budget = budget_bytes
+        self._made: dict[Key, Shown | Absent] = {}
+        self._fresh: list[tuple[str, str]] = []
+        self.bytes = 0
+        self.n = 0
+        self.shrunk = 0
+        """Pictures that were made smaller, or left out, for the budget."""
+
+    def of_file(self, file: SampleFile, path: Path | Absent) -> Shown | Absent:
+        """A file of a sample."""
+        if file.kind not in PREVIEWED_KINDS:
+            return Absent(f"a {file.kind} is not shown")
+        return self._once(file_key(file), path, file.name, file.kind, file.bands)
+
+    def of_artifact(self, artifact: Artifact, path: Path | Absent) -> Shown | Absent:
+        """A file that a tool made."""
+        if artifact.kind in _NO_ARTIFACT_PICTURES:
+            return Absent(f"a {artifact.kind} is not shown")
+        kind = "mask" if artifact.kind == "mask" else "image"
+        return self._once(artifact_key(artifact), path, artifact.name, kind, None)
+
+    def fresh(self) -> Iterator[tuple[str, str]]:
+        """Id and data URL of each picture made since the last call."""
+        fresh, self._fresh = self._fresh, []
+        return iter(fresh)
+
+    def _once(
+        self, key: Key, path: Path | Absent, name: str, kind: str, bands: tuple[str, ...] | None
+    ) -> Shown | Absent:
+        if key not in self._made:
+            self._made[key] = self._make(path, name, kind, bands)
+            self._left -= 1
+        return self._made[key]
+
+    def _make(self, path: Path | Absent, name: str, kind: str, bands: tuple[str, ...] | None) -> Shown | Absent:
+        if isinstance(path, Absent):
+            return path
+        share = (self._budget - self.bytes) // max(self._left, 1)
+        encoded = _drawing(path, share) if path.suffix == ".svg" else self._thumbnail(path, name, kind, bands, share)
+        if isinstance(encoded, Absent):
+            return encoded
+        shown = Shown(f"p{self.n}", encoded.width_px, encoded.height_px, encoded.how, encoded.colours)
+        self.n += 1
+        self.bytes += len(encoded.url)
+        self._fresh.append((shown.id, encoded.url))
+        return shown
+
+    def _thumbnail(
+        self, path: Path, name: str, kind: str, bands: tuple[str, ...] | None, share: int
+    ) -> _Encoded | Absent:
+        picture = make_picture(path, name, kind, bands, longest_px=SIDES_PX[0])
+        if isinstance(picture, Unreadable):
+            return Absent(picture.reason)
+        for side in SIDES_PX:
+            url, size = _encoded(picture.image, side, exact=picture.exact)
+            if len(url) <= share:
+                self.shrunk += side < SIDES_PX[0]
+                return _Encoded(url, *size, how=picture.how.partition(", at ")[0], colours=picture.colours)
+        self.shrunk += 1
+        return Absent("left out to keep the page small")
+
+
+def file_key(file: SampleFile) -> Key:
+    """What the picture of a file depends on."""
+    return (file.sha256 or file.path, file.kind, file.bands)
+
+
+def artifact_key(artifact: Artifact) -> Key:
+    """What the picture of an artifact depends on."""
+    return (artifact.sha256, artifact.kind == "mask", Path(artifact.name).suffix)
+
+
+def _encoded(image: "Image.Image", side: int, *, exact: bool) -> tuple[str, tuple[int, int]]:
+    from PIL import Image
+
+    if max(image.size) > side:
+        image = image.copy()
+        image.thumbnail((side, side), Image.Resampling.NEAREST if exact else Image.Resampling.BILINEAR)
+    buffer = io.BytesIO()
+    if exact:
+        image.save(buffer, "PNG", compress_level=6)
+        return _data_url("png", buffer.getvalue()), image.size
+    # WebP would be a third smaller and ten times slower, and every evaluation ends with a report.
+    image.convert("RGB").save(buffer, "JPEG", quality=75)
+    return _data_url("jpeg", buffer.getvalue()), image.size
+
+
+def _drawing(path: Path, share: int) -> _Encoded | Absent:
+    """A vector figure as it is. As the source of an image it can neither run nor load anything; what could keep a
+    browser busy (entities that expand) is refused."""
+    content = path.read_bytes() if path.stat().st_size <= _LARGEST_SVG else b""
+    if not content or b"<!ENTITY" in content or b"<svg" not in content:
+        return Absent("a drawing that is too large or of another form")
+    url = _data_url("svg+xml", content)
+    return _Encoded(url, 640, 480) if len(url) <= max(share, _LARGEST_SVG // 2) else Absent("left out for its size")
+
+
+def _data_url(kind: str, content: bytes) -> str:
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"

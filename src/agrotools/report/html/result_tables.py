@@ -1,0 +1,188 @@
+"""The result tables of the terminal as HTML: the same cells, with their intervals drawn beside the numbers."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from agrotools.report.cells import Notes
+from agrotools.report.html.intervals import Mark, difference_drawing, interval_drawing
+from agrotools.report.parts import counts_table, part_tables
+from agrotools.report.tables import OUTCOME, SETTINGS, Setting, gain_table, general_notes, setting_table
+from agrotools.scoring import Metric, Summary
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+_SIDE_BY_SIDE = 8
+_CLASSES = {"bold": "strong", "dim": "dim", "green": "good", "red": "bad", "yellow": "odd", "italic": "said"}
+
+Line = list[tuple[str, str]]
+"""Pieces of a line: text and the classes it stands in."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell: its lines, and what is drawn beneath the first."""
+
+    lines: list[Line]
+    drawing: "Markup | None" = None
+
+    @property
+    def empty(self) -> bool:
+        return not any(text.strip() for line in self.lines for text, _ in line)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row: its heading, which may belong to the group above it, and its cells."""
+
+    heading: Cell
+    cells: list[Cell]
+    inner: bool
+
+    @property
+    def is_group(self) -> bool:
+        return all(cell.empty for cell in self.cells)
+
+
+@dataclass(frozen=True)
+class HtmlTable:
+    """A table with the line beneath it."""
+
+    title: str
+    headings: list[Cell]
+    rows: list[Row]
+    below: list[Line]
+
+
+Drawing = Callable[[int, int], "Markup | None"]
+"""What is drawn in a cell, by row and by column (the heading of a row is no column)."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """All tables: the main ones, those of parts and counts, and the notes that they lead to."""
+
+    main: list[HtmlTable]
+    parts: list[HtmlTable]
+    notes: list[str]
+
+
+def result_tables(summaries: Sequence[Summary]) -> Results:
+    """The tables of :func:`agrotools.report.tables.tables`, for a page."""
+    notes = Notes()
+    main: list[HtmlTable] = []
+    for setting in SETTINGS:
+        if any(setting.of(summary) is not None for summary in summaries):
+            main += _converted(setting_table(setting, summaries, notes), _intervals(setting, summaries))
+    if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
+        main += _converted([gain_table(summaries, notes)], _gains(summaries))
+    parts = _converted([*part_tables(summaries, side_by_side=_SIDE_BY_SIDE), *counts_table(summaries)])
+    return Results(main, parts, [*general_notes(summaries), *notes.numbered()])
+
+
+def _intervals(setting: Setting, summaries: Sequence[Summary]) -> Drawing:
+    def draw(row: int, column: int) -> "Markup | None":
+        metric = setting.metrics[column]
+        own = _shown(setting, summaries[row], metric)
+        marks = [
+            Mark(other.overall.value, "ceiling" if summary.privileged else "floor")
+            for at, summary in enumerate(summaries)
+            if at != row and (summary.privileged or summary.model.startswith("baseline:"))
+            if (other := _shown(setting, summary, metric)) is not None
+        ]
+        return interval_drawing(own.overall, marks, privileged=summaries[row].privileged) if own else None
+
+    return draw
+
+
+def _shown(setting: Setting, summary: Summary, metric: str) -> Metric | None:
+    """The metric of a run where the table prints it."""
+    metrics = setting.of(summary)
+    return metrics.get(metric) if metrics and summary.modes[setting.mode].headline else None
+
+
+def _gains(summaries: Sequence[Summary]) -> Drawing:
+    def draw(row: int, column: int) -> "Markup | None":
+        summary = summaries[row]
+        metrics = OUTCOME[:-1]
+        hidden = any(not part.headline for mode, part in summary.modes.items() if mode != "step-by-step")
+        if hidden or summary.no_tool_part is None or column >= len(metrics):
+            return None
+        found = summary.no_tool_part.gain.get(metrics[column])
+        return difference_drawing(found.overall) if found else None
+
+    return draw
+
+
+def _nothing(_row: int, _column: int) -> None:
+    return None
+
+
+def _converted(parts: Sequence["RenderableType"], draw: Drawing = _nothing) -> list[HtmlTable]:
+    """Tables, each with the text that follows it."""
+    from rich.table import Table
+    from rich.text import Text
+
+    made: list[HtmlTable] = []
+    for part in parts:
+        if isinstance(part, Table):
+            made.append(_table(part, draw))
+        elif isinstance(part, Text) and made:
+            made[-1].below.extend(_lines(part))
+    return made
+
+
+def _table(table: "Table", draw: Drawing) -> HtmlTable:
+    columns = [list(map(_text, column.cells)) for column in table.columns]
+    rows = [
+        Row(
+            heading=Cell(_lines(heading)),
+            cells=[Cell(_lines(cells[at]), draw(at, column)) for column, cells in enumerate(columns[1:])],
+            inner=heading.plain.startswith(" "),
+        )
+        for at, heading in enumerate(columns[0])
+    ]
+    headings = [Cell(_lines(_unhyphenated(_text(column.header)))) for column in table.columns]
+    return HtmlTable(str(table.title or "").strip(), headings, rows, [])
+
+
+def _text(cell: object) -> "Text":
+    from rich.text import Text
+
+    return cell if isinstance(cell, Text) else Text(str(cell))
+
+
+def _unhyphenated(heading: "Text") -> "Text":
+    """Words that were broken for the narrow columns of a terminal, whole again."""
+    from rich.text import Text
+
+    return Text(heading.plain.replace("-\n", "")) if "-\n" in heading.plain else heading
+
+
+def _lines(text: "Text") -> list[Line]:
+    lines: list[Line] = []
+    for line in text.split("\n", allow_blank=True):
+        edges = sorted({0, len(line), *(edge for span in line.spans for edge in (span.start, span.end))})
+        pieces: Line = []
+        for start, end in pairwise(edges):
+            over = (str(span.style) for span in line.spans if span.start <= start and end <= span.end)
+            pieces.append((line.plain[start:end], " ".join(_classes([str(line.style), *over]))))
+        lines.append(pieces)
+    while lines and not any(text.strip() for text, _ in lines[-1]):
+        lines.pop()
+    return lines
+
+
+def _classes(styles: Sequence[str]) -> Iterator[str]:
+    on: dict[str, bool] = {}
+    for style in styles:
+        words = iter(style.split())
+        for word in words:
+            negated = word == "not"
+            on[next(words, "") if negated else word] = not negated
+    return (_CLASSES[word] for word, there in on.items() if there and word in _CLASSES)
