@@ -15,15 +15,8 @@ from support.sums_benchmark import write_sums
 
 pytestmark = pytest.mark.slow
 
-EVAL = [
-    sys.executable,
-    "-c",
-    "from agrotools.cli.main import main; main()",
-    "eval",
-    "benchmark",
-    "-m",
-    "baseline:prior",
-]
+AGROTOOLS = [sys.executable, "-c", "from agrotools.cli.main import main; main()"]
+EVAL = [*AGROTOOLS, "eval", "benchmark", "-m", "baseline:prior"]
 
 
 @pytest.fixture(scope="module")
