@@ -1,0 +1,189 @@
+"""What a run will take, before it starts: requests, tokens and money."""
+
+import base64
+import io
+import random
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agrotools.agents import LLMAgent
+from agrotools.agents.step_by_step import reference_history
+from agrotools.benchmarks import Benchmark
+from agrotools.core import BenchmarkError, Mode, Sample, SampleView, Step
+from agrotools.core.shown import with_shown_observations
+from agrotools.models.metered import most_output_tokens
+from agrotools.models.prices import IMAGE_TOKENS, Price
+from agrotools.models.request_text import image_urls, request_text
+from agrotools.runner.plan import Plan
+from agrotools.runner.policies import PolicySource
+
+RENDERED = 20
+"""Samples whose requests are really made, over all modes."""
+COUNTED = 200
+"""Samples of each mode whose reference trajectories are counted."""
+
+TURNS_WITHOUT_REFERENCE = 4
+TYPICAL_OUTPUT_TOKENS = 150
+TYPICAL_STEP_TOKENS = 400
+"""What a turn adds to a conversation of which nothing is known: a call and its observation."""
+
+BYTES_PER_TOKEN = 3.5
+"""UTF-8 bytes of our requests' JSON per token; cl100k, o200k, Claude's and DeepSeek's tokenizers: 3.4 to 4.1."""
+
+_FULL_PICTURE_PX = 1568 * 1568
+_SMALLEST_PICTURE = 0.15
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """About what a run will take. Low and high differ in how long the replies are: typical, or all at their limit."""
+
+    model: str
+    requests: int
+    input_tokens: int
+    output_tokens: tuple[int, int]
+    usd_low: float | None = None
+    usd_high: float | None = None
+    price: Price | None = None
+
+    def __str__(self) -> str:
+        low, high = self.output_tokens
+        tokens = f"{_tokens(self.input_tokens)} tokens in, {_tokens(low)} to {_tokens(high)} out"
+        text = f"about {self.requests:,} requests, {tokens}"
+        if self.usd_low is None or self.usd_high is None:
+            return text
+        return f"{text}: {_usd(self.usd_low)} to {_usd(self.usd_high)} USD ({self.model}: {self.price})"
+
+
+async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price: Price | None) -> Estimate | None:
+    """About what it takes to run ``plan``; None where the policy prompts no model.
+
+    The first and the last request of a few samples of each mode are made as the agent makes them (the last after the
+    reference trajectory, or after steps of typical length where there is none); the rest follows in proportion.
+    """
+    positions: dict[Mode, array[int]] = {}
+    for part in plan.parts:
+        positions.setdefault(part.mode, array("I")).extend(part.positions)
+    total = _Sum()
+    for mode, at in positions.items():
+        agent = source.make(plan.samples[at[0]], mode, 0)
+        if not isinstance(agent, LLMAgent):
+            return None
+        total += await _of_mode(at, plan.samples, benchmark, agent, price, RENDERED // len(positions))
+    requests = round(total.requests)
+    return Estimate(
+        model=source.name,
+        requests=requests,
+        input_tokens=round(total.input_tokens),
+        output_tokens=(requests * TYPICAL_OUTPUT_TOKENS, round(total.most_output_tokens)),
+        usd_low=total.usd_low if price else None,
+        usd_high=total.usd_high if price else None,
+        price=price,
+    )
+
+
+@dataclass(frozen=True)
+class _Sum:
+    requests: float = 0.0
+    input_tokens: float = 0.0
+    most_output_tokens: float = 0.0
+    usd_low: float = 0.0
+    usd_high: float = 0.0
+
+    def __add__(self, other: "_Sum") -> "_Sum":
+        return _Sum(
+            self.requests + other.requests,
+            self.input_tokens + other.input_tokens,
+            self.most_output_tokens + other.most_output_tokens,
+            self.usd_low + other.usd_low,
+            self.usd_high + other.usd_high,
+        )
+
+
+async def _of_mode(
+    positions: Sequence[int],
+    samples: Sequence[Sample],
+    benchmark: Benchmark,
+    agent: LLMAgent,
+    price: Price | None,
+    rendered: int,
+) -> _Sum:
+    counted = [_turns(samples[at], agent) for at in _spread(positions, COUNTED)]
+    requests = len(positions) * sum(counted) / len(counted)
+    spread = [await _tokens_of(samples[at], benchmark, agent, price) for at in _spread(positions, rendered)]
+    per_request = sum(tokens for _, tokens in spread) / sum(turns for turns, _ in spread)
+    most_output = most_output_tokens(agent.settings)
+    return _Sum(
+        requests,
+        requests * per_request,
+        requests * most_output,
+        requests * price.usd(round(per_request), min(TYPICAL_OUTPUT_TOKENS, most_output)) if price else 0.0,
+        requests * price.usd(round(per_request), most_output) if price else 0.0,
+    )
+
+
+def _turns(sample: Sample, agent: LLMAgent) -> int:
+    """Requests that the sample takes, as far as can be told: the reference's calls and the answer."""
+    if agent.mode == "no-tool":
+        return 1
+    return len(sample.reference.steps) + 1 if sample.reference else TURNS_WITHOUT_REFERENCE
+
+
+async def _tokens_of(sample: Sample, benchmark: Benchmark, agent: LLMAgent, price: Price | None) -> tuple[int, float]:
+    """Requests of one sample, and the input tokens of all of them. They grow about evenly from first to last."""
+    view = benchmark.view(sample, agent.mode)
+    turns = _turns(sample, agent)
+    history = _history(sample) if turns > 1 else ()
+    first = await _request_tokens(view, (), agent, price)
+    if turns == 1:
+        return turns, first
+    last = await _request_tokens(view, history, agent, price) if history else first + TYPICAL_STEP_TOKENS * (turns - 1)
+    return turns, turns * (first + last) / 2
+
+
+def _history(sample: Sample) -> Sequence[Step]:
+    if sample.reference is None:
+        return ()
+    try:
+        shown = with_shown_observations(sample).reference
+        return reference_history(shown) if shown else ()
+    except BenchmarkError:
+        return ()  # Not every step has a recorded observation: end-to-end needs none.
+
+
+async def _request_tokens(view: SampleView, history: Sequence[Step], agent: LLMAgent, price: Price | None) -> float:
+    messages, tools = await agent.request_for(view, history)
+    text = len(request_text(agent.model.name, messages, tools, agent.settings)) / BYTES_PER_TOKEN
+    full = price.image_tokens[0] if price else IMAGE_TOKENS[0]
+    return text + sum(full * _share_of_full_picture(url) for url in image_urls(messages))
+
+
+def _share_of_full_picture(url: str) -> float:
+    """How large a picture is beside the largest that is sent; endpoints have a least size that they count."""
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))) as picture:
+            share = picture.width * picture.height / _FULL_PICTURE_PX
+    except (OSError, ValueError):
+        return 1.0
+    return min(1.0, max(share, _SMALLEST_PICTURE))
+
+
+def _spread(positions: Sequence[int], most: int) -> list[int]:
+    """At most ``most`` of ``positions``, the same ones every time.
+
+    Drawn, not in even steps: benchmarks that go round their templates would show the same ones again and again.
+    """
+    if len(positions) <= most:
+        return list(positions)
+    return [positions[at] for at in sorted(random.Random(len(positions)).sample(range(len(positions)), most))]
+
+
+def _tokens(count: float) -> str:
+    return f"{count / 1e6:.2g} M" if count >= 100_000 else f"{max(count, 1000) / 1000:.0f} k" if count else "0"
+
+
+def _usd(amount: float) -> str:
+    return f"{amount:.2f}" if amount >= 0.01 or not amount else f"{amount:.1g}"

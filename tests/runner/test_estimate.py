@@ -1,0 +1,157 @@
+"""The estimate before a run: beside what the same run then really asks."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agrotools.agents import LLMAgent, run_step_by_step
+from agrotools.benchmarks import Benchmark, load_benchmark
+from agrotools.core import MODES, Mode, Protocol, Sample, ToolSpec
+from agrotools.core.shown import with_shown_observations
+from agrotools.models import Message, ModelSettings
+from agrotools.models.prices import Price
+from agrotools.models.request_text import image_urls, request_text
+from agrotools.models.scripted import ScriptedModel
+from agrotools.runner import estimate as module
+from agrotools.runner.estimate import BYTES_PER_TOKEN, TURNS_WITHOUT_REFERENCE, Estimate, estimate
+from agrotools.runner.plan import work_items
+from agrotools.runner.policies import PolicySource, policy_source
+
+PRICE = Price(input_usd_per_million=2, output_usd_per_million=8, source="test", as_of="2026-01-02")
+SETTINGS = ModelSettings(max_output_tokens=1000)
+
+
+class Overheard:
+    """A model that says nothing of use and remembers how long its requests were."""
+
+    def __init__(self) -> None:
+        self.tokens: list[float] = []
+        self.pictures = 0
+        self.model = ScriptedModel(self._reply, name="overheard")
+
+    def _reply(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> str:
+        self.tokens.append(len(request_text("overheard", messages, tools, settings)) / BYTES_PER_TOKEN)
+        self.pictures += len(image_urls(messages))
+        return "Final Answer: 1"
+
+    def source(self, protocol: Protocol = "react", images: bool = False, settings: ModelSettings = SETTINGS):
+        agents = {mode: LLMAgent(self.model, mode, protocol, settings, images=images) for mode in MODES}
+        return PolicySource("overheard", False, MODES, lambda _sample, mode, _epoch: agents[mode], model=self.model)
+
+
+@pytest.fixture(scope="module")
+def benchmark(small_benchmark: Path) -> Benchmark:
+    return load_benchmark(small_benchmark)
+
+
+@pytest.mark.parametrize("protocol", ["react", "tool-calling"])
+@pytest.mark.parametrize("mode", ["no-tool", "step-by-step"])
+async def test_the_estimate_is_what_the_run_then_asks(benchmark: Benchmark, mode: Mode, protocol: Protocol) -> None:
+    model = Overheard()
+    source = model.source(protocol)
+    plan = work_items(benchmark.samples, [mode], 2)
+    foretold = await estimate(plan, benchmark, source, PRICE)
+    assert foretold is not None
+    for item in plan:
+        sample = with_shown_observations(item.sample)
+        view = benchmark.view(sample, mode)
+        policy = source.make(sample, mode, item.epoch)
+        if mode == "no-tool":
+            await policy.act(view, ())
+        else:
+            assert sample.reference is not None
+            await run_step_by_step(policy, view, sample.reference)
+    assert foretold.requests == len(model.tokens)
+    assert foretold.input_tokens == pytest.approx(sum(model.tokens), rel=0.05)
+    assert foretold.output_tokens == (foretold.requests * 150, foretold.requests * 1000)
+    each = sum(model.tokens) / len(model.tokens)
+    assert foretold.usd_low == pytest.approx(foretold.requests * PRICE.usd(round(each), 150), rel=0.05)
+    assert foretold.usd_high == pytest.approx(foretold.requests * PRICE.usd(round(each), 1000), rel=0.05)
+
+
+async def test_modes_epochs_and_pictures_add_up(benchmark: Benchmark) -> None:
+    model = Overheard()
+    source, seeing = model.source(), model.source(images=True)
+    single = [await estimate(work_items(benchmark.samples, [mode], 1), benchmark, source, PRICE) for mode in MODES]
+    every = await estimate(work_items(benchmark.samples, MODES, 1), benchmark, source, PRICE)
+    thrice = await estimate(work_items(benchmark.samples, MODES, 3), benchmark, source, PRICE)
+    shown = await estimate(work_items(benchmark.samples, MODES, 1), benchmark, seeing, PRICE)
+    assert every is not None
+    assert thrice is not None
+    assert shown is not None
+    assert every.requests == sum(each.requests for each in single if each)
+    assert every.usd_high == pytest.approx(sum(each.usd_high or 0 for each in single if each), rel=0.05)
+    assert thrice.requests == 3 * every.requests
+    assert thrice.input_tokens == pytest.approx(3 * every.input_tokens, rel=0.05)
+    assert every.input_tokens + 100 * every.requests < shown.input_tokens < every.input_tokens + 6000 * every.requests
+    assert model.tokens == []  # Nothing was asked.
+
+
+async def test_without_a_reference_a_few_turns_are_assumed(benchmark: Benchmark) -> None:
+    bare = [sample.model_copy(update={"reference": None}) for sample in benchmark.samples]
+    plan = work_items(bare, ["end-to-end"], 1)
+    foretold = await estimate(plan, benchmark, Overheard().source(), PRICE)
+    assert foretold is not None
+    assert foretold.requests == TURNS_WITHOUT_REFERENCE * len(bare)
+    unrecorded = [_unrecorded(sample) for sample in benchmark.samples]
+    assert await estimate(work_items(unrecorded, ["end-to-end"], 1), benchmark, Overheard().source(), PRICE)
+
+
+def _unrecorded(sample: Sample) -> Sample:
+    assert sample.reference is not None
+    steps = tuple(step.model_copy(update={"observation": None, "truth": None}) for step in sample.reference.steps)
+    return sample.model_copy(update={"reference": sample.reference.model_copy(update={"steps": steps})})
+
+
+async def test_a_large_plan_is_not_read_through(benchmark: Benchmark) -> None:
+    class Counted(Sequence[Sample]):
+        read = 0
+
+        def __len__(self) -> int:
+            return 30_000
+
+        def __getitem__(self, index: int) -> Sample:  # pyright: ignore[reportIncompatibleMethodOverride]
+            if index >= len(self):
+                raise IndexError
+            Counted.read += 1
+            return benchmark.samples[index % len(benchmark.samples)]
+
+    samples = Counted()
+    plan = work_items(samples, MODES, 2)
+    Counted.read = 0
+    foretold = await estimate(plan, benchmark, Overheard().source(), PRICE)
+    assert foretold is not None
+    small = await estimate(work_items(benchmark.samples, MODES, 2), benchmark, Overheard().source(), PRICE)
+    assert small is not None
+    assert foretold.requests == pytest.approx(small.requests * 30_000 / len(benchmark.samples), rel=0.1)
+    assert Counted.read < 700
+
+
+async def test_policies_without_a_model_cost_nothing_that_could_be_estimated(benchmark: Benchmark) -> None:
+    plan = work_items(benchmark.samples, MODES, 1)
+    assert await estimate(plan, benchmark, policy_source("baseline:echo", benchmark.samples), PRICE) is None
+
+
+async def test_a_finished_run_takes_nothing(benchmark: Benchmark) -> None:
+    foretold = await estimate(work_items(benchmark.samples, [], 1), benchmark, Overheard().source(), PRICE)
+    assert foretold == Estimate("overheard", 0, 0, (0, 0), 0.0, 0.0, PRICE)
+
+
+def test_what_is_printed() -> None:
+    whole = Estimate("gpt-4.1", 1320, 900_000, (48_000, 400_000), 1.1, 4.2, PRICE)
+    assert str(whole) == (
+        "about 1,320 requests, 0.9 M tokens in, 48 k to 0.4 M out: 1.10 to 4.20 USD "
+        "(gpt-4.1: 2.00/8.00 USD per million tokens, as of 2026-01-02)"
+    )
+    assert (
+        str(replace(whole, usd_low=None, usd_high=None)) == "about 1,320 requests, 0.9 M tokens in, 48 k to 0.4 M out"
+    )
+    tiny = str(replace(whole, requests=1, input_tokens=12, output_tokens=(0, 40_000_000), usd_low=0.00031, usd_high=0))
+    assert tiny.startswith("about 1 requests, 1 k tokens in, 0 to 40 M out: 0.0003 to 0.00 USD")
+
+
+def test_a_picture_that_cannot_be_measured_counts_as_a_full_one() -> None:
+    share = module._share_of_full_picture
+    assert share("data:image/png;base64,AAAA") == share("") == share("data:,é") == 1.0
