@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from agrotools.core import AgrotoolsError, BudgetReached, InfrastructureError, Record
 from agrotools.runner.interrupts import interrupts
@@ -30,16 +30,18 @@ class _Endpoint:
     context: RunContext
     silent: int = 0
     """Samples in a row without a reply."""
-    last: str = ""
-    replies_before: int = field(default=0, init=False)
 
-    def saw(self, record: Record) -> InfrastructureError | None:
+    @property
+    def replies(self) -> int:
+        """Replies that anybody has got so far."""
         stats = self.context.source.stats
-        if stats is None:
-            return None
-        if record.invalid is None or stats.replies > self.replies_before:
-            self.silent, self.replies_before = 0, stats.replies
-        if record.invalid is None:
+        return stats.replies if stats else 0
+
+    def saw(self, record: Record, replies_at_start: int) -> InfrastructureError | None:
+        # Replies to others while the sample ran show that the endpoint is there. When it bears less than before, the
+        # samples that are left in flight are those that fail: many in a row, and they say nothing about the rest.
+        if self.context.source.stats is None or record.invalid is None or self.replies > replies_at_start:
+            self.silent = 0
             return None
         self.silent += 1
         if self.silent < max(_FEWEST_BEFORE_GIVING_UP, 2 * self.context.pace.allowed):
@@ -103,6 +105,7 @@ async def _work(
         try:
             if stop.asked or (item := next(queue, None)) is None:
                 return
+            replies_at_start = endpoint.replies
             try:
                 record = await run_item(item, context)
             except BudgetReached as error:
@@ -111,7 +114,7 @@ async def _work(
                 return
             context.store.append(record)
             on_finished(record)
-            if error := endpoint.saw(record):
+            if error := endpoint.saw(record, replies_at_start):
                 stop.asked, stop.error = True, stop.error or error
         finally:
             context.pace.leave()
