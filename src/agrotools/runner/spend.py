@@ -133,12 +133,11 @@ def _entry(line: bytes, path: Path, number: int) -> dict[str, Any]:
 
 def _append(file: int, line: bytes) -> None:
     """Write a whole line or nothing of it."""
-    end = os.fstat(file).st_size
     left = memoryview(line)
     try:
         while left:
             left = left[os.write(file, left) :]
     except OSError:
         if len(left) < len(line):
-            os.ftruncate(file, end)
+            os.ftruncate(file, os.fstat(file).st_size - (len(line) - len(left)))
         raise

@@ -1,0 +1,32 @@
+"""Token counts of a reply, in the shapes that endpoints send them."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from agrotools.models import Completion
+from agrotools.models.chat_format import read_reply
+
+
+@pytest.mark.parametrize(
+    ("usage", "counts"),
+    [
+        ({"prompt_tokens": 20, "completion_tokens": 151, "total_tokens": 171}, (20, 151)),
+        # What the model thought is in the total alone (Gemini, xAI), and is billed as output.
+        ({"prompt_tokens": 20, "completion_tokens": 151, "total_tokens": 553}, (20, 533)),
+        ({"prompt_tokens": 21, "completion_tokens": 0, "total_tokens": 81}, (21, 60)),
+        ({"prompt_tokens": 20, "completion_tokens": 151}, (20, 151)),
+        ({"prompt_tokens": 20, "completion_tokens": 151, "total_tokens": 0}, (20, 151)),
+        ({"prompt_tokens": 20, "completion_tokens": 151, "total_tokens": None}, (20, 151)),
+        ({"total_tokens": 81}, (0, 0)),
+        ({"prompt_tokens": "20", "completion_tokens": -3, "total_tokens": 1e9}, (0, 0)),
+        ([], (0, 0)),
+        (None, (0, 0)),
+    ],
+)
+def test_output_is_all_that_is_billed_as_output(usage: Any, counts: tuple[int, int]) -> None:
+    body = {"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}], "usage": usage}
+    completion = read_reply(orjson.dumps(body))
+    assert isinstance(completion, Completion)
+    assert (completion.usage.input_tokens, completion.usage.output_tokens) == counts
