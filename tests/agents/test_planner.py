@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agrotools.agents import run_end_to_end, run_no_tool
-from agrotools.agents.baselines import PlannerPolicy, PlanTable, PriorPolicy, PriorTable
+from agrotools.agents.baselines import PlannerPolicy, PlanTable, PriorPolicy, PriorTable, similar_questions
 from agrotools.agents.baselines.adapting import adapted_plan
 from agrotools.agents.baselines.blank import blank
 from agrotools.agents.baselines.planner import planned_value
@@ -298,8 +298,9 @@ def nearest_of_all(own: Sample, samples: Sequence[Sample]) -> str | None:
         both = sum(min(mine.count(kind), theirs.count(kind)) for kind in ("image", "raster"))
         either = sum(max(mine.count(kind), theirs.count(kind)) for kind in ("image", "raster"))
         cosine = cosines[masked(each.query, [file.name for file in each.files])]
-        ranked.append((-round(float(cosine) + (both / either if either else 1.0), 9), each.id))
-    return min(ranked)[1] if ranked else None
+        ranked.append((float(cosine) + (both / either if either else 1.0), each.id))
+    best = max((similarity for similarity, _ in ranked), default=0.0)
+    return min((name for similarity, name in ranked if similarity >= best - 1e-9), default=None)
 
 
 @settings(max_examples=60)
@@ -327,6 +328,13 @@ def test_cosines_lie_between_zero_and_one_and_are_one_for_the_same_words(texts: 
         if text.strip():
             assert cosines[row] == pytest.approx(1)
     assert not SimilarQuestions(["a b"]).cosines("杂 草").any()
+
+
+def test_what_nearly_all_of_many_questions_share_is_passed_over(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(similar_questions, "MOST_SHARED", 2)
+    index = SimilarQuestions(["the weeds", "the crop", "the soil", "the"])
+    assert index.cosines("the weeds").tolist() == pytest.approx([1, 0, 0, 0])
+    assert not index.cosines("the").any()
 
 
 class Counted(Sequence[Sample]):

@@ -17,8 +17,8 @@ _QUIET_S = 15.0
 _TITLE_CELLS = 8
 """So much of the title stays in a narrow terminal."""
 _RATE_WINDOW_S = 30.0
-_RATE_WINDOW_SAMPLES = 30
-"""The rate is that of the last 30 s, or of the last 30 samples where those took longer."""
+_RATE_WINDOW_SAMPLES = 10
+"""The rate is that of the last 30 s, or of the last 10 samples where those took longer."""
 
 
 class _Part(NamedTuple):

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 
+SAME = 1e-9
+"""Similarities closer than this are equal."""
+
 
 class _Donor(NamedTuple):
     """A sample whose plan may be followed, by its position in the benchmark."""
@@ -148,9 +151,10 @@ class _Columns:
         allowed &= self._only_cluster != self._clusters.get(cluster, -2)
         if not allowed.any():
             return None
-        # Rounded, so that the order of additions in a processor's vector unit decides no tie.
-        scores = np.where(allowed, np.round(cosines[self._text] + shared[self._kind], 9), -1.0)
-        best = (self._pairs[int(row)].outside(cluster) for row in np.flatnonzero(scores == scores.max()))
+        scores = np.where(allowed, cosines[self._text] + shared[self._kind], -1.0)
+        # The order in which a processor adds up decides no tie.
+        rows = np.flatnonzero(scores >= scores.max() - SAME)
+        best = (self._pairs[int(row)].outside(cluster) for row in rows)
         return min((donor for donor in best if donor is not None), key=lambda donor: donor.id)
 
 

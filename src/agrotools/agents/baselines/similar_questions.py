@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+MOST_SHARED = 10_000
+"""A word or pair that more of the different questions share tells little, and is passed over: comparing stays quick."""
+
 _TOKEN = re.compile(rf"{WORD}+|[{CJK}]")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
@@ -46,10 +49,10 @@ class SimilarQuestions:
         self._rows = np.array(rows, dtype=np.int32)[by_feature]
         df = np.bincount(np.array(features, dtype=np.int64), minlength=len(self._ids))
         self._ends = np.concatenate([[0], np.cumsum(df)])
-        self._idf = np.log(1 + len(texts) / np.maximum(df, 1))
+        self._idf = np.where(df <= MOST_SHARED, np.log(1 + len(texts) / np.maximum(df, 1)), 0.0)
         weights = (1 + np.log(np.array(counts, dtype=np.float64)[by_feature])) * np.repeat(self._idf, df)
         norms = np.sqrt(np.bincount(self._rows, weights=weights**2, minlength=len(texts)))
-        self._weights = weights / norms[self._rows]
+        self._weights = weights / np.where(norms > 0, norms, 1.0)[self._rows]
         self._size = len(texts)
 
     def cosines(self, text: str) -> "NDArray[np.float64]":
@@ -57,12 +60,14 @@ class SimilarQuestions:
         import numpy as np
 
         cosines = np.zeros(self._size)
-        known = [(self._ids[word], count) for word, count in Counter(_features(text)).items() if word in self._ids]
-        weights = [(1 + math.log(count)) * float(self._idf[feature]) for feature, count in known]
-        norm = math.sqrt(sum(weight**2 for weight in weights))
-        for (feature, _), weight in zip(known, weights, strict=True):
-            span = slice(self._ends[feature], self._ends[feature + 1])
-            cosines[self._rows[span]] += weight / norm * self._weights[span]
+        counts = Counter(_features(text))
+        known = [(self._ids[feature], count) for feature, count in counts.items() if feature in self._ids]
+        weights = {feature: (1 + math.log(count)) * float(self._idf[feature]) for feature, count in known}
+        norm = math.sqrt(sum(weight**2 for weight in weights.values()))
+        for feature, weight in weights.items():
+            if weight:
+                span = slice(self._ends[feature], self._ends[feature + 1])
+                cosines[self._rows[span]] += weight / norm * self._weights[span]
         return cosines
 
 
