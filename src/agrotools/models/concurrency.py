@@ -16,21 +16,31 @@ from typing import NamedTuple
 
 FIRST = 8
 MOST = 128
-_JUDGED_GROWTH = 1.25
+_JUDGED_GROWTH = 1.5
 """A limit is compared with one that is smaller by this factor: less is lost in the noise of latencies."""
-_LEAST_GAIN = 0.2
-"""Growth of throughput over growth of the limit; 1 is an endpoint that does not feel the load, 0 a queue."""
-_DOUBTS = 2
-"""Rounds without gain before the limit goes back: latencies of models vary with what they say."""
+_LEAST_GAIN = 0.3
+"""Gain that makes a limit worth keeping; the second time that there is less, the smaller limit is taken again."""
+_KEPT_GAIN = 0.1
+"""Gain below which a limit that was kept is given up."""
+_LEAST_LATENCY_S = 1e-6
+_EPOCHS = 4
 _ROUNDS_OF_REST = 8
 """Rounds at the limit that was found before more is tried again: endpoints grow, and empty."""
 
 
 class _Knee(NamedTuple):
-    """The largest limit that paid, and the latency there."""
+    """A limit that paid, and the latency there."""
 
     limit: int
     latency_s: float
+
+
+class _Epoch(NamedTuple):
+    """A time during which the limit stayed the same, and the latencies of requests that were sent in it."""
+
+    limit: int
+    began_at: float
+    latencies: list[float]
 
 
 class AdaptiveLimit:
@@ -51,11 +61,11 @@ class AdaptiveLimit:
         self._step = max(1, ceiling // 32)
         self._heeds_latency = start < ceiling
         self._doubling = True
-        self._knee: _Knee | None = None
-        self._doubts = 0
-        self._rest = 0
+        self._knees: list[_Knee] = []
+        self._doubts = self._rest = 0
         self._cut_at = float("-inf")
-        self._begin_round()
+        self._epochs: deque[_Epoch] = deque(maxlen=_EPOCHS)
+        self._set(self.current)
 
     @classmethod
     def of(cls, concurrency: int | None) -> "AdaptiveLimit":
@@ -92,8 +102,8 @@ class AdaptiveLimit:
     def replied(self, latency_s: float) -> None:
         """A reply came, ``latency_s`` after its request was sent."""
         self._replies += 1
-        if self._clock() - latency_s >= self._round_began:
-            self._latencies.append(latency_s)
+        if self._heeds_latency:
+            self._note(latency_s)
         if self._replies >= self.current:
             self._end_round()
             self._admit()
@@ -107,11 +117,11 @@ class AdaptiveLimit:
         if now - latency_s < self._cut_at:
             return
         self._cut_at = now
-        self.current = max(1, self.current // 2)
         self._doubling = False
-        self._knee = None
+        self._knees.clear()
         self._doubts = self._rest = 0
-        self._begin_round()
+        self._epochs.clear()
+        self._set(max(1, self.current // 2))
 
     def _take(self) -> None:
         self.taken += 1
@@ -124,41 +134,63 @@ class AdaptiveLimit:
                 self._take()
                 turn.set_result(None)
 
+    def _set(self, limit: int) -> None:
+        self.current = limit
+        self._epochs.append(_Epoch(limit, self._clock(), []))
+        self._begin_round()
+
     def _begin_round(self) -> None:
-        self._round_began = self._clock()
         self._replies = 0
-        self._latencies: list[float] = []
         self._peak = self.taken
 
     def _end_round(self) -> None:
-        # A limit that was not needed shows nothing (as in RFC 7661); neither do a few replies out of many.
-        if 2 * self._peak > self.current:
-            judged = self._heeds_latency and 3 * len(self._latencies) >= self.current
-            if not judged or self._pays(median(self._latencies)):
-                self._rise()
-        self._begin_round()
-
-    def _rise(self) -> None:
+        needed = 2 * self._peak > self.current  # A limit that was not needed shows nothing (as in RFC 7661).
         if self._rest:
             self._rest -= 1
+        elif needed and not self._doubts and self.current < self.ceiling:
+            self._set(min(self.ceiling, 2 * self.current if self._doubling else self.current + self._step))
             return
-        self.current = min(self.ceiling, 2 * self.current if self._doubling else self.current + self._step)
+        self._begin_round()
 
-    def _pays(self, latency_s: float) -> bool:
-        """Whether the limit as it is brings more than a smaller one did; if not, twice, the limit goes back."""
-        knee, latency_s = self._knee, max(latency_s, 1e-6)
-        if knee is None or self.current <= knee.limit:
-            # Prompts and replies change during a run, so the old measure fades.
-            self._knee = _Knee(self.current, latency_s if knee is None else (knee.latency_s + latency_s) / 2)
-            return True
-        growth = self.current / knee.limit
-        if growth < _JUDGED_GROWTH and self.current < self.ceiling:
-            return True
-        throughput = growth * knee.latency_s / latency_s
-        if throughput - 1 >= _LEAST_GAIN * (growth - 1):
-            self._knee, self._doubts = _Knee(self.current, latency_s), 0
-            return True
-        self._doubts += 1
-        if self._doubts >= _DOUBTS:
-            self.current, self._doubling, self._doubts, self._rest = knee.limit, False, 0, _ROUNDS_OF_REST
-        return False
+    def _note(self, latency_s: float) -> None:
+        sent_at = self._clock() - latency_s
+        for epoch in reversed(self._epochs):
+            if sent_at >= epoch.began_at:
+                epoch.latencies.append(latency_s)
+                if len(epoch.latencies) >= epoch.limit:
+                    self._judge(epoch.limit, max(_LEAST_LATENCY_S, median(epoch.latencies)))
+                    epoch.latencies.clear()
+                return
+
+    def _judge(self, limit: int, latency_s: float) -> None:
+        """Whether a limit brings more than the one below; if not, that one is taken again."""
+        knees = self._knees
+        if not knees:
+            knees.append(_Knee(limit, latency_s))
+        elif limit == knees[-1].limit:
+            # Prompts and replies change during a run, so the old measure fades; and what looked like a gain may have
+            # been luck.
+            knees[-1] = _Knee(limit, (knees[-1].latency_s + latency_s) / 2)
+            if len(knees) > 1 and _gain(knees[-2], knees[-1]) < _KEPT_GAIN:
+                knees.pop()
+                self._fall_back(knees[-1].limit)
+        elif limit >= _JUDGED_GROWTH * knees[-1].limit:
+            tried = _Knee(limit, latency_s)
+            if _gain(knees[-1], tried) >= _LEAST_GAIN:
+                knees.append(tried)
+                self._doubts = 0
+            elif self._doubts:
+                self._fall_back(knees[-1].limit)
+            else:
+                self._doubts = 1
+
+    def _fall_back(self, limit: int) -> None:
+        self._doubling, self._doubts, self._rest = False, 0, _ROUNDS_OF_REST
+        self._epochs.clear()
+        self._set(limit)
+
+
+def _gain(below: _Knee, above: _Knee) -> float:
+    """Growth of throughput over growth of the limit: 1 where the load is not felt, 0 where requests queue."""
+    growth = above.limit / below.limit
+    return (growth * below.latency_s / above.latency_s - 1) / (growth - 1)

@@ -235,10 +235,11 @@ class OpenAICompatibleModel:
                     self._rate.pause(wait_s)
                 return _Fault(said, wait_s, rejection.status == 429)
             case "credentials":
+                variable = self._endpoint.key_env
                 raise UsageError(
                     f"{self.base_url} refuses the key: {said}",
-                    hint=f"set the environment variable {self._endpoint.key_env} to a valid key, or name another variable"
-                    if self._endpoint.key_env
+                    hint=f"set the environment variable {variable} to a valid key, or name another variable"
+                    if variable
                     else "name the environment variable that holds the key (--api-key-env)",
                 )
             case "credit":

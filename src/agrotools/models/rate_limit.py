@@ -8,6 +8,8 @@ from agrotools.core import ToolSpec
 from agrotools.models.base import ImagePart, Message, ModelSettings, TextPart
 
 _MINUTE_S = 60.0
+_TICK_S = 1e-6
+"""A shorter wait is none: it would be the rounding of the one before."""
 _BURST_S = 1.0
 """Seconds of the allowance that may be used at once: servers enforce a minute's limit over shorter spans too."""
 _CHARACTERS_PER_TOKEN = 3.5
@@ -59,7 +61,7 @@ class RateLimit:
         """Let a request that will cost about ``tokens`` go if it may go now."""
         if self._requests is None and self._tokens is None and not self._not_before:
             return True
-        if self._queue or self._wait_s(tokens) > 0:
+        if self._queue or self._wait_s(tokens):
             return False
         self._take(tokens)
         return True
@@ -99,7 +101,7 @@ class RateLimit:
             wait_s = max(wait_s, self._requests.wait_s(1, now))
         if self._tokens is not None:
             wait_s = max(wait_s, self._tokens.wait_s(tokens, now))
-        return wait_s
+        return wait_s if wait_s > _TICK_S else 0.0
 
     def _take(self, tokens: int) -> None:
         if self._requests is not None:
@@ -121,7 +123,7 @@ class RateLimit:
             turn, tokens = self._queue[0]
             if not turn.done():
                 wait_s = self._wait_s(tokens)
-                if wait_s > 0:
+                if wait_s:
                     self._timer = asyncio.get_running_loop().call_later(wait_s, self._admit)
                     return
                 self._take(tokens)
