@@ -51,6 +51,8 @@ class Seen:
             "connections": self.connections,
             "most_in_flight": self.most_in_flight,
             "seconds": self.last - self.first,
+            "first": self.first,
+            "last": self.last,
             "plots": len(asked),
             "fewest_per_plot": min(asked, default=0),
             "most_per_plot": max(asked, default=0),

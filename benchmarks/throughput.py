@@ -275,10 +275,10 @@ def tree_memory(root: int) -> Iterator[list[float]]:
     def held(pid: int) -> float:
         try:
             resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * page_mb
-            children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            lists = [file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/children")]
         except OSError:
-            return 0.0
-        return resident + sum(held(int(child)) for child in children)
+            return 0.0  # it has ended, or there is no /proc
+        return resident + sum(held(int(child)) for child in " ".join(lists).split())
 
     def watch() -> None:
         while not ended.wait(0.2):
@@ -297,7 +297,10 @@ def answered(python: str, script: str, printed: str, own: Path) -> int:
     """How many right answers the client holds in the end; agrotools' records are counted after its time is taken."""
     if not printed.rstrip().endswith("}") or '"right"' not in printed:
         command = [python, script, "count", str(own)]
-        printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        counting = subprocess.run(command, check=False, capture_output=True, text=True)
+        if counting.returncode:
+            sys.exit(counting.stderr)
+        printed = counting.stdout
     return json.loads(printed.strip().splitlines()[-1])["right"]
 
 

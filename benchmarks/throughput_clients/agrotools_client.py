@@ -18,14 +18,19 @@ def run(workload: str, folder: str, url: str, concurrency: str, scratch: str) ->
 
 
 def count(scratch: str) -> None:
-    """A sample counts if it has one record and its answer has the full score."""
+    """A sample counts if it has one record, its calls (if any) returned 14, and its answer has the full score."""
     with Path(scratch, "run", "records.jsonl").open("rb") as lines:
-        records = [json.loads(line)["sample"]["id"] for line in lines]
-    if len(set(records)) != len(records):
+        records = [json.loads(line) for line in lines]
+    asked = [record["sample"]["id"] for record in records]
+    if len(set(asked)) != len(asked):
         sys.exit("a sample has two records")
+    for record in records:
+        for step in record["trajectory"]["steps"]:
+            if step["kind"] == "call" and (step["observation"]["result"] or {}).get("value") != 14:
+                sys.exit(f"a call went wrong: {json.dumps(step)[:2000]}")
     rows = json.loads(Path(scratch, "run", "scores.json").read_bytes())["scores"]
     right = {row["sample_id"] for row in rows if row["slot"] == "answer" and row["value"] == 1}
-    print(json.dumps({"right": len(right & set(records))}))
+    print(json.dumps({"right": len(right & set(asked))}))
 
 
 if __name__ == "__main__":
