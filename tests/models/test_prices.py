@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import agrotools
 from agrotools.core import UsageError
 from agrotools.models.prices import IMAGE_TOKENS, Price, price_of, priced_for_budget
+from agrotools.models.providers import PROVIDERS
 
 TABLE = tomllib.loads((Path(agrotools.__file__).parent / "data" / "prices.toml").read_text(encoding="utf-8"))
 ROWS = [(provider, name) for provider, entry in TABLE.items() for name in entry["models"]]
@@ -86,6 +87,19 @@ def test_a_listed_model_is_found_by_provider_or_address(place: str, name: str, r
 )
 def test_a_model_is_never_found_by_likeness(place: str | None, name: str) -> None:
     assert price_of(place, name) is None
+
+
+def test_prices_are_found_at_the_addresses_of_providers() -> None:
+    for provider, entry in TABLE.items():
+        if provider in PROVIDERS:
+            name = next(iter(entry["models"]))
+            assert price_of(PROVIDERS[provider].base_url, name) == price_of(provider, name) is not None
+    for local in ("vllm", "sglang", "ollama", "llamacpp", "lmstudio"):
+        price = price_of(PROVIDERS[local].base_url, "x")
+        assert price is not None
+        assert price.is_free
+    # Another country, another price.
+    assert price_of(PROVIDERS["dashscope-cn"].base_url, "qwen3-vl-plus") is None
 
 
 def test_long_prompts_cost_their_rates_for_all_tokens() -> None:
