@@ -6,6 +6,7 @@ retrieval, 1988). Numbers and file names are masked: "is it above 5 %" and "is i
 
 import math
 import re
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -39,18 +40,18 @@ class SimilarQuestions:
         import numpy as np
 
         self._ids: dict[str, int] = {}
-        features, rows, counts = [], [], []
+        features, rows, counts = array("i"), array("i"), array("i")
         for row, text in enumerate(texts):
             for feature, count in Counter(_features(text)).items():
                 features.append(self._ids.setdefault(feature, len(self._ids)))
                 rows.append(row)
                 counts.append(count)
-        by_feature = np.argsort(np.array(features, dtype=np.int64), kind="stable")
-        self._rows = np.array(rows, dtype=np.int32)[by_feature]
-        df = np.bincount(np.array(features, dtype=np.int64), minlength=len(self._ids))
+        by_feature = np.argsort(np.array(features), kind="stable")
+        self._rows = np.array(rows)[by_feature]
+        df = np.bincount(np.array(features), minlength=len(self._ids))
         self._ends = np.concatenate([[0], np.cumsum(df)])
         self._idf = np.where(df <= MOST_SHARED, np.log(1 + len(texts) / np.maximum(df, 1)), 0.0)
-        weights = (1 + np.log(np.array(counts, dtype=np.float64)[by_feature])) * np.repeat(self._idf, df)
+        weights = (1 + np.log(np.array(counts)[by_feature])) * np.repeat(self._idf, df)
         norms = np.sqrt(np.bincount(self._rows, weights=weights**2, minlength=len(texts)))
         self._weights = weights / np.where(norms > 0, norms, 1.0)[self._rows]
         self._size = len(texts)
