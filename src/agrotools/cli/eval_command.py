@@ -35,7 +35,19 @@ def evaluate(
     seed: Annotated[int | None, typer.Option(help="Seed of random choices.", show_default="0")] = None,
     temperature: Annotated[float | None, typer.Option(help="Sampling temperature.")] = None,
     max_output_tokens: Annotated[int | None, typer.Option(help="Token limit of one reply.")] = None,
-    concurrency: Annotated[int | None, typer.Option(help="Samples in flight.", show_default="8")] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(help="Requests in flight.", show_default="as many as the endpoint bears, up to 128")
+    ] = None,
+    rpm: Annotated[int | None, typer.Option(help="Requests a minute at most.")] = None,
+    tpm: Annotated[int | None, typer.Option(help="Tokens a minute at most.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds after which a reply counts as never ending.", show_default="600")
+    ] = None,
+    cache: Annotated[
+        str | None, typer.Option(help="Keep replies under this name, and use those that are there.")
+    ] = None,
+    budget: Annotated[float | None, typer.Option(help="USD that the run may cost in all.")] = None,
+    price: Annotated[str | None, typer.Option(help="IN/OUT, USD per million tokens, instead of the table's.")] = None,
     images: Annotated[bool | None, typer.Option("--images/--no-images", help="Whether the model sees images.")] = None,
     backend: Annotated[
         list[str] | None, typer.Option(help="Back-end of a tool, TOOL=KIND; may be given several times.")
@@ -50,7 +62,7 @@ def evaluate(
     """Run a benchmark, score it and print the table. The same command goes on where it stopped."""
     import sys
 
-    from agrotools.cli.results import show_runs
+    from agrotools.cli.results import show_evaluations
     from agrotools.runner.configure import read_config, tool_backends
     from agrotools.runner.evaluate import evaluate as run
 
@@ -67,6 +79,12 @@ def evaluate(
         "temperature": temperature,
         "max_output_tokens": max_output_tokens,
         "concurrency": concurrency,
+        "rpm": rpm,
+        "tpm": tpm,
+        "timeout_s": timeout,
+        "cache": cache,
+        "budget": budget,
+        "price": price,
         "images": images,
         "data_root": data_root,
         "out": out,
@@ -75,8 +93,8 @@ def evaluate(
         options["backends"] = tool_backends(backend)
     configs = read_config(config, {name: value for name, value in options.items() if value is not None}, model or [])
     try:
-        folders = [run(each, sys.stderr) for each in configs]
+        done = [run(each, sys.stderr) for each in configs]
     except KeyboardInterrupt:
         typer.echo("\nstopped; what has finished is kept, and the same command goes on from here", err=True)
         raise typer.Exit(130) from None
-    raise typer.Exit(show_runs(folders, allow_invalid=allow_invalid, details=details, as_json=as_json))
+    raise typer.Exit(show_evaluations(done, allow_invalid=allow_invalid, details=details, as_json=as_json))

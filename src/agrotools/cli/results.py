@@ -2,10 +2,15 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from agrotools.cli.json_output import print_json
+
+if TYPE_CHECKING:
+    from agrotools.runner.evaluate import Evaluation
+    from agrotools.runner.rescore import Rescored
 
 
 def show_runs(runs: Sequence[Path], *, allow_invalid: bool, details: bool, as_json: bool) -> int:
@@ -13,10 +18,41 @@ def show_runs(runs: Sequence[Path], *, allow_invalid: bool, details: bool, as_js
 
     Returns 0, 1 where invalid samples remain, 3 where nothing else is left.
     """
-    from agrotools.report.tables import print_tables
+    return _shown(_scored(runs, allow_invalid), runs, details=details, as_json=as_json)
+
+
+def show_evaluations(done: "Sequence[Evaluation]", *, allow_invalid: bool, details: bool, as_json: bool) -> int:
+    """As :func:`show_runs`, and the report of them all as a page in the first run's folder.
+
+    Returns 1, too, where a run was stopped before it was done.
+    """
+    from agrotools.core import RunStoreError
+    from agrotools.report.html import write_report
+
+    runs = [each.run for each in done]
+    rescored = _scored(runs, allow_invalid)
+    code = _shown(rescored, runs, details=details, as_json=as_json)
+    summaries = [each.summary for each in rescored]
+    try:
+        page = write_report(runs, runs[0] / "report.html", summaries=summaries, allow_invalid=allow_invalid)
+        typer.echo(f"the report, with samples, pictures and steps: {page}", err=as_json)
+    except RunStoreError as error:
+        typer.echo(f"no report: {error}", err=True)
+    for each in done:
+        if each.stopped:
+            typer.echo(f"stopped: {each.stopped.message}\nhint: {each.stopped.hint}", err=True)
+    return code or int(any(each.stopped for each in done))
+
+
+def _scored(runs: Sequence[Path], allow_invalid: bool) -> "list[Rescored]":
     from agrotools.runner.rescore import rescore
 
-    rescored = [rescore(run, allow_invalid=allow_invalid) for run in runs]
+    return [rescore(run, allow_invalid=allow_invalid) for run in runs]
+
+
+def _shown(rescored: "Sequence[Rescored]", runs: Sequence[Path], *, details: bool, as_json: bool) -> int:
+    from agrotools.report.tables import print_tables
+
     summaries = [each.summary for each in rescored]
     if as_json:
         print_json([summary.model_dump(mode="json") for summary in summaries])

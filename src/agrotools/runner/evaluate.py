@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, NamedTuple, TextIO
 
 import orjson
 from pydantic import Field
@@ -16,13 +16,16 @@ from agrotools.agents import prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks.samples import facts_of, selected
 from agrotools.construct.export import sha256_of_file
-from agrotools.core import MODES, Mode, Noun, Protocol, Sample, ToolSpec, UsageError
+from agrotools.core import MODES, BudgetReached, Mode, Noun, Protocol, Sample, ToolSpec, UsageError
 from agrotools.core.paths import cache_dir
 from agrotools.models import DEFAULT_WIRE, ModelSettings, WireSettings, WireStats
+from agrotools.models.prices import Price
+from agrotools.runner.accounts import accounted, price_for
+from agrotools.runner.estimate import estimate
 from agrotools.runner.execute import execute
 from agrotools.runner.manifest import Manifest, identity_hash
 from agrotools.runner.pace import Pace
-from agrotools.runner.plan import WorkItem, remaining, work_items
+from agrotools.runner.plan import Plan, remaining, work_items
 from agrotools.runner.policies import PolicySource, policy_source
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.run_item import RunContext
@@ -58,6 +61,12 @@ class EvalConfig(Noun):
     max_output_tokens: Annotated[int | None, Field(ge=1)] = None
     concurrency: Annotated[int | None, Field(ge=1)] = None
     """Requests in flight; None: as many as the endpoint bears."""
+    cache: str | None = None
+    """Name of a response cache, shared by all runs that name it."""
+    budget: Annotated[float | None, Field(gt=0)] = None
+    """USD that the run may spend in all, over every time it is gone on with."""
+    price: str | None = None
+    """``IN/OUT`` in USD per million tokens, where the table of prices does not know the model or is out of date."""
     rpm: Annotated[int | None, Field(ge=1)] = None
     tpm: Annotated[int | None, Field(ge=1)] = None
     timeout_s: Annotated[float, Field(gt=0)] = DEFAULT_WIRE.timeout_s
@@ -81,29 +90,34 @@ class EvalConfig(Noun):
         return tuple(wanted)
 
     @property
+    def settings(self) -> ModelSettings:
+        """How the model samples; what is not given is left to the defaults."""
+        given = {name: getattr(self, name) for name in ("temperature", "max_output_tokens", "seed")}
+        return ModelSettings.model_validate({name: value for name, value in given.items() if value is not None})
+
+    @property
     def wire(self) -> WireSettings:
         """How the endpoint is used."""
         return WireSettings(**{name: getattr(self, name) for name in _WIRE_FIELDS})
 
 
-def evaluate(config: EvalConfig, progress: TextIO) -> Path:
-    """Run what is missing of the run that ``config`` describes, and return its folder.
+class Evaluation(NamedTuple):
+    """A run's folder, and what ended it before it was done (None: nothing did)."""
+
+    run: Path
+    stopped: BudgetReached | None = None
+
+
+def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
+    """Run what is missing of the run that ``config`` describes.
 
     Raises:
         UsageError, BenchmarkError, RunStoreError: with what to change.
+        InfrastructureError: the endpoint is gone.
+        KeyboardInterrupt: somebody asked to stop; what has finished is kept.
     """
     benchmark = load_benchmark(config.benchmark, data_root=config.data_root, progress=stage_progress(progress))
-    settings = ModelSettings.model_validate(
-        {
-            name: value
-            for name, value in (
-                ("temperature", config.temperature),
-                ("max_output_tokens", config.max_output_tokens),
-                ("seed", config.seed),
-            )
-            if value is not None
-        }
-    )
+    settings = config.settings
     source = policy_source(
         config.model,
         benchmark.samples,
@@ -115,6 +129,7 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Path:
         wire=config.wire,
         seed=config.seed or 0,
     )
+    price = price_for(source, price=config.price, budget_usd=config.budget)
     samples = chosen(benchmark.samples, config.limit)
     modes: list[Mode] = [mode for mode in config.modes if mode in source.modes and mode in benchmark.modes]
     if not modes:
@@ -125,28 +140,40 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Path:
     items = work_items(samples, modes, config.epochs)
     manifest = manifest_of(config, benchmark, source, settings, modes, samples)
     folder = config.out or default_folder(manifest)
-    with RunStore(folder, manifest) as store:
-        todo = remaining(items, store.finished)
+    with (
+        RunStore(folder, manifest) as store,
+        accounted(source, folder, cache=config.cache, price=price, budget_usd=config.budget) as (source, replies),
+    ):
+        todo = remaining(items, store.finished, store.failed)
         title = f"{source.name} on {benchmark.name}"
         bar = Progress(progress, title, len(todo), len(items) - len(todo), _stats_of(source))
         for note in store.notes:
             bar.note(note)
         try:
             if todo:
-                asyncio.run(_execute(todo, source, benchmark, store, config, bar))
+                asyncio.run(_execute(todo, source, benchmark, store, config, price, bar))
+        except BudgetReached as stopped:
+            return Evaluation(folder, stopped)
         finally:
             bar.close()
-    return folder
+            if replies and replies.fault:
+                bar.note(replies.fault)
+    return Evaluation(folder)
 
 
 async def _execute(
-    items: Sequence[WorkItem],
+    items: Plan,
     source: PolicySource,
     benchmark: Benchmark,
     store: RunStore,
     config: EvalConfig,
+    price: Price | None,
     bar: Progress,
 ) -> None:
+    if source.base_url is not None and not (price and price.is_free):
+        expected = await estimate(items, benchmark, source, price)
+        unpriced = "" if price else "; the price of the model is not known (--price IN/OUT)"
+        bar.note(f"{expected}{unpriced}")
     try:
         async with ToolExecutor(
             workers=config.tool_workers, cache=ResultCache(cache_dir("tool-results")), backends=config.backends
@@ -216,7 +243,7 @@ def manifest_of(
         synthetic=benchmark.synthetic,
         model=source.name,
         model_hash=source.model_hash,
-        base_url=config.base_url if has_model else None,
+        base_url=source.base_url,
         privileged=source.privileged,
         protocol=config.protocol,
         images=config.images,

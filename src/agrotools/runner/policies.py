@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 from agrotools.agents import LLMAgent, Policy
 from agrotools.agents.baselines import (
@@ -22,6 +23,33 @@ from agrotools.models import DEFAULT_WIRE, Model, ModelSettings, WireSettings, W
 from agrotools.runner.store import read_manifest, read_records
 
 
+class Agents:
+    """Makes the agent for a sample: one for each mode and epoch, each with the model that ``model_of`` gives it."""
+
+    def __init__(
+        self, model_of: Callable[[int], Model], *, protocol: Protocol, settings: ModelSettings, images: bool
+    ) -> None:
+        self._model_of = model_of
+        self._options: _AgentOptions = {"protocol": protocol, "settings": settings, "images": images}
+        self._made: dict[tuple[Mode, int], LLMAgent] = {}
+
+    def __call__(self, _sample: Sample, mode: Mode, epoch: int) -> LLMAgent:
+        key = (mode, epoch)
+        if key not in self._made:
+            self._made[key] = LLMAgent(self._model_of(epoch), mode=mode, **self._options)
+        return self._made[key]
+
+    def through(self, model_of: Callable[[int], Model]) -> "Agents":
+        """The same agents with other models, by epoch."""
+        return Agents(model_of, **self._options)
+
+
+class _AgentOptions(TypedDict):
+    protocol: Protocol
+    settings: ModelSettings
+    images: bool
+
+
 @dataclass(frozen=True)
 class PolicySource:
     """Makes the policy for a sample. ``privileged`` sources look at its gold; others use none of it."""
@@ -35,6 +63,8 @@ class PolicySource:
     """Whether its calls are answered with the truth instead of real tools."""
     model: Model | None = None
     """The model behind the policy, to be closed after the run; None for baselines."""
+    base_url: str | None = None
+    """Where the model is served; None for baselines and scripts."""
     stats: WireStats | None = None
     """What the wire below the model is doing; None for baselines."""
     model_hash: str = ""
@@ -66,18 +96,16 @@ def policy_source(
     if name.startswith("baseline:"):
         return _baseline(name.removeprefix("baseline:"), samples, seed)
     model = make_model(name, base_url=base_url, api_key_env=api_key_env, wire=wire)
-    agents: dict[Mode, LLMAgent] = {
-        mode: LLMAgent(model, mode=mode, protocol=protocol, settings=settings or ModelSettings(), images=images)
-        for mode in MODES
-    }
+    agents = Agents(lambda _epoch: model, protocol=protocol, settings=settings or ModelSettings(), images=images)
     script = Path(name.removeprefix("scripted:")).read_bytes() if name.startswith("scripted:") else b""
     model_hash = hashlib.sha256(script).hexdigest() if script else ""
     return PolicySource(
         name,
         False,
         MODES,
-        lambda _sample, mode, _epoch: agents[mode],
+        agents,
         model=model,
+        base_url=getattr(model, "base_url", None),
         stats=model.stats,
         model_hash=model_hash,
     )
