@@ -6,14 +6,19 @@ from typing import Any
 from agrotools.core import InfrastructureError, Record
 from agrotools.models import WireStats
 from agrotools.runner.execute import _Endpoint
+from agrotools.runner.plan import Key
 from support.plain_sample import plain_sample
 
 FAILED = Record(sample=plain_sample(), mode="no-tool", invalid="no reply from http://127.0.0.1/v1")
 ANSWERED = Record(sample=plain_sample(), mode="no-tool")
 
 
-def endpoint(stats: WireStats | None, allowed: int = 1) -> _Endpoint:
-    context: Any = SimpleNamespace(source=SimpleNamespace(stats=stats), pace=SimpleNamespace(allowed=allowed))
+def endpoint(stats: WireStats | None, allowed: int = 1, failed: frozenset[Key] = frozenset()) -> _Endpoint:
+    context: Any = SimpleNamespace(
+        source=SimpleNamespace(stats=stats),
+        pace=SimpleNamespace(allowed=allowed),
+        store=SimpleNamespace(failed=failed),
+    )
     return _Endpoint(context)
 
 
@@ -42,6 +47,12 @@ def test_an_answer_or_a_reply_to_anybody_starts_the_count_again() -> None:
         assert [guard.saw(FAILED, stats.replies) for _ in range(9)] == [None] * 9
         assert again() is None
     assert [guard.saw(FAILED, stats.replies) for _ in range(9)] == [None] * 9
+
+
+def test_what_failed_in_an_earlier_run_is_no_proof() -> None:
+    """Else a run with ten samples that no server answers could never be brought to an end."""
+    guard = endpoint(WireStats(), failed=frozenset({FAILED.key}))
+    assert [guard.saw(FAILED, 0) for _ in range(50)] == [None] * 50
 
 
 def test_without_a_wire_there_is_no_endpoint_to_lose() -> None:

@@ -43,6 +43,14 @@ def test_what_is_finished_and_what_remains_is_the_whole(count: int, epochs: int,
     assert not remaining(left, {item.key for item in left})
 
 
+def test_what_failed_before_is_tried_again_last():
+    items = work_items([sample(name) for name in ("a", "b", "c", "d")], ["end-to-end", "no-tool"], 1)
+    failed = {("no-tool", "a", 0), ("no-tool", "d", 0), ("end-to-end", "b", 0)}
+    left = [item.key for item in remaining(items, {("end-to-end", "a", 0)}, failed)]
+    fresh = [("no-tool", "b", 0), ("no-tool", "c", 0), ("end-to-end", "c", 0), ("end-to-end", "d", 0)]
+    assert left == [*fresh, ("no-tool", "a", 0), ("no-tool", "d", 0), ("end-to-end", "b", 0)]
+
+
 def test_a_plan_parses_nothing_before_its_turn(small_benchmark: Path, monkeypatch):
     parsed: list[int] = []
     parse = SampleLines.parse

@@ -43,6 +43,8 @@ class _Endpoint:
         if self.context.source.stats is None or record.invalid is None or self.replies > replies_at_start:
             self.silent = 0
             return None
+        if record.key in self.context.store.failed:
+            return None  # what failed in an earlier run, too, may be its own fault
         self.silent += 1
         if self.silent < max(_FEWEST_BEFORE_GIVING_UP, 2 * self.context.pace.allowed):
             return None

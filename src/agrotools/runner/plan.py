@@ -93,17 +93,23 @@ def _running_in(facts: Facts, mode: Mode) -> Iterable[int]:
     return (position for position, can in enumerate(able) if can)
 
 
-def remaining(plan: Plan, finished: AbstractSet[Key]) -> Plan:
-    """The items that have no finished record yet."""
-    if not finished:
+def remaining(plan: Plan, finished: AbstractSet[Key], failed: AbstractSet[Key] = frozenset()) -> Plan:
+    """The items that have no finished record yet; those that ``failed`` before come last.
+
+    What got no reply twice says little about the endpoint; what was never tried says more.
+    """
+    if not finished and not failed:
         return plan
-    ids = plan.ids
-    return Plan(
-        plan.samples,
-        [
-            part._replace(
-                positions=array("I", (at for at in part.positions if (part.mode, ids[at], part.epoch) not in finished))
-            )
-            for part in plan.parts
-        ],
+    fresh = [_without(part, plan.ids, finished | failed) for part in plan.parts]
+    again = [_without(part, plan.ids, finished, among=failed) for part in plan.parts]
+    return Plan(plan.samples, [*fresh, *again])
+
+
+def _without(part: Part, ids: Sequence[str], keys: AbstractSet[Key], *, among: AbstractSet[Key] | None = None) -> Part:
+    """The items of ``part`` that are not in ``keys`` (and are in ``among``)."""
+    left = (
+        at
+        for at in part.positions
+        if (key := (part.mode, ids[at], part.epoch)) not in keys and (among is None or key in among)
     )
+    return part._replace(positions=array("I", left))

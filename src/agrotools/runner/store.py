@@ -33,8 +33,8 @@ _SCRATCH = ".scratch"
 class RunStore:
     """An open run folder, held by one process at a time.
 
-    ``finished`` are the keys that need not run again; ``notes`` say what was mended when the run was opened;
-    ``scratch`` is a folder that is emptied when the run is closed or opened again.
+    ``finished`` are the keys that need not run again, ``failed`` those whose record was invalid when this was opened;
+    ``notes`` say what was mended then; ``scratch`` is a folder that is emptied when the run is closed or opened again.
 
     Raises:
         RunStoreError: the folder is held by another process, belongs to another run, or cannot be written.
@@ -55,6 +55,7 @@ class RunStore:
                 self.manifest, notes = _agreed(folder, manifest)
                 index, repairs = recover(folder)
                 self.finished: set[Key] = index.finished
+                self.failed = frozenset(key for key in index.keys if key not in self.finished)
                 self.notes = [*notes, *repairs]
                 _own_folder(folder / _ARTIFACTS)
                 self.scratch = _emptied(folder / _SCRATCH)
