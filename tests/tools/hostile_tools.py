@@ -169,8 +169,9 @@ def hang(
     return Empty()
 
 
-Spoiling = Literal["poison", "thread", "leak", "child", "daemon", "come_back_twice"]
+Spoiling = Literal["poison", "thread", "daemon_thread", "leak", "child", "daemon", "come_back_twice"]
 LEAKED: list[bytearray] = []
+LEFT_BEHIND: list[subprocess.Popen] = []
 
 
 @tool(category="general")
@@ -184,18 +185,17 @@ def spoil(
             time.sleep = lambda _seconds: ctypes.string_at(0)
         case "thread":
             threading.Timer(0.2, os._exit, [3]).start()
+        case "daemon_thread":
+            timer = threading.Timer(0.2, os._exit, [3])
+            timer.daemon = True
+            timer.start()
         case "leak":
             LEAKED.append(bytearray(600 * 2**20))
         case "child" | "daemon":
-            if os.fork() == 0:
-                if how == "daemon":
-                    os.setsid()
-                    if os.fork():
-                        os._exit(0)
-                Path(pid_file).write_text(str(os.getpid()))
-                os.execv("/bin/sleep", ["/bin/sleep", "600"])
-            while not (Path(pid_file).exists() and Path(pid_file).read_text()):
-                time.sleep(0.01)
+            # a daemon leaves the session and group of its worker; nobody here waits for either
+            child = subprocess.Popen(["/bin/sleep", "600"], start_new_session=how == "daemon")
+            Path(pid_file).write_text(str(child.pid))
+            LEFT_BEHIND.append(child)
         case "come_back_twice":
             os.fork()
     return Empty()

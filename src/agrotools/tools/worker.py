@@ -36,12 +36,12 @@ def main() -> None:
     faulthandler.enable()
     replies.write(packed({"ready": True}))
     replies.flush()
-    self, threads = os.getpid(), threading.active_count()
+    self = os.getpid()
     while (frame := read_frame(requests)) is not None:
         reply, contents = answer(frame[0])
         if os.getpid() != self:
             os._exit(0)  # a tool forked and came back twice: only the first of the two speaks for it
-        if _has_children() or threading.active_count() > threads or _size() > memory_mb * 2**20 * _LARGEST_SHARE:
+        if _has_children() or _has_threads() or _size() > memory_mb * 2**20 * _LARGEST_SHARE:
             reply["spent"] = True
         replies.write(_framed(reply, contents))
         replies.flush()
@@ -149,6 +149,12 @@ def _has_children() -> bool:
             if pid == 0:
                 return True
     return False
+
+
+def _has_threads() -> bool:
+    """Whether the call left threads behind; daemons are not counted, which libraries start for good."""
+    main = threading.main_thread()
+    return any(thread is not main and not thread.daemon for thread in threading.enumerate())
 
 
 def _size() -> int:
