@@ -16,7 +16,7 @@ def evaluate(
             "--model",
             "-m",
             help="Model name on the endpoint, baseline:NAME, replay:RUN or scripted:FILE; may be given several times.",
-            show_default="baseline:oracle and baseline:random",
+            show_default="baseline:planner and baseline:oracle",
         ),
     ] = None,
     mode: Annotated[

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from agrotools.core import UsageError
 from agrotools.runner.evaluate import EvalConfig
 
-FIRST_RUN_MODELS = ("baseline:oracle", "baseline:random")
-"""What runs when no model is named: the best that the tools allow, and chance."""
+FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle")
+"""What runs when no model is named: plans of similar questions put to use, and the best that the tools allow."""
 
 
 def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[str]) -> list[EvalConfig]:

@@ -46,7 +46,7 @@ class EvalConfig(Noun):
 
     benchmark: str = "embedded"
     data_root: Path | None = None
-    model: str = "baseline:oracle"
+    model: str = "baseline:planner"
     base_url: str | None = None
     api_key_env: str | None = None
     mode: Mode | str = "all"
@@ -114,6 +114,7 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
     Raises:
         UsageError, BenchmarkError, RunStoreError: with what to change.
         InfrastructureError: the endpoint is gone.
+        BudgetReached: it does not even allow the first sample.
         KeyboardInterrupt: somebody asked to stop; what has finished is kept.
     """
     benchmark = load_benchmark(config.benchmark, data_root=config.data_root, progress=stage_progress(progress))
@@ -153,6 +154,8 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
             if todo:
                 asyncio.run(_execute(todo, source, benchmark, store, config, price, bar))
         except BudgetReached as stopped:
+            if not store.finished:
+                raise
             return Evaluation(folder, stopped)
         finally:
             bar.close()

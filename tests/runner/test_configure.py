@@ -1,0 +1,25 @@
+"""Which runs a command asks for."""
+
+from pathlib import Path
+
+from agrotools.runner.configure import read_config
+from agrotools.runner.policies import policy_source
+from support.plain_sample import plain_sample
+
+
+def test_without_any_argument_the_planner_runs_in_all_modes_beside_the_ceiling():
+    configs = read_config(None, {}, [])
+    assert [config.model for config in configs] == ["baseline:planner", "baseline:oracle"]
+    assert all(config.benchmark == "embedded" and config.modes == configs[0].modes for config in configs)
+    sources = [policy_source(config.model, [plain_sample(reference={"steps": ()})]) for config in configs]
+    assert sources[0].modes == configs[0].modes
+    assert all(source.privileged for source in sources)
+
+
+def test_a_named_model_runs_alone_and_options_win_over_the_file(tmp_path: Path):
+    file = tmp_path / "run.toml"
+    file.write_text('model = ["baseline:echo", "baseline:prior"]\nlimit = 3\n')
+    assert [config.model for config in read_config(None, {}, ["baseline:echo"])] == ["baseline:echo"]
+    assert [config.model for config in read_config(file, {}, [])] == ["baseline:echo", "baseline:prior"]
+    (config,) = read_config(file, {"limit": 5}, ["baseline:random"])
+    assert (config.model, config.limit) == ("baseline:random", 5)
