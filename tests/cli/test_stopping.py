@@ -1,91 +1,18 @@
 """How a run ends before it is done: by Ctrl-C, by a second one, by an endpoint that is gone."""
 
-import asyncio
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
 
 import pytest
-from aiohttp import web
 
-from support.openai_server import Body, completion, error, serve
+from support.eval_process import finished, running, start, wait_for
 from support.text_benchmark import write_text_benchmark
 
-AGROTOOLS = [sys.executable, "-c", "from agrotools.cli.main import main; main()"]
 SAMPLES = 40
 
 pytestmark = pytest.mark.slow
-
-
-class Endpoint:
-    """A server in a thread that answers every question rightly, or not at all once ``broken`` is set."""
-
-    def __init__(self) -> None:
-        self.answered = 0
-        self.broken = False
-        self.base_url = ""
-
-    def __call__(self, body: Body) -> web.Response:
-        if self.broken:
-            return error(503, "down for maintenance")
-        self.answered += 1
-        question = next(message["content"] for message in body["messages"] if message["role"] == "user")
-        number = question.split("plot ")[1].split("?")[0]
-        return completion(f"value: {number}")
-
-
-@contextmanager
-def running(latency_s: float) -> Iterator[Endpoint]:
-    endpoint = Endpoint()
-    end: list[Callable[[], object]] = []
-
-    async def main() -> None:
-        done = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        end.append(lambda: loop.call_soon_threadsafe(done.set))
-        async with serve(endpoint, latency_s=latency_s) as server:
-            endpoint.base_url = server.base_url
-            await done.wait()
-
-    thread = Thread(target=asyncio.run, args=(main(),))
-    thread.start()
-    try:
-        wait_for(lambda: endpoint.base_url)
-        yield endpoint
-    finally:
-        end[0]()
-        thread.join()
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
-
-
-def start(benchmark: Path, run: Path, endpoint: Endpoint, *options: object) -> subprocess.Popen[str]:
-    command = [*AGROTOOLS, "eval", benchmark, "-m", "m", "--base-url", endpoint.base_url, "--mode", "no-tool"]
-    command += ["--concurrency", 4, "--out", run, *options]
-    environment = {**os.environ, "COLUMNS": "120"}
-    return subprocess.Popen(
-        [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    )
-
-
-def finished(run: Path) -> list[str]:
-    """Ids of the samples that have a finished record."""
-    if not (run / "records.jsonl").exists():
-        return []
-    lines = (run / "records.jsonl").read_bytes().split(b"\n")[:-1]
-    return [record["sample"]["id"] for record in map(json.loads, lines) if record["invalid"] is None]
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,98 @@
+"""Evaluations that cost money: an estimate before, a budget that is kept, replies that are not paid for twice."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agrotools.runner.spend import read_spend
+from support.eval_process import finished, running, start
+from support.text_benchmark import write_text_benchmark
+
+SAMPLES = 12
+PRICE = "10/100"
+PAID_USD = (100 * 10 + 10 * 100) / 1e6
+"""What a reply of the endpoint costs: 100 tokens in, 10 out."""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def benchmark_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_text_benchmark(tmp_path_factory.mktemp("paid") / "benchmark", SAMPLES)
+
+
+def test_a_budget_stops_a_run_before_it_is_exceeded_and_a_larger_one_goes_on(
+    benchmark_folder: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    paid = ("--price", PRICE, "--max-output-tokens", 100)
+    with running(latency_s=0.0) as endpoint:
+        out, err = start(benchmark_folder, run, endpoint, *paid, "--budget", 0.03).communicate(timeout=60)
+        assert "about 12 requests" in err
+        assert "10.00/100.00 USD per million tokens" in err
+        assert "larger --budget" in err
+        assert "Traceback" not in err
+        done = len(finished(run))
+        assert 0 < done < SAMPLES
+        assert endpoint.answered == done
+        spent = read_spend(run / "spend.jsonl")
+        assert spent.replies == done
+        assert spent.usd == pytest.approx(done * PAID_USD)
+        assert spent.usd <= 0.03
+        assert "FAS" in out, "what was scored is shown"
+
+        process = start(benchmark_folder, run, endpoint, *paid, "--budget", 1)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+        assert endpoint.answered == SAMPLES
+    assert read_spend(run / "spend.jsonl").usd == pytest.approx(SAMPLES * PAID_USD)
+
+
+def test_a_budget_that_allows_nothing_says_so(benchmark_folder: Path, tmp_path: Path) -> None:
+    with running(latency_s=0.0) as endpoint:
+        process = start(benchmark_folder, tmp_path / "run", endpoint, "--price", PRICE, "--budget", 0.0001)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode not in (0, None)
+    assert "of 0.0001 USD are spent, and the next request might cost" in err
+    assert "Traceback" not in err
+    assert endpoint.answered == 0
+
+
+def test_cached_replies_are_neither_asked_nor_paid_for_again(benchmark_folder: Path, tmp_path: Path) -> None:
+    with running(latency_s=0.0) as endpoint:
+        for name, asked in (("first", SAMPLES), ("second", SAMPLES)):
+            process = start(
+                benchmark_folder, tmp_path / name, endpoint, "--price", PRICE, "--cache", "pilot-of-test", "--json"
+            )
+            out, err = process.communicate(timeout=60)
+            assert process.returncode == 0, err
+            assert endpoint.answered == asked
+            assert json.loads(out)[0]["modes"]["no-tool"]["metrics"]["agrotools.fas"]["overall"]["value"] == 1
+        assert read_spend(tmp_path / "second" / "spend.jsonl").replies == 0
+        start(benchmark_folder, tmp_path / "third", endpoint, "--epochs", 2, "--cache", "pilot-of-test").communicate(
+            timeout=60
+        )
+        assert endpoint.answered == 2 * SAMPLES, "the second epoch is asked anew"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--budget", 1), "--price IN/OUT"),
+        (("--price", "cheap"), "'cheap' is no price"),
+        (("--cache", "../x"), "cannot name a response cache"),
+        (("--budget", -1), "greater than 0"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    benchmark_folder: Path, tmp_path: Path, options: tuple[object, ...], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    with running(latency_s=0.0) as endpoint:
+        endpoint.base_url = "https://models.example.org/v1"
+        process = start(benchmark_folder, tmp_path / "run", endpoint, *options)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 2, err
+    assert said in err
+    assert not (tmp_path / "run" / "records.jsonl").exists() or not (tmp_path / "run" / "records.jsonl").read_bytes()
