@@ -1,0 +1,555 @@
+"""Servers that stall, reset, lie and never end, each on this machine: what is retried, a result, or told at once."""
+
+import asyncio
+import gzip
+import json
+import logging
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from agrotools.core import InfrastructureError, UsageError
+from agrotools.models import Completion, ImagePart, Message, ModelSettings, TextPart, WireSettings
+from agrotools.models.openai_compatible import OpenAICompatibleModel
+
+KEY = "sk-test-1234567890-abcdefghij"
+HELLO = [Message.of("user", "Hello")]
+QUICK = WireSettings(attempts=3, retry_wall_s=5, first_wait_s=0.01, longest_wait_s=0.02, timeout_s=0.6, stall_s=0.2)
+GOOD = json.dumps({"choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}]}).encode()
+
+Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter, int], Awaitable[None]]
+"""Answers the n-th request (from 1); the connection stays open unless it closes it."""
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+class Server:
+    def __init__(self, base_url: str) -> None:
+        self.base_url = base_url
+        self.posts = 0
+        self.probes = 0
+        self.open = 0
+
+
+def reply(body: bytes = GOOD, status: int = 200, **headers: str) -> bytes:
+    fields = {"Content-Type": "application/json", "Content-Length": str(len(body))} | {
+        name.replace("_", "-"): value for name, value in headers.items()
+    }
+    lines = [f"HTTP/1.1 {status} -", *(f"{name}: {value}" for name, value in fields.items()), "", ""]
+    return "\r\n".join(lines).encode() + body
+
+
+@asynccontextmanager
+async def raw_server(
+    answer: Answer, *, probe: bytes | None = reply(b"{}"), tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Server]:
+    """``answer`` meets every POST, ``probe`` is the response to a GET; None: it gets none."""
+    server = Server("")
+    tasks: set[asyncio.Task[None]] = set()
+    writers: list[asyncio.StreamWriter] = []
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        writers.append(writer)
+        server.open += 1
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                if head.startswith(b"GET"):
+                    server.probes += 1
+                    if probe is None:
+                        await reader.read()
+                        return
+                    writer.write(probe)
+                    continue
+                lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+                await reader.readexactly(int(lengths[0].split(b":")[1]))
+                server.posts += 1
+                await answer(reader, writer, server.posts)
+                await writer.drain()
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            server.open -= 1
+            tasks.discard(task)
+            writer.close()
+
+    listener = await asyncio.start_server(connected, "127.0.0.1", 0, limit=2**24, backlog=512, ssl=tls)
+    scheme = "https" if tls else "http"
+    server.base_url = f"{scheme}://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"
+    try:
+        yield server
+    finally:
+        listener.close()
+        for task in list(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for writer in writers:
+            # What nobody reads any more is not flushed.
+            writer.transport.abort()
+        await asyncio.sleep(0)
+
+
+async def ask(server: Server, messages: list[Message] = HELLO, wire: WireSettings = QUICK) -> Completion:
+    model = OpenAICompatibleModel("m", base_url=server.base_url, wire=wire)
+    try:
+        return await model.generate(messages, (), ModelSettings())
+    finally:
+        await model.close()
+        assert model.stats.in_flight == model.stats.waiting == model.stats.rate_limit_waits == model.limit.taken == 0
+
+
+async def until(true: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if true():
+            return
+        await asyncio.sleep(0.005)
+    raise AssertionError("it did not come to pass")
+
+
+def says(*replies: bytes) -> Answer:
+    """Each reply in turn, the last again and again."""
+
+    async def answer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
+        writer.write(replies[min(number, len(replies)) - 1])
+
+    return answer
+
+
+async def silence(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter, _number: int) -> None:
+    await reader.read()
+
+
+# --- silence ---------------------------------------------------------------------------------------------------------
+
+
+async def test_silence_of_a_server_that_answers_a_short_question_is_a_reply_that_never_ends() -> None:
+    for probe in (reply(b"{}"), reply(b"no", 404), reply(b"", 401)):
+        async with raw_server(silence, probe=probe) as server:
+            completion = await ask(server)
+        assert completion.finish_reason == "timeout"
+        assert (completion.attempts, server.posts, server.probes) == (1, 1, 1)
+        assert 0.5 < completion.seconds < 3
+
+
+async def test_silence_of_a_server_that_answers_others_is_a_reply_that_never_ends_without_a_probe() -> None:
+    async def first_is_stuck(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
+        if number == 1:
+            await reader.read()
+        writer.write(reply())
+
+    async with raw_server(first_is_stuck, probe=None) as server:
+        model = OpenAICompatibleModel("m", base_url=server.base_url, wire=QUICK)
+        stuck = asyncio.create_task(model.generate(HELLO, (), ModelSettings()))
+        await asyncio.sleep(0.1)
+        assert (await model.generate(HELLO, (), ModelSettings())).text == "ok"
+        assert (await stuck).finish_reason == "timeout"
+        await model.close()
+    assert server.probes == 0
+
+
+async def test_silence_of_a_server_that_says_nothing_at_all_is_a_fault() -> None:
+    async with raw_server(silence, probe=None) as server:
+        with pytest.raises(InfrastructureError, match="3 attempts: the server accepts requests and does not answer"):
+            await ask(server, wire=QUICK.model_copy(update={"timeout_s": 0.15}))
+    assert server.posts == 3
+
+
+async def test_a_server_that_was_stuck_once_is_asked_again() -> None:
+    async def stuck_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
+        if number == 1:
+            await reader.read()
+        writer.write(reply())
+
+    async with raw_server(stuck_once, probe=None) as server:
+        completion = await ask(server, wire=QUICK.model_copy(update={"timeout_s": 0.15}))
+    assert (completion.text, completion.attempts) == ("ok", 2)
+
+
+@pytest.mark.parametrize("stall_s", [0.1, 60.0])
+async def test_a_body_that_stalls_is_a_fault_even_where_the_whole_time_ends_first(stall_s: float) -> None:
+    async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
+        if number == 1:
+            writer.write(reply()[:-10])
+            await reader.read()
+        writer.write(reply())
+
+    async with raw_server(half, probe=None) as server:
+        completion = await ask(server, wire=QUICK.model_copy(update={"stall_s": stall_s}))
+        assert (completion.text, completion.attempts) == ("ok", 2)
+    async with raw_server(lambda r, w, _n: half(r, w, 1), probe=None) as server:
+        with pytest.raises(InfrastructureError, match="began and then stalled"):
+            await ask(server, wire=QUICK.model_copy(update={"stall_s": stall_s}))
+
+
+async def test_a_slow_reply_that_goes_on_is_no_stall() -> None:
+    async def slowly(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int) -> None:
+        for byte in reply():
+            writer.write(bytes([byte]))
+            await writer.drain()
+            await asyncio.sleep(0.001)
+
+    async with raw_server(slowly) as server:
+        assert (await ask(server)).text == "ok"
+
+
+# --- no end ----------------------------------------------------------------------------------------------------------
+
+
+async def endless(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int) -> None:
+    writer.write(b"HTTP/1.1 200 -\r\nTransfer-Encoding: chunked\r\n\r\n")
+    while True:
+        writer.write(b"10000\r\n" + b" " * 0x10000 + b"\r\n")
+        await writer.drain()
+
+
+async def dribble(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int) -> None:
+    writer.write(b"HTTP/1.1 200 -\r\nTransfer-Encoding: chunked\r\n\r\n")
+    while True:
+        writer.write(b"1\r\n \r\n")
+        await writer.drain()
+        await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize(("answer", "detail"), [(endless, "longer than 16 MiB"), (dribble, "within 0.6 s")])
+async def test_a_body_without_end_is_a_result(answer: Answer, detail: str) -> None:
+    async with raw_server(answer) as server:
+        completion = await ask(server)
+    assert completion.finish_reason == "timeout"
+    assert detail in completion.detail
+    assert server.posts == 1
+
+
+async def test_what_a_compressed_reply_unfolds_to_is_what_counts() -> None:
+    bomb = gzip.compress(bytes(200 * 2**20), compresslevel=1)
+    wire = QUICK.model_copy(update={"timeout_s": 20.0, "stall_s": 10.0})
+    async with raw_server(says(reply(bomb, Content_Encoding="gzip"))) as server:
+        completion = await ask(server, wire=wire)
+    assert completion.finish_reason == "timeout"
+    assert "longer than 16 MiB" in completion.detail
+    async with raw_server(says(reply(gzip.compress(GOOD), Content_Encoding="gzip"))) as server:
+        assert (await ask(server)).text == "ok"
+
+
+# --- broken ----------------------------------------------------------------------------------------------------------
+
+
+async def reset(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int) -> None:
+    writer.write(reply()[:-10])
+    await writer.drain()
+    sock = writer.get_extra_info("socket")
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+    writer.transport.abort()
+
+
+async def hang_up(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int) -> None:
+    writer.close()
+
+
+BROKEN: dict[str, Answer] = {
+    "reset": reset,
+    "hang_up": hang_up,
+    "no_http": says(b"220 mail.example.org ESMTP ready\r\n\r\n"),
+    "huge_header": says(reply(X_Padding="x" * 2**20)),
+    "many_headers": says(reply(**{f"X_{number}": "x" * 100 for number in range(20_000)})),
+    "bad_length": says(reply(Content_Length="-5")),
+    "not_gzip": says(reply(Content_Encoding="gzip")),
+    "html": says(reply(b"<html><h1>Please log in</h1></html>", Content_Type="text/html")),
+    "cut_json": says(reply(GOOD[:-10])),
+    "deep_json": says(reply(b"[" * 500_000)),
+    "deep_object": says(reply(b'{"choices":' * 100_000 + b"1" + b"}" * 100_000)),
+    "deep_error": says(reply(b'{"error":' * 100_000, 500)),
+    "empty": says(reply(b"")),
+    "no_content": says(b"HTTP/1.1 204 -\r\n\r\n"),
+    "no_choices": says(reply(b'{"choices": []}')),
+    "event_stream": says(reply(b'data: {"choices": []}\n\ndata: [DONE]\n\n', Content_Type="text/event-stream")),
+    "500": says(reply(b'{"error": {"message": "database gone"}}', 500)),
+    "503": says(reply(b"overloaded", 503)),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+async def test_what_is_broken_is_tried_again_and_then_told_in_one_line(name: str) -> None:
+    async def broken_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
+        await (BROKEN[name] if number == 1 else says(reply()))(reader, writer, number)
+
+    async with raw_server(broken_once) as server:
+        completion = await ask(server)
+    assert (completion.text, completion.attempts) == ("ok", 2)
+    async with raw_server(BROKEN[name]) as server:
+        with pytest.raises(InfrastructureError, match=f"no reply from {server.base_url} after 3 attempts: .") as caught:
+            await ask(server)
+    assert server.posts == 3
+    assert caught.value.message.isprintable()
+    assert len(caught.value.message) < 450
+
+
+async def test_what_a_server_says_is_shown_without_control_characters_and_without_the_key() -> None:
+    said = f"\x1b[31mkey {KEY}\x00\u202e\nnext\r\nline \ud83d".encode("utf-8", "surrogatepass")
+    async with raw_server(says(reply(said, 500))) as server:
+        with pytest.raises(InfrastructureError) as caught:
+            await ask(server)
+    assert r"\x1b[31mkey ***\x00\u202e next line" in caught.value.message
+    assert caught.value.message.isprintable()
+
+
+async def test_a_reply_that_holds_the_key_is_kept_without_it() -> None:
+    body = json.dumps({"choices": [{"message": {"content": f"you sent {KEY}"}}]}).encode()
+    async with raw_server(says(reply(body))) as server:
+        assert (await ask(server)).text == "you sent ***"
+
+
+async def test_nul_bytes_and_odd_numbers_in_a_reply_do_no_harm() -> None:
+    usage = '{"prompt_tokens": 1e308, "completion_tokens": -3}'
+    body = f'{{"choices": [{{"message": {{"content": "a\\u0000b"}}}}], "usage": {usage}}}'
+    async with raw_server(says(reply(body.encode()))) as server:
+        completion = await ask(server)
+    assert completion.text == "a\0b"
+    assert completion.usage.output_tokens == 0
+
+
+async def test_a_redirect_is_not_followed() -> None:
+    async with (
+        raw_server(says(reply())) as other,
+        raw_server(says(reply(b"", 307, Location=f"{other.base_url}/chat/completions"))) as server,
+    ):
+        with pytest.raises(UsageError, match="no chat completions"):
+            await ask(server)
+    assert other.posts == 0
+
+
+# --- what the user must change, at first and later -------------------------------------------------------------------
+
+
+async def test_a_key_that_is_revoked_ends_the_run() -> None:
+    async with raw_server(says(reply(), reply(b'{"error": {"message": "key disabled"}}', 401))) as server:
+        model = OpenAICompatibleModel("m", base_url=server.base_url, wire=QUICK)
+        await model.generate(HELLO, (), ModelSettings())
+        with pytest.raises(UsageError, match="refuses the key: key disabled"):
+            await model.generate(HELLO, (), ModelSettings())
+        await model.close()
+    assert server.posts == 2
+
+
+async def test_a_404_between_replies_passes() -> None:
+    async with raw_server(says(reply(), reply(b"no such route", 404), reply())) as server:
+        model = OpenAICompatibleModel("m", base_url=server.base_url, wire=QUICK)
+        await model.generate(HELLO, (), ModelSettings())
+        assert (await model.generate(HELLO, (), ModelSettings())).attempts == 2
+        await model.close()
+
+
+async def test_413_before_the_request_was_read_is_a_result() -> None:
+    large = Message(role="user", content=(TextPart(text="See"), ImagePart(url="data:image/png;base64," + "A" * 2**23)))
+
+    async def too_large(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(reply(b"<h1>Request Entity Too Large</h1>", 413, Connection="close"))
+        await writer.drain()
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while await reader.read(2**16):
+                pass
+        writer.close()
+
+    listener = await asyncio.start_server(too_large, "127.0.0.1", 0)
+    async with listener:
+        server = Server(f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1")
+        completion = await ask(server, [large], QUICK.model_copy(update={"timeout_s": 10.0}))
+    assert (completion.finish_reason, completion.attempts) == ("context", 1)
+
+
+def self_signed(folder: Path) -> ssl.SSLContext:
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    files = ["-keyout", str(key), "-out", str(certificate)]
+    try:
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject, *files],
+            check=True,
+            capture_output=True,
+        )
+    except FileNotFoundError:
+        pytest.skip("there is no openssl command to make a certificate with")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_told_at_once(tmp_path: Path) -> None:
+    async with raw_server(says(reply()), tls=self_signed(tmp_path)) as server:
+        with pytest.raises(UsageError, match=r"certificate of https://127\.0\.0\.1:.* is not trusted") as caught:
+            await ask(server)
+    assert "SSL_CERT_FILE" in (caught.value.hint or "")
+
+
+async def test_tls_asked_of_a_server_that_speaks_none_is_a_fault() -> None:
+    async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(2**16)
+        writer.write(reply(b"this is HTTP", 400))
+        await writer.drain()
+        writer.close()
+
+    listener = await asyncio.start_server(plain, "127.0.0.1", 0)
+    async with listener:
+        with pytest.raises(InfrastructureError, match=r"3 attempts.*SSL"):
+            await ask(Server(f"https://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"))
+
+
+# --- budgets ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_wait_longer_than_the_budget_ends_at_once_and_holds_nobody_else_back() -> None:
+    async with raw_server(says(reply(b"quota used up", 429, Retry_After="86400"), reply())) as server:
+        model = OpenAICompatibleModel("m", base_url=server.base_url, wire=QUICK)
+        started = time.monotonic()
+        with pytest.raises(InfrastructureError, match=r"after 1 attempts.*the server asks to wait 86400 s"):
+            await model.generate(HELLO, (), ModelSettings())
+        assert (await model.generate(HELLO, (), ModelSettings())).text == "ok"
+        assert time.monotonic() - started < 2
+        await model.close()
+
+
+async def test_a_wait_the_server_asks_for_holds_new_requests_back_too() -> None:
+    asked: list[float] = []
+
+    async def busy_once(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
+        asked.append(time.monotonic())
+        writer.write(reply(b"slow down", 429, Retry_After="0.5") if number == 1 else reply())
+
+    async with raw_server(busy_once) as server:
+        model = OpenAICompatibleModel("m", base_url=server.base_url, wire=QUICK)
+        first = asyncio.create_task(model.generate(HELLO, (), ModelSettings()))
+        await until(lambda: model.stats.rate_limited > 0)
+        others = [asyncio.create_task(model.generate(HELLO, (), ModelSettings())) for _ in range(5)]
+        await asyncio.sleep(0.1)
+        assert (model.stats.rate_limit_waits, model.stats.waiting, model.stats.in_flight) == (5, 6, 0)
+        replies = await asyncio.gather(first, *others)
+        assert {completion.text for completion in replies} == {"ok"}
+        await model.close()
+    assert min(asked[1:]) - asked[0] >= 0.49
+    assert max(asked[1:]) - asked[0] < 2
+
+
+async def test_requests_a_minute_are_kept_by_a_server_that_counts_them() -> None:
+    times: list[float] = []
+
+    async def counting(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int) -> None:
+        now = time.monotonic()
+        times.append(now)
+        # 1,200 a minute, enforced each quarter of a second, as vendors do.
+        writer.write(reply(b"slow down", 429) if sum(now - 0.25 < at for at in times) > 7 else reply())
+
+    async with raw_server(counting) as server:
+        model = OpenAICompatibleModel("m", base_url=server.base_url, wire=QUICK.model_copy(update={"rpm": 1_200}))
+        await asyncio.sleep(0)
+        model._rate._requests._level = 1.0  # as after some time of use: no burst is left
+        await asyncio.gather(*(model.generate(HELLO, (), ModelSettings()) for _ in range(30)))
+        assert model.stats.rate_limited == 0
+        assert model.stats.rate_limit_waits == 0
+        await model.close()
+    assert times[-1] - times[0] > 1.2
+
+
+async def test_tokens_a_minute_are_reserved_and_settled() -> None:
+    usage = {"prompt_tokens": 90, "completion_tokens": 10}
+    body = json.dumps({"choices": [{"message": {"content": "ok"}}], "usage": usage})
+    async with raw_server(says(reply(body.encode()))) as server:
+        wire = QUICK.model_copy(update={"tpm": 60_000})
+        model = OpenAICompatibleModel("m", base_url=server.base_url, wire=wire)
+        started = time.monotonic()
+        settings = ModelSettings(max_output_tokens=900)
+        await asyncio.gather(*(model.generate(HELLO, (), settings) for _ in range(25)))
+        # 100 tokens each against 1,000 a second: the allowance of their replies was given back.
+        assert 1.0 < time.monotonic() - started < 8
+        assert (model.stats.input_tokens, model.stats.output_tokens) == (25 * 90, 25 * 10)
+        await model.close()
+
+
+# --- concurrency and cancellation ------------------------------------------------------------------------------------
+
+
+async def test_requests_in_flight_stay_within_the_limit_and_the_limit_rises() -> None:
+    most = now = 0
+
+    async def counting(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int) -> None:
+        nonlocal most, now
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0.05)
+        now -= 1
+        writer.write(reply())
+
+    async with raw_server(counting) as server:
+        for concurrency, bound in ((3, 3), (None, 128)):
+            most = 0
+            wire = QUICK.model_copy(update={"concurrency": concurrency, "timeout_s": 20.0})
+            model = OpenAICompatibleModel("m", base_url=server.base_url, wire=wire)
+            assert model.stats.limit == (concurrency or 8)
+            await asyncio.gather(*(model.generate(HELLO, (), ModelSettings()) for _ in range((concurrency or 100) * 4)))
+            assert most <= bound
+            assert model.stats.limit == model.limit.current
+            assert model.stats.limit == 3 if concurrency else model.stats.limit >= 16
+            await model.close()
+
+
+async def test_overload_lowers_the_limit() -> None:
+    async with raw_server(says(*[reply(b"busy", 503)] * 40, reply())) as server:
+        wire = QUICK.model_copy(update={"concurrency": 32, "attempts": 10, "timeout_s": 10.0})
+        model = OpenAICompatibleModel("m", base_url=server.base_url, wire=wire)
+        await asyncio.gather(*(model.generate(HELLO, (), ModelSettings()) for _ in range(32)))
+        assert model.stats.limit <= 16
+        assert model.stats.replies == 32
+        await model.close()
+
+
+async def test_cancelling_leaves_no_request_no_connection_no_permit_and_no_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.WARNING)
+    image = ImagePart(url="data:image/png;base64," + "A" * 2**21)
+
+    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
+        if number % 3 == 0:
+            writer.write(reply()[:-10])
+        if number % 3 == 1:
+            writer.write(reply(b"slow down", 429, Retry_After="4"))
+            return
+        await reader.read()
+
+    async with raw_server(slow) as server:
+        wire = QUICK.model_copy(update={"concurrency": 40, "timeout_s": 30.0, "stall_s": 30.0, "rpm": 100_000})
+        model = OpenAICompatibleModel("m", base_url=server.base_url, wire=wire)
+        before = asyncio.all_tasks()
+        for cancel_after in (0.0, 0.002, 0.02, 0.1, 0.4):
+            tasks = [
+                asyncio.create_task(
+                    model.generate(
+                        [Message(role="user", content=(TextPart(text="See"), *([image] * (number % 5 == 0))))],
+                        (),
+                        ModelSettings(),
+                    )
+                )
+                for number in range(100)
+            ]
+            await asyncio.sleep(cancel_after)
+            for task in tasks:
+                task.cancel()
+            outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+            assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
+            stats = model.stats
+            assert (stats.in_flight, stats.waiting, stats.rate_limit_waits, model.limit.taken) == (0, 0, 0, 0)
+        await model.close()
+        await until(lambda: server.open == 0 and asyncio.all_tasks() <= before)
+    assert caplog.text == ""
