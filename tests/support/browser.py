@@ -53,7 +53,9 @@ class Page:
     async def goto(self, url: str) -> None:
         """Go to ``url`` and wait until it has loaded."""
         self.loaded.clear()
-        await self.send("Page.navigate", url=url)
+        reply = await self.send("Page.navigate", url=url)
+        if "loaderId" not in reply:
+            return  # to another place in the same page, which does not load again
         async with asyncio.timeout(_STEP_S):
             await self.loaded.wait()
 
@@ -66,16 +68,17 @@ class Page:
 
     async def until(self, expression: str) -> Any:
         """Wait until an expression is true, and return its value."""
-        async with asyncio.timeout(_STEP_S):
-            while not (value := await self.evaluate(expression)):
-                await asyncio.sleep(0.02)
-        return value
+        poll = (
+            f"const look = () => {{ const found = {expression}; found ? done(found) : setTimeout(look, 20); }}; look();"
+        )
+        return await self.evaluate(f"new Promise((done) => {{ {poll} }})")
 
     async def click(self, selector: str) -> None:
         """Click with the mouse in the middle of the first element that ``selector`` finds."""
+        steady = "await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
         place = await self.evaluate(
-            f"(() => {{ const e = document.querySelector({selector!r}); e.scrollIntoView({{block: 'center'}});"
-            " const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()"
+            f"(async () => {{ const e = document.querySelector({selector!r}); e.scrollIntoView({{block: 'center'}});"
+            f" {steady}; const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; }})()"
         )
         for kind in ("mousePressed", "mouseReleased"):
             await self.send("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1)
@@ -96,10 +99,10 @@ class Page:
         """``light`` or ``dark``."""
         await self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
-    async def screenshot(self, path: Path, *, whole: bool = False) -> None:
-        """Save what is seen, or the whole page, as PNG."""
+    async def screenshot(self, *, whole: bool = False) -> bytes:
+        """What is seen, or the whole page, as PNG."""
         reply = await self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        path.write_bytes(base64.b64decode(reply["data"]))
+        return base64.b64decode(reply["data"])
 
     def heard(self, method: str, params: dict[str, Any]) -> None:
         if method == "Runtime.exceptionThrown":
@@ -193,22 +196,22 @@ async def browser() -> AsyncIterator[Chromium]:
         f"--user-data-dir={profile}",
         "about:blank",
         stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
     )
-    listening: asyncio.Task[None] | None = None
+    listening: list[asyncio.Task[Any]] = []
     try:
-        address = await _address(profile / "DevToolsActivePort", process)
+        address = await _address(process)
+        listening.append(asyncio.create_task(_drained(process)))
         async with aiohttp.ClientSession() as session, session.ws_connect(address, max_msg_size=0) as socket:
             chromium = Chromium(socket)
-            listening = asyncio.create_task(chromium.listen())
+            listening.append(asyncio.create_task(chromium.listen()))
             yield chromium
             with contextlib.suppress(Exception):
                 await chromium.send("Browser.close", {})
     finally:
-        if listening is not None:
-            listening.cancel()
-            with contextlib.suppress(asyncio.CancelledError, Exception):
-                await listening
+        for task in listening:
+            task.cancel()
+        await asyncio.gather(*listening, return_exceptions=True)
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 process.terminate()
@@ -221,13 +224,19 @@ async def browser() -> AsyncIterator[Chromium]:
         shutil.rmtree(profile, ignore_errors=True)
 
 
-async def _address(file: Path, process: asyncio.subprocess.Process) -> str:
-    """The websocket of a browser that is starting."""
+async def _address(process: asyncio.subprocess.Process) -> str:
+    """The websocket of a browser that is starting, as it says itself."""
+    assert process.stderr is not None
     async with asyncio.timeout(_START_S):
-        while True:
-            if process.returncode is not None:
-                raise AssertionError(f"the browser ended with {process.returncode} while it started")
-            lines = file.read_text().splitlines() if file.exists() else []
-            if len(lines) >= 2:
-                return f"ws://127.0.0.1:{lines[0]}{lines[1]}"
-            await asyncio.sleep(0.05)
+        async for line in process.stderr:
+            _, found, address = line.decode(errors="replace").partition("DevTools listening on ")
+            if found:
+                return address.strip()
+    raise AssertionError("the browser ended while it started")
+
+
+async def _drained(process: asyncio.subprocess.Process) -> None:
+    """Read what the browser says, so that it never waits for a reader."""
+    assert process.stderr is not None
+    while await process.stderr.read(1 << 16):
+        pass

@@ -115,8 +115,9 @@
   }
 
   function go(part) {
-    if (location.hash === `#${part.link}`) show(part);
-    else location.hash = part.link;
+    // Shown at once: the address follows a moment later, and a held key does not wait for it.
+    show(part);
+    location.hash = part.link;
   }
 
   function move(by) {
@@ -130,6 +131,7 @@
   function followLink() {
     const part = byLink.get(location.hash.slice(1));
     if (!part) return false;
+    if (part === current) return true;
     if (!shown.includes(part)) {
       for (const control of [...selects, search]) control.value = "";
       for (const box of boxes) box.checked = false;
@@ -171,11 +173,10 @@
     if (button) button.closest("figure").classList.toggle("large");
   });
   list.addEventListener("click", (event) => {
-    // A link to where one already is changes no address.
     const link = event.target.closest("a.row");
-    if (!link) return;
-    const part = byLink.get(link.hash.slice(1));
-    if (part && location.hash === link.hash) show(part);
+    const part = link && byLink.get(link.hash.slice(1));
+    if (!part) return;
+    show(part);
     if (matchMedia("(max-width: 800px)").matches) setTimeout(() => detail.scrollIntoView(), 0);
   });
   document.addEventListener("keydown", (event) => {
