@@ -35,7 +35,7 @@ def rescore(run: Path, *, allow_invalid: bool = False) -> Rescored:
     Raises:
         RunStoreError: not a run folder, one without records, or one that cannot be written.
     """
-    manifest = read_manifest(run)
+    manifest = read_manifest(run).model_copy(update={"sample_ids": ()})
     try:
         with written_beside(run / "scores.json") as made, tempfile.TemporaryFile(dir=run) as rows:
             tally, telling_sample = _scored(run, rows)

@@ -79,7 +79,7 @@ class OpenTextChance:
         numbers, first, totals, counts = summed(np.asarray(self._samples, dtype=np.int64), np.asarray(self._values))
         in_order = np.argsort(first)
         clusters = clusters_of(numbers, self._table)
-        return estimate_mean((totals / counts)[in_order].tolist(), clusters[in_order].tolist())
+        return estimate_mean((totals / counts)[in_order], clusters[in_order])
 
 
 def _against(record: Record, others: Sequence[_Other]) -> float:

@@ -1,6 +1,7 @@
 """Open text, scored by the key facts it states and contradicts."""
 
 import re
+from functools import lru_cache
 
 from pydantic import JsonValue
 
@@ -15,6 +16,7 @@ _CJK_CHARACTER = re.compile(f"[{CJK}]")
 _RUN = re.compile(rf"[^\s{CJK}]+")
 
 
+@lru_cache(maxsize=64)
 def count_words(text: str) -> float:
     """Words of a text; a CJK character counts as half a word."""
     words = sum(any(letter.isalnum() for letter in run[0]) for run in _RUN.finditer(text))

@@ -31,9 +31,9 @@ class SampleTable:
 
     def __init__(self) -> None:
         self.kinds: list[Kind] = []
-        self.clusters = array("L")
+        self.clusters = array("I")
         """By number of a sample: the number of its cluster."""
-        self.kind_of = array("l")
+        self.kind_of = array("i")
         """By number of a sample: the place of its kind in ``kinds``; -1 where the number is that of a cluster alone."""
         self._numbers: dict[str, int] = {}
         self._kind_numbers: dict[Kind, int] = {}

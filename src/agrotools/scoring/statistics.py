@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     FloatArray = NDArray[np.float64]
+    IntArray = NDArray[np.int64]
     BoolArray = NDArray[np.bool_]
 
 MIN_CLUSTERS = 10
@@ -83,20 +84,21 @@ class Spread(NamedTuple):
     degrees: "FloatArray"
 
 
-def estimate_mean(values: Sequence[float], clusters: Sequence[Hashable]) -> Estimate:
+def estimate_mean(values: "Sequence[float] | FloatArray", clusters: "Sequence[Hashable] | IntArray") -> Estimate:
     """The mean of ``values`` in [0, 1] with its 95 % interval over ``clusters``.
 
     Args:
         values: one per unit (sample or step), epochs already averaged.
-        clusters: the cluster of each unit; any hashable labels.
+        clusters: the cluster of each unit; any hashable labels, or an array of integers.
 
     Raises:
         ValueError: no values, unequal lengths, or a value outside [0, 1].
     """
     import numpy as np
 
-    sizes, sums, squares = _cluster_sums(values, clusters)
-    if not all(0 <= value <= 1 for value in values):
+    scores = np.asarray(values, dtype=np.float64)
+    sizes, sums, squares = _cluster_sums(scores, clusters)
+    if not np.all((scores >= 0) & (scores <= 1)):
         raise ValueError("scores lie in [0, 1]")
     n, k = len(values), len(sizes)
     mean = min(max(float(np.sum(sums)) / n, 0.0), 1.0)
@@ -114,9 +116,9 @@ def estimate_mean(values: Sequence[float], clusters: Sequence[Hashable]) -> Esti
 
 
 def estimate_difference(
-    first: Sequence[float],
-    second: Sequence[float],
-    clusters: Sequence[Hashable],
+    first: "Sequence[float] | FloatArray",
+    second: "Sequence[float] | FloatArray",
+    clusters: "Sequence[Hashable] | IntArray",
     *,
     draws: int = BOOTSTRAP_DRAWS,
     seed: int = 0,
@@ -135,7 +137,7 @@ def estimate_difference(
     if len(first) != len(second):
         raise ValueError(f"{len(first)} values cannot be paired with {len(second)}")
     deltas = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
-    sizes, sums, squares = _cluster_sums(cast("Sequence[float]", deltas), clusters)
+    sizes, sums, squares = _cluster_sums(deltas, clusters)
     n, k = len(deltas), len(sizes)
     mean = float(np.sum(sums)) / n
     if k < MIN_CLUSTERS:
@@ -235,19 +237,29 @@ def bootstrap_ratios(sizes: "FloatArray", sums: "FloatArray", *, draws: int, see
 
 
 def _cluster_sums(
-    values: Sequence[float], clusters: Sequence[Hashable]
+    values: "FloatArray", clusters: "Sequence[Hashable] | IntArray"
 ) -> tuple["FloatArray", "FloatArray", "FloatArray"]:
-    """Number, sum and sum of squares of the values of each cluster, as three arrays of shape ``(k,)``."""
+    """Number, sum and sum of squares of the values of each cluster, as three arrays of shape ``(k,)``.
+
+    Clusters stand in the order of their first value.
+    """
     import numpy as np
 
     if len(values) == 0:
         raise ValueError("no values")
     if len(values) != len(clusters):
         raise ValueError(f"{len(values)} values but {len(clusters)} cluster labels")
-    numbers: dict[Hashable, int] = {}
-    index = np.fromiter((numbers.setdefault(label, len(numbers)) for label in clusters), dtype=np.intp)
-    array = np.asarray(values, dtype=np.float64)
-    sizes, sums, squares = (np.bincount(index, weights=weights) for weights in (np.ones_like(array), array, array**2))
+    if isinstance(clusters, np.ndarray):
+        _, first, index = np.unique(clusters, return_index=True, return_inverse=True)
+        rank = np.empty(len(first), dtype=np.intp)
+        rank[np.argsort(first)] = np.arange(len(first))
+        index = rank[index]
+    else:
+        numbers: dict[Hashable, int] = {}
+        index = np.fromiter((numbers.setdefault(label, len(numbers)) for label in clusters), dtype=np.intp)
+    sizes, sums, squares = (
+        np.bincount(index, weights=weights) for weights in (np.ones_like(values), values, values**2)
+    )
     return cast("FloatArray", sizes), cast("FloatArray", sums), cast("FloatArray", squares)
 
 

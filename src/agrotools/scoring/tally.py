@@ -97,10 +97,10 @@ class ModeTally:
         self.chance = OpenTextChance(table)
         self._table = table
         self._counts = Tallied()
-        self._samples = array("l")
-        self._epochs = array("l")
-        self._invalid = array("l")
-        self._place_of = array("l")  # by number of the sample; -1: not in this mode
+        self._samples = array("I")
+        self._epochs = array("I")
+        self._invalid = array("I")
+        self._place_of = array("i")  # by number of the sample; -1: not in this mode
         self._n_epochs = 0
         self._reasons = Counter[str]()
         self._rows = {metric: Rows() for metric in (STEP_METRICS if mode == "step-by-step" else OUTCOME_METRICS)}

@@ -48,8 +48,8 @@ class Rows:
     """The score rows of one metric, as columns: which sample (by its place in the mode), which step, what value."""
 
     def __init__(self) -> None:
-        self.places = array("l")
-        self.steps = array("l")
+        self.places = array("I")
+        self.steps = array("i")
         self.values = array("d")
 
     def add(self, place: int, step: int | None, value: float) -> None:
@@ -96,9 +96,12 @@ def units_of(
     of_place = np.asarray(samples, dtype=np.int64)
     n, lost = np.asarray(epochs, dtype=np.int64), np.asarray(invalid, dtype=np.int64)
     places, steps, totals, counts = _summed(rows)
+    values = totals / counts
+    if not lost.any():
+        return Units(of_place[places], steps, values, values, values)
     # A metric has a row in every valid epoch or in none, so what is missing is invalid.
     low, high = totals / n[places], (totals + lost[places]) / n[places]
-    given = Units(places, steps, totals / counts, low, high)
+    given = Units(places, steps, values, low, high)
     unknown = [
         (place, WHOLE if step is None else step)
         for place in np.flatnonzero(lost == n).tolist()
@@ -151,7 +154,7 @@ def metric_of(units: Units, table: SampleTable) -> Metric | None:
     clusters = clusters_of(own.samples, table)
 
     def mean(part: "BoolArray") -> Estimate:
-        return estimate_mean(own.values[part].tolist(), clusters[part].tolist())
+        return estimate_mean(own.values[part], clusters[part])
 
     metric = _broken_down(own.samples, table, mean)
     if valued.all() and (units.low == units.high).all():
@@ -176,7 +179,7 @@ def difference_of(first: Units, second: Units, table: SampleTable) -> Metric | N
     clusters = clusters_of(own.samples, table)
 
     def difference(part: "BoolArray") -> Estimate:
-        return estimate_difference(own.values[part].tolist(), paired[part].tolist(), clusters[part].tolist())
+        return estimate_difference(own.values[part], paired[part], clusters[part])
 
     return _broken_down(own.samples, table, difference)
 
