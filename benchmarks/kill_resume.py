@@ -112,14 +112,19 @@ class Killing:
         self.records = 3 * samples
         self.start_s = 2.0
         """How long a command takes to its first record; measured anew with each one."""
+        self.work_s = 1.0
+        """How long it takes from its first record to its last one."""
         self.undisturbed = b""
 
     async def series(self, kills: int) -> None:
-        before = time.monotonic()
-        await self._ended(await self._command("undisturbed"), "undisturbed")
+        process = await self._command("undisturbed")
+        await self._while(process, lambda: not self._count(self.folder / "undisturbed"))
+        first = time.monotonic()
+        await self._while(process, lambda: self._count(self.folder / "undisturbed") < self.records)
+        self.work_s = time.monotonic() - first
+        await self._ended(process, "undisturbed")
         self.tally.requests_undisturbed = len(self.endpoint.requests)
         self.undisturbed = scores_but_seconds(self.folder / "undisturbed")
-        self.work_s = max(0.5, time.monotonic() - before - self.start_s)
         self.endpoint.requests.clear()
         while self.tally.kills.total() < kills:
             self.tally.runs += 1
@@ -150,13 +155,16 @@ class Killing:
     async def _kill_sometime(self, process: asyncio.subprocess.Process, run: Path, known: dict[Key, str]) -> bool:
         """Kill a command at a random moment; False where it ended before."""
         begun, had = time.monotonic(), len(known)
-        kind = self.luck.choices(("early", "middle", "late"), (3, 5, 2 if had < self.records else 6))[0]
+        if had == self.records and self.luck.random() < 0.6:
+            await self._ended(process, run.name)
+            return False
+        kind = self.luck.choices(("early", "middle", "late"), (2, 6, 1 if had < self.records else 6))[0]
         delay = self.luck.uniform(0, self.start_s)
         if kind != "early":
             await self._while(process, lambda: self._count(run) <= had < self.records)
             if had < self.records:
                 self.start_s = 0.7 * self.start_s + 0.3 * (time.monotonic() - begun)
-            delay = self.luck.uniform(0, 0.6 * self.work_s)
+            delay = self.luck.uniform(0, 0.5 * self.work_s)
         if kind == "late":
             await self._while(process, lambda: self._count(run) < self.records)
             delay = self.luck.uniform(0, 0.8 if had < self.records else 1.2 * self.start_s)
