@@ -30,17 +30,18 @@ def numbered(number: int) -> ToolCall:
     return ToolCall(tool="calculate", arguments={"expression": "(a - b) * 100", "variables": variables})
 
 
-async def timed(call: Callable[[], Awaitable[ToolOutcome]], times: int) -> tuple[float, float]:
-    """Median wall time and median time of the tool itself, milliseconds."""
+async def timed(call: Callable[[], Awaitable[ToolOutcome]], times: int) -> tuple[float, float, float]:
+    """Medians of the wall time, of the time of the tool itself, and of the difference of the two, milliseconds."""
     walls: list[float] = []
     inside: list[float] = []
     for _ in range(times):
         started = time.perf_counter()
         outcome = await call()
-        walls.append(time.perf_counter() - started)
-        inside.append(outcome.seconds)
+        walls.append(1000 * (time.perf_counter() - started))
+        inside.append(1000 * outcome.seconds)
         assert outcome.observation.ok, outcome
-    return 1000 * statistics.median(walls), 1000 * statistics.median(inside)
+    rest = [wall - tool for wall, tool in zip(walls, inside, strict=True)]
+    return statistics.median(walls), statistics.median(inside), statistics.median(rest)
 
 
 async def main() -> None:
@@ -65,12 +66,12 @@ async def main() -> None:
         async with ToolExecutor(workers=1) as executor:
             for call, times in ((CALCULATE, 1000), (PLOT, 15)):
                 await run(executor, call)
-                wall, inside = await timed(lambda call=call: run(executor, call), times)
-                print(f"{call.tool}: {wall:.2f} ms, of which the tool {inside:.2f} ms, the rest {wall - inside:.2f} ms")
+                wall, inside, rest = await timed(lambda call=call: run(executor, call), times)
+                print(f"{call.tool}: {wall:.2f} ms, of which the tool {inside:.2f} ms, the rest {rest:.2f} ms")
 
         async with ToolExecutor(workers=1, cache=ResultCache(Path(folder) / "cache")) as executor:
             await run(executor, PLOT)
-            wall, _ = await timed(lambda: run(executor, PLOT), 300)
+            wall, _, _ = await timed(lambda: run(executor, PLOT), 300)
             print(f"plot, cached: {wall:.2f} ms")
 
         for cache in (None, ResultCache(Path(folder) / "other")):
