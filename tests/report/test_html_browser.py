@@ -159,6 +159,7 @@ async def test_nothing_that_others_wrote_is_run_or_fetched(tmp_path: Path):
         await page.evaluate("new Promise((done) => setTimeout(done, 100))")
         assert await page.evaluate("window.hit ?? null") is None
         assert page.errors
+        assert page.blocked == [(tmp_path / "x").as_uri()]
         assert page.requests == [report.as_uri()]
 
 

@@ -37,15 +37,21 @@ def find_browser() -> str | None:
 
 @dataclass
 class Page:
-    """A tab. ``errors`` are exceptions, console errors and violations of the content policy; ``requests`` the
-    addresses it asked for (``data:`` addresses are none)."""
+    """A tab. ``errors`` are exceptions, console errors and violations of the content policy; ``blocked`` the addresses
+    that it was not let ask for."""
 
     chromium: "Chromium"
     session: str
     errors: list[str] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)
+    blocked: list[str] = field(default_factory=list)
+    _asked: dict[str, str] = field(default_factory=dict)
     dialogs: list[str] = field(default_factory=list)
     loaded: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def requests(self) -> list[str]:
+        """The addresses it asked for (``data:`` addresses are none)."""
+        return list(self._asked.values())
 
     async def send(self, method: str, **params: Any) -> dict[str, Any]:
         return await self.chromium.send(method, params, self.session)
@@ -117,7 +123,9 @@ class Page:
         elif method == "Network.requestWillBeSent":
             url = params["request"]["url"]
             if not url.startswith("data:"):
-                self.requests.append(url)
+                self._asked[params["requestId"]] = url
+        elif method == "Network.loadingFailed" and "blockedReason" in params:
+            self.blocked.append(self._asked.pop(params["requestId"], "data:"))
         elif method == "Page.javascriptDialogOpening":
             self.dialogs.append(params["message"])
         elif method == "Page.loadEventFired":
@@ -143,7 +151,6 @@ class Chromium:
             await page.send(f"{domain}.enable")
         await page.resize(width, height)
         if url != "about:blank":
-            page.requests.clear()
             await page.goto(url)
         return page
 
