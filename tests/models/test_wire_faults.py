@@ -354,6 +354,8 @@ async def test_a_404_between_replies_passes() -> None:
 async def test_413_before_the_request_was_read_is_a_result() -> None:
     large = Message(role="user", content=(TextPart(text="See"), ImagePart(url="data:image/png;base64," + "A" * 2**23)))
 
+    read_to_the_end = asyncio.Event()
+
     async def too_large(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(reply(b"<h1>Request Entity Too Large</h1>", 413, Connection="close"))
@@ -362,11 +364,13 @@ async def test_413_before_the_request_was_read_is_a_result() -> None:
             while await reader.read(2**16):
                 pass
         writer.close()
+        read_to_the_end.set()
 
     listener = await asyncio.start_server(too_large, "127.0.0.1", 0)
     async with listener:
         server = Server(f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1")
         completion = await ask(server, [large], QUICK.model_copy(update={"timeout_s": 10.0}))
+        await asyncio.wait_for(read_to_the_end.wait(), 10)
     assert (completion.finish_reason, completion.attempts) == ("context", 1)
 
 

@@ -154,5 +154,3 @@ class Transport:
         session, self._session = self._session, None
         if session is not None and not session.closed:
             await session.close()
-            # Connections whose TLS failed are gone only with the loop's next turn, which may be its last.
-            await asyncio.sleep(0)
