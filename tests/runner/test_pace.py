@@ -48,6 +48,22 @@ async def test_a_sample_that_waits_for_a_tool_makes_room_for_another() -> None:
     assert pace.allowed == 1
 
 
+async def test_samples_that_wait_between_attempts_make_room_but_not_without_end() -> None:
+    stats = WireStats(limit=1)
+    pace = Pace(100, stats)
+    await pace.enter()
+    waiting = asyncio.create_task(pace.enter())
+    stats.retry_waits = 1
+    pace.look_again()
+    await asyncio.wait_for(waiting, 5)
+    stats.retry_waits = 1000
+    assert pace.allowed == 9
+    stats.limit = 50
+    assert pace.allowed == 100
+    stats.retry_waits = 0
+    assert pace.allowed == 50
+
+
 @given(st.lists(st.sampled_from(["enter", "leave", "up", "down", "tool", "back"]), max_size=60))
 def test_everybody_enters_in_the_end(events: list[str]) -> None:
     async def play() -> None:

@@ -123,6 +123,8 @@ class WireStats:
     """Requests that wait now: for a retry, for a rate limit, or for a concurrency slot."""
     rate_limit_waits: int = 0
     """Of those waiting, the ones that a 429 or a rate limit holds back."""
+    retry_waits: int = 0
+    """Of those waiting, the ones between two attempts, which hold no slot."""
     replies: int = 0
     retries: int = 0
     rate_limited: int = 0

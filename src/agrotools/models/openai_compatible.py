@@ -146,11 +146,13 @@ class OpenAICompatibleModel:
 
     async def _sleep(self, wait_s: float, rate_limited: bool) -> None:
         self.stats.waiting += 1
+        self.stats.retry_waits += 1
         self.stats.rate_limit_waits += rate_limited
         try:
             await asyncio.sleep(wait_s)
         finally:
             self.stats.waiting -= 1
+            self.stats.retry_waits -= 1
             self.stats.rate_limit_waits -= rate_limited
 
     async def _attempt(

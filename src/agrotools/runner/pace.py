@@ -5,9 +5,14 @@ from collections import deque
 
 from agrotools.models import WireStats
 
+_HANDFUL = 8
+
 
 class Pace:
     """As many samples as requests may be in flight, and one more for each that waits for a tool: it sends none.
+
+    One more, too, for each that waits between two attempts, so that a few samples which no server answers do not hold
+    up all others when the endpoint bears little; but no more than a handful or the limit, for it may be gone.
 
     Args:
         most: samples in flight at most.
@@ -25,7 +30,10 @@ class Pace:
     def allowed(self) -> int:
         """How many may be in flight now."""
         limit = self._stats.limit if self._stats else 0
-        return min(self.most, limit + self._in_tools) if limit else self.most
+        if not self._stats or not limit:
+            return self.most
+        waiting = min(self._stats.retry_waits, max(_HANDFUL, limit))
+        return min(self.most, limit + self._in_tools + waiting)
 
     async def enter(self) -> None:
         """Wait until one more may be in flight, and count it."""
