@@ -6,6 +6,7 @@ finished. Lines that cannot be read as JSON with a key (a disk fault) are listed
 """
 
 import os
+from array import array
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -111,6 +112,22 @@ class RecordIndex:
         """All records of a sample: of every mode and epoch."""
         return list(self._records([key for key in self.keys if key[1] == sample_id]))
 
+    def drained(self) -> Iterator[Record]:
+        """What iterating yields, once: the keys are given up first, and eight bytes are held for each record."""
+        offsets = array("q", (at if at >= 0 else ~at for at in map(self._at.__getitem__, self.keys)))
+        self._at.clear()
+        return self._ascending(offsets)
+
+    def _ascending(self, offsets: "array[int]") -> Iterator[Record]:
+        last: Key = ("", "", 0)
+        with _opened(self.path) as file:
+            for offset in offsets:
+                record = self._record(file, offset)
+                if record.key <= last:
+                    raise self._changed()
+                last = record.key
+                yield record
+
     def _records(self, keys: list[Key]) -> Iterator[Record]:
         with _opened(self.path) as file:
             for key in keys:
@@ -118,7 +135,7 @@ class RecordIndex:
                 offset = at if at >= 0 else ~at
                 yield self._record(file, offset, key)
 
-    def _record(self, file: IO[bytes] | None, offset: int, key: Key) -> Record:
+    def _record(self, file: IO[bytes] | None, offset: int, key: Key | None = None) -> Record:
         if file is not None:
             file.seek(offset)
             line = file.readline()
@@ -126,9 +143,12 @@ class RecordIndex:
                 record = parsed(line)
             except ValueError as error:
                 raise self._unreadable(file, offset, error) from error
-            if record.key == key:
+            if key in (None, record.key):
                 return record
-        raise RunStoreError(f"{self.path} was changed while it was read", hint="give the command again")
+        raise self._changed()
+
+    def _changed(self) -> RunStoreError:
+        return RunStoreError(f"{self.path} was changed while it was read", hint="give the command again")
 
     def _unreadable(self, file: IO[bytes], offset: int, error: ValueError) -> RunStoreError:
         file.seek(0)
@@ -159,7 +179,7 @@ def iter_records(run: Path) -> Iterator[Record]:
     index = record_index(run)
     if index.bad:
         raise RunStoreError(index.notes[0], hint="or remove those lines to go on without them")
-    return iter(index)
+    return index.drained()
 
 
 def read_records(run: Path) -> list[Record]:
