@@ -194,7 +194,7 @@ class _Page:
         )
 
     def _mark_lost(self) -> None:
-        """Say of each end-to-end record whether the oracle, with the same tools, could not answer it either."""
+        """Say of each end-to-end record that is not right whether the oracle, with the same tools, is not either."""
         of_oracle = [part for part in self.parts if self._runs[part.run].manifest.model == "baseline:oracle"]
         lost = {
             part.record.sample.id
@@ -202,7 +202,8 @@ class _Page:
             if part.record.mode == "end-to-end" and part.value is not None and part.value < 1
         }
         for part in self.parts:
-            if part.record.sample.id in lost and part.record.mode == "end-to-end":
+            wrong = part.value is not None and part.value < 1
+            if wrong and part.record.sample.id in lost and part.record.mode == "end-to-end":
                 part.facets.append(TOOL_LOST_IT)
 
     def _render(self, name: str, **values: Any) -> None:

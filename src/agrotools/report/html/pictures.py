@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +42,8 @@ class _Encoded:
     colours: dict[str, str] = field(default_factory=dict)
 
 
+_SIZE = re.compile(r"(^|, )at \d+ x \d+ px$")
+"""What a preview says of its own size, which here is another."""
 Key = tuple[object, ...]
 
 
@@ -110,7 +113,7 @@ class Pictures:
             url, size = _encoded(picture.image, side, exact=picture.exact)
             if len(url) <= share:
                 self.shrunk += side < SIDES_PX[0]
-                return _Encoded(url, *size, how=picture.how.partition(", at ")[0], colours=picture.colours)
+                return _Encoded(url, *size, how=_SIZE.sub("", picture.how), colours=picture.colours)
         self.shrunk += 1
         return Absent("left out to keep the page small")
 

@@ -135,6 +135,7 @@
     if (!shown.includes(part)) {
       for (const control of [...selects, search]) control.value = "";
       for (const box of boxes) box.checked = false;
+      if (runs.length > 1) byId("run").value = String(part.run);
       filter();
     }
     show(part);

@@ -1,0 +1,65 @@
+"""``agrotools report`` as a user runs it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from agrotools.cli.main import app
+from agrotools.core import RunStoreError
+from support.made_runs import made_sample, right, write_files, write_run
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    samples = [made_sample(f"s{number}") for number in range(3)]
+    write_files(tmp_path, samples)
+    return write_run(tmp_path / "run", [right(sample) for sample in samples])
+
+
+def report(*arguments: object) -> Result:
+    done = CliRunner().invoke(app, ["report", *map(str, arguments)])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
+def test_the_report_of_a_run_lies_in_its_folder(run: Path):
+    done = report(run)
+    assert done.exit_code == 0
+    assert (run / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert "all 3 records with 3 pictures" in done.stdout
+
+
+def test_json_says_what_was_written(run: Path, tmp_path: Path):
+    out = tmp_path / "new" / "r.html"
+    written = json.loads(report(run, run, "--out", out, "--samples", 2, "--json").stdout)
+    assert written == {
+        "path": str(out),
+        "bytes": out.stat().st_size,
+        "runs": 2,
+        "records": 6,
+        "shown": 4,
+        "pictures": 2,
+        "missing_pictures": 0,
+    }
+
+
+def test_several_runs_are_reported_in_the_working_directory(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    place = tmp_path / "place"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    report(run, run)
+    assert [path.name for path in place.iterdir()] == ["report.html"]
+
+
+def test_missing_pictures_are_said_on_stderr(run: Path, tmp_path: Path):
+    (tmp_path / "benchmark").rename(tmp_path / "moved")
+    assert "3 pictures could not be shown" in report(run).stderr
+    assert "could not be shown" not in report(run, "--data-root", tmp_path / "moved").stderr
+
+
+def test_what_is_no_run_is_an_error_with_a_hint(tmp_path: Path):
+    with pytest.raises(RunStoreError, match="is not a run folder"):
+        report(tmp_path)
