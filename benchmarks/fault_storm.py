@@ -39,6 +39,7 @@ def main() -> None:
             count = options.samples // 2
             tally = storm(Path(folder), mode, count, options.seed, progress, concurrency=options.concurrency)
             _print(tally, mode, count, time.monotonic() - started)
+            sys.stdout.flush()
             clean &= tally.clean
     sys.exit(not clean)
 
