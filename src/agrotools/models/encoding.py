@@ -9,7 +9,7 @@ from agrotools.core import ToolSpec
 from agrotools.models.base import Message, ModelSettings
 from agrotools.models.chat_format import function_list, request_body, without_surrogates
 
-_KEPT_IMAGE_BYTES = 64 * 2**20
+KEPT_IMAGE_BYTES = 32 * 2**20
 _KEPT_TOOLSETS = 64
 
 
@@ -46,7 +46,7 @@ class RequestEncoder:
         fragment = orjson.Fragment(orjson.dumps(url))
         self._images[url] = fragment
         self._image_bytes += len(url)
-        while self._image_bytes > _KEPT_IMAGE_BYTES:
+        while self._image_bytes > KEPT_IMAGE_BYTES:
             oldest, _ = self._images.popitem(last=False)
             self._image_bytes -= len(oldest)
         return fragment
