@@ -6,6 +6,8 @@ last line is cut off when the run is opened again (:mod:`agrotools.runner.recove
 
 import asyncio
 import filecmp
+import os
+import re
 import shutil
 from collections.abc import Generator, Iterable
 from contextlib import ExitStack, contextmanager, suppress
@@ -28,6 +30,9 @@ MANIFEST_FILE = "manifest.json"
 _MANIFEST_COPY = ".manifest.copy.json"
 _ARTIFACTS = "artifacts"
 _SCRATCH = ".scratch"
+_WRITTEN = (MANIFEST_FILE, _MANIFEST_COPY, RECORDS_FILE, "scores.json", "report.html")
+_WRITER = re.compile(r"\.(\d+)(?:\.\d+)?$")
+"""The process in the name of a file that is being written, see :func:`agrotools.runner.durable.written_beside`."""
 
 
 class RunStore:
@@ -274,8 +279,26 @@ def _emptied(folder: Path) -> Path:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove what a killed process was just writing beside the file that was to be replaced."""
-    begun = [path for name in (MANIFEST_FILE, _MANIFEST_COPY, RECORDS_FILE) for path in folder.glob(f".{name}.*")]
+    """Remove what a killed process was just writing beside the file that was to be replaced.
+
+    Scores and report are written without the lock: what a process that lives is writing stays.
+    """
+    begun = [path for name in _WRITTEN for path in folder.glob(f".{name}.*")]
     for path in [*begun, *(folder / _ARTIFACTS).glob(".*")]:
-        with suppress(OSError):
-            path.unlink()
+        writer = _WRITER.search(path.name)
+        if writer is None or not _lives(int(writer[1])):
+            with suppress(OSError):
+                path.unlink()
+
+
+def _lives(pid: int) -> bool:
+    """Whether ``pid`` is another process that lives."""
+    if pid == os.getpid():
+        return False
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return True
