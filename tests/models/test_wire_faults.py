@@ -20,7 +20,7 @@ from agrotools.models.openai_compatible import OpenAICompatibleModel
 
 KEY = "sk-test-1234567890-abcdefghij"
 HELLO = [Message.of("user", "Hello")]
-QUICK = WireSettings(attempts=3, retry_wall_s=5, first_wait_s=0.01, longest_wait_s=0.02, timeout_s=0.6, stall_s=0.2)
+QUICK = WireSettings(attempts=3, retry_wall_s=5, first_wait_s=0.01, longest_wait_s=0.02, timeout_s=1.0, stall_s=0.4)
 GOOD = json.dumps({"choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}]}).encode()
 
 Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter, int], Awaitable[None]]
@@ -141,7 +141,7 @@ async def test_silence_of_a_server_that_answers_a_short_question_is_a_reply_that
             completion = await ask(server)
         assert completion.finish_reason == "timeout"
         assert (completion.attempts, server.posts, server.probes) == (1, 1, 1)
-        assert 0.5 < completion.seconds < 3
+        assert 0.9 < completion.seconds < 5
 
 
 async def test_silence_of_a_server_that_answers_others_is_a_reply_that_never_ends_without_a_probe() -> None:
@@ -223,7 +223,7 @@ async def dribble(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _
         await asyncio.sleep(0.02)
 
 
-@pytest.mark.parametrize(("answer", "detail"), [(endless, "longer than 16 MiB"), (dribble, "within 0.6 s")])
+@pytest.mark.parametrize(("answer", "detail"), [(endless, "longer than 16 MiB"), (dribble, "within 1 s")])
 async def test_a_body_without_end_is_a_result(answer: Answer, detail: str) -> None:
     async with raw_server(answer) as server:
         completion = await ask(server)
