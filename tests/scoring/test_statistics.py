@@ -240,3 +240,24 @@ def test_bootstrap_is_the_same_in_one_chunk_or_many():
     assert len(ratios) == 2_000
     assert ratios.mean() == pytest.approx(sums.mean(), abs=0.001)
     assert ratios.std() == pytest.approx(sums.std() / math.sqrt(3_000), rel=0.1)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 30)), min_size=1, max_size=60))
+def test_columns_give_the_same_estimate_as_lists(rows):
+    values, clusters = [value for value, _ in rows], [cluster for _, cluster in rows]
+    assert estimate_mean(np.array(values), np.array(clusters)) == estimate_mean(values, clusters)
+    zeros = [0.0] * len(values)
+    by_column = estimate_difference(np.array(values), np.array(zeros), np.array(clusters), draws=50)
+    assert by_column == estimate_difference(values, zeros, clusters, draws=50)
+
+
+def test_the_draws_are_those_of_one_piece_however_many_clusters_there_are():
+    k, draws = 3_000, 100
+    generator = np.random.default_rng(4)
+    sizes = generator.integers(1, 5, k).astype(float)
+    sums = generator.random(k) * sizes
+    picked = np.random.default_rng(7).integers(0, k, size=(draws, k))
+    whole = sums[picked].sum(axis=1) / sizes[picked].sum(axis=1)
+    assert bootstrap_ratios(sizes, sums, draws=draws, seed=7).tolist() == whole.tolist()
+    even = sums[picked].sum(axis=1) / (2.0 * k)
+    assert bootstrap_ratios(np.full(k, 2.0), sums, draws=draws, seed=7).tolist() == even.tolist()

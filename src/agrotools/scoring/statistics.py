@@ -249,6 +249,8 @@ def _cluster_sums(
         raise ValueError("no values")
     if len(values) != len(clusters):
         raise ValueError(f"{len(values)} values but {len(clusters)} cluster labels")
+    if isinstance(clusters, np.ndarray) and bool(np.all(clusters[1:] > clusters[:-1])):
+        return np.ones_like(values), values, values**2
     if isinstance(clusters, np.ndarray):
         _, first, index = np.unique(clusters, return_index=True, return_inverse=True)
         rank = np.empty(len(first), dtype=np.intp)

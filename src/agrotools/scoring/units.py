@@ -131,6 +131,9 @@ def summed(keys: "IntArray", values: "FloatArray") -> tuple["IntArray", "IntArra
     """The distinct ``keys`` in ascending order, where each stands first, and sum and number of its values."""
     import numpy as np
 
+    if bool(np.all(keys[1:] > keys[:-1])):
+        # One epoch, by sample: the records of most runs, for which there is nothing to sort.
+        return keys, np.arange(len(keys)), values, np.ones(len(keys), dtype=np.int64)
     distinct, first, at, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
     totals = np.bincount(at, weights=values, minlength=len(distinct))
     return distinct, cast("IntArray", first), cast("FloatArray", totals), cast("IntArray", counts)
@@ -150,10 +153,10 @@ def metric_of(units: Units, table: SampleTable) -> Metric | None:
     valued = units.valued
     if not valued.any():
         return None
-    own = units.where(valued)
+    own = units if valued.all() else units.where(valued)
     clusters = clusters_of(own.samples, table)
 
-    def mean(part: "BoolArray") -> Estimate:
+    def mean(part: "BoolArray | slice") -> Estimate:
         return estimate_mean(own.values[part], clusters[part])
 
     metric = _broken_down(own.samples, table, mean)
@@ -178,7 +181,7 @@ def difference_of(first: Units, second: Units, table: SampleTable) -> Metric | N
     paired = other.values[by_key[at]]
     clusters = clusters_of(own.samples, table)
 
-    def difference(part: "BoolArray") -> Estimate:
+    def difference(part: "BoolArray | slice") -> Estimate:
         return estimate_difference(own.values[part], paired[part], clusters[part])
 
     return _broken_down(own.samples, table, difference)
@@ -188,7 +191,7 @@ def clusters_of(samples: "IntArray", table: SampleTable) -> "IntArray":
     """The numbers of the samples' clusters."""
     import numpy as np
 
-    return np.asarray(table.clusters, dtype=np.int64)[samples]
+    return np.asarray(table.clusters)[samples]
 
 
 def eligible(units: Units, table: SampleTable) -> Units:
@@ -196,14 +199,16 @@ def eligible(units: Units, table: SampleTable) -> Units:
     import numpy as np
 
     able = np.array([kind.no_tool_eligible for kind in table.kinds], dtype=bool)
-    return units.where(able[np.asarray(table.kind_of, dtype=np.int64)[units.samples]])
+    return units.where(able[np.asarray(table.kind_of)[units.samples]])
 
 
-def _broken_down(samples: "IntArray", table: SampleTable, estimate: Callable[["BoolArray"], Estimate]) -> Metric:
+def _broken_down(
+    samples: "IntArray", table: SampleTable, estimate: Callable[["BoolArray | slice"], Estimate]
+) -> Metric:
     """``estimate`` of all units and of those of each family, task type and answer type."""
     import numpy as np
 
-    kind_of = np.asarray(table.kind_of, dtype=np.int64)[samples]
+    kind_of = np.asarray(table.kind_of)[samples]
     present = cast("list[int]", np.unique(kind_of).tolist())
     known: dict[frozenset[int], Estimate] = {}
 
@@ -211,7 +216,7 @@ def _broken_down(samples: "IntArray", table: SampleTable, estimate: Callable[["B
         # A family with one task type has the same units as that task type: a bootstrap need not run twice.
         key = frozenset(wanted)
         if key not in known:
-            known[key] = estimate(np.isin(kind_of, list(key)))
+            known[key] = estimate(np.isin(kind_of, list(key)) if len(key) < len(present) else slice(None))
         return known[key]
 
     def parts(label: Callable[[Kind], str]) -> dict[str, Estimate]:
