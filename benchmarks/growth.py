@@ -23,13 +23,14 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from throughput import CONCURRENCY, Workload, note, server
-
+SERVER = Path(__file__).resolve().with_name("mock_server.py")
+CONCURRENCY = 64
 MOST_TIME, MOST_MEMORY = 1.2, 1.5
 COLUMNS = ("process_s", "load_s", "request_s", "score_s", "again_s", "cpu_s", "cpu_ms_per_sample", "peak_mb")
 HEADER = """name = "growth"
@@ -95,7 +96,7 @@ def measured(model: str, size: int, scratch: Path) -> dict[str, Any]:
         str(scratch / f"questions-{size}"),
     ]
     command += ["--mode", "no-tool", "--model", model, "--concurrency", str(CONCURRENCY), "--out", str(run)]
-    with server(Workload("questions", 0, size)) as url:
+    with server() as url:
         if not model.startswith("baseline:"):
             command += ["--base-url", f"{url}/v1"]
         started, ended, used = finished(command, scratch)
@@ -118,8 +119,21 @@ def measured(model: str, size: int, scratch: Path) -> dict[str, Any]:
         "peak_mb": used.ru_maxrss / (1024 * 1024 if sys.platform == "darwin" else 1024),
     }
     shown = {key: round(value, 3) if isinstance(value, float) else value for key, value in row.items()}
-    note(f"{model}, {size}: {', '.join(f'{key} {shown[key]}' for key in COLUMNS)}")
+    line = f"{model}, {size}: {', '.join(f'{key} {shown[key]}' for key in COLUMNS)}"
+    print(line, file=sys.stderr, flush=True)
     return shown
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """A fresh mock server."""
+    command = [sys.executable, str(SERVER), "--replies", "answer", "--latency-ms", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield f"http://127.0.0.1:{json.loads(process.stdout.readline())['port']}"
+        finally:
+            process.terminate()
 
 
 def finished(command: Sequence[str], scratch: Path) -> tuple[float, float, Any]:
