@@ -1,6 +1,6 @@
 """Previews: any image, raster, depth map or mask as one 8-bit picture of bounded size, encoded as a data URL."""
 
-import base64
+import binascii
 import io
 import threading
 from collections.abc import Sequence
@@ -234,4 +234,4 @@ def _encoded(picture: Picture) -> Preview:
 
 
 def _data_url(kind: str, content: bytes) -> str:
-    return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
+    return (f"data:image/{kind};base64,".encode() + binascii.b2a_base64(content, newline=False)).decode("ascii")

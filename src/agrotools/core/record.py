@@ -44,7 +44,7 @@ class Score(Noun):
     slot: str | None = None
     step: int | None = None
     value: Annotated[float, Field(ge=0, le=1)]
-    reading: dict[str, JsonValue] = {}
+    reading: dict[str, JsonValue] = Field(default_factory=dict)
     """How the value came about: scope, candidate, rule; or predicted against reference argument."""
     judge: str | None = None
     judge_prompt_hash: str | None = None

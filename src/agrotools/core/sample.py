@@ -60,7 +60,7 @@ class Sample(Noun):
     no_tool_eligible: bool = True
     cluster: str | None = None
     """Samples that share a file, transitively. Computed by the loader; a stored value is not trusted."""
-    metadata: dict[str, JsonValue] = {}
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class SampleView(Noun):
