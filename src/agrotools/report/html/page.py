@@ -122,14 +122,20 @@ def build_report(
     )
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Part:
-    """What the index says of a record that is shown."""
+    """What is kept of a record that is shown: what the index says of it, and nothing of its steps or gold."""
 
     run: int
-    record: Record
+    mode: str
+    sample: str
+    epoch: int
+    task: str
+    type: str
     value: float | None
+    state: str
     facets: list[str]
+    query: str
     element: str
 
 
@@ -164,7 +170,7 @@ class _Page:
                 self._write_part(at, record)
         self._mark_lost()
         found = {facet for part in self.parts for facet in part.facets}
-        index = {"runs": [*map(_run_data, self._runs)], "parts": [*map(_part_data, self.parts)]}
+        index = {"runs": [*map(_run_data, self._runs)], "parts": [*map(vars, self.parts)]}
         self._render(
             "tail.html.j2",
             script=script,
@@ -182,28 +188,35 @@ class _Page:
         scores = score_record(record)
         value = value_of(record, scores)
         detail = detail_of(record, scores, _Showing(run, self._places, self.pictures, self.missing))
-        # What the index needs of a record is little; its steps are let go.
-        kept = record.model_copy(update={"trajectory": None, "actions": None})
-        part = _Part(at, kept, value, detail.facets, f"d{len(self.parts)}")
+        sample = record.sample
+        part = _Part(
+            run=at,
+            mode=record.mode,
+            sample=sample.id,
+            epoch=record.epoch,
+            task=harmless(sample.task_type),
+            type=sample.answer_type,
+            value=value,
+            state="invalid" if value is None else "right" if value >= 1 else "partial" if value > 0 else "wrong",
+            facets=detail.facets,
+            query=shortened(harmless(sample.query), 160),
+            element=f"d{len(self.parts)}",
+        )
         self.parts.append(part)
         for name, url in self.pictures.fresh():
             self._file.write(f'<script type="text/plain" id="{name}">{url}</script>\n')
         several = len(self._runs) > 1
-        self._render(
-            "sample.html.j2", part=part, record=record, run=run, detail=detail, several=several, state=_state(value)
-        )
+        self._render("sample.html.j2", part=part, record=record, run=run, detail=detail, several=several)
 
     def _mark_lost(self) -> None:
         """Say of each end-to-end record that is not right whether the oracle, with the same tools, is not either."""
         of_oracle = [part for part in self.parts if self._runs[part.run].manifest.model == "baseline:oracle"]
         lost = {
-            part.record.sample.id
-            for part in of_oracle
-            if part.record.mode == "end-to-end" and part.value is not None and part.value < 1
+            part.sample for part in of_oracle if part.mode == "end-to-end" and part.value is not None and part.value < 1
         }
         for part in self.parts:
             wrong = part.value is not None and part.value < 1
-            if wrong and part.record.sample.id in lost and part.record.mode == "end-to-end":
+            if wrong and part.sample in lost and part.mode == "end-to-end":
                 part.facets.append(TOOL_LOST_IT)
 
     def _render(self, name: str, **values: Any) -> None:
@@ -212,23 +225,6 @@ class _Page:
 
 def _run_data(run: Run) -> dict[str, Any]:
     return {"name": run.name, "model": harmless(run.manifest.model), "privileged": run.manifest.privileged}
-
-
-def _part_data(part: _Part) -> dict[str, Any]:
-    sample = part.record.sample
-    return {
-        "run": part.run,
-        "mode": part.record.mode,
-        "sample": sample.id,
-        "epoch": part.record.epoch,
-        "task": harmless(sample.task_type),
-        "type": sample.answer_type,
-        "value": part.value,
-        "state": _state(part.value),
-        "facets": part.facets,
-        "query": shortened(harmless(sample.query), 160),
-        "element": part.element,
-    }
 
 
 class _Showing:
@@ -248,12 +244,6 @@ class _Showing:
         if isinstance(picture, Absent) and made_here:
             self._missing.add(artifact.sha256 or artifact.name)
         return picture
-
-
-def _state(value: float | None) -> str:
-    if value is None:
-        return "invalid"
-    return "right" if value >= 1 else "partial" if value > 0 else "wrong"
 
 
 def _hash(text: str) -> str:
