@@ -157,3 +157,22 @@ async def test_requests_of_any_size_arrive(monkeypatch: pytest.MonkeyPatch) -> N
             message = Message(role="user", content=(ImagePart(url="A" * size),))
             assert (await model.generate([message], (), ModelSettings())).text == str(size)
         await model.close()
+
+
+async def test_a_placeholder_for_a_key_is_no_secret_and_changes_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+
+    async with serve(lambda _body: completion("an example of maximal text")) as endpoint:
+        model = made("m", base_url=endpoint.base_url)
+        reply = await model.generate([Message.of("user", "hello")], (), ModelSettings())
+        await model.close()
+    assert reply.text == "an example of maximal text"
+
+
+def test_a_vendor_known_by_its_address_gets_its_own_key_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
+    gemini = PROVIDERS["gemini"].base_url
+    with pytest.raises(UsageError, match="GEMINI_API_KEY"):
+        made("gemini-2.5-flash", base_url=gemini)
+    monkeypatch.setenv("GEMINI_API_KEY", "of-gemini")
+    assert made("gemini-2.5-flash", base_url=gemini)._endpoint.key == "of-gemini"

@@ -9,6 +9,9 @@ from urllib.parse import urlsplit
 from agrotools.core import UsageError
 from agrotools.models.providers import PROVIDERS, Provider, provider_at, provider_hint
 
+_SHORTEST_SECRET = 16
+"""Placeholders (x, none, EMPTY, token-abc123) are shorter, and may stand in any reply; vendors' keys are longer."""
+
 
 @dataclass(frozen=True)
 class Endpoint:
@@ -23,6 +26,11 @@ class Endpoint:
     spelling: Mapping[str, str | None]
     """Settings under other names; see :class:`~agrotools.models.providers.Provider`."""
 
+    @property
+    def secret(self) -> str:
+        """What must not be stored or shown: the key, unless it is one of the words that servers without keys get."""
+        return self.key if len(self.key) >= _SHORTEST_SECRET else ""
+
 
 def endpoint_for(name: str, provider: Provider | None, base_url: str | None, api_key_env: str | None) -> Endpoint:
     """Where the model ``name`` is: ``base_url``, else the provider's, else ``OPENAI_BASE_URL``, else OpenAI's own.
@@ -35,7 +43,8 @@ def endpoint_for(name: str, provider: Provider | None, base_url: str | None, api
     address = _checked_url(address)
     vendor = provider_at(address)
     known = provider or vendor or Provider(address)
-    key_env = api_key_env or fallback.key_env
+    # A vendor that is named by its address gets its own key, never another vendor's.
+    key_env = api_key_env or (vendor.key_env if vendor else "") or fallback.key_env
     # One's own server or a proxy may need no key; a vendor does, and who names a variable has one.
     needed = bool(api_key_env) or (vendor is not None and bool(vendor.key_env))
     key = _key_from(key_env, needed, None if provider else provider_hint(name))

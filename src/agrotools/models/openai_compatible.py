@@ -197,9 +197,9 @@ class OpenAICompatibleModel:
         return self._judged(read, response, attempt, first_at)
 
     def _read(self, response: Response, seconds: float, attempt: int) -> Completion | Rejection:
-        body, key = response.body, self._endpoint.key.encode()
-        if key and key in body:
-            body = body.replace(key, b"***")
+        body, secret = response.body, self._endpoint.secret.encode()
+        if secret and secret in body:
+            body = body.replace(secret, b"***")
         if 200 <= response.status < 300:
             return read_reply(body, seconds=seconds, attempts=attempt)
         return read_error(response.status, body)
@@ -287,7 +287,7 @@ class OpenAICompatibleModel:
         return longest * random.uniform(0.5, 1.0)
 
     def _said(self, text: str) -> str:
-        return one_line(text, self._endpoint.key)
+        return one_line(text, self._endpoint.secret)
 
     async def close(self) -> None:
         await self._transport.close()

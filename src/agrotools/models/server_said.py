@@ -8,10 +8,10 @@ from email.utils import parsedate_to_datetime
 _LONGEST = 300
 
 
-def one_line(text: str, key: str = "") -> str:
-    """``text`` as one printable line of at most 300 characters, without the key: some servers echo it."""
-    if key:
-        text = text.replace(key, "***")
+def one_line(text: str, secret: str = "") -> str:
+    """``text`` as one printable line of at most 300 characters, without the secret: some servers echo keys."""
+    if secret:
+        text = text.replace(secret, "***")
     line = " ".join(text[: 20 * _LONGEST].split())
     line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
