@@ -62,6 +62,13 @@ class Case:
         expected = FAULTS[self.fault].expected_among_others
         return "ok" if expected == "refused_by_user_error" else expected
 
+    @property
+    def seen(self) -> tuple[PlannedCall, ...]:
+        """The calls that a right record shows."""
+        if self.expected == "invalid":
+            return ()
+        return self.plan if self.expected == "ok" else self.plan[: self.turn]
+
 
 def bad_calls(number: int) -> list[PlannedCall]:
     """Every way in which a tool call goes wrong or hurts others, for the sample of that number."""
@@ -227,8 +234,7 @@ def count_outcomes(tally: Tally, cases: Sequence[Case], run: Path, mode: Mode) -
     for case in cases:
         records = lines.pop(case.sample, [])
         rows = [(mode, case.fault, case.expected)]
-        if case.turn > 0:
-            rows += [(mode, f"tool: {call.name}", call.error or "ok") for call in case.plan if call.name != "calculate"]
+        rows += [(mode, f"tool: {call.name}", call.error or "ok") for call in case.seen if call.name != "calculate"]
         for row in rows:
             tally.count(row, *_verdict(case, records, tally.interruptions + 1))
     for stray in lines:
@@ -264,8 +270,7 @@ def _difference(case: Case, record: Record) -> str:
     (score,) = (score.value for score in outcome_scores(record) if score.metric == "agrotools.fas")
     if score != (1 if case.expected == "ok" else 0):
         return f"scored {score}: {trajectory.answer}"
-    made = case.plan if case.expected == "ok" else case.plan[: case.turn]
-    return _difference_of_calls(made, trajectory)
+    return _difference_of_calls(case.seen, trajectory)
 
 
 def _difference_of_calls(plan: Sequence[PlannedCall], trajectory: Trajectory) -> str:
