@@ -130,14 +130,11 @@ def _tool_caller(
 
 @contextmanager
 def _folder_in(scratch: Path) -> Generator[Path]:
-    """A folder of its own for the files that a sample's calls make."""
+    """A place for the files that a sample's calls make; it is a folder only once there is one."""
     folder = scratch / f"{next(_NUMBERS)}"
-    folder.mkdir()
     try:
         yield folder
     finally:
-        try:
-            folder.rmdir()
-        except OSError:
-            # A call that was cancelled may still be writing there; what it leaves goes with the scratch folder.
+        # A call that was cancelled may still be writing there; what it leaves goes with the scratch folder.
+        if folder.exists():
             shutil.rmtree(folder, ignore_errors=True)
