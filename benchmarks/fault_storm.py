@@ -51,7 +51,7 @@ def _print(tally: Tally, mode: str, count: int, seconds: float) -> None:
         print(f"{fault:34} {expected:12}" + "".join(f"{counts[verdict]:9}" for verdict in VERDICTS))
     print(
         f"ended by a refused key and resumed: {tally.interruptions}; connections left: {tally.connections_left}; "
-        f"processes left: {tally.processes_left}"
+        f"processes left: {tally.processes_left}; told of an outage instead of their own fault: {tally.met_outage}"
     )
     for why in tally.why[:20]:
         print(f"  {why}")

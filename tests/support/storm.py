@@ -32,6 +32,9 @@ HOSTILE_TOOLS = Path(__file__).resolve().parents[1] / "tools"
 HEALTHY_SHARE = 0.3
 RARE = {"outage_once": 2, "key_401_once": 1, "key_403_once": 1}
 """Faults that concern all samples in flight: so many in a run, however long it is."""
+_OUTAGE = ("Connect call failed", "Server disconnected", "Connection reset by peer")
+_MOST_MET_OUTAGE = 0.01
+"""Share of the samples that may tell of an outage instead of their own fault: it lasts 0.15 s, twice in a run."""
 NEVER = {"none", "key_401_always", "key_403_always"}
 """A key that is refused for good ends the run, which is another test."""
 
@@ -183,6 +186,7 @@ class Tally:
     """How often a refused key ended the run, and the same command went on."""
     samples: int = 0
     requests: int = 0
+    met_outage: int = 0
     connections_left: int = 0
     processes_left: int = 0
 
@@ -193,7 +197,8 @@ class Tally:
 
     @property
     def clean(self) -> bool:
-        return not self.why and not self.connections_left and not self.processes_left
+        few = self.met_outage <= max(2, _MOST_MET_OUTAGE * self.samples)
+        return not self.why and few and not self.connections_left and not self.processes_left
 
 
 def storm(folder: Path, mode: Mode, count: int, seed: int, progress: TextIO, *, concurrency: int | None) -> Tally:
@@ -237,6 +242,8 @@ def count_outcomes(tally: Tally, cases: Sequence[Case], run: Path, mode: Mode) -
         rows += [(mode, f"tool: {call.name}", call.error or "ok") for call in case.seen if call.name != "calculate"]
         for row in rows:
             tally.count(row, *_verdict(case, records, tally.interruptions + 1))
+        if records and FAULTS[case.fault].says not in ("", "no reply from") and last_met_outage(records[-1]):
+            tally.met_outage += 1
     for stray in lines:
         tally.count((mode, "nobody's", "none"), "wrong", stray)
 
@@ -252,13 +259,19 @@ def _verdict(case: Case, records: Sequence[Record], runs: int) -> tuple[str, str
     return ("wrong", f"{case.sample}, turn {case.turn}: {why}") if why else ("right", "")
 
 
+def last_met_outage(record: Record) -> bool:
+    """Whether what is told of a sample is its last attempt, made at the moment when the whole server was away."""
+    return record.invalid is not None and any(words in record.invalid for words in _OUTAGE)
+
+
 def _difference(case: Case, record: Record) -> str:
     """How the record differs from what must be; empty if it does not."""
     says = FAULTS[case.fault].says
     if case.expected == "invalid":
         if record.invalid is None:
             return f"not invalid but {record.trajectory and record.trajectory.termination}"
-        return "" if says in record.invalid and record.trajectory is None else f"invalid for: {record.invalid}"
+        told = says in record.invalid or last_met_outage(record)
+        return "" if told and record.trajectory is None else f"invalid for: {record.invalid}"
     if record.invalid is not None or record.trajectory is None:
         return f"invalid: {record.invalid}"
     trajectory = record.trajectory
