@@ -402,3 +402,18 @@ async def test_no_worker_outlives_a_parent_that_was_killed(tmp_path, how):
     parent.kill()
     await parent.wait()
     assert await gone(*pids)
+
+
+async def test_prepared_workers_have_their_tools_loaded_and_no_call_counts(tmp_path: Path) -> None:
+    async with ToolExecutor(workers=2) as executor:
+        await executor.prepare(["calculate", "no_such_tool"])
+        await executor.prepare(["calculate"])
+        assert executor.calls_of_workers == 0
+        prepared = set(executor.worker_pids)
+        assert len(prepared) == 2
+        call = ToolCall(tool="calculate", arguments={"expression": "2+3"})
+        outcome = await executor.run(call, Workspace((), tmp_path), ["calculate"])
+        assert outcome.observation.result is not None
+        assert outcome.observation.result["value"] == 5
+        assert set(executor.worker_pids) == prepared
+        assert executor.calls_of_workers == 1

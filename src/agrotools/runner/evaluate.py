@@ -181,6 +181,8 @@ async def _execute(
         async with ToolExecutor(
             workers=config.tool_workers, cache=ResultCache(cache_dir("tool-results")), backends=config.backends
         ) as executor:
+            if source.stats is not None and any(part.mode == "end-to-end" for part in items.parts):
+                await executor.prepare(benchmark.toolset)
             pace = _pace(config, source)
             context = RunContext(source, benchmark, store, executor, pace, config.max_steps)
             await execute(

@@ -18,9 +18,11 @@ from agrotools.agents.baselines import (
     RandomPolicy,
     ReplayPolicy,
 )
+from agrotools.benchmarks.samples import facts_of
 from agrotools.core import MODES, Mode, Protocol, Sample, UsageError
 from agrotools.models import DEFAULT_WIRE, Model, ModelSettings, WireSettings, WireStats, make_model
-from agrotools.runner.store import read_manifest, read_records
+from agrotools.runner.records import record_index
+from agrotools.runner.store import read_manifest
 
 
 class Agents:
@@ -114,7 +116,8 @@ def policy_source(
 def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
     spelled = f"baseline:{name}"
     if name in ("oracle", "perfect-tools"):
-        without = [sample.id for sample in samples if sample.reference is None]
+        facts = facts_of(samples)
+        without = [name for name, reference in zip(facts.ids, facts.reference, strict=True) if not reference]
         if without:
             raise UsageError(
                 f"{spelled} makes the reference calls, but {len(without)} samples have none, e.g. {without[0]}",
@@ -144,10 +147,12 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
 
 def _replay(name: str, run: Path) -> PolicySource:
     manifest = read_manifest(run)
-    records = {record.key: record for record in read_records(run) if record.invalid is None}
+    index = record_index(run)
+    finished = index.finished
 
     def make(sample: Sample, mode: Mode, epoch: int) -> Policy:
-        record = records.get((mode, sample.id, epoch)) or records.get((mode, sample.id, 0))
+        keys = ((mode, sample.id, epoch), (mode, sample.id, 0))
+        record = next((index.get(key) for key in keys if key in finished), None)
         if record is None:
             raise UsageError(
                 f"the run {run} has no record of sample {sample.id} in mode {mode}",

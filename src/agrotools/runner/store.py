@@ -23,7 +23,6 @@ from agrotools.runner.lock import LOCK_FILE, RunLock
 from agrotools.runner.manifest import Manifest, differences, merged
 from agrotools.runner.plan import Key
 from agrotools.runner.records import RECORDS_FILE
-from agrotools.runner.records import read_records as read_records
 from agrotools.runner.recovery import recover
 
 MANIFEST_FILE = "manifest.json"

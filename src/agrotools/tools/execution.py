@@ -4,7 +4,7 @@ import asyncio
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -103,6 +103,20 @@ class ToolExecutor:
         """Process ids of the workers that live now."""
         return self._pool.pids
 
+    async def prepare(self, tools: Sequence[str]) -> None:
+        """Start all workers and load ``tools`` in each, so that no call waits for it.
+
+        What goes wrong here goes wrong again in the call that needs it, and is told there.
+        """
+        with suppress(InfrastructureError, UsageError, BrokenFrame, TimeoutError):
+            targets = [_importable_target(self._find_tool(name)) for name in tools]
+            await asyncio.gather(*(self._prepare_worker(targets) for _ in range(self._pool.size)))
+
+    async def _prepare_worker(self, targets: Sequence[str]) -> None:
+        async with self._pool.worker_for("", fresh=True) as worker:
+            for target in targets:
+                await _load(worker, target)
+
     async def run(self, call: ToolCall, workspace: Workspace, toolset: Sequence[str]) -> ToolOutcome:
         """Run one call on the files of ``workspace``, as a policy that has ``toolset`` asked for it.
 
@@ -197,14 +211,11 @@ class ToolExecutor:
         limit = START_TIMEOUT_S
         used = worker.calls > 0
         try:
-            if request["target"] not in worker.loaded:
-                async with asyncio.timeout(limit):
-                    loaded, _ = await worker.ask({"load": request["target"]})
-                if "error" in loaded:
-                    return (loaded, []), False
-                worker.loaded.add(request["target"])
+            if failed := await _load(worker, request["target"]):
+                return failed, False
             worker.start_log()
             worker.calls += 1
+            self._pool.calls += 1
             limit = self.timeout_s
             async with asyncio.timeout(limit):
                 reply = await worker.ask(request)
@@ -228,6 +239,18 @@ class ToolExecutor:
             worker.spent = True
             return reply, used
         return reply, False
+
+
+async def _load(worker: Worker, target: str) -> Reply | None:
+    """Load a tool in a worker that has not loaded it yet; what came of it where it cannot be loaded."""
+    if target in worker.loaded:
+        return None
+    async with asyncio.timeout(START_TIMEOUT_S):
+        loaded, _ = await worker.ask({"load": target})
+    if "error" in loaded:
+        return loaded, []
+    worker.loaded.add(target)
+    return None
 
 
 def _importable_target(tool: Tool[..., Any]) -> str:

@@ -55,7 +55,6 @@ class WorkerPool:
                 raise InfrastructureError("the tool executor is closed")
             worker = (None if fresh else self._take(target)) or await self._start()
             self._busy.add(worker)
-            self.calls += 1
             try:
                 yield worker
             except BaseException:
