@@ -13,7 +13,6 @@ from PIL import Image
 
 from agrotools.core import Observation, Record, RunStoreError, SampleFile
 from agrotools.report.html import build_report, write_report
-from agrotools.report.html.choosing import Candidate, chosen_pairs
 from agrotools.report.html.pictures import Pictures
 from agrotools.report.html.places import Absent, Places, benchmark_roots
 from agrotools.report.tables import tables_text
@@ -299,25 +298,6 @@ def test_drawings_are_shown_unless_they_could_keep_a_browser_busy(tmp_path: Path
     first = keep(tmp_path / "run", plain.read_bytes(), "a.svg", "plot")
     assert not isinstance(pictures.of_artifact(first, plain), Absent)
     assert isinstance(pictures.of_artifact(first.model_copy(update={"sha256": "1" * 64}), bomb), Absent)
-
-
-def test_a_long_run_shows_the_worst_spread_over_modes_and_tasks():
-    candidates = {}
-    for task in ("a", "b"):
-        for number in range(50):
-            for mode in ("end-to-end", "no-tool"):
-                candidate = candidates[mode, f"{task}{number:02}"] = Candidate(task, epochs=1)
-                candidate.values[0].append(0.0 if number >= 45 else 1.0)
-                candidate.values[1].append(1.0 if number >= 45 else 0.0)
-    chosen = chosen_pairs(candidates, 20, privileged=frozenset({1}))
-    assert len(chosen) == 20
-    assert {pair[1][0]: sum(other[1][0] == pair[1][0] for other in chosen) for pair in chosen} == {"a": 10, "b": 10}
-    assert {int(name[1:]) for _, name in chosen} == set(range(45, 50))
-    assert chosen == chosen_pairs(dict(reversed(candidates.items())), 20, privileged=frozenset({1}))
-    assert chosen_pairs(candidates, 0, privileged=frozenset()) == set()
-    for candidate in candidates.values():
-        candidate.epochs = 5
-    assert len(chosen_pairs(candidates, 20, privileged=frozenset())) == 4
 
 
 def test_what_is_left_out_is_said_with_how_to_get_it(two_runs):

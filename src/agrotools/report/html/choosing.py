@@ -1,31 +1,126 @@
-"""Which samples a page shows in detail: what went wrong first, spread over modes and task types."""
+"""Which samples a page shows in detail: what went wrong first, spread over modes and task types.
+
+What the choice depends on is kept as columns of numbers, so that a long run takes little more memory than a short one.
+"""
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from itertools import chain, zip_longest
+from array import array
+from typing import TYPE_CHECKING
 
-from agrotools.core import Mode, Record, Score
+from agrotools.core import Record, Score
 from agrotools.report.trace import why_wrong
 from agrotools.scoring.units import is_invalid
 
-Pair = tuple[Mode, str]
-"""A mode and the id of a sample: shown of all runs together, or of none."""
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+    IntArray = NDArray[np.int64]
 
 
-@dataclass
-class Candidate:
-    """A sample in a mode: its task type, and the scores it got in each run."""
+class Outcomes:
+    """What every record of the runs scored, in 24 bytes for each.
 
-    task_type: str
-    values: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
-    epochs: int = 0
+    A sample in a mode (a pair) is shown of all runs together, or of none. Samples are told apart by the first 64 bits
+    of the SHA-256 of their ids: among a million, two share them, and what becomes of them, in one of 3e7 cases.
+    """
 
-    @property
-    def worst(self) -> float:
-        """The lowest mean over epochs of any run; 1 where no run has a valid record."""
-        return min((sum(own) / len(own) for own in self.values.values()), default=1.0)
+    def __init__(self) -> None:
+        self._groups = array("I")
+        self._hashes = array("Q")
+        self._epochs = array("I")
+        self._values = array("d")
+        self._starts: list[int] = []
+        self._numbers: dict[tuple[str, str], int] = {}
+        """Of each mode and task type the number that stands in ``_groups``."""
+
+    def begin_run(self) -> None:
+        """The records that follow are those of the next run, in the order of their keys."""
+        self._starts.append(len(self._values))
+
+    def add(self, record: Record, scores: list[Score]) -> None:
+        """Add a record of the run and what it scored."""
+        value = value_of(record, scores)
+        group = (record.mode, record.sample.task_type)
+        self._groups.append(self._numbers.setdefault(group, len(self._numbers)))
+        self._hashes.append(int.from_bytes(hashlib.sha256(record.sample.id.encode()).digest()[:8], "big"))
+        self._epochs.append(record.epoch)
+        self._values.append(float("nan") if value is None else value)
+
+    def chosen(self, n: int, *, privileged: frozenset[int]) -> list[list[int]]:
+        """At most ``n`` records a run: in each mode and task type in turn the pair that did worst, ties by hash.
+
+        A pair did as well as in its worst run (the mean over its valid epochs there), and well where no run has a valid
+        record of it. What a privileged run (an index of ``privileged``) got counts only where no other run has a
+        score. A first pair of more than ``n`` epochs is shown as a whole.
+
+        Returns, for each run, the places of the records to show among its own, ascending.
+        """
+        import numpy as np
+
+        names = sorted(self._numbers)
+        place = {name: at for at, name in enumerate(names)}
+        modes = [mode for mode, _ in names]
+        groups = np.array([place[name] for name in self._numbers], dtype=np.int64)[np.asarray(self._groups)]
+        of_mode = np.array([modes.index(mode) for mode in modes], dtype=np.int64)[groups]
+        hashes, epochs = np.asarray(self._hashes), np.asarray(self._epochs, dtype=np.int64)
+        order = np.lexsort((hashes, of_mode))  # stable: the records of a pair stay by run and then by epoch
+        first = np.flatnonzero(_changes(of_mode[order]) | _changes(hashes[order]))
+        pairs = np.repeat(np.arange(len(first)), np.diff(first, append=len(order)))
+        worst = self._worst(order, pairs, len(first), privileged)
+        last_epochs = np.maximum.reduceat(epochs[order], first)
+        own = groups[order[first]]
+        taken = _in_turn(own, worst, hashes[order[first]], last_epochs + 1, n)
+        shown = np.sort(order[np.isin(pairs, taken)])
+        ends = [*self._starts[1:], len(order)]
+        return [
+            (shown[(start <= shown) & (shown < end)] - start).tolist()
+            for start, end in zip(self._starts, ends, strict=True)
+        ]
+
+    def _worst(self, order: "IntArray", pairs: "IntArray", n_pairs: int, privileged: frozenset[int]) -> "FloatArray":
+        """What each pair got in the run where it did worst."""
+        import numpy as np
+
+        values = np.asarray(self._values)[order]
+        runs = np.searchsorted(np.asarray(self._starts), order, side="right") - 1
+        worst, of_any = np.full(n_pairs, np.inf), np.full(n_pairs, np.inf)
+        for run in range(len(self._starts)):
+            valid = (runs == run) & ~np.isnan(values)
+            totals = np.bincount(pairs[valid], values[valid], n_pairs)
+            counts = np.bincount(pairs[valid], minlength=n_pairs)
+            means = np.divide(totals, counts, out=np.full(n_pairs, np.inf), where=counts > 0)
+            of_any = np.minimum(of_any, means)
+            if run not in privileged:
+                worst = np.minimum(worst, means)
+        worst = np.where(np.isinf(worst), of_any, worst)
+        return np.where(np.isinf(worst), 1.0, worst)
+
+
+def _changes(column: "IntArray") -> "NDArray[np.bool_]":
+    """Where a value differs from the one before it; the first one does."""
+    import numpy as np
+
+    return np.concatenate(([True], column[1:] != column[:-1]))
+
+
+def _in_turn(groups: "IntArray", worst: "FloatArray", hashes: "IntArray", epochs: "IntArray", n: int) -> list[int]:
+    """Pairs for ``n`` records: the worst of each group, the second worst of each, and so on."""
+    import numpy as np
+
+    order = np.lexsort((hashes, worst, groups))
+    first = np.flatnonzero(_changes(groups[order]))
+    turns = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))
+    candidates = order[turns < n]
+    taken: list[int] = []
+    room = n
+    for pair in candidates[np.lexsort((groups[candidates], turns[turns < n]))].tolist():
+        room -= int(epochs[pair])
+        if room < 0 and taken:
+            break
+        taken.append(pair)
+    return taken
 
 
 def value_of(record: Record, scores: list[Score]) -> float | None:
@@ -44,27 +139,3 @@ def step_is_right(record: Record, index: int, scores: list[Score]) -> bool:
     steps = record.sample.reference.steps if record.sample.reference else ()
     rows = {row.metric: row for row in scores if row.step == index}
     return not why_wrong(record.actions[index], steps[index] if index < len(steps) else None, rows)
-
-
-def chosen_pairs(candidates: Mapping[Pair, Candidate], n: int, *, privileged: frozenset[int]) -> set[Pair]:
-    """At most ``n`` records a run: in each mode and task type in turn the one that did worst, ties by hash of the id.
-
-    What a privileged run (an index of ``privileged``) got counts only where no other run has a score.
-    """
-    groups: dict[tuple[Mode, str], list[tuple[float, str, Pair]]] = defaultdict(list)
-    for pair, candidate in candidates.items():
-        own = {run: values for run, values in candidate.values.items() if run not in privileged} or candidate.values
-        worst = Candidate(candidate.task_type, dict(own)).worst
-        order = hashlib.sha256(pair[1].encode()).hexdigest()
-        groups[(pair[0], candidate.task_type)].append((worst, order, pair))
-    ranked = [[pair for *_, pair in sorted(groups[name])] for name in sorted(groups)]
-    chosen: set[Pair] = set()
-    room = n
-    for pair in chain.from_iterable(zip_longest(*ranked)):
-        if pair is None:
-            continue
-        room -= max(candidates[pair].epochs, 1)
-        if room < 0 and (chosen or not n):
-            break
-        chosen.add(pair)
-    return chosen

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 import orjson
 
 from agrotools.core import Artifact, Record, RunStoreError, SampleFile
-from agrotools.report.html.choosing import Pair, value_of
+from agrotools.report.html.choosing import value_of
 from agrotools.report.html.detail import detail_of
 from agrotools.report.html.facets import FACETS, TOOL_LOST_IT
 from agrotools.report.html.pictures import BUDGET_BYTES, Pictures, Shown
@@ -89,7 +89,7 @@ def build_report(
     Raises:
         RunStoreError: not a run, one without records, or ``out`` cannot be written.
     """
-    opened, pairs = opened_runs(
+    opened = opened_runs(
         [Path(run) for run in runs],
         samples,
         data_root=data_root,
@@ -101,7 +101,7 @@ def build_report(
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            page = _Page(opened, pairs, file, picture_bytes)
+            page = _Page(opened, file, picture_bytes)
             page.write()
         size = temporary.stat().st_size
         temporary.replace(out)
@@ -142,14 +142,13 @@ class _Part:
 class _Page:
     """One page while it is written."""
 
-    def __init__(self, runs: Sequence[Run], pairs: set[Pair], file: IO[str], picture_bytes: int) -> None:
+    def __init__(self, runs: Sequence[Run], file: IO[str], picture_bytes: int) -> None:
         self._runs = runs
-        self._pairs = pairs
         self._file = file
         self._templates = _templates()
         self._places = Places([run.folder for run in runs])
-        self.n_records = sum(len(run.index) for run in runs)
-        self.pictures = Pictures(count_pictures(runs, pairs), picture_bytes)
+        self.n_records = sum(len(run.records) for run in runs)
+        self.pictures = Pictures(count_pictures(runs), picture_bytes)
         self.missing: set[str] = set()
         self.parts: list[_Part] = []
 
@@ -163,10 +162,10 @@ class _Page:
             facts=[run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs],
             differences=incomparable([run.manifest for run in self._runs]),
             results=result_tables([run.summary for run in self._runs]),
-            notes=[note for run in self._runs for note in run.index.notes],
+            notes=[note for run in self._runs for note in run.records.notes],
         )
         for at, run in enumerate(self._runs):
-            for record in run.chosen(self._pairs):
+            for record in run.shown():
                 self._write_part(at, record)
         self._mark_lost()
         found = {facet for part in self.parts for facet in part.facets}

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agrotools.core import Mode, Record, RunStoreError, Sample
-from agrotools.report.html.choosing import Candidate, Pair, chosen_pairs, value_of
+from agrotools.core import Record, RunStoreError, Sample
+from agrotools.report.html.choosing import Outcomes
 from agrotools.report.html.pictures import artifact_key, file_key
 from agrotools.report.html.places import benchmark_roots
+from agrotools.report.html.shelf import Shelf
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.records import RecordIndex, record_index
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import Summary, Tally, score_record
 
@@ -22,13 +22,15 @@ class Run:
     folder: Path
     name: str
     manifest: Manifest
-    index: RecordIndex
+    records: Shelf
     roots: list[Path]
     summary: Summary
+    places: Sequence[int]
+    """Where the records that are shown stand among ``records``."""
 
-    def chosen(self, pairs: set[Pair]) -> Iterator[Record]:
-        """The records of these samples and modes, one at a time."""
-        return (record for key in self.index.keys if (key[0], key[1]) in pairs and (record := self.index.get(key)))
+    def shown(self) -> Iterator[Record]:
+        """The records that are shown, one at a time."""
+        return self.records.at(self.places)
 
 
 def opened_runs(
@@ -38,53 +40,52 @@ def opened_runs(
     data_root: Path | None,
     summaries: Sequence[Summary] | None,
     allow_invalid: bool,
-) -> tuple[list[Run], set[Pair]]:
-    """The runs and the samples to show of them. Every record is scored once, or none where nothing depends on it:
+) -> list[Run]:
+    """The runs, and which of their records to show. Every record is scored once, or none where nothing depends on it:
     the summaries are given, and all samples are shown.
 
     Raises:
         RunStoreError: not a run, or one without records.
     """
-    manifests = [read_manifest(folder) for folder in folders]
-    indices = [record_index(folder) for folder in folders]
-    for folder, index in zip(folders, indices, strict=True):
-        if not len(index):
+    manifests = [read_manifest(folder).model_copy(update={"sample_ids": ()}) for folder in folders]
+    shelves = [Shelf(folder) for folder in folders]
+    for folder, shelf in zip(folders, shelves, strict=True):
+        if not len(shelf):
             raise RunStoreError(f"the run {folder} holds no finished sample", hint="run agrotools eval again to go on")
-    if summaries is not None and max(map(len, indices)) <= samples:
-        modes: dict[str, Mode] = {mode: mode for manifest in manifests for mode in manifest.modes}
-        pairs: set[Pair] = {(modes[key[0]], key[1]) for index in indices for key in index.keys}
+    places: Sequence[Sequence[int]]
+    if summaries is not None and max(map(len, shelves)) <= samples:
         given = list(summaries)
+        places = [range(len(shelf)) for shelf in shelves]
     else:
-        candidates: dict[Pair, Candidate] = {}
-        tallies = [_tallied(at, index, candidates) for at, index in enumerate(indices)]
-        given = summaries or [
-            _summary(tally, manifest, allow_invalid) for tally, manifest in zip(tallies, manifests, strict=True)
-        ]
+        outcomes = Outcomes()
+        given = list(summaries or ())
+        for shelf, manifest in zip(shelves, manifests, strict=True):
+            tally = None if summaries else Tally()
+            _score(shelf, outcomes, tally)
+            if tally is not None:
+                given.append(_summary(tally, manifest, allow_invalid))
         privileged = frozenset(at for at, manifest in enumerate(manifests) if manifest.privileged)
-        pairs = chosen_pairs(candidates, samples, privileged=privileged)
+        places = outcomes.chosen(samples, privileged=privileged)
     names = _distinct([re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name) or "run" for folder in folders])
-    runs = [
-        Run(folder, name, manifest, index, benchmark_roots(manifest, folder, data_root), summary)
-        for folder, name, manifest, index, summary in zip(folders, names, manifests, indices, given, strict=True)
+    return [
+        Run(folder, name, manifest, shelf, benchmark_roots(manifest, folder, data_root), summary, shown)
+        for folder, name, manifest, shelf, summary, shown in zip(
+            folders, names, manifests, shelves, given, places, strict=True
+        )
     ]
-    return runs, pairs
 
 
-def _tallied(at: int, index: RecordIndex, candidates: dict[Pair, Candidate]) -> Tally:
-    """The tally of a run; what its records scored goes to ``candidates``."""
-    tally = Tally()
-    for record in index:
+def _score(records: Shelf, outcomes: Outcomes, tally: Tally | None) -> None:
+    """Score the records of a run for ``outcomes``, and for ``tally`` where one is wanted."""
+    outcomes.begin_run()
+    for record in records:
         scores = score_record(record)
-        tally.add(record, scores)
-        candidate = candidates.setdefault((record.mode, record.sample.id), Candidate(record.sample.task_type))
-        candidate.epochs = max(candidate.epochs, record.epoch + 1)
-        value = value_of(record, scores)
-        if value is not None:
-            candidate.values[at].append(value)
-    if tally.wants_answers:
-        for record in index:
+        outcomes.add(record, scores)
+        if tally is not None:
+            tally.add(record, scores)
+    if tally is not None and tally.wants_answers:
+        for record in records:
             tally.add_answer(record)
-    return tally
 
 
 def _summary(tally: Tally, manifest: Manifest, allow_invalid: bool) -> Summary:
@@ -99,11 +100,11 @@ def _summary(tally: Tally, manifest: Manifest, allow_invalid: bool) -> Summary:
     )
 
 
-def count_pictures(runs: Sequence[Run], pairs: set[Pair]) -> int:
-    """How many distinct pictures the chosen records may have."""
+def count_pictures(runs: Sequence[Run]) -> int:
+    """How many distinct pictures the records that are shown may have."""
     keys: set[object] = set()
     for run in runs:
-        for record in run.chosen(pairs):
+        for record in run.shown():
             keys.update(map(file_key, record.sample.files))
             made = [step.observation for step in record.trajectory.steps] if record.trajectory else []
             made += _recorded(record.sample) if record.actions is not None else []
