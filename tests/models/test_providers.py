@@ -9,7 +9,7 @@ from aiohttp import web
 from agrotools.core import ToolSpec, UsageError
 from agrotools.models import ImagePart, Message, ModelSettings, TextPart, make_model
 from agrotools.models.chat_format import request_body
-from agrotools.models.encoding import KEPT_IMAGE_BYTES, RequestEncoder
+from agrotools.models.encoding import KEPT_BYTES, RequestEncoder
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from agrotools.models.providers import PROVIDERS, split_provider
 from support.openai_server import Body, completion, serve
@@ -136,15 +136,23 @@ def test_text_that_is_no_unicode_is_sent_with_replacements() -> None:
     assert body["messages"][0]["content"][1]["image_url"]["url"] == "data:,A"
 
 
-def test_images_are_kept_encoded_within_a_bound() -> None:
+def test_messages_are_kept_encoded_within_a_bound() -> None:
     encoder = RequestEncoder("m", {})
     for number in range(40):
         url = f"data:image/png;base64,{number}" + "A" * 2**22
+        message = Message(role="user", content=(ImagePart(url=url),))
         for _ in range(2):
-            encoder.encode([Message(role="user", content=(ImagePart(url=url),))], (), ModelSettings())
-        assert sum(map(len, encoder._images)) <= KEPT_IMAGE_BYTES
-    assert len(encoder._images) == KEPT_IMAGE_BYTES // 2**22 - 1
-    assert url in encoder._images
+            encoder.encode([message], (), ModelSettings())
+        assert sum(written.length for written in encoder._messages.values()) <= KEPT_BYTES
+    assert len(encoder._messages) == KEPT_BYTES // 2**22 - 1
+    assert id(message) in encoder._messages
+
+
+def test_a_message_is_never_taken_for_one_that_is_gone() -> None:
+    encoder = RequestEncoder("m", {})
+    for number in range(5000):
+        body = json.loads(encoder.encode([Message.of("user", f"question {number}")], (), ModelSettings()))
+        assert body["messages"][0]["content"] == f"question {number}"
 
 
 async def test_requests_of_any_size_arrive(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,9 @@
 """A policy that prompts a model."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from agrotools.agents.images import file_parts, is_prepared
 from agrotools.agents.parsing import as_text, parse_output
@@ -12,6 +14,8 @@ from agrotools.models import Completion, ContentPart, Message, Model, ModelSetti
 from agrotools.models.base import FinishReason
 from agrotools.tools import tool_specs
 
+_QUESTIONS_KEPT = 128
+"""Samples in flight, about; a picture in a question may take some hundred kilobytes."""
 _HALTS: dict[FinishReason, Termination] = {
     "length": "length",
     "context": "context",
@@ -54,6 +58,7 @@ class LLMAgent:
         self.settings = settings or ModelSettings()
         self.images = images
         self._specs = specs
+        self._questions: OrderedDict[int, tuple[SampleView, Message]] = OrderedDict()
         self._written: dict[tuple[str, ...], tuple[Message, Sequence[ToolSpec]]] = {}
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
@@ -64,13 +69,25 @@ class LLMAgent:
         """What :meth:`act` sends: the messages, and the tools that are offered as native functions."""
         conversation = PROTOCOLS[self.protocol]
         system, specs = self._instructions(() if self.mode == "no-tool" else view.toolset)
+        messages = [system, await self._asked(view), *conversation.history(history)]
+        return messages, specs if conversation.native else ()
+
+    async def _asked(self, view: SampleView) -> Message:
+        """The message that asks the question, written once for each view: it comes again with every turn."""
+        known = self._questions.get(id(view))
+        if known is not None:
+            return known[1]
         if is_prepared(view.files, images=self.images):
             shown = file_parts(view.files, images=self.images)
         else:
             # Reading and encoding images takes longer than a request should wait for another's.
             shown = await asyncio.to_thread(file_parts, view.files, images=self.images)
-        messages = [system, Message(role="user", content=_question(view, shown)), *conversation.history(history)]
-        return messages, specs if conversation.native else ()
+        message = Message(role="user", content=_question(view, shown))
+        # The view is held beside the message, so that no other can take over its identity.
+        self._questions[id(view)] = (view, message)
+        if len(self._questions) > _QUESTIONS_KEPT:
+            self._questions.popitem(last=False)
+        return message
 
     def _instructions(self, toolset: tuple[str, ...]) -> tuple[Message, Sequence[ToolSpec]]:
         """The system message for ``toolset``, written once, and the specifications of its tools."""
@@ -95,9 +112,14 @@ class LLMAgent:
 
 
 def _question(view: SampleView, shown: Sequence[ContentPart]) -> tuple[ContentPart, ...]:
-    heading = (TextPart(text=render("files", count=len(view.files))),) if view.files else ()
+    heading = (_heading(len(view.files)),) if view.files else ()
     question = TextPart(text=fill("question", query=view.query, answer_form=view.answer_form))
     return (*heading, *shown, question)
+
+
+@cache
+def _heading(files: int) -> TextPart:
+    return TextPart(text=render("files", count=files))
 
 
 def _reply(completion: Completion) -> Reply:

@@ -113,6 +113,8 @@ def _clean(value: Any, depth: int) -> JsonValue:
 
 def without_surrogates(text: str) -> str:
     """``text`` with lone surrogates (which UTF-8 cannot hold) replaced by U+FFFD."""
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -91,6 +91,8 @@ def parse_output(
 
 def _clean(call: RequestedCall) -> RequestedCall:
     """``call`` as a record can hold it, whatever comes of it."""
+    if call.name.isascii() and call.arguments.isascii() and call.id.isascii():
+        return call
     return RequestedCall(
         name=without_surrogates(call.name),
         arguments=without_surrogates(call.arguments),

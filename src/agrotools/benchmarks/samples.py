@@ -98,7 +98,11 @@ class SampleLines:
                 hint="leave a benchmark as it is while it runs; give the same command again to go on",
             ) from error
         first = self.clusters[position] if self.clusters else position
-        return self.with_hashes(sample).model_copy(update={"cluster": self.ids[first]})
+        sample = self.with_hashes(sample)
+        # Nobody else has it yet: a copy of every sample would cost a tenth of what running it does.
+        sample.__dict__["cluster"] = self.ids[first]
+        sample.__pydantic_fields_set__.add("cluster")
+        return sample
 
     def with_hashes(self, sample: Sample) -> Sample:
         """``sample`` with the hashes of files that its line does not record."""

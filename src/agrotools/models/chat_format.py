@@ -60,10 +60,6 @@ class MalformedReply(ValueError):
     """A successful status with a body that is no chat completion."""
 
 
-def _as_it_is(url: str) -> str:
-    return url
-
-
 def function_list(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
     """Tools as the format's functions."""
     return [
@@ -82,17 +78,17 @@ def request_body(
     settings: ModelSettings,
     spelling: Mapping[str, str | None] = MappingProxyType({}),
     *,
-    image_url: Callable[[str], Any] = _as_it_is,
+    message: Callable[[Message], Any] | None = None,
     functions: Callable[[Sequence[ToolSpec]], Any] = function_list,
 ) -> dict[str, Any]:
     """The JSON body of a request.
 
     Args:
         spelling: settings that the endpoint knows under another name than the format's, or (None) not at all.
-        image_url: from a data URL to what stands for it in the body, e.g. a fragment that is serialised already.
+        message: from a message to what stands for it in the body, e.g. a fragment that is serialised already.
         functions: likewise for the tools.
     """
-    body: dict[str, Any] = {"model": model, "messages": [_message(message, image_url) for message in messages]}
+    body: dict[str, Any] = {"model": model, "messages": list(map(message or message_on_wire, messages))}
     if tools:
         body["tools"] = functions(tools)
     for key, value in (
@@ -107,11 +103,12 @@ def request_body(
     return body | settings.extra if settings.extra else body
 
 
-def _message(message: Message, image_url: Callable[[str], Any]) -> dict[str, Any]:
+def message_on_wire(message: Message) -> dict[str, Any]:
+    """A message in the format's form."""
     wire: dict[str, Any] = {"role": message.role}
     if any(isinstance(part, ImagePart) for part in message.content):
         wire["content"] = [
-            {"type": "image_url", "image_url": {"url": image_url(part.url)}}
+            {"type": "image_url", "image_url": {"url": part.url}}
             if isinstance(part, ImagePart)
             else {"type": "text", "text": part.text}
             for part in message.content
@@ -228,10 +225,17 @@ def _requested_calls(message: dict[str, Any]) -> tuple[RequestedCall, ...]:
 def _usage(usage: Any) -> Usage:
     if not isinstance(usage, dict):
         return Usage()
-    counts = [usage.get(key) for key in ("prompt_tokens", "completion_tokens", "total_tokens")]
-    tokens = [max(0, int(count)) if isinstance(count, int | float) and isfinite(count) else 0 for count in counts]
+    sent = _count(usage.get("prompt_tokens"))
+    received = _count(usage.get("completion_tokens"))
     # Gemini and xAI bill what a model thinks as output, but count it in the total alone.
-    return Usage(input_tokens=tokens[0], output_tokens=max(tokens[1], tokens[2] - tokens[0] if tokens[0] else 0))
+    thought = _count(usage.get("total_tokens")) - sent if sent else 0
+    return Usage(input_tokens=sent, output_tokens=max(received, thought))
+
+
+def _count(count: Any) -> int:
+    if type(count) is int:
+        return max(0, count)
+    return max(0, int(count)) if isinstance(count, float) and isfinite(count) else 0
 
 
 def _blocked(data: dict[str, Any]) -> bool:

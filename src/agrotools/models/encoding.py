@@ -1,16 +1,25 @@
-"""Requests as bytes. What is sent again and again, images and tools, is serialised once."""
+"""Requests as bytes. What is sent again and again, messages and tools, is serialised once."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import orjson
 
 from agrotools.core import ToolSpec
 from agrotools.models.base import Message, ModelSettings
-from agrotools.models.chat_format import function_list, request_body, without_surrogates
+from agrotools.models.chat_format import function_list, message_on_wire, request_body, without_surrogates
 
-KEPT_IMAGE_BYTES = 32 * 2**20
+KEPT_BYTES = 32 * 2**20
 _KEPT_TOOLSETS = 64
+
+
+class _Written(NamedTuple):
+    """A message and its JSON. It is held beside it, so that no other can take over its identity."""
+
+    message: Message
+    fragment: orjson.Fragment
+    length: int
 
 
 class RequestEncoder:
@@ -24,31 +33,31 @@ class RequestEncoder:
     def __init__(self, model: str, spelling: Mapping[str, str | None]) -> None:
         self._model = model
         self.spelling = dict(spelling)
-        self._images: OrderedDict[str, orjson.Fragment] = OrderedDict()
-        self._image_bytes = 0
+        self._messages: OrderedDict[int, _Written] = OrderedDict()
+        self._kept_bytes = 0
         self._toolsets: OrderedDict[tuple[int, ...], tuple[tuple[ToolSpec, ...], orjson.Fragment]] = OrderedDict()
 
     def encode(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> bytes:
         """The body of a request, as JSON."""
         request = (self._model, messages, tools, settings, self.spelling)
         try:
-            return orjson.dumps(request_body(*request, image_url=self._image_url, functions=self._functions))
+            return orjson.dumps(request_body(*request, message=self._message, functions=self._functions))
         except orjson.JSONEncodeError:
             # Text that is no Unicode (half a surrogate pair, out of a file or a model) cannot be sent as it is.
             return orjson.dumps(without_surrogates(request_body(*request)))
 
-    def _image_url(self, url: str) -> orjson.Fragment:
-        # A string keeps its hash and is compared with itself by identity: the same object is found again at no cost.
-        known = self._images.get(url)
+    def _message(self, message: Message) -> orjson.Fragment:
+        """The JSON of a message: agents send the same objects, pictures in them, again with every turn."""
+        known = self._messages.get(id(message))
         if known is not None:
-            self._images.move_to_end(url)
-            return known
-        fragment = orjson.Fragment(orjson.dumps(url))
-        self._images[url] = fragment
-        self._image_bytes += len(url)
-        while self._image_bytes > KEPT_IMAGE_BYTES:
-            oldest, _ = self._images.popitem(last=False)
-            self._image_bytes -= len(oldest)
+            self._messages.move_to_end(id(message))
+            return known.fragment
+        text = orjson.dumps(message_on_wire(message))
+        self._messages[id(message)] = _Written(message, fragment := orjson.Fragment(text), len(text))
+        self._kept_bytes += len(text)
+        while self._kept_bytes > KEPT_BYTES:
+            _, oldest = self._messages.popitem(last=False)
+            self._kept_bytes -= oldest.length
         return fragment
 
     def _functions(self, tools: Sequence[ToolSpec]) -> orjson.Fragment:

@@ -17,11 +17,18 @@ def request_text(
     image: Callable[[str], str] = lambda _url: "",
 ) -> bytes:
     """The JSON body of a request, UTF-8, with ``image(url)`` in place of each picture."""
-    body = request_body(model, messages, tools, settings, image_url=image)
+    body = request_body(model, [_pictured(message, image) for message in messages], tools, settings)
     try:
         return orjson.dumps(body)
     except orjson.JSONEncodeError:
         return orjson.dumps(without_surrogates(body))
+
+
+def _pictured(message: Message, image: Callable[[str], str]) -> Message:
+    if not any(isinstance(part, ImagePart) for part in message.content):
+        return message
+    content = (ImagePart(url=image(part.url)) if isinstance(part, ImagePart) else part for part in message.content)
+    return message.model_copy(update={"content": tuple(content)})
 
 
 def image_urls(messages: Iterable[Message]) -> list[str]:

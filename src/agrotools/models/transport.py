@@ -89,7 +89,7 @@ class Transport:
                 self._answered_at = time.monotonic()
                 content = response.content
                 # A short reply is there at once with its headers; then nothing is left to be waited for.
-                read = await content.read() if content.is_eof() else await self._read(content)
+                read = content.read_nowait() if content.is_eof() else await self._read(content)
                 return Response(response.status, response.headers, read)
         except aiohttp.ConnectionTimeoutError as error:
             raise NoResponse(f"no connection in time: {error}", overload=True) from error

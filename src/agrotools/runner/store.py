@@ -75,17 +75,17 @@ class RunStore:
             undo.pop_all()
 
     def append(self, record: Record) -> None:
-        """Write one record. It is handed to the operating system before this returns, and synced within a second.
+        """Write one record. It is handed to the operating system before the event loop turns to anything else.
 
         Raises:
-            RunStoreError: it cannot be written; what was written before stays.
+            RunStoreError: it, or one before it, cannot be written; what was written before stays.
         """
         try:
             line = _line(record)
         except ValueError as error:
             record, line = _without_what_happened(record, error)
         with self._writing():
-            self._records.append(line)
+            self._records.append_soon(line)
         if record.invalid is None:
             self.finished.add(record.key)
 

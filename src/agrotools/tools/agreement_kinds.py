@@ -3,6 +3,7 @@
 import types
 from collections.abc import Iterator, Sequence
 from enum import Enum
+from pathlib import PurePath
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from agrotools.core import AgreementKind
@@ -22,6 +23,13 @@ def agreement_kind(annotation: Any) -> AgreementKind | None:
         return "file"
     kinds: set[AgreementKind | None] = {_kind_of_plain(member) for member in _members(annotation)}
     return kinds.pop() if len(kinds) == 1 else None
+
+
+def takes_path(annotation: Any) -> bool:
+    """Whether a value of the type may hold a path, at any depth."""
+    if isinstance(annotation, type) and issubclass(annotation, PurePath):
+        return True
+    return any(takes_path(member) for member in get_args(annotation))
 
 
 def default_description(annotation: Any) -> str | None:

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationEr
 from pydantic_core import to_json
 
 from agrotools.core import AgreementKind, Arguments, ToolError, ToolSpec
-from agrotools.tools.agreement_kinds import agreement_kind, default_description
+from agrotools.tools.agreement_kinds import agreement_kind, default_description, takes_path
 from agrotools.tools.argument_faults import argument_error
 from agrotools.tools.argument_types import (
     Agree,
@@ -138,6 +138,7 @@ class Tool(Generic[P, R]):
             raise ToolDeclarationError(f"{self.name}: category, version and backends must not be empty")
         types = self._declared_types()
         self.result_type = cast(type[R], types.pop("return"))
+        self.takes_files = any(takes_path(annotation) for annotation in types.values())
         self._model = self._argument_model(types)
         self.spec: ToolSpec = self._declared_spec(types)
         update_wrapper(self, function)

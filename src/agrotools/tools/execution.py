@@ -165,7 +165,8 @@ class ToolExecutor:
             paths[name] = workspace.resolve(name)
             return paths[name]
 
-        tool.prepared(arguments, resolve)
+        if tool.takes_files:
+            tool.prepared(arguments, resolve)
         return _CheckedCall(tool, arguments, paths, self.backends.get(tool.name, tool.backends[0]))
 
     def _key(self, cache: ResultCache, checked: _CheckedCall, workspace: Workspace) -> str:
