@@ -169,6 +169,13 @@ def test_a_shelf_holds_the_last_finished_record_of_each_key_in_order(tmp_path: P
     assert "1 line cannot be read" in shelf.notes[0]
 
 
+def test_epochs_that_no_run_has_are_no_reason_to_fail(tmp_path: Path):
+    odd = [right(SAMPLES[0]).model_copy(update={"epoch": epoch}) for epoch in (-1, 2**63)]
+    folder = write_run(tmp_path / "run", [*odd, right(SAMPLES[1])])
+    (run,) = opened_runs([folder], 1, data_root=None, summaries=[rescore(folder).summary], allow_invalid=False)
+    assert 1 <= len(run.places) <= 2
+
+
 def test_what_is_held_of_a_record_does_not_depend_on_its_length():
     outcomes = Outcomes()
     outcomes.begin_run()

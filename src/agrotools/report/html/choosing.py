@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
     IntArray = NDArray[np.int64]
 
+_MOST_EPOCHS = 2**31
+
 
 class Outcomes:
     """What every record of the runs scored, in 24 bytes for each.
@@ -45,7 +47,7 @@ class Outcomes:
         group = (record.mode, record.sample.task_type)
         self._groups.append(self._numbers.setdefault(group, len(self._numbers)))
         self._hashes.append(int.from_bytes(hashlib.sha256(record.sample.id.encode()).digest()[:8], "big"))
-        self._epochs.append(record.epoch)
+        self._epochs.append(min(max(record.epoch, 0), _MOST_EPOCHS))  # a file may say anything
         self._values.append(float("nan") if value is None else value)
 
     def chosen(self, n: int, *, privileged: frozenset[int]) -> list[list[int]]:
