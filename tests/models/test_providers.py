@@ -151,8 +151,8 @@ def test_messages_are_kept_encoded_within_a_bound() -> None:
 def test_a_message_is_never_taken_for_one_that_is_gone() -> None:
     encoder = RequestEncoder("m", {})
     for number in range(5000):
-        body = json.loads(encoder.encode([Message.of("user", f"question {number}")], (), ModelSettings()))
-        assert body["messages"][0]["content"] == f"question {number}"
+        body = json.loads(encoder.encode([Message.of("user", f"{number} " + "x" * 600)], (), ModelSettings()))
+        assert body["messages"][0]["content"].split()[0] == str(number)
 
 
 async def test_requests_of_any_size_arrive(monkeypatch: pytest.MonkeyPatch) -> None:

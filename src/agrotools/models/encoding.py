@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -12,6 +12,8 @@ from agrotools.models.chat_format import function_list, message_on_wire, request
 
 KEPT_BYTES = 32 * 2**20
 _KEPT_TOOLSETS = 64
+_SHORT = 500
+"""Characters."""
 
 
 class _Written(NamedTuple):
@@ -46,13 +48,16 @@ class RequestEncoder:
             # Text that is no Unicode (half a surrogate pair, out of a file or a model) cannot be sent as it is.
             return orjson.dumps(without_surrogates(request_body(*request)))
 
-    def _message(self, message: Message) -> orjson.Fragment:
-        """The JSON of a message: agents send the same objects, pictures in them, again with every turn."""
+    def _message(self, message: Message) -> orjson.Fragment | dict[str, Any]:
+        """A message as JSON: agents send the same objects, pictures in them, again with every turn."""
         known = self._messages.get(id(message))
         if known is not None:
             self._messages.move_to_end(id(message))
             return known.fragment
-        text = orjson.dumps(message_on_wire(message))
+        wire = message_on_wire(message)
+        if len(wire["content"]) < _SHORT and isinstance(wire["content"], str):
+            return wire  # sooner written than found again
+        text = orjson.dumps(wire)
         self._messages[id(message)] = _Written(message, fragment := orjson.Fragment(text), len(text))
         self._kept_bytes += len(text)
         while self._kept_bytes > KEPT_BYTES:

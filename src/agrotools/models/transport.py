@@ -18,7 +18,7 @@ _PROBE_S = 10.0
 _LARGE_BYTES = 2**20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Response:
     """What a server sent, complete."""
 
