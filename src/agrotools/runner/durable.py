@@ -3,7 +3,6 @@
 What a process hands to the operating system survives ``kill -9``; only what was synced survives a power cut.
 """
 
-import asyncio
 import errno
 import os
 import shutil
@@ -77,10 +76,9 @@ def sync(path: Path) -> None:
 class Journal:
     """A file of lines that is only appended to.
 
-    A line reaches the operating system before :meth:`append` returns, or before the event loop turns to anything else
-    (:meth:`append_soon`); a thread syncs it to disk within ``sync_every_s`` seconds, so that whoever appends never
-    waits for a disk. A line that could not be written whole is taken back at once: what is appended later never stands
-    on the rest of a line. One process may hold it.
+    A line reaches the operating system before :meth:`append` returns, in one write; a thread syncs it to disk within
+    ``sync_every_s`` seconds, so that whoever appends never waits for a disk. A line that could not be written whole
+    is taken back at once: what is appended later never stands on the rest of a line. One process may hold it.
 
     Raises:
         OSError: it cannot be opened for writing.
@@ -96,32 +94,6 @@ class Journal:
         self._fault: OSError | None = None
         self._closing = threading.Event()
         self._syncing: threading.Thread | None = None
-        self._soon: list[bytes] = []
-
-    def append_soon(self, line: bytes) -> None:
-        """As :meth:`append`, in one write with all that is appended in this turn of the event loop, if one runs.
-
-        Raises:
-            OSError: what was appended before could not be written or synced; of this line it is told next time.
-        """
-        if self._fault is not None:
-            raise self._fault
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            self.append(line)
-            return
-        if not self._soon:
-            loop.call_soon(self._write_soon)
-        self._soon.append(line)
-
-    def _write_soon(self) -> None:
-        lines, self._soon = self._soon, []
-        if lines and self._fault is None:
-            try:
-                self.append(b"".join(lines))
-            except OSError as error:
-                self._fault = error
 
     def append(self, line: bytes) -> None:
         """Write ``line``, or several, each ending in a line break.
@@ -174,7 +146,6 @@ class Journal:
         Raises:
             OSError: what was appended could not be synced.
         """
-        self._write_soon()
         self._closing.set()
         if self._syncing is not None:
             self._syncing.join()

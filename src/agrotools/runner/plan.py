@@ -27,6 +27,9 @@ class WorkItem(NamedTuple):
         return (self.mode, self.sample.id, self.epoch)
 
 
+_READ_AHEAD = 32
+
+
 class Part(NamedTuple):
     """The samples, by position, to run in one mode and epoch."""
 
@@ -48,8 +51,11 @@ class Plan(Sequence[WorkItem]):
 
     def __iter__(self) -> Iterator[WorkItem]:
         for part in self.parts:
-            for position in part.positions:
-                yield WorkItem(self.samples[position], part.mode, part.epoch)
+            for start in range(0, len(part.positions), _READ_AHEAD):
+                # Reading some in a row takes half the time of reading each between two requests.
+                samples = [self.samples[position] for position in part.positions[start : start + _READ_AHEAD]]
+                for sample in samples:
+                    yield WorkItem(sample, part.mode, part.epoch)
 
     @overload
     def __getitem__(self, index: int) -> WorkItem: ...

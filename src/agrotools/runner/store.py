@@ -47,6 +47,8 @@ class RunStore:
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
         self._kept: set[Path] = set()
+        self._ended: list[Record] = []
+        self._fault: RunStoreError | None = None
         with ExitStack() as undo:
             try:
                 _refuse_foreign(folder)
@@ -75,19 +77,50 @@ class RunStore:
             undo.pop_all()
 
     def append(self, record: Record) -> None:
-        """Write one record. It is handed to the operating system before the event loop turns to anything else.
+        """Write one record, in an event loop together with all that end in the same turn of it, at its end.
+
+        It is handed to the operating system before the loop turns to anything else, and synced within a second.
 
         Raises:
             RunStoreError: it, or one before it, cannot be written; what was written before stays.
         """
+        if self._fault is not None:
+            raise self._fault
+        self._ended.append(record)
         try:
-            line = _line(record)
-        except ValueError as error:
-            record, line = _without_what_happened(record, error)
-        with self._writing():
-            self._records.append_soon(line)
-        if record.invalid is None:
-            self.finished.add(record.key)
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._write_ended()
+            return
+        if len(self._ended) == 1:
+            loop.call_soon(self._write_later)
+
+    def _write_later(self) -> None:
+        try:
+            self._write_ended()
+        except RunStoreError as error:
+            self._fault = error
+
+    def _write_ended(self) -> None:
+        ended, self._ended = self._ended, []
+        lines: list[bytes] = []
+        finished: list[Key] = []
+        unstorable: RunStoreError | None = None
+        for record in ended:
+            try:
+                kept, line = _stored(record)
+            except RunStoreError as error:
+                unstorable = error
+                continue
+            lines.append(line)
+            if kept.invalid is None:
+                finished.append(kept.key)
+        if lines:
+            with self._writing():
+                self._records.append(b"".join(lines))
+        self.finished.update(finished)
+        if unstorable is not None:
+            raise unstorable
 
     async def keep_artifacts(self, observation: Observation, folder: Path) -> None:
         """Copy what a call wrote into ``folder`` to ``artifacts/``, named by content, if it is not there yet.
@@ -122,8 +155,13 @@ class RunStore:
             RunStoreError: the disk refused what was written last.
         """
         try:
-            with self._writing():
-                self._records.close()
+            try:
+                self._write_ended()
+            finally:
+                with self._writing():
+                    self._records.close()
+            if self._fault is not None:
+                raise self._fault
         finally:
             shutil.rmtree(self.scratch, ignore_errors=True)
             self._lock.close()
@@ -202,9 +240,17 @@ def _line(record: Record) -> bytes:
     return record.__pydantic_serializer__.to_json(record, by_alias=True) + b"\n"
 
 
-def _without_what_happened(record: Record, error: ValueError) -> tuple[Record, bytes]:
-    """What no file can hold (text that is no Unicode) must not cost the other samples: the record becomes invalid."""
-    reason = f"the record cannot be stored: {error}"
+def _stored(record: Record) -> tuple[Record, bytes]:
+    """A record and its line. What no file can hold (text that is no Unicode) must not cost the other samples: such a
+    record becomes invalid.
+
+    Raises:
+        RunStoreError: not even its sample can be stored.
+    """
+    try:
+        return record, _line(record)
+    except ValueError as error:
+        reason = f"the record cannot be stored: {error}"
     record = record.model_copy(update={"trajectory": None, "actions": None, "invalid": reason})
     try:
         return record, _line(record)
