@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -114,7 +113,7 @@ def server(workload: Workload) -> Iterator[str]:
         assert process.stdout is not None
         yield f"http://127.0.0.1:{json.loads(process.stdout.readline())['port']}"
     finally:
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         process.wait()
 
 
