@@ -100,7 +100,7 @@ class SampleLines:
         first = self.clusters[position] if self.clusters else position
         sample = self.with_hashes(sample)
         # Nobody else has it yet: a copy of every sample would cost a tenth of what running it does.
-        sample.__dict__["cluster"] = self.ids[first]
+        vars(sample)["cluster"] = self.ids[first]
         sample.__pydantic_fields_set__.add("cluster")
         return sample
 

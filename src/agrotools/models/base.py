@@ -165,3 +165,27 @@ class Model(Protocol):
     async def close(self) -> None:
         """Give back connections. The model may be used again afterwards."""
         ...
+
+
+class ModelAround:
+    """A model in front of another: all but :meth:`Model.generate` is the other's."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def stats(self) -> WireStats:
+        return self.model.stats
+
+    @property
+    def base_url(self) -> str:
+        """Where the model is served; empty where it is not."""
+        return getattr(self.model, "base_url", "")
+
+    async def close(self) -> None:
+        """Close the model behind it."""
+        await self.model.close()

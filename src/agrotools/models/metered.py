@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agrotools.core import BudgetReached, ToolSpec, Usage
-from agrotools.models.base import Completion, Message, Model, ModelSettings, WireStats
+from agrotools.models.base import Completion, Message, Model, ModelAround, ModelSettings
 from agrotools.models.prices import Price
 from agrotools.models.request_text import image_urls, request_text
 
@@ -43,7 +43,7 @@ class Bound:
     output_tokens: int
 
 
-class MeteredModel:
+class MeteredModel(ModelAround):
     """A model whose replies are paid for.
 
     Args:
@@ -54,7 +54,7 @@ class MeteredModel:
     """
 
     def __init__(self, model: Model, price: Price, budget_usd: float | None, ledger: Ledger) -> None:
-        self.model = model
+        super().__init__(model)
         self.price = price
         self.budget_usd = budget_usd
         self.ledger = ledger
@@ -63,18 +63,6 @@ class MeteredModel:
         self._waiting: list[asyncio.Future[None]] = []
         self._excess = 1.0
         self.stats.spent_usd = ledger.total_usd
-
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def stats(self) -> WireStats:
-        return self.model.stats
-
-    @property
-    def base_url(self) -> str:
-        return getattr(self.model, "base_url", "")
 
     async def generate(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
@@ -95,9 +83,6 @@ class MeteredModel:
             return completion
         finally:
             self._release(reserved_usd)
-
-    async def close(self) -> None:
-        await self.model.close()
 
     async def _reserve(self, bound: Bound) -> float:
         if self.budget_usd is None:

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from agrotools.core import ToolSpec, UsageError
 from agrotools.core.paths import cache_dir
-from agrotools.models.base import Completion, Message, Model, ModelSettings, WireStats
+from agrotools.models.base import Completion, Message, Model, ModelAround, ModelSettings
 from agrotools.models.request_text import request_text
 
 KEPT = frozenset({"stop", "tool_calls", "length", "filtered"})
@@ -195,7 +195,7 @@ class ResponseCache:
             self.fault = f"the response cache {self.path} fails: {_said(error)}; the run goes on without it"
 
 
-class CachedModel:
+class CachedModel(ModelAround):
     """A model that replies from a cache where it can.
 
     Args:
@@ -205,21 +205,9 @@ class CachedModel:
     """
 
     def __init__(self, model: Model, cache: ResponseCache, epoch: int = 0) -> None:
-        self.model = model
+        super().__init__(model)
         self.cache = cache
         self.epoch = epoch
-
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def stats(self) -> WireStats:
-        return self.model.stats
-
-    @property
-    def base_url(self) -> str:
-        return getattr(self.model, "base_url", "")
 
     async def generate(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
@@ -236,10 +224,6 @@ class CachedModel:
         if completion.finish_reason in KEPT:
             self.cache.put(key, completion)
         return completion
-
-    async def close(self) -> None:
-        """Close the model; the cache belongs to whoever opened it."""
-        await self.model.close()
 
 
 def request_key(

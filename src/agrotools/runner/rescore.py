@@ -39,7 +39,7 @@ def rescore(run: Path, *, allow_invalid: bool = False) -> Rescored:
     try:
         with written_beside(run / "scores.json") as made, tempfile.TemporaryFile(dir=run) as rows:
             tally, telling_sample = _scored(run, rows)
-            summary = _summary(tally, manifest, allow_invalid)
+            summary = summary_of(tally, manifest, allow_invalid)
             with made.open("wb") as file:
                 file.write(b'{\n  "summary": ' + _indented(summary.model_dump(mode="json"), 2) + b',\n  "scores": [')
                 file.write(b"\n    " if rows.tell() else b"")
@@ -74,7 +74,8 @@ def _scored(run: Path, rows: IO[bytes]) -> tuple[Tally, str | None]:
     return tally, worst[1] if worst else None
 
 
-def _summary(tally: Tally, manifest: Manifest, allow_invalid: bool) -> Summary:
+def summary_of(tally: Tally, manifest: Manifest, allow_invalid: bool) -> Summary:
+    """What the tally of a run comes to, with what the manifest says of the run."""
     return tally.summary(
         benchmark=manifest.benchmark,
         benchmark_version=manifest.benchmark_version,

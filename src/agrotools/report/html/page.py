@@ -5,7 +5,6 @@ Records are read one at a time and parts are written as they are made, so that m
 
 import base64
 import hashlib
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from agrotools.report.html.result_tables import result_tables
 from agrotools.report.html.run_facts import incomparable, run_facts
 from agrotools.report.html.runs import Run, count_pictures, opened_runs
 from agrotools.report.values import harmless, shortened
+from agrotools.runner.durable import written_beside
 from agrotools.scoring import Summary, score_record
 
 if TYPE_CHECKING:
@@ -97,20 +97,17 @@ def build_report(
         allow_invalid=allow_invalid,
     )
     out = Path(out)
-    temporary = out.with_name(f".{out.name}.{os.getpid()}")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            page = _Page(opened, file, picture_bytes)
-            page.write()
-        size = temporary.stat().st_size
-        temporary.replace(out)
+        with written_beside(out) as made:
+            with made.open("w", encoding="utf-8", newline="\n") as file:
+                page = _Page(opened, file, picture_bytes)
+                page.write()
+            size = made.stat().st_size
     except OSError as error:
         raise RunStoreError(
             f"cannot write the report {out}: {error.strerror or error}", hint="choose another place with --out"
         ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
     return Written(
         path=out,
         bytes=size,

@@ -11,6 +11,7 @@ from agrotools.report.html.pictures import artifact_key, file_key
 from agrotools.report.html.places import benchmark_roots
 from agrotools.report.html.shelf import Shelf
 from agrotools.runner.manifest import Manifest
+from agrotools.runner.rescore import summary_of
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import Summary, Tally, score_record
 
@@ -63,7 +64,7 @@ def opened_runs(
             tally = None if summaries else Tally()
             _score(shelf, outcomes, tally)
             if tally is not None:
-                given.append(_summary(tally, manifest, allow_invalid))
+                given.append(summary_of(tally, manifest, allow_invalid))
         privileged = frozenset(at for at, manifest in enumerate(manifests) if manifest.privileged)
         places = outcomes.chosen(samples, privileged=privileged)
     names = _distinct([re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name) or "run" for folder in folders])
@@ -86,18 +87,6 @@ def _score(records: Shelf, outcomes: Outcomes, tally: Tally | None) -> None:
     if tally is not None and tally.wants_answers:
         for record in records:
             tally.add_answer(record)
-
-
-def _summary(tally: Tally, manifest: Manifest, allow_invalid: bool) -> Summary:
-    return tally.summary(
-        benchmark=manifest.benchmark,
-        benchmark_version=manifest.benchmark_version,
-        synthetic=manifest.synthetic,
-        model=manifest.model,
-        protocol=manifest.protocol,
-        privileged=manifest.privileged,
-        allow_invalid=allow_invalid,
-    )
 
 
 def count_pictures(runs: Sequence[Run]) -> int:
