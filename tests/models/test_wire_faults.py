@@ -351,6 +351,17 @@ async def test_a_404_between_replies_passes() -> None:
         await model.close()
 
 
+async def test_what_is_refused_first_is_no_mistake_in_the_set_up_where_the_run_has_worked_before() -> None:
+    refusals = reply(b"no such route", 404), reply(b'{"error": {"message": "odd picture"}}', 400)
+    async with raw_server(says(refusals[0], reply(), refusals[1])) as server:
+        model = OpenAICompatibleModel("m", base_url=server.base_url, wire=QUICK)
+        model.stats.worked_before = True
+        assert (await model.generate(HELLO, (), ModelSettings())).attempts == 2
+        with pytest.raises(InfrastructureError, match="odd picture"):
+            await model.generate(HELLO, (), ModelSettings())
+        await model.close()
+
+
 async def test_413_before_the_request_was_read_is_a_result() -> None:
     large = Message(role="user", content=(TextPart(text="See"), ImagePart(url="data:image/png;base64," + "A" * 2**23)))
 

@@ -112,6 +112,7 @@ async def test_samples_are_found_by_filters_search_keys_and_links(report: Path):
 async def test_a_link_opens_its_sample_with_pictures_and_those_of_the_other_run(report: Path):
     async with browser() as chromium:
         page = await chromium.open(f"{report.as_uri()}#model/end-to-end/s1/0")
+        assert await page.until("document.querySelector('#detail').getBoundingClientRect().top < innerHeight / 2")
         assert (await page.until(SHOWN)).startswith("0 s1 end-to-end, some-model, max_steps")
         images = "[...document.querySelectorAll('#detail img')]"
         await page.until(f"{images}.length === 2 && {images}.every((each) => each.naturalWidth === 80)")

@@ -126,6 +126,8 @@ class WireStats:
     retry_waits: int = 0
     """Of those waiting, the ones between two attempts, which hold no slot."""
     replies: int = 0
+    worked_before: bool = False
+    """Whether an earlier call of the same run got replies: what is refused now is then no mistake in the set-up."""
     retries: int = 0
     rate_limited: int = 0
     """Responses with status 429."""
@@ -137,6 +139,11 @@ class WireStats:
     """Replies that came from the response cache."""
     spent_usd: float | None = None
     """None where no price is known."""
+
+    @property
+    def has_worked(self) -> bool:
+        """Whether the endpoint is known to answer as it is set up."""
+        return self.worked_before or self.replies > 0
 
 
 class Model(Protocol):

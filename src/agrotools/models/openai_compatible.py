@@ -176,7 +176,7 @@ class OpenAICompatibleModel:
         except NeverEnding as error:
             return _ending("timeout", self._said(str(error)), attempt, first_at)
         except UntrustedServer as error:
-            if self.stats.replies:
+            if self.stats.has_worked:
                 return _Fault(f"the certificate is not trusted: {self._said(str(error))}")
             raise UsageError(
                 f"the certificate of {self.base_url} is not trusted: {self._said(str(error))}",
@@ -247,7 +247,7 @@ class OpenAICompatibleModel:
             case "credit":
                 raise UsageError(f"{self.base_url} says that the account has no credit: {said}")
             case "not_found":
-                if self.stats.replies:
+                if self.stats.has_worked:
                     return _Fault(said)
                 raise UsageError(
                     f"{self.base_url} has no model {self._name!r} or no chat completions: {said}",
@@ -257,7 +257,7 @@ class OpenAICompatibleModel:
                 self._refuse(said)
 
     def _refuse(self, said: str) -> NoReturn:
-        if self.stats.replies:
+        if self.stats.has_worked:
             # The set-up has worked before, so this request is at fault: ours, not the model's.
             raise InfrastructureError(f"{self.base_url} rejects the request: {said}")
         raise UsageError(

@@ -150,6 +150,8 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
         bar = Progress(progress, title, len(todo), len(items) - len(todo), _stats_of(source))
         for note in store.notes:
             bar.note(note)
+        if source.stats is not None:
+            source.stats.worked_before = bool(store.finished)
         try:
             if todo:
                 asyncio.run(_execute(todo, source, benchmark, store, config, price, bar))

@@ -197,5 +197,6 @@
   const first = runs.findIndex((run) => !run.privileged);
   if (runs.length > 1 && first >= 0) byId("run").value = String(first);
   filter();
-  if (!followLink() && shown.length) show(shown[0]);
+  if (followLink()) byId("samples").scrollIntoView();
+  else if (shown.length) show(shown[0]);
 })();
