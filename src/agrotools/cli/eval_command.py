@@ -97,4 +97,7 @@ def evaluate(
     except KeyboardInterrupt:
         typer.echo("\nstopped; what has finished is kept, and the same command goes on from here", err=True)
         raise typer.Exit(130) from None
-    raise typer.Exit(show_evaluations(done, allow_invalid=allow_invalid, details=details, as_json=as_json))
+    data_root = configs[0].data_root
+    raise typer.Exit(
+        show_evaluations(done, data_root=data_root, allow_invalid=allow_invalid, details=details, as_json=as_json)
+    )

@@ -21,7 +21,9 @@ def show_runs(runs: Sequence[Path], *, allow_invalid: bool, details: bool, as_js
     return _shown(_scored(runs, allow_invalid), runs, details=details, as_json=as_json)
 
 
-def show_evaluations(done: "Sequence[Evaluation]", *, allow_invalid: bool, details: bool, as_json: bool) -> int:
+def show_evaluations(
+    done: "Sequence[Evaluation]", *, data_root: Path | None, allow_invalid: bool, details: bool, as_json: bool
+) -> int:
     """As :func:`show_runs`, and the report of them all as a page in the first run's folder.
 
     Returns 1, too, where a run was stopped before it was done.
@@ -34,7 +36,9 @@ def show_evaluations(done: "Sequence[Evaluation]", *, allow_invalid: bool, detai
     code = _shown(rescored, runs, details=details, as_json=as_json)
     summaries = [each.summary for each in rescored]
     try:
-        page = write_report(runs, runs[0] / "report.html", summaries=summaries, allow_invalid=allow_invalid)
+        page = write_report(
+            runs, runs[0] / "report.html", data_root=data_root, summaries=summaries, allow_invalid=allow_invalid
+        )
         typer.echo(f"the report, with samples, pictures and steps: {page}", err=as_json)
     except RunStoreError as error:
         typer.echo(f"no report: {error}", err=True)
