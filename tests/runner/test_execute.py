@@ -1,20 +1,23 @@
 """Running one sample: what is no mistake of the model is never counted as one."""
 
+import asyncio
 import shutil
 from pathlib import Path
 
 import pytest
 
 from agrotools.benchmarks import load_benchmark
-from agrotools.core import Mode
+from agrotools.core import Mode, Record
 from agrotools.models import ModelSettings
 from agrotools.runner.evaluate import EvalConfig, manifest_of
+from agrotools.runner.execute import execute
 from agrotools.runner.pace import Pace
 from agrotools.runner.plan import work_items
 from agrotools.runner.policies import policy_source
 from agrotools.runner.run_item import RunContext, run_item
 from agrotools.runner.store import RunStore
 from agrotools.tools.execution import ToolExecutor
+from support.text_benchmark import write_text_benchmark
 
 
 @pytest.mark.parametrize("mode", ["no-tool", "step-by-step", "end-to-end"])
@@ -33,3 +36,27 @@ async def test_a_sample_whose_file_went_away_is_invalid(small_benchmark: Path, t
     assert there.invalid is None
     assert gone.invalid is not None
     assert "can no longer be read" in gone.invalid
+
+
+async def test_a_run_that_waits_for_nobody_hands_its_records_over_on_the_way(tmp_path: Path):
+    benchmark = load_benchmark(write_text_benchmark(tmp_path / "benchmark", 300))
+    source = policy_source("baseline:echo", benchmark.samples)
+    manifest = manifest_of(EvalConfig(), benchmark, source, ModelSettings(), ["no-tool"], benchmark.samples)
+    written: list[int] = []
+    ticks: list[int] = []
+
+    def finished(_record: Record) -> None:
+        lines = (tmp_path / "run" / "records.jsonl").read_bytes().count(b"\n")
+        written.append(lines)
+        if len(written) == 1:
+            asyncio.get_running_loop().call_soon(lambda: ticks.append(len(written)))
+
+    with RunStore(tmp_path / "run", manifest) as store:
+        async with ToolExecutor(workers=1) as executor:
+            context = RunContext(source, benchmark, store, executor, Pace(8), max_steps=3)
+            items = work_items(benchmark.samples, ["no-tool"], 1)
+            await execute(items, context, workers=8, on_finished=finished)
+    assert all(number - lines <= 8 for number, lines in enumerate(written)), (
+        "no more than those in flight are kept back"
+    )
+    assert ticks[0] < 20, "others get their turn"

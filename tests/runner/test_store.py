@@ -237,6 +237,13 @@ async def test_what_a_loop_could_not_write_is_told_by_the_next_record_and_in_the
     assert not store.finished
 
 
+async def test_a_long_turn_of_a_loop_keeps_few_records_back(tmp_path: Path):
+    with RunStore(tmp_path / "run", manifest()) as store:
+        for number in range(1000):
+            store.append(record(f"s{number}"))
+            assert number + 1 - len(store.finished) <= 64
+
+
 async def test_a_loop_that_ends_at_once_leaves_no_record_behind(tmp_path: Path):
     with RunStore(tmp_path / "run", manifest()) as store:
         store.append(record("s1"))

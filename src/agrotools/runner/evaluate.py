@@ -178,7 +178,8 @@ async def _execute(
     if source.base_url is not None and not (price and price.is_free):
         expected = await estimate(items, benchmark, source, price)
         unpriced = "" if price else "; the price of the model is not known (--price IN/OUT)"
-        bar.note(f"{expected}{unpriced}")
+        cached = "; replies that are in the cache cost nothing" if config.cache else ""
+        bar.note(f"{expected}{unpriced}{cached}")
     try:
         async with ToolExecutor(
             workers=config.tool_workers, cache=ResultCache(cache_dir("tool-results")), backends=config.backends

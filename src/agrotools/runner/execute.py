@@ -133,6 +133,9 @@ async def _work(
             on_finished(record)
             if error := endpoint.saw(record, replies_at_start):
                 stop.asked, stop.error = True, stop.error or error
+            if context.source.base_url is None:
+                # Who waits for nobody must leave room for records, progress and interrupts.
+                await asyncio.sleep(0)
         finally:
             context.pace.leave()
             if stop.asked:

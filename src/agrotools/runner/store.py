@@ -29,6 +29,8 @@ MANIFEST_FILE = "manifest.json"
 _MANIFEST_COPY = ".manifest.copy.json"
 _ARTIFACTS = "artifacts"
 _SCRATCH = ".scratch"
+_MOST_TOGETHER = 64
+"""Records of one turn of an event loop that are written together: a turn may be long where nothing is waited for."""
 _WRITTEN = (MANIFEST_FILE, _MANIFEST_COPY, RECORDS_FILE, "scores.json", "report.html")
 _WRITER = re.compile(r"\.(\d+)(?:\.\d+)?$")
 """The process in the name of a file that is being written, see :func:`agrotools.runner.durable.written_beside`."""
@@ -92,7 +94,9 @@ class RunStore:
         except RuntimeError:
             self._write_ended()
             return
-        if len(self._ended) == 1:
+        if len(self._ended) >= _MOST_TOGETHER:
+            self._write_ended()
+        elif len(self._ended) == 1:
             loop.call_soon(self._write_later)
 
     def _write_later(self) -> None:
