@@ -33,8 +33,8 @@ HEALTHY_SHARE = 0.3
 RARE = {"outage_once": 2, "key_401_once": 1, "key_403_once": 1}
 """Faults that concern all samples in flight: so many in a run, however long it is."""
 _OUTAGE = ("Connect call failed", "Server disconnected", "Connection reset by peer")
-_MOST_MET_OUTAGE = 0.01
 _HEALTHY_AT_FIRST = 16
+_MOST_MET_OUTAGE = 0.01
 """Share of the samples that may tell of an outage instead of their own fault: it lasts 0.15 s, twice in a run."""
 NEVER = {"none", "key_401_always", "key_403_always"}
 """A key that is refused for good ends the run, which is another test."""
@@ -106,10 +106,12 @@ def make_cases(count: int, seed: int, *, with_tools: bool) -> list[Case]:
         faults += draw.sample(others, min(len(others), count - len(faults)))
     faults = faults[:count]
     draw.shuffle(faults)
-    # A run whose very first reply is a 404 or a 400 is taken for one with a wrong name, and refused.
-    healthy = [at for at, fault in enumerate(faults) if fault == "none"][:_HEALTHY_AT_FIRST]
-    for at, other in enumerate(healthy):
-        faults[at], faults[other] = faults[other], faults[at]
+    # A run whose very first reply is a 404 or a 400 is taken for one with a wrong name, and refused. And outages come
+    # before others are at their last attempt, so that each can tell of its own fault in the end.
+    first = [*["none"] * min(_HEALTHY_AT_FIRST, faults.count("none")), *["outage_once"] * RARE["outage_once"]]
+    for at, fault in enumerate(first):
+        found = faults.index(fault, at)
+        faults[at], faults[found] = faults[found], faults[at]
     return [_case(number, fault, draw, with_tools) for number, fault in enumerate(faults)]
 
 
@@ -217,7 +219,7 @@ def storm(folder: Path, mode: Mode, count: int, seed: int, progress: TextIO, *, 
     with _hostile_tools(), fault_server_beside(partial(respond, by_name)) as server:
         config = _StormConfig(
             benchmark=str(benchmark), model="stormy", base_url=server.base_url, mode=mode, out=run,
-            concurrency=concurrency, timeout_s=2.5, stall_s=0.6, attempts=7, retry_wall_s=60,
+            concurrency=concurrency, timeout_s=5.0, stall_s=0.6, attempts=7, retry_wall_s=60,
         )  # fmt: skip
         while True:
             try:
