@@ -506,6 +506,12 @@ async def fault_server(
 
     async def go_away(seconds: float) -> None:
         nonlocal server
+        # First accept nothing more and let what is accepted begin: a connection that asyncio is about to hand to a
+        # server which has closed meanwhile would stay open, and nobody would read from it (its exception is dropped).
+        loop = asyncio.get_running_loop()
+        for listening in server.sockets:
+            loop.remove_reader(listening.fileno())
+        await asyncio.sleep(0.01)
         server.close()
         for task in tasks - {asyncio.current_task()}:
             task.cancel()
