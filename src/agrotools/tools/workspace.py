@@ -20,6 +20,7 @@ from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Literal
 
 from agrotools.core import Artifact, SampleFile, ToolError
+from agrotools.tools.sidecar import read_sidecar
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -72,7 +73,7 @@ class Workspace:
 
     def keep(self, artifact: Artifact, content: bytes) -> Artifact:
         """Write an artifact under a name that is still free; equal content under the same name is written once."""
-        return _write_artifact(self.artifacts, artifact, content, {file.name for file in self.files})
+        return write_artifact(self.artifacts, artifact, content, {file.name for file in self.files})
 
 
 def host_file(name: str) -> Path:
@@ -139,6 +140,8 @@ class Work:
     keep: Callable[[Artifact, bytes], Artifact]
     infos: Mapping[Path, SampleFile] = field(default_factory=dict)
     backend: str | None = None
+    reads_sidecars: bool = False
+    """Whether what is not in ``infos`` is looked up in a file beside the image (see :mod:`agrotools.tools.sidecar`)."""
 
 
 _work: ContextVar[Work | None] = ContextVar("agrotools_work", default=None)
@@ -160,18 +163,34 @@ def artifacts_in(folder: str | os.PathLike[str]) -> Iterator[Path]:
     where = Path(folder)
     current = _work.get()
     work = Work(
-        keep=lambda artifact, content: _write_artifact(where, artifact, content, frozenset()),
+        keep=lambda artifact, content: write_artifact(where, artifact, content),
         infos=current.infos if current else {},
         backend=current.backend if current else None,
+        reads_sidecars=current.reads_sidecars if current else True,
     )
     with at_work(work):
         yield where
 
 
 def file_info(path: Path) -> SampleFile | None:
-    """What the sample knows of a file beside its pixels (bands, ground sampling distance, classes...), or None."""
+    """What is known of a file beside its pixels (bands, ground sampling distance, intrinsics, classes...), or None.
+
+    In an evaluation that is what the sample says; for tools called as plain Python or from the command line, what a
+    sidecar beside the file says.
+
+    Raises:
+        ToolError: ``unreadable_file``, a sidecar that is none.
+    """
     work = _work.get()
-    return work.infos.get(path) if work else None
+    if work is not None and (path in work.infos or not work.reads_sidecars):
+        return work.infos.get(path)
+    return read_sidecar(path)
+
+
+def shown_name(path: Path) -> str:
+    """The name by which whoever called knows a file."""
+    info = file_info(path)
+    return info.name if info else path.name
 
 
 def backend_in_use() -> str | None:
@@ -198,7 +217,7 @@ def save_artifact(name: str, kind: ArtifactKind, content: "Image | bytes") -> Ar
     artifact = Artifact(name=name, kind=kind, media_type=_MEDIA_TYPES[suffix], sha256=sha256(data).hexdigest())
     work = _work.get()
     if work is None:
-        return _write_artifact(Path("agrotools-out"), artifact, data, frozenset())
+        return write_artifact(Path("agrotools-out"), artifact, data)
     return work.keep(artifact, data)
 
 
@@ -213,7 +232,10 @@ def _encoded(image: "Image", suffix: str) -> bytes:
     return buffer.getvalue()
 
 
-def _write_artifact(folder: Path, artifact: Artifact, content: bytes, taken: "frozenset[str] | set[str]") -> Artifact:
+def write_artifact(
+    folder: Path, artifact: Artifact, content: bytes, taken: "frozenset[str] | set[str]" = frozenset()
+) -> Artifact:
+    """Write an artifact into ``folder`` under a name that is neither there nor in ``taken``."""
     stem, suffix = Path(artifact.name).stem, Path(artifact.name).suffix
     number = 1
     while True:

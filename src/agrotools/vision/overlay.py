@@ -24,6 +24,11 @@ SKY_BLUE: Colour = (86, 180, 233)
 VERMILLION: Colour = (213, 94, 0)
 YELLOW: Colour = (240, 228, 66)
 BROWN: Colour = (94, 70, 50)
+ORANGE: Colour = (230, 159, 0)
+BLUISH_GREEN: Colour = (0, 158, 115)
+BLUE: Colour = (0, 114, 178)
+REDDISH_PURPLE: Colour = (204, 121, 167)
+BLACK: Colour = (0, 0, 0)
 LONGEST_SIDE = 1568
 """What models see is at most this large; an overlay is not drawn larger."""
 _FILL = 0.6
@@ -81,7 +86,7 @@ def draw_overlay(
         picture[outside] = picture[outside] * _DIMMED
         cv2.rectangle(picture, (x0, y0), (x1 - 1, y1 - 1), (255, 255, 255), 2)
     drawn = Image.fromarray(np.clip(picture, 0, 255).astype(np.uint8))
-    return _with_legend(drawn, layers, title, gsd_m / shrink if gsd_m else None)
+    return with_legend(drawn, layers, title, gsd_m / shrink if gsd_m else None)
 
 
 def class_picture(classes: NDArray[np.uint8], colours: dict[int, Colour]) -> "Image":
@@ -96,7 +101,10 @@ def class_picture(classes: NDArray[np.uint8], colours: dict[int, Colour]) -> "Im
     return picture
 
 
-def _with_legend(picture: "Image", layers: Sequence[Layer], title: str, metres_per_px: float | None) -> "Image":
+def with_legend(
+    picture: "Image", layers: Sequence[Layer], title: str = "", metres_per_px: float | None = None
+) -> "Image":
+    """The picture with its title, its legend and, where the scale is known, a scale bar below it."""
     from PIL import Image, ImageDraw, ImageFont
 
     text_px = max(12, min(24, picture.width // 42))

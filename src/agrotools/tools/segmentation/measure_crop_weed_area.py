@@ -8,6 +8,7 @@ from pydantic import Field
 
 from agrotools.core import ToolError
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
+from agrotools.tools.scale import chosen_scale
 from agrotools.tools.segmentation.area_result import (
     CROP,
     NO_DATA,
@@ -106,22 +107,19 @@ def _from_picture(
         classes[plants.mask & parted.crop] = CROP
         classes[plants.mask & ~parted.crop] = WEED
     classes[~picture.valid] = NO_DATA
-    scale = gsd_m or picture.gsd_m
-    if gsd_m and picture.gsd_m and abs(gsd_m / picture.gsd_m - 1) > 0.02:
-        flags.append("gsd_differs_from_file")
-        notes.append(f"gsd_m is {gsd_m:g}, while the file says {picture.gsd_m:.6g}; gsd_m was used")
+    scale = chosen_scale(gsd_m, picture.gsd_m)
     return area_result(
         Measured(
             shown=picture.shown,
             classes=classes,
             box=picture.box,
-            gsd_m=scale,
+            gsd_m=scale.gsd_m,
             parted=parted.crop is not None,
             method=parted.method,
             index=chosen,
             rows=parted.rows,
-            notes=(*notes, *scaled, *plants.notes, *parted.notes),
-            flags=(*flags, *plants.flags, *parted.flags),
+            notes=(*notes, *scale.notes, *scaled, *plants.notes, *parted.notes),
+            flags=(*flags, *scale.flags, *plants.flags, *parted.flags),
         )
     )
 

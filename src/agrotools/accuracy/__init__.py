@@ -1,0 +1,21 @@
+"""How good the tools are, measured against images whose truth is known.
+
+One module per tool says what is measured on which folder; :mod:`agrotools.accuracy.studies` runs them, each in a
+process of its own, and :mod:`agrotools.accuracy.table` prints and writes what came out.
+"""
+
+from typing import TYPE_CHECKING
+
+from agrotools.core import Registry
+
+if TYPE_CHECKING:
+    from agrotools.accuracy.study import Study
+
+STUDIES: Registry["tuple[Study, ...]"] = Registry(
+    "accuracy study",
+    "agrotools.accuracy",
+    {},
+)
+"""By name of the tool: what is measured of it. Packages of others add theirs for their own tools."""
+
+__all__ = ["STUDIES"]

@@ -1,0 +1,1 @@
+"""Tools that compare pictures of two dates."""

@@ -1,0 +1,1 @@
+"""Tools that measure objects: sizes, counts, marked parts, plants."""
