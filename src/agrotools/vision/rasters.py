@@ -35,6 +35,10 @@ _MAX_VALUES = 4 * MAX_PIXELS
 _UNDECLARED_NODATA = (-9999.0, -32768.0, -32767.0)
 _UNREAL = 1e30
 """Magnitudes that no measurement has; -1.7e308 and 3.4e38 stand for "no data" in files that do not declare it."""
+_NODATA_CLOSENESS = 4.7e-7
+"""Relative distance from the declared nodata value at which floats are taken for it: a few units of float32."""
+_CACHE_MEGABYTES = 64
+"""What GDAL may keep of decoded blocks. Its own default is a share of the machine, gigabytes on a large one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,27 +105,39 @@ class RasterSource:
         values = np.empty((len(bands), y1 - y0, x1 - x0), np.float32)
         try:
             for place, band in enumerate(bands):
-                masked = self.dataset.read(band, window=window, masked=True)
-                values[place] = self._physical(masked, band)
+                values[place] = self._physical(self.dataset.read(band, window=window), band, window)
         except MemoryError:
             raise
         except Exception as error:
             raise damaged(self.name, self.argument, error) from error
         return values
 
-    def _physical(self, masked: Any, band: int) -> NDArray[np.float32]:
-        data = np.ma.getdata(masked)
-        missing = np.ma.getmaskarray(masked)
-        if data.dtype.kind == "f":
-            missing = missing | ~(np.abs(data) < _UNREAL)
-        if data.dtype.kind in "fi" and self.dataset.nodatavals[band - 1] is None:
-            missing = missing | np.isin(data, _UNDECLARED_NODATA)
+    def _physical(self, data: NDArray[Any], band: int, window: Any) -> NDArray[np.float32]:
+        missing = self._missing(data, band, window)
         scale, offset = self.dataset.scales[band - 1], self.dataset.offsets[band - 1]
-        values = np.where(missing, 0, data).astype(np.float32)
+        if data.dtype.kind == "f":
+            data[missing] = np.nan  # before the conversion, in which values beyond float32 would overflow
+        values = data.astype(np.float32, copy=False)
         if (scale, offset) != (1.0, 0.0):
             values = values * np.float32(scale) + np.float32(offset)
         values[missing] = np.nan
         return values
+
+    def _missing(self, data: NDArray[Any], band: int, window: Any) -> NDArray[np.bool_]:
+        nodata = self.dataset.nodatavals[band - 1]
+        missing = np.zeros(data.shape, np.bool_)
+        if data.dtype.kind == "f":
+            missing = ~(np.abs(data) < _UNREAL)
+        if data.dtype.kind in "fi" and nodata is None:
+            missing |= np.isin(data, _UNDECLARED_NODATA)
+        kinds = {kind.name for kind in self.dataset.mask_flag_enums[band - 1]}
+        if kinds - {"all_valid", "nodata"}:
+            missing |= self.dataset.read_masks(band, window=window) == 0
+        elif nodata is not None and abs(nodata) < _UNREAL:
+            # GDAL's own mask would read the block again and compare as loosely as this.
+            close = _NODATA_CLOSENESS * abs(nodata) if data.dtype.kind == "f" else 0.0
+            missing |= np.abs(data - nodata) <= close if close else data == nodata
+        return missing
 
     def _wavelengths_nm(self) -> list[float | None]:
         found: list[float | None] = []
@@ -168,6 +184,7 @@ def _environment(kind: Format) -> dict[str, Any]:
         "GDAL_PAM_ENABLED": "NO",
         "CPL_VSIL_CURL_ALLOWED_EXTENSIONS": ".none",
         "GDAL_HTTP_MAX_RETRY": "0",
+        "GDAL_CACHEMAX": _CACHE_MEGABYTES,
     }
     if kind != "envi":  # ENVI's own header lies beside its data
         settings["GDAL_DISABLE_READDIR_ON_OPEN"] = "EMPTY_DIR"

@@ -1,0 +1,91 @@
+"""Blocks tile a raster whatever its layout, and what is read through them is what is read at once."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rasterio.errors import NotGeoreferencedWarning
+
+from agrotools.core import ToolError
+from agrotools.vision.blocks import block_boxes, raster_blocks
+from agrotools.vision.rasters import open_raster
+from support.picture_files import write_raster
+
+HEIGHTS = np.random.default_rng(3).uniform(0, 30, (2, 90, 131)).astype(np.float32)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    corner=st.tuples(st.integers(0, 300), st.integers(0, 300)),
+    size=st.tuples(st.integers(1, 400), st.integers(1, 400)),
+    tile=st.tuples(st.integers(1, 700), st.integers(1, 700)),
+    block_px=st.integers(1, 50_000),
+)
+def test_boxes_tile_the_region(
+    corner: tuple[int, int], size: tuple[int, int], tile: tuple[int, int], block_px: int
+) -> None:
+    region = (*corner, corner[0] + size[0], corner[1] + size[1])
+    seen = np.zeros((region[3], region[2]), int)
+    for x0, y0, x1, y1 in block_boxes(region, tile, block_px):
+        assert x0 < x1
+        assert y0 < y1
+        assert (x1 - x0) * (y1 - y0) <= max(block_px, tile[0] * tile[1])
+        assert x0 == region[0] or x0 % tile[1] == 0
+        assert y0 == region[1] or y0 % tile[0] == 0
+        seen[y0:y1, x0:x1] += 1
+    expected = np.zeros_like(seen)
+    expected[corner[1] :, corner[0] :] = 1
+    assert np.array_equal(seen, expected)
+
+
+@pytest.mark.parametrize("layout", [{}, {"tiled": True, "blockxsize": 32, "blockysize": 16, "compress": "deflate"}])
+@pytest.mark.parametrize("halo", [0, 5])
+@pytest.mark.parametrize("region", [None, (7, 11, 100, 77)])
+def test_blocks_hold_what_the_raster_holds(
+    tmp_path: Path, layout: dict[str, object], halo: int, region: tuple[int, int, int, int] | None
+) -> None:
+    path = write_raster(tmp_path / "a.tif", HEIGHTS, **layout)
+    with open_raster(path) as source:
+        whole = np.full((2, 90, 131), -1.0, np.float32)
+        blocks = list(raster_blocks(source, [2, 1], region, halo=halo, block_px=2000))
+    for block in blocks:
+        x0, y0, x1, y1 = block.box
+        whole[:, y0:y1, x0:x1] = block.inner
+        left, top, right, bottom = block.read_box
+        assert np.array_equal(block.values, HEIGHTS[::-1, top:bottom, left:right])
+        limits = region or (0, 0, 131, 90)
+        assert (left, top) == (max(limits[0], x0 - halo), max(limits[1], y0 - halo))
+        assert (right, bottom) == (min(limits[2], x1 + halo), min(limits[3], y1 + halo))
+    x0, y0, x1, y1 = region or (0, 0, 131, 90)
+    assert np.array_equal(whole[:, y0:y1, x0:x1], HEIGHTS[::-1, y0:y1, x0:x1])
+    assert (whole == -1).sum() == 2 * (131 * 90 - (x1 - x0) * (y1 - y0))
+    assert len(blocks) > 3
+
+
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_absent_data_is_what_gdal_takes_for_it(tmp_path: Path, data: st.DataObject) -> None:
+    dtype = data.draw(st.sampled_from(["uint8", "int16", "uint16", "int32", "float32", "float64"]))
+    nodata = data.draw(st.sampled_from([0.0, 255.0, 7.0] if dtype == "uint8" else [0.0, 3.0, 255.0]))
+    if dtype.startswith(("float", "int")):
+        nodata = data.draw(st.sampled_from([nodata, -9999.0, -32768.0]))
+    if dtype.startswith("float"):
+        nodata = data.draw(st.sampled_from([nodata, float("nan"), 0.1, -9999.99, 1e20]))
+    values = np.array([0, 1, 3, 7, 255, 250], dtype)
+    drawn = np.random.default_rng(data.draw(st.integers(0, 99))).choice(values, (1, 20, 30))
+    drawn[0, ::4, ::3] = np.array(nodata).astype(dtype)
+    path = write_raster(tmp_path / "n.tif", drawn, nodata=nodata)
+    with open_raster(path) as source, warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotGeoreferencedWarning)
+        expected = source.dataset.read(1, masked=True).astype(np.float32)
+        assert np.array_equal(source.read([1])[0], expected.filled(np.nan), equal_nan=True)
+
+
+def test_a_region_outside_is_refused(tmp_path: Path) -> None:
+    path = write_raster(tmp_path / "a.tif", HEIGHTS)
+    with open_raster(path) as source, pytest.raises(ToolError) as caught:
+        list(raster_blocks(source, [1], (100, 0, 140, 20)))
+    assert caught.value.kind == "region_empty"
