@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agrotools.construct.area_truth import AreaTruth, count_area
-from agrotools.construct.choosing import Subject, choose
-from agrotools.construct.questions import QUESTIONS, Ask, Picture, planned_calls, settled_draft
+from agrotools.construct.asking import Subject
+from agrotools.construct.choosing import choose
+from agrotools.construct.questions import QUESTIONS, Ask, Picture, settled_draft
 from agrotools.construct.questions.question import PLOT_MARGIN
 from agrotools.core import FAMILY_OF_TASK_TYPE, SampleFile, ToleranceSlot
 from agrotools.core.refs import literal_value, resolved_value
@@ -64,7 +65,7 @@ def test_every_from_yields_its_value_from_the_truth(unnamed, tmp_path):
     assert len(chosen) == 60
     assert len({item.question.template for item in chosen}) >= (28 if unnamed else 34)
     for item in chosen:
-        results = _true_results(planned_calls(item.draft, item.ask), tmp_path)
+        results = _true_results(item.asked.calls, tmp_path)
         for slot in item.slots:
             value = evaluate_from(slot.from_, results)
             if isinstance(slot, ToleranceSlot):
@@ -79,10 +80,11 @@ def test_every_from_yields_its_value_from_the_truth(unnamed, tmp_path):
 
 def test_arguments_fit_the_tools_and_only_later_steps_refer_to_earlier_ones():
     for item in choose([_subject(seed) for seed in range(6)], QUESTIONS, 50, 1):
-        calls = planned_calls(item.draft, item.ask)
+        calls = item.asked.calls
         assert 1 <= len(calls) <= 5
         groups = {call.group for call in calls if call.tool == "measure_crop_weed_area"}
-        assert groups == ({None} if len(item.draft.measures) == 1 else {0})
+        measured = sum(call.tool == "measure_crop_weed_area" for call in calls)
+        assert groups == ({None} if measured == 1 else {0})
         for index, call in enumerate(calls):
             refs = [int(n) for n in re.findall(r"steps\[(\d+)\]", str(call.arguments))]
             assert all(n < index for n in refs)
@@ -96,14 +98,14 @@ def test_what_unnamed_plants_could_change_is_not_asked():
     file = SampleFile(name="image_1.jpg", path="1.jpg", kind="image")
     picture = Picture((file,), {"image": file.name}, lambda region: area, _SIDE, _SIDE)
     ask = Ask((picture,), np.random.default_rng(0))
-    asked = {q.template for q in QUESTIONS if q.pictures == 1 and settled_draft(q, ask) is not None}
+    asked = {q.template for q in QUESTIONS if q.things == 1 and settled_draft(q, ask) is not None}
     assert "plant_cover" in asked
     assert "bare_soil" in asked
     assert not asked & {"weed_share", "crop_share", "weed_crop_ratio", "leading_plants", "surface_bars", "weed_cover"}
 
 
 @settings(max_examples=40, deadline=None)
-@given(seed=st.integers(0, 500), question=st.sampled_from([q for q in QUESTIONS if q.pictures == 1]))
+@given(seed=st.integers(0, 500), question=st.sampled_from([q for q in QUESTIONS if q.things == 1]))
 def test_a_settled_answer_survives_every_reading(seed, question):
     ask = Ask((_picture(seed, 1, True),), np.random.default_rng(seed))
     settled = settled_draft(question, ask)
@@ -150,7 +152,7 @@ def test_the_choice_is_even_and_repeatable_and_uses_no_wording_twice():
 def test_one_picture_is_never_asked_about_two():
     chosen = choose([_subject(3, pictures=1)], QUESTIONS, 100, 7)
     assert chosen
-    assert all(item.question.pictures == 1 and len(item.ask.pictures) == 1 for item in chosen)
+    assert all(item.question.things == 1 and len(item.asked.files) == 1 for item in chosen)
 
 
 def test_wordings_are_complete_and_unlike():
@@ -170,8 +172,8 @@ def test_wordings_are_complete_and_unlike():
 
 
 def test_literals_of_planned_calls_are_still_open():
-    item = next(i for i in choose([_subject(1)], QUESTIONS, 40, 2) if i.draft.then)
-    later = planned_calls(item.draft, item.ask)[-1]
+    item = next(i for i in choose([_subject(1)], QUESTIONS, 40, 2) if i.asked.calls[-1].tool == "calculate")
+    later = item.asked.calls[-1]
     assert "None" in str(literal_value(dict(later.arguments)))
 
 

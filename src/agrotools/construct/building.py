@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 from agrotools.construct.choosing import Chosen
 from agrotools.construct.progress import Progress, no_progress
-from agrotools.construct.questions import planned_calls
 from agrotools.construct.references import record_reference
 from agrotools.core import FAMILY_OF_TASK_TYPE, Sample
 from agrotools.tools.cache import ResultCache
@@ -72,22 +71,21 @@ async def _gathered(tasks: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 async def _sample(
     sample_id: str, item: Chosen, root: Path, executor: ToolExecutor, source: str, toolset: tuple[str, ...]
 ) -> Sample:
-    files = tuple(file for picture in item.ask.pictures for file in picture.files)
-    calls = planned_calls(item.draft, item.ask)
-    reference = await record_reference(calls, files, root, executor, toolset)
-    looks_enough = item.draft.answer_type != "plot" and all(file.kind == "image" for file in files)
+    asked = item.asked
+    reference = await record_reference(asked.calls, asked.files, root, executor, toolset)
+    looks_enough = asked.answer_type != "plot" and all(file.kind == "image" for file in asked.files)
     return Sample(
         id=sample_id,
         query=item.query,
-        files=files,
+        files=asked.files,
         family=FAMILY_OF_TASK_TYPE[item.question.task_type],
         task_type=item.question.task_type,
-        answer_type=item.draft.answer_type,
+        answer_type=asked.answer_type,
         template=item.question.template,
         source=source,
         toolset=toolset,
         reference=reference,
-        answer=item.slots,
+        answer=asked.slots,
         no_tool_eligible=looks_enough,
         metadata={"subject": item.subject.name, **item.subject.metadata},
     )

@@ -2,28 +2,17 @@
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
-from pydantic import JsonValue
 
-from agrotools.construct.questions import Ask, Draft, Picture, Question, settled_draft
+from agrotools.construct.asking import Askable, Asked, Subject
 from agrotools.core import Slot, ToleranceSlot
 
-
-@dataclass(frozen=True)
-class Subject:
-    """One or two pictures that samples are made of; samples of one subject share files, so it is one cluster.
-
-    ``picture(index, number)`` is picture ``index`` of the subject as the ``number``-th picture of a sample (its files
-    are named after the number, so that a name tells nothing).
-    """
-
-    name: str
-    pictures: int
-    picture: Callable[[int, int], Picture]
-    metadata: dict[str, JsonValue] = field(default_factory=dict)
+_MOST_TRIED = 40
+"""Combinations of a subject's things that a question is tried on."""
 
 
 @dataclass(frozen=True)
@@ -31,26 +20,21 @@ class Chosen:
     """A question asked of a subject: all that a sample needs before its calls are run."""
 
     subject: Subject
-    question: Question
-    ask: Ask
-    draft: Draft
-    slots: tuple[Slot, ...]
+    question: Askable
+    asked: Asked
     wording: str
 
     @property
     def query(self) -> str:
         """The question as a person asks it."""
-        first = self.ask.picture
-        words = {"photo": first.noun, "photos": f"{first.noun}s", **self.draft.words}
-        remarks = first.remarks
-        if not remarks:
-            return self.wording.format(**words)
-        remark = remarks[zlib.crc32(self.wording.encode()) % len(remarks)]
-        names = [file.name for picture in self.ask.pictures for file in picture.files[1:]]
-        return f"{self.wording.format(**words)} {remark.format(files=' and '.join(names))}"
+        return self.asked.query(self.wording)
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        return self.asked.slots
 
 
-def choose(subjects: Sequence[Subject], questions: Sequence[Question], count: int, seed: int) -> list[Chosen]:
+def choose(subjects: Sequence[Subject], questions: Sequence[Askable], count: int, seed: int) -> list[Chosen]:
     """Up to ``count`` samples: the least used kind of question next, of a subject with few samples so far.
 
     Among such subjects one is taken whose answer was not yet given to this kind of question, so that no answer can be
@@ -61,7 +45,7 @@ def choose(subjects: Sequence[Subject], questions: Sequence[Question], count: in
     chosen: list[Chosen] = []
     order = {question.template: index for index, question in enumerate(_interleaved(questions))}
 
-    def candidate(subject: Subject, question: Question) -> Chosen | None:
+    def candidate(subject: Subject, question: Askable) -> Chosen | None:
         key = (subject.name, question.template)
         if key not in candidates:
             candidates[key] = _asked_of(subject, question, seed)
@@ -109,22 +93,23 @@ def _copied_is_right(slot: Slot, other: Slot) -> bool:
     return slot.type not in ("plot", "open_text") and getattr(slot, "value", 0) == getattr(other, "value", 1)
 
 
-def _asked_of(subject: Subject, question: Question, seed: int) -> Chosen | None:
-    if question.pictures > subject.pictures:
+def _asked_of(subject: Subject, question: Askable, seed: int) -> Chosen | None:
+    if question.of != subject.of or question.things > subject.things:
         return None
     rng = np.random.default_rng([seed, zlib.crc32(question.template.encode()), zlib.crc32(subject.name.encode())])
-    order = [int(index) for index in rng.permutation(subject.pictures)]
-    sets = [order[:2]] if question.pictures == 2 else [[index] for index in order]
-    for indices in sets:
-        ask = Ask(tuple(subject.picture(index, number) for number, index in enumerate(indices, start=1)), rng)
-        if (settled := settled_draft(question, ask)) is not None:
-            return Chosen(subject, question, ask, *settled, wording="")
+    order = [int(index) for index in rng.permutation(subject.things)]
+    for number, indices in enumerate(combinations(order, question.things)):
+        if number == _MOST_TRIED:
+            break
+        shown = tuple(subject.shown(index, number) for number, index in enumerate(indices, start=1))
+        if (asked := question.asked(shown, rng)) is not None:
+            return Chosen(subject, question, asked, wording="")
     return None
 
 
-def _interleaved(questions: Sequence[Question]) -> list[Question]:
-    """Kinds about two pictures and kinds about one in turn, so that neither waits for the other."""
-    pairs = [question for question in questions if question.pictures == 2]
-    singles = [question for question in questions if question.pictures == 1]
+def _interleaved(questions: Sequence[Askable]) -> list[Askable]:
+    """Kinds about several things and kinds about one in turn, so that neither waits for the other."""
+    pairs = [question for question in questions if question.things > 1]
+    singles = [question for question in questions if question.things == 1]
     longest = max(len(pairs), len(singles))
     return [kind[k] for k in range(longest) for kind in (pairs, singles) if k < len(kind)]

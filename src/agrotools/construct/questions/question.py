@@ -16,6 +16,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from agrotools.construct.area_truth import AreaTruth, Region
+from agrotools.construct.asking import Asked
 from agrotools.construct.references import PlannedCall
 from agrotools.core import (
     AnswerType,
@@ -98,17 +99,36 @@ class Ask:
 
 @dataclass(frozen=True)
 class Question:
-    """A kind of question about one or two ``pictures``; how it is worded stands in ``wordings.toml``."""
+    """A kind of question about one or two pictures; how it is worded stands in ``wordings.toml``."""
 
     template: str
     task_type: str
-    pictures: int
+    things: int
     draft: Callable[[Ask], Draft | None]
+    of: str = "field"
 
     @property
     def wordings(self) -> tuple[str, ...]:
         """Format strings over the draft's words."""
         return _wordings()[self.template]
+
+    def asked(self, shown: Sequence[Picture], rng: np.random.Generator) -> Asked | None:
+        """The question asked of these pictures, if the truth settles it."""
+        ask = Ask(tuple(shown), rng)
+        settled = settled_draft(self, ask)
+        if settled is None:
+            return None
+        draft, slots = settled
+        noun = ask.picture.noun
+        named = " and ".join(file.name for picture in ask.pictures for file in picture.files[1:])
+        return Asked(
+            files=tuple(file for picture in ask.pictures for file in picture.files),
+            calls=planned_calls(draft, ask),
+            slots=slots,
+            answer_type=draft.answer_type,
+            words={"photo": noun, "photos": f"{noun}s", **draft.words},
+            remarks=tuple(remark.format(files=named) for remark in ask.picture.remarks),
+        )
 
 
 @cache

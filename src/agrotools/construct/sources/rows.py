@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from agrotools import __version__
 from agrotools.construct.area_truth import AreaTruth, Region, count_area
+from agrotools.construct.asking import Subject
 from agrotools.construct.building import build_samples
-from agrotools.construct.choosing import Subject, choose
+from agrotools.construct.choosing import choose
 from agrotools.construct.export import FILES_FOLDER, sha256_of_file, write_benchmark
 from agrotools.construct.progress import Progress, no_progress
 from agrotools.construct.questions import QUESTIONS, Picture
