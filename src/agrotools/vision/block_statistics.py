@@ -1,0 +1,152 @@
+"""What is gathered of a raster block by block: statistics and a small picture, the same however it is cut."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.vision.formats import Box
+
+_BINS = 2**17
+_FINEST = 1 / 1024
+"""Width of a bin to begin with: a power of two, so that dividing a float32 by it loses nothing."""
+
+
+class RunningStatistics:
+    """Count, mean, standard deviation, extremes, shares and percentiles of values that come in parts.
+
+    Values are finite and not below zero. Count, extremes and shares are exact; mean and standard deviation are summed
+    in float64. Percentiles come from a histogram whose bins are ``resolution`` wide: 1/1024 of a unit while no value
+    reaches 128, doubled whenever one lies beyond (so 1/65,536 of the largest value at worst); they are off by no more
+    than that.
+
+    Args:
+        edges: of which the shares of values at or above are asked for.
+        mean_from: values at or above this have their own mean, :attr:`mean_above`.
+    """
+
+    def __init__(self, edges: Sequence[float] = (), mean_from: float | None = None) -> None:
+        self.count = 0
+        self.minimum = math.inf
+        self.maximum = -math.inf
+        self.resolution = _FINEST
+        self._mean_from = mean_from
+        self._centre = 0.0
+        self._sum = 0.0
+        self._squares = 0.0
+        self._sum_above = 0.0
+        self._histogram = np.zeros(_BINS, np.int64)
+        self._at_least = dict.fromkeys([*edges, *([] if mean_from is None else [mean_from])], 0)
+
+    def add(self, values: NDArray[np.float32]) -> None:
+        """Take in values, of any shape."""
+        if not values.size:
+            return
+        flat = values.reshape(-1)
+        if not self.count:
+            self._centre = float(flat.mean(dtype=np.float64))
+        self.count += flat.size
+        self.minimum = min(self.minimum, float(flat.min()))
+        self.maximum = max(self.maximum, float(flat.max()))
+        # Of differences to about the mean: the squares of the values themselves would cancel in the end.
+        difference = flat.astype(np.float64) - self._centre
+        self._sum += float(difference.sum())
+        self._squares += float(np.dot(difference, difference))
+        for edge in self._at_least:
+            above = flat >= np.float32(edge)
+            self._at_least[edge] += int(np.count_nonzero(above))
+            if edge == self._mean_from:
+                self._sum_above += float(flat[above].sum(dtype=np.float64))
+        self._add_to_histogram(flat)
+
+    def _add_to_histogram(self, flat: NDArray[np.float32]) -> None:
+        while self.maximum >= self.resolution * _BINS:
+            self._histogram[: _BINS // 2] = self._histogram.reshape(-1, 2).sum(axis=1)
+            self._histogram[_BINS // 2 :] = 0
+            self.resolution *= 2
+        counts = np.bincount((flat * np.float32(1 / self.resolution)).astype(np.intp))
+        self._histogram[: counts.size] += counts
+
+    @property
+    def mean(self) -> float:
+        """NaN without values, as all others here."""
+        return self._centre + self._sum / self.count if self.count else math.nan
+
+    @property
+    def sd(self) -> float:
+        """Of the population: over the count, not over one less."""
+        if not self.count:
+            return math.nan
+        return math.sqrt(max(0.0, self._squares / self.count - (self._sum / self.count) ** 2))
+
+    @property
+    def mean_above(self) -> float:
+        """Mean of the values at or above ``mean_from``."""
+        number = 0 if self._mean_from is None else self._at_least[self._mean_from]
+        return self._sum_above / number if number else math.nan
+
+    def at_least(self, edge: float) -> int:
+        """How many values are at or above one of ``edges``."""
+        return self._at_least[edge]
+
+    def percentile(self, percent: float) -> float:
+        """The value below which that share of the values lies, to within ``resolution``."""
+        if not self.count:
+            return math.nan
+        rank = percent / 100 * (self.count - 1)
+        up_to = np.cumsum(self._histogram)
+        place = int(np.searchsorted(up_to, rank, side="right"))
+        before = int(up_to[place - 1]) if place else 0
+        within = (rank - before + 0.5) / max(1, int(self._histogram[place]))
+        value = (place + min(1.0, within)) * self.resolution
+        return min(max(value, self.minimum), self.maximum)
+
+
+class SmallPicture:
+    """Means of squares of pixels, as many of them on a side as bring a raster down to ``longest_side``.
+
+    ``factor``: pixels of the raster per pixel of the picture, a whole number.
+    """
+
+    def __init__(self, region: Box, longest_side: int) -> None:
+        self._x0, self._y0, x1, y1 = region
+        width, height = x1 - self._x0, y1 - self._y0
+        self.factor = max(1, -(-max(width, height) // longest_side))
+        shape = (-(-height // self.factor), -(-width // self.factor))
+        self._sums = np.zeros(shape, np.float32)
+        self._counts = np.zeros(shape, np.float32)
+
+    def add(self, box: Box, values: NDArray[np.float32]) -> None:
+        """Take in the values (rows, columns) of a box; NaN where there is no data."""
+        factor = self.factor
+        left, top = box[0] - self._x0, box[1] - self._y0
+        rows, columns = values.shape
+        at_row, at_column = top // factor, left // factor
+        row_starts = np.maximum(0, np.arange(at_row, -(-(top + rows) // factor)) * factor - top)
+        column_starts = np.maximum(0, np.arange(at_column, -(-(left + columns) // factor)) * factor - left)
+        place = np.s_[at_row : at_row + row_starts.size, at_column : at_column + column_starts.size]
+        there = np.isfinite(values)
+        if there.all():
+            self._sums[place] += _summed(values, row_starts, column_starts, factor)
+            high = np.diff([*row_starts, rows])[:, None]
+            self._counts[place] += high * np.diff([*column_starts, columns])
+        else:
+            self._sums[place] += _summed(np.where(there, values, np.float32(0)), row_starts, column_starts, factor)
+            self._counts[place] += _summed(there.astype(np.float32), row_starts, column_starts, factor)
+
+    @property
+    def means(self) -> NDArray[np.float32]:
+        """float32 (rows, columns); NaN where no pixel holds data."""
+        empty = self._counts == 0
+        means = self._sums / np.where(empty, np.float32(1), self._counts)
+        means[empty] = np.nan
+        return means
+
+
+def _summed(
+    values: NDArray[np.float32], row_starts: NDArray[np.intp], column_starts: NDArray[np.intp], factor: int
+) -> NDArray[np.float32]:
+    if factor == 1:
+        return values
+    return np.add.reduceat(np.add.reduceat(values, row_starts, axis=0), column_starts, axis=1)
