@@ -489,7 +489,11 @@ async def fault_server(
             while (read := await _read_request(reader)) is not None:
                 if not await _answer(state, responder, fault, read, reader, writer):
                     break
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+        except (
+            OSError,
+            asyncio.IncompleteReadError,
+            asyncio.CancelledError,
+        ):  # some clients are gone before their fault
             pass
         finally:
             state.open_connections -= 1
