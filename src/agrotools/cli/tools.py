@@ -1,4 +1,4 @@
-"""``agrotools tools``: list the tools, describe one, run one on files of this machine."""
+"""``agrotools tools``: list the tools, describe one, run one on files of this machine, measure how good they are."""
 
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -6,8 +6,10 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from agrotools.cli.json_output import print_json
+from agrotools.cli.tools_bench import bench
 
-app = typer.Typer(help="List, describe and run the tools.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="List, describe, run and measure the tools.", no_args_is_help=True, rich_markup_mode=None)
+app.command()(bench)
 
 _BAD_USAGE = 2
 _COULD_NOT_RUN = 3

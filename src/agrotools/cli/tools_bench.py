@@ -1,0 +1,96 @@
+"""``agrotools tools bench``: how accurate and how fast the tools are on images whose truth is known."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from agrotools.accuracy.studies import Planned, Row
+
+_USAGE = 2
+_STOPPED = 130
+
+
+def bench(
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder with a folder of images and a truth.json per source. Without it: drawn scenes only."),
+    ] = None,
+    tool: Annotated[list[str] | None, typer.Option(help="Only this tool; may be given several times.")] = None,
+    folder: Annotated[list[str] | None, typer.Option(help="Only this folder; may be given several times.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the figures as a Markdown document.")] = None,
+    overlays: Annotated[
+        Path | None, typer.Option(help="Keep the overlays there, with a contact sheet per tool and folder.")
+    ] = None,
+    time_limit: Annotated[float, typer.Option(min=1, help="Seconds that one study may take.")] = 1800,
+    as_json: Annotated[bool, typer.Option("--json", help="Print rows as JSON.")] = False,
+) -> None:
+    """Measure the tools against ground truth: accuracy with intervals, time per call, peak memory.
+
+    Each study runs in a process of its own on one core; one that fails is a row that says so. Exit code 0 whatever the
+    figures are, 1 where a study failed, 2 for a usage error, 3 where nothing could be measured.
+    """
+    from agrotools.accuracy.studies import plan, run
+
+    tools, folders = tool or [], folder or []
+    found = plan(data, tools, folders)
+    if out is not None and not out.absolute().parent.is_dir():
+        typer.echo(f"error: {out.parent} is no folder", err=True)
+        raise typer.Exit(_USAGE)
+    if overlays is not None:
+        overlays.mkdir(parents=True, exist_ok=True)
+    if found.absent:
+        where = "no --data given" if data is None else f"not in {data}"
+        typer.echo(f"left out, {where}: {', '.join(found.absent)}", err=True)
+    rows = list(found.faults)
+    count = len(found.studies)
+    numbers = {study: number for number, study in enumerate(found.studies, start=1)}
+
+    def ended(study: "Planned", fresh: "list[Row]", seconds: float) -> None:
+        rows.extend(fresh)
+        failed = fresh[0].error
+        said = f"not measured: {failed}" if failed else f"{len(fresh)} figures, {fresh[0].calls} calls"
+        line = f"[{numbers[study]}/{count}] {study.tool} on {study.folder}: {said} ({seconds:.0f} s)"
+        typer.echo(line, err=True)
+
+    def keep(study: "Planned", pictures: list[Path]) -> None:
+        from agrotools.accuracy.sheet import keep_overlays
+
+        assert overlays is not None
+        typer.echo(f"wrote {keep_overlays(overlays, study, pictures)}", err=True)
+
+    try:
+        run(found.studies, time_limit_s=time_limit, ended=ended, overlays=keep if overlays else None)
+    except KeyboardInterrupt:
+        typer.echo("stopped; what was measured until then:", err=True)
+        _show(rows, as_json)
+        raise typer.Exit(_STOPPED) from None
+    _show(rows, as_json)
+    if out is not None:
+        from agrotools.accuracy.table import markdown
+
+        out.write_text(markdown(rows, _command(tools, folders, data), found.absent), encoding="utf-8")
+        typer.echo(f"wrote {out}", err=True)
+    failures = sum(row.error is not None for row in rows)
+    if failures == len(rows):
+        typer.echo("error: nothing could be measured", err=True)
+        raise typer.Exit(3)
+    raise typer.Exit(1 if failures else 0)
+
+
+def _show(rows: "list[Row]", as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from agrotools.accuracy.table import printed
+    from agrotools.cli.json_output import print_json
+
+    if as_json:
+        print_json([asdict(row) for row in rows])
+    elif rows:
+        typer.echo("\n".join(printed(rows)))
+
+
+def _command(tools: list[str], folders: list[str], data: Path | None) -> str:
+    words = ["agrotools tools bench", *(["--data DIR"] if data else [])]
+    return " ".join([*words, *(f"--tool {name}" for name in tools), *(f"--folder {name}" for name in folders)])
