@@ -19,6 +19,7 @@ TOOLS: Registry["Tool[..., Any]"] = Registry(
     "agrotools.tools",
     {
         "measure_crop_weed_area": "agrotools.tools.segmentation.measure_crop_weed_area:measure_crop_weed_area",
+        "estimate_canopy_height": "agrotools.tools.segmentation.estimate_canopy_height:estimate_canopy_height",
         "calculate": "agrotools.tools.analytics.calculate:calculate",
         "plot": "agrotools.tools.analytics.plot:plot",
     },

@@ -11,15 +11,17 @@ from agrotools.vision.formats import Box
 _BINS = 2**17
 _FINEST = 1 / 1024
 """Width of a bin to begin with: a power of two, so that dividing a float32 by it loses nothing."""
+_KEPT = 4_000_000
+"""Up to so many values are kept, and their percentiles are exact."""
 
 
 class RunningStatistics:
     """Count, mean, standard deviation, extremes, shares and percentiles of values that come in parts.
 
     Values are finite and not below zero. Count, extremes and shares are exact; mean and standard deviation are summed
-    in float64. Percentiles come from a histogram whose bins are ``resolution`` wide: 1/1024 of a unit while no value
-    reaches 128, doubled whenever one lies beyond (so 1/65,536 of the largest value at worst); they are off by no more
-    than that.
+    in float64. Percentiles are exact for up to four million values. Those of more come from a histogram whose bins are
+    1/1024 of a unit wide while no value reaches 128, doubled whenever one lies beyond (so 1/65,536 of the largest value
+    at worst); they are off by no more than :attr:`resolution`, that width.
 
     Args:
         edges: of which the shares of values at or above are asked for.
@@ -30,14 +32,15 @@ class RunningStatistics:
         self.count = 0
         self.minimum = math.inf
         self.maximum = -math.inf
-        self.resolution = _FINEST
+        self._width = _FINEST
+        self._kept: list[NDArray[np.float32]] | None = []
         self._mean_from = mean_from
         self._centre = 0.0
         self._sum = 0.0
         self._squares = 0.0
         self._sum_above = 0.0
         self._histogram = np.zeros(_BINS, np.int64)
-        self._at_least = dict.fromkeys([*edges, *([] if mean_from is None else [mean_from])], 0)
+        self._at_least = {float(edge): 0 for edge in (*edges, *([] if mean_from is None else [mean_from]))}
 
     def add(self, values: NDArray[np.float32]) -> None:
         """Take in values, of any shape."""
@@ -59,13 +62,15 @@ class RunningStatistics:
             if edge == self._mean_from:
                 self._sum_above += float(flat[above].sum(dtype=np.float64))
         self._add_to_histogram(flat)
+        if self._kept is not None:
+            self._kept = [*self._kept, flat.copy()] if self.count <= _KEPT else None
 
     def _add_to_histogram(self, flat: NDArray[np.float32]) -> None:
-        while self.maximum >= self.resolution * _BINS:
+        while self.maximum >= self._width * _BINS:
             self._histogram[: _BINS // 2] = self._histogram.reshape(-1, 2).sum(axis=1)
             self._histogram[_BINS // 2 :] = 0
-            self.resolution *= 2
-        counts = np.bincount((flat * np.float32(1 / self.resolution)).astype(np.intp))
+            self._width *= 2
+        counts = np.bincount((flat * np.float32(1 / self._width)).astype(np.intp))
         self._histogram[: counts.size] += counts
 
     @property
@@ -90,16 +95,28 @@ class RunningStatistics:
         """How many values are at or above one of ``edges``."""
         return self._at_least[edge]
 
+    @property
+    def resolution(self) -> float:
+        """How far a percentile can be off."""
+        return self._width if self._kept is None else 0.0
+
     def percentile(self, percent: float) -> float:
-        """The value below which that share of the values lies, to within ``resolution``."""
+        """The value below which that share of the values lies, interpolated between neighbours by rank."""
         if not self.count:
             return math.nan
+        if self._kept is not None:
+            self._kept = [np.concatenate(self._kept)]
+            return float(np.percentile(self._kept[0], percent))
         rank = percent / 100 * (self.count - 1)
+        lower, upper = self._ranked(math.floor(rank)), self._ranked(math.ceil(rank))
+        return lower + (upper - lower) * (rank - math.floor(rank))
+
+    def _ranked(self, rank: int) -> float:
+        """About the value that has so many below it."""
         up_to = np.cumsum(self._histogram)
         place = int(np.searchsorted(up_to, rank, side="right"))
         before = int(up_to[place - 1]) if place else 0
-        within = (rank - before + 0.5) / max(1, int(self._histogram[place]))
-        value = (place + min(1.0, within)) * self.resolution
+        value = (place + (rank - before + 0.5) / int(self._histogram[place])) * self._width
         return min(max(value, self.minimum), self.maximum)
 
 
@@ -139,7 +156,7 @@ class SmallPicture:
     def means(self) -> NDArray[np.float32]:
         """float32 (rows, columns); NaN where no pixel holds data."""
         empty = self._counts == 0
-        means = self._sums / np.where(empty, np.float32(1), self._counts)
+        means = np.asarray(self._sums / np.where(empty, np.float32(1), self._counts), np.float32)
         means[empty] = np.nan
         return means
 
@@ -149,4 +166,5 @@ def _summed(
 ) -> NDArray[np.float32]:
     if factor == 1:
         return values
-    return np.add.reduceat(np.add.reduceat(values, row_starts, axis=0), column_starts, axis=1)
+    rows = np.add.reduceat(values, row_starts, axis=0)
+    return np.asarray(np.add.reduceat(rows, column_starts, axis=1), np.float32)
