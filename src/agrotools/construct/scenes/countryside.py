@@ -144,8 +144,12 @@ def lay_ground(rng: np.random.Generator, rows: int, columns: int, trees: float, 
     for _ in range(int(rng.integers(0, houses + 1))):
         ground.houses.append(
             House(
-                rng.uniform(0, columns), rng.uniform(0, rows), rng.uniform(8, 17), rng.uniform(5, 9),
-                angle + rng.normal(0, 0.1), int(rng.integers(len(ROOFS))),
+                rng.uniform(0, columns),
+                rng.uniform(0, rows),
+                rng.uniform(8, 17),
+                rng.uniform(5, 9),
+                angle + rng.normal(0, 0.1),
+                int(rng.integers(len(ROOFS))),
             )  # fmt: skip
         )
     return ground
@@ -262,7 +266,9 @@ def stand_things(rng: np.random.Generator, bands: Plane, ground: Ground, sun: Li
 def _crown(tree: Tree) -> NDArray[np.float64]:
     own = np.random.default_rng(tree.seed)
     t = np.linspace(0, 2 * np.pi, 22, endpoint=False)
-    radius = tree.radius * (1 + sum(own.normal(0, 0.12 / k**0.5) * np.sin(k * t + own.uniform(0, 6)) for k in (2, 3, 5)))
+    radius = tree.radius * (
+        1 + sum(own.normal(0, 0.12 / k**0.5) * np.sin(k * t + own.uniform(0, 6)) for k in (2, 3, 5))
+    )
     return np.stack([tree.x + radius * np.cos(t), tree.y + radius * np.sin(t)], axis=1)
 
 

@@ -348,8 +348,8 @@ def _scar(rng: np.random.Generator, basin: _Basin, level: _Level) -> Plane:
 
 def _cloud_shadow(rng: np.random.Generator) -> Plane:
     field = smooth_field(rng, ROWS_PX, COLUMNS_PX, float(rng.uniform(120, 260)))
-    soft = 1.0 / (1.0 + np.exp(-14.0 * (field - float(np.quantile(field, rng.uniform(0.75, 0.92))))))
-    return np.asarray(1.0 - rng.uniform(0.35, 0.6) * soft, np.float32)
+    soft = 1.0 / (1.0 + np.exp(-7.0 * (field - float(np.quantile(field, rng.uniform(0.75, 0.92))))))
+    return np.asarray(1.0 - rng.uniform(0.3, 0.5) * soft, np.float32)
 
 
 def _shifted(plane: NDArray[np.generic], shift: NDArray[np.float64]) -> NDArray[np.generic]:
@@ -369,11 +369,13 @@ def _photographed(
     haze = rng.uniform(0.2, 1.0) * level.haze * np.array([1.0, 0.72, 0.5], np.float32)
     linear = sharp[..., :3] + haze
     linear = linear * (1 + level.balance * rng.standard_normal(3, dtype=np.float32))
-    linear *= np.float32(rng.uniform(0.42, 0.62) / max(float(np.quantile(linear, 0.98)), 1e-3))
+    linear *= np.float32(rng.uniform(0.34, 0.56) / max(float(np.quantile(linear, 0.98)), 1e-3))
     linear += level.noise * grain[..., :3] * np.sqrt(np.clip(linear, 0.01, None)) * 0.8
     linear = np.clip(linear, 0, 1)
     srgb = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 1e-6) ** (1 / 2.4) - 0.055)
     encoded = cv2.imencode(
-        ".jpg", np.clip(srgb * 255 + 0.5, 0, 255).astype(np.uint8), [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(82, 97))]
+        ".jpg",
+        np.clip(srgb * 255 + 0.5, 0, 255).astype(np.uint8),
+        [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(82, 97))],
     )[1]
     return cv2.cvtColor(cv2.imdecode(encoded, cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB), np.ascontiguousarray(bands)

@@ -1,44 +1,38 @@
-"""The ``field`` benchmark: questions on real photographs of a carrot field with weeds.
+"""Crop and weeds: photographs of a carrot field (CWFID).
 
 Answers come from the annotators' masks. Part of the vegetation was not named by them; a question is only asked where
 its answer is the same whether those plants are crop or weeds. The images are false colour, as a farmer's
 red-and-infrared camera gives them.
 
-The images form fixed pairs by rank of their hash, and a question about two images stays within a pair: so the
-benchmark has as many clusters as pairs, and a head trained on other pairs has never seen the images of a question.
+The images form fixed pairs by rank of their hash, and a question about two images stays within a pair: so there are as
+many clusters as pairs, and a head trained on other pairs has never seen the images of a question.
 """
 
 import re
-import shutil
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import JsonValue
 
-from agrotools import __version__
 from agrotools.construct.area_truth import AreaTruth, Region, count_area
 from agrotools.construct.asking import Subject
-from agrotools.construct.building import build_samples
-from agrotools.construct.choosing import choose
-from agrotools.construct.export import FILES_FOLDER, check_replaceable, replacing, write_benchmark
-from agrotools.construct.progress import Progress, no_progress
+from agrotools.construct.export import FILES_FOLDER
 from agrotools.construct.questions import QUESTIONS, Picture
 from agrotools.construct.questions.question import MEASURE
 from agrotools.construct.sources.cwfid import LICENCE, FieldImage, read_cwfid
+from agrotools.construct.sources.field.part import Part
 from agrotools.core import BenchmarkError, Sample, SampleFile
-from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
+from agrotools.core.benchmark_header import SourceNote
 from agrotools.core.folds import pairs_by_hash
-from agrotools.tools import AGROTOOLS
 from agrotools.vision.crop_weed import list_heads
 
 SAMPLES = 100
-SEED = 20140906
 NOTE = (
     "Carrot field seen straight from above, two-band camera shown in false colour: the green channel is near infrared,"
     " the red and blue channels both show red, so plants look green."
 )
-_SOURCE = SourceNote(
+SOURCE = SourceNote(
     name="CWFID",
     licence=LICENCE,
     url="https://github.com/cwfid/dataset",
@@ -48,46 +42,24 @@ _SOURCE = SourceNote(
 )
 
 
-def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
-    """Build the benchmark from the data set in ``folder`` into ``out``, whole or not at all.
-
-    Returns:
-        The header, whose licence says that the images are for non-commercial research.
-
-    Raises:
-        BenchmarkError: the data set is incomplete, has fewer than four images, or ``out`` holds something else.
-    """
-    check_replaceable(out)
+def weeds(folder: Path) -> Part:
+    """Raises BenchmarkError: the data set is incomplete, or has fewer than four images."""
     images = read_cwfid(folder)
     by_hash = {image.sha256: image for image in images}
     pairs = [[by_hash[member] for member in pair] for pair in pairs_by_hash(by_hash)]
     pairs = [pair for pair in pairs if len(pair) == 2]
     if len(pairs) < 2:
         raise BenchmarkError(f"{folder} holds {len(images)} images; at least four are needed")
-    subjects = [_subject(number, pair) for number, pair in enumerate(pairs)]
-    chosen = choose(subjects, QUESTIONS, SAMPLES, SEED)
-    with replacing(out) as made:
-        (made / FILES_FOLDER).mkdir()
-        for image in by_hash.values():
-            shutil.copyfile(image.path, made / _stored(image))
-        samples = build_samples(chosen, made, prefix="field", source="CWFID", toolset=AGROTOOLS, progress=progress)
-        header = BenchmarkHeader(
-            name="field",
-            version="1",
-            licence=f"Images and masks: {LICENCE} Questions and reference calls: Apache-2.0.",
-            description="Crop, weeds and bare soil in real photographs of a carrot field (red and near infrared).",
-            toolset=AGROTOOLS,
-            sources=(_SOURCE,),
-            metadata={
-                "agrotools": __version__,
-                "seed": SEED,
-                "images": len(by_hash),
-                "pairs": len(pairs),
-                **how_parted(samples),
-            },
-        )
-        write_benchmark(made, header, samples)
-    return header
+    return Part(
+        "weeds",
+        SOURCE,
+        [_subject(number, pair) for number, pair in enumerate(pairs)],
+        QUESTIONS,
+        SAMPLES,
+        {_stored(image): image.path for image in by_hash.values()},
+        {"images": len(by_hash), "pairs": len(pairs)},
+        how_parted,
+    )
 
 
 def how_parted(samples: Sequence[Sample]) -> dict[str, JsonValue]:
