@@ -101,7 +101,9 @@ def _asked_of(subject: Subject, question: Askable, seed: int) -> Chosen | None:
     for number, indices in enumerate(combinations(order, question.things)):
         if number == _MOST_TRIED:
             break
-        shown = tuple(subject.shown(index, number) for number, index in enumerate(indices, start=1))
+        # Many things are shown in their own order: quarters of a picture, dates.
+        ordered = tuple(sorted(indices)) if len(indices) > 2 else indices
+        shown = tuple(subject.shown(index, number) for number, index in enumerate(ordered, start=1))
         if (asked := question.asked(shown, rng)) is not None:
             return Chosen(subject, question, asked, wording="")
     return None

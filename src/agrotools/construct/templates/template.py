@@ -8,7 +8,7 @@ A file of templates is TOML, a table per template::
     things = 2                        # how many; each is measured by one call
     answer_type = "exact"
     given = { limit = [5, 10, 15] }   # drawn by chance; {limit} in wordings, labels, expressions and arguments
-    clear = ["abs(@0.severity_pct - @1.severity_pct) >= 2"]     # what must hold of the truth, or it is not asked
+    clear = ["abs(@0.severity_pct - @1.severity_pct) >= 2"]   # what must hold of what is measured, or it is not asked
     wordings = ["Which leaf is worse off, {one} or {two}?"]
 
     [[worse_leaf.steps]]              # calls after the measurements, if any
@@ -115,9 +115,9 @@ class Template(Noun):
             words = {**_words(things), **{name: _spoken(value) for name, value in given.items()}}
             results: list[dict[str, JsonValue] | None] = [dict(thing.truth) for thing in things]
             try:
-                calls = _calls(things, self.steps, words, results)
                 if not all(evaluate_from(_full(_filled(rule, words)), results) for rule in self.clear):
                     continue
+                calls = _calls(things, self.steps, words, results)
                 slots = tuple(_slot(draft, words, results, things) for draft in self.slots)
             except UnresolvedRef as error:
                 if "is null" in str(error) or "no value to calculate" in str(error):
