@@ -1,0 +1,169 @@
+import re
+from importlib.resources import files
+from string import Formatter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agrotools.construct.asking import Subject
+from agrotools.construct.choosing import choose
+from agrotools.construct.questions import QUESTIONS
+from agrotools.construct.templates import Template, Thing, load_templates
+from agrotools.core import FAMILY_OF_TASK_TYPE, SampleFile, ToleranceSlot
+from agrotools.core.refs import resolved_value
+from agrotools.text.expressions import evaluate_from
+from agrotools.tools import get_tool
+from agrotools.tools.result import encode_result
+from agrotools.tools.workspace import artifacts_in
+
+FILES = sorted(
+    entry.name.removesuffix(".toml")
+    for entry in files("agrotools.construct.templates").iterdir()
+    if entry.name.endswith(".toml")
+)
+ALL = [template for name in FILES for template in load_templates(name)]
+
+
+def _leaf(severity: float, number: int = 1) -> Thing:
+    name = f"image_{number}.jpg"
+    file = SampleFile(name=name, path=f"{number}.jpg", kind="image")
+    truth = {"severity_pct": severity, "leaf_area_px": 1000, "lesion_area_px": 10 * severity}
+    return Thing((file,), "analyze_lesions", {"image": name}, truth, name, "I need the lesions.")
+
+
+def _template(**more) -> Template:
+    slot = {"type": "tolerance", "name": "share", "label": "share", "from": "@0.severity_pct", "abs_tol": 1}
+    base = {"template": "t", "task_type": "lesion_severity", "of": "leaf", "answer_type": "tolerance"}
+    return Template.model_validate({**base, "slots": [slot], "wordings": ["How much?"], **more})
+
+
+def _asked(template: Template, *things: Thing, seed: int = 0):
+    return template.asked(things, np.random.default_rng(seed))
+
+
+def test_templates_are_complete_and_unlike():
+    assert len({template.template for template in ALL}) == len(ALL)
+    assert not {template.template for template in ALL} & {question.template for question in QUESTIONS}
+    wordings = [wording for template in ALL for wording in template.wordings]
+    assert len(set(wordings)) == len(wordings)
+    for template in ALL:
+        assert template.task_type in FAMILY_OF_TASK_TYPE
+        assert len(template.wordings) >= 2
+        assert (template.answer_type == "plot") == any(slot.type == "plot" for slot in template.slots)
+
+
+@pytest.mark.parametrize("wording", [wording for template in ALL for wording in template.wordings])
+def test_no_wording_names_a_tool_an_argument_or_a_step(wording):
+    assert not re.search(
+        r"\b(tool|step|function|call)s?\b|\w+_(pct|px|m|mm|mask|model)\b", re.sub(r"\{\w+\}", "", wording)
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    severities=st.lists(st.floats(0, 60).map(lambda value: float(f"{value:.6g}")), min_size=2, max_size=2),
+    template=st.sampled_from(load_templates("leaf")),
+    seed=st.integers(0, 10**6),
+)
+def test_the_answer_follows_from_the_truth_by_the_real_tools(severities, template, seed, tmp_path_factory):
+    things = [_leaf(value, number) for number, value in enumerate(severities, start=1)][: template.things]
+    asked = _asked(template, *things, seed=seed)
+    if asked is None:
+        return
+    results = []
+    for call in asked.calls:
+        if call.truth is not None:
+            results.append(dict(call.truth))
+            continue
+        with artifacts_in(tmp_path_factory.mktemp("made")):
+            results.append(encode_result(get_tool(call.tool)(**resolved_value(dict(call.arguments), results)))[0])
+    for slot in asked.slots:
+        value = evaluate_from(slot.from_, results)
+        if isinstance(slot, ToleranceSlot):
+            assert value == pytest.approx(slot.value, rel=2e-5, abs=1e-9)
+        elif slot.type == "plot":
+            drawn = [(each["name"], each["x"], pytest.approx(each["y"], rel=2e-5)) for each in value["series"]]
+            assert drawn == [(each["name"], each["x"], each["y"]) for each in slot.value["series"]]
+            assert (value["kind"], value["legend"]) == (slot.value["kind"], slot.value["legend"])
+        else:
+            assert value == slot.value
+    for wording in template.wordings:
+        names = {name for _, name, _, _ in Formatter().parse(wording) if name}
+        assert names <= asked.words.keys()
+
+
+def test_given_values_stand_in_question_label_and_answer_alike():
+    template = _template(
+        answer_type="exact",
+        given={"limit": [5]},
+        slots=[{"type": "boolean", "name": "above", "label": "above {limit} %", "from": "@0.severity_pct > {limit}"}],
+        wordings=["More than {limit} %?"],
+    )
+    asked = _asked(template, _leaf(7))
+    assert asked.slots[0].value is True
+    assert asked.slots[0].label == "above 5 %"
+    assert asked.query("More than {limit} %?") == "More than 5 %?"
+
+
+def test_a_given_value_is_drawn_that_makes_the_answer_clear():
+    template = _template(given={"limit": [1, 2, 3, 50]}, clear=["abs(@0.severity_pct - {limit}) > 20"])
+    asked = [_asked(template, _leaf(2.5), seed=seed) for seed in range(5)]
+    assert {each.words["limit"] for each in asked} == {"50"}
+    assert _asked(template, _leaf(30.0)).words["limit"] in {"1", "2", "3"}
+    assert _asked(_template(clear=["@0.severity_pct > 20"]), _leaf(2.5)) is None
+
+
+def test_what_the_truth_leaves_open_is_not_asked():
+    thing = _leaf(2)
+    unknown = Thing(thing.files, thing.tool, thing.arguments, {"severity_pct": None}, thing.called, thing.thought)
+    assert _asked(_template(clear=["@0.severity_pct > 1"]), unknown) is None
+
+
+def test_numbers_given_are_numbers_in_arguments():
+    step = {
+        "tool": "calculate",
+        "thought": "",
+        "arguments": {"expression": "a / 100 * {ha}", "variables": {"a": "@0.severity_pct", "b": "{ha}"}},
+    }
+    asked = _asked(_template(given={"ha": [2.5]}, steps=[step]), _leaf(8))
+    assert asked.calls[1].arguments == {
+        "expression": "a / 100 * 2.5",
+        "variables": {"a": {"$ref": "steps[0].observation.severity_pct"}, "b": 2.5},
+    }
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"clear": ["@0.nonsense > 1"]}, "no field 'nonsense'"),
+        ({"clear": ["@3.severity_pct > 1"]}, "no step 3"),
+        ({"clear": ["{nobody} > 1"]}, "{nobody} is no word"),
+        (
+            {
+                "slots": [
+                    {"type": "exact", "name": "x", "label": "x", "from": "'high'", "options": ["low", "middle"]},
+                ]
+            },
+            "none of its options",
+        ),
+    ],
+)
+def test_a_template_that_names_what_is_not_there_says_so(more, says):
+    with pytest.raises(ValueError, match=re.escape(says)):
+        _asked(_template(**more), _leaf(2))
+
+
+def test_unknown_keys_are_errors():
+    with pytest.raises(ValueError, match="Extra inputs"):
+        _template(tolerance=5)
+
+
+def test_things_of_another_kind_are_not_asked():
+    def subject(name, of):
+        return Subject(name, 1, lambda index, number: _leaf(9.0, number), of=of)
+
+    chosen = choose([subject("a", "leaf"), subject("b", "fruit")], [_template()], 10, 1)
+    assert [item.subject.name for item in chosen] == ["a"]
+    assert chosen[0].query == "How much?"
