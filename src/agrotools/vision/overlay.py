@@ -104,7 +104,10 @@ def class_picture(classes: NDArray[np.uint8], colours: dict[int, Colour]) -> "Im
 def with_legend(
     picture: "Image", layers: Sequence[Layer], title: str = "", metres_per_px: float | None = None
 ) -> "Image":
-    """The picture with its title, its legend and, where the scale is known, a scale bar below it."""
+    """The picture with its title, its legend and, where the scale is known, a scale bar below it.
+
+    Below a narrow picture the sheet is as wide as its longest line.
+    """
     from PIL import Image, ImageDraw, ImageFont
 
     text_px = max(12, min(24, picture.width // 42))
@@ -114,7 +117,9 @@ def with_legend(
     rows = _rows_of_legend(entries, font, picture.width - 2 * pad, text_px)
     bar = _scale_bar(picture.width, metres_per_px)
     lines = len(rows) + (1 if title else 0) + (1 if bar else 0)
-    sheet = Image.new("RGB", (picture.width, picture.height + lines * (text_px + pad) + pad), (255, 255, 255))
+    widest = max([font.getlength(title), *(font.getlength(label) + text_px + pad for _, label in entries)])
+    size = (max(picture.width, round(widest) + 2 * pad), picture.height + lines * (text_px + pad) + pad)
+    sheet = Image.new("RGB", size, (255, 255, 255))
     sheet.paste(picture, (0, 0))
     draw = ImageDraw.Draw(sheet)
     y = picture.height + pad
