@@ -239,6 +239,8 @@ def _slot(
 ) -> Slot:
     from_ = _full(_filled(draft.from_, words))
     value: Any = evaluate_from(from_, results)
+    if value is None:
+        raise UnresolvedRef(f"{from_} is null")
     common: dict[str, Any] = {"name": draft.name, "label": _filled(draft.label, words), "from": from_}
     match draft.type:
         case "tolerance":

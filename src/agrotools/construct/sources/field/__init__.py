@@ -16,6 +16,7 @@ from agrotools.construct.choosing import choose
 from agrotools.construct.export import FILES_FOLDER, check_replaceable, replacing, write_benchmark
 from agrotools.construct.progress import Progress, no_progress
 from agrotools.construct.sources.field.canopy import canopy
+from agrotools.construct.sources.field.change import buildings, land_use
 from agrotools.construct.sources.field.leaves import leaves
 from agrotools.construct.sources.field.part import Part
 from agrotools.construct.sources.field.weeds import weeds
@@ -25,7 +26,13 @@ from agrotools.tools import AGROTOOLS
 
 SEED = 20140906
 
-PARTS: dict[str, Callable[[Path], Part]] = {"cwfid": weeds, "coffee_lesions": leaves, "chm": canopy}
+PARTS: dict[str, Callable[[Path], Part]] = {
+    "cwfid": weeds,
+    "coffee_lesions": leaves,
+    "chm": canopy,
+    "levir_cd": buildings,
+    "dsifn_cd": land_use,
+}
 """By name of the folder in which the data set lies."""
 
 
