@@ -7,7 +7,7 @@ finished. Lines that cannot be read as JSON with a key (a disk fault) are listed
 
 import os
 from array import array
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
@@ -112,53 +112,81 @@ class RecordIndex:
         """All records of a sample: of every mode and epoch."""
         return list(self._records([key for key in self.keys if key[1] == sample_id]))
 
-    def drained(self) -> Iterator[Record]:
-        """What iterating yields, once: the keys are given up first, and eight bytes are held for each record."""
+    def drained(self) -> "OrderedRecords":
+        """What iterating yields, by place; the keys are given up first, and eight bytes are held for each record."""
         offsets = array("q", (at if at >= 0 else ~at for at in map(self._at.__getitem__, self.keys)))
         self._at.clear()
-        return self._ascending(offsets)
-
-    def _ascending(self, offsets: "array[int]") -> Iterator[Record]:
-        last: Key = ("", "", 0)
-        with _opened(self.path) as file:
-            for offset in offsets:
-                record = self._record(file, offset)
-                if record.key <= last:
-                    raise self._changed()
-                last = record.key
-                yield record
+        return OrderedRecords(self.path, offsets, self.notes)
 
     def _records(self, keys: list[Key]) -> Iterator[Record]:
         with _opened(self.path) as file:
             for key in keys:
                 at = self._at[key]
                 offset = at if at >= 0 else ~at
-                yield self._record(file, offset, key)
+                yield _record(self.path, file, offset, key)
 
-    def _record(self, file: IO[bytes] | None, offset: int, key: Key | None = None) -> Record:
-        if file is not None:
-            file.seek(offset)
-            line = file.readline()
-            try:
-                record = parsed(line)
-            except ValueError as error:
-                raise self._unreadable(file, offset, error) from error
-            if key in (None, record.key):
-                return record
-        raise self._changed()
 
-    def _changed(self) -> RunStoreError:
-        return RunStoreError(f"{self.path} was changed while it was read", hint="give the command again")
+class OrderedRecords:
+    """The records of a run by their place in the order of mode, sample id and epoch; 0 is the first.
 
-    def _unreadable(self, file: IO[bytes], offset: int, error: ValueError) -> RunStoreError:
-        file.seek(0)
-        number = 1 + sum(file.read(min(_BLOCK, offset - start)).count(b"\n") for start in range(0, offset, _BLOCK))
-        problem = _first_problem(error) if isinstance(error, ValidationError) else str(error).splitlines()[0]
-        return RunStoreError(
-            f"{self.path}, line {number} is not a record: {problem}",
-            hint="score a run of another version of agrotools with that version; if the line is damaged, remove it and"
-            " give the agrotools eval command again: that sample alone runs again",
-        )
+    It may be iterated any number of times. ``notes`` are those of the index it was made of.
+
+    Raises:
+        RunStoreError: on iteration, a line is no record of this version, or the file was changed meanwhile.
+    """
+
+    def __init__(self, path: Path, offsets: "array[int]", notes: list[str]) -> None:
+        self.path = path
+        self.notes = notes
+        self._offsets = offsets
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    def __iter__(self) -> Iterator[Record]:
+        return self._ascending(self._offsets)
+
+    def at(self, places: Iterable[int]) -> Iterator[Record]:
+        """The records at these places, which ascend; one at a time."""
+        return self._ascending(array("q", map(self._offsets.__getitem__, places)))
+
+    def _ascending(self, offsets: "array[int]") -> Iterator[Record]:
+        last: Key = ("", "", 0)
+        with _opened(self.path) as file:
+            for offset in offsets:
+                record = _record(self.path, file, offset)
+                if record.key <= last:
+                    raise _changed(self.path)
+                last = record.key
+                yield record
+
+
+def _record(path: Path, file: IO[bytes] | None, offset: int, key: Key | None = None) -> Record:
+    if file is not None:
+        file.seek(offset)
+        line = file.readline()
+        try:
+            record = parsed(line)
+        except ValueError as error:
+            raise _unreadable(path, file, offset, error) from error
+        if key in (None, record.key):
+            return record
+    raise _changed(path)
+
+
+def _changed(path: Path) -> RunStoreError:
+    return RunStoreError(f"{path} was changed while it was read", hint="give the command again")
+
+
+def _unreadable(path: Path, file: IO[bytes], offset: int, error: ValueError) -> RunStoreError:
+    file.seek(0)
+    number = 1 + sum(file.read(min(_BLOCK, offset - start)).count(b"\n") for start in range(0, offset, _BLOCK))
+    problem = _first_problem(error) if isinstance(error, ValidationError) else str(error).splitlines()[0]
+    return RunStoreError(
+        f"{path}, line {number} is not a record: {problem}",
+        hint="score a run of another version of agrotools with that version; if the line is damaged, remove it and"
+        " give the agrotools eval command again: that sample alone runs again",
+    )
 
 
 def record_index(run: Path) -> RecordIndex:
@@ -179,7 +207,7 @@ def iter_records(run: Path) -> Iterator[Record]:
     index = record_index(run)
     if index.bad:
         raise RunStoreError(index.notes[0], hint="or remove those lines to go on without them")
-    return index.drained()
+    return iter(index.drained())
 
 
 def read_records(run: Path) -> list[Record]:

@@ -76,14 +76,9 @@ def _scored(run: Path, rows: IO[bytes]) -> tuple[Tally, str | None]:
 
 def summary_of(tally: Tally, manifest: Manifest, allow_invalid: bool) -> Summary:
     """What the tally of a run comes to, with what the manifest says of the run."""
-    return tally.summary(
-        benchmark=manifest.benchmark,
-        benchmark_version=manifest.benchmark_version,
-        synthetic=manifest.synthetic,
-        model=manifest.model,
-        protocol=manifest.protocol,
-        privileged=manifest.privileged,
-        allow_invalid=allow_invalid,
+    said = ("benchmark", "benchmark_version", "synthetic", "model", "protocol", "privileged")
+    return tally.summary(allow_invalid=allow_invalid).model_copy(
+        update={name: getattr(manifest, name) for name in said}
     )
 
 

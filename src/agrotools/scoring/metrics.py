@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from agrotools.core import Record, Score
 from agrotools.scoring.outcome import outcome_scores
@@ -53,35 +54,22 @@ def summarise(
     records: Sequence[Record],
     scores: Sequence[Sequence[Score]] | None = None,
     *,
-    benchmark: str = "",
-    benchmark_version: str = "",
-    synthetic: bool = False,
-    model: str = "",
-    protocol: str = "",
-    privileged: bool = False,
     allow_invalid: bool = False,
+    **said: Any,
 ) -> Summary:
     """The metrics of a run with intervals and counts. A :class:`Tally` does the same record by record.
 
     Args:
         records: one per sample, mode and epoch, in any order.
         scores: the rows of each record, parallel to ``records``; computed with :func:`score_record` if None.
-        benchmark, benchmark_version, synthetic, model, protocol, privileged: what the summary says of itself.
         allow_invalid: let a mode have a headline with more than 1 % invalid records.
+        said: what the summary says of itself: ``benchmark``, ``model``... (see :class:`Summary`).
     """
     tally = _tallied(records, scores, SampleTable())
     if tally.wants_answers:
         for record in records:
             tally.add_answer(record)
-    return tally.summary(
-        benchmark=benchmark,
-        benchmark_version=benchmark_version,
-        synthetic=synthetic,
-        model=model,
-        protocol=protocol,
-        privileged=privileged,
-        allow_invalid=allow_invalid,
-    )
+    return tally.summary(allow_invalid=allow_invalid).model_copy(update=said)
 
 
 def compare(

@@ -52,27 +52,15 @@ class Tally:
         if record.trajectory and not is_invalid(record) and self.modes[record.mode].chance.wants_answers:
             self.modes[record.mode].chance.add_answer(record)
 
-    def summary(
-        self,
-        *,
-        benchmark: str = "",
-        benchmark_version: str = "",
-        synthetic: bool = False,
-        model: str = "",
-        protocol: str = "",
-        privileged: bool = False,
-        allow_invalid: bool = False,
-    ) -> Summary:
-        """The metrics of all that was added; arguments as in :func:`agrotools.scoring.summarise`."""
+    def summary(self, *, allow_invalid: bool = False) -> Summary:
+        """The metrics of all that was added; whose they are is for the caller to say.
+
+        Args:
+            allow_invalid: let a mode have a headline with more than 1 % invalid records.
+        """
         modes: list[tuple[Mode, ModeTally]] = [(mode, self.modes[mode]) for mode in MODES if mode in self.modes]
         units = {mode: own.units() for mode, own in modes}
         return Summary(
-            benchmark=benchmark,
-            benchmark_version=benchmark_version,
-            synthetic=synthetic,
-            model=model,
-            protocol=protocol,
-            privileged=privileged,
             modes={mode: own.summary(units[mode], allow_invalid) for mode, own in modes},
             no_tool_part=self._no_tool_part(units.get("no-tool"), units.get("end-to-end")),
         )

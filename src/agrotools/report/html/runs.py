@@ -9,8 +9,8 @@ from agrotools.core import Record, RunStoreError, Sample
 from agrotools.report.html.choosing import Outcomes
 from agrotools.report.html.pictures import artifact_key, file_key
 from agrotools.report.html.places import benchmark_roots
-from agrotools.report.html.shelf import Shelf
 from agrotools.runner.manifest import Manifest
+from agrotools.runner.records import OrderedRecords, RecordIndex
 from agrotools.runner.rescore import summary_of
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import Summary, Tally, score_record
@@ -23,7 +23,7 @@ class Run:
     folder: Path
     name: str
     manifest: Manifest
-    records: Shelf
+    records: OrderedRecords
     roots: list[Path]
     summary: Summary
     places: Sequence[int]
@@ -49,7 +49,7 @@ def opened_runs(
         RunStoreError: not a run, or one without records.
     """
     manifests = [read_manifest(folder).model_copy(update={"sample_ids": ()}) for folder in folders]
-    shelves = [Shelf(folder) for folder in folders]
+    shelves = [RecordIndex(folder).drained() for folder in folders]
     for folder, shelf in zip(folders, shelves, strict=True):
         if not len(shelf):
             raise RunStoreError(f"the run {folder} holds no finished sample", hint="run agrotools eval again to go on")
@@ -76,7 +76,7 @@ def opened_runs(
     ]
 
 
-def _score(records: Shelf, outcomes: Outcomes, tally: Tally | None) -> None:
+def _score(records: OrderedRecords, outcomes: Outcomes, tally: Tally | None) -> None:
     """Score the records of a run for ``outcomes``, and for ``tally`` where one is wanted."""
     outcomes.begin_run()
     for record in records:
