@@ -11,6 +11,8 @@ from agrotools.vision.formats import Box
 _BINS = 2**17
 _FINEST = 1 / 1024
 """Width of a bin to begin with: a power of two, so that dividing a float32 by it loses nothing."""
+_AT_ONCE = 2**17
+"""Values that are looked at together: few enough to stay in the processor's cache from one look to the next."""
 _KEPT = 4_000_000
 """Up to so many values are kept, and their percentiles are exact."""
 
@@ -44,33 +46,36 @@ class RunningStatistics:
 
     def add(self, values: NDArray[np.float32]) -> None:
         """Take in values, of any shape."""
-        if not values.size:
-            return
         flat = values.reshape(-1)
+        if self._kept is not None:
+            self._kept = [*self._kept, flat.copy()] if self.count + flat.size <= _KEPT else None
+        for start in range(0, flat.size, _AT_ONCE):
+            self._add(flat[start : start + _AT_ONCE])
+
+    def _add(self, part: NDArray[np.float32]) -> None:
         if not self.count:
-            self._centre = float(flat.mean(dtype=np.float64))
-        self.count += flat.size
-        self.minimum = min(self.minimum, float(flat.min()))
-        self.maximum = max(self.maximum, float(flat.max()))
+            self._centre = float(part.mean(dtype=np.float64))
+        self.count += part.size
+        self.minimum = min(self.minimum, float(part.min()))
+        self.maximum = max(self.maximum, float(part.max()))
         # Of differences to about the mean: the squares of the values themselves would cancel in the end.
-        difference = flat.astype(np.float64) - self._centre
+        difference = part.astype(np.float64)
+        difference -= self._centre
         self._sum += float(difference.sum())
-        self._squares += float(np.dot(difference, difference))
+        self._squares += float(np.square(difference, out=difference).sum())
         for edge in self._at_least:
-            above = flat >= np.float32(edge)
+            above = part >= np.float32(edge)
             self._at_least[edge] += int(np.count_nonzero(above))
             if edge == self._mean_from:
-                self._sum_above += float(flat[above].sum(dtype=np.float64))
-        self._add_to_histogram(flat)
-        if self._kept is not None:
-            self._kept = [*self._kept, flat.copy()] if self.count <= _KEPT else None
+                self._sum_above += float(part[above].sum(dtype=np.float64))
+        self._add_to_histogram(part)
 
-    def _add_to_histogram(self, flat: NDArray[np.float32]) -> None:
+    def _add_to_histogram(self, part: NDArray[np.float32]) -> None:
         while self.maximum >= self._width * _BINS:
             self._histogram[: _BINS // 2] = self._histogram.reshape(-1, 2).sum(axis=1)
             self._histogram[_BINS // 2 :] = 0
             self._width *= 2
-        counts = np.bincount((flat * np.float32(1 / self._width)).astype(np.intp))
+        counts = np.bincount((part * np.float32(1 / self._width)).astype(np.intp))
         self._histogram[: counts.size] += counts
 
     @property
@@ -138,19 +143,16 @@ class SmallPicture:
         """Take in the values (rows, columns) of a box; NaN where there is no data."""
         factor = self.factor
         left, top = box[0] - self._x0, box[1] - self._y0
-        rows, columns = values.shape
-        at_row, at_column = top // factor, left // factor
-        row_starts = np.maximum(0, np.arange(at_row, -(-(top + rows) // factor)) * factor - top)
-        column_starts = np.maximum(0, np.arange(at_column, -(-(left + columns) // factor)) * factor - left)
-        place = np.s_[at_row : at_row + row_starts.size, at_column : at_column + column_starts.size]
+        rows, columns = _starts(top, values.shape[0], factor), _starts(left, values.shape[1], factor)
+        place = np.s_[top // factor :, left // factor :]
+        sums, counts = (part[place][: rows.size, : columns.size] for part in (self._sums, self._counts))
         there = np.isfinite(values)
         if there.all():
-            self._sums[place] += _summed(values, row_starts, column_starts, factor)
-            high = np.diff([*row_starts, rows])[:, None]
-            self._counts[place] += high * np.diff([*column_starts, columns])
+            sums += _summed(values, rows, columns)
+            counts += np.outer(np.diff([*rows, values.shape[0]]), np.diff([*columns, values.shape[1]]))
         else:
-            self._sums[place] += _summed(np.where(there, values, np.float32(0)), row_starts, column_starts, factor)
-            self._counts[place] += _summed(there.astype(np.float32), row_starts, column_starts, factor)
+            sums += _summed(np.where(there, values, np.float32(0)), rows, columns)
+            counts += _summed(there.astype(np.float32), rows, columns)
 
     @property
     def means(self) -> NDArray[np.float32]:
@@ -161,10 +163,14 @@ class SmallPicture:
         return means
 
 
-def _summed(
-    values: NDArray[np.float32], row_starts: NDArray[np.intp], column_starts: NDArray[np.intp], factor: int
-) -> NDArray[np.float32]:
-    if factor == 1:
+def _starts(offset: int, length: int, factor: int) -> NDArray[np.intp]:
+    """Where, in a stretch that begins at ``offset``, the squares begin."""
+    return np.unique(np.maximum(0, np.arange(offset // factor * factor - offset, length, factor)))
+
+
+def _summed(values: NDArray[np.float32], rows: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.float32]:
+    if rows.size == values.shape[0] and columns.size == values.shape[1]:
         return values
-    rows = np.add.reduceat(values, row_starts, axis=0)
-    return np.asarray(np.add.reduceat(rows, column_starts, axis=1), np.float32)
+    # Rows are added up one by one, which numpy does much faster than reduceat along the first axis.
+    sums = np.stack([values[a:b].sum(axis=0) for a, b in zip(rows, [*rows[1:], values.shape[0]], strict=True)])
+    return np.asarray(np.add.reduceat(sums, columns, axis=1), np.float32)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from agrotools.vision.formats import Box, refuse_outside
 from agrotools.vision.rasters import RasterSource
 
-BLOCK_PX = 2_000_000
-"""Pixels of a block, about. A float32 band of it is 8 MB, and so is every intermediate array."""
+BLOCK_PX = 2**19
+"""Pixels of a block, about: 2 MB per float32 band. Of larger ones every array would leave the processor's cache."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from agrotools.vision.canopy import difference_blocks, ground_below, height_bloc
 from agrotools.vision.formats import Box, clipped_region, file_format
 from agrotools.vision.ground_sampling import GroundSampling
 from agrotools.vision.heat_map import NO_DATA_COLOUR, draw_heat_map
-from agrotools.vision.overlay import LONGEST_SIDE, Layer
+from agrotools.vision.overlay import Layer
 from agrotools.vision.rasters import RasterSource, open_raster
 
 Statistic = Literal["mean", "max", "median", "p95", "cover"]
@@ -25,6 +25,7 @@ _ALL: tuple[Statistic, ...] = ("mean", "max", "median", "p95", "cover")
 _TALLEST_M = 120.0
 """No tree has been measured to be taller."""
 _BELOW_GROUND_M = -0.5
+_MAP_SIDE = 1024
 _MUCH = 0.01
 
 ChmFile = Annotated[Path, FileArgument("raster", "raster of heights above ground (canopy height model)")]
@@ -244,7 +245,7 @@ def _measure(
         ground = ground_below(source, terrain)
         notes += [f"heights are {source.name} less {terrain.name}", *ground.notes]
         blocks = difference_blocks(source, ground, box, unit.metres)
-    picture = SmallPicture(box, LONGEST_SIDE)
+    picture = SmallPicture(box, _MAP_SIDE)
     negative = below_ground = 0
     for part, heights in blocks:
         there = np.isfinite(heights)
