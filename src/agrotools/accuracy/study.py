@@ -12,7 +12,6 @@ A module for a tool defines ``STUDIES``, a tuple of these, and a function per st
     STUDIES = (Study("analyze_lesions", "coffee_lesions", _severity),)
 """
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.accuracy.figures import Figure
-from agrotools.core import Artifact, BenchmarkError, SampleFile, ToolError
+from agrotools.construct.sources.prepared import read_items
+from agrotools.core import Artifact, SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.result import ToolResult
 from agrotools.tools.workspace import Work, at_work, write_artifact
@@ -46,16 +46,7 @@ class Bench:
         Raises:
             BenchmarkError: it is missing, or no list of objects.
         """
-        path = self.folder / "truth.json"
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise BenchmarkError(
-                f"{path} cannot be read: {error}", hint="a folder of images has a truth.json"
-            ) from error
-        if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
-            raise BenchmarkError(f"{path} is no list of objects")
-        return found
+        return read_items(self.folder)
 
     def call(
         self, *, infos: Mapping[Path, SampleFile] | None = None, backend: str | None = None, **arguments: Any
