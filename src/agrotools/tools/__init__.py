@@ -20,6 +20,10 @@ TOOLS: Registry["Tool[..., Any]"] = Registry(
     {
         "measure_crop_weed_area": "agrotools.tools.segmentation.measure_crop_weed_area:measure_crop_weed_area",
         "estimate_canopy_height": "agrotools.tools.segmentation.estimate_canopy_height:estimate_canopy_height",
+        "detect_change": "agrotools.tools.change.detect_change:detect_change",
+        "measure_weed_phenotype": "agrotools.tools.measurement.measure_weed_phenotype:measure_weed_phenotype",
+        "analyze_lesions": "agrotools.tools.segmentation.analyze_lesions:analyze_lesions",
+        "measure_fruit_size": "agrotools.tools.measurement.measure_fruit_size:measure_fruit_size",
         "calculate": "agrotools.tools.analytics.calculate:calculate",
         "plot": "agrotools.tools.analytics.plot:plot",
     },

@@ -15,6 +15,7 @@ import inspect
 import os
 import re
 import textwrap
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import update_wrapper
 from pathlib import Path
@@ -228,7 +229,10 @@ class Tool(Generic[P, R]):
             for name, parameter in self._parameters.items()
         }
         config = ConfigDict(extra="forbid", protected_namespaces=(), use_attribute_docstrings=True)
-        return create_model(self.name, __config__=config, **fields)
+        with warnings.catch_warnings():
+            # An argument may be called like something of pydantic's own (register); values are fields of the instance.
+            warnings.filterwarnings("ignore", message="Field name .* shadows an attribute", category=UserWarning)
+            return create_model(self.name, __config__=config, **fields)
 
     def _declared_spec(self, types: Mapping[str, Any]) -> ToolSpec:
         try:

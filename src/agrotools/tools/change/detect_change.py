@@ -1,0 +1,185 @@
+"""What changed between two pictures, rasters or masks of one place."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from agrotools.core import ToolError
+from agrotools.tools.change.change_result import ChangeFound, Found, change_result
+from agrotools.tools.change.index_change import has_index, index_change
+from agrotools.tools.change.label_change import LabelFiles, label_change, pond_of_masks
+from agrotools.tools.change.land_classes import has_land_bands, land_class_change
+from agrotools.tools.change.pair_files import Asked
+from agrotools.tools.change.picture_change import (
+    built_up_change,
+    plant_cover_change,
+    unsupervised_change,
+    water_change,
+)
+from agrotools.tools.change.read_pictures import read_pictures
+from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
+from agrotools.tools.workspace import file_info, shown_name
+from agrotools.vision.band_roles import chosen_roles, roles_by_name
+from agrotools.vision.pairs import are_rasters
+from agrotools.vision.rasters import open_raster
+
+Target = Literal["farmland", "pond", "vegetation", "any"]
+Wanted = Literal["auto", "cva", "irmad", "pca_kmeans", "post_class", "mask_diff"]
+Bands = dict[str, int | str]
+LabelMap = dict[str, list[int]]
+
+_MARKED: dict[Target, str] = {"farmland": "farmland", "pond": "water", "vegetation": "vegetation", "any": "marked"}
+
+
+@tool(category="change", version="1")
+def detect_change(
+    before: ImageFile,
+    after: ImageFile,
+    target: Annotated[
+        Target,
+        Field(description="kind of change: farmland lost to buildings, ponds, vegetation, or any lasting change"),
+    ] = "any",
+    gsd_m: Annotated[
+        float | None, Field(gt=0, le=100_000, description="ground sampling distance, metres per pixel")
+    ] = None,
+    bands: Annotated[
+        Bands | None,
+        Agree("choice"),
+        Field(description="which band is which, by number from 1 or by name: {'R': 3, 'NIR': 4}, or {'NDVI': 1}"),
+    ] = None,
+    register: Annotated[bool, Field(description="find and undo a shift between the two pictures")] = True,
+    min_area_px: Annotated[
+        int | None, Field(ge=1, le=10_000_000, description="smallest patch of change that counts, pixels")
+    ] = None,
+    min_area_m2: Annotated[
+        float | None, Field(gt=0, description="smallest patch of change that counts, square metres")
+    ] = None,
+    threshold: Annotated[
+        float | Literal["otsu"],
+        Agree("choice"),
+        Field(description="least difference that counts (of NDVI, or of a method's magnitude), or 'otsu' to find it"),
+    ] = "otsu",
+    before_mask: Annotated[MaskFile | None, Field(description="mask or label raster of the first date")] = None,
+    after_mask: Annotated[MaskFile | None, Field(description="mask or label raster of the second date")] = None,
+    label_map: Annotated[
+        LabelMap | None,
+        Agree("choice"),
+        Field(description="names of the classes of label rasters: {'cropland': [1], 'building': [2]}; also 'ignore'"),
+    ] = None,
+    method: Annotated[
+        Wanted,
+        Field(
+            description="auto chooses; mask_diff: before and after are label rasters; cva, irmad, pca_kmeans: colours"
+        ),
+    ] = "auto",
+    region: Region | None = None,
+) -> ChangeFound:
+    """Find what changed between two dates of one place, in pixels, percent and hectares, with a map of change.
+
+    Masks or label rasters are compared exactly, with a transition matrix. Vegetation: difference of NDVI (rasters) or
+    of plant cover (photographs). Farmland: new buildings on open land. Pond: water of both dates and what happened to
+    it. Any: buildings gained or lost, or land classes of multi-band rasters. Photographs need one size and a shift
+    under 5 % of the width; georeferenced rasters are brought onto the first one's grid. Hectares and single buildings
+    need the ground sampling distance, from the files or gsd_m. `changed` is null where evidence is weak; season and
+    light look like change too (flag phenology_risk).
+
+    When changed is said:
+        Masks and labels: always. Buildings in photographs: true where single roofs (gsd_m up to 1 m) changed on at
+        least 5 % of the area, false where nothing is found and outlines show that the two lie on each other. Plants:
+        true from 1 % of the area on, but null where over half the scene moves one way. Ponds: where the event is
+        clear. Unsupervised differences, settlement texture, land classes by index: false where nothing differs, else
+        null.
+
+    Raises:
+        ToolError: a file cannot be read or is too large; ``shape_mismatch`` (sizes differ, or the shift is too large),
+            ``crs_mismatch``, ``band_not_found``, ``region_empty``, ``missing_metadata`` (min_area_m2 without a scale),
+            ``nothing_found`` (no data in common), ``invalid_argument``.
+
+    Sources: change vectors, Malila 1980; IR-MAD, Nielsen 2007; PCA and k-means, Celik 2009; settlement texture,
+        Pesaresi et al. 2008; NDVI, Rouse et al. 1974; NDWI, McFeeters 1996; threshold, Otsu 1979.
+    """
+    if (before_mask is None) != (after_mask is None):
+        given, missing = ("before_mask", "after_mask") if before_mask else ("after_mask", "before_mask")
+        raise ToolError(
+            "invalid_argument", f"{given} is given without {missing}", argument=missing, hint="give masks of both dates"
+        )
+    asked = Asked(gsd_m, region, min_area_px, min_area_m2)
+    if before_mask is not None and after_mask is not None:
+        files = LabelFiles(before_mask, after_mask, ("before_mask", "after_mask"), (before, after))
+    elif method == "mask_diff" or label_map is not None or _is_labels(before, after):
+        files = LabelFiles(before, after)
+    else:
+        files = None
+    if files is not None:
+        _refuse_unfit(method, ("auto", "mask_diff"), "masks and label rasters are compared exactly")
+        found = label_change(files, label_map, marked=_MARKED[target], asked=asked)
+        if target == "pond":
+            found = _with_pond(found)
+        return change_result(found)
+    return change_result(
+        _from_pictures(before, after, target, method, bands, register=register, threshold=threshold, asked=asked)
+    )
+
+
+def _from_pictures(
+    before: Path,
+    after: Path,
+    target: Target,
+    method: Wanted,
+    bands: Bands | None,
+    *,
+    register: bool,
+    threshold: float | Literal["otsu"],
+    asked: Asked,
+) -> Found:
+    if threshold != "otsu" and threshold <= 0:
+        raise ToolError("invalid_argument", "threshold must be above 0", argument="threshold")
+    rasters = bands is not None or are_rasters(before, after, (shown_name(before), shown_name(after)))
+    if target == "vegetation":
+        _refuse_unfit(method, ("auto",), "vegetation is compared by an index")
+        if rasters and (has_index(before, bands, "before") or not _has_colours(before, "before", bands)):
+            return index_change(before, after, bands, threshold=threshold, asked=asked)
+    if target == "pond":
+        _refuse_unfit(method, ("auto",), "ponds are found on each date and then compared")
+    has_bands = rasters and has_land_bands(before, bands, "before") and has_land_bands(after, bands, "after")
+    if has_bands and target != "pond" and method in ("auto", "post_class"):
+        return land_class_change(before, after, bands, water_only=False, asked=asked)
+    if has_bands and target == "pond" and not _has_colours(before, "before", bands):
+        return land_class_change(before, after, bands, water_only=True, asked=asked)
+    pictures = read_pictures(before, after, bands, asked, register=register)
+    if target == "vegetation":
+        return plant_cover_change(pictures, asked)
+    if target == "pond":
+        return water_change(pictures, asked)
+    if method in ("cva", "irmad", "pca_kmeans"):
+        return unsupervised_change(pictures, method, threshold, asked)
+    return built_up_change(pictures, target, asked)
+
+
+def _is_labels(before: Path, after: Path) -> bool:
+    infos = file_info(before), file_info(after)
+    return all(info is not None and info.kind == "mask" for info in infos)
+
+
+def _has_colours(path: Path, argument: str, bands: Bands | None) -> bool:
+    with open_raster(path, argument=argument, shown_as=shown_name(path)) as source:
+        info = file_info(path)
+        names = info.bands if info and info.bands and len(info.bands) == source.count else source.band_names
+        roles = chosen_roles(bands, names, file=source.name) if bands is not None else roles_by_name(names)
+        return {"R", "G", "B"} <= roles.keys() or (bands is None and source.count >= 3 and source.dtype == "uint8")
+
+
+def _with_pond(found: Found) -> Found:
+    return replace(found, pond=pond_of_masks(found.counts))
+
+
+def _refuse_unfit(method: Wanted, possible: tuple[Wanted, ...], why: str) -> None:
+    if method not in possible:
+        raise ToolError(
+            "invalid_argument",
+            f"method {method} does not go with these inputs: {why}",
+            argument="method",
+            hint=f"use {' or '.join(possible)}",
+        )

@@ -1,0 +1,228 @@
+"""Gain and loss of plants between two rasters, by the difference of a vegetation index."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.core import SampleFile, ToolError
+from agrotools.tools.change.change_result import Found, VegetationChange
+from agrotools.tools.change.pair_files import Asked, grey_pair, pair_scale, refuse_too_large, thumbnail
+from agrotools.tools.workspace import file_info, shown_name
+from agrotools.vision.band_roles import Role, chosen_roles, listed_bands, roles_by_name
+from agrotools.vision.change_map import GAINED, LOST, NO_DATA, SAME, without_specks
+from agrotools.vision.formats import Box, clipped_region
+from agrotools.vision.pairs import RasterPair, blocks_of_rows, check_common, open_raster_pair
+from agrotools.vision.rasters import RasterSource
+from agrotools.vision.vegetation import INDICES, Index, index_values
+
+LEAST_DIFFERENCE = 0.1
+"""Smallest threshold that is found by itself: below it, sensors and air make normalised differences differ."""
+SCENE_WIDE = 0.5
+"""Where more than this share of the scene moves one way, the season is the likelier cause."""
+NEGLIGIBLE = 0.01
+_BINS = 512
+_NORMALISED: tuple[Index, ...] = ("ndvi", "gndvi", "ndre")
+
+Bands = Mapping[str, int | str]
+
+
+@dataclass(frozen=True, eq=False)
+class _Indices:
+    pair: RasterPair
+    index: Index
+    numbers: tuple[dict[Role, int], dict[Role, int]] | None
+    """Roles to bands of either raster; None where band ``direct`` holds the index itself."""
+    direct: tuple[int, int] = (1, 1)
+
+    def read(self, box: Box) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        return self._of(0, self.pair.first, box), self._of(1, self.pair.second, box)
+
+    def thumbnails(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        return self._of(0, self.pair.first, None), self._of(1, self.pair.second, None)
+
+    def _of(self, which: int, source: RasterSource, box: Box | None) -> NDArray[np.float32]:
+        def bands(numbers: list[int]) -> NDArray[np.float32]:
+            return thumbnail(source, numbers) if box is None else source.read(numbers, box)
+
+        if self.numbers is None:
+            return bands([self.direct[which]])[0]
+        roles = list(INDICES[self.index].bands)
+        values = bands([self.numbers[which][role] for role in roles])
+        return index_values(self.index, dict(zip(roles, values, strict=True)))
+
+
+def has_index(path: Path, bands: Bands | None, argument: str) -> bool:
+    """Whether a normalised difference can be computed from a raster (or is in it)."""
+    from agrotools.vision.rasters import open_raster
+
+    with open_raster(path, argument=argument, shown_as=shown_name(path)) as source:
+        return _index_of(source, bands, file_info(path)) is not None
+
+
+def index_change(
+    before: Path,
+    after: Path,
+    bands: Bands | None,
+    *,
+    asked: Asked,
+    threshold: float | Literal["otsu"],
+) -> Found:
+    """Subtract a vegetation index and cut the difference, by strips, so that the size of the rasters does not matter.
+
+    Raises:
+        ToolError: as the readers; ``crs_mismatch``, ``shape_mismatch``, ``band_not_found``, ``region_empty``.
+    """
+    names = shown_name(before), shown_name(after)
+    with _opened(before, after, bands, names) as indices:
+        source = indices.pair.first
+        box, clipped = clipped_region(asked.region, source.width, source.height, names[0])
+        scale = pair_scale(asked.gsd_m, (before, after), source.sampling.gsd_m)
+        least = asked.least_px(scale.gsd_m, 1)
+        pixels = 2_000_000
+        if least > 1:
+            refuse_too_large(box[2] - box[0], box[3] - box[1], names[0], "taking out small patches")
+            pixels = (box[2] - box[0]) * (box[3] - box[1])
+        level, means = _level_and_means(indices, box, threshold, names)
+        changes = np.full((source.height, source.width), NO_DATA, np.uint8)
+        for part in blocks_of_rows(box, pixels):
+            first, second = indices.read(part)
+            difference = second - first
+            kinds = np.full(difference.shape, SAME, np.uint8)
+            kinds[difference > level] = GAINED
+            kinds[difference < -level] = LOST
+            kinds[~np.isfinite(difference)] = NO_DATA
+            changes[part[1] : part[3], part[0] : part[2]] = without_specks(kinds, least)
+        shown = grey_pair(*indices.thumbnails())
+        pair = indices.pair
+    count = np.bincount(changes[box[1] : box[3], box[0] : box[2]].ravel(), minlength=256)
+    changed, why, flags = answer_of_plants(int(count[GAINED]), int(count[LOST]), int(count.sum() - count[NO_DATA]))
+    name = indices.index.upper()
+    return Found(
+        changes=changes,
+        before=shown[0],
+        after=shown[1],
+        box=box,
+        method="index_difference",
+        changed=changed,
+        words={GAINED: f"{name} up", LOST: f"{name} down"},
+        gsd_m=scale.gsd_m,
+        vegetation=VegetationChange(
+            index=indices.index,
+            mean_before=means[0],
+            mean_after=means[1],
+            threshold=level,
+            cover_before_pct=None,
+            cover_after_pct=None,
+        ),
+        notes=(
+            f"{name} of the two dates subtracted; gain or loss where it differs by over {level:.4g}"
+            + (f" (Otsu, at least {LEAST_DIFFERENCE:g})" if threshold == "otsu" else ""),
+            *why,
+            *source.sampling.notes,
+            *pair.notes,
+            *scale.notes,
+        ),
+        flags=(*flags, *source.sampling.flags, *pair.flags, *scale.flags, *clipped),
+    )
+
+
+def answer_of_plants(gain: int, loss: int, total: int) -> tuple[bool | None, tuple[str, ...], tuple[str, ...]]:
+    """Whether plants changed, with notes and flags: unsaid under 1 %, and where over half the scene moves one way."""
+    flags = ("phenology_risk",)
+    if gain == loss == 0:
+        return False, (), ()
+    if max(gain, loss) > SCENE_WIDE * total:
+        why = f"over {100 * SCENE_WIDE:.0f} % of the scene moves one way: season or weather is the likelier cause"
+        return None, (why,), (*flags, "scene_wide_shift")
+    if gain + loss < NEGLIGIBLE * total:
+        return None, (f"under {100 * NEGLIGIBLE:.0f} % of the area differs: within what noise does",), flags
+    return True, ("plants differ; whether land use does cannot be told from two dates",), flags
+
+
+@contextmanager
+def _opened(before: Path, after: Path, bands: Bands | None, names: tuple[str, str]) -> Iterator[_Indices]:
+    with open_raster_pair(before, after, names) as pair:
+        found = [
+            _index_of(source, bands, file_info(path)) for source, path in ((pair.first, before), (pair.second, after))
+        ]
+        if found[0] is None or found[1] is None:
+            missing = pair.first if found[0] is None else pair.second
+            raise ToolError(
+                "band_not_found",
+                f"no vegetation index can be computed of {missing.name}; it has {listed_bands(missing.band_names)}",
+                argument="bands",
+                hint="say which bands are which, e.g. bands={'R': 3, 'NIR': 4}, or {'NDVI': 1} for a ready index",
+            )
+        (index, first), (other, second) = found[0], found[1]
+        if index != other or isinstance(first, int) != isinstance(second, int):
+            raise ToolError(
+                "band_not_found",
+                f"{names[0]} offers {index} and {names[1]} {other}: they cannot be compared",
+                argument="bands",
+                hint="name bands that both files have, e.g. bands={'R': 3, 'NIR': 4}",
+            )
+        if isinstance(first, int) and isinstance(second, int):
+            yield _Indices(pair, index, None, (first, second))
+        elif not isinstance(first, int) and not isinstance(second, int):
+            yield _Indices(pair, index, (first, second))
+
+
+def _index_of(
+    source: RasterSource, bands: Bands | None, info: SampleFile | None
+) -> tuple[Index, int | dict[Role, int]] | None:
+    """An index and the band that holds it, or the bands that it is computed from; None where there is none."""
+    known = info.bands if info and info.bands and len(info.bands) == source.count else None
+    names = known or source.band_names
+    asked = {key.strip().lower(): key for key in bands} if bands else {}
+    for index in _NORMALISED:
+        if index in asked:
+            wanted = chosen_roles({"NIR": (bands or {})[asked[index]]}, names, file=source.name)
+            return index, wanted["NIR"]
+    if bands is not None:
+        roles = chosen_roles(bands, names, file=source.name)
+    else:
+        for number, name in enumerate(names, start=1):
+            for index in _NORMALISED:
+                if name and name.strip().lower() == index:
+                    return index, number
+        roles = roles_by_name(names) or source.roles
+    for index in _NORMALISED:
+        if all(role in roles for role in INDICES[index].bands):
+            return index, {role: roles[role] for role in INDICES[index].bands}
+    return None
+
+
+def _level_and_means(
+    indices: _Indices, box: Box, threshold: float | Literal["otsu"], names: tuple[str, str]
+) -> tuple[float, tuple[float, float]]:
+    counts = np.zeros(_BINS, np.int64)
+    sums, number = np.zeros(2), 0
+    for part in blocks_of_rows(box):
+        first, second = indices.read(part)
+        valid = np.isfinite(first) & np.isfinite(second)
+        number += int(np.count_nonzero(valid))
+        sums += first[valid].sum(dtype=np.float64), second[valid].sum(dtype=np.float64)
+        size = np.minimum(np.abs(second[valid] - first[valid]), 2)
+        counts += np.histogram(size, bins=_BINS, range=(0.0, 2.0))[0]
+    if number == 0:
+        check_common(np.zeros((1, 1), np.bool_), names)
+    level = max(LEAST_DIFFERENCE, _otsu_of_counts(counts)) if threshold == "otsu" else float(threshold)
+    return level, (float(sums[0] / number), float(sums[1] / number))
+
+
+def _otsu_of_counts(counts: NDArray[np.int64]) -> float:
+    """Otsu's threshold (1979) of a histogram over 0..2."""
+    edges = np.linspace(0.0, 2.0, _BINS + 1)
+    centres = (edges[1:] + edges[:-1]) / 2
+    below = np.cumsum(counts).astype(np.float64)
+    above = below[-1] - below
+    mass = np.cumsum(counts * centres)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        between = below * above * (mass / below - (mass[-1] - mass) / above) ** 2
+    between = np.where(np.isfinite(between), between, 0)
+    return float(edges[1:][int(np.argmax(between))]) if between.any() else 0.0

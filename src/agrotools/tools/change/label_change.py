@@ -1,0 +1,237 @@
+"""Change between two rasters whose values are class numbers: counted, not estimated."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.core import ToolError
+from agrotools.tools.change.change_result import Counts, Found, PondChange
+from agrotools.tools.change.class_names import ClassTable, class_table
+from agrotools.tools.change.pair_files import Asked, pair_scale, refuse_too_large, thumbnail
+from agrotools.tools.workspace import file_info, shown_name
+from agrotools.vision.change_map import CHANGED, GAINED, LOST, NO_DATA, SAME, without_specks
+from agrotools.vision.formats import Box, clipped_region
+from agrotools.vision.pairs import are_rasters, blocks_of_rows, check_common, check_sizes, open_raster_pair
+from agrotools.vision.rasters import RasterSource
+from agrotools.vision.reading import read_labels
+
+_PALETTE = np.array(
+    [(70, 70, 70), (86, 180, 233), (213, 94, 0), (240, 228, 66), (0, 158, 115), (204, 121, 167), (0, 114, 178),
+     (230, 159, 0), (170, 170, 170), (94, 70, 50)], np.uint8)  # fmt: skip
+"""Okabe and Ito (2008), extended; classes beyond the tenth begin anew."""
+
+Classes = NDArray[np.int32]
+Read = Callable[[Box], tuple[Classes, Classes, NDArray[np.bool_]]]
+"""From a box to the classes before and after in it, and where both have data."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Labels:
+    width: int
+    height: int
+    read: Read
+    shown: Callable[[ClassTable], tuple[NDArray[np.uint8], NDArray[np.uint8]]]
+    in_file_m: float | None = None
+    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LabelFiles:
+    """Where the classes are, and the names of the arguments that say so."""
+
+    before: Path
+    after: Path
+    arguments: tuple[str, str] = ("before", "after")
+    images: tuple[Path, ...] = ()
+    """Pictures that the masks belong to: what is known of their scale holds for the masks."""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return shown_name(self.before), shown_name(self.after)
+
+
+def label_change(
+    files: LabelFiles,
+    label_map: Mapping[str, Sequence[int]] | None,
+    *,
+    marked: str,
+    asked: Asked,
+) -> Found:
+    """Compare two label rasters or masks pixel by pixel, by strips, so that their size does not matter.
+
+    Raises:
+        ToolError: as the readers; ``shape_mismatch``, ``crs_mismatch``, ``region_empty``, ``missing_metadata``.
+    """
+    infos = file_info(files.before), file_info(files.after)
+    with _opened(files) as labels:
+        box, clipped = clipped_region(asked.region, labels.width, labels.height, files.names[0])
+        scale = pair_scale(asked.gsd_m, (files.before, files.after, *files.images), labels.in_file_m)
+        least = asked.least_px(scale.gsd_m, 1)
+        pixels = 2_000_000
+        if least > 1:
+            refuse_too_large(box[2] - box[0], box[3] - box[1], files.names[0], "taking out small patches")
+            pixels = (box[2] - box[0]) * (box[3] - box[1])
+        present = _present(labels, box, files.names)
+        table = class_table(
+            present, label_map, (infos[0] and infos[0].classes, infos[1] and infos[1].classes), marked, files.names
+        )
+        changes = np.full((labels.height, labels.width), NO_DATA, np.uint8)
+        size = len(table.names)
+        counts = np.zeros((size, size), np.int64)
+        for part in blocks_of_rows(box, pixels):
+            kinds, cells = _compared(labels.read(part), table, least)
+            changes[part[1] : part[3], part[0] : part[2]] = kinds
+            counts += cells
+        before, after = labels.shown(table)
+    if not counts.sum():
+        raise ToolError("nothing_found", "no pixel has a class that counts in both files", argument=files.arguments[1])
+    moved = int(counts.sum() - np.trace(counts))
+    words = {GAINED: f"{table.names[-1]} gained", LOST: f"{table.names[-1]} lost"}
+    note = "classes counted pixel by pixel: exact"
+    speckless = (f"patches under {least} px do not count",) if least > 1 else ()
+    return Found(
+        changes=changes,
+        before=before,
+        after=after,
+        box=box,
+        method="mask_diff",
+        changed=moved > 0,
+        words=words if table.is_marked and size == 2 else {CHANGED: "another class"},
+        counts=Counts(table.names, counts),
+        gsd_m=scale.gsd_m,
+        notes=(note, *speckless, *labels.notes, *table.notes, *scale.notes),
+        flags=(*labels.flags, *table.flags, *scale.flags, *clipped),
+    )
+
+
+def pond_of_masks(counts: Counts | None) -> PondChange | None:
+    """Water areas by two masks of it. What made or unmade the water cannot be seen in masks."""
+    if counts is None or len(counts.classes) != 2:
+        return None
+    before, after = int(counts.px[1].sum()), int(counts.px[:, 1].sum())
+    same = int(counts.px[0, 1] + counts.px[1, 0]) == 0
+    return PondChange(
+        event="none" if same else None,
+        area_before_px=before,
+        area_after_px=after,
+        delta_pct=100 * (after - before) / before if before else None,
+    )
+
+
+def _compared(
+    block: tuple[Classes, Classes, NDArray[np.bool_]], table: ClassTable, least: int
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    size = len(table.names)
+    first, second, valid = block
+    was, is_ = table.places_of(first), table.places_of(second)
+    valid = valid & (was >= 0) & (is_ >= 0)
+    kinds = np.full(valid.shape, SAME, np.uint8)
+    if table.is_marked and size == 2:
+        kinds[is_ > was] = GAINED
+        kinds[is_ < was] = LOST
+    else:
+        kinds[is_ != was] = CHANGED
+    kinds[~valid] = NO_DATA
+    kinds = without_specks(kinds, least)
+    is_ = np.where(kinds == SAME, was, is_)
+    cells = np.bincount((was * size + is_)[valid], minlength=size * size).reshape(size, size)
+    return kinds, cells
+
+
+def _present(labels: _Labels, box: Box, names: tuple[str, str]) -> tuple[Classes, Classes]:
+    before: set[int] = set()
+    after: set[int] = set()
+    any_valid = False
+    for part in blocks_of_rows(box):
+        first, second, valid = labels.read(part)
+        any_valid = any_valid or bool(valid.any())
+        before.update(_unique(first))
+        after.update(_unique(second))
+    if not any_valid:
+        check_common(np.zeros((1, 1), np.bool_), names)
+    return np.array(sorted(before), np.int32), np.array(sorted(after), np.int32)
+
+
+def _unique(classes: Classes) -> list[int]:
+    low, high = int(classes.min()), int(classes.max())
+    if low >= 0 and high < 65_536:
+        return np.flatnonzero(np.bincount(classes.ravel(), minlength=high + 1)).tolist()
+    return np.unique(classes).tolist()
+
+
+@contextmanager
+def _opened(files: LabelFiles) -> Iterator[_Labels]:
+    if are_rasters(files.before, files.after, files.names):
+        with _opened_rasters(files) as labels:
+            yield labels
+        return
+    first = read_labels(files.before, argument=files.arguments[0], shown_as=files.names[0])
+    second = read_labels(files.after, argument=files.arguments[1], shown_as=files.names[1])
+    check_sizes(first.classes.shape, second.classes.shape, files.names, files.arguments[1])
+    height, width = first.classes.shape
+    valid = np.ones((height, width), np.bool_)
+    for image in (first, second):
+        if image.valid is not None:
+            valid &= image.valid
+
+    def read(box: Box) -> tuple[Classes, Classes, NDArray[np.bool_]]:
+        rows, columns = slice(box[1], box[3]), slice(box[0], box[2])
+        return first.classes[rows, columns], second.classes[rows, columns], valid[rows, columns]
+
+    def shown(table: ClassTable) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        return _coloured(first.classes, table), _coloured(second.classes, table)
+
+    yield _Labels(width, height, read, shown, notes=(*first.notes, *second.notes))
+
+
+@contextmanager
+def _opened_rasters(files: LabelFiles) -> Iterator[_Labels]:
+    with open_raster_pair(files.before, files.after, files.names, labels=True, arguments=files.arguments) as pair:
+        for source in (pair.first, pair.second):
+            if source.count != 1:
+                raise ToolError(
+                    "unreadable_file",
+                    f"{source.name} has {source.count} bands; a label raster has one, whose values are class numbers",
+                    argument=source.argument,
+                )
+
+        def read(box: Box) -> tuple[Classes, Classes, NDArray[np.bool_]]:
+            first, second = pair.first.read([1], box)[0], pair.second.read([1], box)[0]
+            valid = np.asarray(np.isfinite(first) & np.isfinite(second))
+            return _whole(first, valid, pair.first.name), _whole(second, valid, pair.second.name), valid
+
+        def shown(table: ClassTable) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+            first, second = (_thumbnail(source, table) for source in (pair.first, pair.second))
+            return first, second
+
+        yield _Labels(
+            pair.first.width, pair.first.height, read, shown, pair.first.sampling.gsd_m,
+            (*pair.first.sampling.notes, *pair.notes), (*pair.first.sampling.flags, *pair.flags),
+        )  # fmt: skip
+
+
+def _whole(values: NDArray[np.float32], valid: NDArray[np.bool_], name: str) -> Classes:
+    # Where only one date has data, its number is as good as any other one that is there.
+    there = values[valid]
+    classes = np.where(valid, values, there[0] if there.size else 0)
+    if not np.array_equal(classes, np.rint(classes)):
+        raise ToolError("unreadable_file", f"{name} has fractional values; class numbers are whole", argument="before")
+    return classes.astype(np.int32)
+
+
+def _thumbnail(source: RasterSource, table: ClassTable) -> NDArray[np.uint8]:
+    values = thumbnail(source, [1])[0]
+    known = np.isin(values, table.numbers)
+    coloured = _coloured(np.where(known, values, table.numbers[0]).astype(np.int32), table)
+    coloured[~known] = 255
+    return coloured
+
+
+def _coloured(classes: Classes, table: ClassTable) -> NDArray[np.uint8]:
+    places = table.places[np.clip(np.searchsorted(table.numbers, classes), 0, table.numbers.size - 1)]
+    return np.where((places < 0)[..., None], np.uint8(255), _PALETTE[places % len(_PALETTE)])
