@@ -5,6 +5,7 @@ looks on one day: crops at some stage, sun from somewhere, soil moist or dry.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import cv2
 import numpy as np
@@ -150,7 +151,7 @@ def lay_ground(rng: np.random.Generator, rows: int, columns: int, trees: float, 
                 rng.uniform(5, 9),
                 angle + rng.normal(0, 0.1),
                 int(rng.integers(len(ROOFS))),
-            )  # fmt: skip
+            )
         )
     return ground
 
@@ -254,7 +255,7 @@ def stand_things(rng: np.random.Generator, bands: Plane, ground: Ground, sun: Li
         lit = 0.75 if sun.dy * c - sun.dx * s > 0 else 1.15
         half = np.array([(-1, 0), (1, 0), (1, 1), (-1, 1)], np.float32) * (house.half_length, house.half_width)
         _fill(bands, half @ np.array([[c, s], [-s, c]]) + (house.x, house.y), 1.0, roof * np.float32(lit))
-    texture = fractal_field(rng, *bands.shape[:2], 4, 2, 0.8)
+    texture = fractal_field(rng, bands.shape[0], bands.shape[1], 4, 2, 0.8)
     for tree in ground.trees:
         outline = _crown(tree)
         _fill(bands, outline + np.array([sun.dx, sun.dy]) * sun.length * tree.radius * 0.9, 0.0, shade=0.55)
@@ -274,7 +275,7 @@ def _crown(tree: Tree) -> NDArray[np.float64]:
 
 def _fill(
     bands: Plane,
-    outline: NDArray[np.floating],
+    outline: NDArray[Any],
     opacity: float,
     colour: Spectrum | None = None,
     shade: float = 0.0,

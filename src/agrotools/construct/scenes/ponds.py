@@ -6,7 +6,7 @@ fill again, while crops around it grow, ripen and are ploughed.
 
 import zlib
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import cv2
 import numpy as np
@@ -27,6 +27,7 @@ from agrotools.construct.scenes.countryside import (
     stand_things,
 )
 from agrotools.construct.scenes.noise import fractal_field, smooth_field
+from agrotools.construct.scenes.threads import one_thread
 
 ROWS_PX, COLUMNS_PX = 384, 512
 Difficulty = Literal[0, 1, 2, 3]
@@ -138,7 +139,8 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
         raise ValueError(f"event is {event!r}; it is one of {', '.join(EVENTS)}")
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"ponds")])
     drawn = EVENTS[int(rng.integers(len(EVENTS)))]
-    return _draw(rng, _LEVELS[difficulty], event or drawn, float(rng.uniform(0.35, 0.65)))
+    with one_thread():
+        return _draw(rng, _LEVELS[difficulty], event or drawn, float(rng.uniform(0.35, 0.65)))
 
 
 def _draw(rng: np.random.Generator, level: _Level, event: PondEvent, gsd_m: float) -> PondScene:
@@ -352,14 +354,14 @@ def _cloud_shadow(rng: np.random.Generator) -> Plane:
     return np.asarray(1.0 - rng.uniform(0.3, 0.5) * soft, np.float32)
 
 
-def _shifted(plane: NDArray[np.generic], shift: NDArray[np.float64]) -> NDArray[np.generic]:
+def _shifted(plane: NDArray[Any], shift: NDArray[np.float64]) -> NDArray[Any]:
     flags = cv2.INTER_NEAREST if plane.dtype == np.uint8 else cv2.INTER_LINEAR
     move = np.array([[1, 0, shift[0]], [0, 1, shift[1]]], np.float32)
     return cv2.warpAffine(plane, move, (COLUMNS_PX, ROWS_PX), flags=flags, borderMode=cv2.BORDER_REPLICATE)
 
 
 def _photographed(
-    rng: np.random.Generator, reflectance: NDArray[np.generic], level: _Level
+    rng: np.random.Generator, reflectance: NDArray[Any], level: _Level
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint16]]:
     """A satellite's or aircraft's natural-colour picture (8 bits, JPEG), and calibrated bands."""
     sharp = cv2.GaussianBlur(np.asarray(reflectance, np.float32), (0, 0), float(rng.uniform(0.5, 0.9)))
@@ -378,4 +380,5 @@ def _photographed(
         np.clip(srgb * 255 + 0.5, 0, 255).astype(np.uint8),
         [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(82, 97))],
     )[1]
-    return cv2.cvtColor(cv2.imdecode(encoded, cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB), np.ascontiguousarray(bands)
+    decoded = np.asarray(cv2.imdecode(encoded, cv2.IMREAD_COLOR), np.uint8)
+    return np.ascontiguousarray(decoded[..., ::-1]), np.ascontiguousarray(bands)

@@ -5,8 +5,6 @@ inputs that nobody can have seen in training.
 """
 
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,6 +18,7 @@ from agrotools.construct.scenes.noise import fractal_field, smooth_field
 from agrotools.construct.scenes.plants import CROPS, WEEDS, Habit, Species, paint_plant
 from agrotools.construct.scenes.soil import paint_soil
 from agrotools.construct.scenes.spectra import BANDS, DEAD_LEAF, SOILS, STRAW, STRAW_WEATHERED
+from agrotools.construct.scenes.threads import one_thread
 
 ROWS_PX, COLUMNS_PX = 480, 640
 SOIL, CROP, WEED = 0, 1, 2
@@ -105,19 +104,8 @@ def make_scene(seed: int, difficulty: Difficulty = 1) -> Scene:
         raise ValueError(f"difficulty is {difficulty}; it is one of 0, 1, 2, 3")
     if seed < 0:
         raise ValueError(f"seed is {seed}; it is 0 or more")
-    with _one_thread():
+    with one_thread():
         return _draw(seed, difficulty)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Thousands of tiny drawing operations: handing each to several threads costs more than it gains."""
-    threads = cv2.getNumThreads()
-    cv2.setNumThreads(1)
-    try:
-        yield
-    finally:
-        cv2.setNumThreads(threads)
 
 
 def _draw(seed: int, difficulty: Difficulty) -> Scene:
