@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 STUDIES: Registry["tuple[Study, ...]"] = Registry(
     "accuracy study",
     "agrotools.accuracy",
-    {},
+    {
+        "detect_change": "agrotools.accuracy.detect_change:STUDIES",
+        "measure_weed_phenotype": "agrotools.accuracy.measure_weed_phenotype:STUDIES",
+    },
 )
 """By name of the tool: what is measured of it. Packages of others add theirs for their own tools."""
 

@@ -22,7 +22,7 @@ MAP_COLOURS: dict[int, Colour] = {
 }
 PANEL_PX = 760
 """Longest side of one of the three pictures of a sheet."""
-_LEAST_PANEL_PX = 380
+_LEAST_PANEL_PX = 520
 _GAP_PX = 6
 _FILL = 0.65
 _DIMMED = 0.4

@@ -37,12 +37,13 @@ def built_up_change(pictures: Pictures, target: str, asked: Asked) -> Found:
     share = _share(pictures, changes, counted)
     changed, why, flags = _answer_of_buildings(pictures, share, built.evidence)
     inside = _inside(pictures.box)
+    what = "buildings" if built.evidence == "roofs" else "settlement texture"
     return _found(
         pictures,
         changes,
         method="post_class",
         changed=changed,
-        words={kind: {GAINED: "buildings gained", LOST: "buildings lost"}[kind] for kind in counted},
+        words={kind: f"{what} {'gained' if kind == GAINED else 'lost'}" for kind in counted},
         counted=counted,
         counts=two_classes(("open land", "built-up"), built.before[inside], changes[inside]),
         notes=(built.note, *why, _speck_note(least)),
