@@ -1,0 +1,465 @@
+"""The outline of a drawn mark: which plain shape fits the hole inside it, and what the stroke around it looks like."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Points = NDArray[np.float64]
+"""(points, 2), x and y in pixels; whole numbers are the middles of pixels."""
+
+_NEAR_PX = 1.6
+_INSIDE, _OUTSIDE = 9, 18
+"""How far the surroundings of an outline are looked at, pixels."""
+_FEW_CORNERS = 12
+SAME_COLOUR = 70
+"""Greatest distance of any channel from the colour of the stroke, 0..255, for a place to count as covered by it."""
+_PLAINER = {"box": 0.1, "ellipse": 0.06, "polygon": 0.0}
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """A plain shape.
+
+    ``points``: along it, about a pixel or more apart, with their ``normals`` outwards and the ``side`` that each
+    belongs to. ``vertices``: its corners, clockwise as seen; of an ellipse its centre, half axes and (turn, 0).
+    ``support``: share of it that fits, 0..1.
+    """
+
+    shape: Literal["box", "ellipse", "polygon"]
+    points: Points
+    normals: Points
+    side: NDArray[np.int64]
+    vertices: Points
+    support: float
+
+    def corners_of(self, middle: Points) -> Points:
+        """The corners among the points of :attr:`Stroke.middle`; 24 points of an ellipse."""
+        if self.shape == "ellipse":
+            return middle[np.linspace(0, len(middle), 24, endpoint=False).astype(int)]
+        return middle
+
+
+@dataclass(frozen=True, eq=False)
+class Stroke:
+    """The line along an outline.
+
+    ``rgb``: its colour. ``covered``: share of the outline that has it. ``two_sided``: share with something else on both
+    sides. ``unevenness``: spread of the colour along it, median and 85th percentile, 0..255. ``wavering_px``: how far
+    its two edges are from where they should be, 70th percentile. ``contrast``: how far it is from what lies beside it,
+    0..255. ``middle``: corners (of an ellipse: points) of its middle. ``reach``: from there to its edges at the left,
+    top, right and bottom, pixels.
+    """
+
+    rgb: tuple[float, float, float]
+    covered: float
+    two_sided: float
+    unevenness: tuple[float, float]
+    wavering_px: float
+    width_px: float
+    length_px: float
+    contrast: float
+    middle: Points
+    reach: NDArray[np.float64]
+    score: float
+
+
+def fitted_outlines(hole: NDArray[np.int32]) -> list[Outline]:
+    """The shapes that fit a hole's outline (points, 2), the best first; a plainer one may fit a little worse."""
+    points = hole.astype(np.float64)
+    found = [outline for outline in (_box(points), _ellipse(points), _polygon(hole)) if outline is not None]
+    return sorted(found, key=lambda outline: -outline.support - _PLAINER[outline.shape])
+
+
+def _box(points: Points) -> Outline | None:
+    edges: list[float] = []
+    for axis in (0, 1):
+        values = points[:, axis].astype(int)
+        low = int(values.min())
+        counts = np.bincount(values - low)
+        # Two neighbouring columns together: a blurred edge wavers between them.
+        pairs = counts + np.append(counts[1:], 0)
+        half = len(counts) // 2
+        first = int(np.argmax(pairs[: max(1, half)]))
+        last = half + int(np.argmax(pairs[half:]))
+        edges += [low + first + counts[first + 1 : first + 2].sum() / max(1, pairs[first]),
+                  low + last + counts[last + 1 : last + 2].sum() / max(1, pairs[last])]  # fmt: skip
+    x0, x1, y0, y1 = edges
+    if x1 - x0 < 4 or y1 - y0 < 4:
+        return None
+    corners = np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]])
+    support = _support(points, corners)
+    return _closed("box", corners, support) if support >= 0.75 else None
+
+
+def box_outline(x0: float, y0: float, x1: float, y1: float) -> Outline:
+    """An upright box whose sides run through the innermost pixels of its stroke."""
+    return _closed("box", np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]], np.float64), 0.9)
+
+
+def ellipse_outline(points: Points) -> Outline | None:
+    """The ellipse through pixels of its stroke, where they bend around more than half of it; None for other pieces."""
+    return _ellipse(points[:: max(1, len(points) // 3000)], wavering=4.0, least_seen=0.55)
+
+
+def _ellipse(points: Points, wavering: float = _NEAR_PX, least_seen: float = 0.75) -> Outline | None:
+    fitted = _fitted_ellipse(points)
+    for _ in range(2):
+        if fitted is None:
+            return None
+        distance = np.abs(_to_ellipse(points, *fitted))
+        fitted = _fitted_ellipse(points[distance < max(wavering, float(np.quantile(distance, 0.6)))])
+    if fitted is None:
+        return None
+    x, y, a, b, angle = fitted
+    perimeter = np.pi * (3 * (a + b) - np.sqrt((3 * a + b) * (a + 3 * b)))
+    t = np.linspace(0, 2 * np.pi, int(np.clip(perimeter, 48, 360)), endpoint=False)
+    around, out = _on_ellipse(x, y, a, b, angle, t)
+    near = points[np.abs(_to_ellipse(points, *fitted)) <= wavering]
+    seen = np.zeros(36, bool)
+    seen[((np.arctan2(near[:, 1] - y, near[:, 0] - x) + np.pi) / (2 * np.pi) * 36).astype(int) % 36] = True
+    support = min(float(seen.mean()), len(near) / len(points) + 0.15)
+    if support < least_seen:
+        return None
+    vertices = np.array([[x, y], [a, b], [angle, 0]])
+    return Outline("ellipse", around, out, np.zeros(len(around), np.int64), vertices, support)
+
+
+def _fitted_ellipse(points: Points) -> tuple[float, float, float, float, float] | None:
+    """Centre, half axes and turn (radians) of the ellipse through points (Fitzgibbon et al. 1999), or None."""
+    import cv2
+
+    if len(points) < 20:
+        return None
+    (x, y), (d1, d2), turn = cv2.fitEllipseDirect(points.astype(np.float32))
+    a, b = d1 / 2, d2 / 2
+    if not (np.isfinite([x, y, a, b]).all() and min(a, b) >= 3 and max(a, b) < 1e5):
+        return None
+    return float(x), float(y), float(a), float(b), float(np.radians(turn))
+
+
+def _to_ellipse(points: Points, x: float, y: float, a: float, b: float, angle: float) -> NDArray[np.float64]:
+    """Distance to an ellipse, about, negative inside."""
+    u = (points[:, 0] - x) * np.cos(angle) + (points[:, 1] - y) * np.sin(angle)
+    v = -(points[:, 0] - x) * np.sin(angle) + (points[:, 1] - y) * np.cos(angle)
+    value = (u / a) ** 2 + (v / b) ** 2
+    slope = 2 * np.sqrt((u / a**2) ** 2 + (v / b**2) ** 2)
+    return (value - 1) / np.maximum(slope, 1e-9)
+
+
+def _on_ellipse(x: float, y: float, a: float, b: float, angle: float, t: NDArray[np.float64]) -> tuple[Points, Points]:
+    u, v = a * np.cos(t), b * np.sin(t)
+    nu, nv = np.cos(t) / a, np.sin(t) / b
+    length = np.hypot(nu, nv)
+    c, s = np.cos(angle), np.sin(angle)
+    points = np.column_stack([x + u * c - v * s, y + u * s + v * c])
+    return points, np.column_stack([(nu * c - nv * s) / length, (nu * s + nv * c) / length])
+
+
+def _polygon(hole: NDArray[np.int32]) -> Outline | None:
+    import cv2
+
+    perimeter = cv2.arcLength(hole, True)
+    rough = cv2.approxPolyDP(hole, max(2.0, 0.012 * perimeter), True)[:, 0, :]
+    if not 3 <= len(rough) <= _FEW_CORNERS:
+        return None
+    points = hole.astype(np.float64)
+    corners = _straightened(points, rough.astype(np.float64))
+    support = _support(points, corners)
+    return _closed("polygon", corners, support) if support >= 0.75 else None
+
+
+def _straightened(points: Points, rough: Points) -> Points:
+    """Corners where lines fitted to the sides meet: the outline itself is blunt at its corners."""
+    lines: list[tuple[Points, Points]] = []
+    for start, end in zip(rough, np.roll(rough, -1, axis=0), strict=True):
+        along = end - start
+        length = max(float(np.hypot(*along)), 1e-9)
+        along = along / length
+        offset = points - start
+        t = offset @ along
+        d = offset @ np.array([-along[1], along[0]])
+        near = points[(t > 0.12 * length) & (t < 0.88 * length) & (np.abs(d) < 2.5)]
+        if len(near) < 4:
+            lines.append((start, along))
+            continue
+        centre = near.mean(axis=0)
+        direction = np.linalg.svd(near - centre, full_matrices=False)[2][0]
+        lines.append((centre, direction if direction @ along > 0 else -direction))
+    corners = rough.copy()
+    for k in range(len(rough)):
+        met = _meeting(lines[k - 1], lines[k])
+        if met is not None and np.hypot(*(met - rough[k])) < 40:
+            corners[k] = met
+    return corners
+
+
+def _meeting(first: tuple[Points, Points], second: tuple[Points, Points]) -> Points | None:
+    (p, u), (q, v) = first, second
+    across = u[0] * v[1] - u[1] * v[0]
+    if abs(across) < 0.05:
+        return None
+    gap = q - p
+    return p + u * ((gap[0] * v[1] - gap[1] * v[0]) / across)
+
+
+def _support(points: Points, corners: Points) -> float:
+    """Of outline and points, the smaller share that lies near the other."""
+    near = np.zeros(len(points), bool)
+    covered = total = 0.0
+    for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        along = end - start
+        length = max(float(np.hypot(*along)), 1e-9)
+        along = along / length
+        offset = points - start
+        t = offset @ along
+        close = (np.abs(offset @ np.array([-along[1], along[0]])) <= _NEAR_PX) & (t >= -2) & (t <= length + 2)
+        near |= close
+        steps = max(1, int(length / 3))
+        seen = np.zeros(steps, bool)
+        seen[np.clip(t[close] / length * steps, 0, steps - 1).astype(int)] = True
+        covered += length * float(seen.mean())
+        total += length
+    return min(covered / max(total, 1e-9), float(near.mean()) + 0.15)
+
+
+def _closed(shape: Literal["box", "polygon"], corners: Points, support: float) -> Outline:
+    """The outline through these corners, clockwise as seen (y down)."""
+    turned = np.roll(corners, -1, axis=0)
+    if np.sum(corners[:, 0] * turned[:, 1] - turned[:, 0] * corners[:, 1]) < 0:
+        corners = corners[::-1]
+        turned = np.roll(corners, -1, axis=0)
+    points: list[Points] = []
+    normals: list[Points] = []
+    sides: list[int] = []
+    perimeter = float(np.hypot(*(turned - corners).T).sum())
+    step = max(1.0, perimeter / 400)
+    for number, (start, end) in enumerate(zip(corners, turned, strict=True)):
+        along = end - start
+        length = float(np.hypot(*along))
+        if length < 1e-6:
+            continue
+        along = along / length
+        # The corners themselves are left out: two strokes meet there.
+        t = np.linspace(min(2.5, 0.2 * length), length - min(2.5, 0.2 * length), max(2, int(length / step)))
+        points.append(start + t[:, None] * along)
+        normals.append(np.repeat([[along[1], -along[0]]], len(t), axis=0))
+        sides += [number] * len(t)
+    return Outline(shape, np.vstack(points), np.vstack(normals), np.array(sides), corners, support)
+
+
+def stroke_along(outline: Outline, pixels: NDArray[np.uint8], pure: tuple[int, int, int]) -> Stroke | None:
+    """What the line just outside a hole's outline looks like; None where there is none to speak of."""
+    import cv2
+
+    every = max(1, len(outline.points) // 60)
+    rough = _inked(_band(outline.points[::every], outline.normals[::every], pixels), pure)
+    if not rough.is_plausible:
+        return None
+    band = _band(outline.points, outline.normals, pixels)
+    ink = _inked(band, pure)
+    if not ink.is_plausible:
+        return None
+    peak, rgb, covered, unevenness = ink.peak, ink.rgb, ink.covered, ink.unevenness
+    inner_side = band[:, max(0, peak - 7) : max(1, peak - 3)].mean(axis=1)
+    width, reach_in, reach_out = _extent(band, rgb, inner_side, peak)
+    far = min(band.shape[1] - 2, int(np.ceil(reach_out)) + 3)
+    outer_side = band[:, far : far + 3].mean(axis=1)
+    near = max(0, int(np.floor(reach_in)) - 4)
+    inner_side = band[:, near : near + 3].mean(axis=1)
+    contrast_in = np.abs(inner_side - rgb).max(axis=1)
+    x, y = (outline.points + outline.normals * (far - _INSIDE)).T
+    off_picture = (x < 0) | (y < 0) | (x > pixels.shape[1] - 1) | (y > pixels.shape[0] - 1)
+    contrast_out = np.where(off_picture, 255, np.abs(outer_side - rgb).max(axis=1))
+    # What is of one colour all along stands out by less.
+    other = float(np.clip(4 * unevenness[1], 15, 45))
+    two_sided = float(((contrast_in > other) & (contrast_out > other)).mean())
+    if width <= 0.5 or width > 14:
+        return None
+    middle, reach = _placed(outline, band, rgb, peak, reach_in, reach_out)
+    return Stroke(
+        rgb=(float(rgb[0]), float(rgb[1]), float(rgb[2])),
+        covered=covered,
+        two_sided=two_sided,
+        unevenness=unevenness,
+        wavering_px=_wavering(outline, band, rgb, inner_side, peak),
+        width_px=width,
+        length_px=float(cv2.arcLength(middle.astype(np.float32), True)),
+        contrast=float(np.median(np.minimum(contrast_in, contrast_out))),
+        middle=middle,
+        reach=reach,
+        score=covered * (0.5 + 0.5 * two_sided) * (1 - min(unevenness[0], 100) / 200),
+    )
+
+
+def inked_bounds(pixels: NDArray[np.uint8], stroke: Stroke) -> tuple[float, float, float, float] | None:
+    """Bounds of what has the colour of the stroke on and just beyond the sides of a polygon.
+
+    Where two sides meet at a sharp angle, a small error of their directions moves the corner by many pixels.
+    """
+    import cv2
+
+    reach = 15
+    height, width = pixels.shape[:2]
+    low = np.maximum(np.floor(stroke.middle.min(axis=0)).astype(int) - 2 * reach, 0)
+    high = np.minimum(np.ceil(stroke.middle.max(axis=0)).astype(int) + 2 * reach + 1, (width, height))
+    if (high - low < 2).any():
+        return None
+    part = pixels[low[1] : high[1], low[0] : high[0]].astype(np.int16)
+    limit = min(70.0, max(25.0, stroke.contrast / 2))
+    ink = (np.abs(part - np.array(stroke.rgb)).max(axis=2) <= limit).astype(np.uint8)
+    lines = np.zeros(ink.shape, np.uint8)
+    corners = stroke.middle - low
+    for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        along = (end - start) / max(float(np.hypot(*(end - start))), 1e-9)
+        ends = [tuple(int(v) for v in np.rint(point)) for point in (start - reach * along, end + reach * along)]
+        cv2.line(lines, ends[0], ends[1], 1, max(1, round(stroke.width_px) + 1))
+    contours, _ = cv2.findContours(ink & lines, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
+    if not contours:
+        return None
+    x, y, w, h = max((cv2.boundingRect(contour) for contour in contours), key=lambda box: box[2] * box[3])
+    return float(x + low[0]), float(y + low[1]), float(x + low[0] + w), float(y + low[1] + h)
+
+
+def _wavering(
+    outline: Outline, band: NDArray[np.float32], rgb: NDArray[np.float32], inner_side: NDArray[np.float32], peak: int
+) -> float:
+    """How far the edges of single rows are from those of their side, 70th percentile, pixels."""
+    off = _shares(band, rgb, inner_side, peak) < 0.5
+    inner = np.where(off[:, :peak].any(axis=1), np.argmax(off[:, :peak][:, ::-1], axis=1), peak)
+    outer = np.where(off[:, peak:].any(axis=1), np.argmax(off[:, peak:], axis=1), band.shape[1] - peak)
+    away: list[NDArray[np.float64]] = []
+    for edge in (inner, outer):
+        expected = np.empty(len(edge))
+        for number in np.unique(outline.side):
+            rows = outline.side == number
+            expected[rows] = np.median(edge[rows])
+        away.append(np.abs(edge - expected))
+    return float(np.quantile(np.concatenate(away), 0.7))
+
+
+@dataclass(frozen=True, eq=False)
+class _Ink:
+    """Colour of the most coloured column of a band, how much of the outline has it and how even it is."""
+
+    peak: int
+    rgb: NDArray[np.float32]
+    covered: float
+    unevenness: tuple[float, float]
+    is_plausible: bool
+
+
+def _inked(band: NDArray[np.float32], pure: tuple[int, int, int]) -> _Ink:
+    columns = band[:, _INSIDE - 1 : _INSIDE + 8]
+    mean = np.abs(columns - np.array(pure, np.float32)).sum(axis=(0, 2))
+    peak = _INSIDE - 1 + int(np.argmin(mean))
+    rgb = np.median(band[:, peak], axis=0)
+    # The line may waver by a pixel around the outline.
+    distance = np.abs(band[:, peak - 1 : peak + 2] - rgb).max(axis=2).min(axis=1)
+    covered = float((distance <= SAME_COLOUR).mean())
+    middling, uneven = (float(value) for value in np.quantile(distance, (0.5, 0.85)))
+    is_plausible = covered >= 0.75 and middling <= 20 and purity(rgb, pure) >= 70
+    return _Ink(peak, rgb, covered, (middling, uneven), is_plausible)
+
+
+def _band(points: Points, normals: Points, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Colours along the normals of an outline, float32 (points, from inside to outside, 3)."""
+    import cv2
+
+    steps = np.arange(-_INSIDE, _OUTSIDE + 1)
+    x = (points[:, :1] + normals[:, :1] * steps).astype(np.float32)
+    y = (points[:, 1:] + normals[:, 1:] * steps).astype(np.float32)
+    band = cv2.remap(pixels, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    return np.asarray(band, np.float32)
+
+
+def purity(rgb: Sequence[float] | NDArray[np.float32], pure: tuple[int, int, int]) -> float:
+    """How much of a pure colour is in a colour, 0..255, as its signal per pixel: 0 or less for other colours."""
+    high = min(float(part) for part, full in zip(rgb, pure, strict=True) if full)
+    low = max((float(part) for part, full in zip(rgb, pure, strict=True) if not full), default=0.0)
+    return high - low
+
+
+def _extent(
+    band: NDArray[np.float32], rgb: NDArray[np.float32], inner_side: NDArray[np.float32], peak: int
+) -> tuple[float, float, float]:
+    """Width of the stroke, and its inner and outer edge as columns of the band, at half height."""
+    share = _shares(band, rgb, inner_side, peak)
+    profile = np.median(share, axis=0)
+    top = float(profile[peak])
+    if top < 0.3:
+        return 0.0, float(peak), float(peak)
+    inner, outer = _crossing(profile, peak, -1, top / 2), _crossing(profile, peak, 1, top / 2)
+    return outer - inner, inner, outer
+
+
+def _shares(
+    band: NDArray[np.float32], rgb: NDArray[np.float32], inner_side: NDArray[np.float32], peak: int
+) -> NDArray[np.float32]:
+    """How much of each sample is stroke, 0..1, against what lies inside it (left of the peak) and outside it."""
+    count = band.shape[1]
+    outer_side = band[:, min(count - 4, peak + 8) :].mean(axis=1)
+    shares = np.empty(band.shape[:2], np.float32)
+    for part, ground in ((slice(0, peak), inner_side), (slice(peak, count), outer_side)):
+        line = rgb - ground
+        square = np.maximum((line**2).sum(axis=1), 400.0)
+        shares[:, part] = ((band[:, part] - ground[:, None]) * line[:, None]).sum(axis=2) / square[:, None]
+    return np.clip(shares, 0, 1.2)
+
+
+def _crossing(profile: NDArray[np.float32], peak: int, step: int, level: float) -> float:
+    k = peak
+    while 0 <= k + step < len(profile):
+        here, there = float(profile[k]), float(profile[k + step])
+        if there < level:
+            return k + step * (here - level) / max(here - there, 1e-6)
+        k += step
+    return float(k)
+
+
+def _placed(
+    outline: Outline, band: NDArray[np.float32], rgb: NDArray[np.float32], peak: int, reach_in: float, reach_out: float
+) -> tuple[Points, NDArray[np.float64]]:
+    """The middle of the stroke, and from there to its edges at the left, top, right and bottom."""
+    centre = (reach_in + reach_out) / 2 - _INSIDE
+    half = (reach_out - reach_in) / 2
+    if outline.shape == "ellipse":
+        (x, y), (a, b), (angle, _) = outline.vertices
+        t = np.linspace(0, 2 * np.pi, 96, endpoint=False)
+        middle = _on_ellipse(x, y, a + centre, b + centre, angle, t)[0]
+        return middle, np.full(4, half)
+    corners = outline.vertices
+    shifts: list[float] = []
+    halves: list[float] = []
+    inner_all = band[:, max(0, peak - 7) : max(1, peak - 3)].mean(axis=1)
+    for number in range(len(corners)):
+        rows = outline.side == number
+        if np.count_nonzero(rows) >= 6:
+            width, inner, outer = _extent(band[rows], rgb, inner_all[rows], peak)
+            if 0.5 < width < 2.5 * (reach_out - reach_in):
+                shifts.append((inner + outer) / 2 - _INSIDE)
+                halves.append(width / 2)
+                continue
+        shifts.append(centre)
+        halves.append(half)
+    middle = _moved_out(corners, shifts)
+    if outline.shape != "box":
+        return middle, np.full(4, half)
+    # Corners of a box go clockwise from the top left: sides are top, right, bottom, left.
+    top, right, bottom, left = halves
+    return middle, np.array([left, top, right, bottom])
+
+
+def _moved_out(corners: Points, shifts: list[float]) -> Points:
+    """The polygon with each side moved outwards by its own distance."""
+    lines: list[tuple[Points, Points]] = []
+    for start, end, shift in zip(corners, np.roll(corners, -1, axis=0), shifts, strict=True):
+        along = (end - start) / max(float(np.hypot(*(end - start))), 1e-9)
+        lines.append((start + shift * np.array([along[1], -along[0]]), along))
+    moved = corners.copy()
+    for k in range(len(corners)):
+        met = _meeting(lines[k - 1], lines[k])
+        moved[k] = lines[k][0] if met is None else met
+    return moved
