@@ -15,6 +15,7 @@ from agrotools.construct.building import build_samples
 from agrotools.construct.choosing import choose
 from agrotools.construct.export import FILES_FOLDER, check_replaceable, replacing, write_benchmark
 from agrotools.construct.progress import Progress, no_progress
+from agrotools.construct.sources.field.apples import apples
 from agrotools.construct.sources.field.canopy import canopy
 from agrotools.construct.sources.field.change import buildings, land_use
 from agrotools.construct.sources.field.leaves import leaves
@@ -32,6 +33,7 @@ PARTS: dict[str, Callable[[Path], Part]] = {
     "chm": canopy,
     "levir_cd": buildings,
     "dsifn_cd": land_use,
+    "rgbd_apples": apples,
 }
 """By name of the folder in which the data set lies."""
 
