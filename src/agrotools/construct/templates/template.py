@@ -249,8 +249,10 @@ def _slot(
         case "boolean":
             return BooleanSlot.model_validate({**common, "value": bool(value)})
         case "file":
-            names = tuple(file.name for file in _distinct_files(things) if file.name in {t.called for t in things})
-            return FileSlot.model_validate({**common, "value": value, "choices": names})
+            names = [file.name for file in _distinct_files(things)]
+            called = {thing.called for thing in things}
+            choices = tuple(name for name in names if name in called) or tuple(names)
+            return FileSlot.model_validate({**common, "value": value, "choices": choices})
         case "plot":
             return PlotSlot.model_validate({**common, "value": value})
         case "exact":

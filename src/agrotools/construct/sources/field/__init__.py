@@ -19,6 +19,7 @@ from agrotools.construct.sources.field.apples import apples
 from agrotools.construct.sources.field.canopy import canopy
 from agrotools.construct.sources.field.change import buildings, land_use
 from agrotools.construct.sources.field.leaves import leaves
+from agrotools.construct.sources.field.ndvi import ndvi
 from agrotools.construct.sources.field.part import Part
 from agrotools.construct.sources.field.weeds import weeds
 from agrotools.core import BenchmarkError, Sample
@@ -34,6 +35,7 @@ PARTS: dict[str, Callable[[Path], Part]] = {
     "levir_cd": buildings,
     "dsifn_cd": land_use,
     "rgbd_apples": apples,
+    "s2_ndvi": ndvi,
 }
 """By name of the folder in which the data set lies."""
 
