@@ -27,7 +27,7 @@ from agrotools.tools.contract import Tool
 from agrotools.tools.frames import BrokenFrame, Reply
 from agrotools.tools.result import with_artifact_names
 from agrotools.tools.worker_pool import WorkerPool
-from agrotools.tools.worker_process import START_TIMEOUT_S, Worker
+from agrotools.tools.worker_process import START_TIMEOUT_S, NotBegun, Worker
 from agrotools.tools.workspace import Workspace
 
 
@@ -200,26 +200,32 @@ class ToolExecutor:
             "files": [info.model_dump(mode="json") for name in checked.paths if (info := workspace.info(name))],
             "backend": checked.backend,
         }
-        async with self._pool.worker_for(request["target"]) as worker:
-            reply, again = await self._ask(worker, request)
-        if again:
-            async with self._pool.worker_for(request["target"], fresh=True) as worker:
-                reply, _ = await self._ask(worker, request)
-        return reply
+        fresh = False
+        while True:
+            async with self._pool.worker_for(request["target"], fresh=fresh) as worker:
+                try:
+                    reply, again = await self._ask(worker, request)
+                except NotBegun:
+                    continue
+            if fresh or not again:
+                return reply
+            fresh = True
 
     async def _ask(self, worker: Worker, request: dict[str, Any]) -> tuple[Reply, bool]:
-        """The reply, made up from the way the worker died if it did; and whether a new worker may do better."""
+        """The reply, made up from the way the worker died if it did; and whether a new worker may do better.
+
+        Raises:
+            NotBegun: the worker ended through no fault of this call.
+        """
         limit = START_TIMEOUT_S
         used = worker.calls > 0
         try:
             if failed := await _load(worker, request["target"]):
                 return failed, False
-            worker.start_log()
             worker.calls += 1
             self._pool.calls += 1
             limit = self.timeout_s
-            async with asyncio.timeout(limit):
-                reply = await worker.ask(request)
+            reply = await worker.ask(request, limit)
         except TimeoutError:
             log = worker.read_log()
             self._pool.discard(worker)
@@ -227,6 +233,8 @@ class ToolExecutor:
             error = ErrorInfo(kind="timeout", message=message, hint="use a smaller region or a smaller file")
             return _failed(error, log), False
         except BrokenFrame as broken:
+            if worker.given_up and not self._pool.closed:
+                raise NotBegun from None
             log = worker.read_log()
             status = await worker.exit_status()
             self._pool.discard(worker)
@@ -235,7 +243,9 @@ class ToolExecutor:
             # What an earlier call spoilt is not charged to this one; and a machine that is short of memory kills
             # processes that did nothing wrong.
             return _failed(_error_of_death(log, status, broken), log), used or status == -signal.SIGKILL
-        worker.spent = bool(reply[0].pop("spent", False))
+        if "seconds" in reply[0]:
+            self._pool.took(request["target"], reply[0]["seconds"])
+        worker.spent |= bool(reply[0].pop("spent", False))
         if reply[0].get("error", {}).get("kind") == "limit":
             worker.spent = True
             return reply, used
@@ -246,8 +256,7 @@ async def _load(worker: Worker, target: str) -> Reply | None:
     """Load a tool in a worker that has not loaded it yet; what came of it where it cannot be loaded."""
     if target in worker.loaded:
         return None
-    async with asyncio.timeout(START_TIMEOUT_S):
-        loaded, _ = await worker.ask({"load": target})
+    loaded, _ = await worker.ask({"load": target}, START_TIMEOUT_S)
     if "error" in loaded:
         return loaded, []
     worker.loaded.add(target)

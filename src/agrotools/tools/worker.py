@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -37,15 +38,18 @@ def main() -> None:
     faulthandler.enable()
     replies.write(packed({"ready": True}))
     replies.flush()
-    self = os.getpid()
+    self, size, most_bytes = os.getpid(), _size_reader(), memory_mb * 2**20 * _LARGEST_SHARE
     while (frame := read_frame(requests)) is not None:
         reply, contents = answer(frame[0])
         if os.getpid() != self:
             os._exit(0)  # a tool forked and came back twice: only the first of the two speaks for it
-        if _has_children() or _has_threads() or _size() > memory_mb * 2**20 * _LARGEST_SHARE:
+        spent = _has_children() or _has_threads() or size() > most_bytes
+        if spent:
             reply["spent"] = True
         replies.write(_framed(reply, contents))
         replies.flush()
+        if spent:
+            threading.Event().wait()  # what was asked already is for another to answer; this one is about to be killed
 
 
 def answer(request: dict[str, Any]) -> Reply:
@@ -136,7 +140,10 @@ def _is_memory_error(error: BaseException) -> bool:
 
 
 def _forget_the_last_call() -> None:
-    """Equal calls give equal results, whatever ran before them in this process."""
+    """Equal calls give equal results, whatever ran before them in this process; and what they print is their own."""
+    if os.lseek(2, 0, os.SEEK_CUR):  # it is 0 as long as nothing was printed
+        os.lseek(2, 0, os.SEEK_SET)
+        os.ftruncate(2, 0)
     random.seed(0)
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed(0)
@@ -158,13 +165,21 @@ def _has_threads() -> bool:
     return any(thread is not main and not thread.daemon for thread in threading.enumerate())
 
 
-def _size() -> int:
-    """Bytes of address space in use; 0 where the system does not say."""
+def _size_reader() -> Callable[[], int]:
+    """What tells the bytes of address space in use; 0 where the system does not say."""
     try:
-        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - after every call
-            return int(file.read().split()[0]) * resource.getpagesize()
+        statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return 0
+        return lambda: 0
+
+    def size() -> int:
+        try:
+            return int(os.pread(statm, 64, 0).split()[0]) * page
+        except (OSError, ValueError, IndexError):
+            return 0
+
+    page = resource.getpagesize()
+    return size
 
 
 def _private_streams() -> tuple[BinaryIO, BinaryIO]:

@@ -1,14 +1,19 @@
 """A pool of reused worker processes: started when needed, killed when they hang, replaced when they die."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 from agrotools.core import InfrastructureError
 from agrotools.tools.worker_process import Worker
 
 CALLS_PER_WORKER = 20_000
 """A worker retires after that many calls. One that has grown retires sooner: it says so itself."""
+_QUICK_S = 0.002
+_MOST_ASKED = 8
+"""Quick calls that a worker is asked for at a time, so that it does not wait for us between one and the next."""
+_FADING = 0.9
+"""A tool that was slow is quick again when a hundred calls or so have shown it."""
 
 
 class WorkerPool:
@@ -21,6 +26,8 @@ class WorkerPool:
         self._idle: list[Worker] = []
         self._busy: set[Worker] = set()
         self._endings: set[asyncio.Task[None]] = set()
+        self._longest_s: dict[str, float] = {}
+        """By tool, what a call may take."""
         self.closed = False
         self.started = 0
         """Workers started so far."""
@@ -41,25 +48,36 @@ class WorkerPool:
         """Process ids of the workers that live now."""
         return tuple(worker.pid for worker in [*self._idle, *self._busy])
 
+    def took(self, target: str, seconds: float) -> None:
+        """Take note of how long a call of ``target`` was."""
+        self._longest_s[target] = max(seconds, _FADING * self._longest_s.get(target, 0.0))
+
     @asynccontextmanager
     async def worker_for(self, target: str, *, fresh: bool = False) -> AsyncIterator[Worker]:
-        """A worker of one's own, with ``target`` already loaded if there is such a one; ``fresh``: a new process.
+        """A worker to ask for a call of ``target``, which is loaded already if there is such a one.
 
-        The worker goes back to the pool unless it was discarded or the block was left by an exception.
+        Nobody else's calls are on it, but for quick ones where this is quick as well; with ``fresh`` it is a new
+        process. The worker goes back to the pool unless it was discarded or the block was left by an exception.
 
         Raises:
             InfrastructureError: the pool is closed, or no worker can be started.
         """
+        quick = self._longest_s.get(target, _QUICK_S) < _QUICK_S
+        shared = self._shared(target) if quick and not fresh and self._free.locked() else None
+        if shared is not None:
+            with self._giving_up_on_error(shared):
+                yield shared
+            if shared.spent:
+                self.discard(shared)
+            return
         async with self._free:
             if self.closed:
                 raise InfrastructureError("the tool executor is closed")
             worker = (None if fresh else self._take(target)) or await self._start()
+            worker.quick = quick
             self._busy.add(worker)
-            try:
+            with self._giving_up_on_error(worker):
                 yield worker
-            except BaseException:
-                self.discard(worker)
-                raise
             if worker in self._busy:
                 self._busy.discard(worker)
                 if worker.alive and not worker.spent and worker.calls < CALLS_PER_WORKER and not self.closed:
@@ -67,11 +85,32 @@ class WorkerPool:
                 else:
                     self.discard(worker)
 
+    def _shared(self, target: str) -> Worker | None:
+        """A worker at work on quick calls alone that may be asked for one more."""
+        able = (
+            worker
+            for worker in self._busy
+            if worker.quick and target in worker.loaded and worker.asked < _MOST_ASKED
+            if worker.alive and not worker.spent and worker.calls < CALLS_PER_WORKER
+        )
+        return min(able, key=lambda worker: worker.asked, default=None)
+
+    @contextmanager
+    def _giving_up_on_error(self, worker: Worker) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.discard(worker)
+            raise
+
     def discard(self, worker: Worker) -> None:
         """Kill a worker and see to it that nothing of it is left."""
         self._busy.discard(worker)
         if worker in self._idle:
             self._idle.remove(worker)
+        if worker.given_up:
+            return
+        worker.given_up = True
         worker.kill()
         ending = asyncio.get_running_loop().create_task(worker.end())
         self._endings.add(ending)

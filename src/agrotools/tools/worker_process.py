@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import tempfile
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -50,11 +51,15 @@ def worker_environment() -> dict[str, str]:
     return environment
 
 
+class NotBegun(Exception):
+    """The worker ended, or was given up, while it was at work on what it had been asked before."""
+
+
 class _Line(asyncio.SubprocessProtocol):
-    """What comes from a worker: one frame for each question, and in the end the news that it has ended."""
+    """What comes from a worker: one frame for each question, in order, and in the end the news that it has ended."""
 
     def __init__(self) -> None:
-        loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
         self.transport: asyncio.SubprocessTransport | None = None
         self.exited: asyncio.Future[int] = loop.create_future()
         self.closed: asyncio.Future[None] = loop.create_future()
@@ -62,19 +67,56 @@ class _Line(asyncio.SubprocessProtocol):
         self.at_end = False
         """Whether its output is closed: as a rule because it is ending."""
         self._frames = FrameReader()
-        self._asked: asyncio.Future[Reply] | None = None
+        self._asked: deque[tuple[asyncio.Future[Reply], float]] = deque()
+        """What is to come, and how many seconds after the one before it. The worker is at work on the first."""
+        self._since = 0.0
+        """When the worker turned to the first."""
+        self._alarm: asyncio.TimerHandle | None = None
 
     @property
-    def silent(self) -> bool:
-        """Whether no frame is expected."""
-        return self._asked is None
+    def expected(self) -> int:
+        """How many frames are to come."""
+        return len(self._asked)
 
-    def expect(self) -> "asyncio.Future[Reply]":
-        """The next frame, to come. Raises BrokenFrame where none will."""
+    def expect(self, limit_s: float) -> "asyncio.Future[Reply]":
+        """One more frame, to come within ``limit_s`` of the one before it, or of now.
+
+        The future raises TimeoutError where it does not, BrokenFrame where it never will, and NotBegun where either
+        befalls one before it.
+
+        Raises:
+            BrokenFrame: none will come.
+        """
         if self.broken:
             raise self.broken
-        self._asked = asyncio.get_running_loop().create_future()
-        return self._asked
+        reply: asyncio.Future[Reply] = self._loop.create_future()
+        self._asked.append((reply, limit_s))
+        if len(self._asked) == 1:
+            self._turn_to_first()
+        return reply
+
+    def _turn_to_first(self) -> None:
+        self._since = self._loop.time()
+        at = self._since + self._asked[0][1]
+        # An alarm that rings too early looks again: one for each call would cost more than most calls take.
+        if self._alarm is None or self._alarm.when() > at:
+            self._ring_at(at)
+
+    def _ring_at(self, at: float) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = self._loop.call_at(at, self._look_at_first)
+
+    def _look_at_first(self) -> None:
+        self._alarm = None
+        if not self._asked:
+            return
+        reply, limit_s = self._asked[0]
+        at = self._since + limit_s
+        if self._loop.time() < at:
+            self._ring_at(at)
+        elif not reply.done():
+            reply.set_exception(TimeoutError())
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.SubprocessTransport)
@@ -85,16 +127,18 @@ class _Line(asyncio.SubprocessProtocol):
         if self.broken:
             return
         try:
-            reply = self._frames.feed(data)
+            while (reply := self._frames.feed(data)) is not None and self._asked:
+                asked, _ = self._asked.popleft()
+                if not asked.done():
+                    asked.set_result(reply)
+                if self._asked:
+                    self._turn_to_first()
+                data = b""
         except BrokenFrame as error:
             self._break(error)
             return
-        if self._asked is None or (reply and not self._frames.empty):
+        if not self._asked and (reply is not None or not self._frames.empty):
             self._break(BrokenFrame("it speaks unasked"))
-        elif reply:
-            asked, self._asked = self._asked, None
-            if not asked.done():
-                asked.set_result(reply)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 1:
@@ -118,9 +162,12 @@ class _Line(asyncio.SubprocessProtocol):
         if self.broken:
             return
         self.broken = error
-        asked, self._asked = self._asked, None
-        if asked is not None and not asked.done():
-            asked.set_exception(error)
+        if self._alarm is not None:
+            self._alarm.cancel()
+        for number, (asked, _) in enumerate(self._asked):
+            if not asked.done():
+                asked.set_exception(NotBegun() if number else error)
+        self._asked.clear()
 
 
 class Worker:
@@ -134,8 +181,12 @@ class Worker:
         self.pid: int = transport.get_pid()
         self.loaded: set[str] = set()
         self.calls = 0
+        self.quick = False
+        """Whether all that it is doing now is known to be done soon."""
         self.spent = False
         """Whether the last call left something behind that the next one should not meet."""
+        self.given_up = False
+        self._unsent: list[bytes] = []
 
     @classmethod
     async def start(cls, memory_mb: int) -> "Worker":
@@ -167,8 +218,7 @@ class Worker:
             raise
         worker = cls(transport, line, log, token)
         try:
-            async with asyncio.timeout(START_TIMEOUT_S):
-                await line.expect()
+            await line.expect(START_TIMEOUT_S)
         except (BrokenFrame, TimeoutError) as error:
             why = worker.read_log().strip().splitlines()
             await worker.end()
@@ -186,17 +236,32 @@ class Worker:
         """Whether it can be asked once more."""
         return not self._line.exited.done() and self._line.broken is None
 
-    async def ask(self, message: dict[str, Any]) -> Reply:
-        """Send a message and wait for the reply.
+    @property
+    def asked(self) -> int:
+        """How many replies it owes."""
+        return self._line.expected
+
+    def ask(self, message: dict[str, Any], limit_s: float) -> "asyncio.Future[Reply]":
+        """Send a message; the reply, to come ``limit_s`` after the one before it at most.
+
+        Messages are answered in order. Those of one turn of the loop are sent together.
 
         Raises:
-            BrokenFrame: the worker died or wrote nonsense.
+            BrokenFrame: the worker died or wrote nonsense; so does the reply. It raises TimeoutError, too, and NotBegun
+                where the worker never came to this message.
         """
-        reply = self._line.expect()
+        reply = self._line.expect(limit_s)
+        if not self._unsent:
+            asyncio.get_running_loop().call_soon(self._send)
+        self._unsent.append(packed(message))
+        return reply
+
+    def _send(self) -> None:
+        unsent, self._unsent = self._unsent, []
         stdin = self._transport.get_pipe_transport(0)
-        assert isinstance(stdin, asyncio.WriteTransport)
-        stdin.write(packed(message))
-        return await reply
+        if self._line.broken is None:
+            assert isinstance(stdin, asyncio.WriteTransport)
+            stdin.write(b"".join(unsent))
 
     def kill(self) -> None:
         """End the worker and whatever it started in its own group, now."""
@@ -215,7 +280,7 @@ class Worker:
 
     async def end(self) -> None:
         """Kill the worker and see to it that no process, pipe or file of it is left."""
-        clean = self.alive and not self.spent and self._line.silent
+        clean = self.alive and not self.spent and not self._line.expected
         self.kill()
         await self._line.exited
         if not clean:
@@ -224,15 +289,8 @@ class Worker:
         await self._line.closed
         self._log.close()
 
-    def start_log(self) -> None:
-        """Forget what earlier calls printed."""
-        # The worker writes at the same position: it is 0 as long as nothing was printed.
-        if os.lseek(self._log.fileno(), 0, os.SEEK_CUR):
-            os.lseek(self._log.fileno(), 0, os.SEEK_SET)
-            os.ftruncate(self._log.fileno(), 0)
-
     def read_log(self) -> str:
-        """The end of what the running call printed."""
+        """The end of what the running call printed: the worker empties it before each."""
         size = os.fstat(self._log.fileno()).st_size
         return os.pread(self._log.fileno(), 8000, max(0, size - 8000)).decode(errors="replace")
 
