@@ -15,7 +15,13 @@ STUDIES: Registry["tuple[Study, ...]"] = Registry(
     "accuracy study",
     "agrotools.accuracy",
     {
+        "analyze_lesions": "agrotools.accuracy.analyze_lesions:STUDIES",
+        "count_objects": "agrotools.accuracy.count_objects:STUDIES",
+        "estimate_canopy_height": "agrotools.accuracy.estimate_canopy_height:STUDIES",
         "detect_change": "agrotools.accuracy.detect_change:STUDIES",
+        "measure_fruit_size": "agrotools.accuracy.measure_fruit_size:STUDIES",
+        "calculate": "agrotools.accuracy.calculate:STUDIES",
+        "plot": "agrotools.accuracy.plot:STUDIES",
         "measure_weed_phenotype": "agrotools.accuracy.measure_weed_phenotype:STUDIES",
     },
 )
