@@ -145,6 +145,21 @@ def test_a_value_that_does_not_exist_says_why(expression, says):
     assert says in refusal(expression, {"a": 1}).message
 
 
+@pytest.mark.parametrize("value", [0.5, float("nan"), "text", [0.5]])
+def test_lists_of_ten_million_are_refused_at_once(value):
+    endless = [value] * 10_000_000
+    start = time.process_time()
+    error = refusal("sum(a)", {"a": endless})
+    assert (error.argument, error.hint) == ("variables", "pass shorter lists")
+    assert time.process_time() - start < 0.5
+
+
+def test_a_list_that_holds_itself_is_refused():
+    endless: list[Any] = [1]
+    endless.append(endless)
+    assert refusal("sum(a)", {"a": endless}).argument == "variables"
+
+
 def test_the_argument_at_fault_is_named():
     assert refusal("1", {"_a": 1}).argument == "variables"
     assert refusal("1", {"a": float("nan")}).argument == "variables"

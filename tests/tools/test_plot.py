@@ -3,6 +3,7 @@
 import io
 import math
 import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,13 @@ class TestRefusals:
     @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e300])
     def test_x_that_is_no_finite_number(self, out, value):
         assert "series[0]" in refusal("line", [series("v", [1, value], [1, 2])]).message
+
+    @pytest.mark.parametrize("value", [0.5, math.nan, None])
+    def test_ten_million_points(self, value):
+        start = time.process_time()
+        error = refusal("line", [series("a", None, [value] * 10_000_000)])
+        assert (error.argument, error.hint) == ("series", "pass shorter lists")
+        assert time.process_time() - start < 0.5
 
     @pytest.mark.parametrize("kind", ["line", "bar", "grouped_bar", "scatter", "pie", "heatmap"])
     def test_unequal_lengths(self, kind):

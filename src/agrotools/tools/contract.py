@@ -65,6 +65,11 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _LONGEST_DESCRIPTION = 1024
 """Endpoints refuse longer descriptions of a function."""
 _LARGEST_EXACT_INTEGER = 2**53
+MOST_ELEMENTS = 100_000
+"""An argument whose lists hold more, at all levels together, is refused before anything else is done with it.
+
+Validation says what is wrong with each element, which takes minutes where millions are wrong.
+"""
 
 
 class ToolDeclarationError(TypeError):
@@ -192,6 +197,10 @@ class Tool(Generic[P, R]):
         return f"<tool {self.name}({', '.join(self._parameters)})>"
 
     def _checked(self, arguments: Mapping[str, Any], resolve: Resolve | None) -> BaseModel:
+        for name, value in arguments.items():
+            if _holds_more(value, MOST_ELEMENTS):
+                message = f"{name} holds more than {MOST_ELEMENTS:,} elements"
+                raise ToolError("invalid_argument", message, argument=name, hint="pass shorter lists")
         try:
             given = {
                 name: _json_numbers(value)
@@ -292,6 +301,22 @@ class Tool(Generic[P, R]):
                 f"{_LONGEST_DESCRIPTION} at most: {shortened}"
             )
         return description
+
+
+def _holds_more(value: Any, limit: int) -> bool:
+    left, open_values = limit, [value]
+    while open_values:
+        item = open_values.pop()
+        if isinstance(item, (list, tuple, set, frozenset, Mapping)):
+            left -= len(item)
+            if left < 0:
+                return True
+            open_values.extend(item.values() if isinstance(item, Mapping) else item)
+        elif (size := getattr(item, "size", 0)) and isinstance(size, int):  # an array
+            left -= size
+            if left < 0:
+                return True
+    return False
 
 
 def _json_numbers(value: Any) -> Any:
