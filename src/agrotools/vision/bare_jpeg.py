@@ -36,9 +36,8 @@ def bare_jpeg(path: Path, longest_px: int) -> BareJpeg | None:
     of more bytes than such a picture takes.
     """
     try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-        bare = _stripped(data) if len(data) <= _MOST_BYTES else None
+        # Not read up to a limit: that would make room for the limit first, at more cost than all the rest.
+        bare = _stripped(path.read_bytes()) if path.stat().st_size <= _MOST_BYTES else None
     except (OSError, IndexError):
         return None
     return bare if bare and max(bare.width_px, bare.height_px) <= longest_px else None
@@ -47,7 +46,8 @@ def bare_jpeg(path: Path, longest_px: int) -> BareJpeg | None:
 def _stripped(data: bytes) -> BareJpeg | None:
     if not data.startswith(_START):
         return None
-    kept = bytearray(_START)
+    whole = memoryview(data)
+    kept: list[bytes | memoryview] = [_START]
     size: tuple[int, int] | None = None
     has_pixels = False
     at = len(_START)
@@ -58,8 +58,8 @@ def _stripped(data: bytes) -> BareJpeg | None:
             return None
         marker = data[at + 1]
         if marker == _END:
-            kept += b"\xff\xd9"
-            return BareJpeg(bytes(kept), *size) if size and has_pixels else None
+            kept.append(b"\xff\xd9")
+            return BareJpeg(b"".join(kept), *size) if size and has_pixels else None
         end = at + 2 + int.from_bytes(data[at + 2 : at + 4])
         payload = data[at + 4 : end]
         if len(payload) != end - at - 4:
@@ -69,19 +69,19 @@ def _stripped(data: bytes) -> BareJpeg | None:
             if precision != 8 or components not in (1, 3) or size is not None or not width * height:
                 return None
             size = (width, height)
-            kept += data[at:end]
+            kept.append(whole[at:end])
         elif marker in _TABLES or (marker == _ADOBE and payload.startswith(b"Adobe")):
-            kept += data[at:end]
+            kept.append(whole[at:end])
         elif marker == _SCAN:
             after = _AFTER_SCAN.search(data, end)
             if after is None:
                 return None
             end = after.start()
             has_pixels = True
-            kept += data[at:end]
+            kept.append(whole[at:end])
         elif marker == _JFIF and payload.startswith(b"JFIF\0"):
             # Version, unit and density; a thumbnail that may follow is left out.
-            kept += b"\xff\xe0" + (16).to_bytes(2) + payload[:12] + b"\0\0"
+            kept.append(b"\xff\xe0" + (16).to_bytes(2) + payload[:12] + b"\0\0")
         elif _hides_what_is_seen(marker, payload):
             return None
         at = end
