@@ -39,10 +39,10 @@ class TextureRule:
 class RoofRule:
     """What a roof is, and when it is the same one on both dates.
 
-    ``blue``: how much less yellow than the scene's median it is, units of b*. ``green``: how much greener than the
-    scene's median it may be, units of a*. ``sigma_m``: smoothing of the colours. ``half_width_m``: radius of the disc
-    that must fit in it (streets are narrower). ``lasting``: correlation of lightness, in the patch and ``margin_m``
-    around it, from which it is the same thing on both dates.
+    ``blue``: how much less yellow than the scene's median it is, units of b*. ``green``: how much greener than grey,
+    and than the scene's median, it may be, units of a*. ``sigma_m``: smoothing of the colours. ``half_width_m``: radius
+    of the disc that must fit in it (streets are narrower). ``lasting``: correlation of lightness, in the patch and
+    ``margin_m`` around it, from which it is the same thing on both dates.
     """
 
     blue: float = 0.75
@@ -222,8 +222,20 @@ def roofs(picture: NDArray[np.uint8], valid: NDArray[np.bool_], gsd_m: float, ru
     usual_green, usual_yellow = (
         float(np.median(values[valid])) if valid.any() else 0.0 for values in (greenness, yellowness)
     )
-    grey = (yellowness < usual_yellow - rule.blue) & (greenness > usual_green - rule.green) & valid
-    return _opened(grey, rule.half_width_m / gsd_m)
+    grey = (yellowness < usual_yellow - rule.blue) & (greenness > min(0.0, usual_green) - rule.green) & valid
+    patches = _opened(grey, rule.half_width_m / gsd_m)
+    return _to_half_height(patches, yellowness, usual_yellow)
+
+
+def _to_half_height(patches: NDArray[np.bool_], values: NDArray[np.float32], usual: float) -> NDArray[np.bool_]:
+    """Each patch without its rim beyond half of its own contrast: smoothing carries strong colours outwards."""
+    import cv2
+
+    count, found = cv2.connectedComponents(patches.astype(np.uint8), connectivity=8)
+    labels = np.asarray(found, np.int32)
+    sums = np.bincount(labels.ravel(), weights=values.ravel(), minlength=count)
+    middle = sums / np.maximum(np.bincount(labels.ravel(), minlength=count), 1)
+    return patches & (values < ((middle + usual) / 2).astype(np.float32)[labels])
 
 
 def _smooth(values: NDArray[np.float32], valid: NDArray[np.bool_], sigma_px: float) -> NDArray[np.float32]:

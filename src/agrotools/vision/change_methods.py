@@ -15,6 +15,10 @@ Unsupervised = Literal["cva", "irmad", "pca_kmeans"]
 
 _SAMPLE_PX = 50_000
 """Statistics of larger pictures are taken from about this many pixels."""
+_LEAST_SPREAD = 0.02
+"""Of a band's own spread: differences of this size are rounding, however equal the two dates are."""
+_LEAST_MAGNITUDE = 1.0
+"""Change vectors of less than one robust spread are no change, whatever a threshold says."""
 _ROUNDS = 30
 _CONVERGED = 1e-4
 _BLOCK = 5
@@ -56,8 +60,10 @@ def change_vectors(before: NDArray[np.float32], after: NDArray[np.float32], vali
     total = np.zeros(valid.shape, np.float32)
     for first, second in zip(before, after, strict=True):
         difference = second - first
-        total += (difference / np.float32(_spread(_thinned(difference[valid])))) ** 2
-    return _cut(np.sqrt(total), valid)
+        least = _LEAST_SPREAD * float(_thinned(second[valid]).std())
+        total += (difference / np.float32(max(_spread(_thinned(difference[valid])), least, 1e-9))) ** 2
+    found = _cut(np.sqrt(total), valid)
+    return Difference(found.magnitude, max(found.threshold, _LEAST_MAGNITUDE))
 
 
 def iterated_mad(before: NDArray[np.float32], after: NDArray[np.float32], valid: NDArray[np.bool_]) -> Difference:
@@ -106,7 +112,8 @@ def _variates(x: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[n
     bands = x.shape[0]
     both = np.concatenate([x, y])
     mean = np.average(both, axis=1, weights=weights)
-    covariance = np.cov(both, aweights=weights) + 1e-6 * np.eye(2 * bands)
+    off = both - mean[:, None]
+    covariance = (off * (weights / weights.sum())) @ off.T + 1e-6 * np.eye(2 * bands)
     xx, xy, yy = covariance[:bands, :bands], covariance[:bands, bands:], covariance[bands:, bands:]
     squared, a = eigh(xy @ np.linalg.solve(yy, xy.T), xx)
     b = np.linalg.solve(yy, xy.T @ a)
@@ -125,19 +132,23 @@ def pca_kmeans(before: NDArray[np.float32], after: NDArray[np.float32], valid: N
 
     # Basis functions of the principal components are filters: the feature vectors need not be laid out in memory.
     difference = np.where(valid, change_vectors(before, after, valid).magnitude, 0).astype(np.float32)
+    if float(difference.max()) < _LEAST_MAGNITUDE:
+        return Difference(np.zeros_like(difference), 0.5)
     padded = cv2.copyMakeBorder(difference, _BLOCK // 2, _BLOCK // 2, _BLOCK // 2, _BLOCK // 2, cv2.BORDER_REFLECT)
     windows = np.lib.stride_tricks.sliding_window_view(padded, (_BLOCK, _BLOCK))
     blocks = windows[::_BLOCK, ::_BLOCK].reshape(-1, _BLOCK * _BLOCK)
     blocks = blocks[:: max(1, len(blocks) // _SAMPLE_PX)].astype(np.float64)
-    _, vectors = np.linalg.eigh(np.cov(blocks, rowvar=False))
+    off = blocks - blocks.mean(axis=0)
+    _, vectors = np.linalg.eigh(off.T @ off)
     basis = vectors[:, ::-1][:, :_COMPONENTS].T.reshape(-1, _BLOCK, _BLOCK)
     features = np.stack([cv2.filter2D(difference, cv2.CV_32F, part, borderType=cv2.BORDER_REFLECT) for part in basis])
     sample = np.stack([_thinned(feature[valid]) for feature in features], axis=1)
     strength = (sample**2).sum(axis=1)
-    low, high = (
-        sample[strength <= np.median(strength)].mean(axis=0),
-        sample[strength > np.median(strength)].mean(axis=0),
-    )
+    strong = strength > np.median(strength)
+    if not strong.any():
+        strong = strength >= np.median(strength)
+    weak = ~strong if not strong.all() else strong
+    low, high = sample[weak].mean(axis=0), sample[strong].mean(axis=0)
     for _ in range(50):
         nearer = ((sample - high) ** 2).sum(axis=1) < ((sample - low) ** 2).sum(axis=1)
         if nearer.all() or not nearer.any():
@@ -175,8 +186,7 @@ def _thinned(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _spread(values: NDArray[np.float32]) -> float:
-    deviation = 1.4826 * float(np.median(np.abs(values - np.median(values))))
-    return max(deviation, 1e-3 * float(values.std()), 1e-9)
+    return 1.4826 * float(np.median(np.abs(values - np.median(values))))
 
 
 def _scale_and_middle(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
