@@ -1,0 +1,134 @@
+"""Fit the weights of the two tests on ponds, the ring test and the basin test, on drawn scenes.
+
+    python training/fit_pond_evidence.py [--seeds 1000 1240] [--processes 2]
+
+Writes src/agrotools/vision/water_weights.py. Nothing but drawn pairs (agrotools.construct.scenes.ponds) goes in, so
+what is learnt is ours; figures are reported on other seeds. Needs scikit-learn.
+
+The ring test is learnt from the candidates that the component tree proposes: right where they share 0.6 of their union
+with the water of one pond, wrong under 0.25. The basin test is learnt from the dry date of pairs whose pond dried or
+filled (a basin is there) or was built or filled in (none), at the outline of the water, moved and shrunk a little.
+"""
+
+import argparse
+import os
+import sys
+from multiprocessing import Pool
+from pathlib import Path
+
+for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENCV_FOR_THREADS_NUM"):
+    os.environ.setdefault(_threads, "1")
+
+import numpy as np  # noqa: E402
+from numpy.typing import NDArray  # noqa: E402
+
+from agrotools.construct.scenes.ponds import EVENTS, make_pond_pair  # noqa: E402
+
+TARGET = Path(__file__).parent.parent / "src/agrotools/vision/water_weights.py"
+RIGHT, WRONG = 0.6, 0.25
+CLIP = 4.0
+"""Standardised features are held within this, so that odd pictures do not run away."""
+
+Rows = list[tuple[float, ...]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--seeds", type=int, nargs=2, default=(1000, 1240))
+    parser.add_argument("--processes", type=int, default=2)
+    options = parser.parse_args()
+    with Pool(options.processes) as pool:
+        parts = pool.map(rows_of, range(*options.seeds), chunksize=4)
+    rings = fitted([row for part in parts for row in part[0]], "ring test")
+    basins = fitted([row for part in parts for row in part[1]], "basin test")
+    TARGET.write_text(module(rings, basins, tuple(options.seeds)))
+
+
+def rows_of(seed: int) -> tuple[Rows, Rows]:
+    """Rows of one pair: seed, whether right, features."""
+    import cv2
+
+    from agrotools.vision.ponds import basin_features
+    from agrotools.vision.water import candidates, channels_of, least_area_px, ring_features
+
+    scene = make_pond_pair(seed, seed % 4, EVENTS[(seed // 4) % len(EVENTS)])  # pyright: ignore[reportArgumentType]
+    rings: Rows = []
+    looks = {}
+    ponds: dict[str, list[NDArray[np.bool_]]] = {}
+    for name in ("before", "after"):
+        rgb = np.asarray(scene.images[name], np.uint8)
+        looks[name] = channels_of(rgb, np.ones(rgb.shape[:2], np.bool_))
+        count, labels = cv2.connectedComponents(scene.masks[f"water_{name}"])
+        ponds[name] = [np.asarray(labels == label) for label in range(1, count)]
+        least = least_area_px(float(str(scene.sidecar["gsd_m"])), None)
+        for mask in candidates(looks[name], least):
+            share = max((float((mask & pond).sum() / (mask | pond).sum()) for pond in ponds[name]), default=0.0)
+            features = ring_features(looks[name], mask)
+            if features is not None and not WRONG <= share <= RIGHT:
+                rings.append((seed, float(share > RIGHT), *features))
+    event = scene.truth["event"]
+    basins: Rows = []
+    wet, dry = ("before", "after") if event in ("demolished", "dried") else ("after", "before")
+    elsewhere = cv2.dilate(scene.masks[f"water_{dry}"], np.ones((9, 9), np.uint8)) > 0
+    for pond in ponds[wet] if event != "none" else []:
+        if pond.sum() < 60 or (pond & elsewhere).any():
+            continue
+        shrunk = cv2.erode(pond.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
+        for mask in (pond, shrunk, np.roll(pond, (1, 2), (0, 1))):
+            features = basin_features(looks[dry], mask)
+            if features is not None:
+                basins.append((seed, float(event in ("dried", "wetted")), *features))
+    return rings, basins
+
+
+def fitted(rows: Rows, what: str) -> dict[str, tuple[float, ...]]:
+    """Logistic regression on standardised features and their squares; cross-validated by scene, printed."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import average_precision_score
+    from sklearn.model_selection import GroupKFold, cross_val_predict
+
+    table = np.array(rows)
+    seeds, right, features = table[:, 0], table[:, 1] > 0.5, table[:, 2:]
+    mean, scale = features.mean(axis=0), features.std(axis=0) + 1e-9
+    standard = np.clip((features - mean) / scale, -CLIP, CLIP)
+    terms = np.hstack([standard, standard**2])
+    model = LogisticRegression(C=0.5, max_iter=5000)
+    guess = cross_val_predict(model, terms, right, groups=seeds, cv=GroupKFold(5), method="predict_proba")[:, 1]
+    score = average_precision_score(right, guess)
+    accuracy = float(np.mean((guess > 0.5) == right))
+    sys.stdout.write(
+        f"{what}: {len(table)} rows, {right.sum()} right; held out by scene: average precision {score:.3f},"
+        f" accuracy {accuracy:.3f}\n"
+    )
+    model.fit(terms, right)
+    weights = np.ravel(model.coef_)
+    half = len(weights) // 2
+    found = {"mean": mean, "scale": scale, "linear": weights[:half], "square": weights[half:]}
+    return {key: rounded(values) for key, values in found.items()} | {"bias": rounded(np.ravel(model.intercept_))}
+
+
+def rounded(values: NDArray[np.float64]) -> tuple[float, ...]:
+    return tuple(float(f"{value:.4g}") for value in values)
+
+
+def module(rings: dict[str, tuple[float, ...]], basins: dict[str, tuple[float, ...]], seeds: tuple[int, int]) -> str:
+    lines = [
+        '"""Weights of the ring test and of the basin test: logistic regression on standardised features and squares.',
+        "",
+        f"Written by training/fit_pond_evidence.py from pairs of seeds {seeds[0]} to {seeds[1] - 1}; do not edit.",
+        '"""',
+        "",
+        "from agrotools.vision.evidence import Evidence",
+        "",
+    ]
+    for name, found in (("RING_TEST", rings), ("BASIN_TEST", basins)):
+        lines.append(f"{name} = Evidence(")
+        lines.append(f"    bias={found['bias'][0]!r},")
+        for key in ("mean", "scale", "linear", "square"):
+            lines.append(f"    {key}={found[key]!r},")
+        lines.append(")")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()
