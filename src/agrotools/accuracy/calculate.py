@@ -36,12 +36,12 @@ def _numbers(rng: random.Random, least: int = 2) -> list[Fraction]:
     return [Fraction(rng.randint(1, 99_999), 100) for _ in range(rng.randint(least, 40))]
 
 
-_OF_A_LIST: dict[str, Callable[[list[Fraction]], Fraction]] = {
+_OF_A_LIST: dict[str, Callable[[list[Fraction]], Fraction | float]] = {
     "sum(v)": lambda v: sum(v, Fraction(0)),
-    "mean(v)": lambda v: Fraction(mean(v)),
-    "median(v)": lambda v: Fraction(median(v)),
-    "var(v)": lambda v: Fraction(variance(v)),
-    "var(v, ddof=0)": lambda v: Fraction(pvariance(v)),
+    "mean(v)": mean,
+    "median(v)": median,
+    "var(v)": variance,
+    "var(v, ddof=0)": pvariance,
     "max(v) - min(v)": lambda v: max(v) - min(v),
     "cv(v) ** 2": lambda v: 10_000 * variance(v) / mean(v) ** 2,
     "percentile(v, 25)": lambda v: _percentile(v, Fraction(1, 4)),
@@ -88,7 +88,9 @@ def _generated(bench: Bench) -> list[Figure]:
     names = sorted(_OF_A_LIST)
     for number in range(EXPRESSIONS):
         name, values = names[number % len(names)], _numbers(rng)
-        functions.append(_right(bench, name, {"v": [float(value) for value in values]}, _OF_A_LIST[name](values)))
+        functions.append(
+            _right(bench, name, {"v": [float(value) for value in values]}, Fraction(_OF_A_LIST[name](values)))
+        )
     note = f"none wrong of {EXPRESSIONS} means under 1 % wrong of all such expressions, with 95 % confidence"
     return [
         mean_of("arithmetic, right to 11 digits, %", arithmetic, goal=100.0, note=note if min(arithmetic) else ""),
