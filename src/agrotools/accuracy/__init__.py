@@ -18,6 +18,8 @@ STUDIES: Registry["tuple[Study, ...]"] = Registry(
         "analyze_lesions": "agrotools.accuracy.analyze_lesions:STUDIES",
         "count_objects": "agrotools.accuracy.count_objects:STUDIES",
         "estimate_canopy_height": "agrotools.accuracy.estimate_canopy_height:STUDIES",
+        "describe_region": "agrotools.accuracy.describe_region:STUDIES",
+        "extract_marked_region": "agrotools.accuracy.extract_marked_region:STUDIES",
         "detect_change": "agrotools.accuracy.detect_change:STUDIES",
         "measure_fruit_size": "agrotools.accuracy.measure_fruit_size:STUDIES",
         "calculate": "agrotools.accuracy.calculate:STUDIES",
