@@ -39,6 +39,10 @@ _TOWARDS: dict[str, tuple[float, float]] = {
 _PALE = 26.0
 _GAP = 0.015
 """Gaps between parts of one plant that are closed, as a share of its width."""
+_MERGED = 1.7
+"""Components larger than this many typical plants may be several that touch."""
+_SURE, _SURE_GIVEN = 0.25, 0.6
+"""From which share of the width of a typical plant, found or given, what is found is surely one."""
 
 Floats = NDArray[np.float64]
 
@@ -173,7 +177,7 @@ def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> F
         sizes = np.concatenate([sizes[~merged], *(part[2] for part in extra)])
     elif merged.any():
         flags.append("touching_plants_possible")
-    scores = np.minimum(1.0, sizes / width)
+    scores = np.minimum(1.0, sizes / ((_SURE_GIVEN if expected_size_px else _SURE) * width))
     order = np.lexsort((centres[:, 0], centres[:, 1], -scores))
     note = f"single plants are about {width:.0f} px wide; gaps of {2 * gap} px closed"
     return Found(boxes[order], centres[order], sizes[order], scores[order], notes=(note,), flags=tuple(flags))
