@@ -14,6 +14,8 @@ _NEAR_PX = 1.6
 _INSIDE, _OUTSIDE = 9, 18
 """How far the surroundings of an outline are looked at, pixels."""
 _FEW_CORNERS = 12
+LEAST_COVERED = 0.85
+"""Share of an outline that must have the colour of the stroke."""
 SAME_COLOUR = 70
 """Greatest distance of any channel from the colour of the stroke, 0..255, for a place to count as covered by it."""
 _PLAINER = {"box": 0.1, "ellipse": 0.06, "polygon": 0.0}
@@ -250,19 +252,29 @@ def _closed(shape: Literal["box", "polygon"], corners: Points, support: float) -
     return Outline(shape, np.vstack(points), np.vstack(normals), np.array(sides), corners, support)
 
 
-def stroke_along(outline: Outline, pixels: NDArray[np.uint8], pure: tuple[int, int, int]) -> Stroke | None:
-    """What the line just outside a hole's outline looks like; None where there is none to speak of."""
+@dataclass(frozen=True)
+class Ink:
+    """A colour that marks are drawn in, and what is no ink of it: less pure, or more uneven along the stroke (median
+    and 85th percentile of the distance to its colour), all 0..255."""
+
+    pure: tuple[int, int, int]
+    least_purity: float
+    most_uneven: tuple[float, float]
+
+
+def stroke_along(outline: Outline, pixels: NDArray[np.uint8], ink: Ink) -> Stroke | None:
+    """What the line just outside a hole's outline looks like; None where it is no ink."""
     import cv2
 
     every = max(1, len(outline.points) // 60)
-    rough = _inked(_band(outline.points[::every], outline.normals[::every], pixels), pure)
-    if not rough.is_plausible:
+    rough = _seen(_band(outline.points[::every], outline.normals[::every], pixels), ink.pure)
+    if not rough.may_be(ink, slack=1.3):
         return None
     band = _band(outline.points, outline.normals, pixels)
-    ink = _inked(band, pure)
-    if not ink.is_plausible:
+    seen = _seen(band, ink.pure)
+    if not seen.may_be(ink):
         return None
-    peak, rgb, covered, unevenness = ink.peak, ink.rgb, ink.covered, ink.unevenness
+    peak, rgb, covered, unevenness = seen.peak, seen.rgb, seen.covered, seen.unevenness
     inner_side = band[:, max(0, peak - 7) : max(1, peak - 3)].mean(axis=1)
     width, reach_in, reach_out = _extent(band, rgb, inner_side, peak)
     far = min(band.shape[1] - 2, int(np.ceil(reach_out)) + 3)
@@ -341,17 +353,25 @@ def _wavering(
 
 
 @dataclass(frozen=True, eq=False)
-class _Ink:
+class _Seen:
     """Colour of the most coloured column of a band, how much of the outline has it and how even it is."""
 
     peak: int
     rgb: NDArray[np.float32]
     covered: float
     unevenness: tuple[float, float]
-    is_plausible: bool
+    purity: float
+
+    def may_be(self, ink: Ink, slack: float = 1.0) -> bool:
+        return (
+            self.covered >= LEAST_COVERED - 0.1 * (slack - 1)
+            and self.unevenness[0] <= slack * ink.most_uneven[0]
+            and self.unevenness[1] <= slack * ink.most_uneven[1]
+            and self.purity >= ink.least_purity / slack
+        )
 
 
-def _inked(band: NDArray[np.float32], pure: tuple[int, int, int]) -> _Ink:
+def _seen(band: NDArray[np.float32], pure: tuple[int, int, int]) -> _Seen:
     columns = band[:, _INSIDE - 1 : _INSIDE + 8]
     mean = np.abs(columns - np.array(pure, np.float32)).sum(axis=(0, 2))
     peak = _INSIDE - 1 + int(np.argmin(mean))
@@ -360,8 +380,7 @@ def _inked(band: NDArray[np.float32], pure: tuple[int, int, int]) -> _Ink:
     distance = np.abs(band[:, peak - 1 : peak + 2] - rgb).max(axis=2).min(axis=1)
     covered = float((distance <= SAME_COLOUR).mean())
     middling, uneven = (float(value) for value in np.quantile(distance, (0.5, 0.85)))
-    is_plausible = covered >= 0.75 and middling <= 20 and purity(rgb, pure) >= 70
-    return _Ink(peak, rgb, covered, (middling, uneven), is_plausible)
+    return _Seen(peak, rgb, covered, (middling, uneven), purity(rgb, pure))
 
 
 def _band(points: Points, normals: Points, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
