@@ -23,7 +23,7 @@ _REFINEMENTS = 5
 _MINIMUM_POINTS = 6
 _MOST_POINTS = 90
 """More points of an outline than this are sampled for the search; the final fit uses all."""
-_STARTS = 6
+_STARTS = 4
 _NEAR = 0.05
 """Points within this share of the half angle of an outline count as on it: fruits are not quite round."""
 _STEEP = 0.9
@@ -191,9 +191,11 @@ def _refined(evidence: Evidence, cone: Cone, half_angles: tuple[float, float]) -
         sectors = seen_sectors(evidence.edge, cone.axis)
         crowd = np.bincount(sectors, weight, SECTORS)
         weight = weight / np.maximum(crowd[sectors], 1e-9)
-        root = np.sqrt(weight)
-        rows = evidence.edge * root[:, None]
-        normal = np.linalg.lstsq(rows, root, rcond=None)[0]
+        rows = evidence.edge * weight[:, None]
+        try:
+            normal = np.linalg.solve(evidence.edge.T @ rows, rows.sum(axis=0))
+        except np.linalg.LinAlgError:  # points on a straight line
+            break
         length = float(np.linalg.norm(normal))
         if length <= 1:
             break

@@ -42,7 +42,7 @@ def fruit_in_box(view: View, colour: FruitMask, pixels: NDArray[np.uint8], box: 
     """The one fruit in a box, and whether its colour alone told it from its surroundings."""
     height, width = view.fruit.shape
     x0, y0, x1, y1 = box
-    grow = max(2, round(0.08 * max(x1 - x0, y1 - y0)))
+    grow = max(2, round(0.05 * max(x1 - x0, y1 - y0)))
     x0, y0, x1, y1 = max(0, x0 - grow), max(0, y0 - grow), min(width, x1 + grow), min(height, y1 + grow)
     by_colour = colour.mask[y0:y1, x0:x1]
     ellipse = _ellipse_in(by_colour.shape, (0, 0, x1 - x0, y1 - y0), 0.6)
@@ -53,7 +53,7 @@ def fruit_in_box(view: View, colour: FruitMask, pixels: NDArray[np.uint8], box: 
         part = _main_piece(_cut_out(pixels, view, (x0, y0, x1, y1)), ellipse)
     if part is None:
         return None, enough
-    return measure(view, Segment(part, (x0, y0)), near=_middle_of(view, box), sides_px=_sides(box)), enough
+    return measure(view, Segment(part, (x0, y0), box), near=_middle_of(view, box), sides_px=_sides(box)), enough
 
 
 def _middle_of(view: View, box: Box) -> Cone:

@@ -21,6 +21,8 @@ _BEFORE_MM = 15.0
 """By how much a surface must lie before another to be said to hide it: above the noise of depth cameras at 2 m."""
 _BEHIND_MM = 45.0
 """Behind the visible surface of a fruit by more than this is no part of it."""
+_BEYOND_BOX = 0.8
+"""How surely a fruit does not reach beyond the box that was drawn around it."""
 _STEP_MM = 8.0
 """A smaller step of depth across an edge (outwards) is no end of a fruit."""
 _BESIDE_PX = 3
@@ -32,10 +34,14 @@ _MIDDLE = 0.85
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Pixels taken for one fruit. ``mask``: bool (rows, columns) of a cut-out; ``corner``: its x, y in the picture."""
+    """Pixels taken for one fruit. ``mask``: bool (rows, columns) of a cut-out; ``corner``: its x, y in the picture.
+
+    ``drawn``: the box that somebody drew around the fruit, beyond which they saw none of it.
+    """
 
     mask: Mask
     corner: tuple[int, int]
+    drawn: Box | None = None
 
     @property
     def area_px(self) -> int:
@@ -201,6 +207,11 @@ def _evidence(view: View, segment: Segment, surface: float) -> Evidence:
     part = np.zeros((y1 - y0, x1 - x0), np.bool_)
     part[top - y0 : top - y0 + mask.shape[0], left - x0 : left - x0 + mask.shape[1]] = mask
     doubt = _doubt(view, part, (x0, y0, x1, y1), surface)
+    if segment.drawn is not None:
+        inner = np.zeros_like(part)
+        ax, ay, bx, by = segment.drawn
+        inner[max(0, ay - y0) : max(0, by - y0), max(0, ax - x0) : max(0, bx - x0)] = True
+        doubt[~inner & (doubt > 0)] = np.maximum(doubt[~inner & (doubt > 0)], _BEYOND_BOX)
     # Where two fruits of one colour meet, either may hide the other: no outline, unless the other is behind.
     beside = _others(view.fruit[y0:y1, x0:x1], part) & (doubt < 1)
     depth = None if view.smooth is None else view.smooth[y0:y1, x0:x1]

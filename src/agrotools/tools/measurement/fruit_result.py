@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +18,16 @@ from agrotools.vision.fruits import Measured, View
 from agrotools.vision.marks import Mark, draw_marks
 from agrotools.vision.overlay import BLACK, ORANGE, SKY_BLUE
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
 SIZE_CLASSES_MM = (50, 60, 70, 80, 90)
 LEAST_ARC = 0.3
 """Share of the outline that must be seen for a diameter to count: three points fix a circle, a short arc does not."""
 LEAST_DEPTH = 0.25
 _SURE_SCORE = 0.3
 _FRAGMENT = 0.6
-"""Outlines under this share of the usual size are not counted: fruits of one picture vary by some 10 percent (sd)."""
+"""Outlines under this share of the usual size are taken for fragments: fruits of a picture vary by some 10 %."""
 
 
 class FruitSize(BaseModel):
@@ -84,8 +88,14 @@ class Found:
 def fruit_result(found: Found) -> FruitSizes:
     """Count, draw and keep."""
     smallest, largest = found.view.diameters_mm
+    fruits, notes, flags = list(found.fruits), list(found.notes), list(found.flags)
     if not found.boxes:
-        smallest = max(smallest, _FRAGMENT * _usual_size(found.fruits))
+        least = _FRAGMENT * _usual_size(fruits)
+        whole = [fruit for _, fruit in fruits if fruit.diameter_mm >= least]
+        if len(whole) < len(fruits):
+            notes.append(f"{len(fruits) - len(whole)} outlines under {least:.0f} mm left out as fragments of fruits")
+            flags.append("fragments_left_out")
+        fruits = list(enumerate(whole, start=1))
     rows = [
         FruitSize(
             id=number,
@@ -101,23 +111,16 @@ def fruit_result(found: Found) -> FruitSizes:
             and fruit.fit.score >= _SURE_SCORE
             and smallest <= fruit.diameter_mm <= largest,
         )
-        for number, fruit in found.fruits
+        for number, fruit in fruits
     ]
-    small = sum(fruit.diameter_mm < smallest for _, fruit in found.fruits)
-    notes = list(found.notes)
-    if small:
-        notes.append(
-            f"{small} outlines under {smallest:.0f} mm not counted: fragments, or fruits whose depth is a leaf's"
-        )
     sizes = np.array([row.diameter_mm for row in rows if row.used_in_mean])
-    flags = list(found.flags)
     if len(sizes) < len(rows) / 2:
         flags.append("mostly_occluded")
     if 0 < len(sizes) < 3:
         flags.append("few_fruits")
     if not len(sizes):
         flags.append("none_well_visible")
-    if sum(fruit.depth_share < LEAST_DEPTH for _, fruit in found.fruits) > len(rows) / 4:
+    if sum(fruit.depth_share < LEAST_DEPTH for _, fruit in fruits) > len(rows) / 4:
         flags.append("depth_sparse")
     mean = float(sizes.mean()) if len(sizes) else None
     return FruitSizes(
@@ -129,7 +132,7 @@ def fruit_result(found: Found) -> FruitSizes:
         sd_mm=float(sizes.std(ddof=1)) if len(sizes) > 1 else None,
         size_classes=size_classes(sizes),
         boxes_without_fruit=found.failed,
-        overlay=save_artifact("fruit_sizes.png", "overlay", _overlay(found, rows, mean)),
+        overlay=save_artifact("fruit_sizes.png", "overlay", _overlay(found, fruits, rows, mean)),
         notes=tuple(notes),
         flags=tuple(dict.fromkeys(flags)),
     )
@@ -156,9 +159,11 @@ def size_classes(diameters_mm: NDArray[np.float64]) -> dict[str, int]:
     return counts
 
 
-def _overlay(found: Found, rows: Sequence[FruitSize], mean: float | None):
+def _overlay(
+    found: Found, fruits: Sequence[tuple[int, Measured]], rows: Sequence[FruitSize], mean: float | None
+) -> "Image":
     marks = []
-    for (_, fruit), row in zip(found.fruits, rows, strict=True):
+    for (_, fruit), row in zip(fruits, rows, strict=True):
         x, y = found.view.camera.project(outline_points(fruit.cone))
         colour = SKY_BLUE if row.used_in_mean else ORANGE
         outline = tuple((float(a), float(b)) for a, b in zip(x, y, strict=True))
