@@ -20,7 +20,7 @@ SOURCE = SourceNote(
     note="Questions, reference calls and tolerances are by agrotools; images, boxes and calliper sizes are the"
     " authors'. All frames show the same trees.",
 )
-FOCAL_PX = 915.0
+FOCAL_PX = 955.0
 """The data do not say it. Estimated from the two calibration spheres that stand in every frame (60 and 120 mm)."""
 _SPHERES = "BALL"
 _TOGETHER = 3
