@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from types import MappingProxyType
@@ -78,19 +78,17 @@ def request_body(
     settings: ModelSettings,
     spelling: Mapping[str, str | None] = MappingProxyType({}),
     *,
-    message: Callable[[Message], Any] | None = None,
-    functions: Callable[[Sequence[ToolSpec]], Any] = function_list,
+    more_messages: Sequence[Any] = (),
 ) -> dict[str, Any]:
     """The JSON body of a request.
 
     Args:
         spelling: settings that the endpoint knows under another name than the format's, or (None) not at all.
-        message: from a message to what stands for it in the body, e.g. a fragment that is serialised already.
-        functions: likewise for the tools.
+        more_messages: in the format's form already.
     """
-    body: dict[str, Any] = {"model": model, "messages": list(map(message or message_on_wire, messages))}
+    body: dict[str, Any] = {"model": model, "messages": [*map(message_on_wire, messages), *more_messages]}
     if tools:
-        body["tools"] = functions(tools)
+        body["tools"] = function_list(tools)
     for key, value in (
         ("temperature", settings.temperature),
         ("max_tokens", settings.max_output_tokens),

@@ -1,4 +1,4 @@
-"""Requests as bytes. What is sent again and again, messages and tools, is serialised once."""
+"""Requests as bytes. What is sent again and again, messages and all that stands around them, is serialised once."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -8,20 +8,33 @@ import orjson
 
 from agrotools.core import ToolSpec
 from agrotools.models.base import Message, ModelSettings
-from agrotools.models.chat_format import function_list, message_on_wire, request_body, without_surrogates
+from agrotools.models.chat_format import message_on_wire, request_body, without_surrogates
 
 KEPT_BYTES = 32 * 2**20
-_KEPT_TOOLSETS = 64
-_SHORT = 500
-"""Characters."""
+_BESIDE_BYTES = 1024
+"""What a kept message takes beside its JSON, about."""
+_KEPT_FRAMES = 64
+_LARGE_BYTES = 32 * 2**10
+"""A message of this size is sent from where it lies: copied with every request, pictures would push all else out of the
+processor's cache."""
+_HERE = b"\0"
+"""Stands for the messages while what surrounds them is written: in JSON it stands nowhere else."""
 
 
 class _Written(NamedTuple):
     """A message and its JSON. It is held beside it, so that no other can take over its identity."""
 
     message: Message
-    fragment: orjson.Fragment
-    length: int
+    text: bytes
+
+
+class _Frame(NamedTuple):
+    """What stands before and behind the messages, and what it depends on, held as above."""
+
+    before: bytes
+    behind: bytes
+    tools: tuple[ToolSpec, ...]
+    settings: ModelSettings
 
 
 class RequestEncoder:
@@ -34,44 +47,69 @@ class RequestEncoder:
 
     def __init__(self, model: str, spelling: Mapping[str, str | None]) -> None:
         self._model = model
-        self.spelling = dict(spelling)
+        self._spelling = dict(spelling)
         self._messages: OrderedDict[int, _Written] = OrderedDict()
         self._kept_bytes = 0
-        self._toolsets: OrderedDict[tuple[int, ...], tuple[tuple[ToolSpec, ...], orjson.Fragment]] = OrderedDict()
+        self._frames: OrderedDict[tuple[int, ...], _Frame] = OrderedDict()
 
-    def encode(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> bytes:
-        """The body of a request, as JSON."""
-        request = (self._model, messages, tools, settings, self.spelling)
-        try:
-            return orjson.dumps(request_body(*request, message=self._message, functions=self._functions))
-        except orjson.JSONEncodeError:
-            # Text that is no Unicode (half a surrogate pair, out of a file or a model) cannot be sent as it is.
-            return orjson.dumps(without_surrogates(request_body(*request)))
+    def spelled(self, setting: str) -> str | None:
+        """What the endpoint calls ``setting``; None where it does not know it."""
+        return self._spelling.get(setting, setting)
 
-    def _message(self, message: Message) -> orjson.Fragment | dict[str, Any]:
+    def respell(self, setting: str, name: str) -> None:
+        """From now on the endpoint knows ``setting`` as ``name``."""
+        self._spelling[setting] = name
+        self._frames.clear()
+
+    def encode(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> list[bytes]:
+        """The body of a request, as JSON, in the pieces in which it is best sent: most often one."""
+        frame = self._frame(tools, settings)
+        if not frame.behind:
+            return [frame.before]  # the messages, too, are among the settings' extra fields
+        pieces: list[bytes] = []
+        together = [frame.before]
+        for number, message in enumerate(messages):
+            if number:
+                together.append(b",")
+            text = self._message(message)
+            if len(text) < _LARGE_BYTES:
+                together.append(text)
+            else:
+                pieces += b"".join(together), text
+                together = []
+        together.append(frame.behind)
+        return [*pieces, b"".join(together)]
+
+    def _message(self, message: Message) -> bytes:
         """A message as JSON: agents send the same objects, pictures in them, again with every turn."""
         known = self._messages.get(id(message))
         if known is not None:
             self._messages.move_to_end(id(message))
-            return known.fragment
-        wire = message_on_wire(message)
-        if len(wire["content"]) < _SHORT and isinstance(wire["content"], str):
-            return wire  # sooner written than found again
-        text = orjson.dumps(wire)
-        self._messages[id(message)] = _Written(message, fragment := orjson.Fragment(text), len(text))
-        self._kept_bytes += len(text)
+            return known.text
+        text = _json(message_on_wire(message))
+        self._messages[id(message)] = _Written(message, text)
+        self._kept_bytes += len(text) + _BESIDE_BYTES
         while self._kept_bytes > KEPT_BYTES:
             _, oldest = self._messages.popitem(last=False)
-            self._kept_bytes -= oldest.length
-        return fragment
+            self._kept_bytes -= len(oldest.text) + _BESIDE_BYTES
+        return text
 
-    def _functions(self, tools: Sequence[ToolSpec]) -> orjson.Fragment:
-        key = tuple(map(id, tools))
-        known = self._toolsets.get(key)
+    def _frame(self, tools: Sequence[ToolSpec], settings: ModelSettings) -> _Frame:
+        key = (id(settings), *map(id, tools))
+        known = self._frames.get(key)
         if known is None:
-            # The specifications are kept beside their bytes, so that no other can take over their identity.
-            known = tuple(tools), orjson.Fragment(orjson.dumps(function_list(tools)))
-            self._toolsets[key] = known
-            if len(self._toolsets) > _KEPT_TOOLSETS:
-                self._toolsets.popitem(last=False)
-        return known[1]
+            here = orjson.Fragment(_HERE)
+            body = request_body(self._model, (), tools, settings, self._spelling, more_messages=[here])
+            before, _, behind = _json(body).partition(_HERE)
+            known = self._frames[key] = _Frame(before, behind, tuple(tools), settings)
+            if len(self._frames) > _KEPT_FRAMES:
+                self._frames.popitem(last=False)
+        return known
+
+
+def _json(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        # Text that is no Unicode (half a surrogate pair, out of a file or a model) cannot be sent as it is.
+        return orjson.dumps(without_surrogates(value))

@@ -163,7 +163,7 @@ class OpenAICompatibleModel:
         attempt: int,
         first_at: float,
     ) -> Completion | _Fault:
-        limit_key = self._encoder.spelling.get("max_tokens", "max_tokens")
+        limit_key = self._encoder.spelled("max_tokens")
         body = self._encoder.encode(messages, tools, settings)
         began = time.monotonic()
         self.stats.in_flight += 1
@@ -278,7 +278,7 @@ class OpenAICompatibleModel:
         """Whether the endpoint wants the token limit under its newer name (OpenAI's reasoning models do)."""
         if used != "max_tokens" or "max_completion_tokens" not in said:
             return False
-        self._encoder.spelling["max_tokens"] = "max_completion_tokens"
+        self._encoder.respell("max_tokens", "max_completion_tokens")
         return True
 
     def _backoff(self, attempt: int) -> float:
