@@ -135,7 +135,8 @@ def test_a_large_message_is_a_piece_of_its_own_and_the_same_object_each_time() -
     first = encoder.encode(messages, [spec("a")], ModelSettings())
     second = encoder.encode([*messages, Message.of("user", "b")], [spec("a")], ModelSettings())
     assert [len(piece) > 10**5 for piece in first] == [False, True, False, True, False]
-    assert second[1] is first[1] and second[3] is first[1]
+    assert second[1] is first[1]
+    assert second[3] is first[1]
     assert json.loads(b"".join(first)) == request_body("m", messages, [spec("a")], ModelSettings())
 
 
