@@ -437,6 +437,23 @@ def test_water_in_multi_band_rasters(tmp_path: Path) -> None:
     assert land.changed is None
 
 
+@pytest.mark.slow
+def test_a_new_pond_in_drawn_scenes(tmp_path: Path) -> None:
+    from agrotools.construct.scenes.ponds import make_pond_pair
+
+    right = 0
+    for seed in range(5):
+        scene = make_pond_pair(seed, 1, "constructed")
+        before, after = (
+            png(tmp_path / f"{date}-{seed}.png", scene.images[date].astype(np.uint8)) for date in ("before", "after")
+        )
+        result = changed(before, after, target="pond", gsd_m=float(str(scene.sidecar["gsd_m"])))
+        assert result.pond is not None
+        assert result.changed is (None if result.pond.event is None else result.pond.event != "none")
+        right += result.pond.event == "constructed" and bool(result.gain_px)
+    assert right >= 3
+
+
 # --- bad input -----------------------------------------------------------------------------------------------------
 
 

@@ -1,11 +1,13 @@
 """Measures of change on arrays of known content."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from agrotools.vision.change_built import built_change, settlement_texture
 from agrotools.vision.change_map import CHANGED, GAINED, SAME, draw_change, without_specks
-from agrotools.vision.change_methods import change_vectors, difference_of, iterated_mad, matched, pca_kmeans
+from agrotools.vision.change_methods import Difference, change_vectors, difference_of, iterated_mad, matched, pca_kmeans
 from agrotools.vision.change_registration import moved_back, shift_between
 from agrotools.vision.overlay import Layer
 
@@ -32,9 +34,8 @@ def test_radiometry_is_matched_by_what_stayed_the_same() -> None:
 
 
 @pytest.mark.parametrize("method", [change_vectors, iterated_mad, pca_kmeans])
-def test_change_stands_out(method: object) -> None:
+def test_change_stands_out(method: Callable[..., Difference]) -> None:
     before, after, where = a_third_changed()
-    assert callable(method)
     found = method(before if method is iterated_mad else matched(before, after, VALID), after, VALID)
     mask = found.magnitude > found.threshold
     assert 2 * (mask & where).sum() / (mask.sum() + where.sum()) > 0.85

@@ -100,7 +100,8 @@ def _figures(
                                 [answer is not None for answer in answers], [1] * len(answers), clusters=scenes,
                                 note=f"{wrong} of the answers wrong"))  # fmt: skip
         held = _two_fold(pairs, grid, by, gains_only=target == "farmland")
-        note = "constants chosen on the scenes of the other fold"
+        alone = len(set(scenes)) > 1
+        note = "constants chosen on " + ("the scenes of the other fold" if alone else "other tiles of the same city")
         figures += _of_masks(f"{target}, two-fold", pairs, held, scenes, note, goal=_GOAL)
     for method in ("cva", "irmad", "pca_kmeans"):
         results = [
@@ -195,14 +196,15 @@ def _of_ndvi(bench: Bench) -> list[Figure]:
                 values.append(source.read([1])[0])
         difference = values[1] - values[0]
         result = bench.call(before=paths[0], after=paths[1], target="vegetation", bands={"NDVI": 1}, threshold=0.2)
-        apart.append(abs(result.gain_px - int((difference > 0.2).sum())))
-        apart.append(abs(result.loss_px - int((difference < -0.2).sum())))
+        gain, loss = int((difference > 0.2).sum()), int((difference < -0.2).sum())
+        apart.append(abs(result.gain_px - gain) + abs(result.loss_px - loss))
     classes = bench.folder / items[0]["lulc"]
     same = bench.call(before=classes, after=classes, method="mask_diff")
     return [
-        mean_of("NDVI gain and loss between neighbouring dates, mean error, px", apart, goal=0, higher_is_better=False),
+        mean_of("NDVI gain and loss between neighbouring dates, mean error, px", apart, goal=0,
+                clusters=("one patch of land",) * len(apart), higher_is_better=False),
         mean_of("class raster against itself, changed px", [same.change_px], goal=0, higher_is_better=False),
-    ]
+    ]  # fmt: skip
 
 
 def _of_drawn_labels(bench: Bench) -> list[Figure]:

@@ -175,9 +175,11 @@ def _texture_change(
 def _roof_change(
     before: NDArray[np.uint8], after: NDArray[np.uint8], valid: NDArray[np.bool_], gsd_m: float, rule: RoofRule
 ) -> tuple[tuple[NDArray[np.bool_], ...], str]:
-    was, is_ = (roofs(picture, valid, gsd_m, rule) for picture in (before, after))
+    (first, was), (second, is_) = (roofs(picture, valid, gsd_m, rule) for picture in (before, after))
     light = tuple(_smooth(_lab(picture)[..., 0], valid, rule.sigma_m / gsd_m / 4) for picture in (before, after))
-    gained, lost = (_without_lasting(mask, light, valid, gsd_m, rule) for mask in (is_, was))
+    # What lasted is judged with the surroundings that the untrimmed patches hold.
+    gained = is_ & _without_lasting(second, light, valid, gsd_m, rule)
+    lost = was & _without_lasting(first, light, valid, gsd_m, rule)
     note = (
         f"roofs: patches less yellow than the scene, not green, in which a disc of {2 * rule.half_width_m:g} m fits; "
         f"gained or lost where the two dates correlate by less than {rule.lasting:g} around one"
@@ -215,8 +217,13 @@ def _correlation(first: NDArray[np.float64], second: NDArray[np.float64]) -> flo
     return float(first @ second) / size if size > 0 else 0.0
 
 
-def roofs(picture: NDArray[np.uint8], valid: NDArray[np.bool_], gsd_m: float, rule: RoofRule) -> NDArray[np.bool_]:
-    """Roofs in one picture, bool (rows, columns). Grey, blue and white roofs; brown and red ones are missed."""
+def roofs(
+    picture: NDArray[np.uint8], valid: NDArray[np.bool_], gsd_m: float, rule: RoofRule
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Roofs in one picture, bool (rows, columns): as wide as the smoothing makes them, and trimmed to their outline.
+
+    Grey, blue and white roofs; brown and red ones are missed.
+    """
     lab = _lab(picture)
     greenness, yellowness = (_smooth(lab[..., channel], valid, rule.sigma_m / gsd_m) for channel in (1, 2))
     usual_green, usual_yellow = (
@@ -224,7 +231,7 @@ def roofs(picture: NDArray[np.uint8], valid: NDArray[np.bool_], gsd_m: float, ru
     )
     grey = (yellowness < usual_yellow - rule.blue) & (greenness > min(0.0, usual_green) - rule.green) & valid
     patches = _opened(grey, rule.half_width_m / gsd_m)
-    return _to_half_height(patches, yellowness, usual_yellow)
+    return patches, _to_half_height(patches, yellowness, usual_yellow)
 
 
 def _to_half_height(patches: NDArray[np.bool_], values: NDArray[np.float32], usual: float) -> NDArray[np.bool_]:

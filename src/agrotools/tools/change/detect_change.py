@@ -89,8 +89,8 @@ def detect_change(
         Masks and labels: always. Buildings in photographs: true where single roofs (gsd_m up to 1 m) changed on at
         least 5 % of the area, false where nothing is found and outlines show that the two lie on each other. Plants:
         true from 1 % of the area on, but null where over half the scene moves one way. Ponds: where the event is
-        clear. Unsupervised differences, settlement texture, land classes by index: false where nothing differs, else
-        null.
+        clear and the two are known to lie on each other. Unsupervised differences, settlement texture, land classes
+        by index: false where nothing differs, else null.
 
     Raises:
         ToolError: a file cannot be read or is too large; ``shape_mismatch`` (sizes differ, or the shift is too large),

@@ -137,7 +137,8 @@ def water_change(pictures: Pictures, asked: Asked) -> Found:
     changes = _map(pictures, _apart(after, before), _apart(before, after), 1)
     inside = _inside(pictures.box)
     was, is_ = int(before[inside].sum()), int(after[inside].sum())
-    weak = {"too_dark", "featureless_image"} & set(pictures.flags)
+    # A dry basin is looked for where water was: that needs two pictures known to lie on each other.
+    weak = {"too_dark", "featureless_image", "registration_uncertain"} & set(pictures.flags)
     event = None if weak else ponds.event
     return _found(
         pictures,
