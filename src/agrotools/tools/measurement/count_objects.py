@@ -174,12 +174,15 @@ def _count_in_heights(
         counted = crowns_of_raster(source, scale.gsd_m, box, min_height_m=min_height_m, window_m=window_m)
         sampling = source.sampling if scale.gsd_m == source.sampling.gsd_m else None
     found = counted.found.chosen(counted.found.scores >= score_min)
+    shown, shown_per_px = counted.shown, counted.shown_per_px / per_px
+    if chm is not None and chm != image and not flags:
+        shown, shown_per_px = read_image(image, shown_as=shown_name(image)).pixels, 1.0
     return count_result(
         _times(found, per_px),
         "crown_chm",
         target,
-        shown=counted.shown,
-        shown_per_px=counted.shown_per_px / per_px,
+        shown=shown,
+        shown_per_px=shown_per_px,
         region=region,
         looked_at_px=counted.measured_px * per_px**2,
         gsd_m=scale.gsd_m / per_px,

@@ -37,6 +37,7 @@ _TOWARDS: dict[str, tuple[float, float]] = {
 }  # fmt: skip
 """Towards which (a*, b*) of Lab a fruit differs from leaves; red ones towards a* alone."""
 _PALE = 26.0
+_HIGHLIGHT_SHARE = 0.002
 _GAP = 0.015
 """Gaps between parts of one plant that are closed, as a share of its width."""
 _MERGED = 1.7
@@ -200,7 +201,8 @@ def fruit_by_colour(pixels: NDArray[np.uint8], target: str, expected_size_px: fl
     kept = np.zeros(len(stats) + 1, np.bool_)
     kept[np.unique(labels[sure])] = True
     kept[0] = False
-    mask = cv2.morphologyEx(kept[labels].astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
+    whole = _filled(kept[labels], round(_HIGHLIGHT_SHARE * labels.size))
+    mask = cv2.morphologyEx(whole.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
     distance = cv2.distanceTransform(mask, cv2.DIST_L2, 5)
     radii = distance[distance > 2]
     notes = ("fruit is what differs from its surroundings by colour, towards red or orange",)
@@ -208,7 +210,7 @@ def fruit_by_colour(pixels: NDArray[np.uint8], target: str, expected_size_px: fl
     if not radii.size:
         return replace(_nothing(), notes=notes, flags=weak)
     width = expected_size_px or 2 * float(np.percentile(radii, 95))
-    smooth = np.asarray(cv2.GaussianBlur(distance, (0, 0), max(1.0, 0.08 * width)), np.float32)
+    smooth = np.asarray(cv2.GaussianBlur(distance, (0, 0), max(1.0, 0.12 * width)), np.float32)
     reach = max(1, round(0.3 * width))
     peaks = (smooth >= cv2.dilate(smooth, np.ones((2 * reach + 1,) * 2, np.uint8))) & (distance > 0.2 * width)
     count, _, _, middles = cv2.connectedComponentsWithStats(peaks.astype(np.uint8), connectivity=8)
@@ -221,6 +223,13 @@ def fruit_by_colour(pixels: NDArray[np.uint8], target: str, expected_size_px: fl
     flags = weak if not strength.size or float(np.median(strength)) < _PALE else weak[1:]
     order = np.lexsort((centres[:, 0], centres[:, 1], -scores))
     return _round(centres[order] + 0.5, diameters[order], scores[order], pixels.shape, notes, flags)
+
+
+def _filled(mask: NDArray[np.bool_], largest_px: int) -> NDArray[np.bool_]:
+    """The mask without holes up to that size: shine on a fruit has no colour of its own."""
+    stats, _, labels = _components(~mask, 0)
+    hole = np.concatenate([[False], stats[:, 4] <= largest_px])
+    return mask | hole[labels]
 
 
 def _roundness(mask: NDArray[np.uint8], centres: Floats, diameters: Floats) -> Floats:
