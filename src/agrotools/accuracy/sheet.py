@@ -13,10 +13,15 @@ _TILE_PX = 480
 _MARGIN_PX = 8
 
 
-def keep_overlays(folder: Path, study: Planned, overlays: Sequence[Path]) -> Path:
-    """Copy ``overlays`` to ``folder/TOOL/FOLDER/NNN_NAME`` and draw ``folder/TOOL_FOLDER.png``; returns the latter."""
+def keep_overlays(folder: Path, study: Planned, overlays: Sequence[Path], *, numbered: bool = False) -> Path:
+    """Copy ``overlays`` to ``folder/TOOL/FOLDER/NNN_NAME`` and draw ``folder/TOOL_FOLDER.png``; returns the latter.
+
+    ``numbered``: the study's number follows its folder, for a tool that has several studies on it.
+    """
     # A folder of studies may have a readable name ("plants drawn here"); on disk it is one word.
     word = "_".join(study.folder.replace("/", " ").split())
+    if numbered:
+        word = f"{word}_{study.number}"
     copies = folder / study.tool / word
     copies.mkdir(parents=True, exist_ok=True)
     for number, overlay in enumerate(overlays):

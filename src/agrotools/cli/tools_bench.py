@@ -58,7 +58,9 @@ def bench(
         from agrotools.accuracy.sheet import keep_overlays
 
         assert overlays is not None
-        typer.echo(f"wrote {keep_overlays(overlays, study, pictures)}", err=True)
+        alike = [other for other in found.studies if (other.tool, other.folder) == (study.tool, study.folder)]
+        sheet = keep_overlays(overlays, study, pictures, numbered=len(alike) > 1)
+        typer.echo(f"wrote {sheet}", err=True)
 
     try:
         run(found.studies, time_limit_s=time_limit, ended=ended, overlays=keep if overlays else None)
