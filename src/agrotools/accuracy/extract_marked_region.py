@@ -84,10 +84,10 @@ def _marks(bench: Bench) -> list[Figure]:
 
 
 def _halves(bench: Bench) -> list[Figure]:
-    """Strictness chosen on one half, box IoU and false marks reported on the other."""
-    marked = _drawn_photos(bench)
+    """Strictness chosen on one half, box IoU and false marks reported on the other; one mark per photograph."""
+    marked = _drawn_photos(bench)[::_MARKS_PER_PHOTO]
     pictures = [read_image(item.path).pixels for item in marked]
-    plain = [(path, half) for path, half in _photos(bench).items()]
+    plain = list(_photos(bench).items())
     found: dict[float, list[float]] = {}
     false: dict[float, list[bool]] = {}
     for strictness in STRICTNESSES:
