@@ -18,21 +18,33 @@ TOOLS: Registry["Tool[..., Any]"] = Registry(
     "tool",
     "agrotools.tools",
     {
-        "measure_crop_weed_area": "agrotools.tools.segmentation.measure_crop_weed_area:measure_crop_weed_area",
-        "estimate_canopy_height": "agrotools.tools.segmentation.estimate_canopy_height:estimate_canopy_height",
-        "detect_change": "agrotools.tools.change.detect_change:detect_change",
+        "extract_marked_region": "agrotools.tools.measurement.extract_marked_region:extract_marked_region",
+        "count_objects": "agrotools.tools.measurement.count_objects:count_objects",
+        "measure_fruit_size": "agrotools.tools.measurement.measure_fruit_size:measure_fruit_size",
         "measure_weed_phenotype": "agrotools.tools.measurement.measure_weed_phenotype:measure_weed_phenotype",
         "analyze_lesions": "agrotools.tools.segmentation.analyze_lesions:analyze_lesions",
-        "measure_fruit_size": "agrotools.tools.measurement.measure_fruit_size:measure_fruit_size",
-        "count_objects": "agrotools.tools.measurement.count_objects:count_objects",
-        "extract_marked_region": "agrotools.tools.measurement.extract_marked_region:extract_marked_region",
         "describe_region": "agrotools.tools.segmentation.describe_region:describe_region",
+        "estimate_canopy_height": "agrotools.tools.segmentation.estimate_canopy_height:estimate_canopy_height",
+        "measure_crop_weed_area": "agrotools.tools.segmentation.measure_crop_weed_area:measure_crop_weed_area",
+        "detect_change": "agrotools.tools.change.detect_change:detect_change",
         "calculate": "agrotools.tools.analytics.calculate:calculate",
         "plot": "agrotools.tools.analytics.plot:plot",
     },
 )
 
-AGROTOOLS: tuple[str, ...] = ("measure_crop_weed_area", "calculate", "plot")
+AGROTOOLS: tuple[str, ...] = (
+    "extract_marked_region",
+    "count_objects",
+    "measure_fruit_size",
+    "measure_weed_phenotype",
+    "analyze_lesions",
+    "describe_region",
+    "estimate_canopy_height",
+    "measure_crop_weed_area",
+    "detect_change",
+    "calculate",
+    "plot",
+)
 """The toolset of the AgroTools benchmark, as far as its tools exist here."""
 
 
