@@ -236,7 +236,7 @@ def test_turning_and_mirroring_change_little(tmp_path: Path, turn: int, backend:
     assert other.leaf_area_px == pytest.approx(one.leaf_area_px, rel=0.01)
 
 
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(factor=st.floats(0.6, 2.2))
 def test_rescaling_changes_areas_in_mm2_little(tmp_path: Path, factor: float) -> None:
     picture = leaf_picture(ellipse(), spots())
@@ -249,7 +249,7 @@ def test_rescaling_changes_areas_in_mm2_little(tmp_path: Path, factor: float) ->
     assert other.leaf_area_mm2 == pytest.approx(one.leaf_area_mm2, rel=0.03)
 
 
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(left=st.integers(0, 40), top=st.integers(0, 50), right=st.integers(440, 480), bottom=st.integers(250, 300))
 def test_cropping_the_board_changes_little(tmp_path: Path, left: int, top: int, right: int, bottom: int) -> None:
     picture = leaf_picture(ellipse(), spots())
