@@ -43,6 +43,15 @@ def without_specks(changes: NDArray[np.uint8], least_px: int) -> NDArray[np.uint
     return cleaned
 
 
+def counts_of(changes: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """How many pixels there are of each kind, int64 (256,); by strips, since counting needs eight bytes per pixel."""
+    step = max(1, 2_000_000 // max(1, changes.shape[1]))
+    counts = np.zeros(256, np.int64)
+    for top in range(0, changes.shape[0], step):
+        counts += np.bincount(changes[top : top + step].ravel(), minlength=256)
+    return counts
+
+
 def panel_size(width: int, height: int) -> tuple[int, int]:
     """Width and height of a panel for pictures of this size: small pictures are enlarged by a whole factor."""
     longest = max(width, height)
@@ -78,8 +87,9 @@ def draw_change(
     panels = [_resized(picture, size) for picture in (before, after)]
     shown = panels[1].mean(axis=2, keepdims=True).repeat(3, axis=2).astype(np.float32)
     for layer in layers:
-        share = cv2.resize((changes == layer.value).astype(np.float32), size, interpolation=_how(size, width))
-        inside = (share >= 0.5).astype(np.uint8)
+        drawn = np.where(changes == layer.value, np.uint8(255), np.uint8(0))
+        share = np.asarray(cv2.resize(drawn, size, interpolation=_how(size, width)))
+        inside = (share >= 128).astype(np.uint8)
         edge = inside - cv2.erode(inside, np.ones((3, 3), np.uint8), borderValue=0)
         colour = np.array(layer.colour, np.float32)
         tinted = np.where(edge[..., None] > 0, colour, _FILL * colour + (1 - _FILL) * shown)

@@ -14,6 +14,7 @@ from agrotools.vision.formats import Box, file_format
 from agrotools.vision.rasters import RasterSource, open_raster
 from agrotools.vision.reading import read_image
 
+_TALLEST_BLOCK = 1024
 _SAME_GRID_PX = 0.01
 """Grids that differ by less than this part of a pixel are one grid."""
 
@@ -47,6 +48,11 @@ class RasterPair:
     second: RasterSource
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+
+    @property
+    def block_rows(self) -> int:
+        """Rows per stored block of the first raster."""
+        return int(self.first.dataset.block_shapes[0][0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,12 +178,21 @@ def check_common(valid: NDArray[np.bool_], names: tuple[str, str]) -> None:
         )
 
 
-def blocks_of_rows(box: Box, pixels: int = 2_000_000) -> Iterator[Box]:
-    """A box cut into strips of about that many pixels, top to bottom."""
+def blocks_of_rows(box: Box, pixels: int = 2_000_000, stored: int = 1) -> Iterator[Box]:
+    """A box cut into strips of about that many pixels, top to bottom.
+
+    Args:
+        stored: rows per stored block of the raster: strips end where blocks end, so that none is decoded twice.
+    """
     x0, y0, x1, y1 = box
     step = max(1, pixels // max(1, x1 - x0))
-    for top in range(y0, y1, step):
-        yield x0, top, x1, min(y1, top + step)
+    if 1 < stored <= _TALLEST_BLOCK:
+        step = -(-step // stored) * stored
+    top = y0
+    while top < y1:
+        bottom = min(y1, (top // step + 1) * step)
+        yield x0, top, x1, bottom
+        top = bottom
 
 
 def _is_located(dataset: Any) -> bool:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agrotools.core import Artifact, ToolError
 from agrotools.tools.contract import ToolResult
 from agrotools.tools.workspace import save_artifact
-from agrotools.vision.change_map import CHANGED, GAINED, LOST, MAP_COLOURS, NO_DATA, SAME, draw_change
+from agrotools.vision.change_map import CHANGED, GAINED, LOST, MAP_COLOURS, NO_DATA, SAME, counts_of, draw_change
 from agrotools.vision.formats import Box
 from agrotools.vision.overlay import Layer, class_picture
 
@@ -173,7 +173,7 @@ def change_result(found: Found) -> ChangeFound:
     inside = found.changes[y0:y1, x0:x1]
     changes = found.changes if whole else np.full_like(found.changes, NO_DATA)
     changes[y0:y1, x0:x1] = inside
-    count = np.bincount(inside.ravel(), minlength=256)
+    count = counts_of(inside)
     total = int(count.sum() - count[NO_DATA])
     if total == 0:
         raise ToolError("region_empty", "the region holds no data", argument="region", hint="choose one with data")

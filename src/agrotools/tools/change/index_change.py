@@ -14,7 +14,7 @@ from agrotools.tools.change.change_result import Found, VegetationChange
 from agrotools.tools.change.pair_files import Asked, grey_pair, pair_scale, refuse_too_large, thumbnail
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision.band_roles import Role, chosen_roles, listed_bands, roles_by_name
-from agrotools.vision.change_map import GAINED, LOST, NO_DATA, SAME, without_specks
+from agrotools.vision.change_map import GAINED, LOST, NO_DATA, SAME, counts_of, without_specks
 from agrotools.vision.formats import Box, clipped_region
 from agrotools.vision.pairs import RasterPair, blocks_of_rows, check_common, open_raster_pair
 from agrotools.vision.rasters import RasterSource
@@ -87,19 +87,24 @@ def index_change(
         if least > 1:
             refuse_too_large(box[2] - box[0], box[3] - box[1], names[0], "taking out small patches")
             pixels = (box[2] - box[0]) * (box[3] - box[1])
-        level, means = _level_and_means(indices, box, threshold, names)
+        level = _otsu_level(indices, box) if threshold == "otsu" else float(threshold)
+        sums, number = np.zeros(2), 0
         changes = np.full((source.height, source.width), NO_DATA, np.uint8)
-        for part in blocks_of_rows(box, pixels):
+        for part in blocks_of_rows(box, pixels, indices.pair.block_rows if least == 1 else 1):
             first, second = indices.read(part)
             difference = second - first
+            valid = np.isfinite(difference)
+            number += int(np.count_nonzero(valid))
+            sums += first[valid].sum(dtype=np.float64), second[valid].sum(dtype=np.float64)
             kinds = np.full(difference.shape, SAME, np.uint8)
             kinds[difference > level] = GAINED
             kinds[difference < -level] = LOST
-            kinds[~np.isfinite(difference)] = NO_DATA
+            kinds[~valid] = NO_DATA
             changes[part[1] : part[3], part[0] : part[2]] = without_specks(kinds, least)
+        check_common(np.array([number > 0]), names)
         shown = grey_pair(*indices.thumbnails())
         pair = indices.pair
-    count = np.bincount(changes[box[1] : box[3], box[0] : box[2]].ravel(), minlength=256)
+    count = counts_of(changes[box[1] : box[3], box[0] : box[2]])
     changed, why, flags = answer_of_plants(int(count[GAINED]), int(count[LOST]), int(count.sum() - count[NO_DATA]))
     name = indices.index.upper()
     return Found(
@@ -113,8 +118,8 @@ def index_change(
         gsd_m=scale.gsd_m,
         vegetation=VegetationChange(
             index=indices.index,
-            mean_before=means[0],
-            mean_after=means[1],
+            mean_before=float(sums[0] / number),
+            mean_after=float(sums[1] / number),
             threshold=level,
             cover_before_pct=None,
             cover_after_pct=None,
@@ -197,22 +202,13 @@ def _index_of(
     return None
 
 
-def _level_and_means(
-    indices: _Indices, box: Box, threshold: float | Literal["otsu"], names: tuple[str, str]
-) -> tuple[float, tuple[float, float]]:
+def _otsu_level(indices: _Indices, box: Box) -> float:
     counts = np.zeros(_BINS, np.int64)
-    sums, number = np.zeros(2), 0
-    for part in blocks_of_rows(box):
+    for part in blocks_of_rows(box, stored=indices.pair.block_rows):
         first, second = indices.read(part)
-        valid = np.isfinite(first) & np.isfinite(second)
-        number += int(np.count_nonzero(valid))
-        sums += first[valid].sum(dtype=np.float64), second[valid].sum(dtype=np.float64)
-        size = np.minimum(np.abs(second[valid] - first[valid]), 2)
-        counts += np.histogram(size, bins=_BINS, range=(0.0, 2.0))[0]
-    if number == 0:
-        check_common(np.zeros((1, 1), np.bool_), names)
-    level = max(LEAST_DIFFERENCE, _otsu_of_counts(counts)) if threshold == "otsu" else float(threshold)
-    return level, (float(sums[0] / number), float(sums[1] / number))
+        size = np.abs(second - first)
+        counts += np.histogram(np.minimum(size[np.isfinite(size)], 2), bins=_BINS, range=(0.0, 2.0))[0]
+    return max(LEAST_DIFFERENCE, _otsu_of_counts(counts))
 
 
 def _otsu_of_counts(counts: NDArray[np.int64]) -> float:

@@ -36,6 +36,7 @@ class _Labels:
     read: Read
     shown: Callable[[ClassTable], tuple[NDArray[np.uint8], NDArray[np.uint8]]]
     in_file_m: float | None = None
+    block_rows: int = 1
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
 
@@ -83,7 +84,7 @@ def label_change(
         changes = np.full((labels.height, labels.width), NO_DATA, np.uint8)
         size = len(table.names)
         counts = np.zeros((size, size), np.int64)
-        for part in blocks_of_rows(box, pixels):
+        for part in blocks_of_rows(box, pixels, labels.block_rows if least == 1 else 1):
             kinds, cells = _compared(labels.read(part), table, least)
             changes[part[1] : part[3], part[0] : part[2]] = kinds
             counts += cells
@@ -147,7 +148,7 @@ def _present(labels: _Labels, box: Box, names: tuple[str, str]) -> tuple[Classes
     before: set[int] = set()
     after: set[int] = set()
     any_valid = False
-    for part in blocks_of_rows(box):
+    for part in blocks_of_rows(box, stored=labels.block_rows):
         first, second, valid = labels.read(part)
         any_valid = any_valid or bool(valid.any())
         before.update(_unique(first))
@@ -210,7 +211,7 @@ def _opened_rasters(files: LabelFiles) -> Iterator[_Labels]:
             return first, second
 
         yield _Labels(
-            pair.first.width, pair.first.height, read, shown, pair.first.sampling.gsd_m,
+            pair.first.width, pair.first.height, read, shown, pair.first.sampling.gsd_m, pair.block_rows,
             (*pair.first.sampling.notes, *pair.notes), (*pair.first.sampling.flags, *pair.flags),
         )  # fmt: skip
 

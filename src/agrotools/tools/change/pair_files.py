@@ -12,6 +12,7 @@ from agrotools.tools.scale import Scale, chosen_scale
 from agrotools.tools.workspace import file_info
 from agrotools.vision.change_map import PANEL_PX
 from agrotools.vision.formats import Box
+from agrotools.vision.pairs import blocks_of_rows
 from agrotools.vision.rasters import RasterSource
 
 LARGEST_WHOLE_PX = 25_000_000
@@ -83,11 +84,13 @@ def thumbnail(source: RasterSource, bands: Sequence[int]) -> NDArray[np.float32]
     step = max(1, int(np.ceil(max(source.width, source.height) / (2 * PANEL_PX))))
     if step == 1:
         return source.read(bands)
-    rows = [
-        source.read(bands, (0, top, source.width, top + 1))[:, 0, step // 2 :: step]
-        for top in range(min(step // 2, source.height - 1), source.height, step)
+    whole = (0, 0, source.width, source.height)
+    stored = int(source.dataset.block_shapes[0][0])
+    parts = [
+        source.read(bands, part)[:, -part[1] % step :: step, ::step].copy()
+        for part in blocks_of_rows(whole, stored=stored)
     ]
-    return np.stack(rows, axis=1)
+    return np.concatenate(parts, axis=1)
 
 
 def grey_pair(first: NDArray[np.float32], second: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:

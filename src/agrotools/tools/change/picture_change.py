@@ -11,7 +11,7 @@ from agrotools.tools.change.pair_files import Asked
 from agrotools.tools.change.read_pictures import Pictures
 from agrotools.vision.band_roles import Role
 from agrotools.vision.change_built import built_change
-from agrotools.vision.change_map import CHANGED, GAINED, LOST, NO_DATA, SAME, without_specks
+from agrotools.vision.change_map import CHANGED, GAINED, LOST, NO_DATA, SAME, counts_of, without_specks
 from agrotools.vision.change_methods import Unsupervised, difference_of
 from agrotools.vision.formats import Box
 from agrotools.vision.vegetation import choose_index, segment
@@ -93,7 +93,7 @@ def plant_cover_change(pictures: Pictures, asked: Asked) -> Found:
         flags += plants.flags
     changes = _map(pictures, masks[1] & ~masks[0], masks[0] & ~masks[1], least)
     inside = _inside(pictures.box)
-    count = np.bincount(changes[inside].ravel(), minlength=256)
+    count = counts_of(changes[inside])
     total = int(count.sum() - count[NO_DATA])
     changed, why, risk = answer_of_plants(int(count[GAINED]), int(count[LOST]), total)
     # Without reflectance, each date's threshold is its own: a mask of colours says less than an index does.
