@@ -3,18 +3,19 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from agrotools.agents.images import file_parts, is_prepared
 from agrotools.agents.parsing import as_text, parse_output
 from agrotools.agents.prompts import fill, render
 from agrotools.agents.protocols import PROTOCOLS
-from agrotools.core import Action, Halt, Mode, Protocol, Reply, SampleView, Step, Termination, ToolSpec
+from agrotools.core import Action, Answer, Halt, Mode, Protocol, Reply, SampleView, Step, Termination, ToolSpec
 from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
 from agrotools.models.base import FinishReason
 from agrotools.tools import tool_specs
 
-_QUESTIONS_KEPT = 128
+_CONVERSATIONS_KEPT = 128
 """Samples in flight, about; a picture in a question may take some hundred kilobytes."""
 _HALTS: dict[FinishReason, Termination] = {
     "length": "length",
@@ -29,6 +30,17 @@ _REASONS: dict[Termination, str] = {
     "filtered": "a content filter stopped the reply",
     "timeout": "the reply did not end in time",
 }
+
+
+@dataclass(slots=True)
+class _Told:
+    """What a model is told about one view. The view is held beside it, so that no other can take over its identity."""
+
+    view: SampleView
+    messages: list[Message]
+    """The system's, the question, and those of ``steps`` steps, of which ``last`` is the last."""
+    steps: int = 0
+    last: Step | None = None
 
 
 class LLMAgent:
@@ -58,36 +70,40 @@ class LLMAgent:
         self.settings = settings or ModelSettings()
         self.images = images
         self._specs = specs
-        self._questions: OrderedDict[int, tuple[SampleView, Message]] = OrderedDict()
+        self._told: OrderedDict[int, _Told] = OrderedDict()
         self._written: dict[tuple[str, ...], tuple[Message, Sequence[ToolSpec]]] = {}
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
         messages, tools = await self.request_for(view, history)
-        return self._action(await self.model.generate(messages, tools, self.settings))
+        action = self._action(await self.model.generate(messages, tools, self.settings))
+        if isinstance(action, Answer | Halt) and self.mode != "step-by-step":
+            self._told.pop(id(view), None)
+        return action
 
     async def request_for(self, view: SampleView, history: Sequence[Step]) -> tuple[list[Message], Sequence[ToolSpec]]:
         """What :meth:`act` sends: the messages, and the tools that are offered as native functions."""
         conversation = PROTOCOLS[self.protocol]
         system, specs = self._instructions(() if self.mode == "no-tool" else view.toolset)
-        messages = [system, await self._asked(view), *conversation.history(history)]
-        return messages, specs if conversation.native else ()
+        told = self._told.get(id(view)) or await self._begun(system, view)
+        if not _goes_on(told, history):
+            told.messages, told.steps, told.last = told.messages[:2], 0, None
+        if len(history) > told.steps:
+            told.messages += conversation.history(history, told.steps)
+            told.steps, told.last = len(history), history[-1]
+        return told.messages[:], specs if conversation.native else ()
 
-    async def _asked(self, view: SampleView) -> Message:
-        """The message that asks the question, written once for each view: it comes again with every turn."""
-        known = self._questions.get(id(view))
-        if known is not None:
-            return known[1]
+    async def _begun(self, system: Message, view: SampleView) -> _Told:
+        """What is told first, kept: it comes again with every turn."""
         if is_prepared(view.files, images=self.images):
             shown = file_parts(view.files, images=self.images)
         else:
             # Reading and encoding images takes longer than a request should wait for another's.
             shown = await asyncio.to_thread(file_parts, view.files, images=self.images)
-        message = Message(role="user", content=_question(view, shown))
-        # The view is held beside the message, so that no other can take over its identity.
-        self._questions[id(view)] = (view, message)
-        if len(self._questions) > _QUESTIONS_KEPT:
-            self._questions.popitem(last=False)
-        return message
+        told = _Told(view, [system, Message(role="user", content=_question(view, shown))])
+        self._told[id(view)] = told
+        if len(self._told) > _CONVERSATIONS_KEPT:
+            self._told.popitem(last=False)
+        return told
 
     def _instructions(self, toolset: tuple[str, ...]) -> tuple[Message, Sequence[ToolSpec]]:
         """The system message for ``toolset``, written once, and the specifications of its tools."""
@@ -109,6 +125,15 @@ class LLMAgent:
             answer_only=self.mode == "no-tool",
             reply=reply,
         )
+
+
+def _goes_on(told: _Told, history: Sequence[Step]) -> bool:
+    """Whether ``history`` is what was told before, with whole turns after it."""
+    if told.last is None:
+        return True
+    if len(history) < told.steps or history[told.steps - 1] is not told.last:
+        return False
+    return len(history) == told.steps or history[told.steps].turn != told.last.turn
 
 
 def _question(view: SampleView, shown: Sequence[ContentPart]) -> tuple[ContentPart, ...]:

@@ -36,6 +36,10 @@ _IN_STRING = re.compile(
 _CONSTANTS = {"True": "true", "False": "false", "None": "null"}
 
 
+dumps = json.JSONEncoder(ensure_ascii=False).encode
+"""``json.dumps`` with letters as they are; it makes a new encoder for each call."""
+
+
 class NotJson(ValueError):
     """Text that cannot be read as JSON, even with repairs; the message says where it breaks."""
 

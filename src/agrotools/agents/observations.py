@@ -1,8 +1,8 @@
 """Observations as a model reads them: compact JSON between tags, of bounded length."""
 
-import json
 from typing import Any
 
+from agrotools.agents.loose_json import dumps
 from agrotools.agents.prompts import fill
 from agrotools.core import Step
 
@@ -34,18 +34,14 @@ def observation_text(step: Step) -> str:
 
 
 def _bounded(content: Any) -> str:
-    text = _dumps(content)
+    text = dumps(content)
     for kept in _ITEMS_KEPT:
         if len(text) <= OBSERVATION_LIMIT:
             return text
-        text = _dumps(_shortened(content, kept))
+        text = dumps(_shortened(content, kept))
     if len(text) > OBSERVATION_LIMIT:
         text = f"{text[:OBSERVATION_LIMIT]} [cut: {len(text) - OBSERVATION_LIMIT} more characters]"
     return text
-
-
-def _dumps(content: Any) -> str:
-    return json.dumps(content, ensure_ascii=False)
 
 
 def _shortened(value: Any, kept: int) -> Any:

@@ -5,13 +5,12 @@ them) that hold a name and arguments under any of their usual keys, bare, fenced
 a message are kept in order. A tool name that does not exist is a call like any other: the caller answers it.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agrotools.agents.call_objects import CallError, call_of, calls_of, first_call_key, holds_call_keys, loaded
-from agrotools.agents.loose_json import NotJson, loads, value_at, values_in, without_surrogates
+from agrotools.agents.loose_json import NotJson, dumps, loads, value_at, values_in, without_surrogates
 from agrotools.core import Answer, CallTools, Protocol, Reply, ToolCall, Unparseable
 from agrotools.models import RequestedCall
 
@@ -114,7 +113,7 @@ def parse_tool_calls(source: object) -> tuple[ToolCall, ...]:
 def as_text(call: RequestedCall) -> str:
     """A native call as text that :func:`parse_output` reads back."""
     fields = {"name": call.name, "arguments": call.arguments} | ({"id": call.id} if call.id else {})
-    return f"\n<tool_call>{json.dumps(fields, ensure_ascii=False)}</tool_call>"
+    return f"\n<tool_call>{dumps(fields)}</tool_call>"
 
 
 def excerpt(text: str, length: int = _KEPT_OF_UNREADABLE) -> str:

@@ -1,7 +1,7 @@
 """What is said to a model and what comes back, independent of who serves it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, JsonValue, PositiveFloat, PositiveInt
@@ -15,21 +15,21 @@ FinishReason = Literal["stop", "tool_calls", "length", "context", "filtered", "t
 filter; ``timeout``: a reply that did not end in time. The last four are results of the model, not faults of ours."""
 
 
-class TextPart(Noun):
+@dataclass(frozen=True, slots=True)
+class TextPart:
     """A piece of text in a message."""
 
-    type: Literal["text"] = "text"
     text: str
 
 
-class ImagePart(Noun):
+@dataclass(frozen=True, slots=True)
+class ImagePart:
     """An image in a message, as a ``data:`` URL."""
 
-    type: Literal["image"] = "image"
     url: str
 
 
-ContentPart = Annotated[TextPart | ImagePart, Field(discriminator="type")]
+ContentPart = TextPart | ImagePart
 
 
 class RequestedCall(Noun):
@@ -40,13 +40,16 @@ class RequestedCall(Noun):
     id: str = ""
 
 
-class Message(Noun):
+@dataclass(frozen=True, slots=True)
+class Message:
     """One message of a conversation. ``tool_call_id`` says which call a ``tool`` message answers."""
 
     role: Role
     content: tuple[ContentPart, ...] = ()
     tool_calls: tuple[RequestedCall, ...] = ()
     tool_call_id: str | None = None
+    written: bytes | None = field(default=None, init=False, repr=False, compare=False)
+    """Its JSON, once it has been sent: agents send it again with every turn."""
 
     @classmethod
     def of(cls, role: Role, text: str) -> "Message":

@@ -103,17 +103,9 @@ def request_body(
 
 def message_on_wire(message: Message) -> dict[str, Any]:
     """A message in the format's form."""
-    wire: dict[str, Any] = {"role": message.role}
-    if any(isinstance(part, ImagePart) for part in message.content):
-        wire["content"] = [
-            {"type": "image_url", "image_url": {"url": part.url}}
-            if isinstance(part, ImagePart)
-            else {"type": "text", "text": part.text}
-            for part in message.content
-        ]
-    else:
-        # Plain text as one string: several servers accept lists of parts only for vision models.
-        wire["content"] = message.text
+    # Plain text as one string: several servers accept lists of parts only for vision models.
+    content = _parts(message) if any(isinstance(part, ImagePart) for part in message.content) else message.text
+    wire: dict[str, Any] = {"role": message.role, "content": content}
     if message.tool_calls:
         wire["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
@@ -122,6 +114,15 @@ def message_on_wire(message: Message) -> dict[str, Any]:
     if message.tool_call_id is not None:
         wire["tool_call_id"] = message.tool_call_id
     return wire
+
+
+def _parts(message: Message) -> list[dict[str, Any]]:
+    return [
+        {"type": "image_url", "image_url": {"url": part.url}}
+        if isinstance(part, ImagePart)
+        else {"type": "text", "text": part.text}
+        for part in message.content
+    ]
 
 
 def read_reply(body: bytes, *, seconds: float = 0.0, attempts: int = 1) -> Completion | Rejection:

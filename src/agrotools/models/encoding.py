@@ -10,9 +10,6 @@ from agrotools.core import ToolSpec
 from agrotools.models.base import Message, ModelSettings
 from agrotools.models.chat_format import message_on_wire, request_body, without_surrogates
 
-KEPT_BYTES = 32 * 2**20
-_BESIDE_BYTES = 1024
-"""What a kept message takes beside its JSON, about."""
 _KEPT_FRAMES = 64
 _LARGE_BYTES = 32 * 2**10
 """A message of this size is sent from where it lies: copied with every request, pictures would push all else out of the
@@ -21,15 +18,9 @@ _HERE = b"\0"
 """Stands for the messages while what surrounds them is written: in JSON it stands nowhere else."""
 
 
-class _Written(NamedTuple):
-    """A message and its JSON. It is held beside it, so that no other can take over its identity."""
-
-    message: Message
-    text: bytes
-
-
 class _Frame(NamedTuple):
-    """What stands before and behind the messages, and what it depends on, held as above."""
+    """What stands before and behind the messages. What it depends on is held beside it, so that nothing else can take
+    over its identity."""
 
     before: bytes
     behind: bytes
@@ -48,8 +39,6 @@ class RequestEncoder:
     def __init__(self, model: str, spelling: Mapping[str, str | None]) -> None:
         self._model = model
         self._spelling = dict(spelling)
-        self._messages: OrderedDict[int, _Written] = OrderedDict()
-        self._kept_bytes = 0
         self._frames: OrderedDict[tuple[int, ...], _Frame] = OrderedDict()
 
     def spelled(self, setting: str) -> str | None:
@@ -71,7 +60,7 @@ class RequestEncoder:
         for number, message in enumerate(messages):
             if number:
                 together.append(b",")
-            text = self._message(message)
+            text = message.written or _written(message)
             if len(text) < _LARGE_BYTES:
                 together.append(text)
             else:
@@ -79,20 +68,6 @@ class RequestEncoder:
                 together = []
         together.append(frame.behind)
         return [*pieces, b"".join(together)]
-
-    def _message(self, message: Message) -> bytes:
-        """A message as JSON: agents send the same objects, pictures in them, again with every turn."""
-        known = self._messages.get(id(message))
-        if known is not None:
-            self._messages.move_to_end(id(message))
-            return known.text
-        text = _json(message_on_wire(message))
-        self._messages[id(message)] = _Written(message, text)
-        self._kept_bytes += len(text) + _BESIDE_BYTES
-        while self._kept_bytes > KEPT_BYTES:
-            _, oldest = self._messages.popitem(last=False)
-            self._kept_bytes -= len(oldest.text) + _BESIDE_BYTES
-        return text
 
     def _frame(self, tools: Sequence[ToolSpec], settings: ModelSettings) -> _Frame:
         key = (id(settings), *map(id, tools))
@@ -105,6 +80,13 @@ class RequestEncoder:
             if len(self._frames) > _KEPT_FRAMES:
                 self._frames.popitem(last=False)
         return known
+
+
+def _written(message: Message) -> bytes:
+    """The JSON of ``message``, kept there."""
+    text = _json(message_on_wire(message))
+    object.__setattr__(message, "written", text)
+    return text
 
 
 def _json(value: Any) -> bytes:

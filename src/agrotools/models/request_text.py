@@ -1,6 +1,7 @@
 """A request as the text that stands for it: what keys and bounds are made from."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import orjson
 
@@ -28,7 +29,7 @@ def _pictured(message: Message, image: Callable[[str], str]) -> Message:
     if not any(isinstance(part, ImagePart) for part in message.content):
         return message
     content = (ImagePart(url=image(part.url)) if isinstance(part, ImagePart) else part for part in message.content)
-    return message.model_copy(update={"content": tuple(content)})
+    return replace(message, content=tuple(content))
 
 
 def image_urls(messages: Iterable[Message]) -> list[str]:

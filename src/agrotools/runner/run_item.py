@@ -5,10 +5,9 @@ import os
 import shutil
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 from agrotools.agents import run_end_to_end, run_no_tool, run_step_by_step
 from agrotools.agents.baselines import TruthTools
@@ -110,31 +109,22 @@ def _tool_caller(
 
         return answer_with_truth
 
-    workspace: Workspace | None = None
+    workspace = Workspace(files, context.store.scratch / f"{next(_NUMBERS)}")
+    has_artifacts = False
 
     async def call_tool(call: ToolCall) -> ToolOutcome:
-        nonlocal workspace
-        if workspace is None:
-            workspace = Workspace(files, stack.enter_context(_folder_in(context.store.scratch)))
+        nonlocal has_artifacts
         context.pace.tool_begins()
         try:
             outcome = await context.executor.run(call, workspace, sample.toolset)
         finally:
             context.pace.tool_ends()
         if outcome.observation.artifacts:
+            if not has_artifacts:
+                # What a call that is cancelled now may still write there goes with the scratch folder.
+                stack.callback(shutil.rmtree, workspace.artifacts, ignore_errors=True)
+                has_artifacts = True
             await context.store.keep_artifacts(outcome.observation, workspace.artifacts)
         return outcome
 
     return call_tool
-
-
-@contextmanager
-def _folder_in(scratch: Path) -> Generator[Path]:
-    """A place for the files that a sample's calls make; it is a folder only once there is one."""
-    folder = scratch / f"{next(_NUMBERS)}"
-    try:
-        yield folder
-    finally:
-        # A call that was cancelled may still be writing there; what it leaves goes with the scratch folder.
-        if folder.exists():
-            shutil.rmtree(folder, ignore_errors=True)

@@ -1,8 +1,8 @@
 """ReAct as text: thought, action and action input in one message, the observation in the next (Yao et al., 2023)."""
 
-import json
 from collections.abc import Sequence
 
+from agrotools.agents.loose_json import dumps
 from agrotools.agents.observations import observation_data
 from agrotools.agents.prompts import render
 from agrotools.agents.protocols.conversation import Conversation
@@ -15,7 +15,7 @@ def _system(specs: Sequence[ToolSpec]) -> str:
         {
             "name": spec.name,
             "description": spec.description.strip(),
-            "parameters": json.dumps(spec.parameters, ensure_ascii=False),
+            "parameters": dumps(spec.parameters),
         }
         for spec in specs
     ]
@@ -24,9 +24,7 @@ def _system(specs: Sequence[ToolSpec]) -> str:
 
 def _turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Message]:
     calls = [
-        {"tool": step.call.tool, "arguments": json.dumps(step.call.arguments, ensure_ascii=False)}
-        for _, step in steps
-        if step.call is not None
+        {"tool": step.call.tool, "arguments": dumps(step.call.arguments)} for _, step in steps if step.call is not None
     ]
     observations = [observation_data(step) for _, step in steps]
     return [

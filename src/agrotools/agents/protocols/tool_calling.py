@@ -1,8 +1,8 @@
 """Native tool calls: the endpoint knows the tools, calls are part of the message, observations are tool messages."""
 
-import json
 from collections.abc import Sequence
 
+from agrotools.agents.loose_json import dumps
 from agrotools.agents.observations import observation_text
 from agrotools.agents.prompts import render
 from agrotools.agents.protocols.conversation import Conversation
@@ -18,7 +18,7 @@ def _turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Message]:
     calls = [
         RequestedCall(
             name=step.call.tool,
-            arguments=json.dumps(step.call.arguments, ensure_ascii=False),
+            arguments=dumps(step.call.arguments),
             id=_call_id(number),
         )
         for number, step in steps
