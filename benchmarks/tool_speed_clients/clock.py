@@ -13,7 +13,7 @@ Job = Callable[[Path, Path], tuple[int, float]]
 def run(jobs: dict[str, Job]) -> None:
     name, made, *images = sys.argv[1:]
     for image in images:
-        started = time.perf_counter()
+        started, used = time.perf_counter(), time.process_time()
         things, megapixels = jobs[name](Path(image), Path(made))
-        seconds = time.perf_counter() - started
-        print(json.dumps({"seconds": seconds, "megapixels": megapixels, "things": things}), flush=True)
+        taken = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - used}
+        print(json.dumps({**taken, "megapixels": megapixels, "things": things}), flush=True)

@@ -27,7 +27,7 @@ def lesions(image: Path, made: Path) -> tuple[int, float]:
     saturation = pcv.rgb2gray_hsv(rgb_img=picture, channel="s")
     leaf = pcv.fill(bin_img=pcv.threshold.otsu(gray_img=saturation, object_type="light"), size=SMALLEST_PX)
     hue = pcv.rgb2gray_hsv(rgb_img=picture, channel="h")
-    low = pcv.threshold.binary(gray_img=hue, threshold=25, object_type="dark")
+    low = pcv.threshold.binary(gray_img=hue, threshold=30, object_type="dark")
     high = pcv.threshold.binary(gray_img=hue, threshold=160, object_type="light")
     sick = pcv.logical_and(bin_img1=leaf, bin_img2=pcv.logical_or(bin_img1=low, bin_img2=high))
     labels, count = pcv.create_labels(mask=pcv.fill(bin_img=sick, size=SMALLEST_PX))

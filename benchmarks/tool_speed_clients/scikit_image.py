@@ -42,7 +42,7 @@ def lesions(image: Path, made: Path) -> tuple[int, float]:
     hsv = rgb2hsv(picture)
     leaf = _without_specks(hsv[..., 1] > threshold_otsu(hsv[..., 1]))
     hue = 360 * hsv[..., 0]
-    sick = _without_specks(leaf & ((hue < 50) | (hue > 320)))
+    sick = _without_specks(leaf & ((hue < 60) | (hue > 320)))
     labels = label(sick)
     return _reported(picture, labels, made / "lesions.png"), leaf.size / 1e6
 
