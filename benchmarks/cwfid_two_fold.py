@@ -65,6 +65,7 @@ def measured(data: Path, scratch: Path) -> tuple[list[dict[str, Any]], dict[str,
     """One row per picture, and the figures over the pixels of all pictures."""
     from PIL import Image
 
+    from agrotools.accuracy.crop_weed_masks import compared
     from agrotools.tools import get_tool
     from agrotools.tools.workspace import artifacts_in
     from agrotools.vision.crop_weed import file_sha256
@@ -97,29 +98,6 @@ def measured(data: Path, scratch: Path) -> tuple[list[dict[str, Any]], dict[str,
         row = {"id": entry["id"], "fold": fold[own], "pair": pair[own], "head": head, **figures}
         rows.append(row | {"seconds": seconds, "cpu_seconds": cpu_seconds})
     return rows, {name: float(both[0] / both[1]) for name, both in sums.items()}
-
-
-def compared(
-    predicted: NDArray[np.uint8], truth: NDArray[np.uint8], plants: NDArray[np.bool_]
-) -> tuple[dict[str, float | None], dict[str, NDArray[np.int64]]]:
-    """Figures of a picture (None where the truth has nothing of a class), and pixels of intersection and union."""
-    unnamed = plants & (truth == 0)
-    regions = {"vegetation_iou": ((predicted == 1) | (predicted == 2), plants)}
-    for name, label in (("crop", 1), ("weed", 2)):
-        regions[f"{name}_iou_named"] = ((predicted == label) & ~unnamed, truth == label)
-        regions[f"{name}_iou_strict"] = (predicted == label, truth == label)
-    counts = {
-        name: np.array([np.count_nonzero(found & true), np.count_nonzero(found | true)])
-        for name, (found, true) in regions.items()
-    }
-    figures: dict[str, float | None] = {
-        name: float(both[0] / both[1]) if regions[name][1].any() else None for name, both in counts.items()
-    }
-    named = truth > 0
-    crop, weed = (np.count_nonzero((predicted == label) & ~unnamed) for label in (1, 2))
-    share = 100 * weed / max(crop + weed, 1)
-    figures["weed_share_error_pct"] = abs(share - 100 * np.count_nonzero(truth == 2) / np.count_nonzero(named))
-    return figures, counts
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -253,6 +253,85 @@ def test_of_a_huge_raster_a_region_is_enough(tmp_path: Path) -> None:
     assert result.veg_pct == pytest.approx(100 * PLANTS.mean(), rel=0.03)
 
 
+def test_bands_are_ranked_by_the_classes_that_were_found(tmp_path: Path) -> None:
+    result = measured(bands_raster(tmp_path / "bands_1.tif", PLANTS))
+    ranking = result.separability
+    assert ranking is not None
+    assert ranking.classes_from == "index"
+    assert set(ranking.classes) == {"plants", "soil"}
+    assert len(ranking.triplets) == 10
+    assert all(0 <= one.min_jm <= 2 for one in ranking.triplets)
+    assert ranking.triplets[0].min_jm == max(one.min_jm for one in ranking.triplets)
+    assert 1 <= ranking.ties <= 10
+    assert "separability_from_own_classes" in result.flags
+    assert any("own segmentation" in note for note in result.notes)
+    two = write_raster(
+        tmp_path / "two.tif", np.stack([reflectance(PLANTS)[band] for band in ("R", "NIR")]), ("R", "NIR")
+    )
+    assert measured(two).separability is None
+    assert measured(photo(tmp_path, field(PLANTS))).separability is None
+
+
+def test_bands_are_ranked_by_the_classes_of_a_label_raster(tmp_path: Path) -> None:
+    """Weeds differ from crop in the red edge alone, so the best triplets hold it."""
+    weeds = discs(SHAPE, [(200, 100), (280, 200)], 24)
+    values = reflectance(PLANTS)
+    values["RE"] = np.where(weeds, values["RE"] + 900, values["RE"]).astype(np.uint16)
+    path = write_raster(tmp_path / "bands_1.tif", np.stack([values[band] for band in BANDS]), BANDS)
+    Image.fromarray(PLANTS.astype(np.uint8) + weeds).save(tmp_path / "labels_1.png")
+    meaning = {"soil": [0], "crop": [1], "weed": [2]}
+    result = measured(path, label_raster=tmp_path / "labels_1.png", label_map=meaning)
+    assert result.separability is not None
+    assert result.separability.classes_from == "labels"
+    assert all("RE" in one.bands for one in result.separability.triplets[:6])
+    assert all(one.worst_pair == "crop/weed" for one in result.separability.triplets[6:])
+    assert "separability_from_own_classes" not in result.flags
+    named = measured(path, label_raster=tmp_path / "labels_1.png", label_map=meaning, bands={"R": 3, "G": 2, "NIR": 5})
+    assert named.separability is not None
+    assert [set(one.bands) for one in named.separability.triplets] == [{"R", "G", "NIR"}]
+    corner = measured(path, label_raster=tmp_path / "labels_1.png", label_map=meaning, region=[0, 0, 20, 20])
+    assert corner.separability is None
+
+
+def test_row_evidence_is_given_and_its_lack_pointed_out(tmp_path: Path) -> None:
+    crop, weeds = planted_rows()
+    rows = measured(photo(tmp_path, field(crop | weeds)), separation="auto", gsd_m=0.01).row
+    assert rows is not None
+    assert rows.peak_ratio >= 3
+    assert rows.repeat >= 0.5
+    assert rows.accord >= 0.6
+    assert rows.spacing_m == pytest.approx(0.01 * rows.spacing_px)
+    assert abs(rows.angle_deg) == pytest.approx(90, abs=1)
+    scattered = measured(photo(tmp_path, field(PLANTS), "scattered.png"))
+    assert scattered.row is None
+    assert "weak_row_evidence" in scattered.flags
+    assert any("no evidence of crop rows" in note for note in scattered.notes)
+
+
+def test_a_large_raster_is_counted_block_by_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = bands_raster(tmp_path / "bands_1.tif", PLANTS, tiled=True, blockxsize=64, blockysize=64)
+    whole = measured(path, separation="none", gsd_m=0.5)
+    monkeypatch.setattr("agrotools.tools.segmentation.large_raster.WHOLE_PX", 10_000)
+    monkeypatch.setattr("agrotools.tools.segmentation.field_picture.WHOLE_PX", 10_000)
+    monkeypatch.setattr("agrotools.tools.segmentation.large_raster.LONGEST_SIDE", 80)
+    large = measured(path, gsd_m=0.5)
+    assert large.total_px == whole.total_px
+    assert large.veg_px == pytest.approx(whole.veg_px, rel=0.01)
+    assert large.veg_px + large.soil_px == large.total_px
+    assert large.crop_px is None
+    assert "crop_weed_not_separated" in large.flags
+    assert any("one pixel for 4 x 4" in note for note in large.notes)
+    assert mask_of(path, large).shape == (60, 80)
+    assert large.area_m2 is not None
+    assert large.area_m2.total == pytest.approx(240 * 320 * 0.25)
+    part = measured(path, separation="none", region=[0, 0, 80, 100])
+    assert part.total_px == 8000
+    halves = [measured(path, separation="none", region=[x, 0, x + 160, 240]).veg_px for x in (0, 160)]
+    assert sum(halves) == pytest.approx(whole.veg_px, rel=0.02)
+    assert fault(path, region=[400, 0, 500, 100]).kind == "region_empty"
+    assert fault(path, bands={"R": 3}).kind == "band_not_found"
+
+
 # --- label rasters -------------------------------------------------------------------------------------------------
 
 

@@ -24,6 +24,7 @@ STUDIES: Registry["tuple[Study, ...]"] = Registry(
         "measure_fruit_size": "agrotools.accuracy.measure_fruit_size:STUDIES",
         "calculate": "agrotools.accuracy.calculate:STUDIES",
         "plot": "agrotools.accuracy.plot:STUDIES",
+        "measure_crop_weed_area": "agrotools.accuracy.measure_crop_weed_area:STUDIES",
         "measure_weed_phenotype": "agrotools.accuracy.measure_weed_phenotype:STUDIES",
     },
 )

@@ -36,9 +36,20 @@ class Rows:
     repeat: float
     accord: float
 
+    @property
+    def is_evident(self) -> bool:
+        """Whether the evidence passes all of :data:`LEAST_PEAK_RATIO`, ``LEAST_REPEAT`` and ``LEAST_ACCORD``."""
+        return self.peak_ratio >= LEAST_PEAK_RATIO and self.repeat >= LEAST_REPEAT and self.accord >= LEAST_ACCORD
+
 
 def find_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = None) -> Rows | None:
-    """Parallel, equally spaced rows in a vegetation mask, or None where there is no evidence of any.
+    """Parallel, equally spaced rows in a vegetation mask, or None where there is no evidence of any."""
+    rows = likeliest_rows(mask, valid)
+    return rows if rows is not None and rows.is_evident else None
+
+
+def likeliest_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = None) -> Rows | None:
+    """The rows that fit a vegetation mask best, evident or not; None where nothing in it repeats.
 
     Direction: the one across which the profile of plant cover varies most. Spacing: the first strong peak of the
     profile's autocorrelation. Evidence: the profile repeats itself, cover on the lines exceeds cover between them, and
@@ -61,8 +72,6 @@ def find_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = None) -
     on_line, between = profile[distance < 0.12].mean(), profile[distance > 0.35].mean()
     ratio = float(on_line / max(between, 1e-4))
     accord = _accord(cover, weight, angle)
-    if ratio < LEAST_PEAK_RATIO or repeat < LEAST_REPEAT or accord < LEAST_ACCORD:
-        return None
     half_width = _half_width(profile, distance) * spacing
     # Turning the direction by 180 degrees turns the sign of what is measured across it.
     turned, sign = (angle, 1) if angle > -90 else (angle + 180, -1)

@@ -120,6 +120,18 @@ def index_values(index: Index, bands: Mapping[Role, NDArray[np.generic]]) -> NDA
     return values
 
 
+@dataclass(frozen=True)
+class Cut:
+    """Where an index is cut: pixels above ``threshold`` are plants; None where a sample shows one class only, which
+    then is ``all_plants`` or no plants."""
+
+    threshold: float | None
+    all_plants: bool
+    contrast: float
+    notes: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+
+
 def segment(index: Index, bands: Mapping[Role, NDArray[np.generic]], valid: NDArray[np.bool_] | None) -> Vegetation:
     """Plants in a picture: index, light smoothing, Otsu's threshold (1979), specks and pinholes removed.
 
@@ -129,36 +141,44 @@ def segment(index: Index, bands: Mapping[Role, NDArray[np.generic]], valid: NDAr
     """
     raw = index_values(index, bands)
     there = np.isfinite(raw) if valid is None else valid & np.isfinite(raw)
-    values = _smoothed(raw, there)
+    values = smoothed(raw, there)
     sample = values[there]
     if sample.size > _SAMPLE_PX:
         sample = sample[:: sample.size // _SAMPLE_PX].copy()
-    level = INDICES[index].plant_level
     if not sample.size:
         raise ToolError("nothing_found", "the picture holds no data", argument="image")
+    cut = choose_cut(index, sample)
+    if cut.threshold is None:
+        mask = there if cut.all_plants else np.zeros_like(there)
+        return Vegetation(mask, there, values, index, None, cut.contrast, cut.notes, cut.flags)
+    mask = without_specks(values > cut.threshold, there)
+    if "sparse_vegetation" in cut.flags and not mask.any():
+        none = _one_class(index, sample, False, cut.contrast)
+        return Vegetation(mask, there, values, index, None, none.contrast, none.notes, none.flags)
+    return Vegetation(mask, there, values, index, cut.threshold, cut.contrast, cut.notes, cut.flags)
+
+
+def choose_cut(index: Index, sample: NDArray[np.float32]) -> Cut:
+    """Where to cut an index, from smoothed values of it (not empty, any shape, finite)."""
+    level = INDICES[index].plant_level
     threshold = otsu_threshold(sample)
     low, high, contrast = _class_means(sample, threshold)
-    flags: tuple[str, ...] = ()
-    notes: tuple[str, ...] = (f"plants are where {index} > {threshold:.4g} (Otsu)",)
     if contrast < TWO_CLASSES or high < level or low > 1.5 * abs(level) + level:
         if float(np.median(sample)) >= level:
-            return Vegetation(
-                there, there, values, index, None, contrast,
-                (f"{index} shows one class only, and that is plants (median {np.median(sample):.4g})",),
-                ("no_soil_visible",),
-            )  # fmt: skip
+            return _one_class(index, sample, True, contrast)
         found = _sparse_threshold(sample, level)
-        if found is None or not (mask := _cleaned(values > found, there)).any():
-            return Vegetation(
-                np.zeros_like(there), there, values, index, None, contrast,
-                (f"{index} shows one class only, and that is no plants (median {np.median(sample):.4g})",),
-                ("no_vegetation",),
-            )  # fmt: skip
-        notes = (f"few plants: those are where {index} > {found:.4g}, far from all soil",)
-        return Vegetation(mask, there, values, index, found, contrast, notes, ("sparse_vegetation",))
-    if contrast < CLEAR_CONTRAST:
-        flags = ("low_contrast",)
-    return Vegetation(_cleaned(values > threshold, there), there, values, index, threshold, contrast, notes, flags)
+        if found is None:
+            return _one_class(index, sample, False, contrast)
+        note = f"few plants: those are where {index} > {found:.4g}, far from all soil"
+        return Cut(found, False, contrast, (note,), ("sparse_vegetation",))
+    flags = ("low_contrast",) if contrast < CLEAR_CONTRAST else ()
+    return Cut(threshold, False, contrast, (f"plants are where {index} > {threshold:.4g} (Otsu)",), flags)
+
+
+def _one_class(index: Index, sample: NDArray[np.float32], plants: bool, contrast: float) -> Cut:
+    what, flag = ("plants", "no_soil_visible") if plants else ("no plants", "no_vegetation")
+    note = f"{index} shows one class only, and that is {what} (median {np.median(sample):.4g})"
+    return Cut(None, plants, contrast, (note,), (flag,))
 
 
 def otsu_threshold(sample: NDArray[np.float32], bins: int = 512) -> float:
@@ -215,7 +235,8 @@ def _sparse_threshold(sample: NDArray[np.float32], level: float) -> float | None
     return (middle + float(outliers.mean())) / 2 if outliers.size >= SMALLEST_PX else None
 
 
-def _cleaned(mask: NDArray[np.bool_], valid: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def without_specks(mask: NDArray[np.bool_], valid: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The mask without specks, and without pinholes, of fewer than ten pixels; nothing where there is no data."""
     import cv2
 
     mask = mask & valid
@@ -228,7 +249,8 @@ def _cleaned(mask: NDArray[np.bool_], valid: NDArray[np.bool_]) -> NDArray[np.bo
     return mask & valid
 
 
-def _smoothed(values: NDArray[np.float32], valid: NDArray[np.bool_]) -> NDArray[np.float32]:
+def smoothed(values: NDArray[np.float32], valid: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """An index smoothed by a Gaussian of one pixel; NaN where it is not valid, which does not spread."""
     import cv2
 
     if valid.all():

@@ -35,6 +35,47 @@ class RowGeometry(BaseModel):
     """direction of the rows from the x axis, counter-clockwise, degrees in (-90, 90]"""
     spacing_px: float
     """distance between neighbouring rows, pixels"""
+    spacing_m: float | None
+    """the same in metres; null where the ground sampling distance is not known"""
+    peak_ratio: float
+    """plant cover on the row lines over plant cover midway between them; 3 or more"""
+    repeat: float
+    """correlation of the plant cover across the rows with itself one spacing further; 0.5 to 1"""
+    accord: float
+    """correlation of the rows in the two halves of the picture; 0.6 to 1"""
+
+
+class BandTriplet(BaseModel):
+    """How well three bands tell the classes apart."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    bands: tuple[str, ...]
+    """the three bands"""
+    min_jm: float
+    """Jeffries-Matusita distance of the two classes that they tell apart worst, 0 (alike) to 2 (separable)"""
+    worst_pair: str
+    """those two classes"""
+    jm: dict[str, float]
+    """Jeffries-Matusita distance of every two classes"""
+    oif: float | None
+    """optimum index factor of the bands, which looks at no classes; null where no two bands are correlated"""
+
+
+class Separability(BaseModel):
+    """Every three bands, ranked by how well they tell classes apart."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    classes: tuple[str, ...]
+    """the classes that were compared"""
+    classes_from: Literal["labels", "row", "model", "index"]
+    """where the classes come from: a label raster, or this call's own segmentation (then the bands that made it look
+    better than they are)"""
+    triplets: tuple[BandTriplet, ...]
+    """best first, by min_jm; at most twenty"""
+    ties: int
+    """how many triplets lie within 0.01 of the best, itself included: they are as good"""
 
 
 class AreasM2(BaseModel):
@@ -86,7 +127,9 @@ class CropWeedArea(ToolResult):
     index: Index | None
     """the vegetation index that was used; null for a label raster"""
     row: RowGeometry | None
-    """the crop rows, where they were used"""
+    """the crop rows that the picture shows; null where the evidence is weak (flag weak_row_evidence), and for labels"""
+    separability: Separability | None
+    """ranking of band triplets; null without at least three bands of a raster and two classes"""
     mask: Artifact
     """class numbers per pixel: 0 soil, 1 crop, 2 weeds, 3 plants not told apart, 4 other, 255 no data or outside"""
     overlay: Artifact
@@ -98,7 +141,9 @@ class Measured:
     """What a result is made of.
 
     ``shown``: uint8 (rows, columns, 3) to draw on. ``classes``: uint8 (rows, columns) of the numbers above.
-    ``box``: the part that counts. ``parted``: whether crop and weeds were told apart.
+    ``box``: the part that counts. ``parted``: whether crop and weeds were told apart. ``count``: pixels of each class
+    number, int64 (256), where ``classes`` is a small picture of what was counted; ``shrink`` pixels then make one of
+    its own.
     """
 
     shown: NDArray[np.uint8]
@@ -109,6 +154,9 @@ class Measured:
     method: Literal["labels", "row", "model", "none"]
     index: Index | None = None
     rows: Rows | None = None
+    separability: Separability | None = None
+    count: NDArray[np.int64] | None = None
+    shrink: int = 1
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
 
@@ -121,7 +169,7 @@ def area_result(measured: Measured) -> CropWeedArea:
     """
     classes, gsd_m = measured.classes, measured.gsd_m
     x0, y0, x1, y1 = measured.box
-    count = np.bincount(classes[y0:y1, x0:x1].ravel(), minlength=256)
+    count = np.bincount(classes[y0:y1, x0:x1].ravel(), minlength=256) if measured.count is None else measured.count
     total = int(count.sum() - count[NO_DATA])
     if total == 0:
         raise ToolError("region_empty", "the region holds no data", argument="region", hint="choose one with data")
@@ -135,7 +183,7 @@ def area_result(measured: Measured) -> CropWeedArea:
         mask,
         _layers(count, total, measured.parted),
         region=None if measured.box == (0, 0, classes.shape[1], classes.shape[0]) else measured.box,
-        gsd_m=gsd_m,
+        gsd_m=gsd_m and gsd_m * measured.shrink,
         title=f"plants {100 * veg / total:.2f} %, soil {100 * soil / total:.2f} % of {total} px",
     )
     rows = measured.rows
@@ -163,11 +211,23 @@ def area_result(measured: Measured) -> CropWeedArea:
         gsd_m=gsd_m,
         method=measured.method,
         index=measured.index,
-        row=None if rows is None else RowGeometry(angle_deg=rows.angle_deg, spacing_px=rows.spacing_px),
+        row=None if rows is None else _row_geometry(rows, gsd_m),
+        separability=measured.separability,
         mask=save_artifact("crop_weed_mask.png", "mask", class_picture(mask, CLASS_COLOURS)),
         overlay=save_artifact("crop_weed_overlay.png", "overlay", overlay),
         notes=measured.notes,
         flags=tuple(dict.fromkeys(measured.flags if gsd_m is not None else (*measured.flags, "no_scale"))),
+    )
+
+
+def _row_geometry(rows: Rows, gsd_m: float | None) -> RowGeometry:
+    return RowGeometry(
+        angle_deg=rows.angle_deg,
+        spacing_px=rows.spacing_px,
+        spacing_m=None if gsd_m is None else rows.spacing_px * gsd_m,
+        peak_ratio=rows.peak_ratio,
+        repeat=rows.repeat,
+        accord=rows.accord,
     )
 
 

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from agrotools.core import SampleFile, ToolError
 from agrotools.vision.band_roles import Role, chosen_roles, listed_bands, roles_by_name
-from agrotools.vision.formats import MAX_PIXELS, Box, clipped_region, file_format
+from agrotools.vision.formats import Box, clipped_region, file_format
 from agrotools.vision.raster_pictures import stretched_picture
 from agrotools.vision.rasters import RasterSource, open_raster
 from agrotools.vision.reading import read_image
 
 _CHANNELS = ("red", "green", "blue")
+WHOLE_PX = 20_000_000
+"""Of larger rasters a region is looked at alone; smaller ones are read whole, which makes a better threshold."""
 _LEAST_MARGIN = 0.01
 """Share of a picture from which black that reaches its border is taken as absence of data."""
 
@@ -27,7 +29,7 @@ class FieldPicture:
     ``bands``: role to values (rows, columns), uint8 for photographs, else float32 with NaN where there is no data.
     ``valid``: bool (rows, columns). ``shown``: uint8 (rows, columns, 3) to look at. ``photo``: the same where it is a
     photograph in its own colours, else None. ``box``: the part that was asked for, within these arrays.
-    ``is_8_bit``: whether colour bands are 0..255 as they are.
+    ``is_8_bit``: whether colour bands are 0..255 as they are; ``is_raster``: whether it came from a raster file.
     """
 
     bands: dict[Role, NDArray[Any]]
@@ -36,6 +38,7 @@ class FieldPicture:
     photo: NDArray[np.uint8] | None
     box: Box
     is_8_bit: bool = True
+    is_raster: bool = False
     gsd_m: float | None = None
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
@@ -107,28 +110,11 @@ def _of_photo(
 def _of_raster(
     source: RasterSource, bands: Mapping[str, int | str] | None, region: Box | None, info: SampleFile | None
 ) -> FieldPicture:
-    known = info.bands if info and info.bands and len(info.bands) == source.count else None
-    names = known or source.band_names
-    notes, flags = [*source.sampling.notes], [*source.sampling.flags]
-    if bands is not None:
-        roles = chosen_roles(bands, names, file=source.name)
-    else:
-        roles = roles_by_name(names) or source.roles
-        colours = source.count - (source.alpha_band is not None)
-        if not roles and colours == 3 and source.dtype == "uint8":
-            roles = roles_by_name(_CHANNELS)
-            notes.append("bands without names: taken as red, green, blue")
-    if not roles:
-        raise ToolError(
-            "band_not_found",
-            f"{source.name} does not say which band is which; it has {listed_bands(names)}",
-            argument="bands",
-            hint="say which bands are which, e.g. bands={'R': 3, 'NIR': 4}",
-            candidates=tuple(name for name in names if name)[:20],
-        )
+    roles, assumed = raster_roles(source, bands, info)
+    notes, flags = [*source.sampling.notes, *assumed], [*source.sampling.flags]
     box, clipped = clipped_region(region, source.width, source.height, source.name)
     window: Box | None = None
-    if source.width * source.height > MAX_PIXELS and region is not None:
+    if source.width * source.height > WHOLE_PX and region is not None:
         window = box
         box = (0, 0, box[2] - box[0], box[3] - box[1])
         notes.append("the raster is large: the region was looked at alone")
@@ -155,9 +141,36 @@ def _of_raster(
         photo=photo,
         box=box,
         is_8_bit=is_8_bit,
+        is_raster=True,
         gsd_m=info.gsd_m if info and info.gsd_m else source.sampling.gsd_m,
         notes=tuple(notes),
         flags=(*flags, *clipped),
+    )
+
+
+def raster_roles(
+    source: RasterSource, bands: Mapping[str, int | str] | None, info: SampleFile | None
+) -> tuple[dict[Role, int], tuple[str, ...]]:
+    """Which band of a raster is which: as the caller, the sample or the file says; and a note where it was assumed.
+
+    Raises:
+        ToolError: ``band_not_found``, ``invalid_argument``.
+    """
+    known = info.bands if info and info.bands and len(info.bands) == source.count else None
+    names = known or source.band_names
+    if bands is not None:
+        return chosen_roles(bands, names, file=source.name), ()
+    roles = roles_by_name(names) or source.roles
+    if roles:
+        return roles, ()
+    if source.count - (source.alpha_band is not None) == len(_CHANNELS) and source.dtype == "uint8":
+        return roles_by_name(_CHANNELS), ("bands without names: taken as red, green, blue",)
+    raise ToolError(
+        "band_not_found",
+        f"{source.name} does not say which band is which; it has {listed_bands(names)}",
+        argument="bands",
+        hint="say which bands are which, e.g. bands={'R': 3, 'NIR': 4}",
+        candidates=tuple(name for name in names if name)[:20],
     )
 
 

@@ -20,9 +20,17 @@ from agrotools.tools.segmentation.area_result import (
     Measured,
     area_result,
 )
+from agrotools.tools.segmentation.band_ranking import (
+    ClassesFrom,
+    band_numbers,
+    ranked_bands,
+    ranking_flags,
+    ranking_notes,
+)
 from agrotools.tools.segmentation.field_picture import colour_bands, read_field_picture
 from agrotools.tools.segmentation.labels import label_areas
-from agrotools.tools.segmentation.separation import UNTRAINED, Wanted, part_crop
+from agrotools.tools.segmentation.large_raster import measured_by_blocks
+from agrotools.tools.segmentation.separation import UNTRAINED, Method, Wanted, part_crop
 from agrotools.tools.workspace import file_info
 from agrotools.vision.crop_weed import head_files, is_false_colour
 from agrotools.vision.formats import Box, clipped_region, file_format
@@ -32,10 +40,11 @@ from agrotools.vision.reading import read_image, read_labels
 from agrotools.vision.vegetation import INDICES, Index, choose_index, segment
 
 Bands = dict[str, int | str]
+_CLASSES_FROM: dict[Method, ClassesFrom] = {"row": "row", "model": "model", "none": "index"}
 LabelMap = dict[str, list[int]]
 
 
-@tool(category="segmentation", version="1", data_files=head_files, backends=("offline", UNTRAINED))
+@tool(category="segmentation", version="2", data_files=head_files, backends=("offline", UNTRAINED))
 def measure_crop_weed_area(
     image: ImageFile,
     bands: Annotated[
@@ -65,21 +74,24 @@ def measure_crop_weed_area(
 
     Takes a colour photograph from above, a multi-band raster, or a label raster (whose classes are counted exactly).
     Plants are told from soil by a vegetation index and a threshold found in the picture. Crop is told from weeds by a
-    trained model or by crop rows; where neither has grounds, crop and weed values are null and a flag says so. Square
-    metres need the ground sampling distance, from the file or gsd_m.
+    trained model or by crop rows; where neither has grounds, crop and weed values are null and a flag says so. Crop
+    rows are reported with their evidence. Of a raster with three or more bands, every three bands are ranked by how
+    well they tell the classes apart (separability); pass label_raster for classes that are known. Square metres need
+    the ground sampling distance, from the file or gsd_m.
 
     Raises:
         ToolError: the file cannot be read, is too large, or holds no data; ``band_not_found``, ``region_empty``,
             ``shape_mismatch`` (label raster of another size), ``missing_metadata`` (meaning of classes not known).
 
-    Sources: thresholds, Otsu 1979; indices as named in :data:`agrotools.vision.vegetation.INDICES`; rows and trained
+    Sources: separability, Swain and Davis 1978 and Chavez et al. 1982, see :mod:`agrotools.vision.separability`;
+        thresholds, Otsu 1979; indices as named in :data:`agrotools.vision.vegetation.INDICES`; rows and trained
         heads in :mod:`agrotools.vision.rows` and :mod:`agrotools.vision.crop_weed`.
     """
     info = file_info(image)
     is_labels = info is not None and info.kind == "mask"
     if label_raster is not None or is_labels or label_map is not None:
         source = label_raster or image
-        return _from_labels(image, source, label_map, gsd_m, region)
+        return _from_labels(image, source, label_map, gsd_m, region, bands)
     return _from_picture(image, bands, gsd_m, index, separation, region)
 
 
@@ -91,7 +103,11 @@ def _from_picture(
     separation: Wanted,
     region: Box | None,
 ) -> CropWeedArea:
-    picture = read_field_picture(image, bands, region, file_info(image))
+    info = file_info(image)
+    large = measured_by_blocks(image, bands, gsd_m, index, separation, region, info)
+    if large is not None:
+        return area_result(large)
+    picture = read_field_picture(image, bands, region, info)
     chosen = choose_index(index, picture.bands)
     notes, flags = [*picture.notes], [*picture.flags]
     values, scaled = colour_bands(picture) if "B" in INDICES[chosen].bands else (picture.bands, ())
@@ -108,6 +124,9 @@ def _from_picture(
         classes[plants.mask & ~parted.crop] = WEED
     classes[~picture.valid] = NO_DATA
     scale = chosen_scale(gsd_m, picture.gsd_m)
+    ranking = None
+    if picture.is_raster:
+        ranking = ranked_bands(picture.bands, classes, picture.box, _CLASSES_FROM[parted.method])
     return area_result(
         Measured(
             shown=picture.shown,
@@ -118,14 +137,20 @@ def _from_picture(
             method=parted.method,
             index=chosen,
             rows=parted.rows,
-            notes=(*notes, *scale.notes, *scaled, *plants.notes, *parted.notes),
-            flags=(*flags, *scale.flags, *plants.flags, *parted.flags),
+            separability=ranking,
+            notes=(*notes, *scale.notes, *scaled, *plants.notes, *parted.notes, *ranking_notes(ranking)),
+            flags=(*flags, *scale.flags, *plants.flags, *parted.flags, *ranking_flags(ranking)),
         )
     )
 
 
 def _from_labels(
-    image: ImageFile, source: MaskFile, label_map: LabelMap | None, gsd_m: float | None, region: Box | None
+    image: ImageFile,
+    source: MaskFile,
+    label_map: LabelMap | None,
+    gsd_m: float | None,
+    region: Box | None,
+    bands: Bands | None,
 ) -> CropWeedArea:
     info, image_info = file_info(source), file_info(image)
     name = info.name if info else source.name
@@ -139,10 +164,12 @@ def _from_labels(
         classes[area] = value
     known = next((item.gsd_m for item in (info, image_info) if item and item.gsd_m), None)
     shown = np.full((height, width, 3), 235, np.uint8)
+    ranking = None
     if source != image:
-        shown, of_picture = _picture_below_labels(image, (height, width), name)
+        shown, of_picture, of_bands = _picture_below_labels(image, (height, width), name, bands)
         known = known or of_picture
-    notes.append("classes counted in the label raster: exact")
+        ranking = ranked_bands(of_bands, classes, box, "labels")
+    notes += ["classes counted in the label raster: exact", *ranking_notes(ranking)]
     return area_result(
         Measured(
             shown=shown,
@@ -151,6 +178,7 @@ def _from_labels(
             gsd_m=gsd_m or known,
             parted=True,
             method="labels",
+            separability=ranking,
             notes=tuple(notes),
             flags=tuple(flags),
         )
@@ -158,22 +186,31 @@ def _from_labels(
 
 
 def _picture_below_labels(
-    image: ImageFile, shape: tuple[int, int], name: str
-) -> tuple[NDArray[np.uint8], float | None]:
-    """The image that a label raster belongs to, to draw on, and its ground sampling distance."""
+    image: ImageFile, shape: tuple[int, int], name: str, bands: Bands | None
+) -> tuple[NDArray[np.uint8], float | None, dict[str, NDArray[np.float32]]]:
+    """The image that a label raster belongs to, to draw on, its ground sampling distance, and its bands by name where
+    it is a raster."""
     info = file_info(image)
     shown_as = info.name if info else image.name
     gsd_m = info.gsd_m if info else None
+    of_bands: dict[str, NDArray[np.float32]] = {}
     if file_format(image, shown_as=shown_as) in ("tiff", "envi"):
         with open_raster(image, shown_as=shown_as) as raster:
+            _refuse_other_size((raster.height, raster.width), shape, shown_as, name)
             pixels, gsd_m = picture_of(raster).pixels, gsd_m or raster.sampling.gsd_m
+            numbers = band_numbers(raster, bands, info)
+            of_bands = dict(zip(numbers, raster.read(list(numbers.values())), strict=True))
     else:
         pixels = read_image(image, shown_as=shown_as).pixels
-    if pixels.shape[:2] != shape:
+        _refuse_other_size((pixels.shape[0], pixels.shape[1]), shape, shown_as, name)
+    return pixels, gsd_m, of_bands
+
+
+def _refuse_other_size(of_image: tuple[int, int], of_labels: tuple[int, int], image: str, labels: str) -> None:
+    if of_image != of_labels:
         raise ToolError(
             "shape_mismatch",
-            f"{shown_as} is {pixels.shape[1]} x {pixels.shape[0]} pixels and {name} {shape[1]} x {shape[0]}",
+            f"{image} is {of_image[1]} x {of_image[0]} pixels and {labels} {of_labels[1]} x {of_labels[0]}",
             argument="label_raster",
             hint="a label raster has the size of its image",
         )
-    return pixels, gsd_m

@@ -20,13 +20,21 @@ from agrotools.vision.crop_weed import (
     load_head,
     part_crop_from_weeds,
 )
-from agrotools.vision.rows import Rows, crop_in_rows, find_rows
+from agrotools.vision.rows import (
+    LEAST_ACCORD,
+    LEAST_PEAK_RATIO,
+    LEAST_REPEAT,
+    Rows,
+    crop_in_rows,
+    likeliest_rows,
+)
 from agrotools.vision.vegetation import Vegetation, segment
 
 Wanted = Literal["auto", "row", "model", "none"]
 Method = Literal["row", "model", "none"]
 
 NOT_SEPARATED = "crop_weed_not_separated"
+WEAK_ROWS = "weak_row_evidence"
 UNTRAINED = "untrained"
 """Back-end that leaves trained heads aside, so that a result depends on the picture alone, on any machine."""
 _LEAST_SIDE_PX = 64
@@ -35,7 +43,8 @@ _MOST_PX = 16_000_000
 
 @dataclass(frozen=True, eq=False)
 class Separation:
-    """``crop``: bool (rows, columns), a part of the plants; None where crop and weeds could not be parted."""
+    """``crop``: bool (rows, columns), a part of the plants; None where crop and weeds could not be parted. ``rows``:
+    those that the picture shows, whether or not crop was parted by them; None where the evidence is weak."""
 
     crop: NDArray[np.bool_] | None
     method: Method
@@ -56,25 +65,42 @@ def part_crop(wanted: Wanted, picture: FieldPicture, plants: Vegetation, path: P
         return Separation(plants.mask, "none")
     notes: list[str] = []
     flags: list[str] = []
+    likeliest = likeliest_rows(plants.mask, plants.valid)
+    rows = likeliest if likeliest is not None and likeliest.is_evident else None
+    if rows is None:
+        flags.append(WEAK_ROWS)
+        notes.append(_why_no_rows(likeliest))
     if wanted in ("auto", "model"):
         found = _by_model(picture, plants, path, insist=wanted == "model", notes=notes, flags=flags)
         if found is not None:
-            return Separation(found.crop, "model", notes=tuple(notes), flags=tuple(flags))
-    if wanted in ("auto", "row"):
-        rows = find_rows(plants.mask, plants.valid)
-        if rows is not None:
-            denser = f"{rows.peak_ratio:.2g}" if rows.peak_ratio < 100 else "over 100"
-            note = (
-                f"crop is what stands in the rows (within {rows.half_width_px:.3g} px of a row line); plants there are"
-                f" {denser} times as dense as between; weeds inside the rows count as crop"
-            )
-            return Separation(crop_in_rows(rows, plants.mask), "row", rows, (*notes, note), tuple(flags))
-        notes.append("no evidence of crop rows: plants do not stand in three or more equally spaced lines")
+            return Separation(found.crop, "model", rows, tuple(notes), tuple(flags))
+    if wanted in ("auto", "row") and rows is not None:
+        denser = f"{rows.peak_ratio:.2g}" if rows.peak_ratio < 100 else "over 100"
+        note = (
+            f"crop is what stands in the rows (within {rows.half_width_px:.3g} px of a row line); plants there are"
+            f" {denser} times as dense as between; weeds inside the rows count as crop"
+        )
+        return Separation(crop_in_rows(rows, plants.mask), "row", rows, (*notes, note), tuple(flags))
     notes.append(
         "crop and weeds are not parted. What helps: a label raster (label_raster), a picture with several rows, or a"
         " head trained on such pictures (agrotools packs train crop-weed)"
     )
-    return Separation(None, "none", notes=tuple(notes), flags=(*flags, NOT_SEPARATED))
+    return Separation(None, "none", rows, tuple(notes), (*flags, NOT_SEPARATED))
+
+
+def _why_no_rows(likeliest: Rows | None) -> str:
+    if likeliest is None:
+        return "no evidence of crop rows: plants do not stand in three or more equally spaced lines"
+    lacking = [
+        f"{what} {value:.2g} (needs {least:g})"
+        for what, value, least in (
+            ("density on lines over between", likeliest.peak_ratio, LEAST_PEAK_RATIO),
+            ("repeat after one spacing", likeliest.repeat, LEAST_REPEAT),
+            ("accord of the two halves", likeliest.accord, LEAST_ACCORD),
+        )
+        if value < least
+    ]
+    return f"no evidence of crop rows: {', '.join(lacking)}"
 
 
 def _by_model(

@@ -1,0 +1,99 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agrotools.text.agronomy import jeffries_matusita
+from agrotools.text.agronomy import optimum_index_factor as oif_of_expressions
+from agrotools.vision.separability import jm_distance, optimum_index_factor, rank_triplets
+
+
+def gaussian(draw: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
+    root = draw.normal(size=(size, size))
+    return draw.normal(size=size) * 2, root @ root.T + 0.1 * np.eye(size)
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10_000), size=st.integers(1, 6))
+def test_the_same_digits_as_in_expressions(seed: int, size: int) -> None:
+    draw = np.random.default_rng(seed)
+    (mean_a, cov_a), (mean_b, cov_b) = gaussian(draw, size), gaussian(draw, size)
+    cov_a, cov_b = (cov_a + cov_a.T) / 2, (cov_b + cov_b.T) / 2
+    ours = jm_distance(mean_a, cov_a, mean_b, cov_b)
+    assert ours == jeffries_matusita(mean_a.tolist(), cov_a.tolist(), mean_b.tolist(), cov_b.tolist())
+    assert 0 <= ours <= 2
+    assert jm_distance(mean_b, cov_b, mean_a, cov_a) == pytest.approx(ours, rel=1e-9, abs=1e-12)
+    deviations, correlations = np.sqrt(np.diag(cov_a))[:3], np.corrcoef(draw.normal(size=(3, 50)))
+    if size >= 3:
+        expected = oif_of_expressions(deviations.tolist(), correlations.tolist())
+        assert optimum_index_factor(deviations, correlations) == pytest.approx(expected, rel=1e-14)
+
+
+def test_one_band_by_hand() -> None:
+    """B = d^2 / 8 / v for equal variances: means 0 and 2, variance 1 gives B = 0.5."""
+    one = np.eye(1)
+    assert jm_distance(np.zeros(1), one, np.full(1, 2.0), one) == pytest.approx(2 * (1 - np.exp(-0.5)))
+    assert jm_distance(np.zeros(1), one, np.zeros(1), one) == 0.0
+    assert jm_distance(np.zeros(1), one, np.full(1, 1e3), one) == pytest.approx(2.0)
+    assert optimum_index_factor(np.ones(3), np.eye(3)) is None
+
+
+def five_bands(seed: int = 0) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Bands a and b part the classes, c, d, e are noise."""
+    draw = np.random.default_rng(seed)
+    truth = np.repeat([0, 1, 2], 400).reshape(30, 40)
+    bands = {name: draw.normal(0, 1, truth.shape) for name in "abcde"}
+    bands["a"] = bands["a"] + 5 * (truth == 1)
+    bands["b"] = bands["b"] + 5 * (truth == 2)
+    return bands, {"soil": truth == 0, "crop": truth == 1, "weed": truth == 2}
+
+
+def test_bands_that_part_the_classes_come_first() -> None:
+    bands, classes = five_bands()
+    ranked = rank_triplets(bands, classes)
+    assert len(ranked) == 10
+    assert all({"a", "b"} <= set(one.bands) for one in ranked[:3])
+    assert [one.min_jm for one in ranked] == sorted((one.min_jm for one in ranked), reverse=True)
+    for one in ranked:
+        assert one.min_jm == min(one.jm.values()) == one.jm[one.worst_pair]
+        assert set(one.jm) == {"soil/crop", "soil/weed", "crop/weed"}
+        assert one.oif is not None
+
+
+@settings(max_examples=10)
+@given(scale=st.floats(1e-4, 1e4), offset=st.floats(-100, 100), turn=st.integers(0, 3))
+def test_units_and_turning_change_no_jm(scale: float, offset: float, turn: int) -> None:
+    bands, classes = five_bands(3)
+    plain = {one.bands: one.min_jm for one in rank_triplets(bands, classes)}
+    changed = rank_triplets(
+        {name: np.rot90(band * scale + offset, turn) for name, band in bands.items()},
+        {name: np.rot90(mask, turn) for name, mask in classes.items()},
+    )
+    for one in changed:
+        assert one.min_jm == pytest.approx(plain[one.bands], abs=1e-4)
+
+
+def test_constant_and_repeated_bands_and_holes_do_no_harm() -> None:
+    bands, classes = five_bands()
+    bands["d"] = np.full_like(bands["d"], 7.0)
+    bands["e"] = bands["a"].copy()
+    bands["c"][:3, :3] = np.nan
+    ranked = rank_triplets(bands, classes)
+    assert len(ranked) == 10
+    assert all(np.isfinite(one.min_jm) and 0 <= one.min_jm <= 2 for one in ranked)
+    best = {one.bands: one.min_jm for one in ranked}
+    assert best["a", "b", "d"] == pytest.approx(best["a", "b", "e"], abs=0.02)
+
+
+def test_too_little_gives_no_ranking() -> None:
+    bands, classes = five_bands()
+    assert rank_triplets({name: bands[name] for name in "ab"}, classes) == []
+    assert rank_triplets(bands, {"crop": classes["crop"]}) == []
+    few = np.zeros_like(classes["weed"])
+    few[0, :5] = True
+    assert rank_triplets(bands, {"crop": classes["crop"], "weed": few}) == []
+    many = {f"b{n}": bands["a"] for n, _ in zip(range(25), itertools.count(), strict=False)}
+    with pytest.raises(ValueError, match="at most 24"):
+        rank_triplets(many, classes)
