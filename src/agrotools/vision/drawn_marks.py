@@ -224,13 +224,15 @@ def _marks_around(
 
 def _is_drawn(stroke: Stroke, colour: MarkColour, strictness: float) -> bool:
     """Whether a line of this kind was drawn. Natural rims are uneven in colour and width, or have no other side."""
-    if stroke.wavering_px > 1.5:
+    least_side = float(np.ptp(stroke.middle, axis=0).min())
+    is_bold = colour == "white" or stroke.width_px > 8
+    if stroke.wavering_px > 1.5 or stroke.width_px > (0.3 if is_bold else 0.5) * least_side:
         return False
     middling, uneven = (strictness * part for part in stroke.unevenness)
     one_sided = strictness * (1 - stroke.two_sided)
     is_short = stroke.length_px < 160
     if colour == "white":
-        thickest = min(7.5, 0.3 * float(np.ptp(stroke.middle, axis=0).min())) if is_short else 9
+        thickest = 7.5 if is_short else 9
         return (
             one_sided <= (0.1 if is_short else 0.25) and (uneven <= 8 or not is_short) and stroke.width_px <= thickest
         )

@@ -82,7 +82,10 @@ def _arrow(
     widest = int(np.argmax(spread))
     symmetric = min(abs(high[widest]), abs(low[widest])) >= 0.5 * max(abs(high[widest]), abs(low[widest]))
     straight = np.quantile(np.abs(middle[shaft]), 0.9) <= 2.0 and np.quantile(spread[shaft], 0.9) <= 2 * half + 2.5
-    if not (symmetric and straight):
+    # From its widest place on, a head narrows to the tip, on both sides and without steps.
+    narrowing = spread[widest:]
+    pointed = narrowing[-1] <= 0.6 * narrowing[0] and (np.diff(narrowing) <= 2).all() and len(narrowing) >= 3
+    if not (symmetric and straight and pointed):
         return None
     steps = np.linspace(3, where.min() * length - 2, 60)
     offsets = np.array([-half - 4, -half - 3, -1, 0, 1, half + 3, half + 4])
