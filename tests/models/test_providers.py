@@ -144,7 +144,8 @@ def test_a_large_message_is_a_piece_of_its_own_and_the_same_object_each_time() -
 
 def test_extra_fields_stand_above_ours() -> None:
     encoder = RequestEncoder("m", {})
-    for extra in ({"model": "n"}, {"messages": []}, {"temperature": None, "stop": ["\0"]}):
+    extras: list[dict[str, JsonValue]] = [{"model": "n"}, {"messages": []}, {"temperature": None, "stop": ["\0"]}]
+    for extra in extras:
         settings = ModelSettings(extra=extra)
         body = json.loads(b"".join(encoder.encode([Message.of("user", "a")], (), settings)))
         assert body == request_body("m", [Message.of("user", "a")], (), settings)
