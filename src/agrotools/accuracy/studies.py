@@ -148,7 +148,7 @@ def _in_own_process(study: Planned, scratch: Path, time_limit_s: float) -> dict[
     asked = {
         "tool": study.tool,
         "number": study.number,
-        "folder": str(study.path.absolute()),
+        "folder": str(study.path.resolve()),
         "scratch": str(scratch / "made"),
         "answer": str(answer),
     }
@@ -204,7 +204,7 @@ def _signal_name(number: int) -> str:
 
 def _rows(study: Planned, said: dict[str, Any]) -> list[Row]:
     if "error" in said:
-        where = str(study.path.absolute())
+        where = str(study.path.resolve())
         return [Row(study.tool, study.folder, error=said["error"].replace(where, study.folder))]
     shared = {name: said[name] for name in ("calls", "ms_median", "ms_per_megapixel", "peak_mb")}
     return [Row(study.tool, study.folder, **figure, **shared) for figure in said["figures"]]

@@ -63,7 +63,8 @@ class Bench:
         tool = get_tool(self.tool)
         work = Work(
             keep=lambda artifact, content: write_artifact(made, artifact, content),
-            infos=dict(infos or {}),
+            # Tools know a file by its real path.
+            infos={path.resolve(): info for path, info in (infos or {}).items()},
             backend=backend,
         )
         with at_work(work):
