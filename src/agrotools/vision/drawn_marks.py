@@ -288,10 +288,13 @@ def _arrow_mark(arrow: Arrow, colour: MarkColour) -> DrawnMark:
 
 
 def _distinct(marks: Sequence[DrawnMark]) -> list[DrawnMark]:
-    """The best of the marks that were found several times: at several levels, in neighbouring colours."""
+    """The best of the marks that were found several times: at several levels, in neighbouring colours.
+
+    One drawn line may be taken for two shapes, of which the worse fits a part of it.
+    """
     kept: list[DrawnMark] = []
     for mark in sorted(marks, key=lambda mark: -mark.score):
-        if all(_overlap(mark.box, other.box) < 0.7 for other in kept):
+        if all(_overlap(mark.box, other.box) < (0.45 if mark.colour == other.colour else 0.7) for other in kept):
             kept.append(replace(mark))
     return kept
 
