@@ -1,0 +1,1 @@
+"""Pieces that the recipes of the recognising nets share."""

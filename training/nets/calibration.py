@@ -1,0 +1,144 @@
+"""How far a net's answer can be trusted: temperature, abstention, and figures with their intervals. NumPy alone."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def softmax(logits: Array) -> Array:
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def log_sum_exp(logits: Array) -> Array:
+    top = logits.max(axis=1)
+    return top + np.log(np.exp(logits - top[:, None]).sum(axis=1))
+
+
+def negative_log_likelihood(logits: Array, classes: Ints, temperature: float) -> float:
+    scaled = logits / temperature
+    return float((log_sum_exp(scaled) - scaled[np.arange(len(classes)), classes]).mean())
+
+
+def fit_temperature(logits: Array, classes: Ints) -> float:
+    """The divisor of the logits with the least negative log-likelihood (Guo et al. 2017), by golden section on its
+    logarithm, within 0.2..5."""
+    low, high = math.log(0.2), math.log(5)
+    ratio = (math.sqrt(5) - 1) / 2
+    for _ in range(40):
+        one, two = high - ratio * (high - low), low + ratio * (high - low)
+        if negative_log_likelihood(logits, classes, math.exp(one)) < negative_log_likelihood(
+            logits, classes, math.exp(two)
+        ):
+            high = two
+        else:
+            low = one
+    return round(math.exp((low + high) / 2), 4)
+
+
+def calibration_error(probability: Array, right: NDArray[np.bool_], bins: int = 10) -> float:
+    """Expected calibration error over bins of equal width (Naeini et al. 2015)."""
+    place = np.minimum((probability * bins).astype(int), bins - 1)
+    return float(
+        sum(
+            abs(probability[place == number].mean() - right[place == number].mean()) * (place == number).mean()
+            for number in range(bins)
+            if (place == number).any()
+        )
+    )
+
+
+SCORES: dict[str, Callable[[Array, float], Array]] = {
+    "max_softmax": lambda logits, temperature: softmax(logits / temperature).max(axis=1),
+    "energy": lambda logits, temperature: temperature * log_sum_exp(logits / temperature),
+    "margin": lambda logits, temperature: np.diff(np.sort(softmax(logits / temperature), axis=1)[:, -2:], axis=1)[:, 0],
+}
+"""Scores of which a low one means: unknown. ``energy`` as in Liu et al. 2020, its sign turned."""
+
+
+@dataclass(frozen=True)
+class Abstention:
+    """An answer is given where ``score`` is at least ``threshold``."""
+
+    score: str
+    threshold: float
+    kept_of_known: float
+    refused_of_unknown: float
+
+
+def choose_abstention(known: Array, unknown: Array, temperature: float, keep: float = 0.90) -> Abstention:
+    """The score that, at the threshold that keeps ``keep`` of the known, refuses most of the unknown."""
+    tried = [abstention_by(score, known, unknown, temperature, keep) for score in SCORES]
+    return max(tried, key=lambda one: one.refused_of_unknown)
+
+
+def abstention_by(score: str, known: Array, unknown: Array, temperature: float, keep: float = 0.90) -> Abstention:
+    of_known = np.sort(SCORES[score](known, temperature))
+    threshold = float(np.floor(of_known[math.floor((1 - keep) * len(of_known))] * 1e6) / 1e6)
+    return Abstention(
+        score,
+        threshold,
+        float((of_known >= threshold).mean()),
+        float((SCORES[score](unknown, temperature) < threshold).mean()) if len(unknown) else float("nan"),
+    )
+
+
+def wilson(right: int, count: int, z: float = 1.96) -> tuple[float, float]:
+    """95 % interval of a proportion (Wilson 1927)."""
+    if count == 0:
+        return (0.0, 1.0)
+    share, weight = right / count, z * z / count
+    middle = (share + weight / 2) / (1 + weight)
+    half = z / (1 + weight) * math.sqrt(share * (1 - share) / count + weight / (4 * count))
+    return (round(max(0.0, middle - half), 4), round(min(1.0, middle + half), 4))
+
+
+def by_class(predicted: Ints, classes: Ints, names: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Precision, recall and F1 of each class that occurs."""
+    found: dict[str, dict[str, float]] = {}
+    for number, name in enumerate(names):
+        joint = int(((predicted == number) & (classes == number)).sum())
+        true, said = int((classes == number).sum()), int((predicted == number).sum())
+        if true:
+            precision, recall = joint / max(1, said), joint / true
+            f1 = 2 * precision * recall / max(1e-12, precision + recall)
+            found[name] = {"n": true, "precision": precision, "recall": recall, "f1": f1}
+    return found
+
+
+def figures(logits: Array, classes: Ints, names: Sequence[str], temperature: float) -> dict[str, object]:
+    """Accuracy with its interval, macro F1, calibration before and after, and the table by class."""
+    probability = softmax(logits / temperature)
+    predicted = probability.argmax(axis=1)
+    right = predicted == classes
+    per_class = by_class(predicted, classes, names)
+    return {
+        "n": len(classes),
+        "top1": float(right.mean()),
+        "top1_95": wilson(int(right.sum()), len(right)),
+        "macro_f1": float(np.mean([one["f1"] for one in per_class.values()])),
+        "macro_recall": float(np.mean([one["recall"] for one in per_class.values()])),
+        "ece": calibration_error(probability.max(axis=1), right),
+        "ece_uncalibrated": calibration_error(softmax(logits).max(axis=1), right),
+        "by_class": per_class,
+    }
+
+
+def abstention_figures(
+    known: Array, unknown: dict[str, Array], temperature: float, chosen: Abstention
+) -> dict[str, object]:
+    """Shares kept of the known and refused of each kind of unknown, at the chosen threshold."""
+    score = SCORES[chosen.score]
+    return asdict(chosen) | {
+        "kept": float((score(known, temperature) >= chosen.threshold).mean()),
+        "refused": {
+            kind: {"n": len(logits), "share": float((score(logits, temperature) < chosen.threshold).mean())}
+            for kind, logits in unknown.items()
+        },
+    }

@@ -1,0 +1,81 @@
+"""The model card: what a net is, what it learnt from, how well it does, and where it fails."""
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def share(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def class_table(found: dict[str, dict[str, float]]) -> list[str]:
+    lines = ["| class | n | precision | recall | F1 |", "|---|---|---|---|---|"]
+    for name, one in found.items():
+        numbers = " | ".join(share(one[key]) for key in ("precision", "recall", "f1"))
+        lines.append(f"| {name.replace('_', ' ')} | {int(one['n'])} | {numbers} |")
+    return lines
+
+
+def figure_rows(figures: dict[str, dict[str, Any]]) -> list[str]:
+    lines = [
+        "| pictures | n | top-1 (95 %) | macro F1 | calibration error | before |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, one in figures.items():
+        low, high = one["top1_95"]
+        lines.append(
+            f"| {name} | {one['n']} | {share(one['top1'])} ({share(low)} to {share(high)}) | {share(one['macro_f1'])} "
+            f"| {share(one['ece'])} | {share(one['ece_uncalibrated'])} |"
+        )
+    return lines
+
+
+def model_card(description: dict[str, Any], *, what: str, data: str, failures: Sequence[str]) -> str:
+    figures: dict[str, dict[str, Any]] = description["figures"]
+    abstention = description["abstention"]
+    main = next(iter(figures.values()))
+    refused = [
+        f"| {kind} | {one['n']} | {share(one['share'])} |"
+        for kind, one in (abstention["refused"] | description.get("refused_beside", {})).items()
+        if one["n"]
+    ]
+    lines = [
+        f"# Model card: {description['name']}",
+        "",
+        f"{what} Written by `{description['recipe']}`.",
+        "",
+        f"- **What it is**: a residual network with channel attention, {description['parameters']:,} parameters,",
+        f"  trained from scratch for {description['epochs']} epochs (seed {description['seed']});",
+        f"  {description['bytes']:,} bytes as ONNX, {description['latency_ms']} ms of one core for a picture.",
+        f"- **Input**: RGB squeezed to {description['input']['shape'][3]} x {description['input']['shape'][2]} pixels.",
+        f"- **Data**: {data}",
+        f"- **Licence of the data**: {description['licence']}",
+        f"- **Split**: {description['split']}",
+        f"- **Overlap**: {description['overlap']['pool_pictures']} pictures of the pool were compared with"
+        f" {description['overlap']['test_pictures']} test pictures in eight orientations; none shares a photograph or",
+        f"  lies within {description['overlap']['hash_distance_over']} bits of a perceptual hash.",
+        f"- **Calibration**: logits are divided by {description['temperature']:.3f} ({description['calibrated_on']}).",
+        f"- **Abstention**: an answer is given where {abstention['score'].replace('_', ' ')} is at least"
+        f"  {abstention['threshold']:.4f}, which keeps {share(abstention['kept_of_known'])} of the pictures it was",
+        f"  chosen on and {share(abstention['kept'])} of those reported below.",
+        "",
+        "## Figures",
+        "",
+        *figure_rows(figures),
+        "",
+        f"By class, {next(iter(figures))}:",
+        "",
+        *class_table(main["by_class"]),
+        "",
+        "Pictures of none of the classes that the threshold refuses:",
+        "",
+        "| kind | n | refused |",
+        "|---|---|---|",
+        *refused,
+        "",
+        "## Where it fails",
+        "",
+        *(f"- {failure}" for failure in failures),
+        "",
+    ]
+    return "\n".join(lines)
