@@ -11,9 +11,6 @@ from agrotools.models.base import Message, ModelSettings
 from agrotools.models.chat_format import message_on_wire, request_body, without_surrogates
 
 _KEPT_FRAMES = 64
-_LARGE_BYTES = 32 * 2**10
-"""A message of this size is sent from where it lies: copied with every request, pictures would push all else out of the
-processor's cache."""
 _HERE = b"\0"
 """Stands for the messages while what surrounds them is written: in JSON it stands nowhere else."""
 
@@ -50,24 +47,18 @@ class RequestEncoder:
         self._spelling[setting] = name
         self._frames.clear()
 
-    def encode(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> list[bytes]:
-        """The body of a request, as JSON, in the pieces in which it is best sent: most often one."""
+    def encode(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> bytes:
+        """The body of a request, as JSON."""
         frame = self._frame(tools, settings)
         if not frame.behind:
-            return [frame.before]  # the messages, too, are among the settings' extra fields
-        pieces: list[bytes] = []
+            return frame.before  # the messages, too, are among the settings' extra fields
         together = [frame.before]
-        for number, message in enumerate(messages):
-            if number:
-                together.append(b",")
-            text = message.written or _written(message)
-            if len(text) < _LARGE_BYTES:
-                together.append(text)
-            else:
-                pieces += b"".join(together), text
-                together = []
+        for message in messages:
+            together += message.written or _written(message), b","
+        if messages:
+            together.pop()
         together.append(frame.behind)
-        return [*pieces, b"".join(together)]
+        return b"".join(together)
 
     def _frame(self, tools: Sequence[ToolSpec], settings: ModelSettings) -> _Frame:
         key = (id(settings), *map(id, tools))

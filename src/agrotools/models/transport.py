@@ -2,12 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import aiohttp
-from aiohttp.abc import AbstractStreamWriter
 from aiohttp.payload import BytesPayload
 from yarl import URL
 
@@ -44,20 +43,13 @@ class NeverEnding(Exception):
     """The server is there and the reply is not, or has no end."""
 
 
-class _Pieces(BytesPayload):
+class _LargeBody(BytesPayload):
     """Bytes of any size, sent from where they are (aiohttp warns of more than one MiB, and reads files in pieces)."""
 
-    def __init__(self, pieces: Sequence[bytes]) -> None:
+    def __init__(self, value: bytes) -> None:
         super().__init__(b"", content_type="application/json")
-        self._pieces = pieces
-        self._size = sum(map(len, pieces))
-
-    async def write(self, writer: AbstractStreamWriter) -> None:
-        for piece in self._pieces:
-            await writer.write(piece)
-
-    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:  # noqa: ARG002
-        await self.write(writer)
+        self._value = value
+        self._size = len(value)
 
 
 class Transport:
@@ -79,9 +71,8 @@ class Transport:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._answered_at = float("-inf")
 
-    async def post(self, body: Sequence[bytes]) -> Response:
-        """One exchange; ``body`` in pieces. Redirects are not followed: they would carry prompts, and perhaps the key,
-        elsewhere.
+    async def post(self, body: bytes) -> Response:
+        """One exchange. Redirects are not followed: they would carry prompts, and perhaps the key, elsewhere.
 
         Raises:
             NoResponse: refused, broken, stalled, or no HTTP.
@@ -91,7 +82,7 @@ class Transport:
         session = self._connected()
         began = time.monotonic()
         begun = False
-        data = body[0] if len(body) == 1 and len(body[0]) <= _LARGE_BYTES else _Pieces(body)
+        data = body if len(body) <= _LARGE_BYTES else _LargeBody(body)
         try:
             async with session.post(self._url, data=data, allow_redirects=False) as response:
                 begun = True
