@@ -115,7 +115,8 @@ class ToolExecutor:
     async def _prepare_worker(self, targets: Sequence[str]) -> None:
         async with self._pool.worker_for("", fresh=True) as worker:
             for target in targets:
-                await _load(worker, target)
+                if target not in worker.loaded:
+                    await _load(worker, target)
 
     async def run(self, call: ToolCall, workspace: Workspace, toolset: Sequence[str]) -> ToolOutcome:
         """Run one call on the files of ``workspace``, as a policy that has ``toolset`` asked for it.
@@ -220,7 +221,7 @@ class ToolExecutor:
         limit = START_TIMEOUT_S
         used = worker.calls > 0
         try:
-            if failed := await _load(worker, request["target"]):
+            if request["target"] not in worker.loaded and (failed := await _load(worker, request["target"])):
                 return failed, False
             worker.calls += 1
             self._pool.calls += 1
@@ -253,9 +254,7 @@ class ToolExecutor:
 
 
 async def _load(worker: Worker, target: str) -> Reply | None:
-    """Load a tool in a worker that has not loaded it yet; what came of it where it cannot be loaded."""
-    if target in worker.loaded:
-        return None
+    """Load a tool in a worker; what came of it where it cannot be loaded."""
     loaded, _ = await worker.ask({"load": target}, START_TIMEOUT_S)
     if "error" in loaded:
         return loaded, []
@@ -297,6 +296,8 @@ def _observation(reply: Reply, workspace: Workspace) -> Observation:
     message, contents = reply
     if "error" in message:
         return Observation(error=ErrorInfo.model_validate(message["error"]))
+    if not message["artifacts"]:
+        return Observation(result=message["result"])
     made = [Artifact.model_validate(artifact) for artifact in message["artifacts"]]
     try:
         kept = [workspace.keep(artifact, content) for artifact, content in zip(made, contents, strict=True)]

@@ -1,8 +1,8 @@
 """A pool of reused worker processes: started when needed, killed when they hang, replaced when they die."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from agrotools.core import InfrastructureError
 from agrotools.tools.worker_process import Worker
@@ -64,26 +64,35 @@ class WorkerPool:
         """
         quick = self._longest_s.get(target, _QUICK_S) < _QUICK_S
         shared = self._shared(target) if quick and not fresh and self._free.locked() else None
-        if shared is not None:
-            with self._giving_up_on_error(shared):
-                yield shared
-            if shared.spent:
-                self.discard(shared)
-            return
-        async with self._free:
+        worker = shared or await self._own(target, fresh)
+        worker.quick = quick
+        try:
+            yield worker
+        except BaseException:
+            self.discard(worker)
+            raise
+        finally:
+            retires = worker.calls >= CALLS_PER_WORKER and not worker.asked
+            if worker.spent or retires or not worker.alive or self.closed:
+                self.discard(worker)
+            if shared is None:
+                if worker in self._busy:
+                    self._busy.discard(worker)
+                    self._idle.append(worker)
+                self._free.release()
+
+    async def _own(self, target: str, fresh: bool) -> Worker:
+        """A worker, once there is one that nobody else has taken."""
+        await self._free.acquire()
+        try:
             if self.closed:
                 raise InfrastructureError("the tool executor is closed")
             worker = (None if fresh else self._take(target)) or await self._start()
-            worker.quick = quick
-            self._busy.add(worker)
-            with self._giving_up_on_error(worker):
-                yield worker
-            if worker in self._busy:
-                self._busy.discard(worker)
-                if worker.alive and not worker.spent and worker.calls < CALLS_PER_WORKER and not self.closed:
-                    self._idle.append(worker)
-                else:
-                    self.discard(worker)
+        except BaseException:
+            self._free.release()
+            raise
+        self._busy.add(worker)
+        return worker
 
     def _shared(self, target: str) -> Worker | None:
         """A worker at work on quick calls alone that may be asked for one more."""
@@ -94,14 +103,6 @@ class WorkerPool:
             if worker.alive and not worker.spent and worker.calls < CALLS_PER_WORKER
         )
         return min(able, key=lambda worker: worker.asked, default=None)
-
-    @contextmanager
-    def _giving_up_on_error(self, worker: Worker) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            self.discard(worker)
-            raise
 
     def discard(self, worker: Worker) -> None:
         """Kill a worker and see to it that nothing of it is left."""
