@@ -155,7 +155,7 @@ def test_cells_of_a_row():
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(None, "-"), (0.0, "0.000"), (0.9261, "0.926"), (5.634, "5.63"), (56.34, "56.3"), (1234.5, "1234"),
+    [(None, "-"), (1.5e-15, "0.000"), (0.0, "0.000"), (0.9261, "0.926"), (5.634, "5.63"), (56.34, "56.3"), (1234.5, "1234"),
      (-0.5, "-0.500"), (1e-5, "1e-05"), (2.5e7, "2.5e+07")],
 )  # fmt: skip
 def test_numbers(value: float | None, shown: str):
@@ -167,6 +167,13 @@ def test_the_document_is_a_table_whatever_stands_in_it():
     table = [line for line in text.splitlines() if line.startswith("|")]
     assert {line.replace("\\|", "").count("|") for line in table} == {len(COLUMNS)}
     assert "on 2026-01-01" in text
+
+
+def test_a_note_stands_once_with_what_it_is_about():
+    rows = [Row("t", "f", metric, 1.0, n=12, independent=12, note="drawn") for metric in ("a", "b")]
+    rows += [Row("t", "g", "c", 1.0, n=12, independent=12, note="drawn"), Row("t", "g", "d", 1.0, n=12, independent=12)]
+    notes = [line for line in markdown(rows, "agrotools tools bench").splitlines() if line.startswith("*")]
+    assert notes == ["* f: drawn", "* g, c: drawn"]
 
 
 def test_the_document_keeps_what_is_said_of_a_tool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

@@ -39,7 +39,7 @@ def number(value: float | None) -> str:
     """Three digits, never an exponent for what a person can read without; ``-`` for no number."""
     if value is None:
         return "-"
-    size = abs(value)
+    size = abs(value) if abs(value) > 1e-9 else 0.0  # what rounding of sums leaves is nothing
     if size and not 1e-3 <= size < 1e6:
         return f"{value:.2g}"
     return f"{value:.{0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3}f}"
@@ -134,7 +134,17 @@ def _escaped(cell: str) -> str:
 
 
 def _notes(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(f"{row.folder}, {row.metric}: {row.note}" for row in rows if row.note))
+    """A line per folder and note, with the metrics that it is about where it is not about all of the folder."""
+    about: dict[tuple[str, str, str], list[str]] = {}
+    for row in rows:
+        if row.note:
+            about.setdefault((row.tool, row.folder, row.note), []).append(row.metric or "")
+    lines = []
+    for (tool, folder, note), metrics in about.items():
+        every = sum((row.tool, row.folder) == (tool, folder) for row in rows)
+        which = "" if len(metrics) == every else f", {'; '.join(metrics)}"
+        lines.append(f"{folder}{which}: {note}")
+    return lines
 
 
 def _whole(value: float | None) -> str:

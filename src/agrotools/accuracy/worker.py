@@ -22,6 +22,9 @@ from agrotools.accuracy.figures import Figure, estimate
 from agrotools.accuracy.study import Bench
 from agrotools.core.errors import AgrotoolsError
 
+_ROUNDING = 1e-9
+"""By so much a goal may be missed: what rounding leaves of an exact zero."""
+
 
 def measured(tool: str, number: int, folder: Path, scratch: Path) -> dict[str, Any]:
     """What a study gives: ``figures``, times, memory and overlays, or ``error``, one line that says what went wrong.
@@ -54,7 +57,8 @@ def _row(figure: Figure) -> dict[str, Any]:
     found = estimate(figure)
     reached = None
     if figure.goal is not None and math.isfinite(found.value):
-        reached = found.value >= figure.goal if figure.higher_is_better else found.value <= figure.goal
+        beyond = found.value - figure.goal if figure.higher_is_better else figure.goal - found.value
+        reached = beyond >= -_ROUNDING
     return {
         "metric": figure.metric,
         "value": _finite(found.value),
