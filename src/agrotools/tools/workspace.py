@@ -226,7 +226,7 @@ def _encoded(image: "Image", suffix: str) -> bytes:
     if suffix == ".jpg":
         image.convert("RGB").save(buffer, "JPEG", quality=90)
     elif suffix == ".png":
-        image.save(buffer, "PNG", compress_level=6)
+        image.save(buffer, "PNG", compress_level=2)  # a third of the time of 6, a fifth more bytes
     else:
         raise ValueError(f"an image is kept as .png or .jpg, not {suffix}")
     return buffer.getvalue()
