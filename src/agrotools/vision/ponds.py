@@ -5,8 +5,8 @@ asked whether there is a basin: an outline that runs round the water's, a bank o
 all sides. A basin that stayed means that the pond fell dry or filled; no basin means that it was filled in or built.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,12 @@ from agrotools.vision.water import (
     Water,
     channels_of,
     crop_around,
+    enlarged,
     find_water,
     sector_differences,
     signed_distance,
     water_probability,
+    working_shrink,
 )
 from agrotools.vision.water_weights import BASIN_TEST
 
@@ -83,8 +85,51 @@ def pond_change(
     for name, plane in (("before", before_rgb), ("after", after_rgb), ("nir", nir_before), ("nir", nir_after)):
         if plane is not None and plane.shape[:2] != shape:
             raise ToolError("shape_mismatch", f"{name} is {plane.shape[:2]}, the pair {shape} (rows, columns)")
-    pictures = (before_rgb, after_rgb)
-    infrared = (nir_before, nir_after)
+    shrink = working_shrink(shape, gsd_m)
+    if shrink == 1.0:
+        return _compared((before_rgb, after_rgb), (nir_before, nir_after), valid, gsd_m, min_area_px)
+    small = _compared(
+        (_shrunk(before_rgb, shrink), _shrunk(after_rgb, shrink)),
+        (_shrunk(nir_before, shrink), _shrunk(nir_after, shrink)),
+        _shrunk(valid.astype(np.float32), shrink) > 0.99,
+        None if gsd_m is None else gsd_m * shrink,
+        None if min_area_px is None else max(1, round(min_area_px / shrink**2)),
+    )
+    back = (shape[1], shape[0])
+    before, after = (enlarged(mask, back) & valid for mask in (small.water_before, small.water_after))
+    return replace(
+        small,
+        water_before=before,
+        water_after=after,
+        changed=enlarged(small.changed, back) & valid,
+        area_before_px=int(before.sum()),
+        area_after_px=int(after.sum()),
+        delta_pct=_percent(int(before.sum()), int(after.sum())),
+        notes=(*small.notes, f"ponds were looked for at 1/{shrink:.2g} of the resolution"),
+    )
+
+
+def _shrunk(plane: Any, shrink: float) -> Any:
+    import cv2
+
+    if plane is None:
+        return None
+    size = (max(1, round(plane.shape[1] / shrink)), max(1, round(plane.shape[0] / shrink)))
+    return cv2.resize(np.ascontiguousarray(plane), size, interpolation=cv2.INTER_AREA)
+
+
+def _percent(before: int, after: int) -> float | None:
+    return 100.0 * (after - before) / before if before else None
+
+
+def _compared(
+    pictures: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+    infrared: tuple[NDArray[np.floating] | None, NDArray[np.floating] | None],
+    valid: Mask,
+    gsd_m: float | None,
+    min_area_px: int | None,
+) -> PondChange:
+    """As :func:`pond_change`, at the resolution at which the pictures are."""
     waters = [
         find_water(rgb, valid, nir=nir, gsd_m=gsd_m, min_area_px=min_area_px)
         for rgb, nir in zip(pictures, infrared, strict=True)
@@ -97,7 +142,7 @@ def pond_change(
     areas = [int(mask.sum()) for mask in masks]
     notes = [*waters[0].notes[:1], *waters[1].notes[:1]]
     flags = [*waters[0].flags, *waters[1].flags]
-    event, changed, probability = _event(lost, gained, looks, shape)
+    event, changed, probability = _event(lost, gained, looks, valid.shape)
     if event is None:
         flags.append("pond_event_unclear")
         notes.append(
@@ -115,7 +160,7 @@ def pond_change(
         changed=changed,
         area_before_px=areas[0],
         area_after_px=areas[1],
-        delta_pct=100.0 * (areas[1] - areas[0]) / areas[0] if areas[0] else None,
+        delta_pct=_percent(areas[0], areas[1]),
         basin_probability=probability,
         notes=tuple(dict.fromkeys(notes)),
         flags=tuple(dict.fromkeys(flags)),

@@ -24,9 +24,12 @@ LEAST_AREA_PX = 80
 LARGEST_SHARE = 0.25
 """Of the picture: larger regions are lakes or fields, not ponds."""
 _LEVELS = 11
-_MOST_CANDIDATES = 60
+_CANDIDATES = 45
+_CANDIDATES_PX = 200_000
 _SECTORS = 16
-_WORK_PX = 1024
+_WORK_PX = 2048
+_WORK_GSD_M = 0.45
+_FINEST_GSD_M = 0.30
 _SEARCH_PX = 384
 _SQUARE = np.ones((3, 3), np.uint8)
 
@@ -88,7 +91,7 @@ def find_water(
     gsd_m: float | None = None,
     min_area_px: int | None = None,
 ) -> Water:
-    """Ponds in a picture from above.
+    """Ponds in a picture from above, at a third of a metre to a metre per pixel (see :func:`working_shrink`).
 
     Args:
         rgb: uint8 (rows, columns, 3).
@@ -100,22 +103,13 @@ def find_water(
     least = least_area_px(gsd_m, min_area_px)
     if nir is not None:
         return _by_ndwi(rgb, nir, valid, least)
-    import cv2
+    return _by_ring_test(channels_of(rgb, valid), least)
 
-    shrink = max(1.0, max(valid.shape) / _WORK_PX)
-    if shrink == 1.0:
-        return _by_ring_test(channels_of(rgb, valid), least)
-    size = (max(1, round(valid.shape[1] / shrink)), max(1, round(valid.shape[0] / shrink)))
-    small = cv2.resize(rgb, size, interpolation=cv2.INTER_AREA)
-    there = cv2.resize(valid.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST) > 0
-    found = _by_ring_test(channels_of(np.asarray(small, np.uint8), there), max(20, round(least / shrink**2)))
-    back = (valid.shape[1], valid.shape[0])
 
-    def grown(region: Region) -> Region:
-        return Region(_enlarged(region.mask, back) & valid, region.probability)
-
-    regions, doubtful = (tuple(grown(region) for region in part) for part in (found.regions, found.doubtful))
-    return Water(_union(regions, valid.shape), regions, doubtful, found.notes, (*found.flags, "reduced_resolution"))
+def working_shrink(shape: tuple[int, ...], gsd_m: float | None) -> float:
+    """By how much a picture is to be shrunk first, 1 or more: to 0.45 m a pixel where it is finer, for that is the
+    sampling at which the tests know water and banks, and to a longest side of 2048 pixels."""
+    return max(1.0, max(shape) / _WORK_PX, _WORK_GSD_M / gsd_m if gsd_m and gsd_m < _FINEST_GSD_M else 1.0)
 
 
 def least_area_px(gsd_m: float | None, given: int | None) -> int:
@@ -254,12 +248,13 @@ def crop_around(mask: Mask, margin: int) -> tuple[slice, slice] | None:
 def candidates(channels: Channels, least_px: int) -> list[Mask]:
     """Compact regions of the component tree: of each branch those with a sharp outline and a flat inside, best first.
 
-    They are sought at a longest side of 384 pixels; the masks are those of the picture, bool (rows, columns).
+    They are sought at half the resolution in all but small pictures; the masks are those of the picture.
     """
     import cv2
 
     rows, columns = channels.valid.shape
-    shrink = max(1.0, max(rows, columns) / _SEARCH_PX)
+    shrink = float(np.clip(max(rows, columns) / _SEARCH_PX, 1.0, 2.0))
+    number = int(_CANDIDATES * np.clip(rows * columns / _CANDIDATES_PX, 1.0, 8.0))
     size = (max(1, round(columns / shrink)), max(1, round(rows / shrink)))
 
     def small(plane: Plane) -> Plane:
@@ -278,11 +273,11 @@ def candidates(channels: Channels, least_px: int) -> list[Mask]:
     found.sort(key=lambda item: -item[0])
     kept: list[tuple[Box, Mask]] = []
     for _, box, mask in found:
-        if len(kept) >= _MOST_CANDIDATES:
+        if len(kept) >= number:
             break
         if all(_alike(box, mask, *other) < 0.6 for other in kept):
             kept.append((box, mask))
-    return [_enlarged(_placed(box, mask, valid.shape), (columns, rows)) & channels.valid for box, mask in kept]
+    return [enlarged(_placed(box, mask, valid.shape), (columns, rows)) & channels.valid for box, mask in kept]
 
 
 def _components(above: Mask, slope: Plane, least: float, most: float) -> list[tuple[float, Box, Mask]]:
@@ -395,7 +390,7 @@ def _placed(box: Box, mask: Mask, shape: tuple[int, ...]) -> Mask:
     return whole
 
 
-def _enlarged(mask: Mask, size: tuple[int, int]) -> Mask:
+def enlarged(mask: Mask, size: tuple[int, int]) -> Mask:
     """A mask at another size (columns, rows), its outline smooth."""
     import cv2
 
