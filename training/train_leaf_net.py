@@ -33,11 +33,12 @@ LICENCE = (
 PLAN = Plan(
     epochs=120,
     batch=32,
-    mix_share=0.25,
+    rate=1.5e-3,
+    mix_share=0.2,
     seed=23,
     balance=0.75,
     sides=((0.0, 112), (0.6, 128), (0.85, 144)),
-    changes=Changes(aspect=1.5),
+    changes=Changes(scale=(0.75, 1.1), aspect=1.4, saturation=0.2, gain=0.05),
 )
 FAILURES = (
     "Bean: light and soil of a session go with the class; groups of look-alike pictures stand in for the unknown "

@@ -14,16 +14,16 @@ class Changes:
     largest ratio by which a side is stretched; ``turn``: largest rotation, degrees, beside quarter turns; ``gain``:
     largest factor on a colour channel (colour balance differs by camera and day, and must not name the class)."""
 
-    scale: tuple[float, float] = (0.55, 1.05)
-    aspect: float = 1.25
-    turn: float = 20.0
-    brightness: float = 0.3
-    contrast: float = 0.3
-    saturation: float = 0.4
-    gain: float = 0.15
-    noise: float = 0.02
-    blur: float = 0.25
-    erase: float = 0.2
+    scale: tuple[float, float] = (0.65, 1.05)
+    aspect: float = 1.2
+    turn: float = 15.0
+    brightness: float = 0.2
+    contrast: float = 0.2
+    saturation: float = 0.3
+    gain: float = 0.08
+    noise: float = 0.01
+    blur: float = 0.15
+    erase: float = 0.1
 
 
 def uniform(generator: torch.Generator, count: int, low: float, high: float) -> Tensor:

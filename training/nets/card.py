@@ -44,7 +44,7 @@ def model_card(description: dict[str, Any], *, what: str, data: str, failures: S
         "",
         f"{what} Written by `{description['recipe']}`.",
         "",
-        f"- **What it is**: a residual network with channel attention, {description['parameters']:,} parameters,",
+        f"- **What it is**: a residual network, {description['parameters']:,} parameters,",
         f"  trained from scratch for {description['epochs']} epochs (seed {description['seed']});",
         f"  {description['bytes']:,} bytes as ONNX, {description['latency_ms']} ms of one core for a picture.",
         f"- **Input**: RGB squeezed to {description['input']['shape'][3]} x {description['input']['shape'][2]} pixels.",

@@ -1,4 +1,4 @@
-"""A small residual network trained from scratch (He et al. 2016) with channel attention (Hu et al. 2018)."""
+"""A small residual network trained from scratch (He et al. 2016)."""
 
 from dataclasses import dataclass
 
@@ -20,18 +20,6 @@ class Shape:
     dropout: float = 0.2
 
 
-class Attention(nn.Module):
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        inner = max(8, channels // 8)
-        self.squeeze = nn.Conv2d(channels, inner, 1)
-        self.excite = nn.Conv2d(inner, channels, 1)
-
-    def forward(self, features: Tensor) -> Tensor:
-        pooled = features.mean((2, 3), keepdim=True)
-        return features * torch.sigmoid(self.excite(torch.relu(self.squeeze(pooled))))
-
-
 class Block(nn.Module):
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
@@ -39,7 +27,6 @@ class Block(nn.Module):
         self.norm1 = nn.BatchNorm2d(outputs)
         self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
         self.norm2 = nn.BatchNorm2d(outputs)
-        self.attention = Attention(outputs)
         self.shortcut: nn.Module = nn.Identity()
         if stride != 1 or inputs != outputs:
             pool = nn.AvgPool2d(2, 2, ceil_mode=True, count_include_pad=False) if stride == 2 else nn.Identity()
@@ -48,7 +35,7 @@ class Block(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         inside = torch.relu(self.norm1(self.conv1(features)))
-        inside = self.attention(self.norm2(self.conv2(inside)))
+        inside = self.norm2(self.conv2(inside))
         return torch.relu(inside + self.shortcut(features))
 
 
