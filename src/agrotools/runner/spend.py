@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from agrotools.core import RunStoreError
+from agrotools.runner.durable import Journal
 
 _LONGEST_LINE = 4096
 
@@ -21,7 +22,7 @@ class Spend(NamedTuple):
 
 
 class SpendLedger:
-    """An append-only file of paid replies. A line is handed to the operating system before :meth:`add` returns.
+    """A journal of paid replies: a line is handed to the operating system before :meth:`add` returns.
 
     The file is made with the first reply. A torn last line (the machine went down while it was written) is cut off.
 
@@ -31,7 +32,7 @@ class SpendLedger:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file: int | None = None
+        self._journal: Journal | None = None
         self.spend, whole = _read(path)
         if path.exists() and path.stat().st_size > whole:
             try:
@@ -54,26 +55,30 @@ class SpendLedger:
         # Paid is paid, whether or not it can be written down.
         self.spend = _plus(self.spend, entry)
         try:
-            _append(self._opened(), orjson.dumps(entry) + b"\n")
+            if self._journal is None:
+                self._journal = Journal(self.path)
+            self._journal.append(orjson.dumps(entry) + b"\n")
         except OSError as error:
             raise self._unwritable(error) from error
 
     def close(self) -> None:
-        """Let go of the file."""
-        file, self._file = self._file, None
-        if file is not None:
-            os.close(file)
+        """Let go of the file.
+
+        Raises:
+            RunStoreError: the disk refused what was written last.
+        """
+        journal, self._journal = self._journal, None
+        if journal is not None:
+            try:
+                journal.close()
+            except OSError as error:
+                raise self._unwritable(error) from error
 
     def __enter__(self) -> "SpendLedger":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _opened(self) -> int:
-        if self._file is None:
-            self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        return self._file
 
     def _unwritable(self, error: OSError) -> RunStoreError:
         return RunStoreError(
@@ -129,15 +134,3 @@ def _entry(line: bytes, path: Path, number: int) -> dict[str, Any]:
     raise RunStoreError(
         f"{path}, line {number} is not a paid reply", hint="remove that line to go on without counting it"
     )
-
-
-def _append(file: int, line: bytes) -> None:
-    """Write a whole line or nothing of it."""
-    left = memoryview(line)
-    try:
-        while left:
-            left = left[os.write(file, left) :]
-    except OSError:
-        if len(left) < len(line):
-            os.ftruncate(file, os.fstat(file).st_size - (len(line) - len(left)))
-        raise
