@@ -10,7 +10,7 @@ from agrotools.tools.worker_process import Worker
 CALLS_PER_WORKER = 20_000
 """A worker retires after that many calls. One that has grown retires sooner: it says so itself."""
 _QUICK_S = 0.002
-_MOST_ASKED = 8
+_MOST_ASKED = 32
 """Quick calls that a worker is asked for at a time, so that it does not wait for us between one and the next."""
 _FADING = 0.9
 """A tool that was slow is quick again when a hundred calls or so have shown it."""
