@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-
-import orjson
+from functools import lru_cache
 
 from agrotools.core import ToolSpec
 from agrotools.models.base import ImagePart, Message, ModelSettings
-from agrotools.models.chat_format import request_body, without_surrogates
+from agrotools.models.encoding import RequestEncoder
 
 
 def request_text(
@@ -18,11 +17,13 @@ def request_text(
     image: Callable[[str], str] = lambda _url: "",
 ) -> bytes:
     """The JSON body of a request, UTF-8, with ``image(url)`` in place of each picture."""
-    body = request_body(model, [_pictured(message, image) for message in messages], tools, settings)
-    try:
-        return orjson.dumps(body)
-    except orjson.JSONEncodeError:
-        return orjson.dumps(without_surrogates(body))
+    return _encoder(model).encode([_pictured(message, image) for message in messages], tools, settings)
+
+
+@lru_cache(maxsize=8)
+def _encoder(model: str) -> RequestEncoder:
+    # Messages without pictures have the same JSON here as in what is sent, and keep it.
+    return RequestEncoder(model, {})
 
 
 def _pictured(message: Message, image: Callable[[str], str]) -> Message:
