@@ -18,6 +18,7 @@ from agrotools.construct.progress import Progress, no_progress
 from agrotools.construct.sources.field.apples import apples
 from agrotools.construct.sources.field.canopy import canopy
 from agrotools.construct.sources.field.change import buildings, land_use
+from agrotools.construct.sources.field.land import scene, trees
 from agrotools.construct.sources.field.leaves import leaves
 from agrotools.construct.sources.field.ndvi import ndvi
 from agrotools.construct.sources.field.part import Part
@@ -36,6 +37,8 @@ PARTS: dict[str, Callable[[Path], Part]] = {
     "dsifn_cd": land_use,
     "rgbd_apples": apples,
     "s2_ndvi": ndvi,
+    "tree_canopy": trees,
+    "multiband": scene,
 }
 """By name of the folder in which the data set lies."""
 

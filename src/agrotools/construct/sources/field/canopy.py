@@ -1,6 +1,7 @@
 """Canopy height rasters from airborne laser scanning. The raster is the truth: all that is asked follows from it."""
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.construct.asking import Subject
-from agrotools.construct.sources.field.part import Originals, Part
+from agrotools.construct.sources.field.part import Originals, Part, Region, halves, quarters
 from agrotools.construct.sources.prepared import read_items
 from agrotools.construct.templates import Thing, load_templates
 from agrotools.core import Arguments, SampleFile
@@ -30,9 +31,6 @@ _NAME = "canopy_heights.tif"
 _BREAK_M = 2.0
 _BINS_M = (2.0, 5.0, 10.0, 15.0, 20.0)
 _DIGITS = 6
-_HALVES = ("left", "right", "upper", "lower")
-_QUARTERS = ("top left", "top right", "bottom left", "bottom right")
-Region = tuple[int, int, int, int]
 
 
 def canopy(folder: Path) -> Part:
@@ -44,30 +42,29 @@ def canopy(folder: Path) -> Part:
             heights, gsd_m = raster.read([1])[0], raster.sampling.gsd_m
         note = "Heights above ground from airborne laser scanning, one band, metres."
         size = {"width_px": heights.shape[1], "height_px": heights.shape[0]}
-        file = originals.file(folder / item["chm"], kind="raster", gsd_m=gsd_m, note=note, **size)
+        file = originals.file(folder / item["chm"], kind="raster", bands=("height",), gsd_m=gsd_m, note=note, **size)
         subjects += _subjects(str(item["id"]), file.model_copy(update={"name": _NAME}), heights)
     return Part("canopy", SOURCE, subjects, load_templates("canopy"), SAMPLES, originals.files)
 
 
 def _subjects(name: str, file: SampleFile, heights: NDArray[np.float32]) -> list[Subject]:
     rows, columns = heights.shape
-    x, y = columns // 2, rows // 2
-    halves: list[Region] = [(0, 0, x, rows), (x, 0, columns, rows), (0, 0, columns, y), (0, y, columns, rows)]
-    quarters: list[Region] = [(0, 0, x, y), (x, 0, columns, y), (0, y, x, rows), (x, y, columns, rows)]
+    across, down = halves(columns, rows)
     boxes = _boxes(np.random.default_rng([rows, columns]), rows, columns)
+    windows = [(f"window {number}", box) for number, box in enumerate(boxes, start=1)]
 
-    def subject(of: str, regions: list[Region | None], names: tuple[str, ...]) -> Subject:
+    def subject(of: str, parts: Sequence[tuple[str, Region | None]]) -> Subject:
         def shown(index: int, _: int) -> Thing:
-            return _thing(file, heights, regions[index], names[index])
+            return _thing(file, heights, parts[index][1], parts[index][0])
 
-        return Subject(f"{name}-{of}-{names[0]}", len(regions), shown, {"raster": name}, of=of)
+        return Subject(f"{name}-{of}-{parts[0][0]}", len(parts), shown, {"raster": name}, of=of)
 
     return [
-        subject("canopy", [None], ("the area",)),
-        subject("canopy_half", [*halves[:2]], _HALVES[:2]),
-        subject("canopy_half", [*halves[2:]], _HALVES[2:]),
-        subject("canopy_quarter", [*quarters], _QUARTERS),
-        subject("canopy_box", [*boxes], tuple(f"window {number}" for number in range(1, len(boxes) + 1))),
+        subject("canopy", [("the area", None)]),
+        subject("canopy_half", across),
+        subject("canopy_half", down),
+        subject("canopy_quarter", quarters(columns, rows)),
+        subject("canopy_box", windows),
     ]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.construct.asking import Subject
-from agrotools.construct.sources.field.part import Originals, Part
+from agrotools.construct.sources.field.part import Originals, Part, Region, halves
 from agrotools.construct.sources.prepared import read_items
 from agrotools.construct.templates import Thing, load_templates
 from agrotools.core import Arguments, SampleFile
@@ -17,7 +17,6 @@ from agrotools.tools.result import rounded
 from agrotools.vision import read_labels
 
 SAMPLES = 24
-Region = tuple[int, int, int, int]
 _NOTE = "Questions, reference calls and tolerances are by agrotools; images and masks are the authors'."
 _LEVIR = SourceNote(
     name="LEVIR-CD",
@@ -68,12 +67,7 @@ def _part(folder: Path, name: str, source: SourceNote, changed: str, gsd_m: floa
 def _subjects(
     name: str, files: tuple[SampleFile, ...], mask: NDArray[np.bool_], changed: str, gsd_m: float | None
 ) -> list[Subject]:
-    rows, columns = mask.shape
-    x, y = columns // 2, rows // 2
-    halves: list[tuple[str, Region]] = [
-        ("left", (0, 0, x, rows)), ("right", (x, 0, columns, rows)),
-        ("upper", (0, 0, columns, y)), ("lower", (0, y, columns, rows)),
-    ]  # fmt: skip
+    across, down = halves(mask.shape[1], mask.shape[0])
 
     def shown(parts: list[tuple[str, Region | None]]) -> Callable[[int, int], Thing]:
         def thing(index: int, _: int) -> Thing:
@@ -90,8 +84,8 @@ def _subjects(
 
     return [
         Subject(name, 1, shown([("the scene", None)]), {"pair": name}, of="change"),
-        Subject(f"{name}-across", 2, shown([*halves[:2]]), {"pair": name}, of="change_half"),
-        Subject(f"{name}-down", 2, shown([*halves[2:]]), {"pair": name}, of="change_half"),
+        Subject(f"{name}-across", 2, shown([*across]), {"pair": name}, of="change_half"),
+        Subject(f"{name}-down", 2, shown([*down]), {"pair": name}, of="change_half"),
     ]
 
 
