@@ -97,7 +97,8 @@ async def test_each_call_has_the_whole_time_limit_from_when_its_turn_comes(works
 async def test_a_cancelled_call_costs_the_others_nothing(executor, workspace):
     tasks = [asyncio.create_task(call(executor, workspace, "echo", value=n, wait_s=0.05)) for n in range(7)]
     await asyncio.sleep(0.1)
-    tasks[0].cancel(), tasks[4].cancel()
+    tasks[0].cancel()
+    tasks[4].cancel()
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
     answered = [value(outcome) for outcome in outcomes if not isinstance(outcome, BaseException)]
     assert answered in ([1, 2, 3, 5, 6], [0, 1, 2, 3, 5, 6])
