@@ -13,6 +13,7 @@ from agrotools.agents.images import file_parts
 from agrotools.agents.previews import LONGEST_SIDE_PX
 from agrotools.core import Intrinsics, SampleFile
 from agrotools.models import ContentPart, ImagePart, TextPart
+from support.picture_files import write_raster
 
 GREEN = (30, 160, 40)
 
@@ -29,21 +30,6 @@ def seen(parts: tuple[ContentPart, ...]) -> tuple[str, Image.Image]:
     picture = Image.open(io.BytesIO(base64.b64decode(data)))
     assert head == f"data:image/{str(picture.format).lower()};base64"
     return text.text, picture
-
-
-def write_raster(path: Path, bands: np.ndarray) -> Path:
-    import warnings
-
-    import rasterio
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        count, height, width = bands.shape
-        with rasterio.open(
-            path, "w", driver="GTiff", width=width, height=height, count=count, dtype=str(bands.dtype)
-        ) as target:
-            target.write(bands)
-    return path
 
 
 def test_a_photo_is_shown_smaller_with_its_original_size(tmp_path: Path) -> None:
@@ -248,3 +234,10 @@ def test_a_failure_that_no_reader_foresaw_is_a_line(tmp_path: Path, monkeypatch:
     (part,) = file_parts([file_of(tmp_path / "a.png")])
     assert isinstance(part, TextPart)
     assert "cannot be read as an image" in part.text
+
+
+def test_heights_with_the_largest_negative_number_for_no_data_are_shown_without_a_warning(tmp_path: Path) -> None:
+    heights = np.linspace(0, 20, 1200).reshape(1, 30, 40)
+    heights[0, :5] = -1.7e308
+    path = write_raster(tmp_path / "heights.tif", heights, nodata=-1.7e308)
+    assert seen(file_parts([file_of(path, "raster")]))[1].size == (40, 30)

@@ -197,7 +197,7 @@ def _overview(source: "RasterSource", numbers: Sequence[int], longest_px: int) -
             masked = source.dataset.read(number, out_shape=size, resampling=Resampling.average, masked=True)
         except Exception as error:  # GDAL raises whatever a damaged file leads it to.
             raise damaged(source.name, "image", error) from error
-        values = np.ma.filled(masked.astype(np.float32), np.nan)
+        values = np.ma.filled(masked.astype(np.float64), np.nan)  # -1.7e308, which stands for no data, is no float32
         bands.append(np.where(np.abs(values) < 1e30, values, np.nan).astype(np.float32))
     return bands
 
