@@ -1,9 +1,10 @@
-"""What estimate_canopy_height takes for a raster far larger than it may keep in memory.
+"""What canopy statistics and index cover take for a raster far larger than may be kept in memory.
 
-    python benchmarks/large_rasters.py [--side 10000] [--rounds 5] [--folder DIR] [--json]
+    python benchmarks/large_rasters.py [--case canopy|cover] [--side 10000] [--rounds 5] [--folder DIR] [--json]
 
-A canopy height model of side x side float32 pixels is made (deflate, tiles of 256, heights to the centimetre, a corner
-without data; the same for the same side). Then, in turns and each in a fresh process: a plain read of the file tile by
+A raster of side x side float32 pixels is made (deflate, tiles of 256, a corner without data; the same for the same
+side): a canopy height model to the centimetre for ``estimate_canopy_height``, or red and near infrared reflectance to
+four digits for ``measure_crop_weed_area``. Then, in turns and each in a fresh process: a plain read of the file tile by
 tile with rasterio, which does nothing with what it reads, and the tool, from opening the file to the map it leaves.
 Reported are medians of both over the rounds, on the clock and of processor time, the median of the ratios of rounds,
 and the largest peak of resident memory that a whole process reached, interpreter and libraries included.
@@ -19,8 +20,17 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    Floats = NDArray[float64]
 
 TILE = 256
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GDAL_NUM_THREADS"), "1")
@@ -28,6 +38,7 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GDAL_NU
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--case", choices=tuple(CASES), default="canopy", help="which tool, on which raster")
     parser.add_argument("--side", type=int, default=10_000, help="pixels on a side")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", type=Path, help="where the raster is made and left; default: a temporary folder")
@@ -36,14 +47,17 @@ def main() -> None:
     parser.add_argument("--raster", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.only:
-        print(json.dumps(once(options.only, options.raster)))
+        print(json.dumps(once(options.only, options.case, options.raster)))
         return
     with tempfile.TemporaryDirectory(prefix="large-rasters-") as scratch:
         folder: Path = options.folder or Path(scratch)
-        path = folder / f"canopy_{options.side}.tif"
+        path = folder / f"{options.case}_{options.side}.tif"
         if not path.exists():
-            make_raster(path, options.side)
-        rounds = [{what: in_fresh_process(what, path) for what in ("read", "tool")} for _ in range(options.rounds)]
+            make_raster(path, options.side, CASES[options.case])
+        rounds = [
+            {what: in_fresh_process(what, options.case, path) for what in ("read", "tool")}
+            for _ in range(options.rounds)
+        ]
         report = summary(rounds, path, options.side)
     if options.json:
         print(json.dumps(report))
@@ -55,7 +69,24 @@ def main() -> None:
     print(f"tool over read: {report['ratio']:.2f} on the clock, {report['cpu_ratio']:.2f} of processor time")
 
 
-def make_raster(path: Path, side: int) -> None:
+def canopy_tile(draw: "Generator", heights: "Floats") -> "Floats":
+    """Heights of a tile, metres, (1, rows, columns)."""
+    import numpy as np
+
+    rough = np.maximum(heights + draw.normal(0, 0.3, heights.shape), 0)
+    return np.round(np.where(heights > 0, rough, 0), 2)[None]
+
+
+def cover_tile(draw: "Generator", heights: "Floats") -> "Floats":
+    """Red and near infrared reflectance of a tile, (2, rows, columns): plants where the landscape has crowns."""
+    import numpy as np
+
+    plants = (heights > 14)[None]
+    means = np.where(plants, np.array([0.05, 0.42])[:, None, None], np.array([0.16, 0.21])[:, None, None])
+    return np.round(np.maximum(means * (1 + draw.normal(0, 0.08, means.shape)), 0.001), 4)
+
+
+def make_raster(path: Path, side: int, case: "Case") -> None:
     """A landscape of crowns and clearings, drawn tile by tile."""
     import numpy as np
     import rasterio
@@ -68,30 +99,48 @@ def make_raster(path: Path, side: int) -> None:
     stands = gaussian_filter(draw.standard_normal((patch, patch)), 60, mode="wrap")
     heights = np.clip(12 + 60 * crowns + 400 * stands, 0, 45)
     profile: dict[str, Any] = {
-        "driver": "GTiff", "dtype": "float32", "count": 1, "width": side, "height": side, "nodata": -9999.0,
-        "tiled": True, "blockxsize": TILE, "blockysize": TILE, "compress": "deflate", "BIGTIFF": "IF_SAFER",
-        "crs": "EPSG:32633", "transform": from_origin(500_000, 5_000_000, 0.5, 0.5),
+        "driver": "GTiff", "dtype": "float32", "count": len(case.bands), "width": side, "height": side,
+        "nodata": -9999.0, "tiled": True, "blockxsize": TILE, "blockysize": TILE, "compress": "deflate",
+        "BIGTIFF": "IF_SAFER", "crs": "EPSG:32633", "transform": from_origin(500_000, 5_000_000, 0.5, 0.5),
     }  # fmt: skip
     unfinished = path.with_suffix(".part.tif")
     with rasterio.open(unfinished, "w", **profile) as file:
         for _, window in file.block_windows(1):
             rows = (np.arange(window.height) + window.row_off) % patch
             columns = (np.arange(window.width) + window.col_off) % patch
-            part = heights[np.ix_(rows, columns)]
-            part = np.round(np.where(part > 0, np.maximum(part + draw.normal(0, 0.3, part.shape), 0), 0), 2)
+            part = case.tile(draw, heights[np.ix_(rows, columns)])
             if window.row_off + window.col_off < side // 10:
                 part[:] = -9999
-            file.write(part.astype(np.float32), 1, window=window)
+            file.write(part.astype(np.float32), window=window)
+        for number, name in enumerate(case.bands, start=1):
+            file.set_band_description(number, name)
     unfinished.replace(path)
 
 
-def in_fresh_process(what: str, path: Path) -> dict[str, float]:
-    command = [sys.executable, __file__, "--only", what, "--raster", str(path)]
+@dataclass(frozen=True)
+class Case:
+    """A tool, the argument that takes the raster, the raster's bands, and what fills a tile of it."""
+
+    tool: str
+    argument: str
+    bands: tuple[str, ...]
+    tile: "Callable[[Generator, Floats], Floats]"
+    more: dict[str, Any] = field(default_factory=dict)
+
+
+CASES = {
+    "canopy": Case("estimate_canopy_height", "chm", ("height",), canopy_tile),
+    "cover": Case("measure_crop_weed_area", "image", ("R", "NIR"), cover_tile, {"separation": "none"}),
+}
+
+
+def in_fresh_process(what: str, case: str, path: Path) -> dict[str, float]:
+    command = [sys.executable, __file__, "--only", what, "--case", case, "--raster", str(path)]
     finished = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **_ONE_THREAD})
     return json.loads(finished.stdout)
 
 
-def once(what: str, path: Path) -> dict[str, float]:
+def once(what: str, case: str, path: Path) -> dict[str, float]:
     """Seconds on the clock and of processor time, and the peak memory of this process, megabytes."""
     import cv2
     import rasterio
@@ -100,15 +149,15 @@ def once(what: str, path: Path) -> dict[str, float]:
     from agrotools.tools.workspace import artifacts_in
 
     cv2.setNumThreads(1)
-    tool = get_tool("estimate_canopy_height")
+    tool = get_tool(CASES[case].tool)
     with tempfile.TemporaryDirectory() as made, artifacts_in(made):
         started, started_cpu = time.perf_counter(), time.process_time()
         if what == "tool":
-            tool(chm=path)
+            tool(**{CASES[case].argument: path}, **CASES[case].more)
         else:
             with rasterio.open(path) as file:
                 for _, window in file.block_windows(1):
-                    file.read(1, window=window)
+                    file.read(window=window)
         seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - started_cpu
     return {"seconds": seconds, "cpu_seconds": cpu_seconds, "peak_mb": peak_mb()}
 

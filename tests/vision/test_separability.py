@@ -58,6 +58,7 @@ def test_bands_that_part_the_classes_come_first() -> None:
     assert [one.min_jm for one in ranked] == sorted((one.min_jm for one in ranked), reverse=True)
     for one in ranked:
         assert one.min_jm == min(one.jm.values()) == one.jm[one.worst_pair]
+        assert one.mean_jm == pytest.approx(np.mean(list(one.jm.values())))
         assert set(one.jm) == {"soil/crop", "soil/weed", "crop/weed"}
         assert one.oif is not None
 

@@ -27,11 +27,13 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TripletSeparability:
-    """Three bands: ``jm`` per pair of classes ("crop/soil"), ``min_jm`` the least of them, ``oif`` of the bands."""
+    """Three bands: ``jm`` per pair of classes ("crop/soil"), ``min_jm`` the least of them, ``mean_jm`` their mean, ``oif``
+    of the bands."""
 
     bands: tuple[str, ...]
     jm: dict[str, float]
     min_jm: float
+    mean_jm: float
     worst_pair: str
     oif: float | None
 
@@ -115,6 +117,7 @@ def _triplet(
         bands=tuple(names[place] for place in chosen),
         jm=jm,
         min_jm=jm[worst],
+        mean_jm=sum(jm.values()) / len(jm),
         worst_pair=worst,
         oif=optimum_index_factor(deviations[index], correlations[square]),
     )

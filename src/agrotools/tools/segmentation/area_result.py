@@ -56,6 +56,8 @@ class BandTriplet(BaseModel):
     """Jeffries-Matusita distance of the two classes that they tell apart worst, 0 (alike) to 2 (separable)"""
     worst_pair: str
     """those two classes"""
+    mean_jm: float
+    """mean distance over every two classes"""
     jm: dict[str, float]
     """Jeffries-Matusita distance of every two classes"""
     oif: float | None

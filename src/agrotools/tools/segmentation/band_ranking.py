@@ -37,7 +37,14 @@ def ranked_bands(
         classes=tuple(dict.fromkeys(name for pair in pairs for name in pair.split("/"))),
         classes_from=classes_from,
         triplets=tuple(
-            BandTriplet(bands=one.bands, min_jm=one.min_jm, worst_pair=one.worst_pair, jm=one.jm, oif=one.oif)
+            BandTriplet(
+                bands=one.bands,
+                min_jm=one.min_jm,
+                worst_pair=one.worst_pair,
+                mean_jm=one.mean_jm,
+                jm=one.jm,
+                oif=one.oif,
+            )
             for one in ranked[:_MOST_LISTED]
         ),
         ties=sum(one.min_jm > ranked[0].min_jm - TIE for one in ranked),
