@@ -27,8 +27,8 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TripletSeparability:
-    """Three bands: ``jm`` per pair of classes ("crop/soil"), ``min_jm`` the least of them, ``mean_jm`` their mean, ``oif``
-    of the bands."""
+    """Three bands: ``jm`` per pair of classes ("crop/soil"), ``min_jm`` the least of them, ``mean_jm`` their mean,
+    ``oif`` of the bands."""
 
     bands: tuple[str, ...]
     jm: dict[str, float]
@@ -80,6 +80,8 @@ def rank_triplets(
     names = list(bands)
     if len(names) > MOST_BANDS:
         raise ValueError(f"{len(names)} bands; at most {MOST_BANDS} are combined")
+    if len(names) < size:
+        return []
     samples = {name: sample for name, mask in classes.items() if len(sample := _sample(bands, mask)) >= LEAST_PIXELS}
     if len(samples) < 2:
         return []
