@@ -25,6 +25,8 @@ SIZE_CLASSES_MM = (50, 60, 70, 80, 90)
 LEAST_ARC = 0.3
 """Share of the outline that must be seen for a diameter to count: three points fix a circle, a short arc does not."""
 LEAST_DEPTH = 0.25
+_NEAR_PX = 800
+_MOST_ZOOM = 4.0
 _SURE_SCORE = 0.3
 _FRAGMENT = 0.6
 """Outlines under this share of the usual size are taken for fragments: fruits of a picture vary by some 10 %."""
@@ -162,15 +164,17 @@ def size_classes(diameters_mm: NDArray[np.float64]) -> dict[str, int]:
 def _overlay(
     found: Found, fruits: Sequence[tuple[int, Measured]], rows: Sequence[FruitSize], mean: float | None
 ) -> "Image":
+    left, top, pixels, zoom = _looked_at(found)
     marks = []
     for (_, fruit), row in zip(fruits, rows, strict=True):
         x, y = found.view.camera.project(outline_points(fruit.cone))
         colour = SKY_BLUE if row.used_in_mean else ORANGE
-        outline = tuple((float(a), float(b)) for a, b in zip(x, y, strict=True))
+        outline = tuple((float(a - left) * zoom, float(b - top) * zoom) for a, b in zip(x, y, strict=True))
         marks.append(Mark(colour, f"{row.diameter_mm:.0f}", outline=outline))
     for number in found.failed:
         x0, y0, x1, y1 = found.boxes[number - 1]
-        marks.append(Mark(BLACK, "?", box=(float(x0), float(y0), float(x1), float(y1))))
+        box = ((x0 - left) * zoom, (y0 - top) * zoom, (x1 - left) * zoom, (y1 - top) * zoom)
+        marks.append(Mark(BLACK, "?", box=box))
     used = sum(row.used_in_mean for row in rows)
     legend = [
         (SKY_BLUE, f"diameter in mm, counted ({used})"),
@@ -178,5 +182,27 @@ def _overlay(
     ]
     if found.failed:
         legend.append((BLACK, f"box without a measurable fruit ({len(found.failed)})"))
-    title = f"{len(rows)} fruits" + (f", mean diameter {mean:.1f} mm of {used}" if mean is not None else "")
-    return draw_marks(found.pixels, marks, legend=legend, region=found.region, title=title)
+    title = "1 fruit" if len(rows) == 1 else f"{len(rows)} fruits"
+    title += f", mean diameter {mean:.1f} mm of {used}" if mean is not None else ""
+    return draw_marks(pixels, marks, legend=legend, region=found.region, title=title)
+
+
+def _looked_at(found: Found) -> tuple[int, int, NDArray[np.uint8], float]:
+    """The part of the picture that is worth looking at: its left and top edge, its pixels, and their magnification.
+
+    A few boxes are shown from near: in a picture of a whole row of trees nobody could check the outline of one fruit.
+    """
+    import cv2
+
+    rows, columns = found.pixels.shape[:2]
+    if not found.boxes:
+        return 0, 0, found.pixels, 1.0
+    edges = np.array(found.boxes)
+    margin = int(2 * max((edges[:, 2] - edges[:, 0]).max(), (edges[:, 3] - edges[:, 1]).max()))
+    left, top = max(0, int(edges[:, 0].min()) - margin), max(0, int(edges[:, 1].min()) - margin)
+    right, bottom = min(columns, int(edges[:, 2].max()) + margin), min(rows, int(edges[:, 3].max()) + margin)
+    zoom = min(_MOST_ZOOM, _NEAR_PX / max(right - left, bottom - top))
+    if zoom <= 1:
+        return 0, 0, found.pixels, 1.0
+    near = found.pixels[top:bottom, left:right]
+    return left, top, cv2.resize(near, None, fx=zoom, fy=zoom, interpolation=cv2.INTER_CUBIC).astype(np.uint8), zoom
