@@ -11,8 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -152,18 +152,20 @@ def _in_own_process(study: Planned, scratch: Path, time_limit_s: float) -> dict[
         "scratch": str(scratch / "made"),
         "answer": str(answer),
     }
+    process: subprocess.Popen[bytes] | None = None
     with (scratch / "said.txt").open("wb") as said:
-        process = subprocess.Popen(
-            [sys.executable, "-u", "-m", "agrotools.accuracy.worker"],
-            stdin=subprocess.PIPE,
-            stdout=said,
-            stderr=subprocess.STDOUT,
-            env=worker_environment(),
-            cwd=scratch,
-            start_new_session=True,
-        )
-        assert process.stdin is not None
         try:
+            with _interrupts_held():  # one in the middle would leave a process that nobody knows of
+                process = subprocess.Popen(
+                    [sys.executable, "-u", "-m", "agrotools.accuracy.worker"],
+                    stdin=subprocess.PIPE,
+                    stdout=said,
+                    stderr=subprocess.STDOUT,
+                    env=worker_environment(),
+                    cwd=scratch,
+                    start_new_session=True,
+                )
+            assert process.stdin is not None
             with suppress(BrokenPipeError):
                 process.stdin.write(json.dumps(asked).encode() + b"\n")
                 process.stdin.flush()
@@ -171,12 +173,23 @@ def _in_own_process(study: Planned, scratch: Path, time_limit_s: float) -> dict[
         except subprocess.TimeoutExpired:
             return {"error": f"it took more than {time_limit_s:g} s and was stopped"}
         finally:
-            _end(process)
+            if process is not None:
+                _end(process)
     try:
         found: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {"error": _last_words(scratch / "said.txt", code)}
     return found
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C waits until the block has ended."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
