@@ -1,13 +1,15 @@
 """Fit the weights of the two tests on ponds, the ring test and the basin test, on drawn scenes.
 
-    python training/fit_pond_evidence.py [--seeds 1000 1240] [--processes 2]
+    python training/fit_pond_evidence.py [--seeds 1000 1360] [--processes 2] [--rows FILE.npz]
 
 Writes src/agrotools/vision/water_weights.py. Nothing but drawn pairs (agrotools.construct.scenes.ponds) goes in, so
 what is learnt is ours; figures are reported on other seeds. Needs scikit-learn.
 
 The ring test is learnt from the candidates that the component tree proposes: right where they share 0.6 of their union
-with the water of one pond, wrong under 0.25. The basin test is learnt from the dry date of pairs whose pond dried or
-filled (a basin is there) or was built or filled in (none), at the outline of the water, moved and shrunk a little.
+with the water of one pond, wrong under 0.25; all candidates in drawn towns without ponds are wrong. It also keeps the
+range of each feature over the right ones, a little widened: what lies outside is no pond. The basin test is learnt from
+the dry date of pairs whose pond dried or filled (a basin is there) or was built or filled in (none), at the outline of
+the water, moved and shrunk a little.
 """
 
 import argparse
@@ -22,25 +24,40 @@ for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENCV_FOR_THREADS_
 import numpy as np  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
-from agrotools.construct.scenes.ponds import EVENTS, make_pond_pair  # noqa: E402
+from agrotools.construct.scenes.ponds import EVENTS, make_pond_pair, make_town  # noqa: E402
 
 TARGET = Path(__file__).parent.parent / "src/agrotools/vision/water_weights.py"
 RIGHT, WRONG = 0.6, 0.25
 CLIP = 4.0
 """Standardised features are held within this, so that odd pictures do not run away."""
 
+GREENNESS, SPREAD, AREA = 12, 14, 15
+"""Places among the features of the ring test. Greenness can be too little and too much, spread of brightness only too
+much; area is not bounded; of all others there can only be too little: darker, bluer or flatter still is water."""
+UNBOUNDED = 1e9
+WIDENED = 0.25
+"""Standard deviations by which the range of the right examples is widened."""
+
 Rows = list[tuple[float, ...]]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--seeds", type=int, nargs=2, default=(1000, 1240))
+    parser.add_argument("--seeds", type=int, nargs=2, default=(1000, 1360))
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--rows", type=Path, help=".npz to keep the rows in, or to take them from if it exists")
     options = parser.parse_args()
-    with Pool(options.processes) as pool:
-        parts = pool.map(rows_of, range(*options.seeds), chunksize=4)
-    rings = fitted([row for part in parts for row in part[0]], "ring test")
-    basins = fitted([row for part in parts for row in part[1]], "basin test")
+    if options.rows and options.rows.exists():
+        kept = np.load(options.rows)
+        ring_rows, basin_rows = kept["rings"].tolist(), kept["basins"].tolist()
+    else:
+        with Pool(options.processes) as pool:
+            parts = pool.map(rows_of, range(*options.seeds), chunksize=4)
+        ring_rows, basin_rows = ([row for part in parts for row in part[which]] for which in (0, 1))
+        if options.rows:
+            np.savez(options.rows, rings=np.array(ring_rows), basins=np.array(basin_rows))
+    rings = fitted(ring_rows, "ring test", with_products=True, keep_range=True, regularisation=0.05)
+    basins = fitted(basin_rows, "basin test")
     TARGET.write_text(module(rings, basins, tuple(options.seeds)))
 
 
@@ -66,6 +83,11 @@ def rows_of(seed: int) -> tuple[Rows, Rows]:
             features = ring_features(looks[name], mask)
             if features is not None and not WRONG <= share <= RIGHT:
                 rings.append((seed, float(share > RIGHT), *features))
+    if seed % 3 == 0:
+        town = make_town(seed, seed % 4)  # pyright: ignore[reportArgumentType]
+        look = channels_of(town, np.ones(town.shape[:2], np.bool_))
+        tested = (ring_features(look, mask) for mask in candidates(look, 240))
+        rings += [(seed, 0.0, *features) for features in tested if features is not None]
     event = scene.truth["event"]
     basins: Rows = []
     wet, dry = ("before", "after") if event in ("demolished", "dried") else ("after", "before")
@@ -81,18 +103,22 @@ def rows_of(seed: int) -> tuple[Rows, Rows]:
     return rings, basins
 
 
-def fitted(rows: Rows, what: str) -> dict[str, tuple[float, ...]]:
-    """Logistic regression on standardised features and their squares; cross-validated by scene, printed."""
+def fitted(
+    rows: Rows, what: str, *, with_products: bool = False, keep_range: bool = False, regularisation: float = 0.5
+) -> dict[str, tuple[float, ...]]:
+    """Logistic regression on standardised features, their squares and products; cross-validated by scene, printed."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import average_precision_score
     from sklearn.model_selection import GroupKFold, cross_val_predict
 
-    table = np.array(rows)
+    table = np.asarray(rows, np.float64)
     seeds, right, features = table[:, 0], table[:, 1] > 0.5, table[:, 2:]
     mean, scale = features.mean(axis=0), features.std(axis=0) + 1e-9
     standard = np.clip((features - mean) / scale, -CLIP, CLIP)
-    terms = np.hstack([standard, standard**2])
-    model = LogisticRegression(C=0.5, max_iter=5000)
+    first, second = np.triu_indices(features.shape[1], 1)
+    products = standard[:, first] * standard[:, second] if with_products else standard[:, :0]
+    terms = np.hstack([standard, standard**2, products])
+    model = LogisticRegression(C=regularisation, max_iter=5000)
     guess = cross_val_predict(model, terms, right, groups=seeds, cv=GroupKFold(5), method="predict_proba")[:, 1]
     score = average_precision_score(right, guess)
     accuracy = float(np.mean((guess > 0.5) == right))
@@ -102,8 +128,17 @@ def fitted(rows: Rows, what: str) -> dict[str, tuple[float, ...]]:
     )
     model.fit(terms, right)
     weights = np.ravel(model.coef_)
-    half = len(weights) // 2
-    found = {"mean": mean, "scale": scale, "linear": weights[:half], "square": weights[half:]}
+    size = features.shape[1]
+    found = {"mean": mean, "scale": scale, "linear": weights[:size], "square": weights[size : 2 * size]}
+    if with_products:
+        found["products"] = weights[2 * size :]
+    if keep_range:
+        good = np.asarray(features[right], np.float64)
+        margin = WIDENED * good.std(axis=0)
+        low, high = good.min(axis=0) - margin, good.max(axis=0) + margin
+        low[[SPREAD, AREA]] = -UNBOUNDED
+        high[[place for place in range(len(high)) if place not in (GREENNESS, SPREAD)]] = UNBOUNDED
+        found |= {"low": low, "high": high}
     return {key: rounded(values) for key, values in found.items()} | {"bias": rounded(np.ravel(model.intercept_))}
 
 
@@ -113,7 +148,7 @@ def rounded(values: NDArray[np.float64]) -> tuple[float, ...]:
 
 def module(rings: dict[str, tuple[float, ...]], basins: dict[str, tuple[float, ...]], seeds: tuple[int, int]) -> str:
     lines = [
-        '"""Weights of the ring test and of the basin test: logistic regression on standardised features and squares.',
+        '"""Weights of the two tests on ponds: logistic regression on features, their squares and products.',
         "",
         f"Written by training/fit_pond_evidence.py from pairs of seeds {seeds[0]} to {seeds[1] - 1}; do not edit.",
         '"""',
@@ -124,7 +159,9 @@ def module(rings: dict[str, tuple[float, ...]], basins: dict[str, tuple[float, .
     for name, found in (("RING_TEST", rings), ("BASIN_TEST", basins)):
         lines.append(f"{name} = Evidence(")
         lines.append(f"    bias={found['bias'][0]!r},")
-        for key in ("mean", "scale", "linear", "square"):
+        for key in ("mean", "scale", "linear", "square", "products", "low", "high"):
+            if key not in found:
+                continue
             lines.append(f"    {key}={found[key]!r},")
         lines.append(")")
     return "\n".join(lines) + "\n"

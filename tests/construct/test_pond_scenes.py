@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agrotools.construct.scenes.ponds import EVENTS, make_pond_pair
+from agrotools.construct.scenes.ponds import EVENTS, make_pond_pair, make_town
 
 DIFFICULTIES = [0, 1, 2, 3]
 
@@ -88,3 +88,11 @@ def test_wrong_arguments_are_refused():
         make_pond_pair(-1, 0)
     with pytest.raises(ValueError, match="event"):
         make_pond_pair(1, 0, "flooded")
+
+
+def test_towns_are_drawn_from_their_seed():
+    town = make_town(4, 1)
+    assert town.shape == (384, 512, 3)
+    assert town.dtype == np.uint8
+    np.testing.assert_array_equal(town, make_town(4, 1))
+    assert not np.array_equal(town, make_town(5, 1))

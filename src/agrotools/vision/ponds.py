@@ -33,8 +33,10 @@ PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
 
 UNCLEAR = (0.4, 0.6)
 """Probabilities of a basin between which the event is left unsaid."""
-STILL_WATER = 0.3
+STILL_WATER = 0.15
 """Probability of water, at a place that is water on the other date, from which it counts as water on both."""
+MAYBE_WATER = 0.2
+"""Probability of a region that, on one date only, is enough not to say that nothing happened."""
 _LEAST_OVERLAP = 0.25
 
 
@@ -42,10 +44,11 @@ _LEAST_OVERLAP = 0.25
 class PondChange:
     """What happened to the ponds of a pair of pictures.
 
-    ``event``: of the largest pond that changed, None where it is unclear. ``water_before``, ``water_after``: bool
-    (rows, columns). Areas in pixels of all water; ``delta_pct`` is their change in percent of the water before, None
-    without any. ``changed``: bool (rows, columns), water of the ponds that the event is about. ``basin_probability``:
-    how sure it is that a basin is there on the dry date, None where no pond changed.
+    ``event``: of the largest pond that changed; None where it, or whether there is water at all, is unclear.
+    ``water_before``, ``water_after``: bool (rows, columns). Areas in pixels of all water; ``delta_pct`` is their change
+    in percent of the water before, None without any. ``changed``: bool (rows, columns), water of the pond that the
+    event is about. ``basin_probability``: how sure it is that a basin is there on the dry date, None where no pond
+    changed.
     """
 
     event: PondEvent | None
@@ -143,11 +146,13 @@ def _compared(
     notes = [*waters[0].notes[:1], *waters[1].notes[:1]]
     flags = [*waters[0].flags, *waters[1].flags]
     event, changed, probability = _event(lost, gained, looks, valid.shape)
+    if event == "none" and (_maybe_water(waters[0], masks[1]) or _maybe_water(waters[1], masks[0])):
+        event = None
     if event is None:
         flags.append("pond_event_unclear")
         notes.append(
-            "water came or went, but whether a basin is there on the dry date cannot be told: a near infrared band, a"
-            " sharper picture or one of another season would help"
+            "whether water came or went, or whether a basin is there on the dry date, cannot be told: a near infrared"
+            " band, a sharper picture or one of another season would help"
         )
     elif probability is not None:
         notes.append(f"on the dry date a basin is there with probability {probability:.2f}: {event}")
@@ -277,6 +282,14 @@ def _only_here(
                 continue
         only.append(region)
     return only
+
+
+def _maybe_water(here: Water, mask_there: Mask) -> bool:
+    """Whether something here may be water that is not water on the other date."""
+    return any(
+        region.probability >= MAYBE_WATER and not (region.mask & (mask_there | here.mask)).any()
+        for region in here.doubtful
+    )
 
 
 def _event(

@@ -17,7 +17,7 @@ from agrotools.vision.water_weights import RING_TEST
 Plane = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
-SURE = 0.5
+SURE = 0.4
 """Probability by the ring test from which a region is taken for water."""
 LEAST_AREA_M2 = 60.0
 LEAST_AREA_PX = 80

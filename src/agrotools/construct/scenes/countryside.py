@@ -46,6 +46,14 @@ ROOFS = (
     spectrum(0.080, 0.100, 0.190, 0.260),
     spectrum(0.250, 0.150, 0.090, 0.200),
 )
+TOWN_ROOFS = (
+    *ROOFS,
+    spectrum(0.060, 0.062, 0.065, 0.080),
+    spectrum(0.105, 0.108, 0.112, 0.130),
+    spectrum(0.080, 0.095, 0.110, 0.140),
+    spectrum(0.110, 0.135, 0.160, 0.200),
+)
+"""Those of farms first, then shingles and concrete."""
 
 
 @dataclass(frozen=True)
@@ -187,6 +195,19 @@ def _stand_trees(rng: np.random.Generator, ground: Ground, amount: float) -> Non
             ground.trees.append(Tree(px, py, float(rng.uniform(3.0, 8.5)), int(rng.integers(1 << 30))))
 
 
+def build_town(rng: np.random.Generator, ground: Ground, houses: int) -> None:
+    """Set ``houses`` houses in loose streets, of all kinds of roofs."""
+    rows, columns = ground.parcels.shape
+    c, s = np.cos(ground.angle), np.sin(ground.angle)
+    for _ in range(houses):
+        along, across = rng.uniform(-columns, columns), 34.0 * round(rng.uniform(-rows, rows) / 34.0)
+        x, y = columns / 2 + along * c - across * s, rows / 2 + along * s + across * c
+        if 0 <= x < columns and 0 <= y < rows:
+            half = rng.uniform(6, 22), rng.uniform(5, 12)
+            turn = ground.angle + rng.normal(0, 0.04) + (np.pi / 2 if rng.uniform() < 0.3 else 0.0)
+            ground.houses.append(House(float(x), float(y), *half, float(turn), int(rng.integers(len(TOWN_ROOFS)))))
+
+
 def draw_stages(rng: np.random.Generator, ground: Ground, green: float) -> dict[int, Stage]:
     """A stage for each parcel; ``green``: how likely a field carries green plants on that day."""
     stages: dict[int, Stage] = {}
@@ -250,7 +271,7 @@ def stand_things(rng: np.random.Generator, bands: Plane, ground: Ground, sun: Li
         cast = outline + np.array([sun.dx, sun.dy]) * sun.length * 8.0
         hull = cv2.convexHull(np.concatenate([outline, cast]).astype(np.float32)).reshape(-1, 2)
         _fill(bands, hull, 0.0, shade=0.55)
-        roof = ROOFS[house.roof] * np.float32(rng.uniform(0.85, 1.1))
+        roof = TOWN_ROOFS[house.roof] * np.float32(rng.uniform(0.85, 1.1))
         _fill(bands, outline, 1.0, roof)
         lit = 0.75 if sun.dy * c - sun.dx * s > 0 else 1.15
         half = np.array([(-1, 0), (1, 0), (1, 1), (-1, 1)], np.float32) * (house.half_length, house.half_width)

@@ -20,6 +20,7 @@ from agrotools.construct.scenes.countryside import (
     Light,
     Plane,
     Spectrum,
+    build_town,
     draw_stages,
     lay_ground,
     paint_date,
@@ -141,6 +142,24 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
     drawn = EVENTS[int(rng.integers(len(EVENTS)))]
     with one_thread():
         return _draw(rng, _LEVELS[difficulty], event or drawn, float(rng.uniform(0.35, 0.65)))
+
+
+def make_town(seed: int, difficulty: Difficulty = 1) -> NDArray[np.uint8]:
+    """A settlement among fields, without any pond: roofs, roads and yards that must not be taken for water.
+
+    uint8 (384, 512, 3), natural colours.
+    """
+    rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"town")])
+    level = _LEVELS[difficulty]
+    with one_thread():
+        ground = lay_ground(rng, ROWS_PX, COLUMNS_PX, level.trees, 0)
+        build_town(rng, ground, int(rng.integers(40, 260)))
+        turn = rng.uniform(0, 2 * np.pi)
+        sun = Light(float(np.cos(turn)), float(np.sin(turn)), float(rng.uniform(0.4, 1.2)))
+        stages = draw_stages(rng, ground, float(rng.uniform(0.1, 0.6)))
+        bands = paint_date(rng, ground, stages, sun, float(rng.uniform()))
+        stand_things(rng, bands, ground, sun, float(rng.uniform(0.8, 1.35)))
+        return _photographed(rng, bands, level)[0]
 
 
 def _draw(rng: np.random.Generator, level: _Level, event: PondEvent, gsd_m: float) -> PondScene:
