@@ -242,11 +242,13 @@ def without_specks(mask: NDArray[np.bool_], valid: NDArray[np.bool_]) -> NDArray
     mask = mask & valid
     for value in (True, False):
         part = mask.view(np.uint8) if value else (~mask).view(np.uint8)
-        count, labels, stats, _ = cv2.connectedComponentsWithStats(part, connectivity=8)
-        small = stats[:, cv2.CC_STAT_AREA] < SMALLEST_PX
+        # Counting apart is faster than OpenCV's statistics, which find boxes and centroids too.
+        count, labels = cv2.connectedComponents(part, connectivity=8)
+        places = np.asarray(labels, np.int32)
+        small = np.bincount(places.ravel(), minlength=count) < SMALLEST_PX
         small[0] = False
-        if small[:count].any():
-            mask = mask ^ np.take(small, np.asarray(labels, np.int32))
+        if small.any():
+            mask = mask ^ np.take(small, places)
     return mask & valid
 
 
