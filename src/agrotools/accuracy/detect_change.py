@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.accuracy.figures import Figure, f1_of, mean_of, ratio_of
+from agrotools.accuracy.pond_change import POND_STUDIES
 from agrotools.accuracy.study import Bench, Study
 from agrotools.core.folds import fold_of
 from agrotools.vision.change_built import RoofRule, TextureRule, built_change
@@ -238,4 +239,5 @@ STUDIES = (
     Study("detect_change", "dsifn_cd", _of_dsifn),
     Study("detect_change", "s2_ndvi", _of_ndvi),
     Study("detect_change", "label rasters drawn here", _of_drawn_labels, needs_folder=False),
+    *POND_STUDIES,
 )
