@@ -40,6 +40,9 @@ class Bench:
     call_megapixels: list[float] = field(default_factory=list)
     overlays: list[Path] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.scratch.mkdir(parents=True, exist_ok=True)
+
     def items(self) -> list[dict[str, Any]]:
         """The folder's ``truth.json``: one entry per image; file names are relative to the folder.
 
