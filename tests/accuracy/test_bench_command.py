@@ -82,7 +82,9 @@ def test_exit_codes(made: tuple[Path, dict[str, str]], arguments: list[str], cod
 
 def test_control_c_ends_the_study_too(made: tuple[Path, dict[str, str]]):
     data, environment = made
-    line = [sys.executable, "-c", "from agrotools.cli.main import main; main()", "tools", "bench"]
+    # What a shell starts in the background ignores Ctrl-C, and so does all that it starts.
+    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    line = [sys.executable, "-c", f"{heeding}; from agrotools.cli.main import main; main()", "tools", "bench"]
     process = subprocess.Popen(
         [*line, "--data", str(data), "--tool", TOOL, "--folder", "greys", "--folder", "hang"],
         env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
