@@ -175,7 +175,11 @@ class Killing:
         else:
             await self._ended(process, run.name)
             return False
-        os.killpg(process.pid, signal.SIGKILL)
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:  # it came to its end in the last moment
+            await self._ended(process, run.name)
+            return False
         await process.wait()
         now = self._count(run)
         if had == self.records:
