@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agrotools.accuracy.describe_region import patches
-from agrotools.vision.colour_names import NAMED_COLOURS, colour_name, dominant_colours, lab_of
+from agrotools.vision.colour_names import NAMED_COLOURS, colour_name, dominant_colours, lab_of_list
 from agrotools.vision.textures import LEVELS, cooccurrence, texture_of
 
 
@@ -22,7 +22,7 @@ def test_lab_agrees_with_scikit_image() -> None:
     from skimage.color import rgb2lab
 
     rgb = np.random.default_rng(0).integers(0, 256, (500, 3)).astype(np.uint8)
-    assert np.abs(lab_of(rgb) - rgb2lab(rgb[None] / 255)[0]).max() < 0.6
+    assert np.abs(lab_of_list(rgb) - rgb2lab(rgb[None] / 255)[0]).max() < 0.6
 
 
 @settings(max_examples=15)

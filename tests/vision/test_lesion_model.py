@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from agrotools.core import ToolError
-from agrotools.vision.leaf import lab_of
+from agrotools.vision.colour_space import lab_of
 from agrotools.vision.lesion_features import LeafView, local_mean, pixel_features
 from agrotools.vision.lesion_model import load_lesion_model, mahalanobis, model_files, read_lesion_model
 from support.picture_files import discs, noisy

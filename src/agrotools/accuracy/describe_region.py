@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from agrotools.accuracy.figures import Figure, mean_of
 from agrotools.accuracy.study import Bench, Study
 from agrotools.core import SampleFile
-from agrotools.vision.colour_names import NAMED_COLOURS, lab_of
+from agrotools.vision.colour_names import NAMED_COLOURS, lab_of_list
 
 _PATCH_PICTURES = 40
 _APART = 20.0
@@ -71,7 +71,7 @@ def patches(
 ) -> tuple[NDArray[np.uint8], dict[str, float]]:
     """Side by side, two to five colours of the table of names, with noise (sd 3): the picture and percent by name."""
     names = list(NAMED_COLOURS)
-    lab = lab_of(np.array(list(NAMED_COLOURS.values()), np.uint8))
+    lab = lab_of_list(np.array(list(NAMED_COLOURS.values()), np.uint8))
     wanted, chosen = int(draw.integers(2, 6)), []
     for place in draw.permutation(len(names)).tolist():
         if all(np.linalg.norm(lab[place] - lab[other]) >= _APART for other in chosen):

@@ -11,6 +11,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.vision.colour_space import lab_of
+
 Evidence = Literal["texture", "roofs"]
 
 ROOFS_UP_TO_M = 1.0
@@ -156,7 +158,7 @@ def _texture_change(
     gains_only: bool,
 ) -> tuple[tuple[NDArray[np.bool_], ...], str]:
     sigma = rule.sigma_px if gsd_m is None else float(np.clip(rule.sigma_m / gsd_m, 4.0, 24.0))
-    labs = _lab(before), _lab(after)
+    labs = lab_of(before), lab_of(after)
     first, second = (settlement_texture(lab[..., 0], valid, sigma) for lab in labs)
     rise = np.log1p(second) - np.log1p(first)
     least, of_what = rule.rise, "contrast"
@@ -176,7 +178,7 @@ def _roof_change(
     before: NDArray[np.uint8], after: NDArray[np.uint8], valid: NDArray[np.bool_], gsd_m: float, rule: RoofRule
 ) -> tuple[tuple[NDArray[np.bool_], ...], str]:
     (first, was), (second, is_) = (roofs(picture, valid, gsd_m, rule) for picture in (before, after))
-    light = tuple(_smooth(_lab(picture)[..., 0], valid, rule.sigma_m / gsd_m / 4) for picture in (before, after))
+    light = tuple(_smooth(lab_of(picture)[..., 0], valid, rule.sigma_m / gsd_m / 4) for picture in (before, after))
     # What lasted is judged with the surroundings that the untrimmed patches hold.
     gained = is_ & _without_lasting(second, light, valid, gsd_m, rule)
     lost = was & _without_lasting(first, light, valid, gsd_m, rule)
@@ -224,7 +226,7 @@ def roofs(
 
     Grey, blue and white roofs; brown and red ones are missed.
     """
-    lab = _lab(picture)
+    lab = lab_of(picture)
     greenness, yellowness = (_smooth(lab[..., channel], valid, rule.sigma_m / gsd_m) for channel in (1, 2))
     usual_green, usual_yellow = (
         float(np.median(values[valid])) if valid.any() else 0.0 for values in (greenness, yellowness)
@@ -255,12 +257,6 @@ def _smooth(values: NDArray[np.float32], valid: NDArray[np.bool_], sigma_px: flo
         for part in (np.where(valid, values, 0).astype(np.float32), valid.astype(np.float32))
     )
     return np.asarray(sums / np.maximum(weights, np.float32(1e-6)), np.float32)
-
-
-def _lab(picture: NDArray[np.uint8]) -> NDArray[np.float32]:
-    import cv2
-
-    return np.asarray(cv2.cvtColor(picture.astype(np.float32) / np.float32(255), cv2.COLOR_RGB2LAB), np.float32)
 
 
 def disc(radius_px: float) -> NDArray[np.uint8]:

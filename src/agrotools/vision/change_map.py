@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.vision.components import small_parts
 from agrotools.vision.formats import Box
-from agrotools.vision.overlay import BLACK, ORANGE, SKY_BLUE, Colour, Layer, with_legend
+from agrotools.vision.overlay import BLACK, ORANGE, SKY_BLUE, Colour, Layer, dim_outside, tinted, with_legend
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -30,16 +31,13 @@ _DIMMED = 0.4
 
 def without_specks(changes: NDArray[np.uint8], least_px: int) -> NDArray[np.uint8]:
     """The map without patches of one kind of change smaller than ``least_px`` pixels (8-connected)."""
-    import cv2
-
     if least_px <= 1:
         return changes
     cleaned = changes.copy()
     for kind in (GAINED, LOST, CHANGED):
-        _, labels, stats, _ = cv2.connectedComponentsWithStats((changes == kind).astype(np.uint8), connectivity=8)
-        small = stats[:, cv2.CC_STAT_AREA] < least_px
-        small[0] = False
-        cleaned[small[labels]] = SAME
+        specks = small_parts(changes == kind, least_px)
+        if specks is not None:
+            cleaned[specks] = SAME
     return cleaned
 
 
@@ -89,11 +87,7 @@ def draw_change(
     for layer in layers:
         drawn = np.where(changes == layer.value, np.uint8(255), np.uint8(0))
         share = np.asarray(cv2.resize(drawn, size, interpolation=_how(size, width)))
-        inside = (share >= 128).astype(np.uint8)
-        edge = inside - cv2.erode(inside, np.ones((3, 3), np.uint8), borderValue=0)
-        colour = np.array(layer.colour, np.float32)
-        tinted = np.where(edge[..., None] > 0, colour, _FILL * colour + (1 - _FILL) * shown)
-        shown = np.where(inside[..., None] > 0, tinted, shown)
+        shown = tinted(shown, share >= 128, layer.colour, shown, _FILL)
     gone = cv2.resize((changes == NO_DATA).astype(np.uint8), size, interpolation=cv2.INTER_NEAREST) > 0
     shown[gone] *= _DIMMED
     panels.append(np.clip(shown, 0, 255).astype(np.uint8))
@@ -123,10 +117,8 @@ def _framed(panel: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
     import cv2
 
     x0, y0, x1, y1 = box
-    outside = np.ones(panel.shape[:2], np.bool_)
-    outside[y0:y1, x0:x1] = False
     framed = panel.copy()
-    framed[outside] = (framed[outside] * _DIMMED).astype(np.uint8)
+    dim_outside(framed, box, _DIMMED)
     return np.asarray(cv2.rectangle(framed, (x0, y0), (x1 - 1, y1 - 1), (255, 255, 255), 1), np.uint8)
 
 

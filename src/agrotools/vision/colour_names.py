@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.vision.colour_space import lab_of
+
 NAMED_COLOURS: dict[str, tuple[int, int, int]] = {
     "red": (229, 0, 0),
     "orange": (249, 115, 6),
@@ -77,18 +79,15 @@ class ColourShare:
     share: float
 
 
-def lab_of(rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """CIE 1976 L*a*b* (D65) of sRGB, float32 (pixels, 3): L 0..100."""
-    import cv2
-
-    scaled = np.ascontiguousarray(rgb.reshape(-1, 1, 3)).astype(np.float32) / np.float32(255)
-    return np.asarray(cv2.cvtColor(scaled, cv2.COLOR_RGB2LAB)[:, 0], np.float32)
+def lab_of_list(rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """CIE 1976 L*a*b* (D65) of sRGB colours, float32 (pixels, 3): L 0..100."""
+    return lab_of(np.ascontiguousarray(rgb.reshape(-1, 1, 3)))[:, 0]
 
 
 def colour_name(rgb: tuple[float, float, float]) -> str:
     """The name of the nearest colour of the table, by distance in Lab (CIE 1976)."""
-    table = lab_of(np.array(list(NAMED_COLOURS.values()), np.uint8))
-    own = lab_of(np.array([[round(part) for part in rgb]], np.uint8))
+    table = lab_of_list(np.array(list(NAMED_COLOURS.values()), np.uint8))
+    own = lab_of_list(np.array([[round(part) for part in rgb]], np.uint8))
     return list(NAMED_COLOURS)[int(np.argmin(((table - own) ** 2).sum(axis=1)))]
 
 
@@ -102,7 +101,7 @@ def dominant_colours(pixels: NDArray[np.uint8], groups: int = 5) -> list[ColourS
         pixels: uint8 (pixels, 3), at least one.
     """
     sample = pixels[:: -(-len(pixels) // _SAMPLE_PX)]
-    lab = lab_of(sample)
+    lab = lab_of_list(sample)
     labels = _grouped(lab, groups)
     shares: dict[str, list[NDArray[np.uint8]]] = {}
     for group in range(groups):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
+from agrotools.vision.colour_space import lab_of
 from agrotools.vision.formats import Box
 
 Lab = tuple[float, float, float]
@@ -49,13 +50,6 @@ class Leaf:
     @property
     def area_px(self) -> int:
         return int(np.count_nonzero(self.mask))
-
-
-def lab_of(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """CIE 1976 L*a*b* (D65) of sRGB pixels, float32 (rows, columns, 3): L 0..100."""
-    import cv2
-
-    return np.asarray(cv2.cvtColor(pixels.astype(np.float32) / np.float32(255), cv2.COLOR_RGB2LAB), np.float32)
 
 
 def shrunk(pixels: NDArray[np.uint8], longest: int = SMALL_PX) -> NDArray[np.uint8]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.vision.colour_space import lab_of
 from agrotools.vision.formats import Box
-from agrotools.vision.leaf import lab_of
 
 SIDE_PX = 280
 """Leaves are looked at in a size where the square root of their area is this many pixels."""

@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.vision.formats import Box
-from agrotools.vision.overlay import LONGEST_SIDE, Colour, Layer, with_legend
+from agrotools.vision.overlay import LONGEST_SIDE, Colour, Layer, dim_outside, with_legend
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 _HALO: Colour = (0, 0, 0)
-_DIMMED = 0.45
 _MOST_LABELS = 150
 """More labels than this hide the picture; marks are then drawn without."""
 
@@ -63,9 +62,7 @@ def draw_marks(
     picture = np.array(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA)) if shrink < 1 else pixels.copy()
     if region is not None:
         x0, y0, x1, y1 = (round(edge * shrink) for edge in region)
-        outside = np.ones(picture.shape[:2], bool)
-        outside[y0:y1, x0:x1] = False
-        picture[outside] = (picture[outside] * _DIMMED).astype(np.uint8)
+        dim_outside(picture, (x0, y0, x1, y1))
     drawn = Image.fromarray(picture)
     draw = ImageDraw.Draw(drawn)
     line = max(2, round(max(drawn.size) / 400))

@@ -6,7 +6,7 @@ Colours are from the palette of Okabe and Ito (2008), which people with any kind
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,19 +74,38 @@ def draw_overlay(
     grey = picture.mean(axis=2, keepdims=True)
     for layer in layers:
         share = cv2.resize((classes == layer.value).astype(np.float32), size, interpolation=cv2.INTER_AREA)
-        inside = (share >= 0.5).astype(np.uint8)
-        edge = inside - cv2.erode(inside, np.ones((3, 3), np.uint8), borderValue=0)
-        colour = np.array(layer.colour, np.float32)
-        filled = np.where(edge[..., None] > 0, colour, _FILL * colour + (1 - _FILL) * grey)
-        picture = np.where(inside[..., None] > 0, filled, picture)
+        picture = tinted(picture, share >= 0.5, layer.colour, grey, _FILL)
     if region is not None:
         x0, y0, x1, y1 = (round(edge * shrink) for edge in region)
-        outside = np.ones(picture.shape[:2], bool)
-        outside[y0:y1, x0:x1] = False
-        picture[outside] = picture[outside] * _DIMMED
+        dim_outside(picture, (x0, y0, x1, y1))
         cv2.rectangle(picture, (x0, y0), (x1 - 1, y1 - 1), (255, 255, 255), 2)
     drawn = Image.fromarray(np.clip(picture, 0, 255).astype(np.uint8))
     return with_legend(drawn, layers, title, gsd_m / shrink if gsd_m else None)
+
+
+def tinted(
+    picture: NDArray[np.float32],
+    inside: NDArray[np.bool_],
+    colour: Colour,
+    below: NDArray[np.float32],
+    fill: float,
+) -> NDArray[np.float32]:
+    """The picture with an area filled, so that ``below`` shines through, and outlined in full colour."""
+    import cv2
+
+    area = inside.astype(np.uint8)
+    edge = area - cv2.erode(area, np.ones((3, 3), np.uint8), borderValue=0)
+    full = np.array(colour, np.float32)
+    filled = np.where(edge[..., None] > 0, full, fill * full + (1 - fill) * below)
+    return np.where(area[..., None] > 0, filled, picture)
+
+
+def dim_outside(picture: NDArray[Any], region: Box, share: float = _DIMMED) -> None:
+    """Leave only that share of the brightness of what lies outside of ``region``, in place."""
+    x0, y0, x1, y1 = region
+    outside = np.ones(picture.shape[:2], np.bool_)
+    outside[y0:y1, x0:x1] = False
+    picture[outside] = (picture[outside] * share).astype(picture.dtype)
 
 
 def class_picture(classes: NDArray[np.uint8], colours: dict[int, Colour]) -> "Image":

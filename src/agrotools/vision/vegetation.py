@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.vision.band_roles import Role
+from agrotools.vision.components import small_parts
 
 Index = Literal["exg", "exgr", "cive", "lab_a", "ndvi", "gndvi", "ndre"]
 
@@ -186,14 +187,19 @@ def otsu_threshold(sample: NDArray[np.float32], bins: int = 512) -> float:
     low, high = float(sample.min()), float(sample.max())
     if high <= low:
         return low
-    counts, edges = np.histogram(sample, bins=bins, range=(low, high))
+    return otsu_of_counts(*np.histogram(sample, bins=bins, range=(low, high)))
+
+
+def otsu_of_counts(counts: NDArray[np.integer[Any]], edges: NDArray[np.floating[Any]]) -> float:
+    """The same of a histogram: ``counts`` between ``edges``; the lowest edge where all lies in one bin."""
     centres = (edges[1:] + edges[:-1]) / 2
     below = np.cumsum(counts).astype(np.float64)
     above = below[-1] - below
     mass = np.cumsum(counts * centres)
     with np.errstate(invalid="ignore", divide="ignore"):
         between = below * above * (mass / below - (mass[-1] - mass) / above) ** 2
-    return float(edges[1:][np.nanargmax(between[:-1])])
+    between = np.where(np.isfinite(between), between, 0)
+    return float(edges[1:][int(np.argmax(between))]) if between.any() else float(edges[0])
 
 
 def _index_of_block(index: Index, bands: Mapping[Role, NDArray[np.floating[Any]]]) -> NDArray[np.float32]:
@@ -237,18 +243,11 @@ def _sparse_threshold(sample: NDArray[np.float32], level: float) -> float | None
 
 def without_specks(mask: NDArray[np.bool_], valid: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """The mask without specks, and without pinholes, of fewer than ten pixels; nothing where there is no data."""
-    import cv2
-
     mask = mask & valid
     for value in (True, False):
-        part = mask.view(np.uint8) if value else (~mask).view(np.uint8)
-        # Counting apart is faster than OpenCV's statistics, which find boxes and centroids too.
-        count, labels = cv2.connectedComponents(part, connectivity=8)
-        places = np.asarray(labels, np.int32)
-        small = np.bincount(places.ravel(), minlength=count) < SMALLEST_PX
-        small[0] = False
-        if small.any():
-            mask = mask ^ np.take(small, places)
+        specks = small_parts(mask if value else ~mask, SMALLEST_PX)
+        if specks is not None:
+            mask = mask ^ specks
     return mask & valid
 
 

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from pydantic import JsonValue
 
-from agrotools.construct.area_truth import Region
+from agrotools.construct import picture_parts
+from agrotools.construct.picture_parts import Region
 from agrotools.construct.questions.question import Picture
 from agrotools.construct.references import PlannedCall, ref
 from agrotools.core import ExactSlot
@@ -35,19 +36,17 @@ def calculated(
 
 def halves(picture: Picture, upright: bool) -> tuple[Region, Region]:
     """Left and right half (``upright``), or upper and lower."""
-    width, height = picture.width, picture.height
-    if upright:
-        return (0, 0, width // 2, height), (width // 2, 0, width, height)
-    return (0, 0, width, height // 2), (0, height // 2, width, height)
+    across, down = picture_parts.halves(picture.width, picture.height)
+    (_, first), (_, second) = across if upright else down
+    return first, second
 
 
-QUARTERS = ("top left", "top right", "bottom left", "bottom right")
+QUARTERS = tuple(name for name, _ in picture_parts.quarters(2, 2))
 
 
 def quarters(picture: Picture) -> tuple[Region, ...]:
     """The regions of ``QUARTERS``, in that order."""
-    x, y, width, height = picture.width // 2, picture.height // 2, picture.width, picture.height
-    return (0, 0, x, y), (x, 0, width, y), (0, y, x, height), (x, y, width, height)
+    return tuple(region for _, region in picture_parts.quarters(picture.width, picture.height))
 
 
 def highest_quarter(name: str, what: str, field: str, values: Sequence[float]) -> ExactSlot:

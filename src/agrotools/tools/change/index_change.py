@@ -18,7 +18,7 @@ from agrotools.vision.change_map import GAINED, LOST, NO_DATA, SAME, counts_of, 
 from agrotools.vision.formats import Box, clipped_region
 from agrotools.vision.pairs import RasterPair, blocks_of_rows, check_common, open_raster_pair
 from agrotools.vision.rasters import RasterSource
-from agrotools.vision.vegetation import INDICES, Index, index_values
+from agrotools.vision.vegetation import INDICES, Index, index_values, otsu_of_counts
 
 LEAST_DIFFERENCE = 0.1
 """Smallest threshold that is found by itself: below it, sensors and air make normalised differences differ."""
@@ -208,17 +208,4 @@ def _otsu_level(indices: _Indices, box: Box) -> float:
         first, second = indices.read(part)
         size = np.abs(second - first)
         counts += np.histogram(np.minimum(size[np.isfinite(size)], 2), bins=_BINS, range=(0.0, 2.0))[0]
-    return max(LEAST_DIFFERENCE, _otsu_of_counts(counts))
-
-
-def _otsu_of_counts(counts: NDArray[np.int64]) -> float:
-    """Otsu's threshold (1979) of a histogram over 0..2."""
-    edges = np.linspace(0.0, 2.0, _BINS + 1)
-    centres = (edges[1:] + edges[:-1]) / 2
-    below = np.cumsum(counts).astype(np.float64)
-    above = below[-1] - below
-    mass = np.cumsum(counts * centres)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        between = below * above * (mass / below - (mass[-1] - mass) / above) ** 2
-    between = np.where(np.isfinite(between), between, 0)
-    return float(edges[1:][int(np.argmax(between))]) if between.any() else 0.0
+    return max(LEAST_DIFFERENCE, otsu_of_counts(counts, np.linspace(0.0, 2.0, _BINS + 1)))

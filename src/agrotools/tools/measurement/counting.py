@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.vision.blobs import find_blobs, typical_size_px
+from agrotools.vision.colour_space import lab_of
 from agrotools.vision.formats import Box
 from agrotools.vision.vegetation import otsu_threshold
 
@@ -137,9 +138,8 @@ def crowns_in_colours(pixels: NDArray[np.uint8], gsd_m: float | None, expected_s
 
 def round_spots(pixels: NDArray[np.uint8], expected_size_px: float | None) -> Found:
     """Round things of any colour that differ from the background (the median colour)."""
-    import cv2
 
-    lab = cv2.cvtColor(pixels.astype(np.float32) / np.float32(255), cv2.COLOR_RGB2LAB)
+    lab = lab_of(pixels)
     background = np.median(lab.reshape(-1, 3)[:: max(1, lab.size // 3_000_000)], axis=0).astype(np.float32)
     values = np.asarray(np.minimum(np.sqrt(((lab - background) ** 2).sum(axis=2)), 60), np.float32)
     if expected_size_px is not None:
@@ -188,7 +188,7 @@ def fruit_by_colour(pixels: NDArray[np.uint8], target: str, expected_size_px: fl
     """Fruit that is redder (or more orange) than its surroundings; touching ones are taken apart at their necks."""
     import cv2
 
-    lab = cv2.cvtColor(pixels.astype(np.float32) / np.float32(255), cv2.COLOR_RGB2LAB)
+    lab = lab_of(pixels)
     words = target.lower().split()
     along_a, along_b = _TOWARDS.get(singular(words[-1]) if words else "", (1.0, 0.0))
     along = np.float32(along_a) * lab[..., 1] + np.float32(along_b) * lab[..., 2]

@@ -10,12 +10,14 @@ from pydantic import Field
 
 from agrotools.core import ToolError
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
+from agrotools.tools.masks import marked_pixels
 from agrotools.tools.scale import chosen_scale
 from agrotools.tools.segmentation.lesion_grades import GradeScale
 from agrotools.tools.segmentation.lesion_result import Analysed, LeafLesions, lesion_result
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
+from agrotools.vision.colour_space import lab_of
 from agrotools.vision.formats import Box, clipped_region
-from agrotools.vision.leaf import PLAIN_SHARE, Lab, Leaf, board_under, bounds, lab_of, leaf_on_board, no_leaf, shrunk
+from agrotools.vision.leaf import PLAIN_SHARE, Lab, Leaf, board_under, bounds, leaf_on_board, no_leaf, shrunk
 from agrotools.vision.leaf_in_field import leaf_in_field
 from agrotools.vision.lesion_features import LeafView, leaf_view, local_mean
 from agrotools.vision.lesion_model import load_lesion_model, model_files, unlike_training
@@ -28,7 +30,7 @@ from agrotools.vision.lesion_rules import (
     lesion_level,
     without_rim,
 )
-from agrotools.vision.reading import read_image, read_labels
+from agrotools.vision.reading import read_image
 
 RULES = "rules"
 """The back-end that never uses the model."""
@@ -151,17 +153,8 @@ def _leaf(
 
 def _given_leaf(pixels: NDArray[np.uint8], path: MaskFile, box: Box, shape: tuple[int, int], name: str) -> Leaf:
     mask_name = shown_name(path)
-    labels = read_labels(path, argument="leaf_mask", shown_as=mask_name)
-    height, width = labels.classes.shape
-    if (height, width) != shape:
-        raise ToolError(
-            "shape_mismatch",
-            f"{name} is {shape[1]} x {shape[0]} pixels and {mask_name} {width} x {height}",
-            argument="leaf_mask",
-            hint="a leaf mask has the size of its image",
-        )
+    whole = marked_pixels(path, shape, name, argument="leaf_mask", called="a leaf mask")
     x0, y0, x1, y1 = box
-    whole = labels.classes != 0 if labels.valid is None else (labels.classes != 0) & labels.valid
     mask = np.ascontiguousarray(whole[y0:y1, x0:x1])
     if not mask.any():
         raise ToolError(

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from agrotools.core import Artifact, ToolError
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
+from agrotools.tools.masks import marked_pixels
 from agrotools.tools.scale import chosen_scale
 from agrotools.tools.segmentation.region_classes import class_counts, class_layers, is_label_file
 from agrotools.tools.segmentation.region_numbers import band_values, colours_of, health_of, mean_index, plants_of
@@ -17,7 +18,7 @@ from agrotools.tools.segmentation.region_picture import RegionPicture, read_regi
 from agrotools.tools.segmentation.region_result import RegionDescription, RegionShape, TextureValues, summary_of
 from agrotools.tools.segmentation.region_shape import shape_of
 from agrotools.tools.workspace import file_info, save_artifact, shown_name
-from agrotools.vision.colour_names import lab_of
+from agrotools.vision.colour_names import lab_of_list
 from agrotools.vision.formats import Box, clipped_region
 from agrotools.vision.overlay import SKY_BLUE, Layer, draw_overlay
 from agrotools.vision.reading import read_labels
@@ -111,7 +112,13 @@ def _of_picture(
     info = file_info(image)
     picture = read_region_picture(image, bands, region, info)
     notes, flags = [*picture.notes], [*picture.flags]
-    drawn = None if mask is None else _mask_values(mask, picture.size, shown_name(image))
+    drawn = (
+        None
+        if mask is None
+        else marked_pixels(
+            mask, (picture.size[1], picture.size[0]), shown_name(image), argument="mask", called="a mask"
+        )
+    )
     inside = picture.valid & _in_box(picture.valid.shape, picture.box)
     if drawn is not None:
         left, top = picture.origin
@@ -125,7 +132,7 @@ def _of_picture(
     x0, y0, x1, y1 = picture.box
     pixels, part = picture.pixels[y0:y1, x0:x1], inside[y0:y1, x0:x1]
     samples = pixels[part]
-    lab = lab_of(samples[:: -(-count // _MOST_SAMPLES)]) if picture.natural else None
+    lab = lab_of_list(samples[:: -(-count // _MOST_SAMPLES)]) if picture.natural else None
     named = picture.natural and "colour" in wanted
     texture = texture_of(pixels, part) if "texture" in wanted else None
     description = RegionDescription(
@@ -182,7 +189,7 @@ def _of_labels(
     if labels.valid is not None:
         inside &= labels.valid
     if mask is not None:
-        inside &= _mask_values(mask, (width, height), name)
+        inside &= marked_pixels(mask, (height, width), name, argument="mask", called="a mask")
     count = _counted(inside, "mask" if mask is not None else "region")
     found, notes, flags = class_counts(labels.classes, inside, label_map, info.classes if info else None)
     scale = chosen_scale(gsd_m, info.gsd_m if info else None)
@@ -231,28 +238,12 @@ def _cover(
     flags += plants.flags
     notes += plants.notes
     if "no_vegetation" in plants.flags and picture.natural:
-        green = health_of(lab_of(picture.pixels[inside][:: -(-count // _MOST_SAMPLES)])).green_pct
+        green = health_of(lab_of_list(picture.pixels[inside][:: -(-count // _MOST_SAMPLES)])).green_pct
         if green > _SOME_GREEN_PCT:
             flags[:] = [*(flag for flag in flags if flag != "no_vegetation"), "vegetation_uncertain"]
             notes.append(f"{green:.3g} % is green all the same: how much of the region is plants is left unsaid")
             return None
     return 100 * float(np.count_nonzero(plants.mask & inside)) / count
-
-
-def _mask_values(mask: Path, size: tuple[int, int], image_name: str) -> NDArray[np.bool_]:
-    """Where a mask is not 0, bool (rows, columns) of its whole size."""
-    name = shown_name(mask)
-    labels = read_labels(mask, argument="mask", shown_as=name)
-    height, width = labels.classes.shape
-    if (width, height) != size:
-        raise ToolError(
-            "shape_mismatch",
-            f"{image_name} is {size[0]} x {size[1]} pixels and {name} {width} x {height}",
-            argument="mask",
-            hint="a mask has the size of its image",
-        )
-    inside = labels.classes != 0
-    return inside if labels.valid is None else inside & labels.valid
 
 
 def _in_box(shape: tuple[int, ...], box: Box) -> NDArray[np.bool_]:

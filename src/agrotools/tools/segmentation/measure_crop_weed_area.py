@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from agrotools.core import ToolError
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
+from agrotools.tools.masks import refuse_other_size
 from agrotools.tools.scale import chosen_scale
 from agrotools.tools.segmentation.area_result import (
     CROP,
@@ -196,21 +196,19 @@ def _picture_below_labels(
     of_bands: dict[str, NDArray[np.float32]] = {}
     if file_format(image, shown_as=shown_as) in ("tiff", "envi"):
         with open_raster(image, shown_as=shown_as) as raster:
-            _refuse_other_size((raster.height, raster.width), shape, shown_as, name)
+            refuse_other_size(
+                (raster.height, raster.width), shape, (shown_as, name), argument="label_raster", called="a label raster"
+            )
             pixels, gsd_m = picture_of(raster).pixels, gsd_m or raster.sampling.gsd_m
             numbers = band_numbers(raster, bands, info)
             of_bands = dict(zip(numbers, raster.read(list(numbers.values())), strict=True))
     else:
         pixels = read_image(image, shown_as=shown_as).pixels
-        _refuse_other_size((pixels.shape[0], pixels.shape[1]), shape, shown_as, name)
-    return pixels, gsd_m, of_bands
-
-
-def _refuse_other_size(of_image: tuple[int, int], of_labels: tuple[int, int], image: str, labels: str) -> None:
-    if of_image != of_labels:
-        raise ToolError(
-            "shape_mismatch",
-            f"{image} is {of_image[1]} x {of_image[0]} pixels and {labels} {of_labels[1]} x {of_labels[0]}",
+        refuse_other_size(
+            (pixels.shape[0], pixels.shape[1]),
+            shape,
+            (shown_as, name),
             argument="label_raster",
-            hint="a label raster has the size of its image",
+            called="a label raster",
         )
+    return pixels, gsd_m, of_bands

@@ -54,28 +54,6 @@ def named(file: SampleFile, stem: str, number: int) -> SampleFile:
     return file.model_copy(update={"name": f"{stem}_{number}{Path(file.path).suffix}"})
 
 
-Region = tuple[int, int, int, int]
-"""x0, y0, x1, y1 in pixels, half-open."""
-
-
-def halves(columns: int, rows: int) -> tuple[list[tuple[str, Region]], list[tuple[str, Region]]]:
-    """The left and right half of a picture, and its upper and lower one, with their names."""
-    x, y = columns // 2, rows // 2
-    across: list[tuple[str, Region]] = [("left", (0, 0, x, rows)), ("right", (x, 0, columns, rows))]
-    return across, [("upper", (0, 0, columns, y)), ("lower", (0, y, columns, rows))]
-
-
-def quarters(columns: int, rows: int) -> list[tuple[str, Region]]:
-    """The quarters of a picture with their names."""
-    x, y = columns // 2, rows // 2
-    return [
-        ("top left", (0, 0, x, y)),
-        ("top right", (x, 0, columns, y)),
-        ("bottom left", (0, y, x, rows)),
-        ("bottom right", (x, y, columns, rows)),
-    ]
-
-
 def pairs_of(items: Mapping[str, Any]) -> list[list[Any]]:
     """The values two by two by rank of their keys, which are hashes; one left over is a pair of its own."""
     return [[items[member] for member in pair] for pair in pairs_by_hash(items)]
