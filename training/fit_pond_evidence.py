@@ -2,7 +2,7 @@
 
     python training/fit_pond_evidence.py [--seeds 1000 1360] [--processes 2] [--rows FILE.npz]
 
-Writes src/agrotools/vision/water_weights.py. Nothing but drawn pairs (agrotools.construct.scenes.ponds) goes in, so
+Writes src/agrotools/vision/water/weights.py. Nothing but drawn pairs (agrotools.construct.scenes.ponds) goes in, so
 what is learnt is ours; figures are reported on other seeds. Needs scikit-learn.
 
 The ring test is learnt from the candidates that the component tree proposes: right where they share 0.6 of their union
@@ -26,7 +26,7 @@ from numpy.typing import NDArray  # noqa: E402
 
 from agrotools.construct.scenes.ponds import EVENTS, make_pond_pair, make_town  # noqa: E402
 
-TARGET = Path(__file__).parent.parent / "src/agrotools/vision/water_weights.py"
+TARGET = Path(__file__).parent.parent / "src/agrotools/vision/water/weights.py"
 RIGHT, WRONG = 0.6, 0.25
 CLIP = 4.0
 """Standardised features are held within this, so that odd pictures do not run away."""
@@ -65,8 +65,8 @@ def rows_of(seed: int) -> tuple[Rows, Rows]:
     """Rows of one pair: seed, whether right, features."""
     import cv2
 
-    from agrotools.vision.ponds import basin_features
-    from agrotools.vision.water import candidates, channels_of, least_area_px, ring_features
+    from agrotools.vision.water.finding import candidates, channels_of, least_area_px, ring_features
+    from agrotools.vision.water.ponds import basin_features
 
     scene = make_pond_pair(seed, seed % 4, EVENTS[(seed // 4) % len(EVENTS)])  # pyright: ignore[reportArgumentType]
     rings: Rows = []
@@ -153,7 +153,7 @@ def module(rings: dict[str, tuple[float, ...]], basins: dict[str, tuple[float, .
         f"Written by training/fit_pond_evidence.py from pairs of seeds {seeds[0]} to {seeds[1] - 1}; do not edit.",
         '"""',
         "",
-        "from agrotools.vision.evidence import Evidence",
+        "from agrotools.vision.water.evidence import Evidence",
         "",
     ]
     for name, found in (("RING_TEST", rings), ("BASIN_TEST", basins)):

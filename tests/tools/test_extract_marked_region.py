@@ -15,7 +15,7 @@ from agrotools.core import ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.measurement.extract_marked_region import MarkedRegions
 from agrotools.tools.workspace import artifacts_in
-from agrotools.vision.drawn_marks import COLOURS, PURE_COLOURS, find_marks
+from agrotools.vision.drawn_marks.finding import COLOURS, PURE_COLOURS, find_marks
 from agrotools.vision.reading import read_image
 from support.picture_files import discs, field, noisy, png_header_only
 

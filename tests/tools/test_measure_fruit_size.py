@@ -12,7 +12,7 @@ from agrotools.core import Intrinsics, SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.measurement.fruit_result import FruitSizes, size_classes
 from agrotools.tools.workspace import Work, artifacts_in, at_work
-from agrotools.vision.known_spheres import focal_from_sphere
+from agrotools.vision.fruits.known_spheres import focal_from_sphere
 from support.orchard_scenes import GREEN_FRUIT, ORANGE_FRUIT, Scene, orchard
 
 SIZE = (480, 360)

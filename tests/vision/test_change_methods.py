@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from agrotools.vision.change_built import built_change, settlement_texture
-from agrotools.vision.change_map import CHANGED, GAINED, SAME, draw_change, without_specks
-from agrotools.vision.change_methods import Difference, change_vectors, difference_of, iterated_mad, matched, pca_kmeans
-from agrotools.vision.change_registration import moved_back, shift_between
+from agrotools.vision.change.built import built_change, settlement_texture
+from agrotools.vision.change.map import CHANGED, GAINED, SAME, draw_change, without_specks
+from agrotools.vision.change.methods import Difference, change_vectors, difference_of, iterated_mad, matched, pca_kmeans
+from agrotools.vision.change.registration import moved_back, shift_between
 from agrotools.vision.overlay import Layer
 
 SHAPE = (90, 110)

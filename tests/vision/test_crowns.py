@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agrotools.vision.crowns import Crowns, find_crowns
+from agrotools.vision.counting.crowns import Crowns, find_crowns
 
 PLACES = [(12.0, 10.0), (30.0, 14.0), (22.0, 33.0), (44.0, 40.0), (50.0, 12.0)]
 TALL = [8.0, 12.0, 15.0, 6.0, 20.0]

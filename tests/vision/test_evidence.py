@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from agrotools.vision.evidence import Evidence
-from agrotools.vision.water_weights import BASIN_TEST, RING_TEST
+from agrotools.vision.water.evidence import Evidence
+from agrotools.vision.water.weights import BASIN_TEST, RING_TEST
 
 PLAIN = Evidence(0.5, (1.0, 0.0), (2.0, 1.0), (1.0, 0.0), (0.0, -1.0))
 

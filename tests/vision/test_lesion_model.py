@@ -9,8 +9,8 @@ import pytest
 
 from agrotools.core import ToolError
 from agrotools.vision.colour_space import lab_of
-from agrotools.vision.lesion_features import LeafView, local_mean, pixel_features
-from agrotools.vision.lesion_model import load_lesion_model, mahalanobis, model_files, read_lesion_model
+from agrotools.vision.lesions.features import LeafView, local_mean, pixel_features
+from agrotools.vision.lesions.model import load_lesion_model, mahalanobis, model_files, read_lesion_model
 from support.picture_files import discs, noisy
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agrotools.vision.plants import SMALLEST_PLANT_PX, Plant, find_plants, skeleton_of
-from agrotools.vision.round_marker import find_discs
+from agrotools.vision.plants.measuring import SMALLEST_PLANT_PX, Plant, find_plants, skeleton_of
+from agrotools.vision.plants.round_marker import find_discs
 
 
 def rosette(leaves: int, *, size: int = 240, length: float = 90, width: float = 30, turn: float = 0.3) -> np.ndarray:

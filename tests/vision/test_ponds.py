@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agrotools.core import ToolError
-from agrotools.vision.ponds import basin_probability, pond_change
-from agrotools.vision.water import channels_of, find_water, least_area_px, signed_distance, working_shrink
+from agrotools.vision.water.finding import channels_of, find_water, least_area_px, signed_distance, working_shrink
+from agrotools.vision.water.ponds import basin_probability, pond_change
 
 SHAPE = (200, 260)
 POND = (slice(70, 120), slice(90, 160))

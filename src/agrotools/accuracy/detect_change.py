@@ -17,9 +17,9 @@ from agrotools.accuracy.figures import Figure, f1_of, mean_of, ratio_of
 from agrotools.accuracy.pond_change import POND_STUDIES
 from agrotools.accuracy.study import Bench, Study
 from agrotools.core.folds import fold_of
-from agrotools.vision.change_built import RoofRule, TextureRule, built_change
-from agrotools.vision.change_map import CHANGED, GAINED, LOST
-from agrotools.vision.change_registration import moved_back, shift_between
+from agrotools.vision.change.built import RoofRule, TextureRule, built_change
+from agrotools.vision.change.map import CHANGED, GAINED, LOST
+from agrotools.vision.change.registration import moved_back, shift_between
 from agrotools.vision.reading import read_image, read_labels
 
 _GOAL = 0.40

@@ -19,7 +19,7 @@ from agrotools.accuracy.study import Bench, Study
 from agrotools.core import BenchmarkError
 from agrotools.tools.measurement.fruit_result import FruitSizes
 from agrotools.vision.depth import read_depth
-from agrotools.vision.known_spheres import focal_from_sphere
+from agrotools.vision.fruits.known_spheres import focal_from_sphere
 from agrotools.vision.reading import read_image
 
 _NEAR = 0.5

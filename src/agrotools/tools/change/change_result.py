@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agrotools.core import Artifact, ToolError
 from agrotools.tools.contract import ToolResult
 from agrotools.tools.workspace import save_artifact
-from agrotools.vision.change_map import CHANGED, GAINED, LOST, MAP_COLOURS, NO_DATA, SAME, counts_of, draw_change
+from agrotools.vision.change.map import CHANGED, GAINED, LOST, MAP_COLOURS, NO_DATA, SAME, counts_of, draw_change
 from agrotools.vision.formats import Box
 from agrotools.vision.overlay import Layer, class_picture
 
@@ -139,7 +139,7 @@ class Counts:
 class Found:
     """What a result is made of.
 
-    ``changes``: uint8 (rows, columns), see :mod:`agrotools.vision.change_map`. ``before``, ``after``: uint8 pictures of
+    ``changes``: uint8 (rows, columns), see :mod:`agrotools.vision.change.map`. ``before``, ``after``: uint8 pictures of
     the same extent, of any size. ``counted``: the kinds of change that count. ``words``: what a kind is called in the
     legend. ``changed``: the answer, None where it cannot be given.
     """

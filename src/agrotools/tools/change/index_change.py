@@ -14,7 +14,7 @@ from agrotools.tools.change.change_result import Found, VegetationChange
 from agrotools.tools.change.pair_files import Asked, grey_pair, pair_scale, refuse_too_large, thumbnail
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision.band_roles import Role, chosen_roles, listed_bands, roles_by_name
-from agrotools.vision.change_map import GAINED, LOST, NO_DATA, SAME, counts_of, without_specks
+from agrotools.vision.change.map import GAINED, LOST, NO_DATA, SAME, counts_of, without_specks
 from agrotools.vision.formats import Box, clipped_region
 from agrotools.vision.pairs import RasterPair, blocks_of_rows, check_common, open_raster_pair
 from agrotools.vision.rasters import RasterSource

@@ -13,7 +13,7 @@ from agrotools.tools.change.change_result import Counts, Found, PondChange
 from agrotools.tools.change.class_names import ClassTable, class_table
 from agrotools.tools.change.pair_files import Asked, pair_scale, refuse_too_large, thumbnail
 from agrotools.tools.workspace import file_info, shown_name
-from agrotools.vision.change_map import CHANGED, GAINED, LOST, NO_DATA, SAME, without_specks
+from agrotools.vision.change.map import CHANGED, GAINED, LOST, NO_DATA, SAME, without_specks
 from agrotools.vision.formats import Box, clipped_region
 from agrotools.vision.pairs import are_rasters, blocks_of_rows, check_common, check_sizes, open_raster_pair
 from agrotools.vision.rasters import RasterSource

@@ -11,7 +11,7 @@ from agrotools.tools.change.label_change import pond_of_masks
 from agrotools.tools.change.pair_files import Asked, pair_scale, refuse_too_large
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision.band_roles import Role, chosen_roles, roles_by_name
-from agrotools.vision.change_map import CHANGED, GAINED, LOST, NO_DATA, SAME, without_specks
+from agrotools.vision.change.map import CHANGED, GAINED, LOST, NO_DATA, SAME, without_specks
 from agrotools.vision.formats import clipped_region
 from agrotools.vision.pairs import check_common, open_raster_pair
 from agrotools.vision.raster_pictures import stretched_picture

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from agrotools.core import ToolError
 from agrotools.tools.scale import Scale, chosen_scale
 from agrotools.tools.workspace import file_info
-from agrotools.vision.change_map import PANEL_PX
+from agrotools.vision.change.map import PANEL_PX
 from agrotools.vision.formats import Box
 from agrotools.vision.pairs import blocks_of_rows
 from agrotools.vision.rasters import RasterSource

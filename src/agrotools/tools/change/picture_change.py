@@ -10,9 +10,9 @@ from agrotools.tools.change.index_change import answer_of_plants
 from agrotools.tools.change.pair_files import Asked
 from agrotools.tools.change.read_pictures import Pictures
 from agrotools.vision.band_roles import Role
-from agrotools.vision.change_built import built_change
-from agrotools.vision.change_map import CHANGED, GAINED, LOST, NO_DATA, SAME, counts_of, without_specks
-from agrotools.vision.change_methods import Unsupervised, difference_of
+from agrotools.vision.change.built import built_change
+from agrotools.vision.change.map import CHANGED, GAINED, LOST, NO_DATA, SAME, counts_of, without_specks
+from agrotools.vision.change.methods import Unsupervised, difference_of
 from agrotools.vision.formats import Box
 from agrotools.vision.vegetation import choose_index, segment
 
@@ -120,8 +120,8 @@ def plant_cover_change(pictures: Pictures, asked: Asked) -> Found:
 
 
 def water_change(pictures: Pictures, asked: Asked) -> Found:
-    """Standing water of each date, and what became of it (:func:`agrotools.vision.ponds.pond_change`)."""
-    from agrotools.vision.ponds import pond_change
+    """Standing water of each date, and what became of it (:func:`agrotools.vision.water.ponds.pond_change`)."""
+    from agrotools.vision.water.ponds import pond_change
 
     least = None if asked.min_area_px is asked.min_area_m2 is None else asked.least_px(pictures.gsd_m, 1)
     ponds = pond_change(

@@ -11,7 +11,7 @@ from agrotools.core import ToolError
 from agrotools.tools.change.pair_files import Asked, pair_scale, refuse_too_large
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision.band_roles import Role, chosen_roles, roles_by_name
-from agrotools.vision.change_registration import Shift, moved_back, shift_between
+from agrotools.vision.change.registration import Shift, moved_back, shift_between
 from agrotools.vision.formats import Box, clipped_region
 from agrotools.vision.pairs import PhotoPair, are_rasters, check_common, open_raster_pair, read_photo_pair
 from agrotools.vision.raster_pictures import picture_of, stretched_picture

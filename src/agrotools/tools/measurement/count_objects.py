@@ -72,7 +72,7 @@ def count_objects(
         ToolError: ``backend_unavailable`` (no detector for the target), ``missing_metadata`` (crown_chm without pixel
             size or without heights), ``region_empty``, ``nothing_found`` (no data), and as the readers.
 
-    Sources: crowns, :mod:`agrotools.vision.crowns`; spots, :mod:`agrotools.vision.blobs`; plants,
+    Sources: crowns, :mod:`agrotools.vision.counting.crowns`; spots, :mod:`agrotools.vision.counting.blobs`; plants,
         :mod:`agrotools.vision.vegetation`; touching objects parted by the distance to their edge (Beucher and
         Lantuejoul 1979).
     """

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.vision.blobs import find_blobs, typical_size_px
 from agrotools.vision.colour_space import lab_of
+from agrotools.vision.counting.blobs import find_blobs, typical_size_px
 from agrotools.vision.formats import Box
 from agrotools.vision.vegetation import otsu_threshold
 

@@ -11,7 +11,7 @@ from agrotools.tools.measurement.counting import Found
 from agrotools.vision.block_statistics import SmallPicture
 from agrotools.vision.blocks import block_boxes
 from agrotools.vision.canopy import height_scale_of, in_metres, refuse_many_bands
-from agrotools.vision.crowns import COARSEST_M, FINEST_M, REACH_M, Crowns, find_crowns
+from agrotools.vision.counting.crowns import COARSEST_M, FINEST_M, REACH_M, Crowns, find_crowns
 from agrotools.vision.formats import Box
 from agrotools.vision.heat_map import viridis
 from agrotools.vision.overlay import LONGEST_SIDE

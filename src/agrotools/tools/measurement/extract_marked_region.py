@@ -10,7 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from agrotools.core import Artifact, ToolError
 from agrotools.tools.contract import ImageFile, ToolResult, tool
 from agrotools.tools.workspace import save_artifact, shown_name
-from agrotools.vision.drawn_marks import COLOURS, DrawnMark, MarkColour, MarkShape, colours_seen, find_marks_in_large
+from agrotools.vision.drawn_marks.finding import (
+    COLOURS,
+    DrawnMark,
+    MarkColour,
+    MarkShape,
+    colours_seen,
+    find_marks_in_large,
+)
 from agrotools.vision.formats import Box
 from agrotools.vision.marks import Mark, draw_marks
 from agrotools.vision.overlay import SKY_BLUE, VERMILLION
@@ -85,7 +92,7 @@ def extract_marked_region(
             marks of other kinds; ``invalid_argument`` for an index beyond the last mark.
 
     Sources: outlines of holes, Suzuki and Abe 1985; ellipses, Fitzgibbon et al. 1999; corners, Douglas and Peucker
-        1973; the order of the steps is ours, in :mod:`agrotools.vision.drawn_marks`.
+        1973; the order of the steps is ours, in :mod:`agrotools.vision.drawn_marks.finding`.
     """
     name = shown_name(image)
     picture = read_image(image, shown_as=name)

@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict
 from agrotools.core import Artifact
 from agrotools.tools.contract import ToolResult
 from agrotools.tools.workspace import save_artifact
-from agrotools.vision.circles import outline_points
 from agrotools.vision.formats import Box
-from agrotools.vision.fruits import Measured, View
+from agrotools.vision.fruits.circles import outline_points
+from agrotools.vision.fruits.measuring import Measured, View
 from agrotools.vision.marks import Mark, draw_marks
 from agrotools.vision.overlay import BLACK, ORANGE, SKY_BLUE
 

@@ -14,9 +14,9 @@ from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision.camera import Camera
 from agrotools.vision.depth import DepthMap, read_depth
 from agrotools.vision.formats import Box, clipped_region
-from agrotools.vision.fruit_colour import Fruit, FruitMask, find_fruit_pixels
-from agrotools.vision.fruit_finding import find_fruits, fruit_in_box
-from agrotools.vision.fruits import Measured, View, smoothed
+from agrotools.vision.fruits.colour import Fruit, FruitMask, find_fruit_pixels
+from agrotools.vision.fruits.finding import find_fruits, fruit_in_box
+from agrotools.vision.fruits.measuring import Measured, View, smoothed
 from agrotools.vision.pictures import RgbImage
 from agrotools.vision.reading import read_image
 
@@ -89,8 +89,9 @@ def measure_fruit_size(
             (depth or intrinsics of another size), ``nothing_found``, ``region_empty``, and as the readers of files.
 
     Sources: outline completed by a circle, and its distance from depth, as Gené-Mola et al. 2021 and Ferrer-Ferrer et
-        al. 2023 (amodal sizing of apples) define the task; methods as named in :mod:`agrotools.vision.circles`,
-        :mod:`agrotools.vision.fruits`, :mod:`agrotools.vision.fruit_finding` and :mod:`agrotools.vision.fruit_colour`.
+        al. 2023 (amodal sizing of apples) define the task; methods as named in :mod:`agrotools.vision.fruits.circles`,
+        :mod:`agrotools.vision.fruits.measuring`, :mod:`agrotools.vision.fruits.finding` and
+        :mod:`agrotools.vision.fruits.colour`.
     """
     if min_diameter_mm >= max_diameter_mm:
         raise ToolError(

@@ -13,8 +13,8 @@ from agrotools.tools.workspace import file_info, save_artifact, shown_name
 from agrotools.vision.formats import Box, clipped_region
 from agrotools.vision.overlay import class_picture
 from agrotools.vision.pictures import RgbImage
-from agrotools.vision.plant_overlay import draw_plants, plant_colours
-from agrotools.vision.plants import MOST_PLANTS, Plant, find_plants
+from agrotools.vision.plants.measuring import MOST_PLANTS, Plant, find_plants
+from agrotools.vision.plants.overlay import draw_plants, plant_colours
 from agrotools.vision.reading import read_image
 from agrotools.vision.vegetation import segment
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agrotools.core import ToolError
 from agrotools.tools.scale import chosen_scale
-from agrotools.vision.round_marker import Disc, find_discs
+from agrotools.vision.plants.round_marker import Disc, find_discs
 
 _INSTEAD = "measure a known length in pixels and pass scale_cm_px"
 

@@ -17,11 +17,11 @@ from agrotools.tools.segmentation.lesion_result import Analysed, LeafLesions, le
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
 from agrotools.vision.colour_space import lab_of
 from agrotools.vision.formats import Box, clipped_region
-from agrotools.vision.leaf import PLAIN_SHARE, Lab, Leaf, board_under, bounds, leaf_on_board, no_leaf, shrunk
-from agrotools.vision.leaf_in_field import leaf_in_field
-from agrotools.vision.lesion_features import LeafView, leaf_view, local_mean
-from agrotools.vision.lesion_model import load_lesion_model, model_files, unlike_training
-from agrotools.vision.lesion_rules import (
+from agrotools.vision.lesions.features import LeafView, leaf_view, local_mean
+from agrotools.vision.lesions.leaf import PLAIN_SHARE, Lab, Leaf, board_under, bounds, leaf_on_board, no_leaf, shrunk
+from agrotools.vision.lesions.leaf_in_field import leaf_in_field
+from agrotools.vision.lesions.model import load_lesion_model, model_files, unlike_training
+from agrotools.vision.lesions.rules import (
     GENERIC_GREEN,
     MOST_SHIFT,
     MOST_SHIFT_IN_FIELD,
@@ -84,9 +84,9 @@ def analyze_lesions(
         ToolError: ``nothing_found`` (no leaf, empty mask), ``band_not_found`` (a grey picture), ``region_empty``,
             ``shape_mismatch`` (a mask of another size), and as the readers.
 
-    Sources: leaf, distance from the board's colour (:mod:`agrotools.vision.leaf`); lesions, a small network
-        per pixel (:mod:`agrotools.vision.lesion_model`, its card in ``data/lesion_model.md``) or loss of green against
-        the leaf's own healthy colour (:mod:`agrotools.vision.lesion_rules`); scales in
+    Sources: leaf, distance from the board's colour (:mod:`agrotools.vision.lesions.leaf`); lesions, a small network
+        per pixel (:mod:`agrotools.vision.lesions.model`, its card in ``data/lesion_model.md``) or loss of green against
+        the leaf's own healthy colour (:mod:`agrotools.vision.lesions.rules`); scales in
         :mod:`agrotools.tools.segmentation.lesion_grades`.
     """
     info, name = file_info(image), shown_name(image)

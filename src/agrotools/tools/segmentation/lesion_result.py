@@ -16,7 +16,7 @@ from agrotools.tools.segmentation.lesion_grades import GradeScale, grade_of, sou
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision.colour_space import lab_of
 from agrotools.vision.formats import Box
-from agrotools.vision.leaf import Leaf
+from agrotools.vision.lesions.leaf import Leaf
 from agrotools.vision.marks import Mark, draw_marks
 from agrotools.vision.overlay import SKY_BLUE, VERMILLION, class_picture
 

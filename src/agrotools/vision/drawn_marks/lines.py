@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.vision.mark_outlines import Outline, box_outline, ellipse_outline
+from agrotools.vision.drawn_marks.outlines import Outline, box_outline, ellipse_outline
 
 LEAST_RUN_PX = 14
 _MOST_LINES = 40

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.vision.colour_space import lab_of
-from agrotools.vision.leaf import SEVERAL, Leaf, bounds, drawn_larger, no_leaf, shrunk, without_holes
+from agrotools.vision.lesions.leaf import SEVERAL, Leaf, bounds, drawn_larger, no_leaf, shrunk, without_holes
 
 SMALL_PX = 480
 LEAST_HUE_DEG, MOST_HUE_DEG = 84.0, 168.0

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.vision.mark_outlines import SAME_COLOUR, purity
+from agrotools.vision.drawn_marks.outlines import SAME_COLOUR, purity
 
 LEAST_LENGTH_PX = 30
 _MOST_PIECES = 12

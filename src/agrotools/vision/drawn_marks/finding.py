@@ -13,10 +13,18 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.vision.drawn_marks.arrows import Arrow, arrows_in
+from agrotools.vision.drawn_marks.lines import arc_ellipses, lined_boxes
+from agrotools.vision.drawn_marks.outlines import (
+    Ink,
+    Outline,
+    Stroke,
+    fitted_outlines,
+    inked_bounds,
+    purity,
+    stroke_along,
+)
 from agrotools.vision.formats import Box
-from agrotools.vision.mark_arrows import Arrow, arrows_in
-from agrotools.vision.mark_lines import arc_ellipses, lined_boxes
-from agrotools.vision.mark_outlines import Ink, Outline, Stroke, fitted_outlines, inked_bounds, purity, stroke_along
 
 MarkColour = Literal["red", "green", "blue", "yellow", "magenta", "cyan", "white"]
 MarkShape = Literal["box", "ellipse", "polygon", "arrow"]

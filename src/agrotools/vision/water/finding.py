@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.vision.water_weights import RING_TEST
+from agrotools.vision.water.weights import RING_TEST
 
 Plane = NDArray[np.float32]
 Mask = NDArray[np.bool_]

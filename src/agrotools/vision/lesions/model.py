@@ -10,6 +10,7 @@ import io
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,8 @@ from numpy.typing import NDArray
 from pydantic import FiniteFloat, ValidationError
 
 from agrotools.core import Noun, ToolError
-from agrotools.vision.leaf import Lab
-from agrotools.vision.lesion_features import FEATURES_VERSION, LeafView, pixel_features
+from agrotools.vision.lesions.features import FEATURES_VERSION, LeafView, pixel_features
+from agrotools.vision.lesions.leaf import Lab
 
 CLIP = 8.0
 """Standardised features are cut off here."""
@@ -88,7 +89,7 @@ class LesionModel:
 
 def model_files() -> list[Path]:
     """The files that the model's answers depend on."""
-    folder = Path(__file__).resolve().parent.parent / "data"
+    folder = Path(str(files("agrotools"))) / "data"
     return [folder / "lesion_model.json", folder / "lesion_model.npz"]
 
 

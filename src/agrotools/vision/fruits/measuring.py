@@ -1,8 +1,9 @@
 """Single fruits in a picture with depth: where they are, how much of each is seen, how large each is.
 
-A fruit is taken for a sphere. Its outline (a cone of rays, :mod:`agrotools.vision.circles`) is completed where leaves
-hide it; its distance follows from the depth of each visible pixel, since a pixel near the outline lies deeper than one
-in the middle. (Averaged over a whole visible face, the middle of a sphere lies a third of a diameter behind it.)
+A fruit is taken for a sphere. Its outline (a cone of rays, :mod:`agrotools.vision.fruits.circles`) is completed where
+leaves hide it; its distance follows from the depth of each visible pixel, since a pixel near the outline lies deeper
+than one in the middle. (Averaged over a whole visible face, the middle of a sphere lies a third of a diameter behind
+it.)
 """
 
 from dataclasses import dataclass
@@ -11,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.vision.camera import Camera
-from agrotools.vision.circles import Cone, Evidence, Floats, RoundFit, angle_from, fit_round
 from agrotools.vision.formats import Box
+from agrotools.vision.fruits.circles import Cone, Evidence, Floats, RoundFit, angle_from, fit_round
 
 Mask = NDArray[np.bool_]
 Depth = NDArray[np.float32]

@@ -6,8 +6,8 @@ Nothing is learnt, so it serves any leaf; it knows colours only, and cannot tell
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.vision.leaf import Lab
-from agrotools.vision.lesion_features import LeafView, local_mean
+from agrotools.vision.lesions.features import LeafView, local_mean
+from agrotools.vision.lesions.leaf import Lab
 
 SMOOTHING_PX = 1.2
 LEAST_SHIFT = 12.0

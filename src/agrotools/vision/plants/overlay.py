@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from agrotools.vision.formats import Box
 from agrotools.vision.marks import Mark, draw_marks
 from agrotools.vision.overlay import BLUE, BLUISH_GREEN, ORANGE, REDDISH_PURPLE, SKY_BLUE, VERMILLION, YELLOW, Colour
-from agrotools.vision.plants import Plant
-from agrotools.vision.round_marker import Disc
+from agrotools.vision.plants.measuring import Plant
+from agrotools.vision.plants.round_marker import Disc
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -8,10 +8,10 @@ leaves, what graph cuts separate from the box's surroundings (GrabCut, Rother et
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.vision.circles import Cone, angle_from
 from agrotools.vision.formats import Box
-from agrotools.vision.fruit_colour import FruitMask, half_level
-from agrotools.vision.fruits import Depth, Mask, Measured, Segment, View, measure, surface_depth
+from agrotools.vision.fruits.circles import Cone, angle_from
+from agrotools.vision.fruits.colour import FruitMask, half_level
+from agrotools.vision.fruits.measuring import Depth, Mask, Measured, Segment, View, measure, surface_depth
 
 _JUMP_MM = 30.0
 _NECK = 0.75

@@ -6,9 +6,9 @@ from numpy.typing import NDArray
 from agrotools.core import ToolError
 from agrotools.vision.camera import Camera
 from agrotools.vision.formats import Box
-from agrotools.vision.fruit_colour import find_fruit_pixels
-from agrotools.vision.fruit_finding import fruit_in_box
-from agrotools.vision.fruits import Depth, View, smoothed
+from agrotools.vision.fruits.colour import find_fruit_pixels
+from agrotools.vision.fruits.finding import fruit_in_box
+from agrotools.vision.fruits.measuring import Depth, View, smoothed
 
 _ROUNDS = 12
 _CLOSE = 1e-4

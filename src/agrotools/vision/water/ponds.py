@@ -1,7 +1,7 @@
 """What happened to ponds between two pictures: built, filled in, fallen dry, filled again, or nothing.
 
-Water is looked for on both dates (:mod:`agrotools.vision.water`). Where it is on one date only, the other date is
-asked whether there is a basin: an outline that runs round the water's, a bank or floor unlike the field, the same on
+Water is looked for on both dates (:mod:`agrotools.vision.water.finding`). Where it is on one date only, the other date
+is asked whether there is a basin: an outline that runs round the water's, a bank or floor unlike the field, the same on
 all sides. A basin that stayed means that the pond fell dry or filled; no basin means that it was filled in or built.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.vision.water import (
+from agrotools.vision.water.finding import (
     Channels,
     Mask,
     Plane,
@@ -27,7 +27,7 @@ from agrotools.vision.water import (
     water_probability,
     working_shrink,
 )
-from agrotools.vision.water_weights import BASIN_TEST
+from agrotools.vision.water.weights import BASIN_TEST
 
 PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
 

@@ -3,7 +3,7 @@
 Written by training/fit_pond_evidence.py from pairs of seeds 1000 to 1359; do not edit.
 """
 
-from agrotools.vision.evidence import Evidence
+from agrotools.vision.water.evidence import Evidence
 
 RING_TEST = Evidence(
     bias=-5.847,

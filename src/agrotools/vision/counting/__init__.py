@@ -1,0 +1,1 @@
+"""Things of one kind, one by one: tree tops, round spots."""

@@ -1,0 +1,1 @@
+"""Boxes, ellipses, polygons and arrows that people drew on photographs."""

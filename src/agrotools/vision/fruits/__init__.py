@@ -1,0 +1,1 @@
+"""Fruits: found by colour, measured by outline and depth."""

@@ -1,0 +1,1 @@
+"""Leaves and the lesions on them."""

@@ -1,0 +1,1 @@
+"""Standing water, and what became of it."""
