@@ -6,10 +6,10 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agrotools.agents.loose_json import NotJson, loads, values_in
 from agrotools.agents.parsing import as_text, parse_output, parse_tool_calls
 from agrotools.core import Answer, CallTools, Unparseable
 from agrotools.models import RequestedCall
+from agrotools.text.loose_json import NotJson, loads, values_in
 
 names = st.from_regex(r"[a-z][a-z0-9_]{0,30}", fullmatch=True).filter(
     lambda name: name not in ("none", "null", "na", "final_answer", "finalanswer")

@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
-from agrotools.agents.loose_json import NotJson, loads
 from agrotools.core import Arguments, ToolCall
+from agrotools.text.loose_json import NotJson, loads
 
 _NAME_KEYS = ("tool", "tool_name", "name", "function", "function_name", "action")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "action_input", "tool_input", "kwargs")

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from agrotools.agents.loose_json import dumps
 from agrotools.agents.prompts import fill
 from agrotools.core import Step
+from agrotools.text.loose_json import dumps
 
 OBSERVATION_LIMIT = 12_000
 """Characters of one observation at most; long lists and texts in it are shortened first, and say so."""

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agrotools.agents.call_objects import CallError, call_of, calls_of, first_call_key, holds_call_keys, loaded
-from agrotools.agents.loose_json import NotJson, dumps, loads, value_at, values_in, without_surrogates
 from agrotools.core import Answer, CallTools, Protocol, Reply, ToolCall, Unparseable
 from agrotools.models import RequestedCall
+from agrotools.text.loose_json import NotJson, dumps, loads, value_at, values_in, without_surrogates
 
 MAX_CALLS = 50
 """Calls in one message; more is a model gone round in circles, and none of them is run."""

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from agrotools.agents.loose_json import dumps
 from agrotools.agents.observations import observation_data
 from agrotools.agents.prompts import render
 from agrotools.agents.protocols.conversation import Conversation
 from agrotools.core import Step, ToolSpec
 from agrotools.models import Message
+from agrotools.text.loose_json import dumps
 
 
 def _system(specs: Sequence[ToolSpec]) -> str:

@@ -7,7 +7,7 @@ broken: a guess at the missing half would be ours, not the model's. Everything h
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from pydantic import JsonValue
 
@@ -109,9 +109,9 @@ def _clean(value: Any, depth: int) -> JsonValue:
     if isinstance(value, list | dict) and depth == 0:
         raise NotJson("nested too deeply")
     if isinstance(value, list):
-        return [_clean(item, depth - 1) for item in value]
+        return [_clean(item, depth - 1) for item in cast("list[Any]", value)]
     if isinstance(value, dict):
-        return {without_surrogates(key): _clean(item, depth - 1) for key, item in value.items()}
+        return {without_surrogates(key): _clean(item, depth - 1) for key, item in cast("dict[str, Any]", value).items()}
     return value
 
 
