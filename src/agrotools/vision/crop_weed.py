@@ -9,7 +9,6 @@ resized, turned or mirrored. (A part cut out of a training picture is not recogn
 """
 
 import hashlib
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from pydantic import FiniteFloat, ValidationError
 from agrotools.core import Noun, ToolError
 from agrotools.core.paths import cache_dir
 from agrotools.vision.crop_weed_features import FEATURES_VERSION, Cells, cell_features
+from agrotools.vision.weights_file import checked_arrays, packed_arrays, unusable
 
 SMOOTHING_CELLS = 6.0
 """Standard deviation of the Gaussian, in cells, by which neighbouring plants share what they look like."""
@@ -30,7 +30,6 @@ CLIP = 4.0
 """Standardised features are cut off here."""
 FALSE_COLOUR_GAP = 4.0
 """Mean difference of red and blue (0..255) below which a picture is a two-band composite: both show the same band."""
-_LARGEST_FILE = 64 * 2**20
 
 
 class TrainingImage(Noun):
@@ -149,32 +148,18 @@ def load_head(info: HeadInfo) -> Head:
     Raises:
         ToolError: ``backend_unavailable`` where they are missing, are not those the head was saved with, or do not fit.
     """
-    path = heads_folder() / f"{info.name}.npz"
-    hint = "train the heads again: agrotools packs train crop-weed --data DIR"
+    what, hint = f"the weights of head {info.name}", "train the heads again: agrotools packs train crop-weed --data DIR"
+    arrays = checked_arrays(heads_folder() / f"{info.name}.npz", info.weights_sha256, what=what, hint=hint)
     try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise ValueError("too large")
-        content = path.read_bytes()
-    except (OSError, ValueError) as error:
-        raise ToolError(
-            "backend_unavailable", f"the weights of head {info.name} cannot be read: {error}", hint=hint
-        ) from error
-    if hashlib.sha256(content).hexdigest() != info.weights_sha256:
-        raise ToolError(
-            "backend_unavailable", f"the weights of head {info.name} are not those it was saved with", hint=hint
+        mean, scale, landmarks, weights = (
+            np.asarray(arrays[name], np.float32) for name in ("mean", "scale", "landmarks", "weights")
         )
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            mean, scale, landmarks, weights = (
-                np.asarray(arrays[name], np.float32) for name in ("mean", "scale", "landmarks", "weights")
-            )
-            gamma, bias = float(arrays["gamma"]), float(arrays["bias"])
-        fits = landmarks.shape == (len(weights), len(mean)) and mean.shape == scale.shape and gamma > 0
-        finite = all(np.isfinite(part).all() for part in (mean, scale, landmarks, weights, gamma, bias))
-        if not (fits and finite and (scale > 0).all()):
-            raise ValueError("arrays do not fit together")
-    except (ValueError, KeyError, TypeError, OSError, EOFError) as error:
-        raise ToolError("backend_unavailable", f"the weights of head {info.name} are damaged", hint=hint) from error
+        gamma, bias = float(arrays["gamma"]), float(arrays["bias"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise unusable(what, "are damaged", hint) from error
+    fits = landmarks.shape == (len(weights), len(mean)) and mean.shape == scale.shape and gamma > 0
+    if not (fits and (scale > 0).all()):
+        raise unusable(what, "are damaged: its arrays do not fit together", hint)
     return Head(info, mean, scale, landmarks, weights, gamma, bias)
 
 
@@ -182,10 +167,8 @@ def save_head(info: HeadInfo, arrays: dict[str, NDArray[np.float32]]) -> HeadInf
     """Write a head to the user's cache; ``info.weights_sha256`` is filled in. The description is written last."""
     folder = heads_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
-    content = buffer.getvalue()
-    saved = info.model_copy(update={"weights_sha256": hashlib.sha256(content).hexdigest()})
+    content, sha256 = packed_arrays({**arrays})
+    saved = info.model_copy(update={"weights_sha256": sha256})
     for path, data in (
         (folder / f"{info.name}.npz", content),
         (folder / f"{info.name}.json", saved.model_dump_json(indent=1).encode()),

@@ -5,8 +5,6 @@ the weights; both are written by ``training/train_lesion_model.py``. How it was 
 ``data/lesion_model.md``.
 """
 
-import hashlib
-import io
 import math
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,10 +18,12 @@ from pydantic import FiniteFloat, ValidationError
 from agrotools.core import Noun, ToolError
 from agrotools.vision.lesions.features import FEATURES_VERSION, LeafView, pixel_features
 from agrotools.vision.lesions.leaf import Lab
+from agrotools.vision.weights_file import Arrays, checked_arrays, unusable
 
 CLIP = 8.0
 """Standardised features are cut off here."""
 _BLOCK = 65_536
+_HINT = "install agrotools again, or choose the back-end rules"
 
 
 class Domain(Noun):
@@ -112,24 +112,21 @@ def read_lesion_model(description: Path, weights: Path) -> LesionModel:
     """
     try:
         info = ModelInfo.model_validate_json(description.read_bytes())
-        content = weights.read_bytes()
     except (OSError, ValidationError) as error:
         raise _unavailable("cannot be read") from error
-    if hashlib.sha256(content).hexdigest() != info.weights_sha256:
-        raise _unavailable("has other weights than its description says")
     if info.features_version != FEATURES_VERSION:
         raise _unavailable("was trained for other features")
+    arrays = checked_arrays(weights, info.weights_sha256, what="the weights of the lesion model", hint=_HINT)
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            mean, scale = np.asarray(arrays["mean"], np.float32), np.asarray(arrays["scale"], np.float32)
-            members = tuple(_layers(arrays, number) for number in range(info.members))
-    except (ValueError, KeyError, OSError, EOFError) as error:
+        mean, scale = np.asarray(arrays["mean"], np.float32), np.asarray(arrays["scale"], np.float32)
+        members = tuple(_layers(arrays, number) for number in range(info.members))
+    except (ValueError, KeyError) as error:
         raise _unavailable("is damaged") from error
     return LesionModel(info, mean, scale, members)
 
 
-def _layers(arrays: "np.lib.npyio.NpzFile", member: int) -> tuple[tuple[NDArray[np.float32], NDArray[np.float32]], ...]:
-    depth = sum(name.startswith(f"weights_{member}_") for name in arrays.files)
+def _layers(arrays: Arrays, member: int) -> tuple[tuple[NDArray[np.float32], NDArray[np.float32]], ...]:
+    depth = sum(name.startswith(f"weights_{member}_") for name in arrays)
     return tuple(
         (
             np.asarray(arrays[f"weights_{member}_{layer}"], np.float32),
@@ -177,6 +174,4 @@ def mahalanobis(domain: Domain, traits: NDArray[np.float64]) -> float:
 
 
 def _unavailable(why: str) -> ToolError:
-    return ToolError(
-        "backend_unavailable", f"the lesion model {why}", hint="install agrotools again, or choose the back-end rules"
-    )
+    return unusable("the lesion model", why, _HINT)
