@@ -38,7 +38,7 @@ def test_what_is_no_data_set_is_refused(tmp_path):
     with pytest.raises(BenchmarkError, match="no CWFID images"):
         read_cwfid(tmp_path)
     (tmp_path / "truth.json").write_text('[{"id": "1"}]')
-    with pytest.raises(BenchmarkError, match="cannot be read"):
+    with pytest.raises(BenchmarkError, match="item 1 lacks image"):
         read_cwfid(tmp_path)
 
 

@@ -7,10 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
+from agrotools.construct.picture_parts import Region
 from agrotools.tools.result import rounded
-
-Region = tuple[int, int, int, int]
-"""x0, y0, x1, y1 in pixels, half-open."""
 
 _DIGITS = 6
 

@@ -15,8 +15,9 @@ from itertools import product
 import numpy as np
 from pydantic import JsonValue
 
-from agrotools.construct.area_truth import AreaTruth, Region
+from agrotools.construct.area_truth import AreaTruth
 from agrotools.construct.asking import Asked
+from agrotools.construct.picture_parts import Region
 from agrotools.construct.references import PlannedCall
 from agrotools.core import (
     AnswerType,

@@ -21,6 +21,7 @@ from agrotools.construct.scenes.spectra import BANDS, DEAD_LEAF, SOILS, STRAW, S
 from agrotools.construct.scenes.threads import one_thread
 
 ROWS_PX, COLUMNS_PX = 480, 640
+LEAST_SIDE_PX = 64
 SOIL, CROP, WEED = 0, 1, 2
 CLASSES = {SOIL: "soil", CROP: "crop", WEED: "weed"}
 Difficulty = Literal[0, 1, 2, 3]
@@ -64,9 +65,9 @@ _LEVELS: tuple[_Level, ...] = (
 class Scene:
     """A drawn scene.
 
-    ``images``: ``rgb`` uint8 (480, 640, 3) natural colours; ``bands`` uint16 (5, 480, 640) reflectance x 10,000 in the
-    order of ``sidecar["bands"]``. ``masks``: ``classes`` uint8 (0 soil, 1 crop, 2 weed) and ``plants`` int32 (0 none).
-    ``truth``: pixel counts and percentages of the class mask, and what was planted.
+    ``images``: ``rgb`` uint8 (rows, columns, 3) natural colours; ``bands`` uint16 (5, rows, columns) reflectance x
+    10,000 in the order of ``sidecar["bands"]``. ``masks``: ``classes`` uint8 (0 soil, 1 crop, 2 weed) and
+    ``plants`` int32 (0 none). ``truth``: pixel counts and percentages of the class mask, and what was planted.
     """
 
     images: dict[str, NDArray[np.uint8] | NDArray[np.uint16]]
@@ -77,38 +78,47 @@ class Scene:
 
 @dataclass(frozen=True)
 class _Field:
-    """Geometry of the rows: direction, spacing and first offset in pixels."""
+    """Geometry of the rows: direction, spacing and first offset in pixels, from the centre of the picture."""
 
     angle: float
     spacing: float
     offset: float
+    centre: tuple[float, float]
 
     def point(self, along: float, across: float) -> tuple[float, float]:
         c, s = np.cos(self.angle), np.sin(self.angle)
-        return COLUMNS_PX / 2 + along * c - across * s, ROWS_PX / 2 + along * s + across * c
+        return self.centre[0] + along * c - across * s, self.centre[1] + along * s + across * c
 
     def across(self, x: float, y: float) -> float:
         """Distance to the nearest row line, in row spacings (0 on it, 0.5 midway)."""
         c, s = np.cos(self.angle), np.sin(self.angle)
-        d = ((y - ROWS_PX / 2) * c - (x - COLUMNS_PX / 2) * s - self.offset) / self.spacing
+        d = ((y - self.centre[1]) * c - (x - self.centre[0]) * s - self.offset) / self.spacing
         return abs(d - round(d))
 
 
-def make_scene(seed: int, difficulty: Difficulty = 1) -> Scene:
-    """Draw one scene of 640 x 480 px (1.9 x 1.4 m at 3 mm a pixel). Same arguments, same scene.
+def make_scene(seed: int, difficulty: Difficulty = 1, size: tuple[int, int] = (ROWS_PX, COLUMNS_PX)) -> Scene:
+    """Draw one scene, by default of 640 x 480 px (1.9 x 1.4 m at 3 mm a pixel). Same arguments, same scene.
+
+    Args:
+        seed: 0 or more.
+        difficulty: 0 to 3.
+        size: rows and columns in pixels. A scene of another size is another scene, not a part of the first; plants,
+            clods and straw are as dense in it.
 
     Raises:
-        ValueError: ``difficulty`` is not 0, 1, 2 or 3, or ``seed`` is negative.
+        ValueError: ``difficulty`` is not 0, 1, 2 or 3, ``seed`` is negative, or a side is under 64 pixels.
     """
     if difficulty not in (0, 1, 2, 3):
         raise ValueError(f"difficulty is {difficulty}; it is one of 0, 1, 2, 3")
     if seed < 0:
         raise ValueError(f"seed is {seed}; it is 0 or more")
+    if min(size) < LEAST_SIDE_PX:
+        raise ValueError(f"size is {size[0]} x {size[1]}; a side has at least {LEAST_SIDE_PX} pixels")
     with one_thread():
-        return _draw(seed, difficulty)
+        return _draw(seed, difficulty, size)
 
 
-def _draw(seed: int, difficulty: Difficulty) -> Scene:
+def _draw(seed: int, difficulty: Difficulty, size: tuple[int, int]) -> Scene:
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"rows")])
     level = _LEVELS[difficulty]
     gsd_m = 0.003
@@ -117,14 +127,15 @@ def _draw(seed: int, difficulty: Difficulty) -> Scene:
         float(np.cos(fall)), float(np.sin(fall)), float(rng.uniform(0.35, 1.1)), float(rng.uniform(*level.darkness))
     )
     soil = SOILS[int(rng.integers(len(SOILS)))]
-    ground = paint_soil(rng, ROWS_PX, COLUMNS_PX, soil, sun, float(rng.uniform(*level.roughness)))
-    canvas = Canvas(ground, sun, fractal_field(rng, ROWS_PX, COLUMNS_PX, 12, 3, 0.8))
+    ground = paint_soil(rng, *size, soil, sun, float(rng.uniform(*level.roughness)))
+    canvas = Canvas(ground, sun, fractal_field(rng, *size, 12, 3, 0.8))
     _litter(rng, canvas, int(rng.integers(*level.straws)))
 
     quarter = rng.integers(2) * np.pi / 2
     spacing_m = float(rng.choice([0.38, 0.45, 0.50]))
-    field = _Field(float(quarter + rng.uniform(-level.tilt, level.tilt)), spacing_m / gsd_m, 0.0)
-    field = _Field(field.angle, field.spacing, float(rng.uniform(0, field.spacing)))
+    spacing = spacing_m / gsd_m
+    angle = float(quarter + rng.uniform(-level.tilt, level.tilt))
+    field = _Field(angle, spacing, float(rng.uniform(0, spacing)), (size[1] / 2, size[0] / 2))
     crop = CROPS[str(rng.choice(list(CROPS)))]
     weed_pct = float(rng.uniform(*level.weed_pct))
     # Weeds that came up before the crop stand below its leaves, the later ones above them.
@@ -162,22 +173,24 @@ def class_counts(classes: NDArray[np.uint8]) -> dict[str, object]:
 
 
 def _litter(rng: np.random.Generator, canvas: Canvas, straws: int) -> None:
-    """Straw and dead leaves of the previous crop."""
+    """Straw and dead leaves of the previous crop; ``straws`` on the area of a scene of the usual size."""
+    rows, columns = canvas.classes.shape
+    area = canvas.classes.size / (ROWS_PX * COLUMNS_PX)
     taper = np.tile(np.interp(np.linspace(0, 1, 12), [0, 0.1, 0.7, 1], [0.7, 1.0, 0.9, 0.4]), (2, 1))
-    for _ in range(straws):
+    for _ in range(int(straws * area)):
         length = float(min(rng.pareto(1.6) * 6.0 + 3.0, 75.0))
-        x, y = rng.uniform(-20, COLUMNS_PX + 20), rng.uniform(-20, ROWS_PX + 20)
+        x, y = rng.uniform(-20, columns + 20), rng.uniform(-20, rows + 20)
         leaf = Leaf(
             x, y, rng.uniform(0, 2 * np.pi), length, rng.uniform(0.35, 1.15), taper, rng.normal(0, 0.07),
             rng.uniform(0.5, 1.8), veins=0.0, fold=0.12, brightness=rng.uniform(0.45, 1.0),
         )  # fmt: skip
         worn = rng.beta(2.0, 1.2)
         canvas.paint(leaf, (STRAW * (1 - worn) + STRAW_WEATHERED * worn).astype(np.float32), SOIL, 0)
-    for _ in range(int(rng.integers(0, 4 + straws // 12))):
+    for _ in range(int(int(rng.integers(0, 4 + straws // 12)) * area)):
         size = rng.uniform(5, 14)
         shape = np.sin(np.linspace(0, np.pi, 12)) ** 0.7
         widths = np.stack([shape * rng.uniform(0.7, 1.1, 12), shape * rng.uniform(0.7, 1.1, 12)])
-        x, y = rng.uniform(0, COLUMNS_PX), rng.uniform(0, ROWS_PX)
+        x, y = rng.uniform(0, columns), rng.uniform(0, rows)
         leaf = Leaf(x, y, rng.uniform(0, 2 * np.pi), size, size * 0.3, widths, rng.normal(0, 0.2), 1.5, veins=3.0)
         canvas.paint(leaf, DEAD_LEAF, SOIL, 0)
 
@@ -186,11 +199,12 @@ def _plant_crop(
     rng: np.random.Generator, canvas: Canvas, field: _Field, crop: Species, level: _Level, gsd_m: float, first: int
 ) -> int:
     """Sow the rows and return how many plants touch the picture; they are numbered from ``first``."""
+    rows, columns = canvas.classes.shape
     growth = rng.uniform(0.15, 0.85)
     low, high = crop.radius_m
     radius = (low + growth * (high - low)) / gsd_m
     step = radius * rng.uniform(1.15, 1.75)
-    reach = float(np.hypot(ROWS_PX, COLUMNS_PX)) / 2 + 2 * radius
+    reach = float(np.hypot(rows, columns)) / 2 + 2 * radius
     lines = int(np.ceil(reach / field.spacing)) + 1
     wander = level.wander_m / gsd_m
     plants = 0
@@ -205,7 +219,7 @@ def _plant_crop(
                 continue
             sway = float(np.interp(spot, [-reach, 0.0, reach], bow)) + rng.normal(0, 0.4 + 0.35 * wander)
             x, y = field.point(spot, across + sway)
-            if not (-radius < x < COLUMNS_PX + radius and -radius < y < ROWS_PX + radius):
+            if not (-radius < x < columns + radius and -radius < y < rows + radius):
                 continue
             size = radius * float(np.clip(rng.normal(1.0, 0.13), 0.55, 1.3))
             habit = Habit(x, y, size, rng.uniform(0, 2 * np.pi), float(np.clip(rng.normal(0.97, 0.08), 0.7, 1.2)))
@@ -224,13 +238,14 @@ def _plant_weeds(
     first: int,
 ) -> int:
     """Set weeds in loose patches until they cover ``weed_pct`` percent of the picture; numbered from ``first``."""
-    patches = smooth_field(rng, ROWS_PX, COLUMNS_PX, 170)
+    rows, columns = canvas.classes.shape
+    patches = smooth_field(rng, rows, columns, 170)
     names = list(WEEDS)
     shares = rng.dirichlet(np.full(len(names), 1.2))
     goal = weed_pct / 100.0 * canvas.classes.size
     weeds = 0
-    for _ in range(4000):
-        x, y = rng.uniform(0, COLUMNS_PX), rng.uniform(0, ROWS_PX)
+    for _ in range(int(4000 * canvas.classes.size / (ROWS_PX * COLUMNS_PX))):
+        x, y = rng.uniform(0, columns), rng.uniform(0, rows)
         if patches[int(y), int(x)] + 0.8 * rng.normal() < 0:
             continue
         near = field.across(x, y)
@@ -250,7 +265,7 @@ def _plant_weeds(
 
 def _uneven_light(rng: np.random.Generator, canvas: Canvas, strength: float) -> None:
     """Thin cloud and, in half of the uneven scenes, the edge of a large shadow (a tractor, a tree)."""
-    shape = (ROWS_PX, COLUMNS_PX)
+    shape = canvas.classes.shape
     light = 1.0 + 0.5 * strength * np.clip(smooth_field(rng, *shape, 300), -1.2, 1.2)
     if strength > 0.15 and rng.uniform() < 0.5:
         y, x = np.mgrid[0 : shape[0], 0 : shape[1]].astype(np.float32)

@@ -8,6 +8,9 @@ from agrotools.construct.scenes.canvas import Sun
 from agrotools.construct.scenes.noise import fractal_field, smooth_field
 from agrotools.construct.scenes.spectra import SoilKind
 
+_AREA_PX = 480 * 640
+"""Area that the numbers of clods and stones are given for."""
+
 
 def paint_soil(
     rng: np.random.Generator, rows: int, columns: int, soil: SoilKind, sun: Sun, roughness: float
@@ -34,7 +37,8 @@ def _surface(
     height += (0.45 + 0.35 * roughness) * fractal_field(rng, rows, columns, 5, 3, 0.9)
     clods = np.zeros((rows, columns), dtype=np.float32)
     patchy = smooth_field(rng, rows, columns, 160)
-    for _ in range(int(420 + 1100 * roughness)):
+    area = rows * columns / _AREA_PX
+    for _ in range(int((420 + 1100 * roughness) * area)):
         x, y = rng.uniform(0, columns), rng.uniform(0, rows)
         size = float(rng.pareto(2.4) * (2.0 + 2.6 * roughness) + 2.0)
         size = min(size, 7.0 + 17.0 * roughness)
@@ -42,7 +46,7 @@ def _surface(
             continue
         _raise(clods, x, y, size, size * rng.uniform(0.6, 1.0), rng.uniform(0, np.pi), size * rng.uniform(0.35, 0.6))
     stones = np.zeros((rows, columns), dtype=np.float32)
-    for _ in range(int(rng.integers(2, 26))):
+    for _ in range(int(int(rng.integers(2, 26)) * area)):
         size = float(min(rng.pareto(2.2) * 1.6 + 1.4, 8.0))
         x, y = rng.uniform(0, columns), rng.uniform(0, rows)
         shape = (size * rng.uniform(0.55, 1.0), rng.uniform(0, np.pi))

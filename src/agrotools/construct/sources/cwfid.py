@@ -9,12 +9,11 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
+from agrotools.construct.sources.prepared import TRUTH_FILE, read_items
 from agrotools.core import BenchmarkError
 
 LICENCE = "All data is subject to copyright and may only be used for non-commercial research."
@@ -66,15 +65,9 @@ def read_cwfid(folder: Path) -> list[FieldImage]:
 
 def _entries(folder: Path) -> Iterator[tuple[str, Path, Path, Path]]:
     """Name, image, class mask and vegetation mask of each item."""
-    truth = folder / "truth.json"
-    if truth.is_file():
-        try:
-            items = cast(list[dict[str, str]], orjson.loads(truth.read_bytes()))
-            for item in items:
-                paths = (folder / item["image"], folder / item["mask"], folder / item["vegetation"])
-                yield (str(item["id"]), *paths)
-        except (orjson.JSONDecodeError, KeyError, TypeError) as error:
-            raise BenchmarkError(f"{truth} cannot be read: {error!r}", hint="fetch the data set again") from error
+    if (folder / TRUTH_FILE).is_file():
+        for item in read_items(folder, ("id",), ("image", "mask", "vegetation")):
+            yield str(item["id"]), folder / item["image"], folder / item["mask"], folder / item["vegetation"]
         return
     for image in sorted((folder / "images").glob("*_image.png")):
         name = image.name.removesuffix("_image.png")

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools import __version__
-from agrotools.construct.area_truth import AreaTruth, Region, count_area
+from agrotools.construct.area_truth import AreaTruth, count_area
 from agrotools.construct.asking import Subject
 from agrotools.construct.building import build_samples
 from agrotools.construct.choosing import choose
 from agrotools.construct.export import FILES_FOLDER, sha256_of_file, write_benchmark
+from agrotools.construct.picture_parts import Region
 from agrotools.construct.progress import Progress, no_progress
 from agrotools.construct.questions import QUESTIONS, Picture
 from agrotools.construct.scenes.rows import COLUMNS_PX, ROWS_PX, Difficulty, Scene, make_scene

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from agrotools.construct.area_truth import AreaTruth, Region, count_area
+from agrotools.construct.area_truth import AreaTruth, count_area
 from agrotools.construct.asking import Subject
 from agrotools.construct.export import FILES_FOLDER
+from agrotools.construct.picture_parts import Region
 from agrotools.construct.questions import QUESTIONS, Picture
 from agrotools.construct.questions.question import MEASURE
 from agrotools.construct.sources.cwfid import LICENCE, FieldImage, read_cwfid
