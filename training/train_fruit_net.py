@@ -99,6 +99,7 @@ def figures(tiles: Sequence[Tile], found: Sequence[Found], fruit: str, least: fl
     right = said = true = 0
     errors: list[float] = []
     shares: list[float] = []
+    squares: list[float] = []
     for tile, everything in zip(tiles, found, strict=True):
         if tile.label != fruit:
             continue
@@ -107,6 +108,7 @@ def figures(tiles: Sequence[Tile], found: Sequence[Found], fruit: str, least: fl
         said += len(own.boxes)
         true += len(tile.boxes)
         errors.append(len(own.boxes) - len(tile.boxes))
+        squares.append(errors[-1] ** 2 / max(1, len(own.boxes)))
         if len(tile.boxes):
             shares.append(abs(errors[-1]) / len(tile.boxes))
     precision, recall = right / max(1, said), right / max(1, true)
@@ -119,7 +121,8 @@ def figures(tiles: Sequence[Tile], found: Sequence[Found], fruit: str, least: fl
         "count_mape": float(np.mean(shares)) if shares else math.nan,
         "count_mae": float(np.mean(np.abs(errors))) if errors else math.nan,
         "count_bias": float(np.mean(errors)) if errors else math.nan,
-        "count_sd": float(np.std(errors)) if errors else math.nan,
+        # Errors of counts grow as the root of the count, as those of a Poisson variable with this dispersion would.
+        "count_dispersion": float(np.mean(squares)) if squares else math.nan,
     }
 
 
