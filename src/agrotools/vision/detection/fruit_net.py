@@ -1,8 +1,8 @@
 """The shipped net that finds fruit: apples, pears, cherries and tomatoes as boxes with scores.
 
 ``data/nets/fruits.json`` says what it is, ``data/nets/fruits.md`` is its card; both and the weights are written by
-``training/train_fruit_net.py``. It was trained on orchard tiles at one scale: pictures are brought to that scale, by the
-expected size of a fruit where that is known.
+``training/train_fruit_net.py``. It was trained on orchard tiles at one scale: pictures are brought to that scale, by
+the expected size of a fruit where that is known.
 """
 
 import math
@@ -92,8 +92,8 @@ class FruitNet:
         except Exception as error:  # ONNX Runtime's own kinds of error
             raise unusable("the fruit net", "cannot be run", _HINT) from error
         found = boxes_of_maps(heat[0], distances[0], _LEAST_KEPT, self.info.stride)
-        inside = (found.centres < (width, height)).all(axis=1)
-        return found.chosen(inside)
+        x, y = found.centres.T
+        return found.chosen((x < width) & (y < height))
 
     def count_interval(self, fruit: FruitName, count: int) -> tuple[float, float]:
         """About where 95 % of true counts lie when so many are found, by the errors on photographs not learnt from."""
