@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from agrotools.cli import build, eval_command, explain, packs, report, score, tools, validate
+from agrotools.cli import build, eval_command, explain, kb, packs, report, score, tools, validate
 
 app = typer.Typer(
     name="agrotools",
@@ -23,6 +23,7 @@ app.command("validate")(validate.validate)
 app.command("build")(build.build)
 app.add_typer(tools.app, name="tools")
 app.add_typer(packs.app, name="packs")
+app.add_typer(kb.app, name="kb")
 
 
 def main() -> None:

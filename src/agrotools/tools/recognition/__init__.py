@@ -1,0 +1,1 @@
+"""Tools that name what they see, and tell what is known of it."""
