@@ -1,4 +1,4 @@
-"""Training of the nets, on tiny nets and pictures made here: resumes as it would have gone on, exports what it learnt."""
+"""Training of the nets, on tiny nets and pictures made here: it resumes, and writes what it learnt."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="training of nets needs torch: pip install --group train-nets")
 pytest.importorskip("onnx", reason="export of nets needs onnx: pip install --group train-nets")
+
+torch.set_num_threads(1)
 
 from nets.augment import Changes, augmented  # noqa: E402
 from nets.classifying import Known, Plan, learn_classes, predict  # noqa: E402
