@@ -59,6 +59,7 @@ def run(
     tool: Annotated[str, typer.Argument(help="Name of the tool.")],
     arguments: Annotated[str, typer.Option(help="Arguments as a JSON object; options beside it win.")] = "{}",
     out: Annotated[Path, typer.Option(help="Folder for the files the tool makes.")] = Path("agrotools-out"),
+    backend: Annotated[str | None, typer.Option(help="How the tool does its work, e.g. pack:NAME.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a tool. Its arguments are options of the same name: --image field.jpg --gsd-m 0.02.
@@ -68,13 +69,16 @@ def run(
     from agrotools.cli.tool_arguments import given_arguments
     from agrotools.cli.tool_text import result_text
     from agrotools.core import ToolError, UsageError
+    from agrotools.tools.execution import check_backend
     from agrotools.tools.result import encode_result, with_artifact_names
     from agrotools.tools.workspace import artifacts_in
 
     found = _find(tool, as_json)
     try:
         call = given_arguments(found.spec, arguments, context.args)
-        with artifacts_in(out):
+        if backend is not None:
+            check_backend(found, backend)
+        with artifacts_in(out, backend=backend):
             result = found(**call)
     except UsageError as error:
         _fail(error.message, error.hint, {"kind": "usage"}, as_json, _BAD_USAGE)

@@ -29,6 +29,7 @@ NUMERIC_LIBRARIES = (
     "pillow",
     "matplotlib",
     "simpleeval",
+    "onnxruntime",
 )
 _TOOL_CODE = ("core", "text", "vision", "models", "knowledge", "tools")
 """Packages of ours that the result of a tool can depend on."""
@@ -76,6 +77,10 @@ class ResultCache:
             arguments: canonical, files by name.
             paths: each file that the arguments name, and where it lies.
             infos: what the sample says of those files; tools see that too.
+
+        Raises:
+            OSError: a file cannot be read.
+            ToolError: the value of the back-end leads to nothing.
         """
         known = {name: info.model_dump(mode="json", exclude={"path", "sha256"}) for name, info in infos.items() if info}
         parts = {
@@ -85,7 +90,7 @@ class ResultCache:
             "arguments": arguments,
             "files": {name: self._hash(path) for name, path in paths.items()},
             "infos": known,
-            "data_files": {str(path): self._hash(path) for path in tool.data_files if path.is_file()},
+            "data_files": {str(path): self._hash(path) for path in tool.files_for(backend) if path.is_file()},
             "code": code_hash(tool.function.__module__),
             "libraries": _library_versions(),
         }
@@ -134,13 +139,14 @@ class ResultCache:
         digest = artifact.sha256 or ""
         return self.folder / "artifacts" / digest[:2] / digest
 
-    def has_hashed(self, tool: Tool[..., Any], paths: Iterable[Path]) -> bool:
+    def has_hashed(self, tool: Tool[..., Any], backend: str, paths: Iterable[Path]) -> bool:
         """Whether :meth:`key` will find all hashes in memory, so that it takes microseconds.
 
         Raises:
             OSError: a file cannot be looked up.
+            ToolError: the value of the back-end leads to nothing.
         """
-        known = (_stamp(path) in self._hashes for path in (*paths, *tool.data_files) if path.is_file())
+        known = (_stamp(path) in self._hashes for path in (*paths, *tool.files_for(backend)) if path.is_file())
         return tool.function.__module__ in self._modules and all(known)
 
     def _hash(self, path: Path) -> str:

@@ -83,6 +83,7 @@ def tool(
     significant_digits: int | None = 6,
     backends: tuple[str, ...] = ("offline",),
     data_files: Callable[[], Iterable[Path]] | None = None,
+    backend_files: Callable[[str], Iterable[Path]] | None = None,
     cacheable: bool = True,
 ) -> Callable[[Callable[P, R]], "Tool[P, R]"]:
     """Declare a typed function a tool.
@@ -91,8 +92,11 @@ def tool(
         category: ``identification``, ``measurement``, ``segmentation``, ``change``, ``analytics`` or ``general``.
         version: to be raised whenever the same call may give another result.
         significant_digits: to which floats of an observation are rounded; None leaves them as the tool made them.
-        backends: names of the ways to do the work; the first is the default.
+        backends: names of the ways to do the work; the first is the default. One that ends with a colon takes a
+            value: ``pack:`` is chosen as ``pack:beans``, and that is what the tool sees.
         data_files: the files outside the call that the result depends on (trained heads, for instance).
+        backend_files: those of a back-end with a value, from the whole of its name. May raise ToolError where the
+            value leads to nothing.
         cacheable: False for a tool whose result may differ from one equal call to the next, or that is done sooner
             than its result is found in a cache.
 
@@ -108,6 +112,7 @@ def tool(
             significant_digits=significant_digits,
             backends=backends,
             data_files=data_files,
+            backend_files=backend_files,
             cacheable=cacheable,
         )
 
@@ -126,6 +131,7 @@ class Tool(Generic[P, R]):
         significant_digits: int | None,
         backends: tuple[str, ...],
         data_files: Callable[[], Iterable[Path]] | None,
+        backend_files: Callable[[str], Iterable[Path]] | None,
         cacheable: bool,
     ) -> None:
         self.function = function
@@ -137,11 +143,14 @@ class Tool(Generic[P, R]):
         self.cacheable = cacheable
         self.doc: str = inspect.cleandoc(function.__doc__ or "")
         self._data_files = data_files
+        self._backend_files = backend_files
         self._parameters = inspect.signature(function).parameters
         if not _NAME.fullmatch(self.name):
             raise ToolDeclarationError(f"{self.name}: a tool's name is lower_case_with_underscores")
         if not category or not version or not backends:
             raise ToolDeclarationError(f"{self.name}: category, version and backends must not be empty")
+        if backends[0].endswith(":"):
+            raise ToolDeclarationError(f"{self.name}: the default back-end cannot take a value")
         types = self._declared_types()
         self.result_type = cast(type[R], types.pop("return"))
         self.takes_files = any(takes_path(annotation) for annotation in types.values())
@@ -158,6 +167,21 @@ class Tool(Generic[P, R]):
     def data_files(self) -> tuple[Path, ...]:
         """The files outside the call that the result depends on, as they are now."""
         return tuple(self._data_files()) if self._data_files else ()
+
+    def files_for(self, backend: str | None) -> tuple[Path, ...]:
+        """The files outside the call that the result depends on where ``backend`` (None: the default) does the work.
+
+        Raises:
+            ToolError: the value of the back-end leads to nothing.
+        """
+        if backend is None or ":" not in backend or self._backend_files is None:
+            return self.data_files
+        return (*self.data_files, *self._backend_files(backend))
+
+    def has_backend(self, name: str) -> bool:
+        """Whether ``name`` is a back-end of this tool, with a value where that takes one."""
+        kind, colon, value = name.partition(":")
+        return f"{kind}:" in self.backends and bool(value.strip()) if colon else name in self.backends
 
     def validated(self, arguments: Arguments) -> Arguments:
         """The arguments in canonical form: checked against the schema, defaults filled in, files still by name.

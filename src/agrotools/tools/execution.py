@@ -1,6 +1,7 @@
 """Running tool calls: checked first, then found in the cache or done by a worker, then observed."""
 
 import asyncio
+import os
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -51,6 +52,27 @@ class _CheckedCall:
     backend: str
 
 
+def check_backend(tool: Tool[..., Any], backend: str) -> None:
+    """Refuse a back-end that ``tool`` has not, or whose value leads to nothing.
+
+    Raises:
+        UsageError: saying which there are, or what is wrong with the value.
+    """
+    if not tool.has_backend(backend):
+        known = ", ".join(f"{name}VALUE" if name.endswith(":") else name for name in tool.backends)
+        raise UsageError(f"{tool.name} has no back-end {backend!r}", hint=f"it has {known}")
+    try:
+        tool.files_for(backend)
+    except ToolError as error:
+        raise UsageError(f"back-end {backend} of {tool.name}: {error.message}", hint=error.hint) from error
+
+
+def _with_whole_path(backend: str) -> str:
+    """A back-end whose value is a path, with that path in full: workers run in another folder."""
+    kind, colon, value = backend.partition(":")
+    return f"{kind}:{Path(value).expanduser().absolute()}" if colon and os.sep in value else backend
+
+
 class ToolExecutor:
     """Runs tool calls in worker processes. Use as an async context manager; any number of calls at a time.
 
@@ -63,7 +85,7 @@ class ToolExecutor:
         find_tool: from a name to the tool; the registry by default.
 
     Raises:
-        UsageError: a tool or back-end in ``backends`` that does not exist.
+        UsageError: a tool or back-end in ``backends`` that does not exist, or one whose value leads to nothing.
     """
 
     def __init__(
@@ -77,14 +99,13 @@ class ToolExecutor:
     ) -> None:
         self.timeout_s = timeout_s
         self.cache = cache
-        self.backends = dict(backends or {})
+        self.backends = {name: _with_whole_path(backend) for name, backend in (backends or {}).items()}
         self._find_tool = find_tool
         self._pool = WorkerPool(workers, memory_mb)
         self._stack = AsyncExitStack()
         self._in_work: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         for name, backend in self.backends.items():
-            if backend not in (known := find_tool(name).backends):
-                raise UsageError(f"{name} has no back-end {backend!r}", hint=f"it has {', '.join(known)}")
+            check_backend(find_tool(name), backend)
 
     async def __aenter__(self) -> "ToolExecutor":
         await self._stack.enter_async_context(self._pool)
@@ -136,13 +157,15 @@ class ToolExecutor:
         if self.cache is None or not checked.tool.cacheable:
             return await self._run_and_observe(checked, workspace)
         try:
-            if self.cache.has_hashed(checked.tool, checked.paths.values()):
+            if self.cache.has_hashed(checked.tool, checked.backend, checked.paths.values()):
                 key = self._key(self.cache, checked, workspace)
             else:
                 key = await asyncio.to_thread(self._key, self.cache, checked, workspace)
         except OSError as error:
             unreadable = ToolError("unreadable_file", f"a file of this call cannot be read: {error.strerror}")
             return ToolOutcome(Observation(error=unreadable.info), time.perf_counter() - started)
+        except ToolError as error:  # what a back-end needs was there when the run began
+            return ToolOutcome(Observation(error=error.info), time.perf_counter() - started)
         lock = self._in_work.setdefault(key, asyncio.Lock())
         async with lock:  # an equal call that is under way is waited for, not done twice
             if found := await asyncio.to_thread(self._find, self.cache, key, workspace):

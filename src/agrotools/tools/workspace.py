@@ -158,14 +158,17 @@ def at_work(work: Work) -> Iterator[Work]:
 
 
 @contextmanager
-def artifacts_in(folder: str | os.PathLike[str]) -> Iterator[Path]:
-    """Tools that are called as plain Python inside this block leave their artifacts in ``folder``."""
+def artifacts_in(folder: str | os.PathLike[str], *, backend: str | None = None) -> Iterator[Path]:
+    """Tools that are called as plain Python inside this block leave their artifacts in ``folder``.
+
+    ``backend`` is the way they do their work, where not the default; a tool that has no such back-end may ignore it.
+    """
     where = Path(folder)
     current = _work.get()
     work = Work(
         keep=lambda artifact, content: write_artifact(where, artifact, content),
         infos=current.infos if current else {},
-        backend=current.backend if current else None,
+        backend=backend or (current.backend if current else None),
         reads_sidecars=current.reads_sidecars if current else True,
     )
     with at_work(work):
