@@ -37,6 +37,9 @@ _UNREAL = 1e30
 """Magnitudes that no measurement has; -1.7e308 and 3.4e38 stand for "no data" in files that do not declare it."""
 _NODATA_CLOSENESS = 4.7e-7
 """Relative distance from the declared nodata value at which floats are taken for it: a few units of float32."""
+_TOGETHER = 2**24
+"""Values up to which bands are read in one call, which decodes a tile that holds all of them once; of more, the numbers
+as they are stored would take too much memory beside those that are returned."""
 _CACHE_MEGABYTES = 64
 """What GDAL may keep of decoded blocks. Its own default is a share of the machine, gigabytes on a large one."""
 
@@ -103,39 +106,63 @@ class RasterSource:
             raise too_large(x1 - x0, y1 - y0, self.name, self.argument)
         window = Window(x0, y0, x1 - x0, y1 - y0)  # pyright: ignore[reportCallIssue]
         values = np.empty((len(bands), y1 - y0, x1 - x0), np.float32)
+        dtypes = {self.dataset.dtypes[band - 1] for band in bands}
         try:
+            if dtypes == {"float32"}:
+                self.dataset.read(list(bands), window=window, out=values)
+                together = values
+            elif len(dtypes) == 1 and values.size <= _TOGETHER:
+                together = self.dataset.read(list(bands), window=window)
+            else:
+                together = None
             for place, band in enumerate(bands):
-                values[place] = self._physical(self.dataset.read(band, window=window), band, window)
+                data = self.dataset.read(band, window=window) if together is None else together[place]
+                self._to_physical(data, band, window, values[place])
         except MemoryError:
             raise
         except Exception as error:
             raise damaged(self.name, self.argument, error) from error
         return values
 
-    def _physical(self, data: NDArray[Any], band: int, window: Any) -> NDArray[np.float32]:
+    def _to_physical(self, data: NDArray[Any], band: int, window: Any, values: NDArray[np.float32]) -> None:
+        """Write into ``values`` what ``data``, which may be the same array, says of the band."""
         missing = self._missing(data, band, window)
         scale, offset = self.dataset.scales[band - 1], self.dataset.offsets[band - 1]
-        if data.dtype.kind == "f":
-            data[missing] = np.nan  # before the conversion, in which values beyond float32 would overflow
-        values = data.astype(np.float32, copy=False)
+        if missing is not None and data.dtype.kind == "f":
+            np.putmask(data, missing, np.nan)  # before the conversion, in which values beyond float32 would overflow
+        if not np.may_share_memory(data, values):
+            values[...] = data
         if (scale, offset) != (1.0, 0.0):
-            values = values * np.float32(scale) + np.float32(offset)
-        values[missing] = np.nan
-        return values
+            values *= np.float32(scale)
+            values += np.float32(offset)
+        if missing is not None and data.dtype.kind != "f":
+            np.putmask(values, missing, np.nan)
 
-    def _missing(self, data: NDArray[Any], band: int, window: Any) -> NDArray[np.bool_]:
+    def _missing(self, data: NDArray[Any], band: int, window: Any) -> NDArray[np.bool_] | None:
+        """Where there is no data; None where there is data everywhere."""
         nodata = self.dataset.nodatavals[band - 1]
-        missing = np.zeros(data.shape, np.bool_)
-        if data.dtype.kind == "f":
-            missing = ~(np.abs(data) < _UNREAL)
-        if data.dtype.kind in "fi" and nodata is None:
-            missing |= np.isin(data, _UNDECLARED_NODATA)
-        kinds = {kind.name for kind in self.dataset.mask_flag_enums[band - 1]}
-        if kinds - {"all_valid", "nodata"}:
+        kind = data.dtype.kind
+        stand_ins = () if nodata is None or not abs(nodata) < _UNREAL else (nodata,)
+        if nodata is None and kind in "fi":
+            stand_ins = _UNDECLARED_NODATA
+        masked = bool({flag.name for flag in self.dataset.mask_flag_enums[band - 1]} - {"all_valid", "nodata"})
+        # Extremes are found much sooner than every place beyond them, and most blocks hold data everywhere.
+        low, high = float(data.min()), float(data.max())
+        real = low > -_UNREAL and high < _UNREAL
+        if (
+            real
+            and not masked
+            and not any(low <= value + _near(value) and value - _near(value) <= high for value in stand_ins)
+        ):
+            return None
+        missing = np.zeros(data.shape, np.bool_) if kind != "f" else ~(np.abs(data) < _UNREAL)
+        if nodata is None:
+            missing |= np.isin(data, stand_ins)
+        if masked:
             missing |= self.dataset.read_masks(band, window=window) == 0
-        elif nodata is not None and abs(nodata) < _UNREAL:
+        elif nodata is not None and stand_ins:
             # GDAL's own mask would read the block again and compare as loosely as this.
-            close = _NODATA_CLOSENESS * abs(nodata) if data.dtype.kind == "f" else 0.0
+            close = _NODATA_CLOSENESS * abs(nodata) if kind == "f" else 0.0
             missing |= np.abs(data - nodata) <= close if close else data == nodata
         return missing
 
@@ -151,6 +178,11 @@ class RasterSource:
             unit = tags.get("wavelength_units", "").lower()
             found.append(value * 1000 if unit.startswith("micro") or value < 20 else value)
         return found
+
+
+def _near(value: float) -> float:
+    """How far from a stand-in for no data a value may lie and still be worth a closer look."""
+    return 2 * _NODATA_CLOSENESS * abs(value)
 
 
 @contextmanager

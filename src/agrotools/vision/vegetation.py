@@ -217,8 +217,11 @@ def _index_of_block(index: Index, bands: Mapping[Role, NDArray[np.floating[Any]]
         return np.asarray(2 * green - red - blue if index == "exg" else 3 * green - 2.4 * red - blue, np.float32)
     first, second = (bands[role] for role in INDICES[index].bands)
     total = first + second
-    safe = np.where(total == 0, np.float32(1), total)
-    return np.asarray(np.where(total == 0, np.float32(0), (first - second) / safe), np.float32)
+    nothing = total == 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.asarray(np.divide(first - second, total, out=total), np.float32)
+    np.putmask(share, nothing, 0)
+    return share
 
 
 def _class_means(sample: NDArray[np.float32], threshold: float) -> tuple[float, float, float]:
