@@ -1,0 +1,114 @@
+"""Nets of a few numbers, written as ONNX by hand, so that tests need neither trained weights nor a library that writes
+the format.
+
+A net takes ``image`` (n, 3, side, side), RGB in 0..1, and gives the mean colour as ``embedding`` (n, 3) and one logit a
+class: ``scale`` times (colour . class colour - |class colour|^2 / 2), so the nearest class colour wins.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Colour = tuple[int, int, int]
+_FLOAT = 1
+
+
+def _number(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def _whole(field: int, value: int) -> bytes:
+    return _number(field << 3) + _number(value)
+
+
+def _part(field: int, content: bytes | str) -> bytes:
+    data = content.encode() if isinstance(content, str) else content
+    return _number(field << 3 | 2) + _number(len(data)) + data
+
+
+def _tensor(name: str, values: np.ndarray) -> bytes:
+    dims = b"".join(_whole(1, size) for size in values.shape)
+    return dims + _whole(2, _FLOAT) + _part(8, name) + _part(9, values.astype("<f4").tobytes())
+
+
+def _node(kind: str, takes: Sequence[str], gives: str) -> bytes:
+    return b"".join(_part(1, name) for name in takes) + _part(2, gives) + _part(4, kind)
+
+
+def _value(name: str, shape: Sequence[int | str]) -> bytes:
+    dims = b"".join(_part(1, _part(2, size) if isinstance(size, str) else _whole(1, size)) for size in shape)
+    return _part(1, name) + _part(2, _part(1, _whole(1, _FLOAT) + _part(2, dims)))
+
+
+def tiny_onnx(colours: Sequence[Colour], side: int = 32, scale: float = 40.0, external: bool = False) -> bytes:
+    """The content of an ONNX file (IR 8, opset 17). With ``external`` its bias claims to lie in another file."""
+    classes = np.array(colours, np.float32) / 255
+    weights, bias = scale * classes.T, -scale * (classes**2).sum(axis=1) / 2
+    second = _tensor("bias", bias)
+    if external:
+        place = _part(1, "location") + _part(2, "elsewhere.bin")
+        second = _whole(1, len(bias)) + _whole(2, _FLOAT) + _part(8, "bias") + _part(13, place) + _whole(14, 1)
+    graph = (
+        _part(1, _node("GlobalAveragePool", ["image"], "pooled"))
+        + _part(1, _node("Flatten", ["pooled"], "embedding"))
+        + _part(1, _node("Gemm", ["embedding", "weights", "bias"], "logits"))
+        + _part(2, "tiny")
+        + _part(5, _tensor("weights", weights))
+        + _part(5, second)
+        + _part(11, _value("image", ["n", 3, side, side]))
+        + _part(12, _value("logits", ["n", len(colours)]))
+        + _part(12, _value("embedding", ["n", 3]))
+    )
+    return _whole(1, 8) + _part(7, graph) + _part(8, _whole(2, 17))
+
+
+def write_tiny_net(
+    folder: Path,
+    name: str,
+    colours: Mapping[str, Colour],
+    *,
+    threshold: float = 0.0,
+    score: str = "max_softmax",
+    crops: Mapping[str, Sequence[str]] | None = None,
+    **more: Any,
+) -> Path:
+    """A net and its description, as a recipe writes them; the path of the description. ``more`` replaces fields."""
+    folder.mkdir(parents=True, exist_ok=True)
+    content = tiny_onnx(list(colours.values()))
+    (folder / f"{name}.onnx").write_bytes(content)
+    description: dict[str, Any] = {
+        "name": name,
+        "weights": f"{name}.onnx",
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "classes": list(colours),
+        "input": {
+            "name": "image",
+            "shape": ["n", 3, 32, 32],
+            "colour": "RGB",
+            "resize": "squeezed",
+            "range": [0.0, 1.0],
+            "normalised_in_graph": True,
+        },
+        "outputs": {"logits": len(colours), "embedding": 3},
+        "temperature": 1.0,
+        "abstention": {"score": score, "threshold": threshold, "kept_of_known": 0.9, "refused_of_unknown": 0.8},
+        "crops": {crop: list(own) for crop, own in (crops or {}).items()},
+        "figures": {},
+    }
+    (folder / f"{name}.json").write_text(json.dumps(description | more))
+    return folder / f"{name}.json"
+
+
+def mean_logits(pixels: np.ndarray, colours: Sequence[Colour], scale: float = 40.0) -> np.ndarray:
+    """What the net must answer, worked out without it."""
+    colour = pixels.reshape(-1, 3).mean(axis=0) / 255
+    classes = np.array(colours) / 255
+    return scale * (classes @ colour - (classes**2).sum(axis=1) / 2)
