@@ -223,8 +223,12 @@ def standardised(
 def kernel(values: NDArray[np.float32], landmarks: NDArray[np.float32], gamma: float) -> NDArray[np.float32]:
     """Gaussian kernel between rows: (n, features), (k, features) -> (n, k)."""
     squares = (values * values).sum(axis=1)[:, None] + (landmarks * landmarks).sum(axis=1)[None, :]
-    distance = np.maximum(squares - 2 * (values @ landmarks.T), 0)
-    return np.asarray(np.exp(np.float32(-gamma) * distance), np.float32)
+    apart = np.asarray(values @ landmarks.T, np.float32)
+    apart *= -2
+    apart += squares
+    np.maximum(apart, 0, out=apart)
+    apart *= np.float32(-gamma)
+    return np.exp(apart, out=apart)
 
 
 def is_false_colour(pixels: NDArray[np.uint8]) -> bool:

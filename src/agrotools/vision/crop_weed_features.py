@@ -68,11 +68,13 @@ def cell_features(pixels: NDArray[np.uint8], mask: NDArray[np.bool_]) -> Cells:
     darkness_squared = pool.over_plants(dark * dark)
     features += darkness + darkness_squared
     features += [np.sqrt(np.maximum(b - a * a, 0)) for a, b in zip(darkness, darkness_squared, strict=True)]
-    for shape in (*_width_maps(plants), *_fork_maps(plants), *_gap_maps(bright, plants)):
+    inward = _inward(plants)
+    for shape in (*_width_maps(plants, inward), *_fork_maps(plants, inward), *_gap_maps(bright, plants)):
         features += pool.over_plants(shape)
     for edge in _edges(bright, plants):
-        features += pool.over_plants(edge.strength) + pool.over_plants(edge.ridge)
-        features += pool.alignment(edge.double, edge.strength) + pool.alignment(edge.fourfold, edge.strength)
+        strength = pool.sums(edge.strength)
+        features += pool.shares(strength) + pool.over_plants(edge.ridge)
+        features += pool.alignment(edge.double, strength) + pool.alignment(edge.fourfold, strength)
     for pattern in _patterns(bright):
         features += pool.over_plants(pattern, _TEXTURE_WINDOWS)
     features += pool.over_soil(dark) + pool.over_soil(dark * dark)
@@ -112,19 +114,26 @@ class _Pool:
         return np.asarray(cv2.GaussianBlur(image, (0, 0), width / 2, borderType=cv2.BORDER_REFLECT), np.float32)
 
     def over_plants(self, image: Map, windows: tuple[int, ...] = WINDOWS) -> list[Map]:
-        kept = self.on_grid(image * self.plants)
-        return [self.blurred(kept, width) / self._plants_near[width] for width in windows]
+        return self.shares(self.sums(image * self.plants, windows))
+
+    def sums(self, image: Map, windows: tuple[int, ...] = WINDOWS) -> dict[int, Map]:
+        """An image that is 0 beside the plants, added up within each window."""
+        kept = self.on_grid(image)
+        return {width: self.blurred(kept, width) for width in windows}
+
+    def shares(self, sums: dict[int, Map]) -> list[Map]:
+        return [total / self._plants_near[width] for width, total in sums.items()]
 
     def over_soil(self, image: Map) -> list[Map]:
         kept = self.on_grid(image * (1 - self.plants))
         return [self.blurred(kept, width) / self._soil_near[width] for width in _SOIL_WINDOWS]
 
-    def alignment(self, direction: tuple[Map, Map], strength: Map) -> list[Map]:
+    def alignment(self, direction: tuple[Map, Map], strength: dict[int, Map]) -> list[Map]:
         """How much directions agree within the window: 0 for all directions alike, 1 for one direction."""
-        first, second, total = (self.on_grid(part) for part in (*direction, strength))
+        first, second = (self.on_grid(part) for part in direction)
         return [
-            np.hypot(self.blurred(first, width), self.blurred(second, width)) / (self.blurred(total, width) + 1e-6)
-            for width in WINDOWS
+            np.hypot(self.blurred(first, width), self.blurred(second, width)) / (total + 1e-6)
+            for width, total in strength.items()
         ]
 
 
@@ -136,17 +145,16 @@ def _inward(plants: NDArray[np.bool_]) -> Map:
     return np.minimum(np.asarray(distance, np.float32), np.float32(_WIDEST))
 
 
-def _width_maps(plants: NDArray[np.bool_]) -> list[Map]:
+def _width_maps(plants: NDArray[np.bool_], inward: Map) -> list[Map]:
     """Distance to the edge of the leaf, its square, and what is left of the plants when thin parts are opened away."""
     import cv2
 
     area = plants.astype(np.uint8)
-    inward = _inward(plants)
     opened = [np.asarray(cv2.morphologyEx(area, cv2.MORPH_OPEN, _disc(radius)), np.float32) for radius in _OPENINGS]
     return [inward, inward * inward, *opened]
 
 
-def _fork_maps(plants: NDArray[np.bool_]) -> list[Map]:
+def _fork_maps(plants: NDArray[np.bool_], inward: Map) -> list[Map]:
     """Ends and forks of the leaves' skeleton, and leaf width along it."""
     import cv2
     from skimage.morphology import skeletonize
@@ -154,7 +162,6 @@ def _fork_maps(plants: NDArray[np.bool_]) -> list[Map]:
     skeleton = skeletonize(plants)
     lines = skeleton.astype(np.float32)
     around = cv2.filter2D(lines, -1, np.ones((3, 3), np.float32)) - lines
-    inward = _inward(plants)
     ends = skeleton & (np.rint(around) == 1)
     forks = skeleton & (np.rint(around) >= 3)
     return [ends.astype(np.float32), forks.astype(np.float32), lines * inward]

@@ -69,35 +69,38 @@ def draw_overlay(
     height, width = classes.shape
     shrink = min(1.0, LONGEST_SIDE / max(height, width))
     size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
-    picture = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.float32)
-    # Colour laid over green leaves would be another colour than the legend's: fill over grey.
-    grey = picture.mean(axis=2, keepdims=True)
+    small = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
+    picture = small.copy()
     for layer in layers:
-        share = cv2.resize((classes == layer.value).astype(np.float32), size, interpolation=cv2.INTER_AREA)
-        picture = tinted(picture, share >= 0.5, layer.colour, grey, _FILL)
+        inside = classes == layer.value
+        if size != (width, height):
+            inside = cv2.resize(inside.astype(np.float32), size, interpolation=cv2.INTER_AREA) >= 0.5
+        # Colour laid over green leaves would be another colour than the legend's: fill over grey.
+        grey = small[inside].astype(np.float32).sum(axis=1, keepdims=True) / 3
+        tint(picture, inside, layer.colour, grey, _FILL)
     if region is not None:
         x0, y0, x1, y1 = (round(edge * shrink) for edge in region)
         dim_outside(picture, (x0, y0, x1, y1))
         cv2.rectangle(picture, (x0, y0), (x1 - 1, y1 - 1), (255, 255, 255), 2)
-    drawn = Image.fromarray(np.clip(picture, 0, 255).astype(np.uint8))
-    return with_legend(drawn, layers, title, gsd_m / shrink if gsd_m else None)
+    return with_legend(Image.fromarray(picture), layers, title, gsd_m / shrink if gsd_m else None)
 
 
-def tinted(
-    picture: NDArray[np.float32],
-    inside: NDArray[np.bool_],
-    colour: Colour,
-    below: NDArray[np.float32],
-    fill: float,
-) -> NDArray[np.float32]:
-    """The picture with an area filled, so that ``below`` shines through, and outlined in full colour."""
+def tint(
+    picture: NDArray[Any], inside: NDArray[np.bool_], colour: Colour, below: NDArray[np.float32], fill: float
+) -> None:
+    """Fill an area of a picture, so that ``below`` shines through, and outline it in full colour, in place.
+
+    Args:
+        picture: (rows, columns, 3), 0..255.
+        below: (pixels of the area, 1 or 3), what was or would be there, 0..255.
+    """
     import cv2
 
     area = inside.astype(np.uint8)
     edge = area - cv2.erode(area, np.ones((3, 3), np.uint8), borderValue=0)
     full = np.array(colour, np.float32)
-    filled = np.where(edge[..., None] > 0, full, fill * full + (1 - fill) * below)
-    return np.where(area[..., None] > 0, filled, picture)
+    picture[inside] = (fill * full + (1 - fill) * below).astype(picture.dtype)
+    picture[edge.view(np.bool_)] = full.astype(picture.dtype)
 
 
 def dim_outside(picture: NDArray[Any], region: Box, share: float = _DIMMED) -> None:

@@ -142,11 +142,13 @@ def _profile(
 
     Lines shorter than a fifth of the longest are left out: in a corner few pixels make a profile of noise.
     """
-    across = np.rint(_across((cover.shape[0], cover.shape[1]), angle_deg)).astype(np.int64)
-    first = int(across.min())
-    place = (across - first).ravel()
+    across = _across((cover.shape[0], cover.shape[1]), angle_deg)
+    np.rint(across, out=across)
+    first = int(across[:: max(1, len(across) - 1), :: max(1, across.shape[1] - 1)].min())  # lowest in a corner
+    across -= first
+    place = across.astype(np.intp).ravel()
     total = np.bincount(place, weights=cover.ravel())
-    length = np.bincount(place, weights=weight.ravel())
+    length = np.bincount(place, weights=None if weight.min() == weight.max() == 1 else weight.ravel())
     kept = np.flatnonzero(length >= 0.2 * length.max())
     low, high = int(kept[0]), int(kept[-1]) + 1
     return total[low:high] / np.maximum(length[low:high], 1e-6), first + low
@@ -211,8 +213,8 @@ def _comb(profile: NDArray[np.float64], spacing: float) -> tuple[float, float]:
     places = np.arange(len(profile))
     best = (-np.inf, spacing, 0.0)
     for tried in np.linspace(0.94 * spacing, 1.06 * spacing, 13):
-        for offset in np.arange(0.0, tried, 0.5):
-            closeness = np.cos(2 * np.pi * (places - offset) / tried)
+        offsets = np.arange(0.0, tried, 0.5)
+        for offset, closeness in zip(offsets, np.cos(2 * np.pi * (places - offsets[:, None]) / tried), strict=True):
             best = max(best, (float(np.dot(profile, closeness)), float(tried), float(offset)))
     return best[1], best[2]
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from agrotools.vision.components import small_parts
 from agrotools.vision.formats import Box
-from agrotools.vision.overlay import BLACK, ORANGE, SKY_BLUE, Colour, Layer, dim_outside, tinted, with_legend
+from agrotools.vision.overlay import BLACK, ORANGE, SKY_BLUE, Colour, Layer, dim_outside, tint, with_legend
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -86,8 +86,8 @@ def draw_change(
     shown = panels[1].mean(axis=2, keepdims=True).repeat(3, axis=2).astype(np.float32)
     for layer in layers:
         drawn = np.where(changes == layer.value, np.uint8(255), np.uint8(0))
-        share = np.asarray(cv2.resize(drawn, size, interpolation=_how(size, width)))
-        shown = tinted(shown, share >= 128, layer.colour, shown, _FILL)
+        inside = np.asarray(cv2.resize(drawn, size, interpolation=_how(size, width))) >= 128
+        tint(shown, inside, layer.colour, shown[inside], _FILL)
     gone = cv2.resize((changes == NO_DATA).astype(np.uint8), size, interpolation=cv2.INTER_NEAREST) > 0
     shown[gone] *= _DIMMED
     panels.append(np.clip(shown, 0, 255).astype(np.uint8))
