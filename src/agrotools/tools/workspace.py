@@ -229,10 +229,23 @@ def _encoded(image: "Image", suffix: str) -> bytes:
     if suffix == ".jpg":
         image.convert("RGB").save(buffer, "JPEG", quality=90)
     elif suffix == ".png":
+        if image.mode == "RGB":
+            return _quick_png(image)
         image.save(buffer, "PNG", compress_level=2)  # a third of the time of 6, a fifth more bytes
     else:
         raise ValueError(f"an image is kept as .png or .jpg, not {suffix}")
     return buffer.getvalue()
+
+
+def _quick_png(image: "Image") -> bytes:
+    """A colour picture as PNG in half the time that Pillow takes, which tries five filters on every row."""
+    import cv2
+    import numpy as np
+
+    there, content = cv2.imencode(".png", cv2.cvtColor(np.asarray(image), cv2.COLOR_RGB2BGR))
+    if not there:
+        raise ValueError(f"a picture of {image.width} x {image.height} pixels cannot be kept as PNG")
+    return content.tobytes()
 
 
 def write_artifact(
