@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agrotools.core import BudgetReached, InfrastructureError, ToolSpec, Usage
 from agrotools.models import Completion, ImagePart, Message, ModelSettings, RequestedCall, TextPart, WireStats
-from agrotools.models.metered import DEFAULT_OUTPUT_TOKENS, Bound, MeteredModel, bound_of, charged
+from agrotools.models.metered import DEFAULT_OUTPUT_TOKENS, Bound, Budget, MeteredModel, bound_of, charged
 from agrotools.models.prices import Price
 from agrotools.models.scripted import ScriptedModel
 
@@ -83,7 +83,7 @@ def test_no_budget_is_ever_exceeded(
     ended: list[str] = []
 
     async def run() -> None:
-        model = MeteredModel(Slow(replies), PRICE, budget_usd, purse)
+        model = MeteredModel(Slow(replies), PRICE, Budget(budget_usd, purse))
         queue = iter(range(len(replies)))
 
         async def work() -> None:
@@ -115,7 +115,7 @@ async def test_requests_wait_for_those_in_flight_before_the_budget_is_called_rea
     one = PRICE.usd(*_tokens(bound_of("slow", ASKED, (), LIMITED, PRICE)))
     slow = Slow([(0.1, 0.1, 3)] * 20)
     purse = Purse()
-    model = MeteredModel(slow, PRICE, one * 3.5, purse)
+    model = MeteredModel(slow, PRICE, Budget(one * 3.5, purse))
     replies = await asyncio.gather(*(model.generate(ASKED, (), LIMITED) for _ in range(20)))
     assert len(replies) == len(purse.lines) == 20
     assert slow.most_in_flight == 3
@@ -124,7 +124,7 @@ async def test_requests_wait_for_those_in_flight_before_the_budget_is_called_rea
 
 async def test_what_a_reply_did_not_take_is_free_again_while_others_are_in_flight() -> None:
     one = PRICE.usd(*_tokens(bound_of("slow", ASKED, (), LIMITED, PRICE)))
-    model = MeteredModel(Slow([(0.1, 0.1, 10_000), *[(0.01, 0.01, 1)] * 20]), PRICE, 2.5 * one, Purse())
+    model = MeteredModel(Slow([(0.1, 0.1, 10_000), *[(0.01, 0.01, 1)] * 20]), PRICE, Budget(2.5 * one, Purse()))
     long = asyncio.create_task(model.generate(ASKED, (), LIMITED))
     await asyncio.sleep(0)
     await asyncio.gather(*(model.generate(ASKED, (), LIMITED) for _ in range(20)))
@@ -137,7 +137,7 @@ def _tokens(bound: Bound) -> tuple[int, int]:
 
 
 async def test_a_budget_that_is_reached_says_what_was_spent_and_how_to_go_on() -> None:
-    model = MeteredModel(Slow([]), PRICE, 1.0, Purse(0.9999))
+    model = MeteredModel(Slow([]), PRICE, Budget(1.0, Purse(0.9999)))
     with pytest.raises(BudgetReached, match=r"0\.9999 of 1 USD are spent.*larger --budget"):
         await model.generate(ASKED, (), LIMITED)
 
@@ -145,7 +145,7 @@ async def test_a_budget_that_is_reached_says_what_was_spent_and_how_to_go_on() -
 async def test_a_cancelled_or_failed_request_gives_its_reservation_back() -> None:
     one = PRICE.usd(*_tokens(bound_of("slow", ASKED, (), LIMITED, PRICE)))
     purse = Purse()
-    model = MeteredModel(Slow([(0.5, 0.5, 10_000), (-1, 0, 0), (1, 1, 0)]), PRICE, one, purse)
+    model = MeteredModel(Slow([(0.5, 0.5, 10_000), (-1, 0, 0), (1, 1, 0)]), PRICE, Budget(one, purse))
     first = asyncio.create_task(model.generate(ASKED, (), LIMITED))
     await asyncio.sleep(0)
     waiting = asyncio.create_task(model.generate(ASKED, (), LIMITED))
@@ -163,7 +163,7 @@ async def test_a_cancelled_or_failed_request_gives_its_reservation_back() -> Non
 
 async def test_one_that_waits_for_money_can_be_cancelled() -> None:
     one = PRICE.usd(*_tokens(bound_of("slow", ASKED, (), LIMITED, PRICE)))
-    model = MeteredModel(Slow([(0.5, 0.5, 50), (0.1, 0.1, 0)]), PRICE, one, Purse())
+    model = MeteredModel(Slow([(0.5, 0.5, 50), (0.1, 0.1, 0)]), PRICE, Budget(one, Purse()))
     first, waiting = (asyncio.create_task(model.generate(ASKED, (), LIMITED)) for _ in range(2))
     await asyncio.sleep(0)
     waiting.cancel()
@@ -179,7 +179,7 @@ async def test_an_endpoint_that_counts_more_than_foreseen_is_believed_from_then_
     foreseen = PRICE.usd(bound.input_tokens, bound.output_tokens)
     assert foreseen < once / 2
     purse = Purse()
-    model = MeteredModel(Slow([(100.0, 0.001, 0)] * 2), PRICE, once + 2 * foreseen, purse)
+    model = MeteredModel(Slow([(100.0, 0.001, 0)] * 2), PRICE, Budget(once + 2 * foreseen, purse))
     await model.generate(ASKED, (), LIMITED)
     with pytest.raises(BudgetReached):
         await model.generate(ASKED, (), LIMITED)
@@ -188,7 +188,7 @@ async def test_an_endpoint_that_counts_more_than_foreseen_is_believed_from_then_
 
 async def test_without_a_budget_everything_is_counted_and_nothing_held_back() -> None:
     purse = Purse(5.0)
-    model = MeteredModel(ScriptedModel(lambda *_: "x"), PRICE, None, purse)
+    model = MeteredModel(ScriptedModel(lambda *_: "x"), PRICE, Budget(None, purse))
     assert model.stats.spent_usd == 5.0
     await asyncio.gather(*(model.generate(ASKED, (), LIMITED) for _ in range(10)))
     assert len(purse.lines) == 10
@@ -227,7 +227,7 @@ def test_what_a_reply_is_charged_for(completion: Completion, paid: tuple[int, in
 async def test_what_costs_nothing_is_not_written_down() -> None:
     purse = Purse()
     refused = ScriptedModel(lambda *_: Completion(finish_reason="context"))
-    await MeteredModel(refused, PRICE, 1.0, purse).generate(ASKED, (), LIMITED)
+    await MeteredModel(refused, PRICE, Budget(1.0, purse)).generate(ASKED, (), LIMITED)
     assert purse.lines == []
 
 

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from agrotools.core import BudgetReached
 from agrotools.models import Completion, Message, ModelSettings
-from agrotools.models.metered import MeteredModel
+from agrotools.models.metered import Budget, MeteredModel
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from agrotools.models.prices import Price
 from agrotools.models.response_cache import CachedModel, ResponseCache
@@ -30,7 +30,7 @@ async def _run(
 ) -> list[Completion | BaseException]:
     wire = OpenAICompatibleModel("m", base_url=endpoint.base_url)
     with SpendLedger(folder / "spend.jsonl") as ledger, ResponseCache(folder / "c.sqlite") as cache:
-        paid = MeteredModel(wire, PRICE, budget_usd, ledger)
+        paid = MeteredModel(wire, PRICE, Budget(budget_usd, ledger))
         asked = [
             CachedModel(paid, cache, epoch).generate(
                 [Message.of("user", f"question {number}")], (), ModelSettings(max_output_tokens=100)

@@ -11,7 +11,7 @@ import pytest
 
 from agrotools.core import BudgetReached, RunStoreError, Usage
 from agrotools.models import Completion, Message, ModelSettings
-from agrotools.models.metered import MeteredModel
+from agrotools.models.metered import Budget, MeteredModel
 from agrotools.models.prices import Price
 from agrotools.models.scripted import ScriptedModel
 from agrotools.runner.spend import Spend, SpendLedger, read_spend
@@ -139,7 +139,7 @@ async def test_a_run_that_goes_on_keeps_to_the_same_budget(tmp_path: Path) -> No
     replied = 0
     for _ in range(3):  # The same command again and again.
         with SpendLedger(path) as ledger:
-            model = MeteredModel(ScriptedModel(lambda *_: reply), PRICE, 0.05, ledger)
+            model = MeteredModel(ScriptedModel(lambda *_: reply), PRICE, Budget(0.05, ledger))
 
             async def ask(model: MeteredModel = model) -> None:
                 nonlocal replied

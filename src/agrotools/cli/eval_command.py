@@ -52,6 +52,12 @@ def evaluate(
     backend: Annotated[
         list[str] | None, typer.Option(help="Back-end of a tool, TOOL=KIND; may be given several times.")
     ] = None,
+    vlm_model: Annotated[str | None, typer.Option(help="Vision model that tools ask, for --backend TOOL=vlm.")] = None,
+    vlm_base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of that model.")] = None,
+    vlm_api_key_env: Annotated[
+        str | None, typer.Option(help="Environment variable that holds its key.", show_default="OPENAI_API_KEY")
+    ] = None,
+    vlm_price: Annotated[str | None, typer.Option(help="IN/OUT of that model, USD per million tokens.")] = None,
     data_root: Annotated[Path | None, typer.Option(help="Where the benchmark's files lie.")] = None,
     out: Annotated[Path | None, typer.Option(help="Run folder.", show_default="runs/BENCHMARK-MODEL-HASH")] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file with options of the run, e.g. limit = 20.")] = None,
@@ -86,6 +92,10 @@ def evaluate(
         "budget": budget,
         "price": price,
         "images": images,
+        "vlm_model": vlm_model,
+        "vlm_base_url": vlm_base_url,
+        "vlm_api_key_env": vlm_api_key_env,
+        "vlm_price": vlm_price,
         "data_root": data_root,
         "out": out,
     }

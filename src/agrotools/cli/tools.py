@@ -59,7 +59,10 @@ def run(
     tool: Annotated[str, typer.Argument(help="Name of the tool.")],
     arguments: Annotated[str, typer.Option(help="Arguments as a JSON object; options beside it win.")] = "{}",
     out: Annotated[Path, typer.Option(help="Folder for the files the tool makes.")] = Path("agrotools-out"),
-    backend: Annotated[str | None, typer.Option(help="How the tool does its work, e.g. pack:NAME.")] = None,
+    backend: Annotated[str | None, typer.Option(help="How the tool does its work, e.g. pack:NAME or vlm.")] = None,
+    vlm_model: Annotated[str | None, typer.Option(help="Vision model to ask, for --backend vlm.")] = None,
+    vlm_base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of that model.")] = None,
+    vlm_api_key_env: Annotated[str | None, typer.Option(help="Environment variable that holds its key.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a tool. Its arguments are options of the same name: --image field.jpg --gsd-m 0.02.
@@ -74,11 +77,13 @@ def run(
     from agrotools.tools.workspace import artifacts_in
 
     found = _find(tool, as_json)
+    vision = None
     try:
         call = given_arguments(found.spec, arguments, context.args)
         if backend is not None:
             check_backend(found, backend)
-        with artifacts_in(out, backend=backend):
+        vision = _vision(found, backend, vlm_model, vlm_base_url, vlm_api_key_env)
+        with artifacts_in(out, backend=backend, vision=vision):
             result = found(**call)
     except UsageError as error:
         _fail(error.message, error.hint, {"kind": "usage"}, as_json, _BAD_USAGE)
@@ -94,6 +99,9 @@ def run(
     except Exception as error:
         message = f"{tool} failed on this input ({type(error).__name__}: {error})"
         _fail(message, "other arguments or another file may work", {"kind": "tool_failed"}, as_json, _COULD_NOT_RUN)
+    finally:
+        if vision is not None and (cost := vision.cost()):
+            typer.echo(cost, err=True)
     encoded, artifacts = encode_result(result, found.significant_digits)
     paths = [str(out / artifact.name) for artifact in artifacts]
     plain = with_artifact_names(encoded, paths)
@@ -102,6 +110,18 @@ def run(
         print_json({"result": plain, "artifacts": made})
     else:
         typer.echo(result_text(plain, paths))
+
+
+def _vision(tool: Any, backend: str | None, name: str | None, base_url: str | None, api_key_env: str | None) -> Any:
+    """What the tool may ask; None where it asks nobody."""
+    if backend is None and name is None and base_url is None:
+        return None
+    from agrotools.runner.tool_model import tool_model
+    from agrotools.tools.vlm.endpoint import VisionEndpoint
+
+    backends = {tool.name: backend} if backend else {}
+    asked = tool_model(backends, name, base_url=base_url, api_key_env=api_key_env)
+    return VisionEndpoint(asked.model, asked.name, asked.price) if asked else None
 
 
 def _find(name: str, as_json: bool) -> Any:

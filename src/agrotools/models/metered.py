@@ -5,12 +5,12 @@ place. A request goes out only if all that is spent and set aside stays within t
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from agrotools.core import BudgetReached, ToolSpec, Usage
-from agrotools.models.base import Completion, Message, Model, ModelAround, ModelSettings
+from agrotools.models.base import Completion, Message, Model, ModelAround, ModelSettings, WireStats
 from agrotools.models.prices import Price
 from agrotools.models.request_text import image_urls, request_text
 
@@ -43,26 +43,90 @@ class Bound:
     output_tokens: int
 
 
+class Budget:
+    """What may be spent, by one model or by several together.
+
+    Args:
+        usd: all that the ledger may ever hold; None counts without limit.
+        ledger: what was spent before counts against the same budget.
+    """
+
+    def __init__(self, usd: float | None, ledger: Ledger) -> None:
+        self.usd = usd
+        self.ledger = ledger
+        self._reserved_usd = 0.0
+        self._in_flight = 0
+        self._waiting: list[asyncio.Future[None]] = []
+        self._shown: list[WireStats] = []
+
+    def show_in(self, stats: WireStats) -> None:
+        """Keep ``stats.spent_usd`` at what is spent."""
+        self._shown.append(stats)
+        stats.spent_usd = self.ledger.total_usd
+
+    async def reserve(self, most_usd: Callable[[], float], stats: WireStats) -> float:
+        """Set aside what a request may cost, once there is enough for it.
+
+        Raises:
+            BudgetReached: it might cost more than is left, even when nothing else is in flight.
+        """
+        if self.usd is None:
+            return 0.0
+        while True:
+            usd = most_usd()
+            spent_usd = self.ledger.total_usd
+            if spent_usd + usd > self.usd:
+                raise _budget_reached(spent_usd, self.usd, usd)
+            if spent_usd + self._reserved_usd + usd <= self.usd:
+                self._reserved_usd += usd
+                self._in_flight += 1
+                return usd
+            await self._settled(stats)
+
+    async def _settled(self, stats: WireStats) -> None:
+        """Wait until a request in flight has its reply, or has failed."""
+        settled = asyncio.get_running_loop().create_future()
+        self._waiting.append(settled)
+        stats.waiting += 1
+        try:
+            await settled
+        finally:
+            stats.waiting -= 1
+
+    def release(self, usd: float) -> None:
+        """Give back what was set aside."""
+        if self.usd is None:
+            return
+        self._in_flight -= 1
+        # Sums of fractions drift; with nothing in flight, nothing is set aside.
+        self._reserved_usd = self._reserved_usd - usd if self._in_flight else 0.0
+        waiting, self._waiting = self._waiting, []
+        for settled in waiting:
+            if not settled.done():
+                settled.set_result(None)
+
+    def pay(self, input_tokens: int, output_tokens: int, usd: float) -> None:
+        """Write a reply down."""
+        self.ledger.add(input_tokens, output_tokens, usd)
+        for stats in self._shown:
+            stats.spent_usd = self.ledger.total_usd
+
+
 class MeteredModel(ModelAround):
     """A model whose replies are paid for.
 
     Args:
         model: replies.
         price: its rates.
-        budget_usd: all that the ledger may ever hold; None counts without limit.
-        ledger: what was spent before counts against the same budget.
+        budget: out of which it is paid.
     """
 
-    def __init__(self, model: Model, price: Price, budget_usd: float | None, ledger: Ledger) -> None:
+    def __init__(self, model: Model, price: Price, budget: Budget) -> None:
         super().__init__(model)
         self.price = price
-        self.budget_usd = budget_usd
-        self.ledger = ledger
-        self._reserved_usd = 0.0
-        self._in_flight = 0
-        self._waiting: list[asyncio.Future[None]] = []
+        self.budget = budget
         self._excess = 1.0
-        self.stats.spent_usd = ledger.total_usd
+        budget.show_in(self.stats)
 
     async def generate(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
@@ -76,51 +140,16 @@ class MeteredModel(ModelAround):
             BudgetReached: it might cost more than is left, even when nothing else is in flight.
         """
         bound = bound_of(self.name, messages, tools, settings, self.price)
-        reserved_usd = await self._reserve(bound)
+        reserved_usd = await self.budget.reserve(lambda: self._most_usd(bound), self.stats)
         try:
             completion = await self.model.generate(messages, tools, settings)
             self._pay(completion, bound)
             return completion
         finally:
-            self._release(reserved_usd)
-
-    async def _reserve(self, bound: Bound) -> float:
-        if self.budget_usd is None:
-            return 0.0
-        while True:
-            usd = self._most_usd(bound)
-            spent_usd = self.ledger.total_usd
-            if spent_usd + usd > self.budget_usd:
-                raise _budget_reached(spent_usd, self.budget_usd, usd)
-            if spent_usd + self._reserved_usd + usd <= self.budget_usd:
-                self._reserved_usd += usd
-                self._in_flight += 1
-                return usd
-            await self._settled()
+            self.budget.release(reserved_usd)
 
     def _most_usd(self, bound: Bound) -> float:
         return self.price.usd(round(bound.input_tokens * self._excess), bound.output_tokens)
-
-    async def _settled(self) -> None:
-        """Wait until a request in flight has its reply, or has failed."""
-        settled = asyncio.get_running_loop().create_future()
-        self._waiting.append(settled)
-        self.stats.waiting += 1
-        try:
-            await settled
-        finally:
-            self.stats.waiting -= 1
-
-    def _release(self, usd: float) -> None:
-        if self.budget_usd is None:
-            return
-        self._in_flight -= 1
-        # Sums of fractions drift; with nothing in flight, nothing is set aside.
-        self._reserved_usd = self._reserved_usd - usd if self._in_flight else 0.0
-        waiting, self._waiting = self._waiting, []
-        for settled in waiting:
-            if not settled.done():
-                settled.set_result(None)
 
     def _pay(self, completion: Completion, bound: Bound) -> None:
         paid = charged(completion, bound)
@@ -129,8 +158,7 @@ class MeteredModel(ModelAround):
         # An endpoint that counts more than the bound foresaw will do so again.
         self._excess = max(self._excess, paid.input_tokens / bound.input_tokens)
         usd = self.price.usd(paid.input_tokens, paid.output_tokens)
-        self.ledger.add(paid.input_tokens, paid.output_tokens, usd)
-        self.stats.spent_usd = self.ledger.total_usd
+        self.budget.pay(paid.input_tokens, paid.output_tokens, usd)
 
 
 def bound_of(

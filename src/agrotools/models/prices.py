@@ -89,8 +89,8 @@ def price_of(provider_or_base_url: str | None, model: str, override: str | None 
     return None
 
 
-def priced_for_budget(price: Price | None, model: str) -> Price:
-    """``price``, which a budget needs.
+def priced_for_budget(price: Price | None, model: str, *, option: str = "--price") -> Price:
+    """``price``, which a budget needs; ``option`` is how it can be given.
 
     Raises:
         UsageError: it is not known.
@@ -98,7 +98,7 @@ def priced_for_budget(price: Price | None, model: str) -> Price:
     if price is None:
         raise UsageError(
             f"the price of {model} is not known, so no budget can be kept",
-            hint="give --price IN/OUT, USD per million input and output tokens, e.g. --price 0.4/1.6",
+            hint=f"give {option} IN/OUT, USD per million input and output tokens, e.g. {option} 0.4/1.6",
         )
     return price
 

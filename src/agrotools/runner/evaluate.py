@@ -30,9 +30,11 @@ from agrotools.runner.policies import PolicySource, policy_source
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.run_item import RunContext
 from agrotools.runner.store import RunStore
+from agrotools.runner.tool_model import ToolModel, recorded_backends, tool_model
 from agrotools.tools import get_tool, tool_specs
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
+from agrotools.tools.vlm.endpoint import VisionEndpoint
 
 _WIRE_FIELDS = ("concurrency", "rpm", "tpm", "timeout_s", "stall_s", "attempts", "retry_wall_s")
 _SAMPLES_WITHOUT_MODEL = 8
@@ -75,6 +77,12 @@ class EvalConfig(Noun):
     retry_wall_s: Annotated[float, Field(gt=0)] = DEFAULT_WIRE.retry_wall_s
     tool_workers: Annotated[int, Field(ge=1)] = 2
     backends: dict[str, str] = {}
+    vlm_model: str | None = None
+    """The vision model that tools ask whose back-end is ``vlm``: a name on the endpoint, or PROVIDER:NAME."""
+    vlm_base_url: str | None = None
+    vlm_api_key_env: str | None = None
+    vlm_price: str | None = None
+    """``IN/OUT`` in USD per million tokens, as ``price``."""
     out: Path | None = None
 
     @property
@@ -130,7 +138,16 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
         wire=config.wire,
         seed=config.seed or 0,
     )
-    price = price_for(source, price=config.price, budget_usd=config.budget)
+    asked = tool_model(
+        config.backends,
+        config.vlm_model,
+        base_url=config.vlm_base_url,
+        api_key_env=config.vlm_api_key_env,
+        wire=config.wire,
+        price=config.vlm_price,
+        budget_usd=config.budget,
+    )
+    price = price_for(source, price=config.price, budget_usd=config.budget, tools_pay=asked is not None)
     samples = chosen(benchmark.samples, config.limit)
     modes: list[Mode] = [mode for mode in config.modes if mode in source.modes and mode in benchmark.modes]
     if not modes:
@@ -139,12 +156,14 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
             hint=f"it runs in {', '.join(source.modes)}; the benchmark has {', '.join(benchmark.modes)}",
         )
     items = work_items(samples, modes, config.epochs)
-    manifest = manifest_of(config, benchmark, source, settings, modes, samples)
+    manifest = manifest_of(config, benchmark, source, settings, modes, samples, asked)
     folder = config.out or default_folder(manifest)
     with (
         RunStore(folder, manifest) as store,
-        accounted(source, folder, cache=config.cache, price=price, budget_usd=config.budget) as (source, replies),
+        accounted(source, folder, cache=config.cache, price=price, budget_usd=config.budget, tools=asked) as accounts,
     ):
+        source, replies = accounts.source, accounts.replies
+        vision = VisionEndpoint(accounts.vision, asked.name) if accounts.vision and asked else None
         todo = remaining(items, store.finished, store.failed)
         title = f"{source.name} on {benchmark.name}"
         bar = Progress(progress, title, len(todo), len(items) - len(todo), _stats_of(source))
@@ -154,7 +173,7 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
             source.stats.worked_before = bool(store.finished)
         try:
             if todo:
-                asyncio.run(_execute(todo, source, benchmark, store, config, price, bar))
+                asyncio.run(_execute(todo, source, benchmark, store, config, price, bar, vision))
         except BudgetReached as stopped:
             if not store.finished:
                 raise
@@ -174,7 +193,10 @@ async def _execute(
     config: EvalConfig,
     price: Price | None,
     bar: Progress,
+    vision: VisionEndpoint | None,
 ) -> None:
+    if vision is not None:
+        bar.note(f"tools ask {vision.name}; what that costs is in no estimate")
     if source.base_url is not None and not (price and price.is_free):
         expected = await estimate(items, benchmark, source, price)
         unpriced = "" if price else "; the price of the model is not known (--price IN/OUT)"
@@ -182,7 +204,10 @@ async def _execute(
         bar.note(f"{expected}{unpriced}{cached}")
     try:
         async with ToolExecutor(
-            workers=config.tool_workers, cache=ResultCache(cache_dir("tool-results")), backends=config.backends
+            workers=config.tool_workers,
+            cache=ResultCache(cache_dir("tool-results")),
+            backends=config.backends,
+            vision=vision,
         ) as executor:
             if source.stats is not None and any(part.mode == "end-to-end" for part in items.parts):
                 await executor.prepare(benchmark.toolset)
@@ -201,6 +226,8 @@ async def _execute(
     finally:
         if source.model is not None:
             await source.model.close()
+        if vision is not None:
+            await vision.close()
 
 
 def _stats_of(source: PolicySource) -> Callable[[], WireStats] | None:
@@ -237,6 +264,7 @@ def manifest_of(
     settings: ModelSettings,
     modes: Sequence[Mode],
     samples: Sequence[Sample],
+    asked: ToolModel | None = None,
 ) -> Manifest:
     """The manifest of the run that ``config`` describes."""
     specs = tool_specs(benchmark.toolset)
@@ -261,7 +289,8 @@ def manifest_of(
         toolset=toolset,
         toolset_hash=hashlib.sha256(orjson.dumps(toolset, option=orjson.OPT_SORT_KEYS)).hexdigest(),
         tool_data={name: _content_hash(files) for name in benchmark.toolset if (files := _present(name))},
-        backends=config.backends,
+        backends=recorded_backends(config.backends, asked),
+        vlm_base_url=asked.base_url if asked else None,
         prompt_hash=prompt_hash() if has_model else "",
         python=f"{platform.python_version()} on {sys.platform}",
         libraries={name: version(name) for name in _LIBRARIES},

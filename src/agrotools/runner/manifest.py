@@ -37,6 +37,9 @@ class Manifest(Noun):
     tool_data: dict[str, str] = {}
     """Tool name to SHA-256 over the files that its results rest on beside the call (trained heads, for instance)."""
     backends: dict[str, str] = {}
+    """Tool to back-end, where not the default; ``vlm:NAME`` where the model NAME is asked."""
+    vlm_base_url: str | None = None
+    """Where the model is served that tools ask."""
     prompt_hash: str
     python: str = ""
     libraries: dict[str, str] = {}
@@ -70,7 +73,7 @@ def identity_hash(manifest: Manifest) -> str:
     A run in a folder of choice may go on when its endpoint has moved; a run in a folder named by this hash cannot be
     taken for that of another endpoint.
     """
-    wanted = (*IDENTITY, "base_url")
+    wanted = (*IDENTITY, "base_url", *(("vlm_base_url",) if manifest.vlm_base_url else ()))
     fields = {field: value for field, value in manifest.model_dump(mode="json").items() if field in wanted}
     return hashlib.sha256(orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)).hexdigest()
 

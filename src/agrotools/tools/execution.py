@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from agrotools.core import (
@@ -27,9 +27,14 @@ from agrotools.tools.cache import ResultCache
 from agrotools.tools.contract import Tool
 from agrotools.tools.frames import BrokenFrame, Reply
 from agrotools.tools.result import with_artifact_names
+from agrotools.tools.vlm import NAME_A_MODEL, VLM
+from agrotools.tools.vlm.question import MOST_QUESTIONS, Question
 from agrotools.tools.worker_pool import WorkerPool
 from agrotools.tools.worker_process import START_TIMEOUT_S, NotBegun, Worker
 from agrotools.tools.workspace import Workspace
+
+if TYPE_CHECKING:
+    from agrotools.tools.vlm.endpoint import VisionEndpoint
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,7 @@ class ToolExecutor:
         memory_mb: address space of a worker.
         cache: where results are kept and found; None runs every call.
         backends: back-end per tool, where not its default.
+        vision: what answers the questions of tools whose back-end is ``vlm``.
         find_tool: from a name to the tool; the registry by default.
 
     Raises:
@@ -96,16 +102,20 @@ class ToolExecutor:
         cache: ResultCache | None = None,
         backends: Mapping[str, str] | None = None,
         find_tool: Callable[[str], Tool[..., Any]] = get_tool,
+        vision: "VisionEndpoint | None" = None,
     ) -> None:
         self.timeout_s = timeout_s
         self.cache = cache
         self.backends = {name: _with_whole_path(backend) for name, backend in (backends or {}).items()}
+        self.vision = vision
         self._find_tool = find_tool
         self._pool = WorkerPool(workers, memory_mb)
         self._stack = AsyncExitStack()
         self._in_work: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         for name, backend in self.backends.items():
             check_backend(find_tool(name), backend)
+            if backend == VLM and vision is None:
+                raise UsageError(f"{name} is to ask a vision model, and none is named", hint=NAME_A_MODEL)
 
     async def __aenter__(self) -> "ToolExecutor":
         await self._stack.enter_async_context(self._pool)
@@ -154,7 +164,7 @@ class ToolExecutor:
             checked = self._checked(call, workspace, toolset)
         except ToolError as error:
             return ToolOutcome(Observation(error=error.info), time.perf_counter() - started)
-        if self.cache is None or not checked.tool.cacheable:
+        if self.cache is None or not checked.tool.cacheable or checked.backend == VLM:
             return await self._run_and_observe(checked, workspace)
         try:
             if self.cache.has_hashed(checked.tool, checked.backend, checked.paths.values()):
@@ -205,7 +215,11 @@ class ToolExecutor:
         self, checked: _CheckedCall, workspace: Workspace, cache: ResultCache | None = None, key: str = ""
     ) -> ToolOutcome:
         started = time.perf_counter()
-        message, contents = await self._reply_of_worker(checked, workspace)
+        message, contents = await (
+            self._reply_of_model(checked, workspace)
+            if checked.backend == VLM
+            else self._reply_of_worker(checked, workspace)
+        )
         seconds = message.get("seconds", time.perf_counter() - started)
         reply = message, contents
         if cache is not None and _may_be_kept(message):
@@ -216,13 +230,35 @@ class ToolExecutor:
         )
         return ToolOutcome(observation, seconds, log=message.get("log", ""))
 
-    async def _reply_of_worker(self, checked: _CheckedCall, workspace: Workspace) -> Reply:
+    async def _reply_of_model(self, checked: _CheckedCall, workspace: Workspace) -> Reply:
+        """The reply of a worker whose questions a vision model answers, here: keys do not go into workers.
+
+        The call is run again with each answer, so that no worker waits for an endpoint, and time limits are of work.
+        """
+        assert self.vision is not None
+        started, replies = time.perf_counter(), list[str]()
+        while True:
+            vision = {"name": self.vision.name, "replies": replies}
+            message, contents = await self._reply_of_worker(checked, workspace, vision)
+            if "question" not in message:
+                return {**message, "seconds": time.perf_counter() - started}, contents
+            try:
+                if len(replies) >= MOST_QUESTIONS:
+                    raise ToolError("tool_failed", "the tool asks too many questions")
+                replies.append(await self.vision.answer(Question.of(message["question"], contents[0])))
+            except ToolError as error:
+                return _failed(error.info, "")
+
+    async def _reply_of_worker(
+        self, checked: _CheckedCall, workspace: Workspace, vision: dict[str, Any] | None = None
+    ) -> Reply:
         request = {
             "target": _importable_target(checked.tool),
             "arguments": checked.arguments,
             "paths": {name: str(path) for name, path in checked.paths.items()},
             "files": [info.model_dump(mode="json") for name in checked.paths if (info := workspace.info(name))],
             "backend": checked.backend,
+            **({"vision": vision} if vision else {}),
         }
         fresh = False
         while True:

@@ -91,8 +91,12 @@ def load(target: str) -> Any:
 
 
 def _run(request: dict[str, Any]) -> Reply:
-    """Run a call: ``target``, ``arguments``, ``paths`` (name of a file to its path), ``files``, ``backend``."""
+    """Run a call: ``target``, ``arguments``, ``paths`` (name of a file to its path), ``files``, ``backend``.
+
+    With ``vision`` (name and replies so far of a model that the tool may ask) the reply may be a ``question``.
+    """
     from agrotools.tools.result import ToolResult, encode_result
+    from agrotools.tools.vlm.question import AnswerNeeded, Replies
     from agrotools.tools.workspace import Work, at_work
 
     tool = load(request["target"])
@@ -107,8 +111,13 @@ def _run(request: dict[str, Any]) -> Reply:
     arguments = tool.prepared(request["arguments"], paths.__getitem__)
     _forget_the_last_call()
     started = time.perf_counter()
-    with at_work(Work(keep, {paths[file.name]: file for file in files}, request["backend"])):
-        result = tool.function(**arguments)
+    vision = Replies(**request["vision"]) if "vision" in request else None
+    infos = {paths[file.name]: file for file in files}
+    with at_work(Work(keep, infos, request["backend"], vision=vision)):
+        try:
+            result = tool.function(**arguments)
+        except AnswerNeeded as needed:
+            return {"question": needed.question.message(), "artifacts": []}, [needed.question.jpeg]
     seconds = time.perf_counter() - started
     if not isinstance(result, ToolResult):
         raise TypeError(f"{tool.name} gave back a {type(result).__name__}, not a ToolResult")

@@ -25,6 +25,8 @@ from agrotools.tools.sidecar import read_sidecar
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from agrotools.tools.vlm.question import VisionModel
+
 ArtifactKind = Literal["overlay", "mask", "plot", "image", "table"]
 
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
@@ -142,6 +144,8 @@ class Work:
     backend: str | None = None
     reads_sidecars: bool = False
     """Whether what is not in ``infos`` is looked up in a file beside the image (see :mod:`agrotools.tools.sidecar`)."""
+    vision: "VisionModel | None" = None
+    """What answers questions about pictures, for the back-end ``vlm``."""
 
 
 _work: ContextVar[Work | None] = ContextVar("agrotools_work", default=None)
@@ -158,10 +162,13 @@ def at_work(work: Work) -> Iterator[Work]:
 
 
 @contextmanager
-def artifacts_in(folder: str | os.PathLike[str], *, backend: str | None = None) -> Iterator[Path]:
+def artifacts_in(
+    folder: str | os.PathLike[str], *, backend: str | None = None, vision: "VisionModel | None" = None
+) -> Iterator[Path]:
     """Tools that are called as plain Python inside this block leave their artifacts in ``folder``.
 
     ``backend`` is the way they do their work, where not the default; a tool that has no such back-end may ignore it.
+    ``vision`` is the model that the back-end ``vlm`` asks.
     """
     where = Path(folder)
     current = _work.get()
@@ -170,6 +177,7 @@ def artifacts_in(folder: str | os.PathLike[str], *, backend: str | None = None) 
         infos=current.infos if current else {},
         backend=backend or (current.backend if current else None),
         reads_sidecars=current.reads_sidecars if current else True,
+        vision=vision or (current.vision if current else None),
     )
     with at_work(work):
         yield where
@@ -200,6 +208,12 @@ def backend_in_use() -> str | None:
     """The back-end chosen for the running tool; None for its default."""
     work = _work.get()
     return work.backend if work else None
+
+
+def vision_in_use() -> "VisionModel | None":
+    """What answers the questions of the running tool; None where nothing does."""
+    work = _work.get()
+    return work.vision if work else None
 
 
 def save_artifact(name: str, kind: ArtifactKind, content: "Image | bytes") -> Artifact:

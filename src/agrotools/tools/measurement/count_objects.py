@@ -8,11 +8,13 @@ from pydantic import Field
 
 from agrotools.core import ToolError
 from agrotools.tools.contract import FileArgument, ImageFile, Region, tool
+from agrotools.tools.learned import LEARNED, find_learned, weight_files
 from agrotools.tools.measurement.count_result import ObjectCount, count_result
 from agrotools.tools.measurement.counting import (
     Found,
     Mode,
     crowns_in_colours,
+    found_in_boxes,
     fruit_by_colour,
     mode_for,
     plants_on_soil,
@@ -21,7 +23,8 @@ from agrotools.tools.measurement.counting import (
 from agrotools.tools.measurement.crowns_by_tiles import crowns_of_raster
 from agrotools.tools.scale import chosen_scale
 from agrotools.tools.segmentation.field_picture import colour_bands, read_field_picture
-from agrotools.tools.workspace import file_info, shown_name
+from agrotools.tools.vlm import VLM
+from agrotools.tools.workspace import backend_in_use, file_info, shown_name
 from agrotools.vision.formats import Box, clipped_region, file_format
 from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_image
@@ -31,7 +34,7 @@ ChmFile = Annotated[Path, FileArgument("raster", "canopy height model of the sam
 _SAME_EXTENT = 0.02
 
 
-@tool(category="measurement", version="1")
+@tool(category="measurement", version="1", backends=("offline", LEARNED, VLM), backend_files=weight_files)
 def count_objects(
     image: ImageFile,
     target: Annotated[
@@ -76,6 +79,8 @@ def count_objects(
         :mod:`agrotools.vision.vegetation`; touching objects parted by the distance to their edge (Beucher and
         Lantuejoul 1979).
     """
+    if (backend := backend_in_use()) and backend != "offline" and not _in_heights(image, chm, mode):
+        return _count_by_model(backend, image, target, region, gsd_m, return_boxes, score_min, mode)
     chosen: Mode = mode_for(target, chm is not None or _is_heights(image)) if mode == "auto" else mode
     notes = () if mode == "auto" else _doubt(target, mode)
     if chosen == "crown_chm":
@@ -128,6 +133,54 @@ def count_objects(
         return_boxes=return_boxes,
         notes=(*notes, *scale.notes),
         flags=(*flags, *clipped, *scale.flags),
+    )
+
+
+def _in_heights(image: Path, chm: Path | None, mode: str) -> bool:
+    """Whether a call is about a height model, which no model for pictures can see."""
+    return mode == "crown_chm" or (mode == "auto" and (chm is not None or _is_heights(image)))
+
+
+def _count_by_model(
+    backend: str,
+    image: Path,
+    target: str,
+    region: Box | None,
+    gsd_m: float | None,
+    return_boxes: bool,
+    score_min: float,
+    mode: str,
+) -> ObjectCount:
+    name, info = shown_name(image), file_info(image)
+    picture = read_image(image, shown_as=name)
+    box, clipped = clipped_region(region, picture.width, picture.height, name)
+    scale = chosen_scale(gsd_m, (info.gsd_m if info else None) or _gsd_of_raster(image))
+    by = "vlm" if backend == VLM else "learned"
+    if by == "vlm":
+        from agrotools.tools.vlm.counting import point_out
+
+        pointed = point_out(picture.pixels, box, target)
+    else:
+        pointed = find_learned(backend, picture.pixels, box, target, score_min)
+    found = found_in_boxes(pointed.boxes, pointed.scores)
+    found = found.chosen(found.scores >= score_min).centred_in(box)
+    notes = pointed.notes if mode == "auto" else (*pointed.notes, f"mode={mode!r} is of the offline back-end alone")
+    x0, y0, x1, y1 = box
+    looked_at_px = (x1 - x0) * (y1 - y0)
+    if picture.valid is not None:
+        looked_at_px = int(np.count_nonzero(picture.valid[y0:y1, x0:x1]))
+    return count_result(
+        found,
+        by,
+        target,
+        shown=picture.pixels,
+        shown_per_px=1.0,
+        region=None if region is None else box,
+        looked_at_px=float(looked_at_px),
+        gsd_m=scale.gsd_m,
+        return_boxes=return_boxes,
+        notes=(*notes, *picture.notes, *scale.notes),
+        flags=(*pointed.flags, *picture.flags, *clipped, *scale.flags),
     )
 
 

@@ -1,6 +1,7 @@
 """The result of counting, and the picture and table that show it."""
 
 import io
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from agrotools.vision.formats import Box
 from agrotools.vision.marks import Mark, draw_marks
 from agrotools.vision.overlay import ORANGE, SKY_BLUE
 
+Detector = Mode | Literal["vlm", "learned"]
 MOST_LISTED = 300
 """Objects that a result lists; the table holds all."""
 _SMALLEST_SIDE = 960
@@ -36,8 +38,8 @@ class ObjectCount(ToolResult):
     """[x, y] in pixels, in the order of boxes: tree tops for crown_chm"""
     scores: tuple[float, ...] | None
     """0..1 in the order of boxes: how clearly each stands out; no probabilities"""
-    mode: Mode
-    """the detector that was used"""
+    mode: Detector
+    """the detector that was used; vlm and learned where a model looked"""
     gsd_m: float | None
     """ground sampling distance that was used, metres per pixel"""
     table: Artifact
@@ -48,7 +50,7 @@ class ObjectCount(ToolResult):
 
 def count_result(
     found: Found,
-    mode: Mode,
+    mode: Detector,
     target: str,
     *,
     shown: NDArray[np.uint8],
@@ -108,7 +110,7 @@ def _table(found: Found) -> bytes:
 
 def _overlay(
     found: Found,
-    mode: Mode,
+    mode: Detector,
     target: str,
     shown: NDArray[np.uint8],
     per_px: float,

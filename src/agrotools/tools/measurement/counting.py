@@ -82,6 +82,13 @@ class Found:
         return self.chosen((x >= box[0]) & (x < box[2]) & (y >= box[1]) & (y < box[3]))
 
 
+def found_in_boxes(boxes: Floats, scores: Floats) -> Found:
+    """What a model found: boxes (n, 4) in pixels and scores (n,), best first."""
+    sizes = boxes[:, 2:] - boxes[:, :2]
+    # Of the circle of the same area as an ellipse in the box.
+    return Found(boxes, boxes[:, :2] + sizes / 2, np.sqrt(sizes.prod(axis=1)), scores)
+
+
 def mode_for(target: str, has_chm: bool) -> Mode:
     """The detector that finds such things.
 

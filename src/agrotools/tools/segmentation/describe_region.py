@@ -10,6 +10,7 @@ from pydantic import Field
 
 from agrotools.core import Artifact, ToolError
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
+from agrotools.tools.learned import LEARNED, describe_learned, weight_files
 from agrotools.tools.masks import marked_pixels
 from agrotools.tools.scale import chosen_scale
 from agrotools.tools.segmentation.region_classes import class_counts, class_layers, is_label_file
@@ -17,7 +18,9 @@ from agrotools.tools.segmentation.region_numbers import band_values, colours_of,
 from agrotools.tools.segmentation.region_picture import RegionPicture, read_region_picture
 from agrotools.tools.segmentation.region_result import RegionDescription, RegionShape, TextureValues, summary_of
 from agrotools.tools.segmentation.region_shape import shape_of
-from agrotools.tools.workspace import file_info, save_artifact, shown_name
+from agrotools.tools.vlm import VLM
+from agrotools.tools.vlm.said import Said
+from agrotools.tools.workspace import backend_in_use, file_info, save_artifact, shown_name
 from agrotools.vision.colour_names import lab_of_list
 from agrotools.vision.formats import Box, clipped_region
 from agrotools.vision.overlay import SKY_BLUE, Layer, draw_overlay
@@ -34,7 +37,7 @@ _MOST_SAMPLES = 250_000
 """Of larger regions every second, third... pixel is looked at for colours in Lab; the mean in RGB is of all."""
 
 
-@tool(category="segmentation", version="1")
+@tool(category="segmentation", version="1", backends=("offline", LEARNED, VLM), backend_files=weight_files)
 def describe_region(
     image: ImageFile,
     region: Region | None = None,
@@ -78,18 +81,28 @@ def describe_region(
         named in :data:`agrotools.vision.vegetation.INDICES` with the threshold of Otsu 1979.
     """
     wanted = frozenset(attributes or ALL)
+    said_of_it: Said | None = None
     if said := is_label_file(image, file_info(image), label_map):
         seen = _of_labels(image, region, mask, wanted, label_map, gsd_m)
         if said == "guessed":
             seen.flags.append("taken_as_labels")
             seen.notes.append("few small values in a palette or grey PNG: taken as class numbers")
     else:
+        if (backend := backend_in_use()) and backend != "offline":
+            said_of_it = _in_words(backend, image, region, mask, bands, question)
         seen = _of_picture(image, region, mask, wanted, bands, gsd_m)
-    if question is not None and question.strip():
+    if said_of_it is not None:
+        seen.notes += said_of_it.notes
+        seen.flags += said_of_it.flags
+    elif question is not None and question.strip():
         seen.flags.append("question_not_answered")
         seen.notes.append("offline only numbers are given: the question was not answered beyond them")
     description = seen.description.model_copy(
-        update={"notes": tuple(seen.notes), "flags": tuple(dict.fromkeys(seen.flags))}
+        update={
+            "description": said_of_it.text if said_of_it else None,
+            "notes": tuple(seen.notes),
+            "flags": tuple(dict.fromkeys(seen.flags)),
+        }
     )
     return description.model_copy(update={"summary": summary_of(description, shown_name(image))})
 
@@ -99,6 +112,33 @@ class _Described:
     description: RegionDescription
     notes: list[str]
     flags: list[str]
+
+
+def _in_words(
+    backend: str,
+    image: Path,
+    region: Box | None,
+    mask: Path | None,
+    bands: dict[str, int | str] | None,
+    question: str | None,
+) -> Said:
+    """What a model says of the region; what is outside a mask is shown dark."""
+    picture = read_region_picture(image, bands, region, file_info(image))
+    pixels = picture.pixels
+    if mask is not None:
+        drawn = marked_pixels(
+            mask, (picture.size[1], picture.size[0]), shown_name(image), argument="mask", called="a mask"
+        )
+        left, top = picture.origin
+        pixels = pixels.copy()
+        outside = ~drawn[top : top + pixels.shape[0], left : left + pixels.shape[1]]
+        pixels[outside] = (pixels[outside] * _DIMMED).astype(np.uint8)
+    question = question.strip() or None if question else None
+    if backend == VLM:
+        from agrotools.tools.vlm.describing import describe
+
+        return describe(pixels, picture.box, question)
+    return describe_learned(backend, pixels, picture.box, question)
 
 
 def _of_picture(

@@ -117,6 +117,8 @@ class RegionDescription(ToolResult):
     """of a multi-band raster: the values of its bands"""
     summary: str
     """the numbers in a sentence or two"""
+    description: str | None = None
+    """what a model says that it sees, or its answer to the question; null with the offline back-end"""
     overlay: Artifact
     """the region in the picture, plants or classes tinted"""
 

@@ -1,0 +1,209 @@
+"""Where the weights of large open models lie, and whether they may be loaded.
+
+Weights come from a folder or from the cache of the Hugging Face hub, as ``hf download NAME`` fills it. Only
+safetensors are loaded: the older formats can run code. Nothing here uses the network.
+"""
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from agrotools.core import ToolError
+
+LIBRARIES: dict[str, tuple[str, ...]] = {
+    "owlv2": ("torch", "transformers"),
+    "grounding-dino": ("torch", "transformers"),
+    "sam2": ("torch", "transformers"),
+    "florence2": ("torch", "transformers", "torchvision"),
+    "clip": ("torch", "transformers"),
+    "open_clip": ("torch", "open_clip"),
+    "deepforest": ("torch", "deepforest"),
+}
+"""Kinds of models that can be loaded, and what is imported for each."""
+
+EXAMPLES = {
+    "owlv2": "google/owlv2-base-patch16-ensemble",
+    "grounding-dino": "IDEA-Research/grounding-dino-tiny",
+    "sam2": "facebook/sam2.1-hiera-tiny",
+    "florence2": "florence-community/Florence-2-base",
+    "clip": "openai/clip-vit-base-patch16",
+    "open_clip": "imageomics/bioclip",
+    "deepforest": "weecology/deepforest-tree",
+}
+"""A model of each kind, by its name on the hub."""
+
+_INSTALL = "pip install 'agrotools[learned]'"
+_LARGEST_CONFIG = 2**20
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A model on this machine. ``name`` as it was asked for, ``kind`` one of :data:`LIBRARIES`."""
+
+    name: str
+    kind: str
+    folder: Path
+    files: tuple[Path, ...]
+    """All that the model's answers depend on: weights, configuration, vocabulary."""
+
+
+def hub_cache() -> Path:
+    """The folder of the hub's cache: ``HF_HUB_CACHE``, else ``HF_HOME``/hub, else ``~/.cache/huggingface/hub``."""
+    if chosen := os.environ.get("HF_HUB_CACHE"):
+        return Path(chosen).expanduser()
+    home = os.environ.get("HF_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "huggingface")  # noqa: PTH118
+    return Path(home).expanduser() / "hub"
+
+
+def find_weights(model: str) -> Weights:
+    """The model of that name in the hub's cache, or in the folder at that absolute path.
+
+    Raises:
+        ToolError: ``backend_unavailable``: not there, in a form that is not loaded, of a kind that is not known, or a
+            library for it is missing; the hint says what to do.
+    """
+    folder = _folder(model)
+    kind = _kind(folder, model)
+    files = tuple(sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")))
+    if not any(path.suffix == ".safetensors" for path in files):
+        others = [path.name for path in files if path.suffix in (".bin", ".pt", ".pth", ".ckpt", ".pl")]
+        raise ToolError(
+            "backend_unavailable",
+            f"{model} holds no weights as safetensors" + (f", only {others[0]}" if others else ""),
+            hint="other formats can run code and are not loaded: download the model anew, or convert it",
+        )
+    if missing := missing_libraries(LIBRARIES[kind]):
+        raise ToolError(
+            "backend_unavailable",
+            f"{model} is a model of the kind {kind}, which needs {' and '.join(missing)}",
+            hint=_INSTALL,
+        )
+    return Weights(model, kind, folder, files)
+
+
+def available(model: str) -> tuple[bool, str]:
+    """Whether a model can be loaded here, and why not."""
+    try:
+        found = find_weights(model)
+    except ToolError as error:
+        return False, str(error)
+    return True, f"{found.kind} in {found.folder}"
+
+
+def missing_libraries(names: Iterable[str]) -> list[str]:
+    """Those of ``names`` that are not installed."""
+    return [name for name in names if find_spec(name) is None]
+
+
+def library(name: str) -> Any:
+    """A library of the extra ``learned``. Without types: it is not there where this package is checked.
+
+    Raises:
+        ToolError: ``backend_unavailable``: it cannot be imported.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ToolError("backend_unavailable", f"{name} cannot be imported: {error}", hint=_INSTALL) from error
+
+
+def wrong_kind(weights: Weights, does: str, kinds: Iterable[str]) -> ToolError:
+    """The error for a model that cannot do what is asked of it."""
+    able = ", ".join(f"{kind} ({EXAMPLES[kind]})" for kind in kinds)
+    return ToolError(
+        "backend_unavailable",
+        f"{weights.name} is a model of the kind {weights.kind}, which does not {does}",
+        hint=f"kinds that do: {able}",
+    )
+
+
+def unloadable(weights: Weights, error: Exception) -> ToolError:
+    """The error for weights that a library cannot make a model of."""
+    first = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+    return ToolError(
+        "backend_unavailable",
+        f"{weights.name} cannot be loaded as {weights.kind}: {first.replace(str(weights.folder), '...')}",
+        hint="download its folder whole: configuration, vocabulary and safetensors",
+    )
+
+
+def _folder(model: str) -> Path:
+    if model.startswith(("~", "./", "../")):
+        raise ToolError(
+            "backend_unavailable", f"{model} is no absolute path", hint="write learned:/absolute/path/of/the/folder"
+        )
+    if model.startswith("/"):
+        folder = Path(model)
+        if not folder.is_dir():
+            raise ToolError("backend_unavailable", f"there is no folder {model}", hint=_how_to_get("NAME"))
+        return folder
+    parts = model.split("/")
+    if len(parts) != 2 or not all(part and part.strip(".") and part.isprintable() for part in parts):
+        raise ToolError(
+            "backend_unavailable",
+            f"{model[:100]!r} is no name of a model on the hub",
+            hint=f"write OWNER/NAME, e.g. {EXAMPLES['grounding-dino']}, or an absolute path of a folder",
+        )
+    cached = hub_cache() / f"models--{parts[0]}--{parts[1]}"
+    snapshot = _snapshot(cached)
+    if snapshot is None:
+        raise ToolError(
+            "backend_unavailable",
+            f"the weights of {model} are not on this machine; nothing is downloaded unasked",
+            hint=_how_to_get(model),
+        )
+    return snapshot
+
+
+def _snapshot(cached: Path) -> Path | None:
+    """What the branch ``main`` of a cached model points to; the only one there is where no branch is known."""
+    try:
+        commit = (cached / "refs" / "main").read_text(encoding="utf-8").strip()
+        chosen = cached / "snapshots" / Path(commit).name
+        if commit and chosen.is_dir():
+            return chosen
+    except (OSError, UnicodeDecodeError):
+        pass
+    snapshots = cached / "snapshots"
+    every = [path for path in snapshots.iterdir() if path.is_dir()] if snapshots.is_dir() else []
+    return every[0] if len(every) == 1 else None
+
+
+def _kind(folder: Path, model: str) -> str:
+    if (folder / "open_clip_config.json").is_file():
+        return "open_clip"
+    config = _json(folder / "config.json")
+    kind = str(config.get("model_type") or "").replace("_", "-")
+    named = {"grounding-dino": "grounding-dino", "owlv2": "owlv2", "sam2": "sam2", "sam2-video": "sam2",
+             "florence2": "florence2", "clip": "clip"}  # fmt: skip
+    if kind in named:
+        return named[kind]
+    if "label_dict" in config and "retinanet" in str(config).lower():
+        return "deepforest"
+    raise ToolError(
+        "backend_unavailable",
+        f"{model} is of no kind that is known here" + (f" ({kind[:40]})" if kind else ": it has no config.json"),
+        hint=f"known kinds: {', '.join(f'{kind} ({example})' for kind, example in EXAMPLES.items())}",
+    )
+
+
+def _json(path: Path) -> dict[str, object]:
+    try:
+        if path.stat().st_size > _LARGEST_CONFIG:
+            return {}
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _how_to_get(model: str) -> str:
+    return (
+        f"{_INSTALL}, then: hf download {model} (into {hub_cache()}), or put the model's folder somewhere and write "
+        "learned:/its/absolute/path"
+    )
