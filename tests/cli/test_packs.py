@@ -5,8 +5,10 @@ import pytest
 from typer.testing import CliRunner
 
 from agrotools.cli.packs import app
-from agrotools.core import BenchmarkError
+from agrotools.core import BenchmarkError, UsageError
 from agrotools.vision.crop_weed import HeadInfo, heads_folder, save_head
+from agrotools.vision.recognition.packs import packs_folder
+from support.labelled_pictures import write_folders
 
 RUN = CliRunner()
 
@@ -40,7 +42,8 @@ def test_without_heads_it_says_how_to_get_them() -> None:
     result = RUN.invoke(app, ["list"])
     assert result.exit_code == 0
     assert "packs train crop-weed --data DIR" in result.output
-    assert json.loads(RUN.invoke(app, ["list", "--json"]).output) == {"crop-weed": [], "faults": []}
+    assert "packs train --images DIR" in result.output
+    assert json.loads(RUN.invoke(app, ["list", "--json"]).output) == {"packs": [], "crop-weed": [], "faults": []}
 
 
 def test_heads_are_listed_with_their_terms() -> None:
@@ -64,3 +67,47 @@ def test_training_needs_the_data(tmp_path: Path) -> None:
     result = RUN.invoke(app, ["train", "crop-weed", "--data", str(tmp_path)])
     assert isinstance(result.exception, BenchmarkError)
     assert "cwfid/truth.json" in str(result.exception)
+
+
+def test_a_pack_of_own_pictures_is_trained_and_listed(tmp_path: Path) -> None:
+    pictures = write_folders(tmp_path / "pictures", each=5)
+    made = RUN.invoke(app, ["train", "--images", str(pictures), "--out", "mine", "--licence", "CC0, made up"])
+    assert made.exit_code == 0, made.output
+    assert "looked at 15 of 15 pictures" in made.output
+    assert "brown leaf: 5 pictures, recall" in made.output
+    assert "--backend pack:mine" in made.output
+    assert (packs_folder() / "mine" / "pack.json").is_file()
+    listed = RUN.invoke(app, ["list"]).output
+    assert "mine: 3 classes, 15 pictures in 15 groups; out of fold: accuracy" in listed
+    assert "CC0, made up" in listed
+    (packs_folder() / "mine" / "weights.npz").write_bytes(b"")
+    found = json.loads(RUN.invoke(app, ["list", "--json"]).output)
+    assert found["packs"] == []
+    assert "mine" in found["faults"][0]
+
+
+def test_a_pack_goes_where_a_path_says(tmp_path: Path) -> None:
+    pictures = write_folders(tmp_path / "pictures", ("green leaf", "brown leaf"), each=5)
+    table = tmp_path / "labels.csv"
+    rows = [f"{path.parent.name}/{path.name},{path.parent.name}" for path in sorted(pictures.rglob("*.png"))]
+    table.write_text("\n".join(["image,label", *rows]))
+    out = tmp_path / "here" / "pack"
+    made = RUN.invoke(app, ["train", "--images", str(pictures), "--labels", str(table), "--out", str(out), "--json"])
+    assert made.exit_code == 0, made.output
+    assert json.loads(made.stdout)["path"] == str(out)
+    assert (out / "weights.npz").is_file()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train"],
+        ["train", "--images", "."],
+        ["train", "--images", "absent", "--out", "mine"],
+        ["train", "--images", ".", "--out", "no name"],
+    ],
+)
+def test_what_training_needs_is_said(arguments: list[str]) -> None:
+    result = RUN.invoke(app, arguments)
+    assert isinstance(result.exception, UsageError)
+    assert result.exception.hint

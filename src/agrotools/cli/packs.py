@@ -1,23 +1,78 @@
-"""``agrotools packs``: train and list the heads that tools use on this machine. They never leave the user's cache."""
+"""``agrotools packs``: train and list what tools learn on this machine, from your pictures or copies of data sets."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agrotools.cli.json_output import print_json
 
+if TYPE_CHECKING:
+    from agrotools.vision.recognition.packs import PackInfo
+
 app = typer.Typer(
-    help="Train and list heads: small models that tools use.", no_args_is_help=True, rich_markup_mode=None
+    help="Train and list packs: recognisers and heads that tools use on this machine.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
-train = typer.Typer(help="Train heads on your own copy of a data set.", no_args_is_help=True, rich_markup_mode=None)
+train = typer.Typer(rich_markup_mode=None)
 app.add_typer(train, name="train")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@train.callback(invoke_without_command=True)
+def train_pack(
+    context: typer.Context,
+    images: Annotated[Path | None, typer.Option(help="Folder of your pictures.", metavar="DIR")] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="CSV image,label[,group]; without it each folder in DIR is a class.", metavar="FILE"),
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option(help="Name of the pack, or a path with a slash in it.", metavar="PACK")
+    ] = None,
+    licence: Annotated[str, typer.Option(help="Under which terms the pictures may be used; kept in the pack.")] = "",
+    skip_unreadable: Annotated[bool, typer.Option(help="Leave out pictures that cannot be read.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train a recogniser on your own labelled pictures: packs train --images DIR [--labels FILE] --out PACK.
+
+    A group (plant, day, field) is never split between learning and checking. The pack is used with the back-end
+    pack:PACK of identify_weed and diagnose_pest_disease. Takes minutes; needs the extra "train".
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from agrotools.core import UsageError
+    from agrotools.vision.recognition.labelled import read_labelled
+    from agrotools.vision.recognition.pack_training import train_pack as trained
+    from agrotools.vision.recognition.packs import pack_path
+
+    if images is None or out is None:
+        raise UsageError("packs train needs --images DIR and --out PACK", hint="agrotools packs train --help")
+    folder = pack_path(out)
+    pictures = read_labelled(images, labels)
+    info = trained(
+        pictures,
+        folder,
+        licence_note=licence,
+        skip_unreadable=skip_unreadable,
+        progress=lambda line: typer.echo(line, err=True),
+    )
+    if as_json:
+        print_json({**info.model_dump(mode="json"), "path": str(folder)})
+        return
+    typer.echo(_pack_line(info))
+    for name, one in info.figures.by_class.items():
+        low, high = one.recall_95
+        typer.echo(f"  {name}: {one.n} pictures, recall {one.recall:.2f} ({low:.2f} to {high:.2f}), F1 {one.f1:.2f}")
+    typer.echo(f"written to {folder}; use it with: agrotools tools run TOOL --image FILE --backend pack:{out}")
 
 
 @train.command("crop-weed")
 def train_crop_weed(
     data: Annotated[Path, typer.Option(help="Folder that holds cwfid/truth.json.", metavar="DIR")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Train the heads that part crop from weeds, two-fold. Takes about a minute; needs the extra "train".
 
@@ -31,16 +86,17 @@ def train_crop_weed(
         print_json([head.model_dump(mode="json") for head in heads])
         return
     for head in heads:
-        typer.echo(_line(head.name, len(head.training), head.metrics))
+        typer.echo(_head_line(head.name, len(head.training), head.metrics))
     typer.echo(f"written to {heads_folder()}")
     typer.echo(heads[0].licence_note)
 
 
 @app.command("list")
-def list_packs(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """The heads on this machine: what they were trained on, under which terms, and how well they do."""
+def list_packs(as_json: AsJson = False) -> None:
+    """The packs and heads on this machine: what they know, under which terms, and how well they do."""
     from agrotools.core import ToolError
     from agrotools.vision.crop_weed import heads_folder, list_heads, load_head
+    from agrotools.vision.recognition import packs
 
     heads, faults = list_heads()
     for head in heads:
@@ -48,18 +104,38 @@ def list_packs(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.
             load_head(head)
         except ToolError as error:
             faults.append(error.message)
+    recognisers, more = packs.list_packs()
+    faults += more
     if as_json:
-        print_json({"crop-weed": [head.model_dump(mode="json") for head in heads], "faults": faults})
+        plain = [head.model_dump(mode="json") for head in heads]
+        named = [pack.model_dump(mode="json") for pack in recognisers]
+        print_json({"packs": named, "crop-weed": plain, "faults": faults})
         return
+    for pack in recognisers:
+        typer.echo(_pack_line(pack))
+        typer.echo(f"  {pack.licence_note}")
     for head in heads:
-        typer.echo(_line(head.name, len(head.training), head.metrics))
+        typer.echo(_head_line(head.name, len(head.training), head.metrics))
         typer.echo(f"  {head.licence_note}")
+    if not recognisers:
+        typer.echo(f"no packs in {packs.packs_folder()}; train one: agrotools packs train --images DIR --out NAME")
     if not heads:
         typer.echo(f"no heads in {heads_folder()}; train them with: agrotools packs train crop-weed --data DIR")
     for fault in faults:
         typer.echo(f"fault: {fault}")
 
 
-def _line(name: str, pictures: int, metrics: dict[str, float]) -> str:
+def _pack_line(pack: "PackInfo") -> str:
+    own = pack.figures
+    (low, high), (least, most) = own.accuracy_95, own.macro_f1_95
+    refused = "" if own.refused_of_left_out is None else f", {own.refused_of_left_out:.2f} of unseen classes refused"
+    return (
+        f"{pack.name}: {len(pack.classes)} classes, {own.pictures} pictures in {own.groups} groups; out of fold: "
+        f"accuracy {own.accuracy:.2f} ({low:.2f} to {high:.2f}; the largest class alone {own.majority:.2f}), "
+        f"macro F1 {own.macro_f1:.2f} ({least:.2f} to {most:.2f}){refused}"
+    )
+
+
+def _head_line(name: str, pictures: int, metrics: dict[str, float]) -> str:
     figures = ", ".join(f"{key.replace('_', ' ')} {value:.3f}" for key, value in metrics.items())
     return f"{name}: crop-weed, {pictures} training pictures; {figures}"

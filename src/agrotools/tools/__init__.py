@@ -27,6 +27,8 @@ TOOLS: Registry["Tool[..., Any]"] = Registry(
         "estimate_canopy_height": "agrotools.tools.segmentation.estimate_canopy_height:estimate_canopy_height",
         "measure_crop_weed_area": "agrotools.tools.segmentation.measure_crop_weed_area:measure_crop_weed_area",
         "detect_change": "agrotools.tools.change.detect_change:detect_change",
+        "diagnose_pest_disease": "agrotools.tools.recognition.diagnose_pest_disease:diagnose_pest_disease",
+        "identify_weed": "agrotools.tools.recognition.identify_weed:identify_weed",
         "lookup_agronomy": "agrotools.tools.recognition.lookup_agronomy:lookup_agronomy",
         "calculate": "agrotools.tools.analytics.calculate:calculate",
         "plot": "agrotools.tools.analytics.plot:plot",

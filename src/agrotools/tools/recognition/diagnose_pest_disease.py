@@ -1,0 +1,249 @@
+"""What ails a leaf: disease, pest damage or health, by a shipped net, a user's pack or a larger model."""
+
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from agrotools.core import Artifact, ToolError
+from agrotools.knowledge.entry import Entry, Kind
+from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
+from agrotools.tools.learned import LEARNED, name_learned
+from agrotools.tools.recognition.candidates import (
+    Candidate,
+    best_of,
+    candidates_of,
+    identifier,
+    named_picture,
+    not_known,
+)
+from agrotools.tools.recognition.kb_names import KbNames, kb_names
+from agrotools.tools.recognition.recognisers import (
+    BACKENDS,
+    PACK,
+    Looked,
+    Recogniser,
+    backend_files,
+    data_files_of,
+    judged,
+    looked_at,
+    recogniser_for,
+)
+from agrotools.tools.recognition.symptoms import NOTHING, Evidence, SeenLeaf, symptoms_of
+from agrotools.tools.vlm import VLM
+from agrotools.tools.vlm.naming import MOST_NAMES, choose_name
+from agrotools.tools.workspace import backend_in_use, shown_name
+from agrotools.vision.formats import Box
+from agrotools.vision.recognition.net import read_info, shipped_files
+
+AskedKind = Literal["pest", "disease", "auto"]
+HEALTHY = "healthy leaf"
+_TRAIN = "train one on labelled photos: agrotools packs train --images DIR --out NAME, then use the back-end pack:NAME"
+_KINDS: dict[AskedKind, tuple[Kind, ...]] = {
+    "pest": ("pest",),
+    "disease": ("disease",),
+    "auto": ("disease", "pest"),
+}
+
+
+class Diagnosis(ToolResult):
+    candidates: tuple[Candidate, ...]
+    """what it may be, best first"""
+    best: str | None
+    """kb_id of the best candidate (its label where the knowledge base has no entry); null where abstained"""
+    abstained: bool
+    """true: no candidate is more likely right than wrong, so none is named"""
+    evidence: Evidence
+    """what is seen on the leaf, whatever the cause"""
+    box: tuple[int, int, int, int] | None
+    """bounds of the leaf [x0, y0, x1, y1], pixels of the original image; null where none is found"""
+    overlay: Artifact
+    """the picture with the leaf and the candidates"""
+
+
+@tool(
+    category="recognition",
+    version="1",
+    backends=BACKENDS,
+    data_files=data_files_of("leaves"),
+    backend_files=backend_files,
+)
+def diagnose_pest_disease(
+    image: ImageFile,
+    kind: Annotated[AskedKind, Field(description="what is asked for; auto: either")] = "auto",
+    crop: Annotated[
+        str | None,
+        Agree("text"),
+        Field(min_length=2, max_length=60, description="the crop, where known: only its diseases are candidates"),
+    ] = None,
+    region: Region | None = None,
+    top_k: Annotated[int, Agree("presentation"), Field(ge=1, le=10, description="candidates at most")] = 3,
+) -> Diagnosis:
+    """Name the disease, pest damage or health of the leaf in a photo, best one leaf filling the picture.
+
+    Offline it knows 23 kinds of leaf of five crops: bean, black gram, chilli, citrus and coffee. Give crop where it is
+    known: the choice is then among that crop's, and a crop it does not know is refused. Returns candidates with names,
+    kb_id (for lookup_agronomy) and a calibrated score, and evidence: colours, shape and share of the leaf that has
+    lost its green. best is null where no candidate is more likely right than wrong. A picture unlike all it knows
+    gives the error low_confidence with the nearest candidates: do not take them for a diagnosis. Pests themselves
+    (kind "pest") need a pack trained on pictures of them.
+
+    Raises:
+        ToolError: ``low_confidence`` (unlike all that is known; carries candidates), ``backend_unavailable`` (no model
+            for this crop or for pests; a pack or net that is missing or damaged), ``nothing_found`` (one colour only),
+            ``region_empty``, and as the readers.
+
+    Sources: a residual network trained from scratch (He et al. 2016), its card in ``data/nets/leaves.md``; temperature
+        (Guo et al. 2017); evidence by colour rules (:mod:`agrotools.vision.lesions.rules`).
+    """
+    backend, names = backend_in_use(), kb_names()
+    looked = looked_at(image, region, shown_name(image))
+    seen = _seen(looked) if kind != "pest" else SeenLeaf(NOTHING, None)
+    if backend is not None and (backend == VLM or backend.startswith(LEARNED)):
+        candidates, notes, flags = _by_larger_model(backend, looked, kind, crop, names, top_k)
+    else:
+        candidates, notes, flags = _by_recogniser(backend, image, looked, kind, crop, names, top_k, seen.evidence)
+    best = best_of(candidates)
+    if kind == "disease" and best is not None and best.kind == "pest":
+        notes = (*notes, "the best candidate is damage by a pest")
+    return Diagnosis(
+        candidates=candidates,
+        best=identifier(best) if best else None,
+        abstained=best is None,
+        evidence=seen.evidence,
+        box=seen.box,
+        overlay=named_picture("diagnosis.jpg", looked, candidates, seen.box, "diagnosis" if best else "not sure"),
+        notes=(*looked.picture.notes, *notes),
+        flags=tuple(dict.fromkeys((*looked.flags, *flags, *(() if best else ("uncertain",))))),
+    )
+
+
+_Named = tuple[tuple[Candidate, ...], tuple[str, ...], tuple[str, ...]]
+
+
+def _by_recogniser(
+    backend: str | None,
+    image: ImageFile,
+    looked: Looked,
+    kind: AskedKind,
+    crop: str | None,
+    names: KbNames,
+    top_k: int,
+    evidence: Evidence,
+) -> _Named:
+    is_pack = backend is not None and backend.startswith(PACK)
+    if kind == "pest" and not is_pack:
+        raise ToolError(
+            "backend_unavailable",
+            "no shipped model names pests from pictures of them; damage on leaves of coffee and chilli is named with"
+            ' kind "auto"',
+            argument="kind",
+            hint=_TRAIN,
+        )
+    words = evidence.in_words()
+    if crop is not None and backend in (None, "offline"):
+        info = read_info(shipped_files("leaves")[0])
+        if _of_crop(info.crops, crop, names) is None:
+            raise _unknown_crop(crop, "the shipped net", tuple(info.crops), words)
+    recogniser = recogniser_for(backend, "leaves", image)
+    entry_of = _entries(recogniser, kind, crop, names)
+    allowed, notes = _allowed(recogniser, crop, names, entry_of, words)
+    judgement, ranked, flags = judged(recogniser, looked, allowed, "crop")
+    candidates = candidates_of(ranked, entry_of, top_k)
+    if not judgement.is_known:
+        more = f"; seen: {words}" if words else ""
+        hint = f"take one leaf that fills the picture, or give its region; for plants it does not know, {_TRAIN}"
+        raise not_known(looked, recogniser.name, candidates, more, hint)
+    return candidates, (*recogniser.notes, *notes), (*recogniser.flags, *flags)
+
+
+def _allowed(
+    recogniser: Recogniser,
+    crop: str | None,
+    names: KbNames,
+    entry_of: Callable[[str], Entry | None],
+    words: str,
+) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    """The labels that ``crop`` leaves, None for all; and what to say of it."""
+    if crop is None:
+        return None, ()
+    if recogniser.crops:
+        if (own := _of_crop(recogniser.crops, crop, names)) is None:
+            raise _unknown_crop(crop, f"the {recogniser.name}", tuple(recogniser.crops), words)
+        return own, (f"candidates are those of {crop}",)
+    entries = {label: entry_of(label) for label in recogniser.labels}
+    if all(entry is None for entry in entries.values()):
+        return None, (f"whether the {recogniser.name} knows {crop} cannot be told from its labels",)
+    own = tuple(label for label, entry in entries.items() if entry is None or names.is_on(entry, crop))
+    if not any(entries[label] for label in own):
+        known = sorted({name for entry in entries.values() if entry for name in entry.crops})
+        raise _unknown_crop(crop, f"the {recogniser.name}", tuple(known), words)
+    return own, (f"candidates are those of {crop}, and labels that are not in the knowledge base",)
+
+
+def _of_crop(crops: dict[str, tuple[str, ...]], crop: str, names: KbNames) -> tuple[str, ...] | None:
+    forms = names.crop_forms(crop)
+    return next((own for name, own in crops.items() if name.replace("_", "").replace(" ", "") in forms), None)
+
+
+def _entries(
+    recogniser: Recogniser, kind: AskedKind, crop: str | None, names: KbNames
+) -> Callable[[str], Entry | None]:
+    if recogniser.is_shipped:
+        return names.of_shipped
+
+    wanted: tuple[tuple[Kind, ...], ...] = (_KINDS[kind], ("disease", "pest"), ("crop",))
+
+    def entry_of(label: str) -> Entry | None:
+        for kinds in wanted:
+            if found := names.of_name(label, kinds, crop):
+                return found
+        return None
+
+    return entry_of
+
+
+def _unknown_crop(crop: str, who: str, known: tuple[str, ...], words: str) -> ToolError:
+    seen = f"; seen: {words}" if words else ""
+    return ToolError(
+        "backend_unavailable",
+        f"{who} knows no leaves of {crop}, but of {', '.join(known) or 'none that the knowledge base names'}{seen}",
+        argument="crop",
+        hint=_TRAIN,
+        candidates=known,
+    )
+
+
+def _by_larger_model(
+    backend: str, looked: Looked, kind: AskedKind, crop: str | None, names: KbNames, top_k: int
+) -> _Named:
+    entries = {entry.title: entry for entry in names.of_kinds(_KINDS[kind], crop)}
+    if not entries:
+        raise ToolError(
+            "backend_unavailable",
+            f"the knowledge base names no {' or '.join(_KINDS[kind])} of {crop} to choose from",
+            argument="crop",
+            hint="leave crop out, or add entries: agrotools kb add",
+        )
+    choice = [*entries, *([] if kind == "pest" else [HEALTHY])][:MOST_NAMES]
+    what = f"{' or '.join(_KINDS[kind])}{f' of {crop}' if crop else ''}"
+    pixels, box = looked.picture.pixels, looked.box
+    said = (
+        choose_name(pixels, box, what, choice, top_k=top_k)
+        if backend == VLM
+        else name_learned(backend, pixels, box, choice, top_k=top_k)
+    )
+    candidates = candidates_of(said.candidates, entries.get, top_k)
+    if not candidates:
+        raise not_known(looked, f"back-end {backend}", (), "", "try another region, or another back-end")
+    return candidates, (*said.notes, f"chosen from {len(choice)} names of the knowledge base"), said.flags
+
+
+def _seen(looked: Looked) -> SeenLeaf:
+    seen = symptoms_of(looked.part)
+    if seen.box is None:
+        return seen
+    left, top = looked.box[:2]
+    x0, y0, x1, y1 = seen.box
+    box: Box = (x0 + left, y0 + top, x1 + left, y1 + top)
+    return SeenLeaf(seen.evidence, box)

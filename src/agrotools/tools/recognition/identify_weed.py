@@ -1,0 +1,196 @@
+"""Which weed a picture shows, by a shipped net, a user's pack or a larger model."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from agrotools.core import Artifact, ToolError
+from agrotools.knowledge.entry import Entry
+from agrotools.knowledge.words import folded
+from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
+from agrotools.tools.learned import LEARNED, name_learned
+from agrotools.tools.recognition.candidates import (
+    Candidate,
+    best_of,
+    called,
+    candidates_of,
+    identifier,
+    is_negative,
+    named_picture,
+    not_known,
+)
+from agrotools.tools.recognition.kb_names import KbNames, kb_names
+from agrotools.tools.recognition.recognisers import (
+    BACKENDS,
+    Looked,
+    Recogniser,
+    backend_files,
+    data_files_of,
+    judged,
+    looked_at,
+    recogniser_for,
+)
+from agrotools.tools.vlm import VLM
+from agrotools.tools.vlm.naming import MOST_NAMES, choose_name
+from agrotools.tools.workspace import backend_in_use, shown_name
+
+GrowthForm = Literal["grass", "broadleaf", "sedge", "shrub", "tree", "vine", "unknown"]
+_TRAIN = "train a pack: agrotools packs train --images DIR --out NAME, then use the back-end pack:NAME"
+
+
+class WeedIdentity(ToolResult):
+    candidates: tuple[Candidate, ...]
+    """what it may be, best first; the label negative means: none of the weeds it knows"""
+    best: str | None
+    """kb_id of the best candidate (its label where the knowledge base has no entry); null where abstained"""
+    species: str | None
+    """scientific name of the best candidate"""
+    common_name: str | None
+    """English name of the best candidate"""
+    kb_id: str | None
+    """id of the best candidate for lookup_agronomy"""
+    growth_form: GrowthForm
+    """of the best candidate, as the knowledge base has it"""
+    is_weed: bool | None
+    """false: none of the weeds it knows; null where abstained or not known"""
+    abstained: bool
+    """true: no candidate is more likely right than wrong, so none is named"""
+    overlay: Artifact
+    """the picture with the candidates"""
+
+
+@tool(
+    category="recognition",
+    version="1",
+    backends=BACKENDS,
+    data_files=data_files_of("weeds"),
+    backend_files=backend_files,
+)
+def identify_weed(
+    image: ImageFile,
+    region: Region | None = None,
+    candidates: Annotated[
+        list[Annotated[str, Field(min_length=2, max_length=120)]] | None,
+        Agree("text"),
+        Field(min_length=1, max_length=100, description="names of weeds to choose among; null: all that are known"),
+    ] = None,
+    top_k: Annotated[int, Agree("presentation"), Field(ge=1, le=10, description="candidates at most")] = 3,
+) -> WeedIdentity:
+    """Name the weed in a photo, best taken from above at one plant.
+
+    Offline it knows eight weeds of Australian rangeland: chinee apple, lantana, parkinsonia, parthenium, prickly
+    acacia, rubber vine, siam weed and snake weed, and tells them from other plants there (label negative). candidates
+    narrows the choice, by English or scientific name or kb_id. Returns candidates with names, kb_id (for
+    lookup_agronomy) and a calibrated score; species, growth_form and is_weed are of the best, which is null where no
+    candidate is more likely right than wrong. A picture unlike all it knows gives the error low_confidence with the
+    nearest candidates: do not take them for an identification. Other species need a pack trained on pictures of them.
+
+    Raises:
+        ToolError: ``low_confidence`` (unlike all that is known; carries candidates), ``backend_unavailable`` (none of
+            the candidates asked for is known; a pack or net that is missing or damaged), ``nothing_found`` (one colour
+            only), ``region_empty``, and as the readers.
+
+    Sources: a residual network trained from scratch (He et al. 2016) on DeepWeeds (Olsen et al. 2019), its card in
+        ``data/nets/weeds.md``; temperature (Guo et al. 2017).
+    """
+    backend, names = backend_in_use(), kb_names()
+    looked = looked_at(image, region, shown_name(image))
+    if backend is not None and (backend == VLM or backend.startswith(LEARNED)):
+        found, entry_of, notes, flags = _by_larger_model(backend, looked, candidates, names, top_k)
+    else:
+        found, entry_of, notes, flags = _by_recogniser(backend, image, looked, candidates, names, top_k)
+    best = best_of(found)
+    entry = entry_of(best.label) if best else None
+    return WeedIdentity(
+        candidates=found,
+        best=identifier(best) if best else None,
+        species=best.scientific_name if best else None,
+        common_name=best.common_name if best else None,
+        kb_id=best.kb_id if best else None,
+        growth_form=(entry.taxonomy.growth_form if entry else None) or "unknown",
+        is_weed=_is_weed(best) if best else None,
+        abstained=best is None,
+        overlay=named_picture("weed.jpg", looked, found, looked.box, called(best) if best else "not sure"),
+        notes=(*looked.picture.notes, *notes),
+        flags=tuple(dict.fromkeys((*looked.flags, *flags, *(() if best else ("uncertain",))))),
+    )
+
+
+_EntryOf = Callable[[str], Entry | None]
+_Named = tuple[tuple[Candidate, ...], _EntryOf, tuple[str, ...], tuple[str, ...]]
+
+
+def _by_recogniser(
+    backend: str | None,
+    image: ImageFile,
+    looked: Looked,
+    wanted: Sequence[str] | None,
+    names: KbNames,
+    top_k: int,
+) -> _Named:
+    recogniser = recogniser_for(backend, "weeds", image)
+
+    def entry_of(label: str) -> Entry | None:
+        return names.of_shipped(label) if recogniser.is_shipped else names.of_name(label, ("weed", "crop"))
+
+    allowed, notes, strange = _allowed(recogniser, wanted, entry_of)
+    judgement, ranked, flags = judged(recogniser, looked, allowed, "candidates")
+    found = candidates_of(ranked, entry_of, top_k)
+    if not judgement.is_known:
+        hint = f"take one plant from above, or give its region; for plants it does not know, {_TRAIN}"
+        raise not_known(looked, recogniser.name, found, "", hint)
+    return found, entry_of, (*recogniser.notes, *notes), (*recogniser.flags, *flags, *strange)
+
+
+def _allowed(
+    recogniser: Recogniser, wanted: Sequence[str] | None, entry_of: _EntryOf
+) -> tuple[tuple[str, ...] | None, tuple[str, ...], tuple[str, ...]]:
+    """The labels that the caller's names leave, None for all; notes and flags on names that are not known."""
+    if wanted is None:
+        return None, (), ()
+    own: dict[str, str] = {}
+    for label in recogniser.labels:
+        entry = entry_of(label)
+        for name in (label, *((*entry.names.all(), entry.id, entry.slug) if entry else ())):
+            own.setdefault(folded(name), label)
+    unknown = [name for name in wanted if folded(name) not in own]
+    allowed = tuple(dict.fromkeys(own[folded(name)] for name in wanted if folded(name) in own))
+    if not allowed:
+        raise ToolError(
+            "backend_unavailable",
+            f"the {recogniser.name} knows none of these: {', '.join(unknown[:8])}",
+            argument="candidates",
+            hint=f"it knows {', '.join(recogniser.labels[:20])}; for other species, {_TRAIN}",
+            candidates=recogniser.labels[:20],
+        )
+    if not unknown:
+        return allowed, (), ()
+    note = f"not known to the {recogniser.name} and therefore never named: {', '.join(unknown[:8])}"
+    return allowed, (note,), ("candidates_unknown",)
+
+
+def _by_larger_model(backend: str, looked: Looked, wanted: Sequence[str] | None, names: KbNames, top_k: int) -> _Named:
+    entries: dict[str, Entry | None] = {entry.title: entry for entry in names.of_kinds(("weed",))}
+    if wanted is not None:
+        entries = {name: names.of_name(name, ("weed", "crop")) for name in dict.fromkeys(wanted)}
+    choice, pixels, box = list(entries)[:MOST_NAMES], looked.picture.pixels, looked.box
+    if not choice:
+        raise ToolError(
+            "backend_unavailable", "the knowledge base names no weeds to choose from", hint="give candidates"
+        )
+    said = (
+        choose_name(pixels, box, "weed", choice, top_k=top_k)
+        if backend == VLM
+        else name_learned(backend, pixels, box, choice, top_k=top_k)
+    )
+    found = candidates_of(said.candidates, entries.get, top_k)
+    if not found:
+        raise not_known(looked, f"back-end {backend}", (), "", "try another region, or another back-end")
+    return found, entries.get, said.notes, said.flags
+
+
+def _is_weed(best: Candidate) -> bool | None:
+    if is_negative(best.label) or best.kind == "crop":
+        return False
+    return True if best.kind == "weed" else None

@@ -1,0 +1,150 @@
+"""Which recogniser looks at a picture, and what it says: a shipped net, a user's pack, a net named by path."""
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.core import ToolError
+from agrotools.knowledge.loading import kb_files
+from agrotools.tools.learned import LEARNED, weight_files
+from agrotools.tools.vlm import VLM
+from agrotools.vision.formats import Box, clipped_region
+from agrotools.vision.pictures import RgbImage
+from agrotools.vision.reading import read_image
+from agrotools.vision.recognition.confidence import Judgement
+from agrotools.vision.recognition.looking import cut_out
+from agrotools.vision.recognition.net import NetName, net_files, read_net, shipped_files, shipped_net
+from agrotools.vision.recognition.packs import load_pack, pack_files
+
+PACK, NET = "pack:", "net:"
+BACKENDS = ("offline", PACK, NET, LEARNED, VLM)
+NAMED_FROM = 0.5
+"""A candidate is the best one where its calibrated score is at least this: more likely right than wrong."""
+_EVEN = 1.0
+_LEAST_DETAIL_PX = 64
+_DISPUTED = 0.5
+
+
+def data_files_of(net: NetName) -> Callable[[], tuple[Path, ...]]:
+    """What answers depend on whichever back-end gives them."""
+    return lambda: (*shipped_files(net), *kb_files())
+
+
+def backend_files(backend: str) -> tuple[Path, ...]:
+    """The files behind ``pack:NAME``, ``net:PATH`` or ``learned:MODEL``.
+
+    Raises:
+        ToolError: ``backend_unavailable``, they are not there.
+    """
+    if backend.startswith(PACK):
+        return pack_files(backend.removeprefix(PACK))
+    if backend.startswith(NET):
+        return net_files(_path_of_net(backend))
+    return weight_files(backend)
+
+
+def _path_of_net(backend: str) -> Path:
+    value = backend.removeprefix(NET)
+    if os.sep not in value:
+        raise ToolError(
+            "backend_unavailable", f"{backend} names no net", hint="a net's description is named by a path with a slash"
+        )
+    return Path(value).expanduser()
+
+
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """A picture, uint8 (rows, columns, 3), and the part ``box`` of it that is looked at."""
+
+    picture: RgbImage
+    box: Box
+    name: str
+    flags: tuple[str, ...]
+
+    @property
+    def part(self) -> NDArray[np.uint8]:
+        return cut_out(self.picture.pixels, self.box)
+
+
+def looked_at(image: Path, region: Box | None, name: str) -> Looked:
+    """Read a picture for recognition.
+
+    Raises:
+        ToolError: as the readers; ``region_empty``; ``nothing_found`` where all is of one colour.
+    """
+    picture = read_image(image, shown_as=name)
+    box, clipped = clipped_region(region, picture.width, picture.height, name)
+    part = cut_out(picture.pixels, box)
+    if float(part[:: 1 + part.shape[0] // 256, :: 1 + part.shape[1] // 256].std(axis=(0, 1)).max()) < _EVEN:
+        raise ToolError(
+            "nothing_found", f"{name} shows one colour only there", argument="image", hint="use a picture of a plant"
+        )
+    flags = [*picture.flags, *clipped]
+    if picture.is_grey:
+        flags.append("grey_picture")
+    if min(part.shape[:2]) < _LEAST_DETAIL_PX:
+        flags.append("low_resolution")
+    return Looked(picture, box, name, tuple(flags))
+
+
+@dataclass(frozen=True, eq=False)
+class Recogniser:
+    """``is_shipped``: its labels are those of the pool; ``crops``: labels of each crop, where it tells crops apart."""
+
+    name: str
+    labels: tuple[str, ...]
+    crops: dict[str, tuple[str, ...]]
+    is_shipped: bool
+    judge: Callable[[NDArray[np.uint8]], Judgement]
+    notes: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+
+
+def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogniser:
+    """The net or pack that a back-end names; the shipped one by default.
+
+    Raises:
+        ToolError: ``backend_unavailable``: it is not there, damaged, or not what its description says.
+    """
+    if backend is not None and backend.startswith(PACK):
+        pack = load_pack(backend.removeprefix(PACK))
+        own = pack.info.figures
+        notes = (
+            f"named by the pack {pack.info.name}: accuracy {own.accuracy:.2f} ({own.accuracy_95[0]:.2f} to "
+            f"{own.accuracy_95[1]:.2f}) on {own.pictures} pictures of its own collection, out of fold",
+        )
+        seen = pack.has_seen(hashlib.sha256(image.read_bytes()).hexdigest())
+        flags = ("seen_in_training",) if seen else ()
+        return Recogniser(f"pack {pack.info.name}", pack.info.classes, {}, False, pack.judge, notes, flags)
+    is_shipped = backend is None or not backend.startswith(NET)
+    net = read_net(_path_of_net(backend)) if backend and not is_shipped else shipped_net(shipped)
+    notes = (f"named by the net {net.info.name}, which knows {len(net.info.classes)} classes",)
+    return Recogniser(f"net {net.info.name}", net.info.classes, net.info.crops, is_shipped, net.judge, notes)
+
+
+def judged(
+    recogniser: Recogniser, looked: Looked, allowed: Sequence[str] | None, narrowed_by: str
+) -> tuple[Judgement, list[tuple[str, float]], tuple[str, ...]]:
+    """What it says of a part of a picture: the judgement, labels with calibrated scores (best first), and flags.
+
+    With ``allowed`` the choice is among those labels alone. Where the recogniser would rather have said another, the
+    flag ``contradicts_`` and ``narrowed_by`` (an argument's name) says so.
+    """
+    judgement = recogniser.judge(looked.part)
+    flags: tuple[str, ...] = ()
+    mask = None
+    if allowed is not None:
+        mask = np.array([label in allowed for label in recogniser.labels], np.bool_)
+        if float(judgement.probabilities()[mask].sum()) < _DISPUTED:
+            flags = (f"contradicts_{narrowed_by}",)
+    shares = judgement.probabilities(mask)
+    order = np.argsort(-shares, kind="stable")
+    ranked = [
+        (recogniser.labels[int(place)], float(shares[place])) for place in order if mask is None or mask[int(place)]
+    ]
+    return judgement, ranked, flags
