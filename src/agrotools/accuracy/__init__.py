@@ -22,10 +22,13 @@ STUDIES: Registry["tuple[Study, ...]"] = Registry(
         "extract_marked_region": "agrotools.accuracy.extract_marked_region:STUDIES",
         "detect_change": "agrotools.accuracy.detect_change:STUDIES",
         "measure_fruit_size": "agrotools.accuracy.measure_fruit_size:STUDIES",
+        "lookup_agronomy": "agrotools.accuracy.lookup_agronomy:STUDIES",
         "calculate": "agrotools.accuracy.calculate:STUDIES",
         "plot": "agrotools.accuracy.plot:STUDIES",
         "measure_crop_weed_area": "agrotools.accuracy.measure_crop_weed_area:STUDIES",
         "measure_weed_phenotype": "agrotools.accuracy.measure_weed_phenotype:STUDIES",
+        "identify_weed": "agrotools.accuracy.identify_weed:STUDIES",
+        "diagnose_pest_disease": "agrotools.accuracy.diagnose_pest_disease:STUDIES",
     },
 )
 """By name of the tool: what is measured of it. Packages of others add theirs for their own tools."""

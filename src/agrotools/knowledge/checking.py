@@ -39,8 +39,10 @@ _PRODUCTS = frozenset(
     "grazon starane access lontrel vigilant brushoff brush-off velpar graslan".split()
 )
 """Names under which pesticides are sold. A list can never be whole; it catches the commonest slips."""
-_PLAIN_WORDS = frozenset("switch access liberty dual karate cruiser harness regent clarity vigilant admire headline rally "
-                         "tilt luna warrior proline coragen decis bravo".split())  # fmt: skip
+_PLAIN_WORDS = frozenset(
+    "switch access liberty dual karate cruiser harness regent clarity vigilant admire headline rally tilt luna "
+    "warrior proline coragen decis bravo".split()
+)
 """Of these, what is also plain English or a name: only where it is written with a capital inside a sentence."""
 
 

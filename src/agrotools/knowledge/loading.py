@@ -24,6 +24,8 @@ from agrotools.knowledge.entry import Entry
 SHIPPED = Path(__file__).parents[1] / "data" / "kb"
 LONGEST_FILE = 64 * 1024
 """Bytes. What is longer is refused before it is parsed: the parser's time grows with the square of a hostile key."""
+_MOST_DOTS = 60
+"""In a line. A key of thousands of parts takes the parser a minute, and no sentence has so many full stops."""
 MOST_FILES = 20_000
 
 
@@ -119,11 +121,14 @@ def parse(content: bytes, file: str) -> Entry | list[Fault]:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         return [Fault(file=file, line=line, message="this is not UTF-8 text", hint="save the file as UTF-8")]
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.count(".") > _MOST_DOTS:
+            return [Fault(file=file, line=number, message=f"more than {_MOST_DOTS} full stops in one line")]
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # an integer of thousands of digits is a ValueError too
         message = "too deeply nested" if isinstance(error, RecursionError) else str(error)
-        return [Fault(file=file, line=_line_named(message), message=f"no valid TOML: {message}"[:400])]
+        return [Fault(file=file, line=_line_named(message, text), message=f"no valid TOML: {message}"[:400])]
     return _validated(data, text, file)
 
 
@@ -193,8 +198,10 @@ def line_of(text: str, location: Sequence[str | int]) -> int | None:
     return best
 
 
-def _line_named(message: str) -> int | None:
+def _line_named(message: str, text: str) -> int | None:
     """tomllib says where a fault lies only in its message: ``... (at line 3, column 5)``."""
+    if message.endswith("(at end of document)"):
+        return max(1, len(text.splitlines()))
     _, found, rest = message.rpartition("at line ")
     number = rest.partition(",")[0]
     return int(number) if found and number.isdigit() else None

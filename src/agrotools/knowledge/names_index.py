@@ -1,5 +1,6 @@
 """Finding the names of entries in a question, rightly spelt or not, alone or in a sentence."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from agrotools.knowledge.crop_names import CROP_NAMES
 from agrotools.knowledge.edits import edit_distance
 from agrotools.knowledge.entry import Entry
+from agrotools.knowledge.spelling import Lexicon
 from agrotools.knowledge.words import ASKING, STOPWORDS, folded, has_cjk, ngrams, stem, tokens
 
 _TRIED = 40
@@ -49,7 +51,7 @@ class NamesIndex:
                 for form in {name, _stemmed(name), name.replace(" ", "")}:
                     self._exact.setdefault(form, []).append(at)
         self._longest = max((len(name.split()) for name in self.names), default=1)
-        self._lexicon = _lexicon(entries)
+        self.lexicon = Lexicon(_known_words(entries))
         self._grams, self._idf, self._matrix = _tf_idf(self.names)
         self._owners = np.asarray(self.owners, np.intp)
         self._entries = len(entries)
@@ -64,44 +66,48 @@ class NamesIndex:
         """(entries,) which share of a name's n-grams (by weight) the question holds: the best name of each entry."""
         scores = np.zeros(self._entries)
         if len(self.names):
-            np.maximum.at(scores, self._owners, self._name_scores(query))
+            values = np.maximum(self._name_scores(query), self._name_scores(self.corrected(query)))
+            np.maximum.at(scores, self._owners, values)
         return scores
 
-    def matches(self, query: str) -> dict[int, NameMatch]:
-        """Entry -> its name that fits some words of the question best, where any fits at all."""
+    def matches(self, query: str) -> dict[int, list[NameMatch]]:
+        """Entry -> the ways in which names of it fit words of the question, the best ones first, at most four."""
         words = folded(query).split()[:_LONGEST_QUERY_WORDS]
-        found: dict[int, NameMatch] = {}
+        found: dict[int, dict[tuple[str, int, int], float]] = {}
 
         def keep(at: int, similarity: float, start: int, end: int) -> None:
-            owner = self.owners[at]
-            known = found.get(owner)
-            if known is None or (similarity, end - start) > (known.similarity, known.end - known.start):
-                found[owner] = NameMatch(self.names[at], similarity, start, end)
+            ways = found.setdefault(self.owners[at], {})
+            way = self.names[at], start, end
+            ways[way] = max(similarity, ways.get(way, 0.0))
 
-        for at, start, end in self._contained(words):
-            keep(at, 1.0, start, end)
+        for at, start, end, similarity in self._contained(words):
+            keep(at, similarity, start, end)
         for at in self._candidates(query):
             for similarity, start, end in self._windows(at, words):
                 keep(at, similarity, start, end)
-        return found
+        return {owner: _best_ways(ways) for owner, ways in found.items()}
 
-    def _contained(self, words: Sequence[str]) -> Iterable[tuple[int, int, int]]:
+    def corrected(self, query: str) -> str:
+        """The question, folded, with the nearest known word in place of each unknown one that is near to any."""
+        return " ".join((self.lexicon.corrections(word) or (word,))[0] for word in folded(query).split())
+
+    def _contained(self, words: Sequence[str]) -> Iterable[tuple[int, int, int, float]]:
         stems = [stem(word) for word in words]
         for start in range(len(words)):
             for end in range(start + 1, min(len(words), start + self._longest + 1) + 1):
                 for form in {" ".join(words[start:end]), " ".join(stems[start:end]), "".join(words[start:end])}:
                     for at in self._exact.get(form, ()):
                         if not _is_one_dull_word(form):
-                            yield at, start, end
+                            yield at, start, end, 1.0
         for number, word in enumerate(words):
             if not has_cjk(word):
                 continue
             for at, name in enumerate(self.names):  # Chinese has no spaces: a name may stand anywhere in a run
                 if len(name) > 1 and has_cjk(name) and name in word:
-                    yield at, number, number + 1
+                    yield at, number, number + 1, chinese_share(name, word)
 
     def _candidates(self, query: str) -> list[int]:
-        scores = self._name_scores(query)
+        scores = np.maximum(self._name_scores(query), self._name_scores(self.corrected(query)))
         best = np.argsort(-scores, kind="stable")[:_TRIED]
         return [int(at) for at in best if scores[at] > 0.15]
 
@@ -123,7 +129,7 @@ class NamesIndex:
                     continue
                 # A word that is one in its own right is no slip for another: beet rust is not bean rust.
                 for word in window:
-                    if word in self._lexicon and stem(word) not in self._words[at]:
+                    if word in self.lexicon and stem(word) not in self._words[at]:
                         similarity *= 1 - len(word) / max(1, len(joined))
                 yield similarity, start, start + width
 
@@ -134,6 +140,26 @@ class NamesIndex:
         return np.asarray(self._matrix @ present)
 
 
+_ASKING_CHINESE = re.compile(
+    "怎么办|怎么|怎样|如何|什么|哪些|哪里|为什么|是否|请问|介绍|一下|有没有|防治|防控|控制|治疗|预防|管理|识别|鉴别|诊断|"
+    "症状|危害|发生|原因|病因|方法|措施|阈值|指标|生活史|特征|特点|我家|我的|田里|地里|出现|发现|很多|严重|的|了|吗|呢|是|有|在"
+)
+
+
+def chinese_share(name: str, run: str) -> float:
+    """Which share of a run of Chinese characters a name in it is, words that only ask left out.
+
+    Without spaces nobody can tell where a name ends: the name of a crop stands in those of its diseases.
+    """
+    rest = _ASKING_CHINESE.sub("", run.replace(name, "", 1))
+    return len(name) / (len(name) + len(rest))
+
+
+def _best_ways(ways: dict[tuple[str, int, int], float]) -> list[NameMatch]:
+    matches = [NameMatch(name, similarity, start, end) for (name, start, end), similarity in ways.items()]
+    return sorted(matches, key=lambda way: (-way.similarity * (way.end - way.start + 1), way.start, way.name))[:4]
+
+
 def _stemmed(text: str) -> str:
     return " ".join(map(stem, text.split()))
 
@@ -142,7 +168,7 @@ def _is_one_dull_word(form: str) -> bool:
     return form in STOPWORDS or form in ASKING
 
 
-def _lexicon(entries: Sequence[Entry]) -> frozenset[str]:
+def _known_words(entries: Sequence[Entry]) -> frozenset[str]:
     """Words that are rightly spelt: of names, crops and claims."""
     words: set[str] = set()
     for entry in entries:

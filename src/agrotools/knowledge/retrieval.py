@@ -12,10 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.knowledge.entry import Coverage, Entry, Kind, Section
+from agrotools.knowledge.deciding import ACCEPTED, NEAR, RANK_WEIGHT, SLIP, by_name, by_words
+from agrotools.knowledge.edits import similarity
+from agrotools.knowledge.entry import Entry, Kind, Section
 from agrotools.knowledge.names_index import NameMatch, NamesIndex
 from agrotools.knowledge.sections_index import Document, SectionsIndex
-from agrotools.knowledge.words import asking_terms, folded, stem, terms
+from agrotools.knowledge.words import asking_terms, folded, section_asked, stem, terms
 
 _RRF_K = 60
 _CONSIDERED = 25
@@ -35,16 +37,26 @@ class Evidence:
     """Why an entry may be what was asked for.
 
     ``name``: similarity of its best name to words of the question; ``covered``: share of the question's telling words
-    (by weight) that the entry accounts for; ``mass``: their weight together.
+    (by weight) that the entry accounts for; ``matched``: how many these are.
     """
 
     entry: int
     name: float
     covered: float
-    mass: float
+    matched: int
     rank_score: float
     score: float
     accepted: bool
+
+
+@dataclass(frozen=True)
+class _Word:
+    """A word of a question: the terms that match it, what a match counts, its weight, and whether it only asks."""
+
+    terms: tuple[str, ...]
+    credit: float
+    weight: float
+    asks: bool
 
 
 class KnowledgeIndex:
@@ -57,6 +69,9 @@ class KnowledgeIndex:
         self._of_entry: list[list[int]] = [[] for _ in self.entries]
         for at, item in enumerate(self.sections.documents):
             self._of_entry[item.entry].append(at)
+        self._owners = np.array([item.entry for item in self.sections.documents], np.intp)
+        self._starts = np.array([own[0] for own in self._of_entry], np.intp)
+        self._passages_each = np.array([len(own) for own in self._of_entry], np.intp)
         self._number = {entry.id: number for number, entry in enumerate(self.entries)}
 
     def get(self, kb_id: str) -> Entry | None:
@@ -86,11 +101,11 @@ class KnowledgeIndex:
         if kb_id is not None:
             return self._passages([self._number[kb_id]], [1.0], query, topic, top_k)
         allowed = self._allowed(kind, crop)
-        found = [item for item in self.evidence(query, allowed, meaning, crop) if item.accepted]
+        found = [item for item in self.evidence(query, allowed, meaning) if item.accepted]
         if not found:
             return []
         best = found[0]
-        kept = [item for item in found if item.score >= best.score - _NEAR and (best.name < 1.0 or item.name >= 1.0)]
+        kept = [item for item in found if item.score >= best.score - NEAR and (best.name < 1.0 or item.name >= 1.0)]
         kept = kept[:top_k]
         return self._passages([item.entry for item in kept], [item.score for item in kept], query, topic, top_k)
 
@@ -99,53 +114,120 @@ class KnowledgeIndex:
         query: str,
         allowed: NDArray[np.bool_] | None = None,
         meaning: NDArray[np.float64] | None = None,
-        crop: str | None = None,
     ) -> list[Evidence]:
         """The entries that may be asked for, best first, accepted or not."""
         if allowed is None:
             allowed = np.ones(len(self.entries), bool)
-        matches = {number: match for number, match in self.names.matches(query).items() if allowed[number]}
+        question = self._question(query)
+        matches = {number: found for number, found in self.names.matches(query).items() if allowed[number]}
         whole = self.names.exact(query)
-        words = terms(query)
-        passages = self.sections.scores(words)
-        by_text = np.array([max((passages[at] for at in own), default=0.0) for own in self._of_entry])
-        by_grams = self.names.gram_scores(query)
-        by_name = np.zeros(len(self.entries))
-        for number, match in matches.items():
-            by_name[number] = match.similarity * (match.end - match.start + 4) / (match.end - match.start + 5)
-        rankings = [by_name, by_grams, by_text, *([] if meaning is None else [meaning])]
+        credits, shares = self._credits(question)
+        passages = self.sections.scores([term for word in question for term in word.terms])
+        text_scores = np.maximum.reduceat(passages, self._starts) if len(self.entries) else passages
+        name_scores = np.zeros(len(self.entries))
+        for number, ways in matches.items():
+            name_scores[number] = max(way.similarity * (way.end - way.start) for way in ways)
+        rankings = [name_scores, self.names.gram_scores(query), text_scores, *([] if meaning is None else [meaning])]
         fused = np.zeros(len(self.entries))
         for values in rankings:
             fused += _reciprocal_ranks(np.where(allowed, values, 0.0))
-        order = [int(at) for at in np.argsort(-fused, kind="stable")[:_CONSIDERED] if fused[at] > 0]
+        order = dict.fromkeys(number for number in sorted(whole) if allowed[number])
+        for values in (np.where(allowed, shares, 0.0), fused):
+            best = np.argsort(-values, kind="stable")[:_CONSIDERED]
+            order |= dict.fromkeys(int(at) for at in best if values[at] > 0)
         found = [
-            self._weighed(query, number, matches.get(number), number in whole, float(fused[number]), crop)
+            self._weighed(
+                question, number, credits[:, number], matches.get(number, []), number in whole, float(fused[number])
+            )
             for number in order
         ]
-        return sorted(found, key=lambda item: (-item.score, -item.rank_score))
+        return sorted(found, key=lambda item: -(item.score + RANK_WEIGHT * item.rank_score))
+
+    def _question(self, query: str) -> list["_Word"]:
+        """The words of a question, each with what it is matched by and what it weighs."""
+        asking = asking_terms()
+        found: list[_Word] = []
+        for word in folded(query).split():
+            instead = self.names.lexicon.corrections(word)
+            own = terms(word)
+            if instead:
+                # A slip weighs as much as the rarest word it may stand for; what fits a commoner one is worth less.
+                alternatives = tuple(term for other in instead for term in terms(other))
+                if alternatives:
+                    weight = max(map(self.sections.weight, alternatives))
+                    found.append(_Word(alternatives, SLIP, weight, all(term in asking for term in alternatives)))
+                    continue
+            weight = sum(map(self.sections.weight, own))
+            found.append(_Word(own, 1.0, weight, not own or all(term in asking for term in own)))
+        return found
 
     def _weighed(
-        self, query: str, number: int, match: NameMatch | None, whole: bool, rank: float, crop: str | None
+        self,
+        question: Sequence["_Word"],
+        number: int,
+        credits: NDArray[np.float64],
+        ways: Sequence[NameMatch],
+        whole: bool,
+        rank: float,
     ) -> Evidence:
-        said = folded(query).split()
-        own, asking = self.sections.words[number], asking_terms()
-        inside = range(match.start, match.end) if match else range(0)
-        total = held = 0.0
-        for at, word in enumerate(said):
-            for term in terms(word):
-                if at in inside and match:
-                    weight = self.sections.weight(term) if match.similarity == 1 else _typo_weight(self.sections, match)
-                    credit = match.similarity
-                elif term in asking:
+        """The evidence for an entry by the best of the ways in which it may be meant: by a name, or by words alone."""
+        if whole:
+            return Evidence(number, 1.0, 1.0, 1, rank, 1.0, True)
+        best: Evidence | None = None
+        kind = self.entries[number].kind
+        for way in (None, *ways):
+            total = held = 0.0
+            matched: set[tuple[str, ...]] = set()
+            for at, (word, credit) in enumerate(zip(question, credits, strict=True)):
+                if way is not None and way.start <= at < way.end:
+                    weight, gained = max(word.weight, 1.0), way.similarity
+                elif word.asks:
                     continue
                 else:
-                    weight, credit = self.sections.weight(term), float(term in own)
+                    weight, gained = word.weight, credit
                 total += weight
-                held += weight * credit
-        name = 1.0 if whole else match.similarity if match else 0.0
-        covered = 1.0 if whole else held / total if total else 0.0
-        score = decide(name, covered, held)
-        return Evidence(number, name, covered, held, rank, score, score >= ACCEPTED)
+                held += weight * gained
+                if gained > 0:
+                    matched.add(word.terms)
+            covered = float(held / total) if total else 0.0
+            if way is None:
+                score = by_words(covered, len(matched))
+            else:
+                score = by_name(way.similarity, covered, way.name.count(" ") + 1, kind)
+            weighed = Evidence(
+                number, way.similarity if way else 0.0, covered, len(matched), rank, score, score >= ACCEPTED
+            )
+            if best is None or weighed.score > best.score:
+                best = weighed
+        assert best is not None
+        return best
+
+    def _credits(self, question: Sequence["_Word"]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(words, entries) what each word of the question counts for each entry, by the one passage of it that
+        accounts for most of them; and (entries,) the weight of that.
+        """
+        entries = len(self.entries)
+        if not question or not entries:
+            return np.zeros((len(question), entries)), np.zeros(entries)
+        rows: list[NDArray[np.float64]] = []
+        for word in question:
+            if not word.terms:
+                rows.append(np.zeros(len(self.sections.documents)))
+                continue
+            held = np.array([self.sections.holding(term) for term in word.terms])
+            if word.credit < 1:
+                weights = np.array([self.sections.weight(term) for term in word.terms]) / word.weight
+                rows.append(word.credit * (held * weights[:, None]).max(axis=0))
+            else:
+                rows.append(held.mean(axis=0))
+        credits = np.array(rows)
+        weights = np.array([0.0 if word.asks else word.weight for word in question])
+        shares = weights @ credits
+        most = np.maximum.reduceat(shares, self._starts)
+        at_best = np.flatnonzero(shares == np.repeat(most, self._passages_each))[::-1]
+        best = np.zeros(entries, np.intp)
+        best[self._owners[at_best]] = at_best  # the first passage of each entry that has its most is written last
+        return credits[:, best], most
 
     def _allowed(self, kind: Kind | None, crop: str | None) -> NDArray[np.bool_]:
         allowed = np.ones(len(self.entries), bool)
@@ -175,6 +257,10 @@ class KnowledgeIndex:
     ) -> list[Hit]:
         """The best passage of each entry; where that leaves room, the other passages of the first."""
         values = self.sections.scores(terms(query))
+        asked = section_asked(query)
+        values = values + (1.0 + values.max(initial=0.0)) * np.array(
+            [item.section == asked for item in self.sections.documents]
+        )
         hits: list[Hit] = []
         spare: list[Hit] = []
         for number, score in zip(numbers, scores, strict=True):
@@ -193,23 +279,6 @@ class KnowledgeIndex:
         return [*sorted(told, key=lambda at: -values[at]), own[0]]
 
 
-_NEAR = 0.12
-"""Entries whose score lies further below the best are not shown."""
-ACCEPTED = 0.5
-"""A score from which on the entry is taken to be what was asked for."""
-
-
-def decide(name: float, covered: float, mass: float) -> float:
-    """The chance that an entry is what was asked for, from the evidence; chosen on development questions."""
-    return name * covered
-
-
-def _typo_weight(sections: SectionsIndex, match: NameMatch) -> float:
-    """A misspelt word has no weight of its own: it takes the mean weight of the name's words."""
-    found = [sections.weight(term) for term in terms(match.name)]
-    return sum(found) / len(found) if found else 1.0
-
-
 def _form(name: str) -> str:
     return " ".join(map(stem, folded(name).split()))
 
@@ -222,16 +291,12 @@ def _reciprocal_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def closest_ids(kb_id: str, ids: Iterable[str], count: int = 3) -> tuple[str, ...]:
-    """The ids that look most like ``kb_id``."""
-    from agrotools.knowledge.edits import similarity
-
+    """The ids that look most like ``kb_id``, by letters and by whole words in common."""
     asked = folded(kb_id[:120])
-    return tuple(sorted(ids, key=lambda known: (-_id_likeness(asked, folded(known), similarity), known))[:count])
+    words = set(asked.split())
 
+    def likeness(known: str) -> float:
+        form = folded(known)
+        return similarity(asked, form) + 0.3 * len(words & set(form.split())) / max(1, len(words))
 
-def _id_likeness(asked: str, known: str, similarity) -> float:
-    shared = len(set(asked.split()) & set(known.split())) / max(1, len(asked.split()))
-    return similarity(asked, known) + 0.3 * shared
-
-
-__all__ = ["ACCEPTED", "Coverage", "Evidence", "Hit", "KnowledgeIndex", "closest_ids", "decide"]
+    return tuple(sorted(ids, key=lambda known: (-likeness(known), known))[:count])

@@ -1,6 +1,5 @@
 """What the entries say, section by section, for BM25, and which words each entry knows at all."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
@@ -47,11 +46,14 @@ class SectionsIndex:
         self._bm25: Any = BM25(k1=1.2, b=0.6) if self._vocabulary else None
         if self._bm25 is not None:
             self._bm25.index(corpus, show_progress=False)
-        self.words: list[frozenset[str]] = [frozenset() for _ in entries]
-        for item, words in zip(self.documents, corpus, strict=True):
-            self.words[item.entry] |= frozenset(words)
-        self.name_words = [frozenset(_name_words(entry)) for entry in entries]
-        spread = Counter(word for words in self.words for word in words)
+        named = [frozenset(_name_words(entry)) for entry in entries]
+        holding: dict[str, set[int]] = {}
+        for at, (item, words) in enumerate(zip(self.documents, corpus, strict=True)):
+            for word in named[item.entry].union(words):
+                holding.setdefault(word, set()).add(at)
+        self._holding = {word: np.array(sorted(found), np.intp) for word, found in holding.items()}
+        owners = np.array([item.entry for item in self.documents], np.intp)
+        spread = {word: len(np.unique(owners[found])) for word, found in self._holding.items()}
         count = len(entries)
         self._idf = {word: log(1 + (count - n + 0.5) / (n + 0.5)) for word, n in spread.items()}
         self._strange = log(1 + (count + 0.5) / 0.5) if count else 1.0
@@ -59,6 +61,13 @@ class SectionsIndex:
     def weight(self, word: str) -> float:
         """How much a word tells: its inverse document frequency over entries; the most for one that no entry has."""
         return self._idf.get(word, self._strange)
+
+    def holding(self, word: str) -> NDArray[np.float64]:
+        """(documents,) 1 where a passage, or a name or crop of its entry, has the word."""
+        values = np.zeros(len(self.documents))
+        if (found := self._holding.get(word)) is not None:
+            values[found] = 1.0
+        return values
 
     def scores(self, words: Sequence[str]) -> NDArray[np.float64]:
         """(documents,) BM25 of each passage."""

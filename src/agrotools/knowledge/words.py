@@ -40,6 +40,34 @@ ASKING = frozenset(
 """Words that ask for something of a thing without saying which thing. They rank sections, but count for no entry."""
 
 
+SECTION_WORDS: dict[str, frozenset[str]] = {
+    section: frozenset(words.split())
+    for section, words in {
+        "management": "manage management managing control controlling treat treating treatment prevent preventing "
+        "prevention against rid deal reduce stop fight kill spray spraying avoid measures remove 防治 防控 治疗 预防",
+        "symptoms": "symptom symptoms sign signs damage look looks 症状 危害",
+        "thresholds": "threshold thresholds economic 阈值 指标",
+        "identification": "identify identification recognise recognize identifying recognising recognizing 识别 鉴别",
+        "causes": "cause causes caused causing why pathogen favours favors 病因 原因",
+        "life_cycle": "life cycle spread spreads overwinter overwinters biology generations 生活史",
+        "reference_values": "formula calculate compute computed computing definition range 公式",
+    }.items()
+}
+"""Words of a question that say which section it asks for."""
+
+
+def section_asked(query: str) -> str | None:
+    """The section that most words of a question point to, None where none does."""
+    text = folded(query)
+    said = text.split()
+    counts = {
+        section: sum(word in words for word in said) + sum(word in text for word in words if has_cjk(word))
+        for section, words in SECTION_WORDS.items()
+    }
+    best = max(counts, key=lambda section: counts[section])
+    return best if counts[best] else None
+
+
 @lru_cache(100_000)
 def folded(text: str) -> str:
     """``text`` as names are compared: normalised, without accents and punctuation, one space between words.

@@ -29,12 +29,18 @@ _MOST_SWEEPS = 10
 
 
 def worker_environment() -> dict[str, str]:
-    """All that a worker knows of this process: its import path and where the cache is. No keys, no PATH, no HOME."""
+    """All that a worker knows of this process: its import path, where the cache and the user's knowledge base are.
+
+    No keys, no PATH, no HOME.
+    """
+    from agrotools.knowledge.loading import user_folders
+
     environment = {
         "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if Path(entry).is_absolute()),
         "PYTHONHASHSEED": "0",
         "LC_ALL": "C.UTF-8",
         "AGROTOOLS_CACHE": str(cache_dir()),
+        "AGROTOOLS_KB": os.pathsep.join(map(str, user_folders())),
         "MPLCONFIGDIR": str(cache_dir("matplotlib")),
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",

@@ -1,0 +1,181 @@
+"""Retrieval on a small base made here: names, slips, symptoms, filters, and above all "not found"."""
+
+from datetime import date
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.knowledge import Entry
+from agrotools.knowledge.deciding import ACCEPTED, by_name, by_words
+from agrotools.knowledge.retrieval import KnowledgeIndex, closest_ids
+
+
+def entry(key: str, sci: str | None = None, aliases=(), zh=(), crops=(), claims=(), datasets=None) -> Entry:
+    kind, _, slug = key.partition(".")
+    return Entry.model_validate(
+        {
+            "id": key,
+            "kind": kind,
+            "coverage": "partial" if claims else "stub",
+            "last_reviewed": date(2026, 11, 20),
+            "crops": tuple(crops),
+            "names": {
+                "en": slug.replace("_", " "),
+                "sci": sci,
+                "aliases": tuple(aliases),
+                "zh": tuple(zh),
+                "datasets": datasets or {},
+            },
+            "claims": tuple({"section": section, "text": text, "sources": ("g",)} for section, text in claims),
+        }
+    )
+
+
+ENTRIES = (
+    entry(
+        "disease.apple_scab",
+        "Venturia inaequalis",
+        zh=["苹果黑星病"],
+        crops=["apple"],
+        claims=[
+            ("symptoms", "Olive velvety spots on leaves; corky cracked patches on fruit."),
+            ("management", "Rake up fallen leaves in autumn and choose resistant cultivars."),
+        ],
+    ),
+    entry(
+        "disease.bean_rust",
+        "Uromyces appendiculatus",
+        crops=["bean"],
+        datasets={"pool": ["bean_bean_rust"]},
+        claims=[("symptoms", "Reddish brown pustules full of powder on the underside of leaves.")],
+    ),
+    entry(
+        "disease.cucumber_mildew",
+        crops=["cucumber"],
+        claims=[("symptoms", "White powder covers leaves and stems, later they dry.")],
+    ),
+    entry("pest.soybean_aphid", "Aphis glycines", ["soya aphid"], ["大豆蚜"], ["soybean"]),
+    entry("crop.apple", "Malus domestica", zh=["苹果"]),
+    entry("crop.soybean", "Glycine max", ["soya"], ["大豆"]),
+    entry(
+        "weed.field_bindweed",
+        "Convolvulus arvensis",
+        claims=[("identification", "A climbing weed with white trumpet flowers.")],
+    ),
+)
+INDEX = KnowledgeIndex(ENTRIES)
+
+
+def first(query: str, **more) -> str | None:
+    hits = INDEX.search(query, **more)
+    return hits[0].entry.id if hits else None
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("apple scab", "disease.apple_scab"),
+        ("APPLE-SCAB!", "disease.apple_scab"),
+        ("aplpe scba", "disease.apple_scab"),
+        ("Venturia inequalis", "disease.apple_scab"),
+        ("bean_bean_rust", "disease.bean_rust"),
+        ("soya aphids", "pest.soybean_aphid"),
+        ("soybeanaphid", "pest.soybean_aphid"),
+        ("what can I do about soybean aphid near the river", "pest.soybean_aphid"),
+        ("大豆蚜", "pest.soybean_aphid"),
+        ("大豆蚜怎么防治？", "pest.soybean_aphid"),
+        ("苹果", "crop.apple"),
+        ("corky patches on apples, olive velvety blotches on the foliage", "disease.apple_scab"),
+        ("floury white coating on leaves and stalks of cucumber", "disease.cucumber_mildew"),
+    ],
+)
+def test_what_is_in_the_base_is_found(query, found):
+    assert first(query) == found
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["capital of France", "beet rust", "banana weevil", "apple watch", "xqzzt mvrp",
+     "disease", "what is it", "leaf leaf leaf",
+     "苹果树腐烂病", "北京天气", "!!!", "powdery", "emerald ash borer", "apple"[:2]],
+)  # fmt: skip
+def test_what_is_not_in_the_base_is_not_found(query):
+    assert first(query) is None
+
+
+def test_an_exact_name_brings_that_entry_only():
+    assert {hit.entry.id for hit in INDEX.search("apple scab", top_k=5)} == {"disease.apple_scab"}
+
+
+def test_the_section_that_is_asked_for_comes_first():
+    assert INDEX.search("how do I manage apple scab")[0].document.section == "management"
+    assert INDEX.search("symptoms of apple scab")[0].document.section == "symptoms"
+
+
+def test_topic_narrows_to_a_section_or_gives_the_names():
+    assert [hit.document.section for hit in INDEX.search("apple scab", topic="management")] == ["management"]
+    assert [hit.document.section for hit in INDEX.search("bean rust", topic="management")] == ["names"]
+
+
+def test_filters():
+    assert first("apple", kind="disease") is None
+    assert first("apple scab", kind="weed") is None
+    assert first("white powder covers leaves and stems", crop="apple") is None
+    assert first("white powder covers leaves and stems", crop="Cucumbers") == "disease.cucumber_mildew"
+    assert first("soybean aphid", crop="soya") == "pest.soybean_aphid"
+
+
+def test_kb_id_is_read_whatever_the_query_says():
+    hits = INDEX.search("nonsense zzz", kb_id="disease.apple_scab", top_k=5)
+    assert {hit.entry.id for hit in hits} == {"disease.apple_scab"}
+    assert {hit.document.section for hit in hits} == {"names", "symptoms", "management"}
+
+
+def test_top_k_bounds_the_hits():
+    assert len(INDEX.search("apple scab", top_k=1)) == 1
+    assert len(INDEX.search("apple scab", top_k=2)) == 2
+
+
+def test_meaning_adds_a_ranking_but_decides_nothing_alone():
+    meaning = np.zeros(len(ENTRIES))
+    meaning[1] = 0.9
+    assert INDEX.search("capital of France", meaning=meaning) == []
+    ranked = {item.entry: item.rank_score for item in INDEX.evidence("pustules on leaves", meaning=meaning)}
+    plain = {item.entry: item.rank_score for item in INDEX.evidence("pustules on leaves")}
+    assert ranked[1] > plain[1]
+
+
+def test_an_empty_base_finds_nothing():
+    empty = KnowledgeIndex(())
+    assert empty.search("apple scab") == []
+    assert empty.get("pest.x") is None
+
+
+def test_the_order_of_entries_changes_no_answer():
+    other = KnowledgeIndex(tuple(reversed(ENTRIES)))
+    for query in ("aplpe scba", "white powder on cucumber leaves", "bean rust", "banana weevil"):
+        assert [hit.entry.id for hit in other.search(query)] == [hit.entry.id for hit in INDEX.search(query)]
+
+
+@given(st.text(max_size=300))
+def test_any_question_is_answered_or_not_found(query):
+    for hit in INDEX.search(query, top_k=5):
+        assert ACCEPTED <= hit.score <= 1
+
+
+def test_closest_ids():
+    ids = [one.id for one in ENTRIES]
+    assert closest_ids("disease.aple_scab", ids)[0] == "disease.apple_scab"
+    assert closest_ids("soybean_aphid", ids)[0] == "pest.soybean_aphid"
+    assert len(closest_ids("x" * 10_000, ids)) == 3
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.integers(1, 6))
+def test_scores_lie_between_0_and_1_and_grow_with_the_evidence(similarity, covered, words):
+    for kind in ("pest", "crop"):
+        score = by_name(similarity, covered, words, kind)
+        assert 0 <= score <= 1
+        assert by_name(similarity, min(1.0, covered + 0.1), words, kind) >= score - 1e-12
+    assert 0 <= by_words(covered, words) <= by_words(covered, words + 1) <= 1

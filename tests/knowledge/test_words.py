@@ -1,0 +1,139 @@
+"""Folding, stemming, n-grams and slips: what retrieval compares."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.knowledge.edits import edit_distance, similarity
+from agrotools.knowledge.spelling import Lexicon
+from agrotools.knowledge.words import concepts, folded, ngrams, section_asked, stem, terms, tokens
+
+TEXT = st.text(max_size=60)
+LETTERS = st.text("abc", max_size=8)
+
+
+def by_table(a: str, b: str) -> int:
+    """Optimal string alignment by its textbook table."""
+    d = [[max(i, j) if not i or not j else 0 for j in range(len(b) + 1)] for i in range(len(a) + 1)]
+    for i in range(1, len(a) + 1):
+        for j in range(1, len(b) + 1):
+            d[i][j] = min(d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1]))
+            if i > 1 and j > 1 and a[i - 1] == b[j - 2] and a[i - 2] == b[j - 1]:
+                d[i][j] = min(d[i][j], d[i - 2][j - 2] + 1)
+    return d[-1][-1]
+
+
+@given(LETTERS, LETTERS)
+def test_edit_distance_is_that_of_the_table(a, b):
+    assert edit_distance(a, b) == by_table(a, b)
+
+
+@pytest.mark.parametrize(("a", "b", "far"), [("scab", "scba", 1), ("rust", "rest", 1), ("", "ab", 2), ("ab", "ab", 0)])
+def test_edit_distance_by_hand(a, b, far):
+    assert edit_distance(a, b) == far
+
+
+def test_similarity_of_equal_and_unlike_words():
+    assert similarity("rust", "rust") == 1
+    assert similarity("", "") == 1
+    assert similarity("abc", "xyz") == 0
+
+
+@given(TEXT)
+def test_folding_is_idempotent(text):
+    assert folded(folded(text)) == folded(text)
+
+
+@given(TEXT)
+def test_folded_text_has_single_spaces_and_no_case(text):
+    once = folded(text)
+    assert once == " ".join(once.split())
+    assert once == once.lower()
+
+
+@given(TEXT)
+def test_words_survive_anything(text):
+    list(ngrams(folded(text)))
+    assert all(isinstance(term, str) and term for term in terms(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("Épinard", "epinard"),
+        ("Two-spotted", "two spotted"),
+        ("ＡＰＨＩＤ", "aphid"),
+        ("aphid’s", "aphids"),
+        ("大豆蚜。", "大豆蚜"),
+    ],
+)
+def test_folding(text, same):
+    assert folded(text) == same
+
+
+def test_chinese_runs_give_pairs():
+    assert tokens("大豆蚜 aphid") == ("大豆", "豆蚜", "aphid")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("leaves", "leaf"),
+        ("berries", "berry"),
+        ("spotted", "spots"),
+        ("rotting", "rot"),
+        ("larvae", "maggots"),
+        ("corn", "maize"),
+    ],
+)
+def test_words_of_like_meaning_are_one(one, other):
+    assert terms(one) == terms(other)
+
+
+def test_latin_names_keep_their_endings():
+    assert stem("indica") == "indica"
+    assert stem("virus") == "virus"
+
+
+def test_a_word_stands_under_one_concept_only():
+    import tomllib
+    from importlib.resources import files
+
+    table = tomllib.loads(files("agrotools.knowledge").joinpath("concepts.toml").read_text("utf-8"))
+    words = [word for key, found in table.items() for word in {key, *found}]
+    assert sorted(word for word in set(words) if words.count(word) > 1) == []
+    assert all(" " not in word for word in words)
+    assert len(concepts()) > 300
+
+
+def test_corrections_are_near_and_known():
+    lexicon = Lexicon(["maize", "mango", "sunflower", "rust"])
+    assert lexicon.corrections("maqze") == ("maize",)
+    assert lexicon.corrections("sufnolwer") == ("sunflower",)
+    assert lexicon.corrections("maize") == ()
+    assert lexicon.corrections("rxx") == ()
+    assert lexicon.corrections("kilimanjaro") == ()
+
+
+def test_every_single_slip_in_a_long_word_is_corrected():
+    lexicon = Lexicon(["cercospora", "phytophthora", "barnyardgrass"])
+    rng = random.Random(3)
+    for word in lexicon.words:
+        for at in range(len(word)):
+            wrong = word[:at] + rng.choice("qxz") + word[at + 1 :]
+            assert lexicon.corrections(wrong) == (word,)
+
+
+@pytest.mark.parametrize(
+    ("query", "section"),
+    [
+        ("how do I manage rust", "management"),
+        ("economic threshold of aphids", "thresholds"),
+        ("rust", None),
+        ("蚜虫怎么防治", "management"),
+    ],
+)
+def test_the_section_that_is_asked_for(query, section):
+    assert section_asked(query) == section
