@@ -67,6 +67,18 @@ def test_bands_look_like_leaves_and_soil(difficulty):
     assert 0.01 < np.median(infrared) < 0.7
 
 
+def test_a_larger_scene_is_as_densely_grown():
+    usual, larger = make_scene(5, 1), make_scene(5, 1, (720, 960))
+    assert larger.images["rgb"].shape == (720, 960, 3)
+    assert larger.images["bands"].shape == (5, 720, 960)
+    assert larger.masks["classes"].shape == larger.masks["plants"].shape == (720, 960)
+    assert larger.truth["crop"] == make_scene(5, 1, (720, 960)).truth["crop"]
+    assert 1.0 < larger.truth["weed_pct"] < 12.0
+    assert usual.images["rgb"].shape == (480, 640, 3)
+    with pytest.raises(ValueError, match="64"):
+        make_scene(5, 1, (480, 20))
+
+
 def test_class_counts_of_a_known_mask():
     mask = np.array([[0, 0, 0, 0], [1, 1, 2, 0]], dtype=np.uint8)
     counts = class_counts(mask)

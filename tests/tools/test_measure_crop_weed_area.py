@@ -261,8 +261,13 @@ def test_bands_are_ranked_by_the_classes_that_were_found(tmp_path: Path) -> None
     assert set(ranking.classes) == {"plants", "soil"}
     assert len(ranking.triplets) == 10
     assert all(0 <= one.min_jm <= 2 for one in ranking.triplets)
-    assert ranking.triplets[0].min_jm == max(one.min_jm for one in ranking.triplets)
-    assert 1 <= ranking.ties <= 10
+    assert ranking.ranked_by == "expected_accuracy"
+    accuracies = [one.expected_accuracy for one in ranking.triplets]
+    assert accuracies == sorted(accuracies, reverse=True)
+    assert 0.5 <= accuracies[0] <= 1
+    assert ranking.triplets[0].tied
+    assert ranking.ties == sum(one.tied for one in ranking.triplets)
+    assert any("classifier gets right" in note for note in result.notes)
     assert "separability_from_own_classes" in result.flags
     assert any("own segmentation" in note for note in result.notes)
     two = write_raster(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agrotools.text.agronomy import jeffries_matusita
 from agrotools.text.agronomy import optimum_index_factor as oif_of_expressions
-from agrotools.vision.separability import jm_distance, optimum_index_factor, rank_triplets
+from agrotools.vision.separability import Counts, jm_distance, optimum_index_factor, rank_triplets
 
 
 def gaussian(draw: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -55,7 +55,11 @@ def test_bands_that_part_the_classes_come_first() -> None:
     ranked = rank_triplets(bands, classes)
     assert len(ranked) == 10
     assert all({"a", "b"} <= set(one.bands) for one in ranked[:3])
-    assert [one.min_jm for one in ranked] == sorted((one.min_jm for one in ranked), reverse=True)
+    accuracies = [one.accuracy for one in ranked]
+    assert None not in accuracies
+    assert accuracies == sorted(accuracies, reverse=True)
+    assert [one.tied for one in ranked[:3]] == [True] * 3
+    assert not any(one.tied for one in ranked[3:])
     for one in ranked:
         assert one.min_jm == min(one.jm.values()) == one.jm[one.worst_pair]
         assert one.mean_jm == pytest.approx(np.mean(list(one.jm.values())))
@@ -98,3 +102,51 @@ def test_too_little_gives_no_ranking() -> None:
     many = {f"b{n}": bands["a"] for n, _ in zip(range(25), itertools.count(), strict=False)}
     with pytest.raises(ValueError, match="at most 24"):
         rank_triplets(many, classes)
+
+
+def test_bands_that_jm_misjudges_are_ranked_by_what_can_be_told() -> None:
+    """Weeds lie in a ring around crop in a and b, with the same mean: no Gaussian, but easy to tell; d parts them
+    by a shift that overlaps."""
+    draw = np.random.default_rng(1)
+    truth = np.tile([0, 1, 2], 40_000).reshape(300, 400)
+    bands = {name: draw.normal(0, 1, truth.shape) for name in "abcd"}
+    turn = draw.uniform(0, 2 * np.pi, truth.shape)
+    bands["a"] = np.where(truth == 2, 5 * np.cos(turn), bands["a"]) + 30 * (truth == 0)
+    bands["b"] = np.where(truth == 2, 5 * np.sin(turn), bands["b"])
+    ranked = rank_triplets(bands, {"soil": truth == 0, "crop": truth == 1, "weed": truth == 2})
+    assert {"a", "b"} <= set(ranked[0].bands)
+    assert {"a", "b"} <= set(ranked[1].bands)
+    assert ranked[0].accuracy is not None
+    assert ranked[0].accuracy > 0.95
+
+
+def test_chance_is_a_third_and_the_error_covers_it() -> None:
+    """With nothing to tell the classes by, pixels held out are right by chance and all triplets are about as good."""
+    draw = np.random.default_rng(2)
+    truth = draw.integers(0, 3, (120, 160))
+    bands = {name: draw.normal(0, 1, truth.shape) for name in "abcd"}
+    ranked = rank_triplets(bands, {str(label): truth == label for label in range(3)})
+    for one in ranked:
+        assert one.accuracy == pytest.approx(1 / 3, abs=0.02)
+
+
+def test_ranked_by_jm_where_a_class_is_in_one_place() -> None:
+    bands, classes = five_bands()
+    corner = np.zeros_like(classes["weed"])
+    corner[-5:, -10:] = True
+    ranked = rank_triplets(bands, {"soil": classes["soil"], "weed": corner})
+    assert all(one.accuracy is None for one in ranked)
+    assert [one.min_jm for one in ranked] == sorted((one.min_jm for one in ranked), reverse=True)
+    assert ranked[0].tied
+
+
+def test_error_of_a_difference_is_that_of_drawn_blocks() -> None:
+    draw = np.random.default_rng(3)
+    there = draw.integers(20, 400, (60, 3)).astype(np.float64)
+    right = there * draw.uniform(0.5, 0.9, (2, 60, 3))
+    counts = Counts(right, there)
+    behind, error = counts.behind(0)
+    again = [Counts(right[:, rows], there[rows]).behind(0)[0][1] for rows in draw.integers(0, 60, (2000, 60))]
+    assert behind[0] == error[0] == 0
+    assert behind[1] == pytest.approx(counts.accuracy()[0] - counts.accuracy()[1])
+    assert error[1] == pytest.approx(np.std(again), rel=0.1)

@@ -174,7 +174,7 @@ def class_counts(classes: NDArray[np.uint8]) -> dict[str, object]:
 
 def _litter(rng: np.random.Generator, canvas: Canvas, straws: int) -> None:
     """Straw and dead leaves of the previous crop; ``straws`` on the area of a scene of the usual size."""
-    rows, columns = canvas.classes.shape
+    rows, columns = canvas.bands.shape[:2]
     area = canvas.classes.size / (ROWS_PX * COLUMNS_PX)
     taper = np.tile(np.interp(np.linspace(0, 1, 12), [0, 0.1, 0.7, 1], [0.7, 1.0, 0.9, 0.4]), (2, 1))
     for _ in range(int(straws * area)):
@@ -199,7 +199,7 @@ def _plant_crop(
     rng: np.random.Generator, canvas: Canvas, field: _Field, crop: Species, level: _Level, gsd_m: float, first: int
 ) -> int:
     """Sow the rows and return how many plants touch the picture; they are numbered from ``first``."""
-    rows, columns = canvas.classes.shape
+    rows, columns = canvas.bands.shape[:2]
     growth = rng.uniform(0.15, 0.85)
     low, high = crop.radius_m
     radius = (low + growth * (high - low)) / gsd_m
@@ -238,7 +238,7 @@ def _plant_weeds(
     first: int,
 ) -> int:
     """Set weeds in loose patches until they cover ``weed_pct`` percent of the picture; numbered from ``first``."""
-    rows, columns = canvas.classes.shape
+    rows, columns = canvas.bands.shape[:2]
     patches = smooth_field(rng, rows, columns, 170)
     names = list(WEEDS)
     shares = rng.dirichlet(np.full(len(names), 1.2))
@@ -265,14 +265,14 @@ def _plant_weeds(
 
 def _uneven_light(rng: np.random.Generator, canvas: Canvas, strength: float) -> None:
     """Thin cloud and, in half of the uneven scenes, the edge of a large shadow (a tractor, a tree)."""
-    shape = canvas.classes.shape
-    light = 1.0 + 0.5 * strength * np.clip(smooth_field(rng, *shape, 300), -1.2, 1.2)
+    rows, columns = canvas.bands.shape[:2]
+    light = 1.0 + 0.5 * strength * np.clip(smooth_field(rng, rows, columns, 300), -1.2, 1.2)
     if strength > 0.15 and rng.uniform() < 0.5:
-        y, x = np.mgrid[0 : shape[0], 0 : shape[1]].astype(np.float32)
+        y, x = np.mgrid[0:rows, 0:columns].astype(np.float32)
         angle = rng.uniform(0, 2 * np.pi)
-        side = (x - rng.uniform(0.2, 0.8) * shape[1]) * np.cos(angle) + (y - rng.uniform(0.2, 0.8) * shape[0]) * np.sin(
+        side = (x - rng.uniform(0.2, 0.8) * columns) * np.cos(angle) + (y - rng.uniform(0.2, 0.8) * rows) * np.sin(
             angle
         )
-        side += 12.0 * smooth_field(rng, *shape, 70)
+        side += 12.0 * smooth_field(rng, rows, columns, 70)
         light *= 1.0 - 0.55 * cv2.GaussianBlur((side > 0).astype(np.float32), (0, 0), 5.0)
     canvas.bands *= light[..., None].astype(np.float32)

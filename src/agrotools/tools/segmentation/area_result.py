@@ -52,6 +52,12 @@ class BandTriplet(BaseModel):
 
     bands: tuple[str, ...]
     """the three bands"""
+    expected_accuracy: float | None
+    """mean share of each class that a classifier (the better of a quadratic and a histogram one) gets right with these
+    bands on blocks of the picture that it was not learnt from, 0 to 1; null where it was not tried"""
+    tied: bool
+    """as good as the first for all that can be told: behind it by no more than the standard error of the difference
+    (without a classifier: by no more than 0.01 in min_jm)"""
     min_jm: float
     """Jeffries-Matusita distance of the two classes that they tell apart worst, 0 (alike) to 2 (separable)"""
     worst_pair: str
@@ -75,9 +81,11 @@ class Separability(BaseModel):
     """where the classes come from: a label raster, or this call's own segmentation (then the bands that made it look
     better than they are)"""
     triplets: tuple[BandTriplet, ...]
-    """best first, by min_jm; at most twenty"""
+    """best first; at most twenty"""
+    ranked_by: Literal["expected_accuracy", "min_jm"]
+    """what they are ranked by: min_jm only where a class has too few pixels to try a classifier"""
     ties: int
-    """how many triplets lie within 0.01 of the best, itself included: they are as good"""
+    """how many triplets are tied with the first, itself included"""
 
 
 class AreasM2(BaseModel):

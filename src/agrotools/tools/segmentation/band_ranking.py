@@ -15,8 +15,6 @@ from agrotools.vision.separability import rank_triplets
 
 ClassesFrom = Literal["labels", "row", "model", "index"]
 
-TIE = 0.01
-"""JM distances that differ by less are equal for choosing bands."""
 _MOST_LISTED = 20
 _MOST_BANDS = 12
 _NAMES = {SOIL: "soil", CROP: "crop", WEED: "weed", PLANTS: "plants"}
@@ -39,6 +37,8 @@ def ranked_bands(
         triplets=tuple(
             BandTriplet(
                 bands=one.bands,
+                expected_accuracy=one.accuracy,
+                tied=one.tied,
                 min_jm=one.min_jm,
                 worst_pair=one.worst_pair,
                 mean_jm=one.mean_jm,
@@ -47,7 +47,8 @@ def ranked_bands(
             )
             for one in ranked[:_MOST_LISTED]
         ),
-        ties=sum(one.min_jm > ranked[0].min_jm - TIE for one in ranked),
+        ranked_by="min_jm" if ranked[0].accuracy is None else "expected_accuracy",
+        ties=sum(one.tied for one in ranked),
     )
 
 
@@ -77,10 +78,13 @@ def ranking_notes(ranking: Separability | None) -> tuple[str, ...]:
         "model": "this call's own segmentation (index and trained head)",
         "index": "this call's own segmentation (index)",
     }[ranking.classes_from]
-    return (
-        f"band triplets are ranked by the JM distance of the worst told pair of {', '.join(ranking.classes)}, taken as"
-        f" Gaussian; classes are those of {source}",
+    classes = ", ".join(ranking.classes)
+    by = (
+        f"the share of {classes} that a classifier gets right on blocks it was not learnt from"
+        if ranking.ranked_by == "expected_accuracy"
+        else f"the JM distance of the worst told pair of {classes} (too few pixels to try a classifier)"
     )
+    return (f"band triplets are ranked by {by}; classes are those of {source}",)
 
 
 def ranking_flags(ranking: Separability | None) -> tuple[str, ...]:

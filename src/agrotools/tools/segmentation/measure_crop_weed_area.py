@@ -44,7 +44,7 @@ _CLASSES_FROM: dict[Method, ClassesFrom] = {"row": "row", "model": "model", "non
 LabelMap = dict[str, list[int]]
 
 
-@tool(category="segmentation", version="2", data_files=head_files, backends=("offline", UNTRAINED))
+@tool(category="segmentation", version="3", data_files=head_files, backends=("offline", UNTRAINED))
 def measure_crop_weed_area(
     image: ImageFile,
     bands: Annotated[
@@ -83,7 +83,8 @@ def measure_crop_weed_area(
         ToolError: the file cannot be read, is too large, or holds no data; ``band_not_found``, ``region_empty``,
             ``shape_mismatch`` (label raster of another size), ``missing_metadata`` (meaning of classes not known).
 
-    Sources: separability, Swain and Davis 1978 and Chavez et al. 1982, see :mod:`agrotools.vision.separability`;
+    Sources: separability, cross-validated quadratic discriminant analysis, Swain and Davis 1978 and Chavez et al. 1982,
+        see :mod:`agrotools.vision.separability`;
         thresholds, Otsu 1979; indices as named in :data:`agrotools.vision.vegetation.INDICES`; rows and trained
         heads in :mod:`agrotools.vision.rows` and :mod:`agrotools.vision.crop_weed`.
     """
