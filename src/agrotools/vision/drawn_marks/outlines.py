@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,7 +112,7 @@ def _ellipse(points: Points, wavering: float = _NEAR_PX, least_seen: float = 0.7
         if fitted is None:
             return None
         distance = np.abs(_to_ellipse(points, *fitted))
-        fitted = _fitted_ellipse(points[distance < max(wavering, float(np.quantile(distance, 0.6)))])
+        fitted = _fitted_ellipse(points[distance < max(wavering, quantile_of(distance, 0.6))])
     if fitted is None:
         return None
     x, y, a, b, angle = fitted
@@ -347,9 +347,9 @@ def _wavering(
         expected = np.empty(len(edge))
         for number in np.unique(outline.side):
             rows = outline.side == number
-            expected[rows] = np.median(edge[rows])
+            expected[rows] = median_of(edge[rows])
         away.append(np.abs(edge - expected))
-    return float(np.quantile(np.concatenate(away), 0.7))
+    return quantile_of(np.concatenate(away), 0.7)
 
 
 @dataclass(frozen=True, eq=False)
@@ -375,11 +375,11 @@ def _seen(band: NDArray[np.float32], pure: tuple[int, int, int]) -> _Seen:
     columns = band[:, _INSIDE - 1 : _INSIDE + 8]
     mean = np.abs(columns - np.array(pure, np.float32)).sum(axis=(0, 2))
     peak = _INSIDE - 1 + int(np.argmin(mean))
-    rgb = np.median(band[:, peak], axis=0)
+    rgb = median_of(band[:, peak])
     # The line may waver by a pixel around the outline.
     distance = np.abs(band[:, peak - 1 : peak + 2] - rgb).max(axis=2).min(axis=1)
     covered = float((distance <= SAME_COLOUR).mean())
-    middling, uneven = (float(value) for value in np.quantile(distance, (0.5, 0.85)))
+    middling, uneven = (quantile_of(distance, share) for share in (0.5, 0.85))
     return _Seen(peak, rgb, covered, (middling, uneven), purity(rgb, pure))
 
 
@@ -394,6 +394,23 @@ def _band(points: Points, normals: Points, pixels: NDArray[np.uint8]) -> NDArray
     return np.asarray(band, np.float32)
 
 
+def median_of(values: NDArray[Any]) -> Any:
+    """Median along the first axis. As ``np.median``, which takes several times as long for few values."""
+    ordered = np.sort(values, axis=0)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def quantile_of(values: NDArray[np.floating[Any]], share: float) -> float:
+    """Quantile, interpolated between neighbours. As ``np.quantile``, which takes many times as long for few values."""
+    ordered = np.sort(values)
+    place = share * (len(ordered) - 1)
+    lower = int(place)
+    low, high = float(ordered[lower]), float(ordered[min(lower + 1, len(ordered) - 1)])
+    part = place - lower
+    return low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)
+
+
 def purity(rgb: Sequence[float] | NDArray[np.float32], pure: tuple[int, int, int]) -> float:
     """How much of a pure colour is in a colour, 0..255, as its signal per pixel: 0 or less for other colours."""
     high = min(float(part) for part, full in zip(rgb, pure, strict=True) if full)
@@ -406,7 +423,7 @@ def _extent(
 ) -> tuple[float, float, float]:
     """Width of the stroke, and its inner and outer edge as columns of the band, at half height."""
     share = _shares(band, rgb, inner_side, peak)
-    profile = np.median(share, axis=0)
+    profile = median_of(share)
     top = float(profile[peak])
     if top < 0.3:
         return 0.0, float(peak), float(peak)

@@ -120,7 +120,7 @@ def outline_points(cone: Cone, count: int = 72) -> Floats:
 
 def angle_from(points: Floats, axis: Floats) -> Floats:
     """Angle between rays (..., 3) and an axis, radians."""
-    return np.arccos(np.clip(points @ axis, -1.0, 1.0))
+    return np.arccos(np.minimum(np.maximum(points @ axis, -1.0), 1.0))  # np.clip takes several times as long
 
 
 def _cones_through(triples: Floats) -> tuple[Floats, Floats]:

@@ -126,6 +126,8 @@ def _at_necks(piece: Mask) -> NDArray[np.int32]:
     rim = 1 if min(piece.shape) > 1 else 2
     padded = cv2.copyMakeBorder(piece.astype(np.uint8), rim, rim, rim, rim, cv2.BORDER_CONSTANT, value=0)
     inner = cv2.GaussianBlur(cv2.distanceTransform(padded, cv2.DIST_L2, 5), (0, 0), 1.0)
+    if _has_one_top(inner):
+        return piece.astype(np.int32)
     # What rises above the surface lowered to necks is the top of each hill; hills that share a high saddle are one.
     filled = reconstruction(_NECK * inner, inner, method="dilation")
     tops = (inner - filled > 1e-3) & (padded > 0)
@@ -133,6 +135,14 @@ def _at_necks(piece: Mask) -> NDArray[np.int32]:
     own = seeds if seeds.max() < 2 else watershed(-inner, seeds, mask=padded > 0)
     own = own[rim:-rim, rim:-rim].astype(np.int32)
     return np.where(piece, np.maximum(own, 1) if seeds.max() < 2 else own, 0).astype(np.int32)
+
+
+def _has_one_top(surface: NDArray[np.float32]) -> bool:
+    """Whether a surface is one hill, all of whose levels are in one piece: then it has no neck."""
+    import cv2
+
+    highest = (surface == cv2.dilate(surface, np.ones((3, 3), np.uint8))) & (surface > 0)
+    return cv2.connectedComponents(highest.astype(np.uint8), connectivity=8)[0] == 2
 
 
 def _segments(view: View, colour: FruitMask, region: Box) -> list[Segment]:

@@ -48,11 +48,11 @@ def find_discs(pixels: NDArray[np.uint8], exclude: NDArray[np.bool_] | None = No
         left_out = np.asarray(cv2.resize(exclude.astype(np.float32), size, interpolation=cv2.INTER_AREA), np.float32)
     lab = cv2.cvtColor(small, cv2.COLOR_RGB2LAB)
     groups: list[list[Disc]] = []
-    for channel in (lab[..., 0], lab[..., 1], lab[..., 2]):
+    for channel in cv2.split(lab):
         low, high = int(channel.min()), int(channel.max())
         for level in np.unique(np.linspace(low, high, _LEVELS + 2)[1:-1].astype(int)):
             for cut in (channel > level, channel <= level):
-                for disc in _round_parts(cut.astype(np.uint8), left_out):
+                for disc in _round_parts(cut.view(np.uint8), left_out):
                     _join(groups, disc)
     found: list[Disc] = []
     for group in sorted(groups, key=len, reverse=True):
@@ -69,8 +69,8 @@ def _round_parts(cut: NDArray[np.uint8], left_out: NDArray[np.float32] | None) -
     contours, _ = cv2.findContours(cut, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     height, width = cut.shape
     found: list[Disc] = []
-    for contour in contours:
-        area = float(cv2.contourArea(contour))
+    fewest = 2 * (2 * _LEAST_RADIUS_PX - 1)
+    for contour in [contour for contour in contours if len(contour) >= fewest]:  # shorter ones go around no disc
         x, y, w, h = cv2.boundingRect(contour)
         touches = x == 0 or y == 0 or x + w == width or y + h == height
         if (
@@ -80,6 +80,7 @@ def _round_parts(cut: NDArray[np.uint8], left_out: NDArray[np.float32] | None) -
             or max(w, h) > 0.5 * max(cut.shape)
         ):
             continue
+        area = float(cv2.contourArea(contour))
         points = contour[:, 0].astype(np.float64)
         centre = (points.min(axis=0) + points.max(axis=0)) / 2
         radii = np.hypot(*(points - centre).T)

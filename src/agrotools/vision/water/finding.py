@@ -231,7 +231,8 @@ def signed_distance(mask: Mask) -> Plane:
     """Distance to the outline of ``mask`` in pixels, positive inside, float32. Beyond the picture is outside."""
     import cv2
 
-    inside = cv2.distanceTransform(np.pad(mask, 1).astype(np.uint8), cv2.DIST_L2, 3)[1:-1, 1:-1]
+    padded = cv2.copyMakeBorder(mask.astype(np.uint8), 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=0)
+    inside = cv2.distanceTransform(padded, cv2.DIST_L2, 3)[1:-1, 1:-1]
     outside = cv2.distanceTransform((~mask).astype(np.uint8), cv2.DIST_L2, 3)
     return np.asarray(np.where(mask, inside, -outside), np.float32)
 
@@ -293,7 +294,8 @@ def _components(above: Mask, slope: Plane, least: float, most: float) -> list[tu
     for label in np.flatnonzero(fits[:count]):
         x, y, w, h = (int(value) for value in stats[label, :4])
         mask = np.asarray(labels[y : y + h, x : x + w] == label)
-        inner = cv2.erode(np.pad(mask, 1).astype(np.uint8), _SQUARE)
+        padded = cv2.copyMakeBorder(mask.view(np.uint8), 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=0)
+        inner = cv2.erode(padded, _SQUARE)
         if cv2.countNonZero(cv2.dilate(inner, _SQUARE)) < 0.7 * area[label]:
             continue
         core = inner[1:-1, 1:-1] > 0
