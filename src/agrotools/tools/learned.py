@@ -28,19 +28,32 @@ def weight_files(backend: str) -> tuple[Path, ...]:
     return find_weights(backend.removeprefix(LEARNED)).files
 
 
+def _is_tree(target: str) -> bool:
+    return any(word in target.lower() for word in ("tree", "crown", "palm"))
+
+
 def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str, score_min: float) -> Pointed:
     """What the model takes for ``target`` in the part ``box`` of a picture, uint8 (rows, columns, 3).
 
     Raises:
         ToolError: ``backend_unavailable``; the model's reason where it does not find things by their name.
     """
-    from agrotools.vision.learned.detection import find_by_text
+    from agrotools.vision.learned.crowns import find_crowns
+    from agrotools.vision.learned.detection import Detections, find_by_text
     from agrotools.vision.learned.weights import find_weights
 
     weights = find_weights(backend.removeprefix(LEARNED))
     x0, y0, x1, y1 = box
-    found = find_by_text(np.ascontiguousarray(pixels[y0:y1, x0:x1]), target, weights, score_min=score_min)
-    notes = (f"found by {weights.name} ({weights.kind})", "scores are the model's own, not calibrated")
+    part = np.ascontiguousarray(pixels[y0:y1, x0:x1])
+    if weights.kind == "deepforest":
+        boxes, scores = find_crowns(part, weights, score_min=score_min)
+        note = "it finds tree crowns from above and nothing else, whatever the target"
+        flags = () if _is_tree(target) else ("target_not_known",)
+        found = Detections(boxes, scores, flags)
+        more = (note,)
+    else:
+        found, more = find_by_text(part, target, weights, score_min=score_min), ()
+    notes = (f"found by {weights.name} ({weights.kind})", "scores are the model's own, not calibrated", *more)
     return Pointed(found.boxes + np.array([x0, y0, x0, y0], np.float64), found.scores, notes, (FLAG, *found.flags))
 
 

@@ -50,6 +50,8 @@ class Weights:
     folder: Path
     files: tuple[Path, ...]
     """All that the model's answers depend on: weights, configuration, vocabulary."""
+    stamps: tuple[tuple[int, int], ...] = ()
+    """Their sizes and times, so that a model whose files were replaced is loaded anew."""
 
 
 def hub_cache() -> Path:
@@ -83,7 +85,8 @@ def find_weights(model: str) -> Weights:
             f"{model} is a model of the kind {kind}, which needs {' and '.join(missing)}",
             hint=_INSTALL,
         )
-    return Weights(model, kind, folder, files)
+    stamps = tuple((status.st_size, status.st_mtime_ns) for status in map(Path.stat, files))
+    return Weights(model, kind, folder, files, stamps)
 
 
 def available(model: str) -> tuple[bool, str]:
@@ -183,7 +186,7 @@ def _kind(folder: Path, model: str) -> str:
              "florence2": "florence2", "clip": "clip"}  # fmt: skip
     if kind in named:
         return named[kind]
-    if "label_dict" in config and "retinanet" in str(config).lower():
+    if not kind and "label_dict" in config:  # as DeepForest writes the arguments of its network
         return "deepforest"
     raise ToolError(
         "backend_unavailable",

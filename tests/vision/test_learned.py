@@ -1,0 +1,342 @@
+"""Large open models, as tiny ones with random weights: that they are found, loaded and asked as they should be.
+
+What random weights say means nothing; these tests are of the way there and back. The real weights are in no test.
+"""
+
+import json
+import os
+import socket
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from agrotools.core import ToolError
+from agrotools.vision.learned.weights import available, find_weights, hub_cache
+
+torch_is_here = find_spec("torch") is not None and find_spec("transformers") is not None
+needs_torch = pytest.mark.skipif(not torch_is_here, reason="needs torch and transformers (the extra learned)")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+
+PIXELS = np.random.default_rng(3).integers(0, 255, (60, 90, 3), dtype=np.uint8)
+_WORDS = ["[PAD]", *(f"w{number}" for number in range(1, 100)), "[UNK]", "[CLS]", "[SEP]"]
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing may be fetched."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("something tried to reach the network")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+def _words(folder: Path, model_max_length: int) -> int:
+    """A tokenizer of whole words; its size. Special tokens have the numbers of BERT, which GroundingDINO expects."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    names = [*_WORDS, *(f"x{number}" for number in range(len(_WORDS), 1012)), ".", "apple", "tree", "a", "photo", "of"]
+    names += [f"y{number}" for number in range(len(names), 1029)] + ["?", "weed", "lantana"]
+    vocabulary = {name: number for number, name in enumerate(names)}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    ends = [("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])]
+    tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]",
+        bos_token="[CLS]", eos_token="[SEP]", model_max_length=model_max_length,
+    )  # fmt: skip
+    fast.save_pretrained(folder)
+    return len(names)
+
+
+def _owlv2(folder: Path) -> None:
+    import torch
+    import transformers
+
+    size = _words(folder, 16)
+    torch.manual_seed(0)
+    text = {"vocab_size": size, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "eos_token_id": 102,
+            "num_attention_heads": 2, "max_position_embeddings": 16, "pad_token_id": 0}  # fmt: skip
+    vision = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
+              "image_size": 64, "patch_size": 16}  # fmt: skip
+    config = transformers.Owlv2Config(text_config=text, vision_config=vision, projection_dim=16)
+    transformers.Owlv2ForObjectDetection(config).save_pretrained(folder)
+    transformers.Owlv2ImageProcessorPil(size={"height": 64, "width": 64}).save_pretrained(folder)
+
+
+def _grounding_dino(folder: Path) -> None:
+    import torch
+    import transformers
+
+    size = _words(folder, 32)
+    torch.manual_seed(0)
+    backbone = transformers.SwinConfig(
+        image_size=64, patch_size=4, embed_dim=8, depths=[1, 1, 1, 1], num_heads=[1, 1, 1, 1], window_size=4,
+        out_features=["stage2", "stage3", "stage4"],
+    )  # fmt: skip
+    text = {"model_type": "bert", "vocab_size": size, "hidden_size": 16, "num_hidden_layers": 1,
+            "num_attention_heads": 2, "intermediate_size": 32}  # fmt: skip
+    config = transformers.GroundingDinoConfig(
+        backbone_config=backbone, text_config=text, d_model=32, encoder_layers=1, decoder_layers=2,
+        encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32, num_queries=20,
+        max_text_len=32,
+    )  # fmt: skip
+    transformers.GroundingDinoForObjectDetection(config).save_pretrained(folder)
+    transformers.GroundingDinoImageProcessorPil(size={"shortest_edge": 64, "longest_edge": 96}).save_pretrained(folder)
+
+
+def _clip(folder: Path) -> None:
+    import torch
+    import transformers
+
+    size = _words(folder, 16)
+    torch.manual_seed(0)
+    text = {"vocab_size": size, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "eos_token_id": 102,
+            "num_attention_heads": 2, "max_position_embeddings": 16, "pad_token_id": 0}  # fmt: skip
+    vision = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
+              "image_size": 32, "patch_size": 16}  # fmt: skip
+    transformers.CLIPModel(
+        transformers.CLIPConfig(text_config=text, vision_config=vision, projection_dim=16)
+    ).save_pretrained(folder)
+    transformers.CLIPImageProcessorPil(
+        size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32}
+    ).save_pretrained(folder)
+
+
+def _sam2(folder: Path) -> None:
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    backbone = {"hidden_size": 8, "num_attention_heads": 1, "image_size": [128, 128],
+                "blocks_per_stage": [1, 1, 2, 1], "embed_dim_per_stage": [8, 16, 32, 64],
+                "num_attention_heads_per_stage": [1, 1, 2, 2], "window_positional_embedding_background_size": [7, 7],
+                "global_attention_blocks": [3]}  # fmt: skip
+    vision = {"backbone_config": {"model_type": "sam2_hiera_det_model", **backbone},
+              "backbone_channel_list": [64, 32, 16, 8], "fpn_hidden_size": 32,
+              "backbone_feature_sizes": [[32, 32], [16, 16], [8, 8]]}  # fmt: skip
+    config = transformers.Sam2Config(
+        vision_config=vision,
+        prompt_encoder_config={"hidden_size": 32, "image_size": 128, "patch_size": 16},
+        mask_decoder_config={"hidden_size": 32, "mlp_dim": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
+                             "iou_head_hidden_dim": 32},
+    )  # fmt: skip
+    transformers.Sam2Model(config).save_pretrained(folder)
+
+
+def _made(make: Any, folder: Path) -> Any:
+    folder.mkdir(exist_ok=True)
+    make(folder)
+    return find_weights(str(folder))
+
+
+@needs_torch
+@pytest.mark.parametrize(("make", "kind"), [(_owlv2, "owlv2"), (_grounding_dino, "grounding-dino")])
+def test_things_are_found_by_their_name(tmp_path: Path, make: Any, kind: str) -> None:
+    from agrotools.vision.learned.detection import find_by_text
+
+    weights = _made(make, tmp_path / "model")
+    assert weights.kind == kind
+    found = find_by_text(PIXELS, "apple tree", weights, score_min=0.0)
+    again = find_by_text(PIXELS, "apple tree", weights, score_min=0.0)
+    assert len(found.boxes) == len(found.scores) > 0
+    assert (found.boxes[:, :2] < found.boxes[:, 2:]).all()
+    assert (found.boxes >= 0).all()
+    assert (found.boxes <= [90, 60, 90, 60]).all()
+    assert (np.diff(found.scores) <= 0).all()
+    assert np.array_equal(found.boxes, again.boxes)
+    middle = float(np.median(found.scores))
+    fewer = find_by_text(PIXELS, "apple tree", weights, score_min=middle)
+    assert 0 < len(fewer.boxes) < len(found.boxes)
+    assert (fewer.scores >= middle).all()
+
+
+@needs_torch
+def test_names_get_shares(tmp_path: Path) -> None:
+    from agrotools.vision.learned.names import likeness
+
+    weights = _made(_clip, tmp_path / "model")
+    shares = likeness(PIXELS, ["lantana", "weed", "apple"], weights)
+    assert shares.sum() == pytest.approx(1)
+    assert (shares > 0).all()
+    assert likeness(PIXELS, ["apple", "lantana", "weed"], weights) == pytest.approx(shares[[2, 0, 1]], abs=1e-6)
+
+
+@needs_torch
+def test_a_box_gets_a_mask(tmp_path: Path) -> None:
+    from agrotools.vision.learned.masks import masks_in_boxes
+
+    weights = _made(_sam2, tmp_path / "model")
+    boxes = np.array([[10.0, 10, 40, 40], [50, 5, 85, 55]])
+    masks, fits = masks_in_boxes(PIXELS, boxes, weights)
+    assert masks.shape == (2, 60, 90)
+    assert masks.dtype == np.bool_
+    assert fits.shape == (2,)
+    one, _ = masks_in_boxes(PIXELS, boxes[:1], weights)
+    assert np.array_equal(one[0], masks[0])
+    assert masks_in_boxes(PIXELS, boxes[:0], weights)[0].shape == (0, 60, 90)
+
+
+@pytest.mark.skipif(find_spec("open_clip") is None, reason="needs open_clip (the extra learned)")
+def test_names_get_shares_by_open_clip_too(tmp_path: Path) -> None:
+    import open_clip
+    from safetensors.torch import save_file
+
+    from agrotools.vision.learned.names import likeness
+
+    text: dict[str, Any] = {"context_length": 16, "vocab_size": 49408, "width": 16, "heads": 2, "layers": 1}
+    vision = {"image_size": 32, "layers": 1, "width": 64, "patch_size": 16}
+    config = {"embed_dim": 16, "vision_cfg": vision, "text_cfg": text}
+    preprocess = {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5]}
+    model = open_clip.model.CLIP(**config)
+    save_file(model.state_dict(), tmp_path / "open_clip_model.safetensors")
+    (tmp_path / "open_clip_config.json").write_text(json.dumps({"model_cfg": config, "preprocess_cfg": preprocess}))
+    weights = find_weights(str(tmp_path))
+    assert weights.kind == "open_clip"
+    shares = likeness(PIXELS, ["Lantana camara", "Parkinsonia aculeata"], weights)
+    assert shares.sum() == pytest.approx(1)
+    text["hf_model_name"] = "roberta-base"
+    (tmp_path / "open_clip_config.json").write_text(json.dumps({"model_cfg": config}))
+    with pytest.raises(ToolError, match="would be fetched"):
+        likeness(PIXELS, ["Lantana camara"], find_weights(str(tmp_path)))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("deepforest") is None, reason="needs deepforest (the extra learned)")
+def test_crowns_are_found_by_tiles_and_nothing_is_fetched(tmp_path: Path) -> None:
+    import torch
+    from safetensors.torch import save_file
+    from torchvision.models import detection
+
+    from agrotools.vision.learned.crowns import find_crowns
+
+    torch.manual_seed(0)
+    net = detection.retinanet_resnet50_fpn(weights=None, weights_backbone=None, num_classes=1)
+    # Untrained heads are sure of nothing; with this bias they are unsure of all, and some are kept.
+    net.head.classification_head.cls_logits.bias.data.fill_(0.0)
+    save_file(net.state_dict(), tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text(json.dumps({"label_dict": {"Tree": 0}, "num_classes": 1}))
+    weights = find_weights(str(tmp_path))
+    assert weights.kind == "deepforest"
+    pixels = np.random.default_rng(1).integers(0, 255, (300, 500, 3), dtype=np.uint8)
+    boxes, scores = find_crowns(pixels, weights, score_min=0.05)
+    assert len(boxes) == len(scores) > 0
+    assert (boxes[:, :2] < boxes[:, 2:]).all()
+    assert (boxes <= [500, 300, 500, 300]).all()
+    assert (np.diff(scores) <= 0).all()
+    assert boxes[:, 2].max() > 400
+
+
+def test_tiles_cover_all() -> None:
+    from agrotools.vision.learned.crowns import tiles
+
+    assert tiles(300, 200) == [(0, 0)]
+    for width, height in ((400, 401), (1000, 730), (5000, 399)):
+        covered = np.zeros((height, width), np.bool_)
+        for left, top in tiles(width, height):
+            assert left + min(400, width) <= width
+            assert top + min(400, height) <= height
+            covered[top : top + 400, left : left + 400] = True
+        assert covered.all()
+
+
+@needs_torch
+def test_the_wrong_kind_and_broken_weights_are_refused(tmp_path: Path) -> None:
+    from agrotools.vision.learned.detection import find_by_text
+    from agrotools.vision.learned.masks import masks_in_boxes
+
+    weights = _made(_clip, tmp_path / "clip")
+    with pytest.raises(ToolError, match="does not find things by their name") as caught:
+        find_by_text(PIXELS, "apple", weights)
+    assert "IDEA-Research/grounding-dino-tiny" in str(caught.value)
+    broken = _made(_sam2, tmp_path / "sam2")
+    (broken.folder / "model.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0not a header")
+    with pytest.raises(ToolError, match="cannot be loaded as sam2") as caught:
+        masks_in_boxes(PIXELS, np.array([[0.0, 0, 5, 5]]), broken)
+    assert caught.value.kind == "backend_unavailable"
+
+
+def _empty_model(folder: Path, weights: str = "model.safetensors", model_type: str = "owlv2") -> Path:
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps({"model_type": model_type}))
+    (folder / weights).write_bytes(b"x")
+    return folder
+
+
+def test_the_hub_cache_is_read_as_the_hub_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    assert hub_cache() == tmp_path
+    cached = tmp_path / "models--google--owlv2-base"
+    assert not available("google/owlv2-base")[0]
+    _empty_model(cached / "snapshots" / "abc")
+    _empty_model(cached / "snapshots" / "def", weights="pytorch_model.bin")
+    (cached / "refs").mkdir()
+    (cached / "refs" / "main").write_text("abc")
+    found, reason = available("google/owlv2-base")
+    assert found is torch_is_here
+    assert ("abc" in reason) if torch_is_here else ("pip install 'agrotools[learned]'" in reason)
+    (cached / "refs" / "main").write_text("def")
+    with pytest.raises(ToolError, match=r"no weights as safetensors, only pytorch_model\.bin"):
+        find_weights("google/owlv2-base")
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("google/owlv2-base", "nothing is downloaded unasked"),
+        ("owlv2", "no name of a model on the hub"),
+        ("a/b/c", "no name of a model on the hub"),
+        ("../..", "no absolute path"),
+        ("./model", "no absolute path"),
+        ("~/model", "no absolute path"),
+        ("/nowhere/at/all", "there is no folder"),
+        ("..//..", "no absolute path"),
+        ("x/..", "no name of a model on the hub"),
+    ],
+)
+def test_what_is_not_there_is_said_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, said: str
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(ToolError, match=said) as caught:
+        find_weights(model)
+    assert caught.value.kind == "backend_unavailable"
+    assert caught.value.hint
+    assert available(model)[0] is False
+
+
+def test_other_kinds_and_no_kind_are_refused(tmp_path: Path) -> None:
+    odd = _empty_model(tmp_path / "odd", model_type="gpt2")
+    with pytest.raises(ToolError, match=r"of no kind that is known here \(gpt2\)"):
+        find_weights(str(odd))
+    (odd / "config.json").write_text("[" * 100_000)
+    with pytest.raises(ToolError, match="of no kind that is known here"):
+        find_weights(str(odd))
+
+
+@needs_torch
+def test_a_tool_counts_with_a_model_of_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from agrotools.tools.learned import weight_files
+    from agrotools.tools.measurement.count_objects import count_objects
+    from agrotools.tools.workspace import artifacts_in
+
+    weights = _made(_grounding_dino, tmp_path / "model")
+    backend = f"learned:{weights.folder}"
+    assert count_objects.has_backend(backend)
+    assert set(count_objects.files_for(backend)) == set(weight_files(backend)) == set(weights.files)
+    Image.fromarray(PIXELS).save(tmp_path / "field.png")
+    with artifacts_in(tmp_path / "out", backend=backend):
+        counted = count_objects(tmp_path / "field.png", "apple", region=(20, 10, 80, 55), score_min=0.0)
+    assert counted.mode == "learned"
+    assert counted.boxes is not None
+    assert counted.count > 0
+    assert all(20 <= x < 80 and 10 <= y < 55 for x, y in counted.centres or ())
+    assert "learned_model" in counted.flags
+    assert os.fspath(weights.folder) in counted.notes[0]
