@@ -59,6 +59,8 @@ def read_pictures(
         ToolError: as the readers; ``shape_mismatch`` (sizes; a shift of over 5 % of the width), ``crs_mismatch``,
             ``limit``, ``region_empty``, ``nothing_found``.
     """
+    import cv2
+
     names = shown_name(before), shown_name(after)
     raw: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
     infrared: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
@@ -105,12 +107,14 @@ def read_pictures(
             notes.append(f"{names[1]} moved back by {round(shift.dx)}, {round(shift.dy)} px (phase correlation)")
             raw = infrared = None
     step = max(1, valid.size // _SAMPLE_PX)
+    there = np.ascontiguousarray(valid.ravel()[::step]).view(np.uint8)[None]
     for picture, name in ((first, names[0]), (second, names[1])):
-        sample = picture.reshape(-1, 3)[::step][valid.ravel()[::step]].astype(np.float32)
-        if sample.size and float(sample.mean()) < _DARK:
+        sample = np.ascontiguousarray(picture.reshape(1, -1, 3)[:, ::step])
+        mean, spread = cv2.meanStdDev(sample, mask=there)
+        if there.any() and float(mean.mean()) < _DARK:
             flags.append("too_dark")
             notes.append(f"{name} is almost black")
-        if sample.size and float(sample.std(axis=0).max()) < _FLAT:
+        if there.any() and float(spread.max()) < _FLAT:
             flags.append("featureless_image")
             notes.append(f"{name} is one colour everywhere")
     return Pictures(

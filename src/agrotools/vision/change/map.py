@@ -83,7 +83,9 @@ def draw_change(
     size = panel_size(width, height)
     factor = size[0] / width
     panels = [_resized(picture, size) for picture in (before, after)]
-    shown = panels[1].mean(axis=2, keepdims=True).repeat(3, axis=2).astype(np.float32)
+    red, green, blue = (panels[1][..., channel].astype(np.uint16) for channel in range(3))
+    grey = ((red + green + blue) / 3).astype(np.float32)
+    shown = np.asarray(cv2.merge([grey, grey, grey]), np.float32)
     for layer in layers:
         drawn = np.where(changes == layer.value, np.uint8(255), np.uint8(0))
         inside = np.asarray(cv2.resize(drawn, size, interpolation=_how(size, width))) >= 128
