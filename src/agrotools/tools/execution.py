@@ -27,7 +27,7 @@ from agrotools.tools.cache import ResultCache
 from agrotools.tools.contract import Tool
 from agrotools.tools.frames import BrokenFrame, Reply
 from agrotools.tools.result import with_artifact_names
-from agrotools.tools.vlm import NAME_A_MODEL, VLM
+from agrotools.tools.vlm import LEARNED, NAME_A_MODEL, VLM
 from agrotools.tools.vlm.question import MOST_QUESTIONS, Question
 from agrotools.tools.worker_pool import WorkerPool
 from agrotools.tools.worker_process import START_TIMEOUT_S, NotBegun, Worker
@@ -35,6 +35,9 @@ from agrotools.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from agrotools.tools.vlm.endpoint import VisionEndpoint
+
+
+_LEARNED_TIMEOUT_S, _LEARNED_MEMORY_MB = 300.0, 16_384
 
 
 @dataclass(frozen=True)
@@ -83,8 +86,8 @@ class ToolExecutor:
 
     Args:
         workers: processes at most.
-        timeout_s: wall time of one call; the worker is killed after it.
-        memory_mb: address space of a worker.
+        timeout_s: wall time of one call; the worker is killed after it. At least 300 s with a ``learned`` back-end.
+        memory_mb: address space of a worker. At least 16,384 MB with a ``learned`` back-end.
         cache: where results are kept and found; None runs every call.
         backends: back-end per tool, where not its default.
         vision: what answers the questions of tools whose back-end is ``vlm``.
@@ -104,6 +107,9 @@ class ToolExecutor:
         find_tool: Callable[[str], Tool[..., Any]] = get_tool,
         vision: "VisionEndpoint | None" = None,
     ) -> None:
+        if any(backend.startswith(LEARNED) for backend in (backends or {}).values()):
+            # A worker whose space is nearly used up is replaced, and would load the model anew for each call.
+            timeout_s, memory_mb = max(timeout_s, _LEARNED_TIMEOUT_S), max(memory_mb, _LEARNED_MEMORY_MB)
         self.timeout_s = timeout_s
         self.cache = cache
         self.backends = {name: _with_whole_path(backend) for name, backend in (backends or {}).items()}

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.tools.vlm import LEARNED
 from agrotools.tools.vlm.said import Named, Pointed, Said
 from agrotools.vision.formats import Box
 
-LEARNED = "learned:"
 FLAG = "learned_model"
 
 

@@ -29,11 +29,12 @@ _MOST_SWEEPS = 10
 
 
 def worker_environment() -> dict[str, str]:
-    """All that a worker knows of this process: its import path, where the cache and the user's knowledge base are.
+    """All that a worker knows of this process: its import path, where caches and the user's knowledge base are.
 
     No keys, no PATH, no HOME.
     """
     from agrotools.knowledge.loading import user_folders
+    from agrotools.vision.learned.weights import hub_cache
 
     environment = {
         "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if Path(entry).is_absolute()),
@@ -42,6 +43,9 @@ def worker_environment() -> dict[str, str]:
         "AGROTOOLS_CACHE": str(cache_dir()),
         "AGROTOOLS_KB": os.pathsep.join(map(str, user_folders())),
         "MPLCONFIGDIR": str(cache_dir("matplotlib")),
+        # weights of large models are read from there and from nowhere else
+        "HF_HUB_CACHE": str(hub_cache()),
+        "HF_HUB_OFFLINE": "1",
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",

@@ -7,4 +7,6 @@ makes its result of.
 """
 
 VLM = "vlm"
+LEARNED = "learned:"
+"""With the model's name behind it; what it does is in :mod:`agrotools.tools.learned`."""
 NAME_A_MODEL = "name one with --vlm-model NAME and --vlm-base-url URL (vlm_model and vlm_base_url in a file)"
