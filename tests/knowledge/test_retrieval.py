@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.knowledge import Entry
-from agrotools.knowledge.deciding import ACCEPTED, by_name, by_words
+from agrotools.knowledge.deciding import accepts, by_name, by_words
 from agrotools.knowledge.retrieval import KnowledgeIndex, closest_ids
 
 
@@ -162,7 +162,7 @@ def test_the_order_of_entries_changes_no_answer():
 @given(st.text(max_size=300))
 def test_any_question_is_answered_or_not_found(query):
     for hit in INDEX.search(query, top_k=5):
-        assert ACCEPTED <= hit.score <= 1
+        assert 0.3 < hit.score <= 1
 
 
 def test_closest_ids():
@@ -179,3 +179,9 @@ def test_scores_lie_between_0_and_1_and_grow_with_the_evidence(similarity, cover
         assert 0 <= score <= 1
         assert by_name(similarity, min(1.0, covered + 0.1), words, kind) >= score - 1e-12
     assert 0 <= by_words(covered, words) <= by_words(covered, words + 1) <= 1
+
+
+def test_few_words_must_fit_better_than_many():
+    assert not accepts(0.4, 3, named=False)
+    assert accepts(0.4, 7, named=False)
+    assert not accepts(0.4, 7, named=True)

@@ -7,14 +7,16 @@ report.
 from agrotools.knowledge.entry import Kind
 
 ACCEPTED = 0.5
-"""A score from which on the entry is taken to be what was asked for."""
+"""A score from which on an entry is taken to be what was asked for."""
+_ACCEPTED_BY_WORDS = (0.5, 0.5, 0.5, 0.5, 0.5, 0.42, 0.36)
+"""The same for an entry that is found by its words, by the number of words that fit: who describes at length uses many
+words that no entry has, and no question on another matter shares five words with one passage."""
 NEAR = 0.12
 """Entries whose score lies further below the best are not shown."""
 RANK_WEIGHT = 6.0
 """How much the fused reciprocal ranks (about 0.016 per ranking that an entry leads) count in the order of entries."""
 SLIP = 0.85
 """What a word counts that is matched by its correction."""
-
 _LEAST_NAME = 0.7
 """Similarity from which on a name counts as found."""
 _NAMED = 0.5
@@ -47,3 +49,10 @@ def by_words(covered: float, matched: int) -> float:
     It needs several of them: a word or two fit many entries.
     """
     return min(1.0, covered * _BY_COUNT[min(matched, len(_BY_COUNT) - 1)])
+
+
+def accepts(score: float, matched: int, *, named: bool) -> bool:
+    """Whether an entry is taken to be what was asked for."""
+    if named:
+        return score >= ACCEPTED
+    return score >= _ACCEPTED_BY_WORDS[min(matched, len(_ACCEPTED_BY_WORDS) - 1)]

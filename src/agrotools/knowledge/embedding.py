@@ -119,6 +119,8 @@ class Encoder:
             lines = (folder / "vocab.txt").read_text("utf-8").splitlines()
             self.weights = read_safetensors(folder / "model.safetensors")
             self.width = self._weight("embeddings.word_embeddings.weight").shape[1]
+            if absent := sorted(set(_tensors(self.layers)) - self.weights.keys()):
+                raise ValueError(f"{len(absent)} tensors are absent, {absent[0]} for one")
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ToolError("unreadable_file", f"{folder.name} holds no MiniLM model: {error}") from error
         self.vocabulary = {piece: number for number, piece in enumerate(lines)}
@@ -203,6 +205,18 @@ def read_safetensors(path: Path) -> dict[str, Vectors]:
         start, end = place["data_offsets"]
         found[name] = np.frombuffer(body[start:end], "<f4").reshape(place["shape"])
     return found
+
+
+def _tensors(layers: int) -> list[str]:
+    """Names of the tensors that an encoder of so many layers needs."""
+    found = [f"embeddings.{name}_embeddings.weight" for name in ("word", "position", "token_type")]
+    blocks = ["embeddings.LayerNorm"]
+    for layer in range(layers):
+        at = f"encoder.layer.{layer}"
+        blocks += [f"{at}.attention.self.{name}" for name in ("query", "key", "value")]
+        blocks += [f"{at}.attention.output.dense", f"{at}.attention.output.LayerNorm"]
+        blocks += [f"{at}.intermediate.dense", f"{at}.output.dense", f"{at}.output.LayerNorm"]
+    return [*found, *(f"{block}.{part}" for block in blocks for part in ("weight", "bias"))]
 
 
 def _gelu(values: Vectors) -> Vectors:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.knowledge.deciding import ACCEPTED, NEAR, RANK_WEIGHT, SLIP, by_name, by_words
+from agrotools.knowledge.deciding import NEAR, RANK_WEIGHT, SLIP, accepts, by_name, by_words
 from agrotools.knowledge.edits import similarity
 from agrotools.knowledge.entry import Entry, Kind, Section
 from agrotools.knowledge.names_index import NameMatch, NamesIndex
@@ -195,9 +195,15 @@ class KnowledgeIndex:
             else:
                 score = by_name(way.similarity, covered, way.name.count(" ") + 1, kind)
             weighed = Evidence(
-                number, way.similarity if way else 0.0, covered, len(matched), rank, score, score >= ACCEPTED
+                number,
+                way.similarity if way else 0.0,
+                covered,
+                len(matched),
+                rank,
+                score,
+                accepts(score, len(matched), named=way is not None),
             )
-            if best is None or weighed.score > best.score:
+            if best is None or (weighed.accepted, weighed.score) > (best.accepted, best.score):
                 best = weighed
         assert best is not None
         return best

