@@ -5,7 +5,7 @@ Expected accuracy: of the better of two classifiers with equal priors, one that 
 discriminant analysis; Hastie, Tibshirani and Friedman 2009, The Elements of Statistical Learning, section 4.3) and one
 that does not (a smoothed histogram of 12 x 12 x 12 cells), learnt on three of four sets of blocks and tried on the
 fourth in turn; blocks and not pixels, since neighbours are of one plant (Roberts et al. 2017, Ecography 40). Triplets
-are ranked by it: JM takes each class as Gaussian; pixels at leaf edges, in shadows and of several species are not.
+are ranked by it: JM takes each class as Gaussian, and a class of several species in light and shadow need not be.
 
 JM distance of two normally distributed classes (Swain and Davis 1978, Remote Sensing: The Quantitative Approach): 0
 where they are alike, 2 where they do not overlap. OIF (Chavez, Berlin and Sowers 1982, J. Applied Photographic
