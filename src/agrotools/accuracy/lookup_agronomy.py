@@ -76,7 +76,7 @@ def _asked(bench: Bench, name: str) -> list[Figure]:
         backends.append((EMBED, " (embed)"))
     figures: list[Figure] = []
     for backend, suffix in backends:
-        goals = (0.85, 5.0) if reported else (None, None)
+        goals = (0.85, 4.0) if reported else (None, None)
         symptoms = [_found(bench, query, ids, backend) for query, ids in asked["symptoms"].items()]
         managing = [_found(bench, query, ids, backend) for query, ids in asked["management"].items()]
         figures += [
