@@ -12,19 +12,23 @@ from PIL import Image
 from rasterio.transform import from_origin
 
 from agrotools.accuracy.canopy_scenes import canopy_scene
+from agrotools.construct.sources.prepared import read_items
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools import get_tool
+from agrotools.tools.measurement import counting
 from agrotools.tools.measurement.count_result import ObjectCount
 from agrotools.tools.measurement.counting import mode_for, singular
 from agrotools.tools.workspace import Work, artifacts_in, at_work
+from agrotools.vision.detection.fruit_net import read_fruit_net
 from support.picture_files import discs, field, noisy, write_raster
+from support.tiny_detector import write_detector
 
 UTM = {"crs": "EPSG:32633", "transform": from_origin(500_000, 5_000_000, 0.5, 0.5)}
 GRID = [(x, y) for x in range(30, 400, 60) for y in range(30, 300, 60)]
 
 
-def counted(folder: Path, **arguments: Any) -> ObjectCount:
-    with artifacts_in(folder / "made"):
+def counted(folder: Path, *, backend: str | None = None, **arguments: Any) -> ObjectCount:
+    with artifacts_in(folder / "made", backend=backend):
         return get_tool("count_objects")(**arguments)
 
 
@@ -192,13 +196,51 @@ def test_spots_of_any_colour(tmp_path: Path, size: float | None) -> None:
 def test_red_fruit_among_leaves(tmp_path: Path) -> None:
     mask = discs((300, 400), GRID, 14)
     pixels = np.where(mask[..., None], noisy((190, 40, 45), (300, 400)), noisy((70, 110, 50), (300, 400)))
-    result = counted(tmp_path, image=photo(tmp_path / "f.png", pixels), target="apples")
+    result = counted(tmp_path, image=photo(tmp_path / "f.png", pixels), target="apples", backend="rules")
     assert result.count == len(GRID)
     assert result.mode == "fruit"
     assert result.median_size_px == pytest.approx(28, rel=0.15)
     assert "low_reliability_fruit_colour" in result.flags
     pale = np.where(mask[..., None], noisy((150, 170, 90), (300, 400)), noisy((90, 130, 60), (300, 400)))
-    assert "pale_fruit_possible" in counted(tmp_path, image=photo(tmp_path / "p.png", pale), target="apple").flags
+    assert (
+        "pale_fruit_possible"
+        in counted(tmp_path, image=photo(tmp_path / "p.png", pale), target="apple", backend="rules").flags
+    )
+
+
+def test_fruit_that_the_net_knows_is_found_by_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    net = read_fruit_net(write_detector(tmp_path / "nets"))
+    monkeypatch.setattr(counting, "load_fruit_net", lambda: net)
+    y, x = np.mgrid[:200, :300]
+    places = [(60, 60, 0, 195), (150, 120, 0, 195), (240, 60, 0, 150), (100, 150, 1, 195)]
+    pixels = np.zeros((200, 300, 3), np.float64)
+    for cx, cy, channel, bright in places:
+        pixels[..., channel] += bright * np.exp(-((x - cx) ** 2 + (y - cy) ** 2) / 72)
+    image = photo(tmp_path / "f.png", pixels.astype(np.uint8))
+    result = counted(tmp_path, image=image, target="apples", expected_size_px=36)
+    assert result.count == 3
+    assert result.scores == tuple(sorted(result.scores or (), reverse=True))
+    # The dim one lies just above the threshold of counts (0.5), which is a score of 0.3.
+    assert 0.3 < (result.scores or ())[-1] < 0.6
+    low, high = result.count_interval or (0, 0)
+    assert low < 3 < high
+    assert counted(tmp_path, image=image, target="fruit", expected_size_px=36).count == 4
+    assert counted(tmp_path, image=image, target="fruit", expected_size_px=36).count_interval is None
+    assert "weak_detector" in counted(tmp_path, image=image, target="cherries", expected_size_px=17).flags
+    assert counted(tmp_path, image=image, target="peach").flags.count("low_reliability_fruit_colour") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("folder", "target", "most_pct"), [("orchard_apples", "apple", 45), ("orchard_pears", "pear", 45)]
+)
+def test_fruit_on_real_trees(field_data: Path, tmp_path: Path, folder: str, target: str, most_pct: float) -> None:
+    items = read_items(field_data / folder, ("count",), ("image",))
+    errors = [
+        abs(counted(tmp_path, image=field_data / folder / item["image"], target=target).count - item["count"])
+        for item in items
+    ]
+    assert 100 * sum(errors) / sum(item["count"] for item in items) < 45
 
 
 def test_crowns_in_colours_are_flagged(tmp_path: Path) -> None:

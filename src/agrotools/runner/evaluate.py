@@ -288,7 +288,11 @@ def manifest_of(
         seed=config.seed or 0,
         toolset=toolset,
         toolset_hash=hashlib.sha256(orjson.dumps(toolset, option=orjson.OPT_SORT_KEYS)).hexdigest(),
-        tool_data={name: _content_hash(files) for name in benchmark.toolset if (files := _present(name))},
+        tool_data={
+            name: _content_hash(files)
+            for name in benchmark.toolset
+            if (files := _present(name, config.backends.get(name)))
+        },
         backends=recorded_backends(config.backends, asked),
         vlm_base_url=asked.base_url if asked else None,
         prompt_hash=prompt_hash() if has_model else "",
@@ -300,8 +304,8 @@ def manifest_of(
     )
 
 
-def _present(tool: str) -> list[Path]:
-    return [path for path in get_tool(tool).data_files if path.is_file()]
+def _present(tool: str, backend: str | None) -> list[Path]:
+    return [path for path in get_tool(tool).files_for(backend) if path.is_file()]
 
 
 def _content_hash(files: Iterable[Path]) -> str:

@@ -1,5 +1,6 @@
 """How many things of one kind a picture shows, and where."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,6 +17,8 @@ from agrotools.tools.measurement.counting import (
     crowns_in_colours,
     found_in_boxes,
     fruit_by_colour,
+    fruit_by_net,
+    fruits_of_net,
     mode_for,
     plants_on_soil,
     round_spots,
@@ -25,16 +28,25 @@ from agrotools.tools.scale import chosen_scale
 from agrotools.tools.segmentation.field_picture import colour_bands, read_field_picture
 from agrotools.tools.vlm import VLM
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
+from agrotools.vision.detection.fruit_net import fruit_net_files
 from agrotools.vision.formats import Box, clipped_region, file_format
 from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_image
 from agrotools.vision.vegetation import choose_index, segment
 
 ChmFile = Annotated[Path, FileArgument("raster", "canopy height model of the same place, heights in metres")]
+RULES = "rules"
+"""The back-end that finds fruit by colour, without the net."""
 _SAME_EXTENT = 0.02
 
 
-@tool(category="measurement", version="1", backends=("offline", LEARNED, VLM), backend_files=weight_files)
+@tool(
+    category="measurement",
+    version="2",
+    data_files=fruit_net_files,
+    backends=("offline", RULES, LEARNED, VLM),
+    backend_files=weight_files,
+)
 def count_objects(
     image: ImageFile,
     target: Annotated[
@@ -66,20 +78,22 @@ def count_objects(
 
     Detectors that work offline: crown_chm, trees in a canopy height model (pass it as chm, or as image; the reliable
     way to count trees; needs the pixel size); crown_rgb, trees in a colour picture from above (unreliable, flagged);
-    plant, single plants on soil (touching ones count as one unless expected_size_px is given); fruit, by red or orange
-    colour (weak, pale and green fruit is missed); blob, round spots that differ from a plain background. Any other
-    target needs a learned back-end and is refused, unless mode names a detector that fits. Objects count where their
-    centre lies in the region. expected_size_px helps all but crown_chm.
+    plant, single plants on soil (touching ones count as one unless expected_size_px is given); fruit: apples, pears,
+    cherries and tomatoes on the plant by a trained net (with count_interval), other fruit by red or orange colour
+    (weak); blob, round spots that differ from a plain background. Any other target needs a learned back-end and is
+    refused, unless mode names a detector that fits. Objects count where their centre lies in the region.
+    expected_size_px helps all but crown_chm.
 
     Raises:
         ToolError: ``backend_unavailable`` (no detector for the target), ``missing_metadata`` (crown_chm without pixel
             size or without heights), ``region_empty``, ``nothing_found`` (no data), and as the readers.
 
     Sources: crowns, :mod:`agrotools.vision.counting.crowns`; spots, :mod:`agrotools.vision.counting.blobs`; plants,
-        :mod:`agrotools.vision.vegetation`; touching objects parted by the distance to their edge (Beucher and
-        Lantuejoul 1979).
+        :mod:`agrotools.vision.vegetation`; fruit, :mod:`agrotools.vision.detection.fruit_net`; touching objects parted
+        by the distance to their edge (Beucher and Lantuejoul 1979).
     """
-    if (backend := backend_in_use()) and backend != "offline" and not _in_heights(image, chm, mode):
+    backend = backend_in_use() or "offline"
+    if backend not in ("offline", RULES) and not _in_heights(image, chm, mode):
         return _count_by_model(backend, image, target, region, gsd_m, return_boxes, score_min, mode)
     chosen: Mode = mode_for(target, chm is not None or _is_heights(image)) if mode == "auto" else mode
     notes = () if mode == "auto" else _doubt(target, mode)
@@ -114,6 +128,8 @@ def count_objects(
         scale = chosen_scale(gsd_m, (info.gsd_m if info else None) or _gsd_of_raster(image))
         if chosen == "crown_rgb":
             found = crowns_in_colours(shown, scale.gsd_m, expected_size_px)
+        elif chosen == "fruit" and backend != RULES and (kinds := fruits_of_net(target)):
+            found = fruit_by_net(shown, kinds, expected_size_px)
         elif chosen == "fruit":
             found = fruit_by_colour(shown, target, expected_size_px)
         else:
@@ -258,15 +274,8 @@ def _pixels_per_pixel(image: Path, chm: Path | None, width: int, height: int) ->
 def _times(found: Found, factor: float) -> Found:
     if factor == 1:
         return found
-    return Found(
-        found.boxes * factor,
-        found.centres * factor,
-        found.diameters * factor,
-        found.scores,
-        found.heights_m,
-        found.round_marks,
-        found.notes,
-        found.flags,
+    return replace(
+        found, boxes=found.boxes * factor, centres=found.centres * factor, diameters=found.diameters * factor
     )
 
 

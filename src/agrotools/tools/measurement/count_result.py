@@ -24,6 +24,9 @@ _SMALLEST_SIDE = 960
 class ObjectCount(ToolResult):
     count: int
     """objects found, with a score of at least score_min"""
+    count_interval: tuple[float, float] | None
+    """about where 95 % of true counts lie when so many are found, by the errors of the detector on photographs that it
+    did not learn from; null where those are not known (then count is as good as the notes say)"""
     density_per_ha: float | None
     """objects per hectare of the part that was looked at; null where the size of a pixel is not known"""
     median_size_px: float | None
@@ -81,6 +84,7 @@ def count_result(
     tall = found.heights_m is not None and count > 0
     return ObjectCount(
         count=count,
+        count_interval=None if found.interval_of is None else found.interval_of(count),
         density_per_ha=count / area_ha if area_ha else None,
         median_size_px=size,
         median_size_m=None if size is None or gsd_m is None else size * gsd_m,

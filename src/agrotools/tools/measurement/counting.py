@@ -1,8 +1,9 @@
 """The ways to count things in a picture that need no learning: what each finds, in one form."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from agrotools.core import ToolError
 from agrotools.vision.colour_space import lab_of
 from agrotools.vision.counting.blobs import find_blobs, typical_size_px
+from agrotools.vision.detection.fruit_net import FruitName, FruitNet, find_fruit, load_fruit_net
 from agrotools.vision.formats import Box
 from agrotools.vision.vegetation import otsu_threshold
 
@@ -17,7 +19,7 @@ Mode = Literal["crown_chm", "crown_rgb", "fruit", "blob", "plant"]
 DETECTORS: dict[Mode, str] = {
     "crown_chm": "tree crowns in a canopy height model",
     "crown_rgb": "tree crowns in a colour picture from above",
-    "fruit": "fruit by its colour",
+    "fruit": "fruit on the plant",
     "plant": "single plants on soil",
     "blob": "round spots",
 }
@@ -38,6 +40,9 @@ _TOWARDS: dict[str, tuple[float, float]] = {
 }  # fmt: skip
 """Towards which (a*, b*) of Lab a fruit differs from leaves; red ones towards a* alone."""
 _PALE = 26.0
+_DEFAULT_SCORE = 0.3
+"""What ``score_min`` of the tool is by default."""
+_WEAK_F1 = 0.6
 _HIGHLIGHT_SHARE = 0.002
 _GAP = 0.015
 """Gaps between parts of one plant that are closed, as a share of its width."""
@@ -63,6 +68,8 @@ class Found:
     scores: Floats
     heights_m: Floats | None = None
     round_marks: bool = False
+    interval_of: Callable[[int], tuple[float, float]] | None = None
+    """From how many are found to about where 95 % of true counts lie; None where errors of counts are not known."""
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
 
@@ -145,7 +152,6 @@ def crowns_in_colours(pixels: NDArray[np.uint8], gsd_m: float | None, expected_s
 
 def round_spots(pixels: NDArray[np.uint8], expected_size_px: float | None) -> Found:
     """Round things of any colour that differ from the background (the median colour)."""
-
     lab = lab_of(pixels)
     background = np.median(lab.reshape(-1, 3)[:: max(1, lab.size // 3_000_000)], axis=0).astype(np.float32)
     values = np.asarray(np.minimum(np.sqrt(((lab - background) ** 2).sum(axis=2)), 60), np.float32)
@@ -189,6 +195,59 @@ def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> F
     order = np.lexsort((centres[:, 0], centres[:, 1], -scores))
     note = f"single plants are about {width:.0f} px wide; gaps of {2 * gap} px closed"
     return Found(boxes[order], centres[order], sizes[order], scores[order], notes=(note,), flags=tuple(flags))
+
+
+def fruits_of_net(target: str) -> tuple[FruitName, ...]:
+    """The kinds of fruit that the net knows and that a target means; empty where it means others."""
+    words = target.lower().replace("_", " ").replace("-", " ").split()
+    last = singular(words[-1]) if words else ""
+    known: tuple[FruitName, ...] = get_args(FruitName)
+    return known if last == "fruit" and len(words) == 1 else tuple(name for name in known if name == last)
+
+
+def fruit_by_net(pixels: NDArray[np.uint8], fruits: tuple[FruitName, ...], expected_size_px: float | None) -> Found:
+    """Fruit found by the shipped net. Scores are such that 0.3 is where counts err least.
+
+    Raises:
+        ToolError: ``backend_unavailable`` where the net cannot be loaded.
+    """
+    net = load_fruit_net()
+    found, scales = find_fruit(net, pixels, fruits, expected_size_px)
+    least = np.array([net.info.thresholds[name].count for name in net.info.classes])
+    scores = _with_threshold_at(_DEFAULT_SCORE, found.scores, least[found.classes])
+    sizes = found.boxes[:, 2:] - found.boxes[:, :2]
+    notes = [f"found by the net {net.info.name}, trained on orchard photographs and one greenhouse of tomatoes"]
+    flags: list[str] = []
+    if len(scales) > 1:
+        flags.append("size_guessed")
+        notes.append("looked for at several sizes: expected_size_px makes the count surer")
+    weak = [f"{name} {net.info.figures[name].f1:.2f}" for name in fruits if net.info.figures[name].f1 < _WEAK_F1]
+    if weak:
+        flags.append("weak_detector")
+        notes.append(f"F1 on photographs not learnt from: {', '.join(weak)}")
+    order = np.argsort(-scores, kind="stable")
+    return Found(
+        found.boxes[order],
+        found.centres[order],
+        np.sqrt(sizes.prod(axis=1))[order],
+        scores[order],
+        interval_of=_interval_of(net, fruits),
+        notes=tuple(notes),
+        flags=tuple(flags),
+    )
+
+
+def _interval_of(net: FruitNet, fruits: tuple[FruitName, ...]) -> Callable[[int], tuple[float, float]] | None:
+    if len(fruits) != 1:
+        return None
+    return lambda count: net.count_interval(fruits[0], count)
+
+
+def _with_threshold_at(place: float, scores: Floats, least: Floats) -> Floats:
+    """Scores bent so that ``least`` lies at ``place``; 0 and 1 stay where they are."""
+    below = place * scores / np.maximum(least, 1e-9)
+    above = place + (1 - place) * (scores - least) / np.maximum(1 - least, 1e-9)
+    return np.where(scores < least, below, above)
 
 
 def fruit_by_colour(pixels: NDArray[np.uint8], target: str, expected_size_px: float | None) -> Found:

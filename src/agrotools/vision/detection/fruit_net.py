@@ -60,6 +60,12 @@ class CountFigures(_Described):
     """Mean squared error of a count over the count."""
 
 
+class BoxFigures(_Described):
+    """Boxes on photographs that were not learnt from, at IoU 0.5."""
+
+    f1: Share
+
+
 class FruitNetInfo(_Described):
     """What the net is, as its description says."""
 
@@ -69,6 +75,7 @@ class FruitNetInfo(_Described):
     classes: tuple[FruitName, ...]
     stride: Annotated[int, Field(ge=1, le=32)]
     thresholds: dict[FruitName, Thresholds]
+    figures: dict[FruitName, BoxFigures]
     figures_of_counts: dict[FruitName, CountFigures]
 
 

@@ -21,6 +21,7 @@ from agrotools.construct.sources.field.change import buildings, land_use
 from agrotools.construct.sources.field.land import scene, trees
 from agrotools.construct.sources.field.leaves import leaves
 from agrotools.construct.sources.field.ndvi import ndvi
+from agrotools.construct.sources.field.orchards import orchard
 from agrotools.construct.sources.field.part import Part
 from agrotools.construct.sources.field.weeds import weeds
 from agrotools.core import BenchmarkError, Sample
@@ -39,6 +40,9 @@ PARTS: dict[str, Callable[[Path], Part]] = {
     "s2_ndvi": ndvi,
     "tree_canopy": trees,
     "multiband": scene,
+    "orchard_apples": orchard("apple", "AppleBBCH81"),
+    "orchard_pears": orchard("pear", "Pear640"),
+    "orchard_cherries": orchard("cherry", "CherryBBCH81"),
 }
 """By name of the folder in which the data set lies."""
 

@@ -1,0 +1,54 @@
+"""Fruit on trees in tiles of orchard photographs, each fruit boxed by people."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from agrotools.construct.asking import Subject
+from agrotools.construct.sources.field.part import Originals, Part, named, pairs_of
+from agrotools.construct.sources.prepared import read_items
+from agrotools.construct.templates import Thing, load_templates
+from agrotools.core import BenchmarkError, SampleFile
+from agrotools.core.benchmark_header import SourceNote
+
+SAMPLES = 16
+_OWNER = "https://github.com/ai-agriculture-circuits-and-systems"
+_LICENCE = "CC BY 4.0 (licence file of the repository)"
+_PLURAL = {"apple": "apples", "pear": "pears", "cherry": "cherries"}
+
+
+def orchard(fruit: str, repository: str) -> Callable[[Path], Part]:
+    """How the tiles of one repository become a part. The part raises BenchmarkError: the data set is incomplete."""
+
+    def part(folder: Path) -> Part:
+        originals = Originals()
+        by_hash: dict[str, tuple[SampleFile, int]] = {}
+        for item in read_items(folder, ("count",), ("image",)):
+            if not isinstance(item["count"], int) or item["count"] < 0:
+                raise BenchmarkError(f"{folder}: the count of {item.get('id')} is no whole number")
+            file = originals.file(folder / item["image"], note=f"Part of a photograph of a tree with {_PLURAL[fruit]}.")
+            by_hash[str(file.sha256)] = (file, item["count"])
+        subjects = [_subject(number, fruit, pair) for number, pair in enumerate(pairs_of(by_hash))]
+        source = SourceNote(
+            name=repository,
+            licence=_LICENCE,
+            url=f"{_OWNER}/{repository}",
+            citation="Boxes by the authors of the data set, as packed by ai-agriculture-circuits-and-systems.",
+            note="Questions, reference calls and tolerances are by agrotools; images and boxes are the authors'. Fruit"
+            " of rows behind is not always boxed.",
+        )
+        return Part(f"orchard-{fruit}", source, subjects, load_templates("orchard"), SAMPLES, originals.files)
+
+    return part
+
+
+def _subject(number: int, fruit: str, pair: list[tuple[SampleFile, int]]) -> Subject:
+    def shown(index: int, place: int) -> Thing:
+        original, count = pair[index]
+        file = named(original, "image", place)
+        thought = f"I need to know how many {_PLURAL[fruit]} there are in {file.name}."
+        arguments: dict[str, Any] = {"image": file.name, "target": fruit}
+        words = {"fruit": fruit, "fruits": _PLURAL[fruit]}
+        return Thing((file,), "count_objects", arguments, {"count": count}, file.name, thought, words)
+
+    return Subject(f"orchard-{fruit}-{number}", len(pair), shown, {"pair": number, "fruit": fruit}, of="orchard")
