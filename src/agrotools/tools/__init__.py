@@ -36,6 +36,9 @@ TOOLS: Registry["Tool[..., Any]"] = Registry(
 )
 
 AGROTOOLS: tuple[str, ...] = (
+    "diagnose_pest_disease",
+    "identify_weed",
+    "lookup_agronomy",
     "extract_marked_region",
     "count_objects",
     "measure_fruit_size",
@@ -48,7 +51,7 @@ AGROTOOLS: tuple[str, ...] = (
     "calculate",
     "plot",
 )
-"""The toolset of the AgroTools benchmark, as far as its tools exist here."""
+"""The toolset of the AgroTools benchmark."""
 
 
 def tool_names() -> tuple[str, ...]:

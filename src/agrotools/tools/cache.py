@@ -30,6 +30,7 @@ NUMERIC_LIBRARIES = (
     "matplotlib",
     "simpleeval",
     "onnxruntime",
+    "bm25s",
 )
 _TOOL_CODE = ("core", "text", "vision", "models", "knowledge", "tools")
 """Packages of ours that the result of a tool can depend on."""
