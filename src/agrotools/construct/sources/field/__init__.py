@@ -19,10 +19,12 @@ from agrotools.construct.sources.field.apples import apples
 from agrotools.construct.sources.field.canopy import canopy
 from agrotools.construct.sources.field.change import buildings, land_use
 from agrotools.construct.sources.field.land import scene, trees
+from agrotools.construct.sources.field.leaf_photos import BEANS, COFFEE, leaf_photos
 from agrotools.construct.sources.field.leaves import leaves
 from agrotools.construct.sources.field.ndvi import ndvi
 from agrotools.construct.sources.field.orchards import orchard
 from agrotools.construct.sources.field.part import Part
+from agrotools.construct.sources.field.weed_photos import weed_photos
 from agrotools.construct.sources.field.weeds import weeds
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.benchmark_header import BenchmarkHeader
@@ -40,6 +42,9 @@ PARTS: dict[str, Callable[[Path], Part]] = {
     "s2_ndvi": ndvi,
     "tree_canopy": trees,
     "multiband": scene,
+    "deepweeds": weed_photos,
+    "bean_leaf_class": leaf_photos("bean", BEANS),
+    "coffee_leaf_class": leaf_photos("coffee", COFFEE),
     "orchard_apples": orchard("apple", "AppleBBCH81"),
     "orchard_pears": orchard("pear", "Pear640"),
     "orchard_cherries": orchard("cherry", "CherryBBCH81"),
