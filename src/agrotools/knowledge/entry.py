@@ -33,6 +33,7 @@ FOLDER_OF_KIND: dict[Kind, str] = {
 _NAME = Annotated[str, StringConstraints(min_length=1, max_length=120)]
 _TEXT = Annotated[str, StringConstraints(min_length=3, max_length=700)]
 _SHORT = Annotated[str, StringConstraints(min_length=1, max_length=300)]
+_PHRASE = Annotated[str, StringConstraints(min_length=3, max_length=160)]
 _NUMBER = Annotated[float, Field(allow_inf_nan=False)]
 _ID = Annotated[str, StringConstraints(pattern=r"^(pest|disease|weed|crop|method)\.[a-z0-9_]{1,80}$")]
 _KEY = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
@@ -98,6 +99,9 @@ class Entry(Noun):
     coverage: Coverage
     last_reviewed: date
     crops: tuple[_NAME, ...] = Field((), max_length=80)
+    described_as: tuple[_PHRASE, ...] = Field((), max_length=20)
+    """Short phrases in which people put what they see, as farmers and gardeners say it. They are searched, never shown,
+    and need no source: they claim nothing beyond the claims and contradict none."""
     names: Names
     taxonomy: Taxonomy = Taxonomy()
     claims: tuple[Claim, ...] = Field((), max_length=80)
