@@ -80,7 +80,7 @@ def _loaded(weights: Weights) -> tuple[Any, Any]:
         model = transformers.AutoModelForZeroShotObjectDetection.from_pretrained(
             weights.folder, use_safetensors=True, **options
         )
-        return make(pictures, words), model.eval()
+        return make(pictures, words), model.float().eval()
     except Exception as error:  # these libraries raise whatever a wrong file leads them to
         raise unloadable(weights, error) from error
 

@@ -63,6 +63,6 @@ def _loaded(weights: Weights) -> Any:
         model = transformers.Sam2Model.from_pretrained(
             weights.folder, local_files_only=True, use_safetensors=True, trust_remote_code=False
         )
-        return model.eval()
+        return model.float().eval()
     except Exception as error:  # these libraries raise whatever a wrong file leads them to
         raise unloadable(weights, error) from error

@@ -85,7 +85,8 @@ def _of_transformers(weights: Weights) -> tuple[Callable[[Any], Any], Callable[[
     options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     prepare = transformers.CLIPImageProcessorPil.from_pretrained(weights.folder, local_files_only=True)
     tokens = transformers.AutoTokenizer.from_pretrained(weights.folder, **options)
-    model = transformers.CLIPModel.from_pretrained(weights.folder, use_safetensors=True, **options).eval()
+    model = transformers.CLIPModel.from_pretrained(weights.folder, use_safetensors=True, **options)
+    model = model.float().eval()
 
     def of_picture(image: Any) -> Any:
         return _vectors(model.get_image_features(**prepare(images=image, return_tensors="pt")))

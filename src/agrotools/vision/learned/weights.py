@@ -106,13 +106,19 @@ def missing_libraries(names: Iterable[str]) -> list[str]:
 def library(name: str) -> Any:
     """A library of the extra ``learned``. Without types: it is not there where this package is checked.
 
+    Torch is told to use one thread, as all tools do: several of them wait for each other where cores are few, and sums
+    differ by their number.
+
     Raises:
         ToolError: ``backend_unavailable``: it cannot be imported.
     """
     try:
-        return import_module(name)
+        found = import_module(name)
     except ImportError as error:
         raise ToolError("backend_unavailable", f"{name} cannot be imported: {error}", hint=_INSTALL) from error
+    if name == "torch":
+        found.set_num_threads(1)
+    return found
 
 
 def wrong_kind(weights: Weights, does: str, kinds: Iterable[str]) -> ToolError:

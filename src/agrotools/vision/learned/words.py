@@ -54,6 +54,6 @@ def _loaded(weights: Weights) -> tuple[Any, Any]:
         model = transformers.Florence2ForConditionalGeneration.from_pretrained(
             weights.folder, use_safetensors=True, **options
         )
-        return processor, model.eval()
+        return processor, model.float().eval()
     except Exception as error:  # these libraries raise whatever a wrong file leads them to
         raise unloadable(weights, error) from error
