@@ -75,7 +75,7 @@ def _of_open_clip(weights: Weights) -> tuple[Callable[[Any], Any], Callable[[lis
     return (
         lambda image: model.encode_image(prepare(image)[None]),
         lambda sentences: model.encode_text(tokens(sentences)),
-        float(model.logit_scale.exp()),
+        float(model.logit_scale.detach().exp()),
     )
 
 
@@ -96,7 +96,7 @@ def _of_transformers(weights: Weights) -> tuple[Callable[[Any], Any], Callable[[
             model.get_text_features(**tokens(sentences, padding=True, truncation=True, return_tensors="pt"))
         )
 
-    return of_picture, of_texts, float(model.logit_scale.exp())
+    return of_picture, of_texts, float(model.logit_scale.detach().exp())
 
 
 def _vectors(output: Any) -> Any:
