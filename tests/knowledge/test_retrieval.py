@@ -182,6 +182,6 @@ def test_scores_lie_between_0_and_1_and_grow_with_the_evidence(similarity, cover
 
 
 def test_few_words_must_fit_better_than_many():
-    assert not accepts(0.4, 3, named=False)
-    assert accepts(0.4, 7, named=False)
-    assert not accepts(0.4, 7, named=True)
+    assert not accepts(0.4, 3, sure=False)
+    assert accepts(0.4, 7, sure=False)
+    assert not accepts(0.4, 7, sure=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from agrotools.knowledge.crop_names import CROP_NAMES
 from agrotools.knowledge.edits import edit_distance
 from agrotools.knowledge.entry import Entry
+from agrotools.knowledge.hosts import OTHER_HOSTS
 from agrotools.knowledge.spelling import Lexicon
 from agrotools.knowledge.words import ASKING, STOPWORDS, folded, has_cjk, ngrams, stem, tokens
 
@@ -169,14 +170,14 @@ def _is_one_dull_word(form: str) -> bool:
 
 
 def _known_words(entries: Sequence[Entry]) -> frozenset[str]:
-    """Words that are rightly spelt: of names, crops and claims."""
+    """Words that are rightly spelt: of names, crops, descriptions and claims."""
     words: set[str] = set()
     for entry in entries:
-        for text in (*entry.names.all(), *entry.crops, *(claim.text for claim in entry.claims)):
+        for text in (*entry.names.all(), *entry.crops, *entry.described_as, *(claim.text for claim in entry.claims)):
             words.update(tokens(text))
     for crop in CROP_NAMES:
         words.update(tokens(crop))
-    return frozenset(words | STOPWORDS | ASKING)
+    return frozenset(words | STOPWORDS | ASKING | OTHER_HOSTS)
 
 
 def _tf_idf(names: Sequence[str]):

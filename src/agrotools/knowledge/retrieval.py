@@ -3,7 +3,8 @@
 Three rankings of the entries (names by letters, names by n-grams of characters, passages by BM25; with the back-end
 ``embed`` a fourth, by sentence embeddings) are fused by reciprocal ranks (Cormack, Clarke and Buettcher 2009). Whether
 the best is what was asked for is decided apart, by how well the question's words are accounted for: a base always has
-a nearest article, and the nearest wrong article is worse than none.
+a nearest article, and the nearest wrong article is worse than none. Pests, diseases and weeds that are described and
+not named are found by how they look (:mod:`agrotools.knowledge.looks_index`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,15 +13,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.knowledge.deciding import NEAR, RANK_WEIGHT, SLIP, accepts, by_name, by_words
+from agrotools.knowledge.deciding import NEAR, RANK_WEIGHT, SLIP, accepts, by_looks, by_name, by_words
 from agrotools.knowledge.edits import similarity
 from agrotools.knowledge.entry import Entry, Kind, Section
+from agrotools.knowledge.looks_index import LooksIndex
 from agrotools.knowledge.names_index import NameMatch, NamesIndex
 from agrotools.knowledge.sections_index import Document, SectionsIndex
 from agrotools.knowledge.words import asking_terms, folded, section_asked, stem, terms
 
 _RRF_K = 60
 _CONSIDERED = 25
+_TOLD = frozenset({"management", "thresholds", "causes", "life_cycle"})
+"""Sections that say something else than how a thing looks."""
+_LOOKS_RANK = 0.03
+"""What an entry that is found by its looks has in place of fused ranks, which would undo the order by looks."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,7 @@ class KnowledgeIndex:
         self.entries = tuple(entries)
         self.names = NamesIndex(self.entries)
         self.sections = SectionsIndex(self.entries)
+        self.looks = LooksIndex(self.entries)
         self._of_entry: list[list[int]] = [[] for _ in self.entries]
         for at, item in enumerate(self.sections.documents):
             self._of_entry[item.entry].append(at)
@@ -121,6 +128,7 @@ class KnowledgeIndex:
         question = self._question(query)
         matches = {number: found for number, found in self.names.matches(query).items() if allowed[number]}
         whole = self.names.exact(query)
+        looks, chances = by_looks(self.looks.features([word.terms for word in question], query), allowed)
         credits, shares = self._credits(question)
         passages = self.sections.scores([term for word in question for term in word.terms])
         text_scores = np.maximum.reduceat(passages, self._starts) if len(self.entries) else passages
@@ -132,16 +140,32 @@ class KnowledgeIndex:
         for values in rankings:
             fused += _reciprocal_ranks(np.where(allowed, values, 0.0))
         order = dict.fromkeys(number for number in sorted(whole) if allowed[number])
-        for values in (np.where(allowed, shares, 0.0), fused):
+        for values in (np.where(allowed, shares, 0.0), fused, chances):
             best = np.argsort(-values, kind="stable")[:_CONSIDERED]
             order |= dict.fromkeys(int(at) for at in best if values[at] > 0)
         found = [
             self._weighed(
-                question, number, credits[:, number], matches.get(number, []), number in whole, float(fused[number])
+                query,
+                question,
+                number,
+                credits[:, number],
+                matches.get(number, []),
+                number in whole,
+                float(fused[number]),
+                float(chances[number]) if self.looks.described[number] else None,
             )
             for number in order
         ]
-        return sorted(found, key=lambda item: -(item.score + RANK_WEIGHT * item.rank_score))
+        return sorted(
+            found,
+            key=lambda item: (
+                -(item.score + RANK_WEIGHT * (_LOOKS_RANK if self._by_looks(item) else item.rank_score)),
+                -looks[item.entry],
+            ),
+        )
+
+    def _by_looks(self, item: Evidence) -> bool:
+        return not item.name and bool(self.looks.described[item.entry])
 
     def _question(self, query: str) -> list["_Word"]:
         """The words of a question, each with what it is matched by and what it weighs."""
@@ -163,17 +187,23 @@ class KnowledgeIndex:
 
     def _weighed(
         self,
+        query: str,
         question: Sequence["_Word"],
         number: int,
         credits: NDArray[np.float64],
         ways: Sequence[NameMatch],
         whole: bool,
         rank: float,
+        chance: float | None,
     ) -> Evidence:
-        """The evidence for an entry by the best of the ways in which it may be meant: by a name, or by words alone."""
+        """The evidence for an entry by the best of the ways in which it may be meant: by a name, or by words alone.
+
+        What the base says the looks of is found by how it looks, ``chance``; methods and crops by any of their words.
+        """
         if whole:
             return Evidence(number, 1.0, 1.0, 1, rank, 1.0, True)
         best: Evidence | None = None
+        told = section_asked(query) in _TOLD
         kind = self.entries[number].kind
         for way in (None, *ways):
             total = held = 0.0
@@ -192,6 +222,10 @@ class KnowledgeIndex:
             covered = float(held / total) if total else 0.0
             if way is None:
                 score = by_words(covered, len(matched))
+                if kind == "crop" and not told:  # a description shares its words with many a crop
+                    score = min(score, covered)
+                if chance is not None and (not told or chance > score):
+                    score = chance
             else:
                 score = by_name(way.similarity, covered, way.name.count(" ") + 1, kind)
             weighed = Evidence(
@@ -201,7 +235,7 @@ class KnowledgeIndex:
                 len(matched),
                 rank,
                 score,
-                accepts(score, len(matched), named=way is not None),
+                accepts(score, len(matched), sure=way is not None or score == chance),
             )
             if best is None or (weighed.accepted, weighed.score) > (best.accepted, best.score):
                 best = weighed
