@@ -18,10 +18,11 @@ def small_parts(mask: NDArray[np.bool_], least_px: int) -> NDArray[np.bool_] | N
     # odd, since OpenCV shifts what it opens by even ones.
     rows = (math.isqrt(max(1, least_px - 1)) - 1) // 2 * 2 + 1
     rectangle = np.ones((rows, -(-least_px // rows) // 2 * 2 + 1), np.uint8)
-    large = cv2.morphologyEx(area, cv2.MORPH_OPEN, rectangle, borderType=cv2.BORDER_CONSTANT, borderValue=0)
+    opened = cv2.morphologyEx(area, cv2.MORPH_OPEN, rectangle, borderType=cv2.BORDER_CONSTANT, borderValue=0)
+    large = np.asarray(opened, np.uint8)
     around = np.ones((3, 3), np.uint8)
     for _ in range(_ROUNDS):
-        large = cv2.dilate(large, around) & area
+        large = np.asarray(cv2.dilate(large, around), np.uint8) & area
     rest = area ^ large
     places = np.flatnonzero(rest.view(np.bool_))  # several times as fast as of bytes
     if not places.size:

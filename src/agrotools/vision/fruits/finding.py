@@ -125,7 +125,7 @@ def _at_necks(piece: Mask) -> NDArray[np.int32]:
 
     rim = 1 if min(piece.shape) > 1 else 2
     padded = cv2.copyMakeBorder(piece.astype(np.uint8), rim, rim, rim, rim, cv2.BORDER_CONSTANT, value=0)
-    inner = cv2.GaussianBlur(cv2.distanceTransform(padded, cv2.DIST_L2, 5), (0, 0), 1.0)
+    inner = np.asarray(cv2.GaussianBlur(cv2.distanceTransform(padded, cv2.DIST_L2, 5), (0, 0), 1.0), np.float32)
     if _has_one_top(inner):
         return piece.astype(np.int32)
     # What rises above the surface lowered to necks is the top of each hill; hills that share a high saddle are one.
