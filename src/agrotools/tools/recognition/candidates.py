@@ -104,10 +104,14 @@ def named_picture(name: str, looked: Looked, candidates: Sequence[Candidate], bo
     whole = looked.box == (0, 0, looked.picture.width, looked.picture.height)
     best = best_of(candidates)
     marks = [Mark(BLUISH_GREEN if best else ORANGE, box=scaled(box))] if box else []
-    legend = [(BLUISH_GREEN if best and not rank else ORANGE, f"{called(one)} {one.score:.2f}")
+    legend = [(BLUISH_GREEN if best and not rank else ORANGE, f"{called(one)} {_shown(one.score)}")
               for rank, one in enumerate(candidates)]  # fmt: skip
     picture = draw_marks(small, marks, legend=legend, region=None if whole else scaled(looked.box), title=title)
     return save_artifact(name, "overlay", picture)
+
+
+def _shown(score: float) -> str:
+    return f"{score:.2f}" if score >= 0.005 else "<0.01"  # a candidate is listed because it is possible
 
 
 def candidates_of(
