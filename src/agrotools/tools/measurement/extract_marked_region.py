@@ -62,7 +62,7 @@ class MarkedRegions(ToolResult):
     """the picture with the marks that were found"""
 
 
-@tool(category="measurement", version="1")
+@tool(category="measurement", version="2")
 def extract_marked_region(
     image: ImageFile,
     mark_color: Annotated[

@@ -259,8 +259,8 @@ def _mark(outline: Outline, stroke: Stroke, colour: MarkColour, pixels: NDArray[
     half = stroke.width_px / 2
     low, high = middle.min(axis=0), middle.max(axis=0)
     outer = (*(low - stroke.reach[:2] + 0.5), *(high + stroke.reach[2:] + 0.5))
-    if outline.shape == "polygon":
-        outer = inked_bounds(pixels, stroke) or outer
+    if outline.shape != "box":
+        outer = inked_bounds(pixels, stroke, outer, has_corners=outline.shape == "polygon")
     x0, y0, x1, y1 = (round(float(edge)) for edge in outer)
     box = (max(0, x0), max(0, y0), min(pixels.shape[1], x1), min(pixels.shape[0], y1))
     perimeter = float(cv2.arcLength(middle.astype(np.float32), True))
