@@ -260,7 +260,9 @@ def _mark(outline: Outline, stroke: Stroke, colour: MarkColour, pixels: NDArray[
     low, high = middle.min(axis=0), middle.max(axis=0)
     outer = (*(low - stroke.reach[:2] + 0.5), *(high + stroke.reach[2:] + 0.5))
     if outline.shape != "box":
-        outer = inked_bounds(pixels, stroke, outer, has_corners=outline.shape == "polygon")
+        # White is common beside marks too, so what hangs together with a white stroke is no evidence of a tip.
+        has_tips = colour != "white"
+        outer = inked_bounds(pixels, stroke, outer, has_corners=outline.shape == "polygon", has_tips=has_tips)
     x0, y0, x1, y1 = (round(float(edge)) for edge in outer)
     box = (max(0, x0), max(0, y0), min(pixels.shape[1], x1), min(pixels.shape[0], y1))
     perimeter = float(cv2.arcLength(middle.astype(np.float32), True))

@@ -312,12 +312,12 @@ def stroke_along(outline: Outline, pixels: NDArray[np.uint8], ink: Ink) -> Strok
     )
 
 
-def inked_bounds(pixels: NDArray[np.uint8], stroke: Stroke, outer: Bounds, has_corners: bool) -> Bounds:
+def inked_bounds(pixels: NDArray[np.uint8], stroke: Stroke, outer: Bounds, has_corners: bool, has_tips: bool) -> Bounds:
     """Bounds of what has the colour of the stroke on and just beyond an outline that is bounded by ``outer``.
 
     Where two sides meet at a sharp angle, a small error of their directions moves the corner by many pixels, and a
-    smooth outline fitted to a flat one leaves its tips out. Tips are ink that hangs together with the stroke; ink that
-    goes on for longer than a tip is something else in that colour.
+    smooth outline fitted to a flat one leaves its tips out. Tips (``has_tips``) are ink that hangs together with the
+    stroke; ink that goes on for longer than a tip is something else in that colour.
     """
     import cv2
 
@@ -342,6 +342,8 @@ def inked_bounds(pixels: NDArray[np.uint8], stroke: Stroke, outer: Bounds, has_c
         contours, _ = cv2.findContours(on_lines, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
         if contours:
             bounds = _moved(max((cv2.boundingRect(contour) for contour in contours), key=lambda b: b[2] * b[3]), low)
+    if not has_tips:
+        return bounds
     _, labels, boxes, _ = cv2.connectedComponentsWithStats(ink, connectivity=8)
     counts = np.bincount(labels[on_lines > 0], minlength=len(boxes))
     if not counts[1:].any():
