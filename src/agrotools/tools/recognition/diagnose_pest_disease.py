@@ -8,7 +8,7 @@ from pydantic import Field
 from agrotools.core import Artifact, ToolError
 from agrotools.knowledge.entry import Entry, Kind
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
-from agrotools.tools.learned import LEARNED, name_learned
+from agrotools.tools.learned import name_learned
 from agrotools.tools.recognition.candidates import (
     Candidate,
     best_of,
@@ -23,6 +23,7 @@ from agrotools.tools.recognition.recognisers import (
     PACK,
     Looked,
     Recogniser,
+    asks_larger_model,
     backend_files,
     data_files_of,
     judged,
@@ -99,7 +100,7 @@ def diagnose_pest_disease(
     backend, names = backend_in_use(), kb_names()
     looked = looked_at(image, region, shown_name(image))
     seen = _seen(looked) if kind != "pest" else SeenLeaf(NOTHING, None)
-    if backend is not None and (backend == VLM or backend.startswith(LEARNED)):
+    if asks_larger_model(backend):
         candidates, notes, flags = _by_larger_model(backend, looked, kind, crop, names, top_k)
     else:
         candidates, notes, flags = _by_recogniser(backend, image, looked, kind, crop, names, top_k, seen.evidence)

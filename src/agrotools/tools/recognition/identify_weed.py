@@ -9,7 +9,7 @@ from agrotools.core import Artifact, ToolError
 from agrotools.knowledge.entry import Entry
 from agrotools.knowledge.words import folded
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
-from agrotools.tools.learned import LEARNED, name_learned
+from agrotools.tools.learned import name_learned
 from agrotools.tools.recognition.candidates import (
     Candidate,
     best_of,
@@ -25,6 +25,7 @@ from agrotools.tools.recognition.recognisers import (
     BACKENDS,
     Looked,
     Recogniser,
+    asks_larger_model,
     backend_files,
     data_files_of,
     judged,
@@ -96,7 +97,7 @@ def identify_weed(
     """
     backend, names = backend_in_use(), kb_names()
     looked = looked_at(image, region, shown_name(image))
-    if backend is not None and (backend == VLM or backend.startswith(LEARNED)):
+    if asks_larger_model(backend):
         found, entry_of, notes, flags = _by_larger_model(backend, looked, candidates, names, top_k)
     else:
         found, entry_of, notes, flags = _by_recogniser(backend, image, looked, candidates, names, top_k)

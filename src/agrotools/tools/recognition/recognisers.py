@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +56,11 @@ def _path_of_net(backend: str) -> Path:
             "backend_unavailable", f"{backend} names no net", hint="a net's description is named by a path with a slash"
         )
     return Path(value).expanduser()
+
+
+def asks_larger_model(backend: str | None) -> TypeGuard[str]:
+    """Whether an open model or a vision model behind an endpoint looks, instead of a recogniser of ours."""
+    return backend is not None and (backend == VLM or backend.startswith(LEARNED))
 
 
 @dataclass(frozen=True, eq=False)
