@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.vision.drawn_marks.arrows import Arrow, arrows_in
+from agrotools.vision.drawn_marks.ink_bounds import inked_bounds
 from agrotools.vision.drawn_marks.lines import arc_ellipses, lined_boxes
 from agrotools.vision.drawn_marks.outlines import (
     Ink,
     Outline,
     Stroke,
     fitted_outlines,
-    inked_bounds,
     purity,
     stroke_along,
 )
@@ -259,10 +259,10 @@ def _mark(outline: Outline, stroke: Stroke, colour: MarkColour, pixels: NDArray[
     half = stroke.width_px / 2
     low, high = middle.min(axis=0), middle.max(axis=0)
     outer = (*(low - stroke.reach[:2] + 0.5), *(high + stroke.reach[2:] + 0.5))
-    if outline.shape != "box":
-        # White is common beside marks too, so what hangs together with a white stroke is no evidence of a tip.
-        has_tips = colour != "white"
-        outer = inked_bounds(pixels, stroke, outer, has_corners=outline.shape == "polygon", has_tips=has_tips)
+    # White is common beside marks too, so what hangs together with a white stroke is no evidence of a tip.
+    has_corners, has_tips = outline.shape == "polygon", outline.shape != "box" and colour != "white"
+    if has_corners or has_tips:
+        outer = inked_bounds(pixels, stroke, outer, has_corners=has_corners, has_tips=has_tips)
     x0, y0, x1, y1 = (round(float(edge)) for edge in outer)
     box = (max(0, x0), max(0, y0), min(pixels.shape[1], x1), min(pixels.shape[0], y1))
     perimeter = float(cv2.arcLength(middle.astype(np.float32), True))
