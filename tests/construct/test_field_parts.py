@@ -13,7 +13,8 @@ from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.construct.choosing import choose
 from agrotools.construct.sources import build_source
-from agrotools.construct.sources.field import PARTS, SEED
+from agrotools.construct.sources.assembling import SEED
+from agrotools.construct.sources.field import PARTS
 from agrotools.core import BenchmarkError
 
 _DATA = Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))

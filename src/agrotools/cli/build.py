@@ -7,8 +7,17 @@ import typer
 
 
 def build(
-    source: Annotated[str, typer.Option(help="What to build from which folder, NAME=DIR, e.g. field=data.")],
     out: Annotated[Path, typer.Option(help="Folder of the benchmark. An older benchmark there is replaced.")],
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What to build from which folder, NAME=DIR, e.g. field=data. Public data sets may be joined: give"
+            " several."
+        ),
+    ] = None,
+    all_sources: Annotated[
+        Path | None, typer.Option(help="Folder with a folder per public data set, named as after --source.")
+    ] = None,
 ) -> None:
     """Build a benchmark folder from a data set, run its reference calls, check it, and print its terms of use.
 
@@ -20,11 +29,17 @@ def build(
     from agrotools.benchmarks import load_folder
     from agrotools.benchmarks.summary import counts_of
     from agrotools.benchmarks.validate import validate_folder
-    from agrotools.construct.sources import build_source
+    from agrotools.construct.sources import build_sources
+    from agrotools.construct.sources.public import folders_in
+    from agrotools.core import UsageError
     from agrotools.runner.progress import stage_progress
 
     started = time.monotonic()
-    header = build_source(source, out, stage_progress(sys.stderr))
+    if (source is None) == (all_sources is None):
+        raise UsageError("give --source or --all-sources", hint="--source NAME=DIR, or --all-sources DIR")
+    if all_sources is not None:
+        source = [f"{name}={folder}" for name, folder in folders_in(all_sources.expanduser()).items()]
+    header = build_sources(source or [], out, stage_progress(sys.stderr))
     faults = validate_folder(out)
     for fault in faults:
         typer.echo(f"{fault.where}: {fault.code}: {fault.message} ({fault.hint})", err=True)

@@ -4,17 +4,14 @@ Each data set is a part: a module here that reads it, says what its things are a
 whose folder is absent is left out, and the benchmark says so.
 """
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import JsonValue
 
-from agrotools import __version__
-from agrotools.construct.building import build_samples
-from agrotools.construct.choosing import choose
-from agrotools.construct.export import FILES_FOLDER, check_replaceable, replacing, write_benchmark
+from agrotools.construct.export import check_replaceable
 from agrotools.construct.progress import Progress, no_progress
+from agrotools.construct.sources.assembling import assembled
 from agrotools.construct.sources.field.apples import apples
 from agrotools.construct.sources.field.canopy import canopy
 from agrotools.construct.sources.field.change import buildings, land_use
@@ -23,14 +20,11 @@ from agrotools.construct.sources.field.leaf_photos import BEANS, COFFEE, leaf_ph
 from agrotools.construct.sources.field.leaves import leaves
 from agrotools.construct.sources.field.ndvi import ndvi
 from agrotools.construct.sources.field.orchards import orchard
-from agrotools.construct.sources.field.part import Part
 from agrotools.construct.sources.field.weed_photos import weed_photos
 from agrotools.construct.sources.field.weeds import weeds
-from agrotools.core import BenchmarkError, Sample
+from agrotools.construct.sources.part import Part
+from agrotools.core import BenchmarkError
 from agrotools.core.benchmark_header import BenchmarkHeader
-from agrotools.tools import AGROTOOLS
-
-SEED = 20140906
 
 PARTS: dict[str, Callable[[Path], Part]] = {
     "cwfid": weeds,
@@ -63,32 +57,16 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
     """
     check_replaceable(out)
     parts = _parts(folder)
-    with replacing(out) as made:
-        (made / FILES_FOLDER).mkdir()
-        samples: list[Sample] = []
-        metadata: dict[str, JsonValue] = {"agrotools": __version__, "seed": SEED}
-        for part in parts:
-            for name, original in part.files.items():
-                shutil.copyfile(original, made / name)
-            chosen = choose(part.subjects, part.questions, part.samples, SEED)
-            of_part = build_samples(
-                chosen, made, prefix=part.name, source=part.source.name, toolset=AGROTOOLS, progress=progress
-            )
-            samples += of_part
-            metadata |= {**part.metadata, **part.described(of_part)}
-        absent = sorted(PARTS.keys() - {name for name in PARTS if _folder_of(folder, name)})
-        header = BenchmarkHeader(
-            name="field",
-            version="2",
-            licence="; ".join(f"{part.source.name}: {part.source.licence}" for part in parts)
-            + " Questions and reference calls: Apache-2.0.",
-            description="Questions on real images of fields, leaves, trees and fruits, with ground truth by people.",
-            toolset=AGROTOOLS,
-            sources=tuple(part.source for part in parts),
-            metadata={**metadata, **({"absent": [*absent]} if absent else {})},
-        )
-        write_benchmark(made, header, samples)
-    return header
+    absent: list[JsonValue] = [*sorted(PARTS.keys() - {name for name in PARTS if _folder_of(folder, name)})]
+    return assembled(
+        parts,
+        out,
+        name="field",
+        version="2",
+        description="Questions on real images of fields, leaves, trees and fruits, with ground truth by people.",
+        metadata={"absent": absent} if absent else {},
+        progress=progress,
+    )
 
 
 def _parts(folder: Path) -> list[Part]:

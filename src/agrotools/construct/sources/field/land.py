@@ -8,7 +8,7 @@ import numpy as np
 
 from agrotools.construct.asking import Subject
 from agrotools.construct.picture_parts import Region, halves, quarters
-from agrotools.construct.sources.field.part import Originals, Part
+from agrotools.construct.sources.part import Originals, Part
 from agrotools.construct.sources.prepared import read_items
 from agrotools.construct.templates import Thing, load_templates
 from agrotools.core import SampleFile

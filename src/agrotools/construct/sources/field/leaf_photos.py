@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.construct.asking import Subject
-from agrotools.construct.sources.field.part import Originals, Part, named, pairs_of
+from agrotools.construct.sources.part import Originals, Part, named, pairs_of
 from agrotools.construct.sources.prepared import read_items
 from agrotools.construct.templates import Thing, load_templates
 from agrotools.core import BenchmarkError, SampleFile

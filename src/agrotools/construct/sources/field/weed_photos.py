@@ -1,10 +1,11 @@
 """Weeds of Australian rangeland, photographed from above and named by botanists (DeepWeeds)."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from agrotools.construct.asking import Subject
-from agrotools.construct.sources.field.part import Originals, Part, named, pairs_of
+from agrotools.construct.sources.part import Originals, Part, named, pairs_of
 from agrotools.construct.sources.prepared import read_items
 from agrotools.construct.templates import Thing, load_templates
 from agrotools.core import BenchmarkError, SampleFile
@@ -12,12 +13,15 @@ from agrotools.core.benchmark_header import SourceNote
 from agrotools.tools.recognition.kb_names import kb_names
 
 SAMPLES = 30
+CITATION = (
+    "Olsen, A. et al.: DeepWeeds: A Multiclass Weed Species Image Dataset for Deep Learning. Scientific Reports 9,"
+    " 2058, 2019."
+)
 SOURCE = SourceNote(
     name="DeepWeeds",
     licence="CC BY 4.0 (images and annotations, as its README says)",
     url="https://github.com/AlexOlsen/DeepWeeds",
-    citation="Olsen, A. et al.: DeepWeeds: A Multiclass Weed Species Image Dataset for Deep Learning. Scientific"
-    " Reports 9, 2058, 2019.",
+    citation=CITATION,
     note="Questions and reference calls are by agrotools; images and names are the authors'.",
 )
 _NONE = "negative"
@@ -26,13 +30,24 @@ _NOTE = "Rangeland in northern Australia, seen from above."
 
 def weed_photos(folder: Path) -> Part:
     """Raises BenchmarkError: the data set is incomplete, or names a plant that the knowledge base does not have."""
-    originals = Originals()
+    pictures = [(folder / item["image"], str(item["label"])) for item in read_items(folder, ("label",), ("image",))]
+    return weed_photo_part("weed-photos", SOURCE, pictures, Originals(), SAMPLES)
+
+
+def weed_photo_part(
+    name: str, source: SourceNote, pictures: Iterable[tuple[Path, str]], originals: Originals, samples: int
+) -> Part:
+    """A part of pictures with their labels (one of the eight weeds, or ``negative``), two by two.
+
+    Raises:
+        BenchmarkError: the knowledge base does not have a plant of that name.
+    """
     by_hash: dict[str, tuple[SampleFile, dict[str, Any]]] = {}
-    for item in read_items(folder, ("label",), ("image",)):
-        file = originals.file(folder / item["image"], note=_NOTE)
-        by_hash[str(file.sha256)] = (file, _truth(str(item["label"])))
-    subjects = [_subject(number, pair) for number, pair in enumerate(pairs_of(by_hash))]
-    return Part("weed-photos", SOURCE, subjects, load_templates("weed"), SAMPLES, originals.files)
+    for path, label in pictures:
+        file = originals.file(path, note=_NOTE)
+        by_hash[str(file.sha256)] = (file, _truth(label))
+    subjects = [_subject(f"{name}-{number}", number, pair) for number, pair in enumerate(pairs_of(by_hash))]
+    return Part(name, source, subjects, load_templates("weed"), samples, originals.files)
 
 
 def _truth(label: str) -> dict[str, Any]:
@@ -45,11 +60,11 @@ def _truth(label: str) -> dict[str, Any]:
     return {**names, "best": entry.id, "kb_id": entry.id, "is_weed": True}
 
 
-def _subject(number: int, pair: list[tuple[SampleFile, dict[str, Any]]]) -> Subject:
+def _subject(name: str, number: int, pair: list[tuple[SampleFile, dict[str, Any]]]) -> Subject:
     def shown(index: int, place: int) -> Thing:
         original, truth = pair[index]
         file = named(original, "image", place)
         thought = f"I need to know which weed {file.name} shows, if any."
         return Thing((file,), "identify_weed", {"image": file.name}, truth, file.name, thought)
 
-    return Subject(f"weed-photos-{number}", len(pair), shown, {"pair": number}, of="weed_photo")
+    return Subject(name, len(pair), shown, {"pair": number}, of="weed_photo")

@@ -22,7 +22,7 @@ from agrotools.construct.picture_parts import Region
 from agrotools.construct.questions import QUESTIONS, Picture
 from agrotools.construct.questions.question import MEASURE
 from agrotools.construct.sources.cwfid import LICENCE, FieldImage, read_cwfid
-from agrotools.construct.sources.field.part import Part
+from agrotools.construct.sources.part import Part
 from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.core.benchmark_header import SourceNote
 from agrotools.core.folds import pairs_by_hash

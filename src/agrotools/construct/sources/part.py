@@ -1,4 +1,4 @@
-"""A part of the ``field`` benchmark: what one data set contributes."""
+"""A part of a benchmark: what one data set contributes."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,8 @@ from agrotools.core.folds import pairs_by_hash
 
 @dataclass(frozen=True)
 class Part:
-    """``name`` begins the ids of its samples; ``files`` are copied as they are: name in the benchmark to the original.
+    """``name`` begins the ids of its samples, of which there are at most ``samples``; ``files`` are copied as they are
+    where a sample shows them: name in the benchmark to the original.
 
     ``described`` says more of the finished samples for the benchmark's metadata.
     """
@@ -34,10 +35,21 @@ class Part:
 
 
 class Originals:
-    """The files of a part: each kept under a name made of its content, so that a name tells nothing."""
+    """The files of a part: each kept under a name made of its content, so that a name tells nothing.
 
-    def __init__(self) -> None:
+    ``scratch``: where files go that are made from the data set's own, such as windows cut from large rasters.
+    """
+
+    def __init__(self, scratch: Path | None = None) -> None:
         self.files: dict[str, Path] = {}
+        self._scratch = scratch
+
+    def made(self, content: bytes, suffix: str, **more: Any) -> SampleFile:
+        """As :meth:`file`, of a file with that content, made here."""
+        assert self._scratch is not None
+        path = self._scratch / f"{hashlib.sha256(content).hexdigest()}{suffix}"
+        path.write_bytes(content)
+        return self.file(path, **more)
 
     def file(self, path: Path, **more: Any) -> SampleFile:
         """What a sample knows of a file: hash, size in pixels where it is a picture, and ``more``; not named yet."""
