@@ -61,13 +61,17 @@ def _part(folder: Path, name: str, source: SourceNote, changed: str, gsd_m: floa
             for date, order in (("before", "first"), ("after", "second"))
         )
         mask = read_labels(folder / item["mask"]).classes > 0
-        subjects += _subjects(f"{name}-{number}", files, mask, changed, gsd_m)
+        subjects += change_subjects(f"{name}-{number}", files, mask, changed, gsd_m)
     return Part(name, source, subjects, load_templates("change"), SAMPLES, originals.files)
 
 
-def _subjects(
+def change_subjects(
     name: str, files: tuple[SampleFile, ...], mask: NDArray[np.bool_], changed: str, gsd_m: float | None
 ) -> list[Subject]:
+    """A pair of pictures (``files``: before, after) as a whole and by its halves, for the questions about change.
+
+    ``changed`` is what happened where ``mask`` is true, as it is said after "was".
+    """
     across, down = halves(mask.shape[1], mask.shape[0])
 
     def shown(parts: list[tuple[str, Region | None]]) -> Callable[[int, int], Thing]:
