@@ -43,6 +43,7 @@ _REST = (100 - 21.34 - 11.50 - 10.20) / 9
 DATASETS: Mapping[str, Public] = {
     "clcd": Public("clcd", _REST),
     "deepweeds": Public("deepweeds", _REST),
+    "hi_cna": Public("hi_cna", _REST),
 }
 """By name, as after ``--source``. Shares of IP102, WeedMap and Open-Canopy are the paper's."""
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,8 @@ from agrotools.construct.sources.public.layout import spread
 from agrotools.construct.templates import load_templates
 from agrotools.core import BenchmarkError, SampleFile, ToolError
 from agrotools.core.benchmark_header import SourceNote
-from agrotools.vision import file_format, read_image, read_labels
+from agrotools.vision import file_format, open_raster, read_image, read_labels
+from agrotools.vision.formats import MAX_PIXELS, damaged, too_large
 
 LOSSLESS = (".png", ".tif", ".tiff")
 JPEG = (".jpg", ".jpeg")
@@ -116,6 +118,7 @@ def change_part(
     originals: Originals,
     files_of: Callable[[Pair, tuple[int, int]], tuple[SampleFile, SampleFile] | None],
     samples: int,
+    metadata: Mapping[str, JsonValue] | None = None,
 ) -> Part:
     """The part made of the first of ``ordered`` that show anything and do not repeat one before.
 
@@ -144,8 +147,16 @@ def change_part(
         subjects += change_subjects(f"{of.name}-{pair.stem}", files, mask, of.changed, of.gsd_m)
     if not subjects:
         raise BenchmarkError(f"{found.split} has no pair of pictures that show anything", hint=of.get_it)
-    metadata: dict[str, JsonValue] = {f"{of.name}_dropped": {**dropped}} if dropped else {}
-    return Part(of.name, of.source, subjects, load_templates("change"), samples, originals.files, metadata)
+    counts: dict[str, JsonValue] = {f"{of.name}_dropped": {**dropped}} if dropped else {}
+    return Part(
+        of.name,
+        of.source,
+        subjects,
+        load_templates("change"),
+        samples,
+        originals.files,
+        counts | dict(metadata or {}),
+    )
 
 
 def mask_values(path: Path, *, get_it: str) -> NDArray[np.int32]:
@@ -155,9 +166,34 @@ def mask_values(path: Path, *, get_it: str) -> NDArray[np.int32]:
         BenchmarkError: it cannot be read, or its channels differ.
     """
     with refused(path, get_it):
-        if file_format(path) == "jpeg":
+        kind = file_format(path)
+        if kind == "jpeg":
             return np.where(read_image(path).pixels[..., 0] >= _HALF_OF_GREY, 255, 0).astype(np.int32)
-        return read_labels(path).classes
+        if kind != "tiff":
+            return read_labels(path).classes
+    # What a TIFF declares as "no data", often its 0, is a value like others here.
+    bands = stored_bands(path, get_it=get_it)
+    values = bands[0].astype(np.int32)
+    if not (bands == values).all():
+        raise BenchmarkError(f"{path} cannot be used: its bands differ, or its values are not whole", hint=get_it)
+    return values
+
+
+def stored_bands(path: Path, *, get_it: str) -> NDArray[Any]:
+    """All bands of a GeoTIFF, bands x rows x columns, whatever it declares as alpha or without data.
+
+    Raises:
+        BenchmarkError: it cannot be read, or is too large.
+    """
+    with refused(path, get_it), open_raster(path) as raster:
+        if raster.width * raster.height > MAX_PIXELS:
+            raise too_large(raster.width, raster.height, raster.name, raster.argument)
+        try:
+            return raster.dataset.read()
+        except MemoryError:
+            raise
+        except Exception as error:  # GDAL raises whatever a damaged file leads it to.
+            raise damaged(raster.name, raster.argument, error) from error
 
 
 def picture_pixels(path: Path, shape: tuple[int, int], *, get_it: str) -> NDArray[np.uint8]:
