@@ -43,6 +43,7 @@ _REST = (100 - 21.34 - 11.50 - 10.20) / 9
 DATASETS: Mapping[str, Public] = {
     "deepweeds": Public("deepweeds", _REST),
     "open_canopy": Public("open_canopy", 10.20),
+    "weedmap": Public("weedmap", 11.50),
 }
 """By name, as after ``--source``. Shares of IP102, WeedMap and Open-Canopy are the paper's."""
 
