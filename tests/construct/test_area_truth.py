@@ -23,6 +23,18 @@ def test_a_region_is_half_open():
     assert (area.crop_px, area.weed_px, area.unnamed_px, area.total_px) == (2, 1, 0, 4)
 
 
+def test_pixels_without_data_do_not_count():
+    valid = np.ones(_MASK.shape, bool)
+    valid[0, 2:] = valid[2, 3] = False
+    area = count_area(_MASK, _PLANTS, valid=valid)
+    assert (area.crop_px, area.weed_px, area.unnamed_px, area.total_px) == (2, 1, 1, 9)
+    area = count_area(_MASK, _PLANTS, (2, 0, 4, 2), valid)
+    assert (area.crop_px, area.weed_px, area.unnamed_px, area.total_px) == (1, 1, 0, 2)
+    nothing = count_area(_MASK, region=(2, 0, 4, 1), valid=valid)
+    assert nothing.total_px == 0
+    assert np.isnan([nothing.veg_pct, nothing.soil_pct, nothing.crop_pct, nothing.weed_pct]).all()
+
+
 def test_a_result_reads_as_the_tool_gives_it():
     result = count_area(_MASK).as_result()
     assert result["weed_to_crop_ratio"] == 1.5

@@ -15,7 +15,7 @@ _DIGITS = 6
 
 @dataclass(frozen=True)
 class AreaTruth:
-    """Pixel counts of a picture or region.
+    """Pixel counts of a picture or region; shares are NaN where it holds no data at all.
 
     ``unnamed_px`` is vegetation that the source saw but did not call crop or weed. It counts as vegetation, and in
     shares of crop and weeds it counts for neither; :meth:`readings` says how far that choice matters.
@@ -40,19 +40,19 @@ class AreaTruth:
 
     @property
     def veg_pct(self) -> float:
-        return 100.0 * self.veg_px / self.total_px
+        return self._share(self.veg_px)
 
     @property
     def soil_pct(self) -> float:
-        return 100.0 * self.soil_px / self.total_px
+        return self._share(self.soil_px)
 
     @property
     def crop_pct(self) -> float:
-        return 100.0 * self.crop_px / self.total_px
+        return self._share(self.crop_px)
 
     @property
     def weed_pct(self) -> float:
-        return 100.0 * self.weed_px / self.total_px
+        return self._share(self.weed_px)
 
     @property
     def weed_share_pct(self) -> float:
@@ -63,6 +63,9 @@ class AreaTruth:
     def ratio(self) -> float | None:
         """Weed area over crop area; None without crop."""
         return self.weed_px / self.crop_px if self.crop_px else None
+
+    def _share(self, pixels: int) -> float:
+        return 100.0 * pixels / self.total_px if self.total_px else math.nan
 
     def readings(self) -> tuple["AreaTruth", ...]:
         """This count, and what it would be if all unnamed vegetation were weeds, or all of it crop."""
@@ -99,16 +102,24 @@ class AreaTruth:
 
 
 def count_area(
-    classes: NDArray[np.uint8], vegetation: NDArray[np.bool_] | None = None, region: Region | None = None
+    classes: NDArray[np.uint8],
+    vegetation: NDArray[np.bool_] | None = None,
+    region: Region | None = None,
+    valid: NDArray[np.bool_] | None = None,
 ) -> AreaTruth:
     """Count a class mask (0 other, 1 crop, 2 weed; rows, columns) within ``region``.
 
     ``vegetation`` adds the plants that the class mask leaves unnamed; a named pixel is vegetation in any case.
+    ``valid`` says where the picture holds data; other pixels do not count.
     """
     if region is not None:
         x0, y0, x1, y1 = region
         classes = classes[y0:y1, x0:x1]
         vegetation = None if vegetation is None else vegetation[y0:y1, x0:x1]
+        valid = None if valid is None else valid[y0:y1, x0:x1]
+    if valid is not None:
+        classes = classes[valid]
+        vegetation = None if vegetation is None else vegetation[valid]
     crop, weed = int(np.count_nonzero(classes == 1)), int(np.count_nonzero(classes == 2))
     unnamed = 0 if vegetation is None else int(np.count_nonzero(vegetation & (classes == 0)))
     return AreaTruth(crop, weed, unnamed, classes.size)

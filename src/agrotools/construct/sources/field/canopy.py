@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -44,17 +45,27 @@ def canopy(folder: Path) -> Part:
         note = "Heights above ground from airborne laser scanning, one band, metres."
         size = {"width_px": heights.shape[1], "height_px": heights.shape[0]}
         file = originals.file(folder / item["chm"], kind="raster", bands=("height",), gsd_m=gsd_m, note=note, **size)
-        subjects += _subjects(str(item["id"]), file.model_copy(update={"name": _NAME}), heights)
+        subjects += canopy_subjects(str(item["id"]), file, heights, np.random.default_rng([*heights.shape]))
     return Part("canopy", SOURCE, subjects, load_templates("canopy"), SAMPLES, originals.files)
 
 
-def _subjects(name: str, file: SampleFile, heights: NDArray[np.float32]) -> list[Subject]:
+def canopy_subjects(
+    name: str, file: SampleFile, heights: NDArray[np.float32], rng: np.random.Generator
+) -> list[Subject]:
+    """What can be asked of one raster: of all of it, its halves, its quarters, and three boxes drawn by ``rng``.
+
+    Args:
+        file: the raster, not named yet.
+        heights: metres (rows, columns), NaN where there is no data, which fills less than a tenth of the raster.
+    """
+    file = file.model_copy(update={"name": _NAME})
     rows, columns = heights.shape
     across, down = halves(columns, rows)
-    boxes = _boxes(np.random.default_rng([rows, columns]), rows, columns)
+    boxes = _boxes(rng, rows, columns)
     windows = [(f"window {number}", box) for number, box in enumerate(boxes, start=1)]
 
     def subject(of: str, parts: Sequence[tuple[str, Region | None]]) -> Subject:
+        @cache  # one part is asked about in many ways, and its percentiles take their time
         def shown(index: int, _: int) -> Thing:
             return _thing(file, heights, parts[index][1], parts[index][0])
 

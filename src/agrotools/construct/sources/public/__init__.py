@@ -44,6 +44,8 @@ DATASETS: Mapping[str, Public] = {
     "clcd": Public("clcd", _REST),
     "deepweeds": Public("deepweeds", _REST),
     "hi_cna": Public("hi_cna", _REST),
+    "open_canopy": Public("open_canopy", 10.20),
+    "weedmap": Public("weedmap", 11.50),
 }
 """By name, as after ``--source``. Shares of IP102, WeedMap and Open-Canopy are the paper's."""
 
