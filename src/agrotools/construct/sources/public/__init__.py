@@ -43,6 +43,7 @@ _REST = (100 - 21.34 - 11.50 - 10.20) / 9
 DATASETS: Mapping[str, Public] = {
     "deepnir": Public("deepnir", _REST),
     "deepweeds": Public("deepweeds", _REST),
+    "papple": Public("papple", _REST),
 }
 """By name, as after ``--source``. Shares of IP102, WeedMap and Open-Canopy are the paper's."""
 
