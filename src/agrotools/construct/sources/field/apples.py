@@ -1,5 +1,6 @@
 """Apples on trees photographed with a depth camera; each was picked and measured with a calliper."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ SOURCE = SourceNote(
 FOCAL_PX = 955.0
 """The data do not say it. Estimated from the two calibration spheres that stand in every frame (60 and 120 mm)."""
 _SPHERES = "BALL"
-_TOGETHER = 3
+TOGETHER = 3
 """Fruits of one subject: the most that a question is about."""
 _WELL_SEEN = "NO"
 """Value of ``occluded``: a size is only asked of fruits that are seen whole."""
@@ -46,8 +47,8 @@ def apples(folder: Path) -> Part:
         )
         files = (image.model_copy(update={"intrinsics": intrinsics}), depth)
         fruits = _fruits(folder, item)
-        for start in range(0, len(fruits) - _TOGETHER + 1, _TOGETHER):
-            subjects.append(_subject(f"apples-{number}-{start}", files, fruits[start : start + _TOGETHER]))
+        for start in range(0, len(fruits) - TOGETHER + 1, TOGETHER):
+            subjects.append(apple_subject(f"apples-{number}-{start}", files, fruits[start : start + TOGETHER]))
     return Part("apples", SOURCE, subjects, load_templates("apple"), SAMPLES, originals.files)
 
 
@@ -63,7 +64,10 @@ def _fruits(folder: Path, item: dict[str, Any]) -> list[tuple[tuple[int, ...], f
         raise BenchmarkError(f"{folder}: the fruits of {item.get('id')} cannot be read: {error!r}") from error
 
 
-def _subject(name: str, files: tuple[SampleFile, SampleFile], fruits: list[tuple[tuple[int, ...], float]]) -> Subject:
+def apple_subject(
+    name: str, files: tuple[SampleFile, SampleFile], fruits: Sequence[tuple[tuple[int, ...], float]]
+) -> Subject:
+    """Fruits of one picture, each a box in it and a diameter in millimetres; ``files``: the picture and its depth."""
     image, depth = named(files[0], "image", 1), named(files[1], "depth", 1)
 
     def shown(index: int, place: int) -> Thing:

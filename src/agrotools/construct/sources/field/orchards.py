@@ -1,6 +1,6 @@
 """Fruit on trees in tiles of orchard photographs, each fruit boxed by people."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from agrotools.core.benchmark_header import SourceNote
 SAMPLES = 16
 _OWNER = "https://github.com/ai-agriculture-circuits-and-systems"
 _LICENCE = "CC BY 4.0 (licence file of the repository)"
-_PLURAL = {"apple": "apples", "pear": "pears", "cherry": "cherries"}
+PLURAL = {"apple": "apples", "pear": "pears", "cherry": "cherries"}
 
 
 def orchard(fruit: str, repository: str) -> Callable[[Path], Part]:
@@ -26,9 +26,9 @@ def orchard(fruit: str, repository: str) -> Callable[[Path], Part]:
         for item in read_items(folder, ("count",), ("image",)):
             if not isinstance(item["count"], int) or item["count"] < 0:
                 raise BenchmarkError(f"{folder}: the count of {item.get('id')} is no whole number")
-            file = originals.file(folder / item["image"], note=f"Part of a photograph of a tree with {_PLURAL[fruit]}.")
+            file = originals.file(folder / item["image"], note=f"Part of a photograph of a tree with {PLURAL[fruit]}.")
             by_hash[str(file.sha256)] = (file, item["count"])
-        subjects = [_subject(number, fruit, pair) for number, pair in enumerate(pairs_of(by_hash))]
+        subjects = fruit_subjects(f"orchard-{fruit}", fruit, PLURAL[fruit], by_hash, of="orchard")
         source = SourceNote(
             name=repository,
             licence=_LICENCE,
@@ -42,13 +42,22 @@ def orchard(fruit: str, repository: str) -> Callable[[Path], Part]:
     return part
 
 
-def _subject(number: int, fruit: str, pair: list[tuple[SampleFile, int]]) -> Subject:
+def fruit_subjects(
+    name: str, fruit: str, plural: str, counted: Mapping[str, tuple[SampleFile, int]], *, of: str
+) -> list[Subject]:
+    """Pictures with the number of fruits in each, by hash, two by two. ``fruit`` is what the tool is asked to count."""
+    return [_subject(name, number, (fruit, plural), pair, of) for number, pair in enumerate(pairs_of(counted))]
+
+
+def _subject(name: str, number: int, fruit: tuple[str, str], pair: list[tuple[SampleFile, int]], of: str) -> Subject:
+    one, many = fruit
+
     def shown(index: int, place: int) -> Thing:
         original, count = pair[index]
         file = named(original, "image", place)
-        thought = f"I need to know how many {_PLURAL[fruit]} there are in {file.name}."
-        arguments: dict[str, Any] = {"image": file.name, "target": fruit}
-        words = {"fruit": fruit, "fruits": _PLURAL[fruit]}
+        thought = f"I need to know how many {many} there are in {file.name}."
+        arguments: dict[str, Any] = {"image": file.name, "target": one}
+        words = {"fruit": one, "fruits": many}
         return Thing((file,), "count_objects", arguments, {"count": count}, file.name, thought, words)
 
-    return Subject(f"orchard-{fruit}-{number}", len(pair), shown, {"pair": number, "fruit": fruit}, of="orchard")
+    return Subject(f"{name}-{number}", len(pair), shown, {"pair": number, "fruit": one}, of=of)

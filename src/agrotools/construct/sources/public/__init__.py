@@ -46,6 +46,9 @@ DATASETS: Mapping[str, Public] = {
     "hi_cna": Public("hi_cna", _REST),
     "open_canopy": Public("open_canopy", 10.20),
     "weedmap": Public("weedmap", 11.50),
+    "deepnir": Public("deepnir", _REST),
+    "deepweeds": Public("deepweeds", _REST),
+    "papple": Public("papple", _REST),
 }
 """By name, as after ``--source``. Shares of IP102, WeedMap and Open-Canopy are the paper's."""
 
