@@ -55,8 +55,8 @@ def assembled(
         header = BenchmarkHeader(
             name=name,
             version=version,
-            licence="; ".join(f"{part.source.name}: {part.source.licence}" for part in parts)
-            + " Questions and reference calls: Apache-2.0.",
+            licence="; ".join(f"{part.source.name}: {part.source.licence}" for part in parts).rstrip(".")
+            + ". Questions and reference calls: Apache-2.0.",
             description=description,
             toolset=AGROTOOLS,
             sources=tuple(part.source for part in parts),

@@ -42,13 +42,12 @@ class Public:
 _REST = (100 - 21.34 - 11.50 - 10.20) / 9
 DATASETS: Mapping[str, Public] = {
     "clcd": Public("clcd", _REST),
+    "deepnir": Public("deepnir", _REST),
     "deepweeds": Public("deepweeds", _REST),
     "hi_cna": Public("hi_cna", _REST),
     "open_canopy": Public("open_canopy", 10.20),
-    "weedmap": Public("weedmap", 11.50),
-    "deepnir": Public("deepnir", _REST),
-    "deepweeds": Public("deepweeds", _REST),
     "papple": Public("papple", _REST),
+    "weedmap": Public("weedmap", 11.50),
 }
 """By name, as after ``--source``. Shares of IP102, WeedMap and Open-Canopy are the paper's."""
 
