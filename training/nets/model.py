@@ -79,5 +79,19 @@ class Classifier(nn.Module):
         return self.head(self.dropout(embedding)), embedding
 
 
+class Averaged(nn.Module):
+    """The classifier as written to a file: means over the picture, its two mirror images and the picture upside down,
+    which are as likely as each other in pictures of plants taken from above or close by."""
+
+    def __init__(self, classifier: Classifier) -> None:
+        super().__init__()
+        self.classifier = classifier
+
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        views = torch.cat([images, images.flip(3), images.flip(2), images.flip((2, 3))])
+        logits, embedding = self.classifier(views)
+        return logits.view(4, -1, logits.shape[1]).mean(0), embedding.view(4, -1, embedding.shape[1]).mean(0)
+
+
 def parameters_of(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())

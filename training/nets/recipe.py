@@ -16,7 +16,7 @@ from nets import calibration
 from nets.card import model_card
 from nets.classifying import Known, Plan, learn_classes, predict
 from nets.export import export_onnx, input_of, latency_ms, run_onnx, write_description
-from nets.model import parameters_of
+from nets.model import Averaged, Classifier, parameters_of
 from nets.overlap import OverlapError, refuse_overlap
 
 log = logging.getLogger("recipe")
@@ -132,6 +132,11 @@ def finish(
     """Writes NAME.onnx, NAME.json and NAME.md; every figure is of the file as written, float16 weights and all."""
     side = (parts.learn.pictures.shape[2], parts.learn.pictures.shape[3])
     path = options.out / f"{words.name}.onnx"
+    assert isinstance(model, Classifier)
+    one_view = calibration.figures(
+        as_float64(predict(model, parts.report.pictures)), parts.report.classes.numpy(), parts.classes, 1.0
+    )
+    model = Averaged(model)
     digest = export_onnx(model, side, ("logits", "embedding"), path)
     logits = {"calibrate": run_onnx(path, parts.calibrate.pictures), "report": run_onnx(path, parts.report.pictures)}
     exact = as_float64(predict(model, parts.report.pictures))
@@ -159,6 +164,7 @@ def finish(
         "crops": {crop: [parts.classes[number] for number in own] for crop, own in parts.crops.items()},
         "latency_ms": latency_ms(path, side),
         "changed_by_float16": changed,
+        "top1_of_one_view": one_view["top1"],
         "epochs": plan.epochs,
         "seed": plan.seed,
         "split": words.split,

@@ -8,14 +8,14 @@ loaded only where a caller names its description by path.
 
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError, model_validator
+from pydantic import Field, FiniteFloat, StringConstraints, model_validator
 
+from agrotools.vision.net_files import Described, nets_folder, read_description
 from agrotools.vision.onnx_session import open_session
 from agrotools.vision.recognition.confidence import Floats, Judgement, Score, known_score
 from agrotools.vision.recognition.looking import net_input
@@ -23,18 +23,13 @@ from agrotools.vision.weights_file import checked_bytes, unusable
 
 NetName = Literal["weeds", "leaves"]
 SHIPPED: tuple[NetName, ...] = ("weeds", "leaves")
-_LARGEST_DESCRIPTION = 2**20
 _MOST_CLASSES = 5000
 _EXTERNAL = b"\x0a\x08location"
 """How a graph in protobuf says that a tensor lies in another file."""
 _Positive = Annotated[FiniteFloat, Field(gt=0)]
 
 
-class _Described(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")  # a description holds more than its reader needs
-
-
-class NetInput(_Described):
+class NetInput(Described):
     """What the graph takes: float32 (n, 3, height, width), RGB in 0..1, normalised in the graph."""
 
     name: str
@@ -44,14 +39,14 @@ class NetInput(_Described):
     normalised_in_graph: Literal[True]
 
 
-class NetOutputs(_Described):
+class NetOutputs(Described):
     """Widths of the outputs ``logits`` and ``embedding``."""
 
     logits: int
     embedding: int
 
 
-class Abstention(_Described):
+class Abstention(Described):
     """A picture is taken for known where ``score`` is at least ``threshold``; shares as measured in validation."""
 
     score: Score
@@ -60,7 +55,7 @@ class Abstention(_Described):
     kept: FiniteFloat | None = None
 
 
-class NetInfo(_Described):
+class NetInfo(Described):
     """What a net is, as its description says."""
 
     name: str
@@ -137,11 +132,6 @@ class Net:
         return Seen(logits.astype(np.float64), embedding.astype(np.float32))
 
 
-def nets_folder() -> Path:
-    """Where the nets of the package lie."""
-    return Path(str(files("agrotools"))) / "data" / "nets"
-
-
 def shipped_files(name: NetName) -> tuple[Path, Path]:
     """Description and weights of a net of the package."""
     return nets_folder() / f"{name}.json", nets_folder() / f"{name}.onnx"
@@ -187,17 +177,7 @@ def read_info(description: Path) -> NetInfo:
     Raises:
         ToolError: ``backend_unavailable``: missing or no description of a net.
     """
-    what, hint = f"the net {description.stem}", _hint_for(description.stem)
-    try:
-        if description.stat().st_size > _LARGEST_DESCRIPTION:
-            raise unusable(what, "has a description that is none: it is too large", hint)
-        return NetInfo.model_validate_json(description.read_bytes())
-    except OSError as error:
-        raise unusable(what, f"cannot be read: {error.strerror or error}", hint) from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise unusable(what, f"has a faulty description: {where or 'it'}: {first['msg']}", hint) from error
+    return read_description(description, NetInfo, what=f"the net {description.stem}", hint=_hint_for(description.stem))
 
 
 @lru_cache(maxsize=4)
