@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from support.tiny_nets import _node, _part, _tensor, _value, _whole
-
-_INT, _INTS = 2, 7
+from support.tiny_nets import _INT, _INTS, _node, _part, _tensor, _value, _whole
 
 
 def parter_onnx() -> bytes:

@@ -13,7 +13,7 @@ torch.set_num_threads(1)
 from nets.augment import Changes  # noqa: E402
 from nets.detection import Decodable, Detector  # noqa: E402
 from nets.export import export_onnx, session_of  # noqa: E402
-from nets.model import Averaged, Classifier, Shape  # noqa: E402
+from nets.model import Averaged, Classifier, Likened, Shape  # noqa: E402
 from nets.segmentation import (  # noqa: E402
     Masked,
     Segmenter,
@@ -97,6 +97,21 @@ def test_a_classifier_is_written_so_that_mirroring_changes_nothing() -> None:
             logits, embedding = net(picture.flip(axes))
             assert torch.allclose(logits, plain, atol=1e-5)
             assert torch.allclose(embedding, seen, atol=1e-5)
+
+
+def test_pictures_like_those_learnt_from_are_told_from_others() -> None:
+    torch.manual_seed(3)
+    learnt = fields(30, 5).pictures
+    net = Likened(Averaged(Classifier(4, TINY)), learnt).eval()
+    noise = torch.randint(0, 255, (6, 3, 48, 64), generator=torch.Generator().manual_seed(1), dtype=torch.uint8)
+    with torch.inference_mode():
+        _, embedding, own = net(learnt[:6].float() / 255)
+        strange = net(noise.float() / 255)[2]
+    assert own.shape == (6,)
+    assert float(own.max()) <= 1 + 1e-5
+    assert float(strange.max()) < float(own.min())
+    cosines = torch.nn.functional.normalize(embedding) @ net.bank
+    assert torch.allclose(own, cosines.sort(1).values[:, -10:].mean(1), atol=1e-6)
 
 
 def test_a_detector_is_written_so_that_mirroring_mirrors_its_boxes() -> None:

@@ -58,6 +58,11 @@ def model_card(description: dict[str, Any], *, what: str, data: str, failures: S
         f" {description['overlap']['test_pictures']} test pictures in eight orientations; none shares a photograph or",
         f"  lies within {description['overlap']['hash_distance_over']} bits of a perceptual hash.",
         f"- **Calibration**: logits are divided by {description['temperature']:.3f} ({description['calibrated_on']}).",
+        *(
+            ["- **Likeness**: the mean cosine of a picture's embedding with the nearest ten of those learnt from."]
+            if abstention["score"] == "likeness"
+            else []
+        ),
         f"- **Abstention**: an answer is given where {abstention['score'].replace('_', ' ')} is at least"
         f"  {abstention['threshold']:.4f}, which keeps {share(abstention['kept_of_known'])} of the pictures it was",
         f"  chosen on and {share(abstention['kept'])} of those reported below.",

@@ -40,10 +40,11 @@ class NetInput(Described):
 
 
 class NetOutputs(Described):
-    """Widths of the outputs ``logits`` and ``embedding``."""
+    """Widths of the outputs ``logits`` and ``embedding``; ``likeness`` is one number where there is that output."""
 
     logits: int
     embedding: int
+    likeness: Literal[1] | None = None
 
 
 class Abstention(Described):
@@ -77,12 +78,19 @@ class NetInfo(Described):
         """Height and width of the input, pixels."""
         return self.input.shape[2], self.input.shape[3]
 
+    @property
+    def gives(self) -> tuple[str, ...]:
+        """Names of the graph's outputs."""
+        return ("logits", "embedding") if self.outputs.likeness is None else ("logits", "embedding", "likeness")
+
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if len(set(self.classes)) < len(self.classes) or len(self.classes) > _MOST_CLASSES:
             raise ValueError(f"classes must be distinct, and {_MOST_CLASSES} at most")
         if self.outputs.logits != len(self.classes):
             raise ValueError("as many logits as classes are needed")
+        if self.abstention.score == "likeness" and self.outputs.likeness is None:
+            raise ValueError("a net that abstains by likeness needs that output")
         if strange := {name for own in self.crops.values() for name in own} - set(self.classes):
             raise ValueError(f"crops name classes that there are not: {', '.join(sorted(strange))}")
         return self
@@ -90,10 +98,12 @@ class NetInfo(Described):
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What a net says of pictures: ``logits`` (n, classes) and ``embedding`` (n, width)."""
+    """What a net says of pictures: ``logits`` (n, classes), ``embedding`` (n, width), and how like they are to those it
+    learnt from, (n,), where it says so."""
 
     logits: Floats
     embedding: NDArray[np.float32]
+    likeness: Floats | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +117,9 @@ class Net:
         Raises:
             ToolError: as :meth:`look`.
         """
-        logits, rule = self.look(pixels).logits, self.info.abstention
-        score = float(known_score(rule.score, logits, self.info.temperature)[0])
-        return Judgement(self.info.classes, logits[0], self.info.temperature, score, rule.threshold)
+        seen, rule = self.look(pixels), self.info.abstention
+        score = float(known_score(rule.score, seen.logits, self.info.temperature, seen.likeness)[0])
+        return Judgement(self.info.classes, seen.logits[0], self.info.temperature, score, rule.threshold)
 
     def look(self, pixels: NDArray[np.uint8]) -> Seen:
         """What the net says of one picture, uint8 (rows, columns, 3): arrays of one row.
@@ -119,17 +129,14 @@ class Net:
         """
         what = f"the net {self.info.name}"
         try:
-            logits, embedding = self.session.run(
-                ["logits", "embedding"], {self.info.input.name: net_input(pixels, self.info.side)}
-            )
+            answers = self.session.run([*self.info.gives], {self.info.input.name: net_input(pixels, self.info.side)})
         except Exception as error:  # ONNX Runtime's own kinds of error, whatever the graph leads it to
             raise unusable(what, "cannot be run", _hint_for(self.info.name)) from error
-        wanted = ((1, self.info.outputs.logits), (1, self.info.outputs.embedding))
-        if (logits.shape, embedding.shape) != wanted or not (
-            np.isfinite(logits).all() and np.isfinite(embedding).all()
-        ):
+        wanted = [(1, self.info.outputs.logits), (1, self.info.outputs.embedding), (1,)][: len(answers)]
+        if [one.shape for one in answers] != wanted or not all(np.isfinite(one).all() for one in answers):
             raise unusable(what, "does not answer as its description says", _hint_for(self.info.name))
-        return Seen(logits.astype(np.float64), embedding.astype(np.float32))
+        likeness = answers[2].astype(np.float64) if len(answers) > 2 else None
+        return Seen(answers[0].astype(np.float64), answers[1].astype(np.float32), likeness)
 
 
 def shipped_files(name: NetName) -> tuple[Path, Path]:
@@ -187,7 +194,7 @@ def _loaded(info_json: str, weights: str, stamp: tuple[int, int]) -> Net:  # noq
     content = checked_bytes(Path(weights), info.sha256, what=what, hint=hint)
     if _EXTERNAL in content:
         raise unusable(what, "want to read other files", hint)
-    session = open_session(content, takes=info.input.name, gives=("logits", "embedding"), what=what, hint=hint)
+    session = open_session(content, takes=info.input.name, gives=info.gives, what=what, hint=hint)
     return Net(info, session)
 
 
