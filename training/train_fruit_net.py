@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 FRUITS = ("apple", "pear", "cherry", "tomato")
 SIDE = 416
-THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(2, 17))
+THRESHOLDS = tuple(round(0.1 + 0.01 * step, 2) for step in range(71))
 LICENCE = (
     "CC BY 4.0: AppleBBCH81, AppleBBCH76, Pear640, CherryBBCH81, CherryBBCH72 and tomato_plant (Mendeley 8h3s6jkyff), "
     "all at github.com/ai-agriculture-circuits-and-systems."

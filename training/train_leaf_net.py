@@ -46,8 +46,8 @@ FAILURES = (
     "Chilli and black gram: classes go with capture dates, and photographs, not dates, are kept apart: optimistic.",
     "Citrus melanose is learnt from ten odd pictures and reported on three: take it for a hint.",
     "Coffee: a leaf may carry several stresses; the label is the predominant one.",
-    "A leaf of a crop it does not know looks much like one it knows: abstention is weaker there than for pictures "
-    "that show no leaf. A caller who knows that the crop is none of the five should not ask this net.",
+    "Likeness is to the pictures learnt from: a leaf of a crop it does not know may yet be taken for one it knows (see "
+    "the table), and a leaf of a known crop in other light or on another ground may be refused.",
 )
 
 

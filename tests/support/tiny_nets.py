@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 Colour = tuple[int, int, int]
-_FLOAT = 1
+_FLOAT, _INT, _INTS = 1, 2, 7
 
 
 def _number(value: int) -> bytes:
@@ -48,8 +48,11 @@ def _value(name: str, shape: Sequence[int | str]) -> bytes:
     return _part(1, name) + _part(2, _part(1, _whole(1, _FLOAT) + _part(2, dims)))
 
 
-def tiny_onnx(colours: Sequence[Colour], side: int = 32, scale: float = 40.0, external: bool = False) -> bytes:
-    """The content of an ONNX file (IR 8, opset 17). With ``external`` its bias claims to lie in another file."""
+def tiny_onnx(
+    colours: Sequence[Colour], side: int = 32, scale: float = 40.0, *, external: bool = False, likeness: bool = False
+) -> bytes:
+    """The content of an ONNX file (IR 8, opset 17). With ``external`` its bias claims to lie in another file; with
+    ``likeness`` it says that a picture is like what it knows as far as it is bright."""
     classes = np.array(colours, np.float32) / 255
     weights, bias = scale * classes.T, -scale * (classes**2).sum(axis=1) / 2
     second = _tensor("bias", bias)
@@ -67,6 +70,11 @@ def tiny_onnx(colours: Sequence[Colour], side: int = 32, scale: float = 40.0, ex
         + _part(12, _value("logits", ["n", len(colours)]))
         + _part(12, _value("embedding", ["n", 3]))
     )
+    if likeness:
+        axes = _part(1, "axes") + _part(8, bytes([1])) + _whole(20, _INTS)
+        gone = _part(1, "keepdims") + _whole(3, 0) + _whole(20, _INT)
+        graph += _part(1, _node("ReduceMean", ["embedding"], "likeness") + _part(5, axes) + _part(5, gone))
+        graph += _part(12, _value("likeness", ["n"]))
     return _whole(1, 8) + _part(7, graph) + _part(8, _whole(2, 17))
 
 

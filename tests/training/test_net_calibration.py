@@ -15,6 +15,7 @@ from nets.calibration import (
     fit_temperature,
     log_sum_exp,
     negative_log_likelihood,
+    scores_of,
     softmax,
     wilson,
 )
@@ -61,14 +62,18 @@ def test_a_threshold_keeps_the_share_of_the_known_that_was_asked_for() -> None:
         draw.normal(0, 1, (1000, 5)) + 4 * np.eye(5)[draw.integers(0, 5, 1000)],
         draw.normal(0, 1, (500, 5)),
     )
+    of_known, of_unknown = scores_of(known, 1.0), scores_of(unknown, 1.0)
     for score in SCORES:
-        found = abstention_by(score, known, unknown, 1.0, keep=0.9)
+        found = abstention_by(score, of_known[score], of_unknown[score], keep=0.9)
         assert 0.9 <= found.kept_of_known < 0.903
         assert found.refused_of_unknown > 0.5
-    best = choose_abstention(known, unknown, 1.0)
+    best = choose_abstention(of_known, of_unknown)
     assert best.refused_of_unknown == max(
-        abstention_by(score, known, unknown, 1.0).refused_of_unknown for score in SCORES
+        abstention_by(score, of_known[score], of_unknown[score]).refused_of_unknown for score in SCORES
     )
+    told = scores_of(known, 1.0, np.ones(1000)), scores_of(unknown, 1.0, np.zeros(500))
+    assert choose_abstention(*told).score == "likeness"
+    assert choose_abstention(*told).refused_of_unknown == 1
 
 
 def test_wilson_agrees_with_scipy() -> None:

@@ -24,6 +24,7 @@ from agrotools.vision.recognition.looking import cut_out, net_input
 from agrotools.vision.recognition.net import net_files, read_net, shipped_files, shipped_net
 from support.tiny_nets import mean_logits, tiny_onnx, write_tiny_net
 
+WITH_LIKENESS = {"logits": 3, "embedding": 3, "likeness": 1}
 COLOURS = {"red": (220, 30, 30), "green": (40, 180, 60), "blue": (20, 40, 200)}
 
 
@@ -42,6 +43,19 @@ def test_an_answer_is_that_worked_out_by_hand(tmp_path: Path) -> None:
     assert judgement.classes[int(judgement.probabilities().argmax())] == "green"
     assert judgement.is_known
     assert judgement.probabilities().sum() == pytest.approx(1)
+
+
+def test_a_net_may_say_itself_how_like_a_picture_is_to_those_it_knows(tmp_path: Path) -> None:
+    path = with_weights(
+        write_tiny_net(tmp_path, "tiny", COLOURS, score="likeness", threshold=0.4, outputs=WITH_LIKENESS),
+        tiny_onnx(list(COLOURS.values()), likeness=True),
+    )
+    bright, dark = noisy_picture((200, 150, 180)), noisy_picture((20, 60, 30))
+    assert read_net(path).judge(bright).score == pytest.approx(530 / 3 / 255, abs=0.01)
+    assert read_net(path).judge(bright).is_known
+    assert not read_net(path).judge(dark).is_known
+    without = with_weights(path, tiny_onnx(list(COLOURS.values())))
+    assert "something else" in fault(without).message
 
 
 def test_the_input_is_that_of_training() -> None:
@@ -100,6 +114,8 @@ def with_weights(path: Path, content: bytes) -> Path:
         ({"crops": {"bean": ["none such"]}}, "crops"),
         ({"sha256": "0" * 64}, "not those"),
         ({"outputs": {"logits": 3, "embedding": 7}}, "does not answer"),
+        ({"outputs": {"logits": 3, "embedding": 3, "likeness": 2}}, "likeness"),
+        ({"abstention": {"score": "likeness", "threshold": 1, "kept_of_known": 1}}, "needs that output"),
     ],
 )
 def test_faulty_descriptions(tmp_path: Path, fields: dict[str, Any], said: str) -> None:

@@ -30,18 +30,26 @@ def uniform(generator: torch.Generator, count: int, low: float, high: float) -> 
     return torch.rand(count, generator=generator) * (high - low) + low
 
 
+def turned(count: int, degrees: float, generator: torch.Generator) -> Tensor:
+    """Affine maps (count, 2, 3) that turn by quarters and by at most ``degrees`` more, and mirror every other."""
+    quarter = torch.randint(0, 4, (count,), generator=generator) * (math.pi / 2)
+    angle = quarter + uniform(generator, count, -1, 1) * math.radians(degrees)
+    mirror = torch.where(torch.rand(count, generator=generator) < 0.5, -1.0, 1.0)
+    cos, sin = torch.cos(angle), torch.sin(angle)
+    maps = torch.zeros(count, 2, 3)
+    maps[:, 0, 0], maps[:, 0, 1] = cos * mirror, -sin
+    maps[:, 1, 0], maps[:, 1, 1] = sin * mirror, cos
+    return maps
+
+
 def windows(count: int, changes: Changes, generator: torch.Generator) -> Tensor:
     """Affine maps (count, 2, 3) from the output's square to the input's, both -1..1."""
     scale = uniform(generator, count, *changes.scale)
     stretch = torch.exp(uniform(generator, count, -1, 1) * math.log(changes.aspect) / 2)
-    quarter = torch.randint(0, 4, (count,), generator=generator) * (math.pi / 2)
-    angle = quarter + uniform(generator, count, -1, 1) * math.radians(changes.turn)
-    mirror = torch.where(torch.rand(count, generator=generator) < 0.5, -1.0, 1.0)
+    maps = turned(count, changes.turn, generator)
     width, height = (scale * stretch).clamp(max=1.15), (scale / stretch).clamp(max=1.15)
-    cos, sin = torch.cos(angle), torch.sin(angle)
-    maps = torch.zeros(count, 2, 3)
-    maps[:, 0, 0], maps[:, 0, 1] = cos * width * mirror, -sin * height
-    maps[:, 1, 0], maps[:, 1, 1] = sin * width * mirror, cos * height
+    maps[:, :, 0] *= width[:, None]
+    maps[:, :, 1] *= height[:, None]
     for axis, size in ((0, width), (1, height)):
         maps[:, axis, 2] = uniform(generator, count, -1, 1) * (1 - size).clamp(min=0)
     return maps

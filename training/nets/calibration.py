@@ -62,6 +62,12 @@ SCORES: dict[str, Callable[[Array, float], Array]] = {
 """Scores of which a low one means: unknown. ``energy`` as in Liu et al. 2020, its sign turned."""
 
 
+def scores_of(logits: Array, temperature: float, likeness: Array | None = None) -> dict[str, Array]:
+    """Every score of some pictures, ``likeness`` to those learnt from among them where it is given."""
+    found = {name: score(logits, temperature) for name, score in SCORES.items()}
+    return found if likeness is None else found | {"likeness": likeness}
+
+
 @dataclass(frozen=True)
 class Abstention:
     """An answer is given where ``score`` is at least ``threshold``."""
@@ -72,20 +78,21 @@ class Abstention:
     refused_of_unknown: float
 
 
-def choose_abstention(known: Array, unknown: Array, temperature: float, keep: float = 0.90) -> Abstention:
+def choose_abstention(known: dict[str, Array], unknown: dict[str, Array], keep: float = 0.90) -> Abstention:
     """The score that, at the threshold that keeps ``keep`` of the known, refuses most of the unknown."""
-    tried = [abstention_by(score, known, unknown, temperature, keep) for score in SCORES]
+    tried = [abstention_by(score, known[score], unknown[score], keep) for score in known]
     return max(tried, key=lambda one: one.refused_of_unknown)
 
 
-def abstention_by(score: str, known: Array, unknown: Array, temperature: float, keep: float = 0.90) -> Abstention:
-    of_known = np.sort(SCORES[score](known, temperature))
+def abstention_by(score: str, known: Array, unknown: Array, keep: float = 0.90) -> Abstention:
+    """With a threshold on this score; ``known`` and ``unknown``: the score of pictures of either kind."""
+    of_known = np.sort(known)
     threshold = float(np.floor(of_known[math.floor((1 - keep) * len(of_known))] * 1e6) / 1e6)
     return Abstention(
         score,
         threshold,
         float((of_known >= threshold).mean()),
-        float((SCORES[score](unknown, temperature) < threshold).mean()) if len(unknown) else float("nan"),
+        float((unknown < threshold).mean()) if len(unknown) else float("nan"),
     )
 
 
@@ -131,14 +138,13 @@ def figures(logits: Array, classes: Ints, names: Sequence[str], temperature: flo
 
 
 def abstention_figures(
-    known: Array, unknown: dict[str, Array], temperature: float, chosen: Abstention
+    known: dict[str, Array], unknown: dict[str, dict[str, Array]], chosen: Abstention
 ) -> dict[str, object]:
-    """Shares kept of the known and refused of each kind of unknown, at the chosen threshold."""
-    score = SCORES[chosen.score]
+    """Shares kept of the known and refused of each kind of unknown, at the chosen threshold; all by their scores."""
+    of_kinds = {kind: scores[chosen.score] for kind, scores in unknown.items()}
     return asdict(chosen) | {
-        "kept": float((score(known, temperature) >= chosen.threshold).mean()),
+        "kept": float((known[chosen.score] >= chosen.threshold).mean()),
         "refused": {
-            kind: {"n": len(logits), "share": float((score(logits, temperature) < chosen.threshold).mean())}
-            for kind, logits in unknown.items()
+            kind: {"n": len(one), "share": float((one < chosen.threshold).mean())} for kind, one in of_kinds.items()
         },
     }

@@ -47,7 +47,10 @@ def model_card(description: dict[str, Any], *, what: str, data: str, failures: S
         f"- **What it is**: a residual network, {description['parameters']:,} parameters,",
         f"  trained from scratch for {description['epochs']} epochs (seed {description['seed']});",
         f"  {description['bytes']:,} bytes as ONNX, {description['latency_ms']} ms of one core for a picture.",
-        f"- **Input**: RGB squeezed to {description['input']['shape'][3]} x {description['input']['shape'][2]} pixels.",
+        f"- **Input**: RGB squeezed to {description['input']['shape'][3]} x {description['input']['shape'][2]} pixels;"
+        " the graph looks at it, its two mirror",
+        f"  images and the picture upside down, and gives the mean (one view alone: top-1"
+        f" {share(description['top1_of_one_view'])}).",
         f"- **Data**: {data}",
         f"- **Licence of the data**: {description['licence']}",
         f"- **Split**: {description['split']}",
@@ -55,6 +58,11 @@ def model_card(description: dict[str, Any], *, what: str, data: str, failures: S
         f" {description['overlap']['test_pictures']} test pictures in eight orientations; none shares a photograph or",
         f"  lies within {description['overlap']['hash_distance_over']} bits of a perceptual hash.",
         f"- **Calibration**: logits are divided by {description['temperature']:.3f} ({description['calibrated_on']}).",
+        *(
+            ["- **Likeness**: the mean cosine of a picture's embedding with the nearest ten of those learnt from."]
+            if abstention["score"] == "likeness"
+            else []
+        ),
         f"- **Abstention**: an answer is given where {abstention['score'].replace('_', ' ')} is at least"
         f"  {abstention['threshold']:.4f}, which keeps {share(abstention['kept_of_known'])} of the pictures it was",
         f"  chosen on and {share(abstention['kept'])} of those reported below.",

@@ -54,15 +54,19 @@ class Detector(nn.Module):
 
 
 class Decodable(nn.Module):
-    """The net as written to a file: heat in 0..1, zero beside a peak of its 3 x 3 places, and boxes in pixels."""
+    """The net as written to a file: heat in 0..1, zero beside a peak of its 3 x 3 places, and boxes in pixels; both are
+    means over the picture and its mirror image."""
 
     def __init__(self, net: Detector) -> None:
         super().__init__()
         self.net = net
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        logits, distances = self.net(images)
-        heat = torch.sigmoid(logits)
+        logits, distances = self.net(torch.cat([images, images.flip(3)]))
+        (plain, mirrored), (reach, back) = torch.sigmoid(logits).chunk(2), distances.chunk(2)
+        heat = (plain + mirrored.flip(3)) / 2
+        right, down, left, up = 2, 1, 0, 3  # where the sides of a mirrored box are those of the box itself
+        distances = (reach + back.flip(3)[:, [right, down, left, up]]) / 2
         peak = functional.max_pool2d(heat, 3, 1, 1)
         return heat * (heat >= peak).to(heat.dtype), distances
 

@@ -20,7 +20,7 @@ from nets.model import MEAN, STD
 OPSET = 17
 SMALLEST_HALVED = 256
 """Weights of fewer numbers stay float32."""
-MAX_BYTES = 4_000_000
+MAX_BYTES = 6_000_000
 log = logging.getLogger("export")
 
 

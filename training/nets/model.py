@@ -1,5 +1,6 @@
 """A small residual network trained from scratch (He et al. 2016)."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -77,6 +78,43 @@ class Classifier(nn.Module):
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
         embedding = self.trunk(images)[-1].mean((2, 3))
         return self.head(self.dropout(embedding)), embedding
+
+
+class Averaged(nn.Module):
+    """The classifier as written to a file: means over the picture, its two mirror images and the picture upside down,
+    which are as likely as each other in pictures of plants taken from above or close by."""
+
+    def __init__(self, classifier: Classifier) -> None:
+        super().__init__()
+        self.classifier = classifier
+
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        views = torch.cat([images, images.flip(3), images.flip(2), images.flip((2, 3))])
+        logits, embedding = self.classifier(views)
+        return logits.view(4, -1, logits.shape[1]).mean(0), embedding.view(4, -1, embedding.shape[1]).mean(0)
+
+
+NEAREST = 10
+BANK = 3000
+
+
+class Likened(nn.Module):
+    """The averaged classifier that also says how like a picture is to those learnt from (n,): the mean cosine of its
+    embedding with those of the nearest ten (Sun et al. 2022), of at most three thousand taken evenly."""
+
+    def __init__(self, averaged: Averaged, learnt: Tensor) -> None:
+        """``learnt``: uint8 pictures (m, 3, height, width)."""
+        super().__init__()
+        self.averaged = averaged.eval()
+        some = learnt[:: math.ceil(len(learnt) / BANK)]
+        with torch.inference_mode():
+            known = torch.cat([averaged(part.float().div_(255))[1] for part in some.split(64)])
+        self.register_buffer("bank", nn.functional.normalize(known).T.contiguous().clone())
+
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        logits, embedding = self.averaged(images)
+        cosines = nn.functional.normalize(embedding) @ self.bank
+        return logits, embedding, cosines.topk(min(NEAREST, self.bank.shape[1]), 1).values.mean(1)
 
 
 def parameters_of(model: nn.Module) -> int:

@@ -34,7 +34,7 @@ class Row:
 def read_rows(folder: Path) -> list[Row]:
     """Of a task's folder, without the pictures that no recipe may read."""
     return [
-        Row(r["image"], r["label"], r["source"], r["group"], r.get("split") or "", dict(r))
+        Row(r["image"], r.get("label", ""), r["source"], r["group"], r.get("split") or "", dict(r))
         for r in pool_rows(folder)
         if f"{folder.name}/{r['image']}" not in LEFT_OUT
     ]

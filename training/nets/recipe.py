@@ -16,7 +16,7 @@ from nets import calibration
 from nets.card import model_card
 from nets.classifying import Known, Plan, learn_classes, predict
 from nets.export import export_onnx, input_of, latency_ms, run_onnx, write_description
-from nets.model import parameters_of
+from nets.model import Averaged, Classifier, Likened, parameters_of
 from nets.overlap import OverlapError, refuse_overlap
 
 log = logging.getLogger("recipe")
@@ -132,14 +132,23 @@ def finish(
     """Writes NAME.onnx, NAME.json and NAME.md; every figure is of the file as written, float16 weights and all."""
     side = (parts.learn.pictures.shape[2], parts.learn.pictures.shape[3])
     path = options.out / f"{words.name}.onnx"
-    digest = export_onnx(model, side, ("logits", "embedding"), path)
+    assert isinstance(model, Classifier)
+    one_view = calibration.figures(
+        as_float64(predict(model, parts.report.pictures)), parts.report.classes.numpy(), parts.classes, 1.0
+    )
+    model = Likened(Averaged(model), parts.learn.pictures)
+    digest = export_onnx(model, side, ("logits", "embedding", "likeness"), path)
     logits = {"calibrate": run_onnx(path, parts.calibrate.pictures), "report": run_onnx(path, parts.report.pictures)}
     exact = as_float64(predict(model, parts.report.pictures))
     changed = int((exact.argmax(1) != logits["report"].argmax(1)).sum())
     classes = {"calibrate": parts.calibrate.classes.numpy(), "report": parts.report.classes.numpy()}
     temperature = calibration.fit_temperature(logits["calibrate"], classes["calibrate"])
-    chosen = calibration.choose_abstention(logits["calibrate"], run_onnx(path, parts.unknown_chosen_on), temperature)
-    unknown = {kind: run_onnx(path, pictures) for kind, pictures in parts.unknown_reported.items()}
+
+    def scores(pictures: Tensor) -> dict[str, np.ndarray]:
+        return calibration.scores_of(run_onnx(path, pictures), temperature, run_onnx(path, pictures, "likeness"))
+
+    chosen = calibration.choose_abstention(scores(parts.calibrate.pictures), scores(parts.unknown_chosen_on))
+    unknown = {kind: scores(pictures) for kind, pictures in parts.unknown_reported.items()}
     figures = crop_figures(logits["report"], classes["report"], parts, temperature)
     main = calibration.figures(logits["report"], classes["report"], parts.classes, temperature)
     description = {
@@ -151,14 +160,15 @@ def finish(
         "parameters": parameters_of(model),
         "classes": list(parts.classes),
         "input": input_of(side),
-        "outputs": {"logits": len(parts.classes), "embedding": plan.shape.widths[-1]},
+        "outputs": {"logits": len(parts.classes), "embedding": plan.shape.widths[-1], "likeness": 1},
         "temperature": temperature,
         "calibrated_on": words.calibrated_on,
-        "abstention": calibration.abstention_figures(logits["report"], unknown, temperature, chosen),
+        "abstention": calibration.abstention_figures(scores(parts.report.pictures), unknown, chosen),
         "figures": {words.reported: main, **figures, **figures_beside},
         "crops": {crop: [parts.classes[number] for number in own] for crop, own in parts.crops.items()},
         "latency_ms": latency_ms(path, side),
         "changed_by_float16": changed,
+        "top1_of_one_view": one_view["top1"],
         "epochs": plan.epochs,
         "seed": plan.seed,
         "split": words.split,

@@ -8,7 +8,10 @@ from pydantic import BaseModel, ConfigDict
 from agrotools.core import Artifact, ToolError
 from agrotools.knowledge.entry import Entry
 from agrotools.knowledge.words import folded
+from agrotools.tools.learned import name_learned
 from agrotools.tools.recognition.recognisers import NAMED_FROM, Looked
+from agrotools.tools.vlm import VLM
+from agrotools.tools.vlm.naming import MOST_NAMES, choose_name
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision.formats import Box
 from agrotools.vision.lesions.leaf import shrunk
@@ -89,6 +92,30 @@ def not_known(looked: Looked, by: str, candidates: Sequence[Candidate], more: st
         hint=hint,
         candidates=tuple(identifier(one) for one in candidates),
     )
+
+
+def chosen_by_larger_model(
+    backend: str, looked: Looked, what: str, names: Sequence[str], entry_of: Callable[[str], Entry | None], top_k: int
+) -> tuple[tuple[Candidate, ...], tuple[str, ...], tuple[str, ...]]:
+    """What an open model, or a vision model behind an endpoint, takes the picture for; notes and flags.
+
+    Args:
+        what: what is to be named: "weed", "disease of bean".
+        names: all that may be said; the first 400 are asked about.
+
+    Raises:
+        ToolError: ``low_confidence`` where it names nothing; as the back-end.
+    """
+    pixels, box, choice = looked.picture.pixels, looked.box, names[:MOST_NAMES]
+    said = (
+        choose_name(pixels, box, what, choice, top_k=top_k)
+        if backend == VLM
+        else name_learned(backend, pixels, box, choice, top_k=top_k)
+    )
+    candidates = candidates_of(said.candidates, entry_of, top_k)
+    if not candidates:
+        raise not_known(looked, f"back-end {backend}", (), "", "try another region, or another back-end")
+    return candidates, said.notes, said.flags
 
 
 def named_picture(name: str, looked: Looked, candidates: Sequence[Candidate], box: Box | None, title: str) -> Artifact:

@@ -8,11 +8,11 @@ from pydantic import Field
 from agrotools.core import Artifact, ToolError
 from agrotools.knowledge.entry import Entry, Kind
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
-from agrotools.tools.learned import name_learned
 from agrotools.tools.recognition.candidates import (
     Candidate,
     best_of,
     candidates_of,
+    chosen_by_larger_model,
     identifier,
     named_picture,
     not_known,
@@ -31,8 +31,7 @@ from agrotools.tools.recognition.recognisers import (
     recogniser_for,
 )
 from agrotools.tools.recognition.symptoms import NOTHING, Evidence, SeenLeaf, symptoms_of
-from agrotools.tools.vlm import VLM
-from agrotools.tools.vlm.naming import MOST_NAMES, choose_name
+from agrotools.tools.vlm.naming import MOST_NAMES
 from agrotools.tools.workspace import backend_in_use, shown_name
 from agrotools.vision.formats import Box
 from agrotools.vision.recognition.net import read_info, shipped_files
@@ -228,16 +227,8 @@ def _by_larger_model(
         )
     choice = [*entries, *([] if kind == "pest" else [HEALTHY])][:MOST_NAMES]
     what = f"{' or '.join(_KINDS[kind])}{f' of {crop}' if crop else ''}"
-    pixels, box = looked.picture.pixels, looked.box
-    said = (
-        choose_name(pixels, box, what, choice, top_k=top_k)
-        if backend == VLM
-        else name_learned(backend, pixels, box, choice, top_k=top_k)
-    )
-    candidates = candidates_of(said.candidates, entries.get, top_k)
-    if not candidates:
-        raise not_known(looked, f"back-end {backend}", (), "", "try another region, or another back-end")
-    return candidates, (*said.notes, f"chosen from {len(choice)} names of the knowledge base"), said.flags
+    candidates, notes, flags = chosen_by_larger_model(backend, looked, what, choice, entries.get, top_k)
+    return candidates, (*notes, f"chosen from {len(choice)} names of the knowledge base"), flags
 
 
 def _seen(looked: Looked) -> SeenLeaf:

@@ -9,12 +9,12 @@ from agrotools.core import Artifact, ToolError
 from agrotools.knowledge.entry import Entry
 from agrotools.knowledge.words import folded
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
-from agrotools.tools.learned import name_learned
 from agrotools.tools.recognition.candidates import (
     Candidate,
     best_of,
     called,
     candidates_of,
+    chosen_by_larger_model,
     identifier,
     is_negative,
     named_picture,
@@ -32,8 +32,6 @@ from agrotools.tools.recognition.recognisers import (
     looked_at,
     recogniser_for,
 )
-from agrotools.tools.vlm import VLM
-from agrotools.tools.vlm.naming import MOST_NAMES, choose_name
 from agrotools.tools.workspace import backend_in_use, shown_name
 
 GrowthForm = Literal["grass", "broadleaf", "sedge", "shrub", "tree", "vine", "unknown"]
@@ -175,20 +173,12 @@ def _by_larger_model(backend: str, looked: Looked, wanted: Sequence[str] | None,
     entries: dict[str, Entry | None] = {entry.title: entry for entry in names.of_kinds(("weed",))}
     if wanted is not None:
         entries = {name: names.of_name(name, ("weed", "crop")) for name in dict.fromkeys(wanted)}
-    choice, pixels, box = list(entries)[:MOST_NAMES], looked.picture.pixels, looked.box
-    if not choice:
+    if not entries:
         raise ToolError(
             "backend_unavailable", "the knowledge base names no weeds to choose from", hint="give candidates"
         )
-    said = (
-        choose_name(pixels, box, "weed", choice, top_k=top_k)
-        if backend == VLM
-        else name_learned(backend, pixels, box, choice, top_k=top_k)
-    )
-    found = candidates_of(said.candidates, entries.get, top_k)
-    if not found:
-        raise not_known(looked, f"back-end {backend}", (), "", "try another region, or another back-end")
-    return found, entries.get, said.notes, said.flags
+    found, notes, flags = chosen_by_larger_model(backend, looked, "weed", list(entries), entries.get, top_k)
+    return found, entries.get, notes, flags
 
 
 def _is_weed(best: Candidate) -> bool | None:

@@ -1,5 +1,6 @@
 """How much of a field picture is crop, weeds and soil."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
@@ -33,6 +34,7 @@ from agrotools.tools.segmentation.large_raster import measured_by_blocks
 from agrotools.tools.segmentation.separation import UNTRAINED, Method, Wanted, part_crop
 from agrotools.tools.workspace import file_info
 from agrotools.vision.crop_weed import head_files, is_false_colour
+from agrotools.vision.crop_weed_net import crop_weed_net_files
 from agrotools.vision.formats import Box, clipped_region, file_format
 from agrotools.vision.raster_pictures import picture_of
 from agrotools.vision.rasters import open_raster
@@ -44,7 +46,11 @@ _CLASSES_FROM: dict[Method, ClassesFrom] = {"row": "row", "model": "model", "non
 LabelMap = dict[str, list[int]]
 
 
-@tool(category="segmentation", version="3", data_files=head_files, backends=("offline", UNTRAINED))
+def _data_files() -> list[Path]:
+    return [*head_files(), *crop_weed_net_files()]
+
+
+@tool(category="segmentation", version="4", data_files=_data_files, backends=("offline", UNTRAINED))
 def measure_crop_weed_area(
     image: ImageFile,
     bands: Annotated[
@@ -86,7 +92,8 @@ def measure_crop_weed_area(
     Sources: separability, cross-validated quadratic discriminant analysis, Swain and Davis 1978 and Chavez et al. 1982,
         see :mod:`agrotools.vision.separability`;
         thresholds, Otsu 1979; indices as named in :data:`agrotools.vision.vegetation.INDICES`; rows and trained
-        heads in :mod:`agrotools.vision.rows` and :mod:`agrotools.vision.crop_weed`.
+        heads in :mod:`agrotools.vision.rows` and :mod:`agrotools.vision.crop_weed`; the shipped net's card in
+        ``data/nets/crop_weed.md``.
     """
     info = file_info(image)
     is_labels = info is not None and info.kind == "mask"

@@ -8,17 +8,17 @@ the expected size of a fruit where that is known.
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError
+from pydantic import Field, FiniteFloat, StringConstraints
 
 from agrotools.vision.detection.boxes import NONE, Detections, joined, without_doubles
 from agrotools.vision.detection.heat_maps import boxes_of_maps
 from agrotools.vision.detection.tiling import detected_by_tiles
+from agrotools.vision.net_files import Described, nets_folder, read_description
 from agrotools.vision.onnx_session import open_session
 from agrotools.vision.weights_file import checked_bytes, unusable
 
@@ -40,18 +40,14 @@ _HINT = "install agrotools again"
 Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
 
 
-class _Described(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")  # a description holds more than its reader needs
-
-
-class Thresholds(_Described):
+class Thresholds(Described):
     """Scores from which a box counts: ``boxes`` for best F1, ``count`` for the least error of counts."""
 
     boxes: Share
     count: Share
 
 
-class CountFigures(_Described):
+class CountFigures(Described):
     """Errors of counts on photographs that were not learnt from."""
 
     tiles: int
@@ -60,13 +56,13 @@ class CountFigures(_Described):
     """Mean squared error of a count over the count."""
 
 
-class BoxFigures(_Described):
+class BoxFigures(Described):
     """Boxes on photographs that were not learnt from, at IoU 0.5."""
 
     f1: Share
 
 
-class FruitNetInfo(_Described):
+class FruitNetInfo(Described):
     """What the net is, as its description says."""
 
     name: str
@@ -111,8 +107,7 @@ class FruitNet:
 
 def fruit_net_files() -> list[Path]:
     """The files that the net's answers depend on."""
-    folder = Path(str(files("agrotools"))) / "data" / "nets"
-    return [folder / "fruits.json", folder / "fruits.onnx"]
+    return [nets_folder() / "fruits.json", nets_folder() / "fruits.onnx"]
 
 
 @lru_cache(maxsize=1)
@@ -131,13 +126,7 @@ def read_fruit_net(description: Path) -> FruitNet:
     Raises:
         ToolError: ``backend_unavailable``: a file is missing, no description, other weights, no graph that fits.
     """
-    what = "the fruit net"
-    try:
-        info = FruitNetInfo.model_validate_json(description.read_bytes())
-    except OSError as error:
-        raise unusable(what, f"cannot be read: {error.strerror or error}", _HINT) from error
-    except ValidationError as error:
-        raise unusable(what, "has a faulty description", _HINT) from error
+    info = read_description(description, FruitNetInfo, what="the fruit net", hint=_HINT)
     weights = "the weights of the fruit net"
     content = checked_bytes(description.parent / info.weights, info.sha256, what=weights, hint=_HINT)
     return FruitNet(info, open_session(content, takes="image", gives=("heat", "distances"), what=weights, hint=_HINT))

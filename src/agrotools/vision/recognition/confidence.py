@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Score = Literal["max_softmax", "energy", "margin"]
-"""Scores that are low for pictures of no known class. ``energy``: Liu et al. 2020, its sign turned."""
+Score = Literal["max_softmax", "energy", "margin", "likeness"]
+"""Scores that are low for pictures of no known class. ``energy``: Liu et al. 2020, its sign turned; ``likeness``: to
+the pictures learnt from (Sun et al. 2022), which a net says itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +44,12 @@ def probabilities(logits: Floats, temperature: float, allowed: NDArray[np.bool_]
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-def known_score(score: Score, logits: Floats, temperature: float) -> Floats:
+def known_score(score: Score, logits: Floats, temperature: float, likeness: Floats | None = None) -> Floats:
     """How much like a known class each row of logits (n, classes) is, float64 (n,); the scale is the score's own."""
+    if score == "likeness":
+        if likeness is None:
+            raise ValueError("likeness is not made from logits")
+        return likeness
     if score == "energy":
         scaled = logits / temperature
         top = scaled.max(axis=1)

@@ -8,14 +8,14 @@ loaded only where a caller names its description by path.
 
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError, model_validator
+from pydantic import Field, FiniteFloat, StringConstraints, model_validator
 
+from agrotools.vision.net_files import Described, nets_folder, read_description
 from agrotools.vision.onnx_session import open_session
 from agrotools.vision.recognition.confidence import Floats, Judgement, Score, known_score
 from agrotools.vision.recognition.looking import net_input
@@ -23,18 +23,13 @@ from agrotools.vision.weights_file import checked_bytes, unusable
 
 NetName = Literal["weeds", "leaves"]
 SHIPPED: tuple[NetName, ...] = ("weeds", "leaves")
-_LARGEST_DESCRIPTION = 2**20
 _MOST_CLASSES = 5000
 _EXTERNAL = b"\x0a\x08location"
 """How a graph in protobuf says that a tensor lies in another file."""
 _Positive = Annotated[FiniteFloat, Field(gt=0)]
 
 
-class _Described(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")  # a description holds more than its reader needs
-
-
-class NetInput(_Described):
+class NetInput(Described):
     """What the graph takes: float32 (n, 3, height, width), RGB in 0..1, normalised in the graph."""
 
     name: str
@@ -44,14 +39,15 @@ class NetInput(_Described):
     normalised_in_graph: Literal[True]
 
 
-class NetOutputs(_Described):
-    """Widths of the outputs ``logits`` and ``embedding``."""
+class NetOutputs(Described):
+    """Widths of the outputs ``logits`` and ``embedding``; ``likeness`` is one number where there is that output."""
 
     logits: int
     embedding: int
+    likeness: Literal[1] | None = None
 
 
-class Abstention(_Described):
+class Abstention(Described):
     """A picture is taken for known where ``score`` is at least ``threshold``; shares as measured in validation."""
 
     score: Score
@@ -60,7 +56,7 @@ class Abstention(_Described):
     kept: FiniteFloat | None = None
 
 
-class NetInfo(_Described):
+class NetInfo(Described):
     """What a net is, as its description says."""
 
     name: str
@@ -82,12 +78,19 @@ class NetInfo(_Described):
         """Height and width of the input, pixels."""
         return self.input.shape[2], self.input.shape[3]
 
+    @property
+    def gives(self) -> tuple[str, ...]:
+        """Names of the graph's outputs."""
+        return ("logits", "embedding") if self.outputs.likeness is None else ("logits", "embedding", "likeness")
+
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if len(set(self.classes)) < len(self.classes) or len(self.classes) > _MOST_CLASSES:
             raise ValueError(f"classes must be distinct, and {_MOST_CLASSES} at most")
         if self.outputs.logits != len(self.classes):
             raise ValueError("as many logits as classes are needed")
+        if self.abstention.score == "likeness" and self.outputs.likeness is None:
+            raise ValueError("a net that abstains by likeness needs that output")
         if strange := {name for own in self.crops.values() for name in own} - set(self.classes):
             raise ValueError(f"crops name classes that there are not: {', '.join(sorted(strange))}")
         return self
@@ -95,10 +98,12 @@ class NetInfo(_Described):
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What a net says of pictures: ``logits`` (n, classes) and ``embedding`` (n, width)."""
+    """What a net says of pictures: ``logits`` (n, classes), ``embedding`` (n, width), and how like they are to those it
+    learnt from, (n,), where it says so."""
 
     logits: Floats
     embedding: NDArray[np.float32]
+    likeness: Floats | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +117,9 @@ class Net:
         Raises:
             ToolError: as :meth:`look`.
         """
-        logits, rule = self.look(pixels).logits, self.info.abstention
-        score = float(known_score(rule.score, logits, self.info.temperature)[0])
-        return Judgement(self.info.classes, logits[0], self.info.temperature, score, rule.threshold)
+        seen, rule = self.look(pixels), self.info.abstention
+        score = float(known_score(rule.score, seen.logits, self.info.temperature, seen.likeness)[0])
+        return Judgement(self.info.classes, seen.logits[0], self.info.temperature, score, rule.threshold)
 
     def look(self, pixels: NDArray[np.uint8]) -> Seen:
         """What the net says of one picture, uint8 (rows, columns, 3): arrays of one row.
@@ -124,22 +129,14 @@ class Net:
         """
         what = f"the net {self.info.name}"
         try:
-            logits, embedding = self.session.run(
-                ["logits", "embedding"], {self.info.input.name: net_input(pixels, self.info.side)}
-            )
+            answers = self.session.run([*self.info.gives], {self.info.input.name: net_input(pixels, self.info.side)})
         except Exception as error:  # ONNX Runtime's own kinds of error, whatever the graph leads it to
             raise unusable(what, "cannot be run", _hint_for(self.info.name)) from error
-        wanted = ((1, self.info.outputs.logits), (1, self.info.outputs.embedding))
-        if (logits.shape, embedding.shape) != wanted or not (
-            np.isfinite(logits).all() and np.isfinite(embedding).all()
-        ):
+        wanted = [(1, self.info.outputs.logits), (1, self.info.outputs.embedding), (1,)][: len(answers)]
+        if [one.shape for one in answers] != wanted or not all(np.isfinite(one).all() for one in answers):
             raise unusable(what, "does not answer as its description says", _hint_for(self.info.name))
-        return Seen(logits.astype(np.float64), embedding.astype(np.float32))
-
-
-def nets_folder() -> Path:
-    """Where the nets of the package lie."""
-    return Path(str(files("agrotools"))) / "data" / "nets"
+        likeness = answers[2].astype(np.float64) if len(answers) > 2 else None
+        return Seen(answers[0].astype(np.float64), answers[1].astype(np.float32), likeness)
 
 
 def shipped_files(name: NetName) -> tuple[Path, Path]:
@@ -187,17 +184,7 @@ def read_info(description: Path) -> NetInfo:
     Raises:
         ToolError: ``backend_unavailable``: missing or no description of a net.
     """
-    what, hint = f"the net {description.stem}", _hint_for(description.stem)
-    try:
-        if description.stat().st_size > _LARGEST_DESCRIPTION:
-            raise unusable(what, "has a description that is none: it is too large", hint)
-        return NetInfo.model_validate_json(description.read_bytes())
-    except OSError as error:
-        raise unusable(what, f"cannot be read: {error.strerror or error}", hint) from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise unusable(what, f"has a faulty description: {where or 'it'}: {first['msg']}", hint) from error
+    return read_description(description, NetInfo, what=f"the net {description.stem}", hint=_hint_for(description.stem))
 
 
 @lru_cache(maxsize=4)
@@ -207,7 +194,7 @@ def _loaded(info_json: str, weights: str, stamp: tuple[int, int]) -> Net:  # noq
     content = checked_bytes(Path(weights), info.sha256, what=what, hint=hint)
     if _EXTERNAL in content:
         raise unusable(what, "want to read other files", hint)
-    session = open_session(content, takes=info.input.name, gives=("logits", "embedding"), what=what, hint=hint)
+    session = open_session(content, takes=info.input.name, gives=info.gives, what=what, hint=hint)
     return Net(info, session)
 
 
