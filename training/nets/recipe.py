@@ -143,11 +143,16 @@ def finish(
     changed = int((exact.argmax(1) != logits["report"].argmax(1)).sum())
     classes = {"calibrate": parts.calibrate.classes.numpy(), "report": parts.report.classes.numpy()}
     temperature = calibration.fit_temperature(logits["calibrate"], classes["calibrate"])
+    has_likeness = True
 
     def scores(pictures: Tensor) -> dict[str, np.ndarray]:
-        return calibration.scores_of(run_onnx(path, pictures), temperature, run_onnx(path, pictures, "likeness"))
+        likeness = run_onnx(path, pictures, "likeness") if has_likeness else None
+        return calibration.scores_of(run_onnx(path, pictures), temperature, likeness)
 
     chosen = calibration.choose_abstention(scores(parts.calibrate.pictures), scores(parts.unknown_chosen_on))
+    has_likeness = chosen.score == "likeness"
+    if not has_likeness:  # the pictures learnt from would then lie in the file for nothing
+        digest = export_onnx(model.averaged, side, ("logits", "embedding"), path)
     unknown = {kind: scores(pictures) for kind, pictures in parts.unknown_reported.items()}
     figures = crop_figures(logits["report"], classes["report"], parts, temperature)
     main = calibration.figures(logits["report"], classes["report"], parts.classes, temperature)
@@ -160,7 +165,8 @@ def finish(
         "parameters": parameters_of(model),
         "classes": list(parts.classes),
         "input": input_of(side),
-        "outputs": {"logits": len(parts.classes), "embedding": plan.shape.widths[-1], "likeness": 1},
+        "outputs": {"logits": len(parts.classes), "embedding": plan.shape.widths[-1]}
+        | ({"likeness": 1} if has_likeness else {}),
         "temperature": temperature,
         "calibrated_on": words.calibrated_on,
         "abstention": calibration.abstention_figures(scores(parts.report.pictures), unknown, chosen),
