@@ -69,7 +69,8 @@ Choices = Annotated[list[int | float | str], Field(min_length=1)]
 
 
 class SlotDraft(Noun):
-    """A slot before its value is known. ``options`` are all members of an exact slot's label set."""
+    """A slot before its value is known. ``options`` are all members of an exact slot's label set, ``aliases`` other
+    names of some of them; in both, words stand for what they mean."""
 
     type: Literal["tolerance", "exact", "boolean", "file", "plot"]
     name: str
@@ -260,5 +261,11 @@ def _slot(
             if options and value not in options:
                 raise ValueError(f"{draft.name} is {value!r}, which is none of its options: {', '.join(options)}")
             others = tuple(option for option in options if option != value)
-            aliases = draft.aliases.get(str(value), ())
+            aliases = _other_names(str(value), draft, words)
             return ExactSlot.model_validate({**common, "value": value, "aliases": aliases, "distractors": others})
+
+
+def _other_names(value: str, draft: SlotDraft, words: Mapping[str, str]) -> tuple[str, ...]:
+    """Other names of the answer, each once."""
+    found = [name for of, names in draft.aliases.items() if _filled(of, words) == value for name in names]
+    return tuple(dict.fromkeys(name for each in found if (name := _filled(each, words)) != value))

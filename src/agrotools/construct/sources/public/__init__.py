@@ -47,6 +47,7 @@ DATASETS: Mapping[str, Public] = {
     "hi_cna": Public("hi_cna", _REST),
     "open_canopy": Public("open_canopy", 10.20),
     "papple": Public("papple", _REST),
+    "plantseg": Public("plantseg", _REST),
     "weedmap": Public("weedmap", 11.50),
 }
 """By name, as after ``--source``. Shares of IP102, WeedMap and Open-Canopy are the paper's."""
