@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from importlib.resources import files
 from string import Formatter
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from agrotools.construct.asking import Subject
 from agrotools.construct.choosing import choose
 from agrotools.construct.questions import QUESTIONS
+from agrotools.construct.references import PlannedCall
 from agrotools.construct.templates import Template, Thing, load_templates
 from agrotools.core import FAMILY_OF_TASK_TYPE, SampleFile, ToleranceSlot
 from agrotools.core.refs import resolved_value
@@ -132,6 +134,17 @@ def test_numbers_given_are_numbers_in_arguments():
         "expression": "a / 100 * 2.5",
         "variables": {"a": {"$ref": "steps[0].observation.severity_pct"}, "b": 2.5},
     }
+
+
+def test_calls_that_look_closer_follow_the_first_where_one_thing_is_asked_of():
+    look = PlannedCall("describe_region", {"image": "image_1.jpg"}, {"shape": {"pieces": 3}})
+    closer = replace(_leaf(4), closer=(look,))
+    slot = {"type": "tolerance", "name": "pieces", "label": "pieces", "from": "@1.shape.pieces", "abs_tol": 0.4}
+    asked = _asked(_template(slots=[slot], clear=["@1.shape.pieces > @0.severity_pct - 2"]), closer)
+    assert [call.tool for call in asked.calls] == ["analyze_lesions", "describe_region"]
+    assert asked.slots[0].value == 3
+    both = _asked(_template(things=2), closer, _leaf(5, 2))
+    assert [call.tool for call in both.calls] == ["analyze_lesions", "analyze_lesions"]
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,7 @@ class Template(Noun):
         for given in _draws(self.given, rng):
             words = {**_words(things), **{name: _spoken(value) for name, value in given.items()}}
             results: list[dict[str, JsonValue] | None] = [dict(thing.truth) for thing in things]
+            results += [call.truth for call in _closer(things)]
             try:
                 if not all(evaluate_from(_full(_filled(rule, words)), results) for rule in self.clear):
                     continue
@@ -189,12 +190,18 @@ def _calls(
     """The measurements and what follows; ``results`` grows by what each later step returns on the truth."""
     group = 0 if len(things) > 1 else None
     calls = [PlannedCall(thing.tool, thing.arguments, dict(thing.truth), group, thing.thought) for thing in things]
+    calls += _closer(things)
     for step in steps:
         arguments = cast(Arguments, _arguments(step.arguments, words))
         calls.append(PlannedCall(step.tool, arguments, thought=_filled(step.thought, words)))
         plain = cast("dict[str, Any]", resolved_value(cast(JsonValue, dict(arguments)), results))
         results.append(_calculated(plain) if step.tool == "calculate" else {"spec": _spec(plain)})
     return tuple(calls)
+
+
+def _closer(things: Sequence[Thing]) -> tuple[PlannedCall, ...]:
+    """Of one thing alone: among several, the calls of a group do not build on each other."""
+    return things[0].closer if len(things) == 1 else ()
 
 
 def _arguments(value: JsonValue, words: Mapping[str, str]) -> JsonValue:

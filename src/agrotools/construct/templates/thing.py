@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
+from agrotools.construct.references import PlannedCall
 from agrotools.core import Arguments, SampleFile
 
 
@@ -14,7 +15,8 @@ class Thing:
 
     ``truth`` is what a perfect tool returns, as far as the source knows it, in the tool's own form. ``called`` is how
     a question names it: the name of a file ("image_1.jpg"), or a part of one ("left half"). ``words`` are more words
-    for wordings (``{one_...}``, ``{two_...}``: prefixed by the thing's place in the sample).
+    for wordings (``{one_...}``, ``{two_...}``: prefixed by the thing's place in the sample). ``closer`` are
+    calls that look closer at what the first one returned, steps 1, 2...; only made where one thing is asked of.
     """
 
     files: tuple[SampleFile, ...]
@@ -25,3 +27,4 @@ class Thing:
     thought: str
     words: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    closer: tuple[PlannedCall, ...] = ()

@@ -44,6 +44,7 @@ DATASETS: Mapping[str, Public] = {
     "clcd": Public("clcd", _REST),
     "deepnir": Public("deepnir", _REST),
     "deepweeds": Public("deepweeds", _REST),
+    "fpcd": Public("fpcd", _REST),
     "hi_cna": Public("hi_cna", _REST),
     "open_canopy": Public("open_canopy", 10.20),
     "papple": Public("papple", _REST),
