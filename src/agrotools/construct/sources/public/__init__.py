@@ -48,6 +48,7 @@ DATASETS: Mapping[str, Public] = {
     "open_canopy": Public("open_canopy", 10.20),
     "papple": Public("papple", _REST),
     "weedmap": Public("weedmap", 11.50),
+    "weedsense": Public("weedsense", _REST),
 }
 """By name, as after ``--source``. Shares of IP102, WeedMap and Open-Canopy are the paper's."""
 
