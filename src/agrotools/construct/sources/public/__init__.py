@@ -50,6 +50,7 @@ DATASETS: Mapping[str, Public] = {
     "papple": Public("papple", _REST),
     "plantseg": Public("plantseg", _REST),
     "weedmap": Public("weedmap", 11.50),
+    "weedsense": Public("weedsense", _REST),
 }
 """By name, as after ``--source``. Shares of IP102, WeedMap and Open-Canopy are the paper's."""
 
