@@ -12,11 +12,10 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, FiniteFloat, StringConstraints
+from pydantic import Field, FiniteFloat
 
-from agrotools.vision.net_files import Described, nets_folder, read_description
-from agrotools.vision.onnx_session import open_session
-from agrotools.vision.weights_file import checked_bytes, unusable
+from agrotools.vision.net_files import Described, DescribedNet, nets_folder, read_whole_net
+from agrotools.vision.weights_file import unusable
 
 LONGEST_PX = 336
 """To which the longest side of a picture is brought: the training photographs showed about as much ground."""
@@ -45,12 +44,9 @@ class Figures(Described):
     weeds: Overlap
 
 
-class CropWeedNetInfo(Described):
+class CropWeedNetInfo(DescribedNet):
     """What the net is, as its description says."""
 
-    name: str
-    weights: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]+\.onnx$")]
-    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
     classes: tuple[Literal["soil"], Literal["crop"], Literal["weed"]]
     strangeness: Strangeness
     figures: dict[str, Figures]
@@ -123,9 +119,6 @@ def read_crop_weed_net(description: Path) -> CropWeedNet:
     Raises:
         ToolError: ``backend_unavailable``: a file is missing, no description, other weights, no graph that fits.
     """
-    info = read_description(description, CropWeedNetInfo, what=_WHAT, hint=_HINT)
-    weights = f"the weights of {_WHAT}"
-    content = checked_bytes(description.parent / info.weights, info.sha256, what=weights, hint=_HINT)
     return CropWeedNet(
-        info, open_session(content, takes="image", gives=("chances", "strange"), what=weights, hint=_HINT)
+        *read_whole_net(description, CropWeedNetInfo, gives=("chances", "strange"), what=_WHAT, hint=_HINT)
     )

@@ -1,12 +1,14 @@
-"""Where the nets of the package lie, and reading the description beside a net's weights."""
+"""Where the nets of the package lie, and reading a net: the description, and the weights that lie beside it."""
 
+from collections.abc import Collection
 from importlib.resources import files
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
-from agrotools.vision.weights_file import unusable
+from agrotools.vision.onnx_session import open_session
+from agrotools.vision.weights_file import checked_bytes, unusable
 
 _LARGEST_DESCRIPTION = 2**20
 
@@ -17,7 +19,15 @@ class Described(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-Description = TypeVar("Description", bound=Described)
+class DescribedNet(Described):
+    """What every net's description says: its name, and its weights by file and hash."""
+
+    name: str
+    weights: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]+\.onnx$")]
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+
+Description = TypeVar("Description", bound=DescribedNet)
 
 
 def nets_folder() -> Path:
@@ -45,3 +55,20 @@ def read_description(path: Path, kind: type[Description], *, what: str, hint: st
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise unusable(what, f"has a faulty description: {where or 'it'}: {first['msg']}", hint) from error
+
+
+def read_whole_net(
+    path: Path, kind: type[Description], *, gives: Collection[str], what: str, hint: str
+) -> tuple[Description, Any]:
+    """A description and the session of its weights, which take ``image``.
+
+    Args:
+        gives: names of outputs that must be there; ``what`` and ``hint`` as for :func:`read_description`.
+
+    Raises:
+        ToolError: ``backend_unavailable``: a file is missing, no description, other weights, no graph that fits.
+    """
+    info = read_description(path, kind, what=what, hint=hint)
+    weights = f"the weights of {what}"
+    content = checked_bytes(path.parent / info.weights, info.sha256, what=weights, hint=hint)
+    return info, open_session(content, takes="image", gives=gives, what=weights, hint=hint)

@@ -13,14 +13,13 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, FiniteFloat, StringConstraints
+from pydantic import Field, FiniteFloat
 
 from agrotools.vision.detection.boxes import NONE, Detections, joined, without_doubles
 from agrotools.vision.detection.heat_maps import boxes_of_maps
 from agrotools.vision.detection.tiling import detected_by_tiles
-from agrotools.vision.net_files import Described, nets_folder, read_description
-from agrotools.vision.onnx_session import open_session
-from agrotools.vision.weights_file import checked_bytes, unusable
+from agrotools.vision.net_files import Described, DescribedNet, nets_folder, read_whole_net
+from agrotools.vision.weights_file import unusable
 
 FruitName = Literal["apple", "pear", "cherry", "tomato"]
 TILE_PX = 416
@@ -36,6 +35,7 @@ _LEAST_KEPT = 0.1
 _MOST_PX = 6_000_000
 """Pixels that are looked at, at the net's scale: larger pictures are looked at coarser."""
 _HINT = "install agrotools again"
+_WHAT = "the fruit net"
 
 Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
 
@@ -62,12 +62,9 @@ class BoxFigures(Described):
     f1: Share
 
 
-class FruitNetInfo(Described):
+class FruitNetInfo(DescribedNet):
     """What the net is, as its description says."""
 
-    name: str
-    weights: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]+\.onnx$")]
-    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
     classes: tuple[FruitName, ...]
     stride: Annotated[int, Field(ge=1, le=32)]
     thresholds: dict[FruitName, Thresholds]
@@ -93,7 +90,7 @@ class FruitNet:
         try:
             heat, distances = self.session.run(["heat", "distances"], {"image": image})
         except Exception as error:  # ONNX Runtime's own kinds of error
-            raise unusable("the fruit net", "cannot be run", _HINT) from error
+            raise unusable(_WHAT, "cannot be run", _HINT) from error
         found = boxes_of_maps(heat[0], distances[0], _LEAST_KEPT, self.info.stride)
         x, y = found.centres.T
         return found.chosen((x < width) & (y < height))
@@ -126,10 +123,7 @@ def read_fruit_net(description: Path) -> FruitNet:
     Raises:
         ToolError: ``backend_unavailable``: a file is missing, no description, other weights, no graph that fits.
     """
-    info = read_description(description, FruitNetInfo, what="the fruit net", hint=_HINT)
-    weights = "the weights of the fruit net"
-    content = checked_bytes(description.parent / info.weights, info.sha256, what=weights, hint=_HINT)
-    return FruitNet(info, open_session(content, takes="image", gives=("heat", "distances"), what=weights, hint=_HINT))
+    return FruitNet(*read_whole_net(description, FruitNetInfo, gives=("heat", "distances"), what=_WHAT, hint=_HINT))
 
 
 def find_fruit(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, FiniteFloat, StringConstraints, model_validator
 
-from agrotools.vision.net_files import Described, nets_folder, read_description
+from agrotools.vision.net_files import Described, DescribedNet, nets_folder, read_description
 from agrotools.vision.onnx_session import open_session
 from agrotools.vision.recognition.confidence import Floats, Judgement, Score, known_score
 from agrotools.vision.recognition.looking import net_input
@@ -56,12 +56,9 @@ class Abstention(Described):
     kept: FiniteFloat | None = None
 
 
-class NetInfo(Described):
+class NetInfo(DescribedNet):
     """What a net is, as its description says."""
 
-    name: str
-    weights: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]+\.onnx$")]
-    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
     classes: Annotated[tuple[Annotated[str, StringConstraints(min_length=1)], ...], Field(min_length=2)]
     input: NetInput
     outputs: NetOutputs
