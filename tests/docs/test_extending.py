@@ -10,6 +10,8 @@ from PIL import Image
 from agrotools.accuracy.figures import estimate
 from agrotools.accuracy.study import Bench
 from agrotools.agents import run_end_to_end
+from agrotools.benchmarks import load_folder
+from agrotools.benchmarks.validate import validate_folder
 from agrotools.core import Observation, Registry, SampleFile, SampleView, ToolCall
 from agrotools.tools.execution import ToolOutcome
 
@@ -44,6 +46,23 @@ def test_the_study_measures_the_tool(examples: dict[str, Any], tmp_path: Path, m
     (study,) = examples["STUDIES"]
     (figure,) = study.measure(Bench(study.tool, tmp_path, tmp_path / "scratch"))
     assert estimate(figure).value == pytest.approx(1.0)
+
+
+def test_a_data_set_becomes_a_benchmark(examples: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    counts = (0, 5, 9, 14)
+    for count in counts:
+        Image.new("RGB", (96, 96), (40, 90 + count, 30)).save(tmp_path / f"tree_{count}.png")
+    (tmp_path / "counts.csv").write_text("".join(f"tree_{count}.png,{count}\n" for count in counts))
+    header = examples["build_my_orchard"](tmp_path, tmp_path / "out")
+    assert validate_folder(tmp_path / "out") == []
+    assert "My orchard: CC BY 4.0" in header.licence
+    samples = load_folder(tmp_path / "out").samples
+    true = {
+        step.truth["count"] for sample in samples for step in sample.reference.steps if step.tool == "count_objects"
+    }
+    assert true <= set(counts)
+    assert len(samples) >= 4
 
 
 async def test_the_policy_calls_its_tool_and_answers(examples: dict[str, Any]):
