@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 from nets import pool
-from nets.card import share
+from nets.card import overlap_lines, share
 from nets.export import export_onnx, input_of, latency_ms, session_of, write_description
 from nets.learning import Schedule, learn
 from nets.model import Shape, parameters_of
@@ -167,9 +167,7 @@ def model_card(description: dict[str, Any]) -> str:
             "- **Input**: RGB, longest side brought to 336 pixels, sides multiples of 32.",
             f"- **Data and licence of these weights**: {description['licence']}",
             f"- **Split**: {description['split']}",
-            f"- **Overlap**: {description['overlap']['pool_pictures']} pictures of the pool were compared with",
-            f"  {description['overlap']['test_pictures']} test pictures in eight orientations; none shares a",
-            f"  photograph or lies within {description['overlap']['hash_distance_over']} bits of a perceptual hash.",
+            *overlap_lines(description["overlap"]),
             f"- **Strangeness**: a picture over {strange['threshold']:.3f} is refused; that keeps",
             f"  {share(strange['kept_of_known'])} of the pictures it was chosen on and {share(strange['kept'])} of",
             f"  those reported below. Refused of other pictures: {refused}.",

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from nets import pool
 from nets.augment import Changes
-from nets.card import share
+from nets.card import overlap_lines, share
 from nets.detection import Decodable, Detector, Drawn, Found, decode, detection_loss, draw, matches
 from nets.export import export_onnx, input_of, latency_ms, session_of, write_description
 from nets.learning import Schedule, learn
@@ -160,9 +160,7 @@ def model_card(description: dict[str, Any]) -> str:
             "- **Input**: RGB, sides multiples of 32; scale as of orchard tiles of 640 pixels shrunk to 416.",
             f"- **Data**: {description['tiles']} tiles. {description['licence']}",
             f"- **Split**: {description['split']}",
-            f"- **Overlap**: {description['overlap']['pool_pictures']} pictures of the pool were compared with",
-            f"  {description['overlap']['test_pictures']} test pictures in eight orientations; none shares a",
-            f"  photograph or lies within {description['overlap']['hash_distance_over']} bits of a perceptual hash.",
+            *overlap_lines(description["overlap"]),
             f"- **Thresholds of the score**: {description['thresholds']}; boxes by best F1, counts by least error.",
             "",
             "## Figures on photographs not learnt from (IoU 0.5)",

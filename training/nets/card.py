@@ -30,6 +30,15 @@ def figure_rows(figures: dict[str, dict[str, Any]]) -> list[str]:
     return lines
 
 
+def overlap_lines(overlap: dict[str, int]) -> list[str]:
+    """What the guard against test pictures compared."""
+    return [
+        f"- **Overlap**: {overlap['pool_pictures']} pictures of the pool were compared with",
+        f"  {overlap['test_pictures']} test pictures in eight orientations; none shares a",
+        f"  photograph or lies within {overlap['hash_distance_over']} bits of a perceptual hash.",
+    ]
+
+
 def model_card(description: dict[str, Any], *, what: str, data: str, failures: Sequence[str]) -> str:
     figures: dict[str, dict[str, Any]] = description["figures"]
     abstention = description["abstention"]
@@ -54,9 +63,7 @@ def model_card(description: dict[str, Any], *, what: str, data: str, failures: S
         f"- **Data**: {data}",
         f"- **Licence of the data**: {description['licence']}",
         f"- **Split**: {description['split']}",
-        f"- **Overlap**: {description['overlap']['pool_pictures']} pictures of the pool were compared with"
-        f" {description['overlap']['test_pictures']} test pictures in eight orientations; none shares a photograph or",
-        f"  lies within {description['overlap']['hash_distance_over']} bits of a perceptual hash.",
+        *overlap_lines(description["overlap"]),
         f"- **Calibration**: logits are divided by {description['temperature']:.3f} ({description['calibrated_on']}).",
         *(
             ["- **Likeness**: the mean cosine of a picture's embedding with the nearest ten of those learnt from."]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.construct.sources.prepared import TRUTH_FILE, read_items
+from agrotools.construct.sources.wording import first_few
 from agrotools.core import BenchmarkError
 
 LICENCE = "All data is subject to copyright and may only be used for non-commercial research."
@@ -55,11 +56,10 @@ def read_cwfid(folder: Path) -> list[FieldImage]:
             f"{folder} holds no CWFID images",
             hint="expected truth.json, or images/, annotations/ and masks/, there or in a folder cwfid",
         )
-    missing = [path for entry in entries for path in entry[1:] if not path.is_file()]
+    missing = [path.relative_to(folder) for entry in entries for path in entry[1:] if not path.is_file()]
     if missing:
-        listed = ", ".join(str(path.relative_to(folder)) for path in missing[:5])
-        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-        raise BenchmarkError(f"{folder} lacks {listed}{more}", hint="fetch the data set again, with all its folders")
+        hint = "fetch the data set again, with all its folders"
+        raise BenchmarkError(f"{folder} lacks {first_few(missing, 5)}", hint=hint)
     return [_read(*entry) for entry in entries]
 
 

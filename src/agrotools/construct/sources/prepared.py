@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import orjson
 
+from agrotools.construct.sources.wording import first_few
 from agrotools.core import BenchmarkError
 
 TRUTH_FILE = "truth.json"
@@ -39,6 +40,5 @@ def read_items(folder: Path, needed: Sequence[str] = (), files: Sequence[str] = 
                 raise BenchmarkError(f"{path}: {item[key]} leads out of the folder", hint=hint)
     missing = [str(item[key]) for item in items for key in files if not (folder / str(item[key])).is_file()]
     if missing:
-        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-        raise BenchmarkError(f"{folder} lacks {', '.join(missing[:5])}{more}", hint=hint)
+        raise BenchmarkError(f"{folder} lacks {first_few(missing, 5)}", hint=hint)
     return items

@@ -11,6 +11,7 @@ from agrotools.construct.sources.field.orchards import fruit_subjects
 from agrotools.construct.sources.part import Originals, Part
 from agrotools.construct.sources.public.layout import find_root, spread
 from agrotools.construct.sources.public.pictures import SUFFIXES, upright_size
+from agrotools.construct.sources.wording import first_few
 from agrotools.construct.templates import load_templates
 from agrotools.core import BenchmarkError, SampleFile, ToolError
 from agrotools.core.benchmark_header import SourceNote
@@ -87,10 +88,7 @@ def _counted(place: Path) -> list[tuple[Path, int]]:
     labels = _files_in(place / "labels", (".txt",))
     astray = sorted(labels.keys() - images.keys())
     if astray:
-        more = f" and {len(astray) - 3} more" if len(astray) > 3 else ""
-        raise BenchmarkError(
-            f"{place / 'images'} lacks the pictures of labels {', '.join(astray[:3])}{more}", hint=GET_IT
-        )
+        raise BenchmarkError(f"{place / 'images'} lacks the pictures of labels {first_few(astray)}", hint=GET_IT)
     return [(path, _boxes(labels[stem]) if stem in labels else 0) for stem, path in images.items()]
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from agrotools.construct.sources.field.weed_photos import CITATION, weed_photo_part
 from agrotools.construct.sources.part import Originals, Part
 from agrotools.construct.sources.public.layout import find_root, read_table, spread
+from agrotools.construct.sources.wording import first_few
 from agrotools.core import BenchmarkError
 from agrotools.core.benchmark_header import SourceNote
 
@@ -37,8 +38,7 @@ def read(folder: Path, scratch: Path, samples: int) -> Part:  # noqa: ARG001 - n
         raise BenchmarkError(f"{table} has labels that are not 0 to 8: {', '.join(strange[:5])}", hint=GET_IT)
     missing = [row["Filename"] for row in rows if not (root / "images" / Path(row["Filename"]).name).is_file()]
     if missing:
-        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-        raise BenchmarkError(f"{root / 'images'} lacks {', '.join(missing[:3])}{more}", hint=GET_IT)
+        raise BenchmarkError(f"{root / 'images'} lacks {first_few(missing)}", hint=GET_IT)
     some = spread(rows, lambda row: row["Label"], _PICTURES_A_SAMPLE * samples, _SEED)
     pictures = [(root / "images" / Path(row["Filename"]).name, CLASSES[int(row["Label"])]) for row in some]
     return weed_photo_part("deepweeds", SOURCE, pictures, Originals(), samples)

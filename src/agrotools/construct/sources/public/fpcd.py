@@ -31,6 +31,7 @@ from agrotools.construct.sources.public.change_pairs import (
     wanted,
 )
 from agrotools.construct.sources.public.layout import find_root, spread
+from agrotools.construct.sources.wording import reasons
 from agrotools.construct.templates import Thing, load_templates
 from agrotools.core import Arguments, BenchmarkError, SampleFile
 from agrotools.core.benchmark_header import SourceNote
@@ -155,8 +156,9 @@ def read(folder: Path, scratch: Path, samples: int) -> Part:
         specks += happened.specks
         subjects += pond_subjects(f"fpcd-{place.key}", files, happened)
     if not subjects:
-        why = ", ".join(f"{count} {reason}" for reason, count in dropped.most_common()) or "there is none"
-        raise BenchmarkError(f"no pair of {root / TEST_LIST} can be used ({why})", hint=GET_IT)
+        raise BenchmarkError(
+            f"no pair of {root / TEST_LIST} can be used ({reasons(dropped) or 'there is none'})", hint=GET_IT
+        )
     lists: dict[str, JsonValue] = {
         "test": len(test),
         "train": None if train is None else len(train),

@@ -20,6 +20,7 @@ from agrotools.construct.asking import Subject
 from agrotools.construct.sources.field.canopy import canopy_subjects
 from agrotools.construct.sources.part import Originals, Part
 from agrotools.construct.sources.public.layout import find_root, spread
+from agrotools.construct.sources.wording import reasons
 from agrotools.construct.templates import load_templates
 from agrotools.construct.tolerances import LEAST_COVER
 from agrotools.core import BenchmarkError
@@ -94,8 +95,7 @@ def read(folder: Path, scratch: Path, samples: int) -> Part:
         rng = np.random.default_rng([_SEED, number])
         subjects += canopy_subjects(f"open-canopy-{number}", file, window.heights, rng)
     if wanted and not subjects:
-        why = ", ".join(f"{count} {reason}" for reason, count in dropped.most_common())
-        raise BenchmarkError(f"no window in the test part of {root} can be used ({why})", hint=GET_IT)
+        raise BenchmarkError(f"no window in the test part of {root} can be used ({reasons(dropped)})", hint=GET_IT)
     facts: dict[str, JsonValue] = {
         "test_tiles": len(tiles),
         "windows": len(originals.files),

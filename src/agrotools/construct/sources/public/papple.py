@@ -16,6 +16,7 @@ from agrotools.construct.sources.part import Originals, Part
 from agrotools.construct.sources.public.layout import find_root, spread
 from agrotools.construct.sources.public.outlines import Box, Outline, box_of, mask_of, read_outlines
 from agrotools.construct.sources.public.pictures import upright_size
+from agrotools.construct.sources.wording import first_few
 from agrotools.construct.templates import load_templates
 from agrotools.core import BenchmarkError, Intrinsics, ToolError
 from agrotools.core.benchmark_header import SourceNote
@@ -131,8 +132,7 @@ def _one_of(root: Path, names: Sequence[str]) -> Path:
 def _refuse_missing(paths: Sequence[Path]) -> None:
     missing = [path for path in paths if not path.is_file()]
     if missing:
-        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-        raise BenchmarkError(f"these files are missing: {', '.join(map(str, missing[:3]))}{more}", hint=GET_IT)
+        raise BenchmarkError(f"these files are missing: {first_few(missing)}", hint=GET_IT)
 
 
 def _told(left_out: Counter[str]) -> str:

@@ -17,6 +17,7 @@ from agrotools.construct.asking import Subject
 from agrotools.construct.sources.part import Originals, Part, named
 from agrotools.construct.sources.public.layout import find_root, read_table, spread
 from agrotools.construct.sources.public.pictures import SUFFIXES, upright_size
+from agrotools.construct.sources.wording import first_few
 from agrotools.construct.templates import Thing, load_templates
 from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.core.benchmark_header import SourceNote
@@ -163,8 +164,7 @@ def _pictures(place: Path, rows: Sequence[Mapping[str, str]], diseases: Mapping[
     names = [_stem(row["Name"]) for row in rows]
     missing = [name or "a picture without a name" for name in names if name not in by_stem]
     if missing:
-        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-        raise BenchmarkError(f"{place} lacks {', '.join(missing[:3])}{more}", hint=GET_IT)
+        raise BenchmarkError(f"{place} lacks {first_few(missing)}", hint=GET_IT)
     named_in = {name: folded(row["Disease"]) for name, row in zip(names, rows, strict=True)}
     for name, row in zip(names, rows, strict=True):
         if named_in[name] != folded(row["Disease"]):

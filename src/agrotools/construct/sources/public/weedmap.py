@@ -22,6 +22,7 @@ from agrotools.construct.questions import QUESTIONS, Picture
 from agrotools.construct.sources.field.weeds import how_parted
 from agrotools.construct.sources.part import Originals, Part, named, pairs_of
 from agrotools.construct.sources.public.layout import find_root, spread
+from agrotools.construct.sources.wording import reasons
 from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.core.benchmark_header import SourceNote
 
@@ -105,8 +106,7 @@ def read(folder: Path, scratch: Path, samples: int) -> Part:
     originals = Originals(scratch)
     shown = _shown(_in_order(tiles), _TILES_A_SAMPLE * samples, originals, dropped)
     if samples and not any(shown.values()):
-        why = ", ".join(f"{count} {reason}" for reason, count in dropped.most_common()) or "there is none"
-        raise BenchmarkError(f"no tile in {folder} can be used ({why})", hint=GET_IT)
+        raise BenchmarkError(f"no tile in {folder} can be used ({reasons(dropped) or 'there is none'})", hint=GET_IT)
     facts: dict[str, JsonValue] = {"maps": of_maps, "tiles": len(originals.files), "tiles_dropped": {**dropped}}
 
     def described(finished: Sequence[Sample]) -> dict[str, JsonValue]:

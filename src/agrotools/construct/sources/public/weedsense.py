@@ -21,6 +21,7 @@ from agrotools.construct.sources.part import Originals, Part, named
 from agrotools.construct.sources.public.change_pairs import refuse_other_size, refused
 from agrotools.construct.sources.public.layout import find_root, read_table, spread
 from agrotools.construct.sources.public.pictures import SUFFIXES, upright_size
+from agrotools.construct.sources.wording import reasons
 from agrotools.construct.templates import Thing, load_templates
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.benchmark_header import SourceNote
@@ -108,8 +109,7 @@ def read(folder: Path, scratch: Path, samples: int) -> Part:  # noqa: ARG001 - n
             shown[frame.species].append(_shown(frame, values, originals))
     used = sum(map(len, shown.values()))
     if 2 * used < len(some):
-        why = ", ".join(f"{count} {reason}" for reason, count in dropped.most_common())
-        raise BenchmarkError(f"most masks looked at in {root} cannot be used ({why})", hint=GET_IT)
+        raise BenchmarkError(f"most masks looked at in {root} cannot be used ({reasons(dropped)})", hint=GET_IT)
     subjects = [subject for code in sorted(shown) for subject in _subjects(code, shown[code])]
     counts = {"pictures": used, "species": len(shown), "dropped": {**dropped}}
     return Part(
