@@ -18,7 +18,7 @@ Rng = np.random.Generator
 _POINTS = 26
 _T = np.linspace(0.0, 1.0, _POINTS)
 _KNOTS = np.linspace(0.0, 1.0, 7)
-_GOLDEN = np.pi * (3.0 - np.sqrt(5.0))
+GOLDEN = np.pi * (3.0 - np.sqrt(5.0))
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Habit:
     vigour: float
 
 
-def _profile(
+def profile(
     rng: Rng, rise: float, fall: float, ragged: float = 0.03, teeth: int = 0, depth: float = 0.0, lobes: int = 0
 ) -> NDArray[np.float64]:
     """Half widths (2, points): ``t**rise * (1-t)**fall`` with its peak at 1, roughened, toothed or lobed."""
@@ -50,12 +50,12 @@ def _profile(
     return np.stack(sides)
 
 
-def _stalk(x: float, y: float, angle: float, length: float, width: float, height: float, bend: float) -> Leaf:
+def stalk_of(x: float, y: float, angle: float, length: float, width: float, height: float, bend: float) -> Leaf:
     widths = np.full((2, _POINTS), 1.0)
     return Leaf(x, y, angle, length, width, widths, bend, height, veins=0.0, fold=0.0, brightness=1.05)
 
 
-def _tip(stalk: Leaf) -> tuple[float, float, float]:
+def tip_of(stalk: Leaf) -> tuple[float, float, float]:
     """End of a stalk's midrib and its direction there."""
     c, d = np.cos(stalk.angle), np.sin(stalk.angle)
     along, across = stalk.length, stalk.bend * stalk.length
@@ -67,15 +67,15 @@ def _beet(rng: Rng, at: Habit) -> Iterator[Leaf]:
     for k in range(count):
         young = k / count
         reach = at.radius * (1.0 - 0.62 * young) * rng.uniform(0.82, 1.08)
-        angle = at.turn + k * _GOLDEN + rng.normal(0, 0.22)
+        angle = at.turn + k * GOLDEN + rng.normal(0, 0.22)
         height = 5.0 + 9.0 * young
-        stalk = _stalk(at.x, at.y, angle, reach * 0.40, max(0.9, reach * 0.032), height * 0.6, rng.normal(0, 0.05))
+        stalk = stalk_of(at.x, at.y, angle, reach * 0.40, max(0.9, reach * 0.032), height * 0.6, rng.normal(0, 0.05))
         yield stalk
-        x, y, direction = _tip(stalk)
+        x, y, direction = tip_of(stalk)
         lean = rng.uniform(0.75, 1.0)
         yield Leaf(
             x, y, direction, reach * 0.66 * lean, reach * rng.uniform(0.22, 0.29),
-            _profile(rng, 0.42, 0.50, 0.09), rng.normal(0, 0.10), height,
+            profile(rng, 0.42, 0.50, 0.09), rng.normal(0, 0.10), height,
             veins=5.0, fold=rng.uniform(0.05, 0.2), gloss=rng.uniform(0, 0.12), brightness=0.84 + 0.26 * young,
         )  # fmt: skip
 
@@ -85,16 +85,16 @@ def _bean(rng: Rng, at: Habit) -> Iterator[Leaf]:
     for k in range(count):
         young = k / count
         reach = at.radius * (1.0 - 0.5 * young) * rng.uniform(0.85, 1.1)
-        angle = at.turn + k * _GOLDEN * 1.02 + rng.normal(0, 0.25)
+        angle = at.turn + k * GOLDEN * 1.02 + rng.normal(0, 0.25)
         height = 6.0 + 10.0 * young
-        stalk = _stalk(at.x, at.y, angle, reach * 0.48, max(0.7, reach * 0.02), height * 0.6, rng.normal(0, 0.08))
+        stalk = stalk_of(at.x, at.y, angle, reach * 0.48, max(0.7, reach * 0.02), height * 0.6, rng.normal(0, 0.08))
         yield stalk
-        x, y, direction = _tip(stalk)
+        x, y, direction = tip_of(stalk)
         for turn in (-1.45, 1.45, 0.0):
             size = reach * (0.46 if turn else 0.52) * rng.uniform(0.85, 1.05)
             yield Leaf(
                 x, y, direction + turn + rng.normal(0, 0.18), size, size * rng.uniform(0.30, 0.37),
-                _profile(rng, 0.45, 0.62, 0.04), rng.normal(0, 0.07), height + rng.uniform(0, 2),
+                profile(rng, 0.45, 0.62, 0.04), rng.normal(0, 0.07), height + rng.uniform(0, 2),
                 veins=5.0, fold=rng.uniform(0.05, 0.25), brightness=0.85 + 0.25 * young,
             )  # fmt: skip
 
@@ -107,7 +107,7 @@ def _maize(rng: Rng, at: Habit) -> Iterator[Leaf]:
         angle = at.turn + (k % 2) * np.pi + rng.normal(0, 0.32)
         yield Leaf(
             at.x, at.y, angle, length, max(1.4, at.radius * rng.uniform(0.055, 0.085)),
-            _profile(rng, 0.22, 0.80, 0.06), rng.normal(0, 0.30), 6.0 + 9.0 * young,
+            profile(rng, 0.22, 0.80, 0.06), rng.normal(0, 0.30), 6.0 + 9.0 * young,
             veins=0.0, fold=rng.uniform(0.05, 0.22), gloss=rng.uniform(0.08, 0.30), brightness=0.86 + 0.24 * young,
         )  # fmt: skip
 
@@ -123,9 +123,9 @@ def _pairs(rng: Rng, at: Habit, profile: Callable[[], NDArray[np.float64]], slim
                 continue
             angle = at.turn + k * np.pi / 2 + side * np.pi + rng.normal(0, 0.20)
             height = 3.0 + 7.0 * young
-            stalk = _stalk(at.x, at.y, angle, reach * 0.36, max(0.6, reach * 0.03), height * 0.6, rng.normal(0, 0.06))
+            stalk = stalk_of(at.x, at.y, angle, reach * 0.36, max(0.6, reach * 0.03), height * 0.6, rng.normal(0, 0.06))
             yield stalk
-            x, y, direction = _tip(stalk)
+            x, y, direction = tip_of(stalk)
             size = reach * 0.68 * rng.uniform(0.85, 1.08)
             yield Leaf(
                 x, y, direction, size, size * slim * rng.uniform(0.88, 1.12), profile(), rng.normal(0, 0.09), height,
@@ -134,11 +134,11 @@ def _pairs(rng: Rng, at: Habit, profile: Callable[[], NDArray[np.float64]], slim
 
 
 def _goosefoot(rng: Rng, at: Habit) -> Iterator[Leaf]:
-    return _pairs(rng, at, lambda: _profile(rng, 0.55, 0.85, 0.06, teeth=5, depth=0.35), 0.36, 1.06)
+    return _pairs(rng, at, lambda: profile(rng, 0.55, 0.85, 0.06, teeth=5, depth=0.35), 0.36, 1.06)
 
 
 def _amaranth(rng: Rng, at: Habit) -> Iterator[Leaf]:
-    return _pairs(rng, at, lambda: _profile(rng, 0.50, 0.70, 0.04), 0.33, 0.95)
+    return _pairs(rng, at, lambda: profile(rng, 0.50, 0.70, 0.04), 0.33, 0.95)
 
 
 def _thistle(rng: Rng, at: Habit) -> Iterator[Leaf]:
@@ -147,8 +147,8 @@ def _thistle(rng: Rng, at: Habit) -> Iterator[Leaf]:
         young = k / count
         length = at.radius * (1.0 - 0.55 * young) * rng.uniform(0.85, 1.1)
         yield Leaf(
-            at.x, at.y, at.turn + k * _GOLDEN + rng.normal(0, 0.15), length, length * rng.uniform(0.16, 0.22),
-            _profile(rng, 0.55, 0.45, 0.06, depth=0.55, lobes=int(rng.integers(3, 5))),
+            at.x, at.y, at.turn + k * GOLDEN + rng.normal(0, 0.15), length, length * rng.uniform(0.16, 0.22),
+            profile(rng, 0.55, 0.45, 0.06, depth=0.55, lobes=int(rng.integers(3, 5))),
             rng.normal(0, 0.12), 2.5 + 4.0 * young, veins=0.0, fold=0.1, brightness=0.85 + 0.25 * young,
         )  # fmt: skip
 
@@ -159,12 +159,12 @@ def _seedling(rng: Rng, at: Habit) -> Iterator[Leaf]:
         angle = at.turn + side * np.pi + rng.normal(0, 0.15)
         yield Leaf(
             at.x, at.y, angle, spread * rng.uniform(0.85, 1.1), spread * rng.uniform(0.20, 0.34),
-            _profile(rng, 0.75, 0.42, 0.03), rng.normal(0, 0.05), 3.0, veins=0.0, fold=0.08,
+            profile(rng, 0.75, 0.42, 0.03), rng.normal(0, 0.05), 3.0, veins=0.0, fold=0.08,
         )  # fmt: skip
     for side in range(2):
         angle = at.turn + np.pi / 2 + side * np.pi + rng.normal(0, 0.2)
         size = spread * rng.uniform(0.35, 0.75)
-        widths = _profile(rng, 0.6, 0.6, 0.05)
+        widths = profile(rng, 0.6, 0.6, 0.05)
         yield Leaf(at.x, at.y, angle, size, size * 0.30, widths, 0.0, 4.5, veins=0.0, brightness=1.08)
 
 
@@ -177,7 +177,7 @@ def _grass(rng: Rng, at: Habit) -> Iterator[Leaf]:
         x, y = at.x + rng.normal(0, 0.05 * at.radius), at.y + rng.normal(0, 0.05 * at.radius)
         yield Leaf(
             x, y, angle, length, max(0.85, at.radius * rng.uniform(0.040, 0.062)),
-            _profile(rng, 0.18, 0.70, 0.04), rng.normal(0, 0.22), 2.0 + 5.0 * k / count,
+            profile(rng, 0.18, 0.70, 0.04), rng.normal(0, 0.22), 2.0 + 5.0 * k / count,
             veins=0.0, fold=rng.uniform(0.05, 0.25), gloss=rng.uniform(0, 0.2), brightness=rng.uniform(0.82, 1.12),
         )  # fmt: skip
 

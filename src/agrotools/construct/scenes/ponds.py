@@ -6,12 +6,13 @@ fill again, while crops around it grow, ripen and are ploughed.
 
 import zlib
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.construct.scenes.aerial import cloud_shadow, photographed, shifted
 from agrotools.construct.scenes.countryside import (
     BANDS,
     GRASS_DRY,
@@ -28,10 +29,10 @@ from agrotools.construct.scenes.countryside import (
     stand_things,
 )
 from agrotools.construct.scenes.noise import fractal_field, smooth_field
+from agrotools.construct.scenes.scene import Difficulty
 from agrotools.construct.scenes.threads import one_thread
 
 ROWS_PX, COLUMNS_PX = 384, 512
-Difficulty = Literal[0, 1, 2, 3]
 PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
 EVENTS: tuple[PondEvent, ...] = get_args(PondEvent)
 
@@ -159,7 +160,7 @@ def make_town(seed: int, difficulty: Difficulty = 1) -> NDArray[np.uint8]:
         stages = draw_stages(rng, ground, float(rng.uniform(0.1, 0.6)))
         bands = paint_date(rng, ground, stages, sun, float(rng.uniform()))
         stand_things(rng, bands, ground, sun, float(rng.uniform(0.8, 1.35)))
-        return _photographed(rng, bands, level)[0]
+        return photographed(rng, bands, noise=level.noise, haze=level.haze, balance=level.balance)[0]
 
 
 def _draw(rng: np.random.Generator, level: _Level, event: PondEvent, gsd_m: float) -> PondScene:
@@ -192,11 +193,13 @@ def _draw(rng: np.random.Generator, level: _Level, event: PondEvent, gsd_m: floa
                 inside |= basin.inward > 0
         stand_things(rng, bands, ground, sun, float(rng.uniform(0.8, 1.35)))
         if rng.uniform() < level.cloud:
-            bands *= _cloud_shadow(rng)[..., None]
+            bands *= cloud_shadow(rng, ROWS_PX, COLUMNS_PX)[..., None]
         moved = [np.asarray(plane) for plane in (bands, water.astype(np.uint8), inside.astype(np.uint8))]
         if when:
-            moved = [_shifted(plane, shift) for plane in moved]
-        images[name], images[f"{name}_bands"] = _photographed(rng, moved[0], level)
+            moved = [shifted(plane, shift) for plane in moved]
+        images[name], images[f"{name}_bands"] = photographed(
+            rng, moved[0], noise=level.noise, haze=level.haze, balance=level.balance
+        )
         masks[f"water_{name}"], masks[f"basins_{name}"] = (np.asarray(plane, np.uint8) for plane in moved[1:])
     before, after = (int(masks[f"water_{name}"].sum()) for name in ("before", "after"))
     truth: dict[str, object] = {
@@ -365,39 +368,3 @@ def _scar(rng: np.random.Generator, basin: _Basin, level: _Level) -> Plane:
     soft = cv2.GaussianBlur((basin.inward > -basin.bank_px).astype(np.float32), (0, 0), 7.0)
     strength = float(rng.uniform(*level.scar)) * (1 if rng.uniform() < 0.5 else -1)
     return np.asarray(1.0 + strength * soft * (1 + 0.4 * basin.wobble), np.float32)
-
-
-def _cloud_shadow(rng: np.random.Generator) -> Plane:
-    field = smooth_field(rng, ROWS_PX, COLUMNS_PX, float(rng.uniform(120, 260)))
-    soft = 1.0 / (1.0 + np.exp(-7.0 * (field - float(np.quantile(field, rng.uniform(0.75, 0.92))))))
-    return np.asarray(1.0 - rng.uniform(0.3, 0.5) * soft, np.float32)
-
-
-def _shifted(plane: NDArray[Any], shift: NDArray[np.float64]) -> NDArray[Any]:
-    flags = cv2.INTER_NEAREST if plane.dtype == np.uint8 else cv2.INTER_LINEAR
-    move = np.array([[1, 0, shift[0]], [0, 1, shift[1]]], np.float32)
-    return cv2.warpAffine(plane, move, (COLUMNS_PX, ROWS_PX), flags=flags, borderMode=cv2.BORDER_REPLICATE)
-
-
-def _photographed(
-    rng: np.random.Generator, reflectance: NDArray[Any], level: _Level
-) -> tuple[NDArray[np.uint8], NDArray[np.uint16]]:
-    """A satellite's or aircraft's natural-colour picture (8 bits, JPEG), and calibrated bands."""
-    sharp = cv2.GaussianBlur(np.asarray(reflectance, np.float32), (0, 0), float(rng.uniform(0.5, 0.9)))
-    grain = rng.standard_normal(sharp.shape, dtype=np.float32)
-    raster = sharp * (1 + 0.01 * rng.standard_normal(4, dtype=np.float32)) + 0.25 * level.noise * grain * np.sqrt(sharp)
-    bands = np.clip(raster * 1e4 + 0.5, 0, 65535).astype(np.uint16).transpose(2, 0, 1)
-    haze = rng.uniform(0.2, 1.0) * level.haze * np.array([1.0, 0.72, 0.5], np.float32)
-    linear = sharp[..., :3] + haze
-    linear = linear * (1 + level.balance * rng.standard_normal(3, dtype=np.float32))
-    linear *= np.float32(rng.uniform(0.34, 0.56) / max(float(np.quantile(linear, 0.98)), 1e-3))
-    linear += level.noise * grain[..., :3] * np.sqrt(np.clip(linear, 0.01, None)) * 0.8
-    linear = np.clip(linear, 0, 1)
-    srgb = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 1e-6) ** (1 / 2.4) - 0.055)
-    encoded = cv2.imencode(
-        ".jpg",
-        np.clip(srgb * 255 + 0.5, 0, 255).astype(np.uint8),
-        [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(82, 97))],
-    )[1]
-    decoded = np.asarray(cv2.imdecode(encoded, cv2.IMREAD_COLOR), np.uint8)
-    return np.ascontiguousarray(decoded[..., ::-1]), np.ascontiguousarray(bands)

@@ -6,7 +6,6 @@ inputs that nobody can have seen in training.
 
 import zlib
 from dataclasses import dataclass
-from typing import Literal
 
 import cv2
 import numpy as np
@@ -16,6 +15,7 @@ from agrotools.construct.scenes.camera import band_raster, colour_photo
 from agrotools.construct.scenes.canvas import Canvas, Leaf, Sun
 from agrotools.construct.scenes.noise import fractal_field, smooth_field
 from agrotools.construct.scenes.plants import CROPS, WEEDS, Habit, Species, paint_plant
+from agrotools.construct.scenes.scene import Difficulty, Scene
 from agrotools.construct.scenes.soil import paint_soil
 from agrotools.construct.scenes.spectra import BANDS, DEAD_LEAF, SOILS, STRAW, STRAW_WEATHERED
 from agrotools.construct.scenes.threads import one_thread
@@ -24,7 +24,6 @@ ROWS_PX, COLUMNS_PX = 480, 640
 LEAST_SIDE_PX = 64
 SOIL, CROP, WEED = 0, 1, 2
 CLASSES = {SOIL: "soil", CROP: "crop", WEED: "weed"}
-Difficulty = Literal[0, 1, 2, 3]
 
 
 @dataclass(frozen=True)
@@ -59,21 +58,6 @@ _LEVELS: tuple[_Level, ...] = (
         (3.0, 12.0), 0.45, (0.2, 1.25), 0.24, 0.030, 1.57, (0.4, 1.0), (40, 220), (0.52, 0.70), 0.020, 1.0, 0.15, 0.35
     ),
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Scene:
-    """A drawn scene.
-
-    ``images``: ``rgb`` uint8 (rows, columns, 3) natural colours; ``bands`` uint16 (5, rows, columns) reflectance x
-    10,000 in the order of ``sidecar["bands"]``. ``masks``: ``classes`` uint8 (0 soil, 1 crop, 2 weed) and
-    ``plants`` int32 (0 none). ``truth``: pixel counts and percentages of the class mask, and what was planted.
-    """
-
-    images: dict[str, NDArray[np.uint8] | NDArray[np.uint16]]
-    sidecar: dict[str, object]
-    truth: dict[str, object]
-    masks: dict[str, NDArray[np.uint8] | NDArray[np.int32]]
 
 
 @dataclass(frozen=True)
