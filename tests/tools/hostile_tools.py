@@ -40,6 +40,9 @@ class Environment(ToolResult):
     stdin: str
     backend: str | None
     dice: float
+    opencv_threads: int
+    blas_threads: str
+    graph_threads: str
 
 
 class Number(ToolResult):
@@ -55,6 +58,8 @@ def environment() -> Environment:
     """Say what a tool can see of its surroundings."""
     import resource
 
+    import cv2
+
     return Environment(
         names=tuple(sorted(os.environ)),
         core_limit=resource.getrlimit(resource.RLIMIT_CORE)[0],
@@ -62,6 +67,9 @@ def environment() -> Environment:
         stdin=sys.stdin.read(),
         backend=backend_in_use(),
         dice=random.random(),
+        opencv_threads=cv2.getNumThreads(),
+        blas_threads=os.environ["OPENBLAS_NUM_THREADS"],
+        graph_threads=os.environ["AGROTOOLS_THREADS"],
     )
 
 

@@ -197,6 +197,15 @@ async def test_the_chosen_back_end_reaches_the_tool(workspace):
         assert (await call(executor, workspace, "environment")).observation.result["backend"] == "learned"
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+async def test_libraries_use_the_threads_they_are_given_and_not_those_of_this_process(workspace, monkeypatch, threads):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    async with ToolExecutor(workers=1, find_tool=FIND, threads=threads) as executor:
+        seen = (await call(executor, workspace, "environment")).observation.result
+    told = seen["opencv_threads"], seen["blas_threads"], seen["graph_threads"]
+    assert told == (threads, str(threads), str(threads))
+
+
 async def test_equal_calls_draw_equal_random_numbers(executor, workspace):
     dice = [(await call(executor, workspace, "environment")).observation.result["dice"] for _ in range(3)]
     assert len(set(dice)) == 1

@@ -133,6 +133,17 @@ class ResultCache:
             return
         self._sweeper.wrote(len(body) + sum(map(len, contents)))
 
+    def artifact(self, artifact: Artifact) -> Path | None:
+        """Where the content of ``artifact`` is kept, unaltered; None where it is not."""
+        digest = artifact.sha256 or ""
+        if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
+            return None
+        path = self._artifact_path(artifact)
+        try:
+            return path if path.is_file() and self._hash(path) == digest else None
+        except OSError:
+            return None
+
     def _entry_path(self, key: str) -> Path:
         return self.folder / "results" / key[:2] / f"{key}.json"
 

@@ -91,6 +91,7 @@ class ToolExecutor:
         cache: where results are kept and found; None runs every call.
         backends: back-end per tool, where not its default.
         vision: what answers the questions of tools whose back-end is ``vlm``.
+        threads: that numeric libraries may use in a worker; more give no other results, see ``agrotools validate``.
         find_tool: from a name to the tool; the registry by default.
 
     Raises:
@@ -106,6 +107,7 @@ class ToolExecutor:
         backends: Mapping[str, str] | None = None,
         find_tool: Callable[[str], Tool[..., Any]] = get_tool,
         vision: "VisionEndpoint | None" = None,
+        threads: int = 1,
     ) -> None:
         if any(backend.startswith(LEARNED) for backend in (backends or {}).values()):
             # A worker whose space is nearly used up is replaced, and would load the model anew for each call.
@@ -115,7 +117,7 @@ class ToolExecutor:
         self.backends = {name: _with_whole_path(backend) for name, backend in (backends or {}).items()}
         self.vision = vision
         self._find_tool = find_tool
-        self._pool = WorkerPool(workers, memory_mb)
+        self._pool = WorkerPool(workers, memory_mb, threads)
         self._stack = AsyncExitStack()
         self._in_work: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         for name, backend in self.backends.items():

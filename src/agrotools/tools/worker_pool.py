@@ -19,9 +19,10 @@ _FADING = 0.9
 class WorkerPool:
     """At most ``size`` workers at a time. Use as an async context manager; on exit no process is left."""
 
-    def __init__(self, size: int, memory_mb: int) -> None:
+    def __init__(self, size: int, memory_mb: int, threads: int = 1) -> None:
         self.size = size
         self.memory_mb = memory_mb
+        self.threads = threads
         self._free = asyncio.Semaphore(size)
         self._idle: list[Worker] = []
         self._busy: set[Worker] = set()
@@ -130,7 +131,7 @@ class WorkerPool:
         while self._idle and len(self._idle) + len(self._busy) >= self.size:
             self.discard(self._idle[0])
         self.started += 1
-        worker = await Worker.start(self.memory_mb)
+        worker = await Worker.start(self.memory_mb, self.threads)
         if self.closed:
             await worker.end()
             raise InfrastructureError("the tool executor was closed while a call was running")

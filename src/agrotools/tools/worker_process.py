@@ -19,6 +19,7 @@ START_TIMEOUT_S = 120.0
 """A worker imports the tool's libraries before its first call; on a busy machine that takes a while."""
 _TOKEN = "AGROTOOLS_WORKER"
 """Variable by which the processes that a tool starts are known as ours, wherever they hide."""
+_THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OPENCV_FOR_THREADS_NUM")
 _LAST_WORDS_S = 0.05
 """What a worker wrote before it ended may still be in the pipe when its end is known."""
 _TIME_TO_END_S = 2.0
@@ -28,13 +29,14 @@ _MOST_SWEEPS = 10
 """A process that is being killed may just have started another."""
 
 
-def worker_environment() -> dict[str, str]:
+def worker_environment(threads: int = 1) -> dict[str, str]:
     """All that a worker knows of this process: its import path, where caches and the user's knowledge base are.
 
-    No keys, no PATH, no HOME.
+    No keys, no PATH, no HOME. ``threads`` are those of numeric libraries.
     """
     from agrotools.knowledge.loading import user_folders
     from agrotools.vision.learned.weights import hub_cache
+    from agrotools.vision.onnx_session import THREADS
 
     environment = {
         "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if Path(entry).is_absolute()),
@@ -46,10 +48,7 @@ def worker_environment() -> dict[str, str]:
         # weights of large models are read from there and from nowhere else
         "HF_HUB_CACHE": str(hub_cache()),
         "HF_HUB_OFFLINE": "1",
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-        "OPENCV_FOR_THREADS_NUM": "1",
+        **dict.fromkeys((*_THREAD_LIMITS, THREADS), str(threads)),
         "MALLOC_ARENA_MAX": "2",
         # GDAL writes .aux.xml files beside what it reads, and reads files that lie beside it, unless told otherwise
         "GDAL_PAM_ENABLED": "NO",
@@ -199,7 +198,7 @@ class Worker:
         self._unsent: list[bytes] = []
 
     @classmethod
-    async def start(cls, memory_mb: int) -> "Worker":
+    async def start(cls, memory_mb: int, threads: int = 1) -> "Worker":
         """A worker that has said that it is ready.
 
         Raises:
@@ -216,7 +215,7 @@ class Worker:
                 sys.executable,
                 *("-s", "-P", "-m", "agrotools.tools.worker", str(memory_mb), str(os.getpid())),
                 stderr=log,
-                env={**worker_environment(), _TOKEN: token},
+                env={**worker_environment(threads), _TOKEN: token},
                 cwd=os.sep,
                 start_new_session=True,
             )

@@ -1,10 +1,14 @@
-"""ONNX graphs on the processor: one thread, from checked bytes, never from a path, so that no graph reads files."""
+"""ONNX graphs on the processor: from checked bytes, never from a path, so that no graph reads files."""
 
+import os
 from collections.abc import Collection
 from typing import Any
 
 from agrotools.core import ToolError
 from agrotools.vision.weights_file import unusable
+
+THREADS = "AGROTOOLS_THREADS"
+"""Variable that says how many threads a graph may use; one where it is not set."""
 
 
 def open_session(content: bytes, *, takes: str, gives: Collection[str], what: str, hint: str) -> Any:
@@ -24,7 +28,8 @@ def open_session(content: bytes, *, takes: str, gives: Collection[str], what: st
     except ImportError as error:
         raise ToolError("backend_unavailable", "nets need onnxruntime", hint="pip install onnxruntime") from error
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.intra_op_num_threads = int(os.environ.get(THREADS, "1"))
+    options.inter_op_num_threads = 1
     options.log_severity_level = 4
     try:
         session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])

@@ -75,7 +75,7 @@ class KnowledgeHits(ToolResult):
     """true: the knowledge base does not hold what was asked for"""
 
 
-@tool(category="recognition", version="1", data_files=kb_files, backends=("offline", EMBED))
+@tool(category="recognition", version="2", data_files=kb_files, backends=("offline", EMBED))
 def lookup_agronomy(
     query: Annotated[
         str,
@@ -106,11 +106,12 @@ def lookup_agronomy(
     """Look up pests, diseases, weeds, crops and methods in a knowledge base whose every claim names its source.
 
     Give a name (English, scientific or Chinese; misspellings are understood), a description of symptoms, or a
-    question; or kb_id, the id that a diagnosis returned, to read that entry. topic picks a part: identification,
-    symptoms, causes, life_cycle, thresholds, management, reference_values. kind and crop narrow the search. Returns
-    passages with sources and coverage: verified (read on a page), partial, or stub (names only). Thresholds hold for
-    the region and condition they state. If the base does not hold the matter, not_found is true and there are no hits;
-    then say so rather than guess. Never gives doses or product names: these are on the local label.
+    question; or kb_id, the id that a diagnosis returned, to read that entry. topic picks a part: identification (with
+    order and family), symptoms, causes, life_cycle, thresholds, management, reference_values. kind and crop narrow
+    the search. Returns passages with sources and coverage: verified (read on a page), partial, or stub (names only).
+    Thresholds hold for the region and condition they state. If the base does not hold the matter, not_found is true
+    and there are no hits; then say so rather than guess. Never gives doses or product names: these are on the local
+    label.
 
     Raises:
         ToolError: ``invalid_argument``: no word in the query, or an unknown kb_id (with the closest ids);

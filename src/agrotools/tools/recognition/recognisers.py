@@ -20,10 +20,18 @@ from agrotools.vision.reading import read_image
 from agrotools.vision.recognition.confidence import Judgement
 from agrotools.vision.recognition.looking import cut_out
 from agrotools.vision.recognition.net import NetName, net_files, read_net, shipped_files, shipped_net
-from agrotools.vision.recognition.packs import load_pack, pack_files
+from agrotools.vision.recognition.packs import (
+    SchematicPack,
+    load_pack,
+    pack_files,
+    schematic_pack,
+    schematic_pack_files,
+)
 
 PACK, NET = "pack:", "net:"
-BACKENDS = ("offline", PACK, NET, LEARNED, VLM)
+SCHEMATIC = "schematic"
+"""The packs that know agrotools' own drawings; what they do not take for one is looked at as offline."""
+BACKENDS = ("offline", PACK, NET, SCHEMATIC, LEARNED, VLM)
 NAMED_FROM = 0.5
 """A candidate is the best one where its calibrated score is at least this: more likely right than wrong."""
 _EVEN = 1.0
@@ -37,7 +45,7 @@ def data_files_of(net: NetName) -> Callable[[], tuple[Path, ...]]:
 
 
 def backend_files(backend: str) -> tuple[Path, ...]:
-    """The files behind ``pack:NAME``, ``net:PATH`` or ``learned:MODEL``.
+    """The files behind ``pack:NAME``, ``net:PATH``, ``schematic`` or ``learned:MODEL``.
 
     Raises:
         ToolError: ``backend_unavailable``, they are not there.
@@ -46,7 +54,7 @@ def backend_files(backend: str) -> tuple[Path, ...]:
         return pack_files(backend.removeprefix(PACK))
     if backend.startswith(NET):
         return net_files(_path_of_net(backend))
-    return weight_files(backend)
+    return schematic_pack_files() if backend == SCHEMATIC else weight_files(backend)
 
 
 def _path_of_net(backend: str) -> Path:
@@ -131,6 +139,26 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogn
     net = read_net(_path_of_net(backend)) if backend and not is_shipped else shipped_net(shipped)
     notes = (f"named by the net {net.info.name}, which knows {len(net.info.classes)} classes",)
     return Recogniser(f"net {net.info.name}", net.info.classes, net.info.crops, is_shipped, net.judge, notes)
+
+
+def schematic_recogniser(name: SchematicPack) -> Recogniser:
+    """The shipped pack that knows drawings of pests or of weeds.
+
+    Raises:
+        ToolError: ``backend_unavailable``: it is damaged.
+    """
+    pack = schematic_pack(name)
+    own = pack.info.figures
+    notes = (
+        f"named by the pack {pack.info.name}, which knows {len(pack.info.classes)} species as agrotools draws them "
+        f"(accuracy {own.accuracy:.2f} out of fold) and no photograph: a test of what follows from a name",
+    )
+    return Recogniser(f"pack {pack.info.name}", pack.info.classes, {}, False, pack.judge, notes, ("schematic",))
+
+
+def takes_for_drawing(recogniser: Recogniser, looked: Looked) -> bool:
+    """Whether a picture is one of the drawings that a schematic pack knows."""
+    return recogniser.judge(looked.part).is_known
 
 
 def judged(
