@@ -145,7 +145,7 @@ def test_what_does_not_apply_is_a_dash_with_a_note():
 def test_privileged_policies_and_synthetic_benchmarks_are_marked():
     text = tables_text([full(model="baseline:oracle", privileged=True, synthetic=True)])
     assert "synthetic" in text.splitlines()[0]
-    assert "privileged" in "\n".join(lines_of(text, "End to end"))
+    assert "privileged" in "\n".join(lines_of(text, "End to end  *synthetic*"))
     assert "sees the gold" in " ".join(text.split())
     plain = tables_text([full(model="m1")])
     assert "synthetic" not in plain

@@ -30,5 +30,7 @@ class BenchmarkHeader(Noun):
     toolset: Annotated[tuple[str, ...], Field(min_length=1)]
     modes: Annotated[tuple[Mode, ...], Field(min_length=1)] = ("no-tool", "step-by-step", "end-to-end")
     sources: tuple[SourceNote, ...] = ()
+    backends: dict[str, str] = {}
+    """Back-ends of tools that the benchmark needs, where not the default; a run uses them unless told otherwise."""
     metadata: dict[str, JsonValue] = {}
     """How it was built: package version, seeds, trained heads in use..."""

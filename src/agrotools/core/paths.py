@@ -1,4 +1,4 @@
-"""Where agrotools keeps what it makes on this machine."""
+"""Where agrotools keeps what it makes."""
 
 import os
 from pathlib import Path
@@ -14,3 +14,8 @@ def cache_dir(*parts: str) -> Path:
 
         root = user_cache_path("agrotools")
     return root.joinpath(*parts)
+
+
+def artifact_path(folder: Path, sha256: str, suffix: str) -> Path:
+    """Where a file that a tool made lies in a run folder or a benchmark folder, named by its content."""
+    return folder / "artifacts" / f"{sha256}{suffix}"

@@ -62,6 +62,12 @@ class Sample(Noun):
     """Samples that share a file, transitively. Computed by the loader; a stored value is not trusted."""
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
+    @property
+    def schematic(self) -> bool:
+        """Whether it asks to recognise what a schematic drawing shows, which its ``metadata`` says: no headline metric
+        counts it."""
+        return self.metadata.get("schematic") is True
+
 
 class SampleView(Noun):
     """All that a policy may know of a sample. ``files[].path`` is where the host reads the file, never shown."""

@@ -79,20 +79,20 @@ def _with_observations(sample: Sample, observations: Sequence[Observation | None
     results = [observation.result if observation else None for observation in observations]
     steps: list[ReferenceStep] = []
     for step, observation in zip(sample.reference.steps, observations, strict=True):
-        arguments = {name: _restated(value, results) for name, value in step.arguments.items()}
+        arguments = {name: restated(value, results) for name, value in step.arguments.items()}
         steps.append(step.model_copy(update={"observation": observation, "arguments": arguments}))
     return sample.model_copy(update={"reference": ReferenceTrajectory(steps=tuple(steps))})
 
 
-def _restated(value: JsonValue, results: Results) -> JsonValue:
-    """``value`` whose reference objects carry what ``results`` hold as the literal beside them."""
+def restated(value: JsonValue, results: Results) -> JsonValue:
+    """``value`` whose reference objects carry what ``results`` hold as the literal beside them, where they hold it."""
     if isinstance(value, dict):
         if "$ref" in value:
             try:
                 return {"$ref": value["$ref"], "value": resolved_value(value, results)}
             except UnresolvedRef:
                 return {"$ref": value["$ref"], "value": literal_value(value)}
-        return {key: _restated(item, results) for key, item in value.items()}
+        return {key: restated(item, results) for key, item in value.items()}
     if isinstance(value, list):
-        return [_restated(item, results) for item in value]
+        return [restated(item, results) for item in value]
     return value

@@ -5,6 +5,7 @@ from typing import IO, TYPE_CHECKING
 
 from agrotools.report.cells import difference_cell, new_table, percent, size, stacked
 from agrotools.report.layout import console_for, line
+from agrotools.report.schematic import NO_HEADLINE, SAYS_NOTHING, kept_out_line
 from agrotools.report.values import harmless
 from agrotools.scoring import METRICS, Comparison, Estimate, Metric
 
@@ -28,14 +29,19 @@ def comparison_tables(comparison: Comparison) -> Iterator["RenderableType"]:
     first, second = (
         harmless(name) or word for name, word in ((comparison.first, "first"), (comparison.second, "second"))
     )
-    yield line(f"{first} minus {second}, percentage points", "bold")
+    synthetic = "  *synthetic*: drawn by code, says nothing about real fields" if comparison.synthetic else ""
+    yield line(f"{first} minus {second}, percentage points{synthetic}", "bold")
     if not comparison.modes:
         yield line("The two runs have no mode in common.")
         return
     for mode, metrics in comparison.modes.items():
-        yield _table(mode, metrics)
+        yield from _headline(mode, metrics, comparison.n_schematic.get(mode, 0))
         if comparison.unpaired.get(mode):
             yield line(f"{comparison.unpaired[mode]} samples are left out: only one run has a valid record.", "dim")
+    for mode, metrics in comparison.schematic.items():
+        yield _table(f"{mode}, schematic drawings, n {comparison.n_schematic[mode]}, in no headline", metrics)
+    if comparison.schematic:
+        yield line(SAYS_NOTHING, "yellow")
     yield line(
         "\nBeneath each difference its 95 % interval (cluster bootstrap, paired on samples). "
         "detectable: the smallest difference that this many samples would show with 80 % power.",
@@ -43,8 +49,17 @@ def comparison_tables(comparison: Comparison) -> Iterator["RenderableType"]:
     )
 
 
-def _table(mode: str, metrics: Mapping[str, Metric]) -> "Table":
-    table = new_table(mode)
+def _headline(mode: str, metrics: Mapping[str, Metric], n_schematic: int) -> Iterator["RenderableType"]:
+    if n_schematic and not metrics:
+        yield line(f"\n{mode}: {NO_HEADLINE}")
+        return
+    yield _table(mode, metrics)
+    if n_schematic:
+        yield line(kept_out_line([n_schematic]), "dim")
+
+
+def _table(title: str, metrics: Mapping[str, Metric]) -> "Table":
+    table = new_table(title)
     table.add_column("", min_width=24)
     for heading in ("difference", "n (clusters)", "detectable"):
         table.add_column(heading, justify="right")

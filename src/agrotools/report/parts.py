@@ -1,7 +1,7 @@
 """The second half of the tables: metrics by family, task type and answer type, and what happened in the runs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agrotools.core import ANSWER_TYPES, FAMILIES, FAMILY_OF_TASK_TYPE, Mode
 from agrotools.report.cells import DASH, new_table, percent, run_names, stacked
@@ -12,8 +12,14 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-Column = tuple[str, Metric]
-"""Heading and metric of a column of the parts table."""
+
+class Column(NamedTuple):
+    """A column of the parts table: its metric on what the headline counts, and on schematic drawings."""
+
+    heading: str
+    metric: Metric | None
+    schematic: Metric | None
+
 
 RUNS_SIDE_BY_SIDE = 4
 """More runs than these go into a further table, so that a row fits 80 columns."""
@@ -36,40 +42,63 @@ def part_tables(summaries: Sequence[Summary], *, side_by_side: int = RUNS_SIDE_B
     """Metrics by family, task type and answer type: one table of several metrics for one run, or one table for each
     of the main metrics with at most that many runs side by side."""
     if len(summaries) == 1:
-        columns = [(heading, _metric(summaries[0], mode, metric)) for mode, metric, heading in _OF_ONE_RUN]
-        shown = [(heading, metric) for heading, metric in columns if metric is not None]
+        columns = [_column(heading, summaries[0], mode, metric) for mode, metric, heading in _OF_ONE_RUN]
+        shown = [column for column in columns if column.metric or column.schematic]
         return [_parts_table("By task type and answer type", shown)] if shown else []
     tables: list[Table] = []
     for mode, metric, title in _OF_SEVERAL_RUNS:
         of_runs = [
-            (name.rpartition("/")[2], _metric(summary, mode, metric))
+            _column(name.rpartition("/")[2], summary, mode, metric)
             for name, summary in zip(run_names(summaries), summaries, strict=True)
         ]
-        columns = [(name, found) for name, found in of_runs if found is not None]
+        columns = [column for column in of_runs if column.metric or column.schematic]
         for start in range(0, len(columns), side_by_side):
             part = columns[start : start + side_by_side]
             tables.append(_parts_table(f"{title}, by task type and answer type", part))
     return tables
 
 
-def _metric(summary: Summary, mode: Mode, metric: str) -> Metric | None:
+def _column(heading: str, summary: Summary, mode: Mode, metric: str) -> Column:
     of_mode = summary.modes.get(mode)
-    return of_mode.metrics.get(metric) if of_mode is not None and of_mode.headline else None
+    drawn = of_mode.schematic if of_mode is not None else None
+    return Column(
+        heading,
+        of_mode.metrics.get(metric) if of_mode is not None and of_mode.headline else None,
+        drawn.metrics.get(metric) if drawn is not None and drawn.headline else None,
+    )
 
 
 def _parts_table(title: str, columns: Sequence[Column]) -> "Table":
     table = new_table(title)
     table.add_column("", overflow="fold", min_width=18)
-    for heading, _ in columns:
-        table.add_column(heading, justify="right", overflow="fold")
-    for label, style, estimate_of in _rows([metric for _, metric in columns]):
-        cells = [_cell(estimate_of(metric)) for _, metric in columns]
+    for column in columns:
+        table.add_column(column.heading, justify="right", overflow="fold")
+    counted = [column.metric for column in columns]
+    drawn = [column.schematic for column in columns]
+    rows = [(label, style, of, counted) for label, style, of in _rows([metric for metric in counted if metric])]
+    rows += [(label, style, of, drawn) for label, style, of in _schematic_rows([metric for metric in drawn if metric])]
+    for label, style, estimate_of, metrics in rows:
+        cells = [_cell(estimate_of(metric) if metric else None) for metric in metrics]
         table.add_row(stacked([label], value_style=style), *cells)
     return table
 
 
-def _rows(metrics: Sequence[Metric]) -> Iterator[tuple[str, str, Callable[[Metric], Estimate | None]]]:
-    """Label, style and estimate of each row: families over their task types, then answer types."""
+_Row = tuple[str, str, Callable[[Metric], Estimate | None]]
+"""Label, style and estimate of a row."""
+
+
+def _schematic_rows(metrics: Sequence[Metric]) -> Iterator[_Row]:
+    """Schematic drawings, which are in no other row, over their task types."""
+    if metrics:
+        yield "Schematic drawings, in no row above", "bold yellow", lambda metric: metric.overall
+    for task_type in _ordered(FAMILY_OF_TASK_TYPE, [set(metric.by_task_type) for metric in metrics]):
+        yield f"  {_words(task_type)}, drawn", "", _task_type(task_type)
+
+
+def _rows(metrics: Sequence[Metric]) -> Iterator[_Row]:
+    """Families over their task types, then answer types."""
+    if not metrics:
+        return
     families = _ordered(FAMILIES, [set(metric.by_family) for metric in metrics])
     task_types = _ordered(FAMILY_OF_TASK_TYPE, [set(metric.by_task_type) for metric in metrics])
     for family in families:
@@ -148,6 +177,8 @@ def counts_table(summaries: Sequence[Summary]) -> list["RenderableType"]:
             table.add_row(f" {mode}", *_counts_cells(part))
             of_run = f"{name}, " if len(summaries) > 1 else ""
             lines += [f"{of_run}{mode}: {line}" for line in _count_lines(mode, part)]
+    if any(part.schematic for summary in summaries for part in summary.modes.values()):
+        lines.append("Counted over all records, schematic drawings among them; Jaccard and IoU without these.")
     return [table, Text("\n".join(lines), style="dim")]
 
 

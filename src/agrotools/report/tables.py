@@ -21,13 +21,13 @@ from agrotools.report.cells import (
 )
 from agrotools.report.layout import PLAIN_WIDTH, console_for, put, rendered
 from agrotools.report.parts import counts_table, part_tables
+from agrotools.report.schematic import NO_HEADLINE, kept_out_line, only_schematic, schematic_block
 from agrotools.report.values import harmless, shortened
 from agrotools.scoring import METRICS, Metric, ModeSummary, Summary
 from agrotools.scoring.statistics import MIN_CLUSTERS
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
     from rich.text import Text
 
 OUTCOME = ("agrotools.fas", "agrotools.css", "agrotools.ots", "agrotools.plot")
@@ -49,6 +49,8 @@ class Setting:
     metrics: Sequence[str]
     of: Callable[[Summary], Mapping[str, Metric] | None]
     """The metrics of a run in this setting; None where the run has none at all."""
+    kept_out: Callable[[Summary], int]
+    """Schematic drawings of a run that they do not count."""
     plots_left_out: bool = False
     whole_mode: bool = True
     """Whether it shows all samples of the mode."""
@@ -58,23 +60,40 @@ def _metrics_of_mode(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | N
     return lambda summary: summary.modes[mode].metrics if mode in summary.modes else None
 
 
+def _kept_out_of_mode(mode: Mode) -> Callable[[Summary], int]:
+    def count(summary: Summary) -> int:
+        part = summary.modes[mode].schematic if mode in summary.modes else None
+        return part.n_samples if part is not None else 0
+
+    return count
+
+
+def _kept_out_on_no_tool(summary: Summary) -> int:
+    return summary.no_tool_part.n_schematic if summary.no_tool_part is not None else 0
+
+
 def _metrics_on_no_tool(summary: Summary) -> Mapping[str, Metric] | None:
     has = "end-to-end" in summary.modes and summary.no_tool_part is not None
     return summary.no_tool_part.metrics if has and summary.no_tool_part else None
 
 
 SETTINGS = (
-    Setting("No tools", "no-tool", OUTCOME, _metrics_of_mode("no-tool"), plots_left_out=True),
-    Setting("End to end", "end-to-end", OUTCOME, _metrics_of_mode("end-to-end")),
+    Setting(
+        "No tools", "no-tool", OUTCOME, _metrics_of_mode("no-tool"), _kept_out_of_mode("no-tool"), plots_left_out=True
+    ),
+    Setting("End to end", "end-to-end", OUTCOME, _metrics_of_mode("end-to-end"), _kept_out_of_mode("end-to-end")),
     Setting(
         "End to end, on the samples of no-tool",
         "end-to-end",
         OUTCOME,
         _metrics_on_no_tool,
+        _kept_out_on_no_tool,
         plots_left_out=True,
         whole_mode=False,
     ),
-    Setting("Step by step", "step-by-step", PROCESS, _metrics_of_mode("step-by-step")),
+    Setting(
+        "Step by step", "step-by-step", PROCESS, _metrics_of_mode("step-by-step"), _kept_out_of_mode("step-by-step")
+    ),
 )
 
 
@@ -102,7 +121,8 @@ def tables(summaries: Sequence[Summary], *, details: bool = True) -> list["Rende
         if any(setting.of(summary) is not None for summary in summaries):
             parts += setting_table(setting, summaries, notes)
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
-        parts.append(gain_table(summaries, notes))
+        parts += gain_table(summaries, notes)
+    parts += schematic_block(summaries, notes)
     if details:
         parts += part_tables(summaries)
         parts += counts_table(summaries)
@@ -132,7 +152,7 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     from rich.text import Text
 
     shared = {metric: _shared_size(metric, setting, summaries) for metric in setting.metrics}
-    table = new_table(setting.title)
+    table = new_table(_headline_title(setting.title, summaries))
     table.add_column("", overflow="fold", min_width=14)
     for metric in setting.metrics:
         arrow = " ↓" if METRICS[metric].lower_is_better else ""
@@ -140,8 +160,17 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         cells = [_metric_cell(metric, setting, summary, notes, not shared[metric]) for metric in setting.metrics]
         table.add_row(name_cell(name, summary), *cells)
-    detectable = _detectable(setting, summaries)
-    return [table, Text(detectable, style="dim")] if detectable else [table]
+    below = [_kept_out(setting, summaries), _detectable(setting, summaries)]
+    return [table, *(Text(text, style="dim") for text in below if text)]
+
+
+def _headline_title(title: str, summaries: Sequence[Summary]) -> str:
+    """The title of a table of headline metrics, which says so where all of them are of drawn scenes."""
+    return f"{title}  *synthetic*" if all(summary.synthetic for summary in summaries) else title
+
+
+def _kept_out(setting: Setting, summaries: Sequence[Summary]) -> str:
+    return kept_out_line(setting.kept_out(summary) for summary in summaries if setting.of(summary) is not None)
 
 
 def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, with_size: bool) -> "Text":
@@ -152,6 +181,9 @@ def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, 
         return notes.dash("not run in this mode")
     if setting.plots_left_out and metric == "agrotools.plot":
         return notes.dash("a figure needs a tool: samples with plots are left out of no-tool")
+    drawn = only_schematic(summary, setting.mode) if setting.whole_mode else not metrics
+    if drawn and setting.kept_out(summary):
+        return notes.dash(NO_HEADLINE)
     found = metrics.get(metric)
     if found is None:
         return notes.dash(
@@ -199,9 +231,12 @@ def _detectable(setting: Setting, summaries: Sequence[Summary]) -> str:
     return f"Smallest detectable difference to another run, points: {', '.join(parts)}" if parts else ""
 
 
-def gain_table(summaries: Sequence[Summary], notes: Notes) -> "Table":
-    """End to end minus no tools, a row per run."""
-    table = new_table("Gain by tools: end to end minus no tools, paired on the samples of both, points")
+def gain_table(summaries: Sequence[Summary], notes: Notes) -> list["RenderableType"]:
+    """End to end minus no tools, a row per run, and what it does not count."""
+    from rich.text import Text
+
+    title = "Gain by tools: end to end minus no tools, paired on the samples of both, points"
+    table = new_table(_headline_title(title, summaries))
     metrics = OUTCOME[:-1]
     table.add_column("", overflow="fold", min_width=14)
     for metric in metrics:
@@ -211,7 +246,9 @@ def gain_table(summaries: Sequence[Summary], notes: Notes) -> "Table":
         gain = summary.no_tool_part.gain if summary.no_tool_part else {}
         hidden = any(not summary.modes[mode].headline for mode in ("no-tool", "end-to-end") if mode in summary.modes)
         if hidden or not gain:
-            note = "too many invalid records in one of the modes" if hidden else "needs both modes"
+            drawn = any(only_schematic(summary, mode) for mode in ("no-tool", "end-to-end"))
+            few = "too many invalid records in one of the modes" if hidden else "needs both modes"
+            note = NO_HEADLINE if drawn else few
             table.add_row(name_cell(name, summary), *(notes.dash(note) for _ in (*metrics, "detectable")))
             continue
         cells = [
@@ -222,7 +259,8 @@ def gain_table(summaries: Sequence[Summary], notes: Notes) -> "Table":
         ]
         least = gain["agrotools.fas"].overall.detectable
         table.add_row(name_cell(name, summary), *cells, stacked([percent(least) if least else "—"], value_style="dim"))
-    return table
+    kept_out = kept_out_line(map(_kept_out_on_no_tool, summaries))
+    return [table, Text(kept_out, style="dim")] if kept_out else [table]
 
 
 def general_notes(summaries: Sequence[Summary]) -> list[str]:
@@ -249,8 +287,10 @@ def _invalid_line(name: str, mode: Mode, part: ModeSummary) -> str:
         for metric, found in part.metrics.items()
         if found.bounds is not None and metric in (*OUTCOME, *PROCESS)
     ]
+    drawn = part.schematic is not None and part.schematic.n_invalid == part.invalid.n
+    unbounded = "the headline stays, they are schematic drawings" if drawn else "unknown"
     reasons = ", ".join(f"{shortened(harmless(reason), 120)} ({n})" for reason, n in part.invalid.reasons.items())
     return (
         f"{name}, {mode}: {part.invalid.n} of {part.n_records} records invalid ({percent(part.invalid.share)} %): "
-        f"{reasons}. Left out of the means; with them wrong and right: {', '.join(bounds) or 'unknown'}."
+        f"{reasons}. Left out of the means; with them wrong and right: {', '.join(bounds) or unbounded}."
     )

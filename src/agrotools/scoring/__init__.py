@@ -14,6 +14,7 @@ from agrotools.scoring.summary import (
     Metric,
     ModeSummary,
     NoToolPart,
+    SchematicPart,
     Summary,
 )
 from agrotools.scoring.tally import Tally
@@ -30,6 +31,7 @@ __all__ = [
     "MetricInfo",
     "ModeSummary",
     "NoToolPart",
+    "SchematicPart",
     "SlotScore",
     "Summary",
     "Tally",

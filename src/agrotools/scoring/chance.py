@@ -5,14 +5,14 @@ Which other samples is known only when all records were seen, so each answer is 
 
 import hashlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from agrotools.core import OpenTextSlot, Record, Sample
-from agrotools.scoring.sample_table import SampleTable
+from agrotools.scoring.sample_table import Kind, SampleTable, any_kind
 from agrotools.scoring.slots import score_slot
 from agrotools.scoring.statistics import Estimate, estimate_mean
-from agrotools.scoring.units import clusters_of, summed
+from agrotools.scoring.units import clusters_of, of_kind, summed
 
 MAX_OTHERS = 20
 """Each answer is scored against the facts of at most this many other samples."""
@@ -70,13 +70,16 @@ class OpenTextChance:
         self._samples.append(number)
         self._values.append(_against(record, foreign))
 
-    def estimate(self) -> Estimate | None:
-        """The chance level; None where fewer than two clusters have open-text slots."""
+    def estimate(self, wanted: Callable[[Kind], bool] = any_kind) -> Estimate | None:
+        """The chance level over the samples of a wanted kind; None where there are none, or where fewer than two
+        clusters have open-text slots."""
         import numpy as np
 
-        if not self._values:
+        samples = np.asarray(self._samples, dtype=np.int64)
+        chosen = of_kind(samples, self._table, wanted)
+        if not chosen.any():
             return None
-        numbers, first, totals, counts = summed(np.asarray(self._samples, dtype=np.int64), np.asarray(self._values))
+        numbers, first, totals, counts = summed(samples[chosen], np.asarray(self._values)[chosen])
         in_order = np.argsort(first)
         clusters = clusters_of(numbers, self._table)
         return estimate_mean((totals / counts)[in_order], clusters[in_order])

@@ -47,8 +47,9 @@ class Tallied:
             elif isinstance(action, CallTools):
                 self._counts["call"] += len(action.calls)
                 self._counts["unscored"] += len(action.calls) - 1
-        self._jaccards.extend(_numbers(row.reading.get("jaccard") for row in rows if row.metric == SLOT_METRIC))
-        self._ious.extend(_box_ious(rows))
+        if not record.sample.schematic:  # these two stand for how well it was done, as the headline does
+            self._jaccards.extend(_numbers(row.reading.get("jaccard") for row in rows if row.metric == SLOT_METRIC))
+            self._ious.extend(_box_ious(rows))
         self._differing |= {row.sample_id for row in rows if row.metric == TRUTH_METRIC and row.reading.get("differs")}
         forms = _answer_forms(record, rows)
         self._counts["answers"] += len(forms)

@@ -79,10 +79,15 @@ def compare(
     first_scores: Sequence[Sequence[Score]] | None = None,
     second_scores: Sequence[Sequence[Score]] | None = None,
     names: tuple[str, str] = ("", ""),
+    synthetic: bool = False,
 ) -> Comparison:
-    """Differences of two runs, first minus second, paired on the samples (steps) that both have valid records of."""
+    """Differences of two runs, first minus second, paired on the samples (steps) that both have valid records of.
+
+    ``synthetic``: whether their benchmark is drawn by code, which the comparison then says.
+    """
     table = SampleTable()
-    return comparison(_tallied(first, first_scores, table), _tallied(second, second_scores, table), names)
+    compared = comparison(_tallied(first, first_scores, table), _tallied(second, second_scores, table), names)
+    return compared.model_copy(update={"synthetic": synthetic})
 
 
 def _tallied(records: Sequence[Record], scores: Iterable[Sequence[Score]] | None, table: SampleTable) -> Tally:

@@ -1,6 +1,7 @@
 """The samples that records are of, as numbers: all that averaging needs, a few bytes for each sample."""
 
 from array import array
+from collections.abc import Callable
 from typing import NamedTuple
 
 from agrotools.core import Sample
@@ -14,12 +15,19 @@ class Kind(NamedTuple):
     task_type: str
     answer_type: str
     no_tool_eligible: bool
+    schematic: bool
+    """Whether no headline metric counts it."""
     calls: int
     """Steps of the reference trajectory."""
     outcome_metrics: frozenset[str]
     """The outcome metrics that one of its slots belongs to."""
     has_text: bool
     """Whether it has a slot other than plots."""
+
+
+def any_kind(_: Kind) -> bool:
+    """Every kind is wanted."""
+    return True
 
 
 class SampleTable:
@@ -53,10 +61,10 @@ class SampleTable:
         """The kind of the sample of that number."""
         return self.kinds[self.kind_of[number]]
 
-    @property
-    def n_not_eligible(self) -> int:
-        """Samples that no-tool leaves out."""
-        return sum(kind >= 0 and not self.kinds[kind].no_tool_eligible for kind in self.kind_of)
+    def count(self, wanted: Callable[[Kind], bool]) -> int:
+        """How many samples are of a wanted kind."""
+        of_kind = [wanted(kind) for kind in self.kinds]
+        return sum(kind >= 0 and of_kind[kind] for kind in self.kind_of)
 
     def _number(self, name: str) -> int:
         number = self._numbers.setdefault(name, len(self.clusters))
@@ -72,6 +80,7 @@ def _kind(sample: Sample) -> Kind:
         task_type=sample.task_type,
         answer_type=sample.answer_type,
         no_tool_eligible=sample.no_tool_eligible,
+        schematic=sample.schematic,
         calls=len(sample.reference.steps) if sample.reference else 0,
         outcome_metrics=frozenset(
             metric for metric, belongs in SLOTS_OF_METRIC.items() if any(map(belongs, sample.answer))

@@ -34,7 +34,7 @@ class Amount(Noun):
 
 
 class Counts(Noun):
-    """What happened in the valid records of a mode."""
+    """What happened in the valid records of a mode, those of schematic drawings among them."""
 
     successes: int | None = None
     """Records with a score of 1; None in step-by-step, which has no such thing."""
@@ -52,17 +52,40 @@ class Counts(Noun):
     used_form: int = 0
     """Of those, how many gave every such slot in the answer form."""
     choice_set_jaccard: float | None = None
-    """Mean Jaccard overlap of asserted and right members over ``choice_set`` slots (their score is all or none)."""
+    """Mean Jaccard overlap of asserted and right members over ``choice_set`` slots (their score is all or none),
+    without schematic drawings."""
     median_box_iou: float | None = None
-    """Step-by-step: median IoU of predicted with reference boxes, where the tool was right."""
+    """Step-by-step: median IoU of predicted with reference boxes, where the tool was right, without schematic
+    drawings."""
     implied_differs: int = 0
     """Step-by-step: samples whose shown observations imply another answer than the ground truth."""
     spent: dict[str, Amount] = {}
     """``turns``, ``input_tokens``, ``output_tokens``, ``seconds``, ``tool_seconds``."""
 
 
+class SchematicPart(Noun):
+    """The samples of a mode that ask to recognise schematic drawings. No headline metric counts them.
+
+    They have the names of drawings for answers, not of animals or plants: their scores say nothing about recognition.
+    ``headline``: whether the metrics may be shown (at most 1 % of these records invalid, or allowed).
+    """
+
+    n_records: int
+    n_samples: int
+    n_clusters: int
+    n_invalid: int = 0
+    headline: bool = True
+    metrics: dict[str, Metric] = {}
+    ots_chance: Estimate | None = None
+
+
 class ModeSummary(Noun):
-    """The metrics of one mode. ``headline``: whether they may stand as results (at most 1 % invalid, or allowed)."""
+    """The headline metrics of one mode: those over all samples but schematic drawings, which stand in ``schematic``.
+
+    ``n_records``, ``n_samples``, ``n_clusters``, ``invalid`` and ``counts`` are of all records. ``headline``: whether
+    the metrics may stand as results (at most 1 % of their records invalid, or allowed); never where all samples are
+    schematic drawings.
+    """
 
     n_records: int
     n_samples: int
@@ -74,13 +97,20 @@ class ModeSummary(Noun):
     ots_chance: Estimate | None = None
     """Open-text score of the same answers against the facts of other clusters' samples."""
     counts: Counts = Counts()
+    schematic: SchematicPart | None = None
+    """The samples kept out of ``metrics`` and ``ots_chance``; None where there are none."""
 
 
 class NoToolPart(Noun):
-    """End-to-end on the samples that no-tool is run on, and the gain by tools, paired on samples valid in both."""
+    """End-to-end on the samples that no-tool is run on, and the gain by tools, paired on samples valid in both.
+
+    Schematic drawings are in neither.
+    """
 
     n_excluded: int
-    """Samples that no-tool leaves out: they need raster processing or a plot."""
+    """Samples, schematic drawings apart, that no-tool leaves out: they need raster processing or a plot."""
+    n_schematic: int = 0
+    """Schematic drawings that no-tool is run on, kept out here."""
     metrics: dict[str, Metric] = {}
     gain: dict[str, Metric] = {}
     """End-to-end minus no-tool."""
@@ -102,10 +132,17 @@ class Summary(Noun):
 
 
 class Comparison(Noun):
-    """First run minus second, paired on the units that both have."""
+    """First run minus second, paired on the units that both have.
+
+    ``modes`` are the headline metrics, without schematic drawings; ``schematic`` those of the drawings alone.
+    """
 
     first: str = ""
     second: str = ""
+    synthetic: bool = False
     modes: dict[Mode, dict[str, Metric]] = {}
+    schematic: dict[Mode, dict[str, Metric]] = {}
+    n_schematic: dict[Mode, int] = {}
+    """Samples behind ``schematic``: those with valid records of both runs. Modes without any are left out."""
     unpaired: dict[Mode, int] = {}
     """Samples that only one of the runs has valid records of."""

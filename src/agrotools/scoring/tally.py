@@ -2,13 +2,14 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from agrotools.core import MODES, Mode, Record, Score
 from agrotools.scoring.chance import OpenTextChance
 from agrotools.scoring.counts import Tallied
-from agrotools.scoring.sample_table import SampleTable
-from agrotools.scoring.summary import Comparison, Invalid, Metric, ModeSummary, NoToolPart, Summary
+from agrotools.scoring.sample_table import Kind, SampleTable, any_kind
+from agrotools.scoring.summary import Comparison, Invalid, Metric, ModeSummary, NoToolPart, SchematicPart, Summary
 from agrotools.scoring.units import (
     OUTCOME_METRICS,
     STEP_METRICS,
@@ -16,10 +17,11 @@ from agrotools.scoring.units import (
     Units,
     clusters_of,
     difference_of,
-    eligible,
     is_invalid,
     metric_of,
+    of_kind,
     units_of,
+    units_where,
 )
 
 MAX_INVALID_SHARE = 0.01
@@ -70,9 +72,10 @@ class Tally:
     ) -> NoToolPart | None:
         if no_tool is None and end_to_end is None:
             return None
-        able = {metric: eligible(units, self.table) for metric, units in (end_to_end or {}).items()}
+        able = units_where(end_to_end or {}, self.table, lambda kind: kind.no_tool_eligible and not kind.schematic)
         return NoToolPart(
-            n_excluded=self.table.n_not_eligible,
+            n_excluded=self.table.count(lambda kind: not kind.no_tool_eligible and not kind.schematic),
+            n_schematic=self.table.count(lambda kind: kind.no_tool_eligible and kind.schematic),
             metrics=_metrics(able, self.table),
             gain=_differences(able, no_tool or {}, self.table),
         )
@@ -119,21 +122,41 @@ class ModeTally:
 
     def summary(self, units: Mapping[str, Units], allow_invalid: bool) -> ModeSummary:
         """What the mode comes to; ``units`` are its own."""
+        everything, counted, drawn = (self._size(wanted) for wanted in (any_kind, _counted, _drawn))
+        return ModeSummary(
+            n_records=everything.n_records,
+            n_samples=everything.n_samples,
+            n_clusters=everything.n_clusters,
+            epochs=self._n_epochs,
+            invalid=Invalid(
+                n=everything.n_invalid,
+                share=everything.n_invalid / everything.n_records,
+                reasons=dict(self._reasons),
+            ),
+            headline=counted.n_samples > 0 and (allow_invalid or counted.few_invalid),
+            metrics=_metrics(units_where(units, self._table, _counted), self._table),
+            ots_chance=self.chance.estimate(_counted),
+            counts=self._counts.counts(),
+            schematic=SchematicPart(
+                **drawn._asdict(),
+                headline=allow_invalid or drawn.few_invalid,
+                metrics=_metrics(units_where(units, self._table, _drawn), self._table),
+                ots_chance=self.chance.estimate(_drawn),
+            )
+            if drawn.n_samples
+            else None,
+        )
+
+    def _size(self, wanted: Callable[[Kind], bool]) -> "_Size":
         import numpy as np
 
-        n, n_invalid = sum(self._epochs), sum(self._invalid)
-        share = n_invalid / n
-        clusters = clusters_of(np.asarray(self._samples, dtype=np.int64), self._table)
-        return ModeSummary(
-            n_records=n,
-            n_samples=len(self._samples),
-            n_clusters=len(np.unique(clusters)),
-            epochs=self._n_epochs,
-            invalid=Invalid(n=n_invalid, share=share, reasons=dict(self._reasons)),
-            headline=allow_invalid or share <= MAX_INVALID_SHARE,
-            metrics=_metrics(units, self._table),
-            ots_chance=self.chance.estimate(),
-            counts=self._counts.counts(),
+        samples = np.asarray(self._samples, dtype=np.int64)
+        chosen = of_kind(samples, self._table, wanted)
+        return _Size(
+            n_records=int(np.asarray(self._epochs)[chosen].sum()),
+            n_samples=int(chosen.sum()),
+            n_clusters=len(np.unique(clusters_of(samples[chosen], self._table))),
+            n_invalid=int(np.asarray(self._invalid)[chosen].sum()),
         )
 
     def valid_samples(self) -> set[int]:
@@ -152,16 +175,47 @@ class ModeTally:
         return self._place_of[number]
 
 
+class _Size(NamedTuple):
+    """How many records, samples and clusters a part of a mode has, and how many of its records are invalid."""
+
+    n_records: int
+    n_samples: int
+    n_clusters: int
+    n_invalid: int
+
+    @property
+    def few_invalid(self) -> bool:
+        return self.n_invalid / self.n_records <= MAX_INVALID_SHARE
+
+
+def _drawn(kind: Kind) -> bool:
+    return kind.schematic
+
+
+def _counted(kind: Kind) -> bool:
+    """Whether the headline counts samples of this kind."""
+    return not kind.schematic
+
+
 def comparison(first: Tally, second: Tally, names: tuple[str, str]) -> Comparison:
     """Differences of two runs that share a table of samples, first minus second."""
+    table = first.table
     modes: dict[Mode, dict[str, Metric]] = {}
+    drawn: dict[Mode, dict[str, Metric]] = {}
+    n_drawn: dict[Mode, int] = {}
     unpaired: dict[Mode, int] = {}
     for mode in MODES:
         if mode in first.modes and mode in second.modes:
             own, other = first.modes[mode], second.modes[mode]
-            modes[mode] = _differences(own.units(), other.units(), first.table)
+            units, others = own.units(), other.units()
+            modes[mode] = _differences(units_where(units, table, _counted), others, table)
             unpaired[mode] = len(own.valid_samples() ^ other.valid_samples())
-    return Comparison(first=names[0], second=names[1], modes=modes, unpaired=unpaired)
+            if n := sum(table.kind(sample).schematic for sample in own.valid_samples() & other.valid_samples()):
+                n_drawn[mode] = n
+                drawn[mode] = _differences(units_where(units, table, _drawn), others, table)
+    return Comparison(
+        first=names[0], second=names[1], modes=modes, schematic=drawn, n_schematic=n_drawn, unpaired=unpaired
+    )
 
 
 def _metrics(units: Mapping[str, Units], table: SampleTable) -> dict[str, Metric]:

@@ -5,7 +5,7 @@ columns of numbers, so that a long run takes little more memory than a short one
 """
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from agrotools.core import Record
@@ -194,12 +194,16 @@ def clusters_of(samples: "IntArray", table: SampleTable) -> "IntArray":
     return np.asarray(table.clusters)[samples]
 
 
-def eligible(units: Units, table: SampleTable) -> Units:
-    """The units of samples that no-tool is run on."""
+def of_kind(samples: "IntArray", table: SampleTable, wanted: Callable[[Kind], bool]) -> "BoolArray":
+    """Which of the samples are of a wanted kind."""
     import numpy as np
 
-    able = np.array([kind.no_tool_eligible for kind in table.kinds], dtype=bool)
-    return units.where(able[np.asarray(table.kind_of)[units.samples]])
+    return np.array([wanted(kind) for kind in table.kinds], dtype=bool)[np.asarray(table.kind_of)[samples]]
+
+
+def units_where(units: Mapping[str, Units], table: SampleTable, wanted: Callable[[Kind], bool]) -> dict[str, Units]:
+    """The units of samples of a wanted kind, of each metric."""
+    return {metric: own.where(of_kind(own.samples, table, wanted)) for metric, own in units.items()}
 
 
 def _broken_down(

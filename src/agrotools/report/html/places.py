@@ -9,8 +9,8 @@ from agrotools.benchmarks import BENCHMARKS
 from agrotools.benchmarks.folder import resolve_file
 from agrotools.construct.export import HEADER_FILE, sha256_of_file
 from agrotools.core import Artifact, BenchmarkError, SampleFile
+from agrotools.core.paths import artifact_path
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.store import artifact_path
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}|")

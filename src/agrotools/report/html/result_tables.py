@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from agrotools.report.cells import Notes
 from agrotools.report.html.intervals import Mark, difference_drawing, interval_drawing
 from agrotools.report.parts import counts_table, part_tables
+from agrotools.report.schematic import schematic_block, schematic_columns, schematic_metric
 from agrotools.report.tables import OUTCOME, SETTINGS, Setting, gain_table, general_notes, setting_table
 from agrotools.scoring import Metric, Summary
 
@@ -78,32 +79,43 @@ def result_tables(summaries: Sequence[Summary]) -> Results:
     main: list[HtmlTable] = []
     for setting in SETTINGS:
         if any(setting.of(summary) is not None for summary in summaries):
-            main += _converted(setting_table(setting, summaries, notes), _intervals(setting, summaries))
+            main += _converted(setting_table(setting, summaries, notes), _intervals(_of_setting(setting), summaries))
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
-        main += _converted([gain_table(summaries, notes)], _gains(summaries))
+        main += _converted(gain_table(summaries, notes), _gains(summaries))
+    main += _converted(schematic_block(summaries, notes), _intervals(_of_schematic(summaries), summaries))
     parts = _converted([*part_tables(summaries, side_by_side=_SIDE_BY_SIDE), *counts_table(summaries)])
     return Results(main, parts, [*general_notes(summaries), *notes.numbered()])
 
 
-def _intervals(setting: Setting, summaries: Sequence[Summary]) -> Drawing:
+Shown = Callable[[Summary, int], Metric | None]
+"""The metric of a run that a table prints in a column; None where it prints a dash."""
+
+
+def _intervals(shown: Shown, summaries: Sequence[Summary]) -> Drawing:
     def draw(row: int, column: int) -> "Markup | None":
-        metric = setting.metrics[column]
-        own = _shown(setting, summaries[row], metric)
+        own = shown(summaries[row], column)
         marks = [
             Mark(other.overall.value, "ceiling" if summary.privileged else "floor")
             for at, summary in enumerate(summaries)
             if at != row and (summary.privileged or summary.model.startswith("baseline:"))
-            if (other := _shown(setting, summary, metric)) is not None
+            if (other := shown(summary, column)) is not None
         ]
         return interval_drawing(own.overall, marks, privileged=summaries[row].privileged) if own else None
 
     return draw
 
 
-def _shown(setting: Setting, summary: Summary, metric: str) -> Metric | None:
-    """The metric of a run where the table prints it."""
-    metrics = setting.of(summary)
-    return metrics.get(metric) if metrics and summary.modes[setting.mode].headline else None
+def _of_setting(setting: Setting) -> Shown:
+    def shown(summary: Summary, column: int) -> Metric | None:
+        metrics = setting.of(summary)
+        return metrics.get(setting.metrics[column]) if metrics and summary.modes[setting.mode].headline else None
+
+    return shown
+
+
+def _of_schematic(summaries: Sequence[Summary]) -> Shown:
+    columns = schematic_columns(summaries)
+    return lambda summary, column: schematic_metric(summary, columns[column])
 
 
 def _gains(summaries: Sequence[Summary]) -> Drawing:
