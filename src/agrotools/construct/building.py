@@ -2,58 +2,106 @@
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pydantic import JsonValue
+
 from agrotools.construct.choosing import Chosen
+from agrotools.construct.outcomes import ChainBroken, Tally
 from agrotools.construct.progress import Progress, no_progress
 from agrotools.construct.references import record_reference
-from agrotools.core import FAMILY_OF_TASK_TYPE, Sample
+from agrotools.core import (
+    FAMILY_OF_TASK_TYPE,
+    BooleanSlot,
+    ChoiceSetSlot,
+    ExactSlot,
+    FileSlot,
+    OpenTextSlot,
+    PlotSlot,
+    ReferenceTrajectory,
+    Sample,
+    Slot,
+    ToleranceSlot,
+)
+from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
 
 T = TypeVar("T")
 
 
+@dataclass(frozen=True)
+class Group:
+    """Questions whose samples are numbered together, ids ``prefix-001``..., and come from one ``source``."""
+
+    prefix: str
+    source: str
+    chosen: Sequence[Chosen]
+
+
 def build_samples(
-    chosen: Sequence[Chosen],
+    groups: Sequence[Group],
     root: Path,
     *,
-    prefix: str,
-    source: str,
     toolset: tuple[str, ...],
     progress: Progress = no_progress,
     workers: int = 2,
     backends: Mapping[str, str] | None = None,
+    tally: Tally | None = None,
 ) -> list[Sample]:
-    """Run the chain of every chosen question on the files in ``root`` and make the samples, ids ``prefix-001``...
+    """Run the chain of every chosen question on the files in ``root`` and make the samples.
 
-    ``backends`` names the back-end of a tool where it is not the default.
+    ``backends`` names the back-end of a tool where it is not the default. A chain that breaks gives no sample and is
+    counted in ``tally``; a caller who gives one checks it when all is built.
 
     Results go into the user's result cache, where the first evaluation finds them.
 
     Raises:
-        BenchmarkError: a chain fails on true values.
+        BenchmarkError: more than half of the chains break.
         InfrastructureError: no tool worker can be started.
     """
+    counted = tally or Tally()
+    items = [(group, item) for group in groups for item in group.chosen]
 
     async def build() -> list[Sample]:
         done = 0
         async with ToolExecutor(workers=workers, timeout_s=300, cache=ResultCache(), backends=backends) as executor:
             gate = asyncio.Semaphore(2 * workers)
 
-            async def one(number: int, item: Chosen) -> Sample:
+            async def one(group: Group, item: Chosen) -> Sample | ChainBroken:
                 nonlocal done
                 async with gate:
-                    sample = await _sample(f"{prefix}-{number:03d}", item, root, executor, source, toolset)
+                    made = await _sample(group, item, root, executor, toolset)
                 done += 1
-                progress("reference calls", done, len(chosen))
-                return sample
+                progress("reference calls", done, len(items))
+                return made
 
-            return await _gathered([one(number, item) for number, item in enumerate(chosen, start=1)])
+            made = await _gathered([one(group, item) for group, item in items])
+            return _kept([group.prefix for group, _ in items], made, counted)
 
-    return run_apart(build)
+    samples = run_apart(build)
+    if tally is None:
+        counted.check()
+    return samples
+
+
+def _kept(prefixes: Sequence[str], made: Sequence[Sample | ChainBroken], tally: Tally) -> list[Sample]:
+    """The samples, numbered; chains that broke are counted."""
+    samples: list[Sample] = []
+    numbers: Counter[str] = Counter()
+    tally.run += len(made)
+    for prefix, one in zip(prefixes, made, strict=True):
+        if isinstance(one, ChainBroken):
+            tally.broke(one)
+        else:
+            numbers[prefix] += 1
+            samples.append(one.model_copy(update={"id": f"{prefix}-{numbers[prefix]:03d}"}))
+            tally.keep(samples[-1])
+    return samples
 
 
 async def _gathered(tasks: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
@@ -69,26 +117,57 @@ async def _gathered(tasks: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 async def _sample(
-    sample_id: str, item: Chosen, root: Path, executor: ToolExecutor, source: str, toolset: tuple[str, ...]
-) -> Sample:
+    group: Group, item: Chosen, root: Path, executor: ToolExecutor, toolset: tuple[str, ...]
+) -> Sample | ChainBroken:
     asked = item.asked
-    reference = await record_reference(asked.calls, asked.files, root, executor, toolset)
+    try:
+        reference = await record_reference(asked.calls, asked.files, root, executor, toolset)
+        _check_answers(asked.slots, reference)
+    except ChainBroken as broken:
+        return broken
     looks_enough = asked.answer_type != "plot" and all(file.kind == "image" for file in asked.files)
     return Sample(
-        id=sample_id,
+        id=group.prefix,
         query=item.query,
         files=asked.files,
         family=FAMILY_OF_TASK_TYPE[item.question.task_type],
         task_type=item.question.task_type,
         answer_type=asked.answer_type,
         template=item.question.template,
-        source=source,
+        source=group.source,
         toolset=toolset,
         reference=reference,
         answer=asked.slots,
         no_tool_eligible=looks_enough,
         metadata={"subject": item.subject.name, **item.subject.metadata},
     )
+
+
+def _check_answers(slots: Sequence[Slot], reference: ReferenceTrajectory) -> None:
+    """Raises ChainBroken: what perfect tools return does not give an answer of the sample."""
+    truths = [None if step.truth is None else dict(step.truth) for step in reference.steps]
+    for slot in slots:
+        if isinstance(slot, OpenTextSlot | PlotSlot) or slot.from_ is None:
+            continue
+        try:
+            found = evaluate_from(slot.from_, truths)
+        except (ValueError, ExpressionError) as error:
+            raise ChainBroken("true values do not give its answer", f"{slot.name}: {error}") from error
+        if not _is_answer(slot, found):
+            message = f"{slot.name} is {slot.value!r}, but true values give {found!r}"
+            raise ChainBroken("true values do not give its answer", message)
+
+
+def _is_answer(slot: ExactSlot | BooleanSlot | ChoiceSetSlot | FileSlot | ToleranceSlot, found: JsonValue) -> bool:
+    match slot:
+        case ToleranceSlot():
+            return isinstance(found, int | float) and abs(found - slot.value) <= slot.margin
+        case ChoiceSetSlot():
+            return isinstance(found, list) and set(map(str, found)) == set(slot.value)
+        case BooleanSlot():
+            return bool(found) == slot.value
+        case _:
+            return found == slot.value
 
 
 def run_apart(make: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -2,13 +2,14 @@
 
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
 from agrotools.construct.asking import Askable, Asked, Subject
+from agrotools.construct.templates.wording import sentences
 from agrotools.core import Slot, ToleranceSlot
 
 _MOST_TRIED = 40
@@ -34,27 +35,36 @@ class Chosen:
         return self.asked.slots
 
 
-def choose(subjects: Sequence[Subject], questions: Sequence[Askable], count: int, seed: int) -> list[Chosen]:
+def choose(
+    subjects: Sequence[Subject],
+    questions: Sequence[Askable],
+    count: int,
+    seed: int,
+    said: Collection[str] = (),
+) -> list[Chosen]:
     """Up to ``count`` samples: the least used kind of question next, of a subject with few samples so far.
 
     Among such subjects one is taken whose answer was not yet given to this kind of question, so that no answer can be
-    guessed from others. No wording is used twice, no subject is asked the same kind of question twice, and only
-    questions that the truth settles are asked. Same arguments, same choice.
+    guessed from others. No two questions share a sentence, nor does one with ``said`` (as
+    :func:`~agrotools.construct.templates.wording.sentences` gives them), no subject is asked the same kind of question
+    twice, and only questions that the truth settles are asked. Same arguments, same choice.
     """
     candidates: dict[tuple[str, str], Chosen | None] = {}
     chosen: list[Chosen] = []
+    taken = set(said)
+    used_up: set[str] = set()
     order = {question.template: index for index, question in enumerate(_interleaved(questions))}
 
     def candidate(subject: Subject, question: Askable) -> Chosen | None:
         key = (subject.name, question.template)
         if key not in candidates:
-            candidates[key] = _asked_of(subject, question, seed)
+            candidates[key] = asked_of(subject, question, seed)
         return candidates[key]
 
     while len(chosen) < count:
         uses = Counter(item.question.template for item in chosen)
         asked = Counter(item.subject.name for item in chosen)
-        usable = [question for question in questions if uses[question.template] < len(question.wordings)]
+        usable = [question for question in questions if question.template not in used_up]
         for question in sorted(usable, key=lambda question: (uses[question.template], order[question.template])):
             settled = [item for subject in subjects if (item := candidate(subject, question)) is not None]
             if settled:
@@ -62,13 +72,30 @@ def choose(subjects: Sequence[Subject], questions: Sequence[Askable], count: int
         else:
             return chosen
         before = [item for item in chosen if item.question is question]
-        item = _best(settled, before, asked)
-        chosen.append(replace(item, wording=question.wordings[len(before)]))
+        item = worded(least_like(settled, before, asked), before, taken)
+        if item is None:
+            used_up.add(question.template)
+            continue
+        taken.update(sentences(item.query))
+        chosen.append(item)
         candidates[item.subject.name, question.template] = None
     return chosen
 
 
-def _best(settled: Sequence[Chosen], before: Sequence[Chosen], asked: Counter[str]) -> Chosen:
+def worded(item: Chosen, before: Sequence[Chosen], said: Collection[str]) -> Chosen | None:
+    """The question in the first wording that none of its kind had ``before`` and that shares no sentence with ``said``;
+    None if there is none."""
+    used = {other.wording for other in before}
+    for wording in item.question.wordings:
+        if wording in used:
+            continue
+        put = replace(item, wording=wording)
+        if not any(sentence in said for sentence in sentences(put.query)):
+            return put
+    return None
+
+
+def least_like(settled: Sequence[Chosen], before: Sequence[Chosen], asked: Counter[str]) -> Chosen:
     """Of the subjects with fewest samples (one more is as good), the one whose answer is least like earlier ones."""
     fewest = min(asked[item.subject.name] for item in settled)
     fresh = [item for item in settled if asked[item.subject.name] <= fewest + 1]
@@ -93,7 +120,8 @@ def _copied_is_right(slot: Slot, other: Slot) -> bool:
     return slot.type not in ("plot", "open_text") and getattr(slot, "value", 0) == getattr(other, "value", 1)
 
 
-def _asked_of(subject: Subject, question: Askable, seed: int) -> Chosen | None:
+def asked_of(subject: Subject, question: Askable, seed: int) -> Chosen | None:
+    """The question asked of some of the subject's things, not worded yet; None where the truth settles it for none."""
     if question.of != subject.of or question.things > subject.things:
         return None
     rng = np.random.default_rng([seed, zlib.crc32(question.template.encode()), zlib.crc32(subject.name.encode())])

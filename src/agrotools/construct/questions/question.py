@@ -19,9 +19,11 @@ from agrotools.construct.area_truth import AreaTruth
 from agrotools.construct.asking import Asked
 from agrotools.construct.picture_parts import Region
 from agrotools.construct.references import PlannedCall
+from agrotools.construct.templates.wording import Language, expanded, said_in
 from agrotools.core import (
     AnswerType,
     Arguments,
+    ExactSlot,
     PlotSlot,
     PlotSpec,
     SampleFile,
@@ -100,18 +102,20 @@ class Ask:
 
 @dataclass(frozen=True)
 class Question:
-    """A kind of question about one or two pictures; how it is worded stands in ``wordings.toml``."""
+    """A kind of question about one or two pictures; how it is worded stands in ``wordings.toml`` and
+    ``wordings_zh.toml``."""
 
     template: str
     task_type: str
     things: int
     draft: Callable[[Ask], Draft | None]
     of: str = "field"
+    language: Language = "en"
 
     @property
     def wordings(self) -> tuple[str, ...]:
-        """Format strings over the draft's words."""
-        return _wordings()[self.template]
+        """Format strings over the draft's words, all combinations of their alternatives."""
+        return _wordings(self.language).get(self.template, ())
 
     def asked(self, shown: Sequence[Picture], rng: np.random.Generator) -> Asked | None:
         """The question asked of these pictures, if the truth settles it."""
@@ -122,20 +126,45 @@ class Question:
         draft, slots = settled
         noun = ask.picture.noun
         named = " and ".join(file.name for picture in ask.pictures for file in picture.files[1:])
+        words = {"photo": noun, "photos": f"{noun}s", **draft.words}
+        if self.language == "zh":
+            words = {name: said_in("zh", word) for name, word in (words | {"photos": noun}).items()}
+            slots = tuple(_in_chinese(slot, words) for slot in slots)
         return Asked(
             files=tuple(file for picture in ask.pictures for file in picture.files),
             calls=planned_calls(draft, ask),
             slots=slots,
             answer_type=draft.answer_type,
-            words={"photo": noun, "photos": f"{noun}s", **draft.words},
-            remarks=tuple(remark.format(files=named) for remark in ask.picture.remarks),
+            words=words,
+            remarks=tuple(remark.format(files=named) for remark in ask.picture.remarks)
+            if self.language == "en"
+            else (),
         )
 
 
 @cache
-def _wordings() -> dict[str, tuple[str, ...]]:
-    text = files("agrotools.construct.questions").joinpath("wordings.toml").read_text("utf-8")
-    return {template: tuple(wordings) for template, wordings in tomllib.loads(text).items()}
+def _wordings(language: Language) -> dict[str, tuple[str, ...]]:
+    file = "wordings.toml" if language == "en" else "wordings_zh.toml"
+    text = files("agrotools.construct.questions").joinpath(file).read_text("utf-8")
+    return {
+        template: expanded(written["wordings"] if isinstance(written, dict) else written)
+        for template, written in tomllib.loads(text).items()
+    }
+
+
+@cache
+def _chinese_labels() -> dict[str, str]:
+    text = files("agrotools.construct.questions").joinpath("wordings_zh.toml").read_text("utf-8")
+    return {name: label for written in tomllib.loads(text).values() for name, label in written["labels"].items()}
+
+
+def _in_chinese(slot: Slot, words: Mapping[str, str]) -> Slot:
+    """The slot with its label in Chinese, and the words for its labels beside the English ones."""
+    changes: dict[str, object] = {"label": _chinese_labels().get(slot.name, slot.label).format(**words)}
+    if isinstance(slot, ExactSlot):
+        changes["aliases"] = (*slot.aliases, said_in("zh", str(slot.value)))
+        changes["distractors"] = (*slot.distractors, *(said_in("zh", other) for other in slot.distractors))
+    return slot.model_copy(update=changes)
 
 
 def settled_draft(question: Question, ask: Ask) -> tuple[Draft, tuple[Slot, ...]] | None:

@@ -9,7 +9,8 @@ A file of templates is TOML, a table per template::
     answer_type = "exact"
     given = { limit = [5, 10, 15] }   # drawn by chance; {limit} in wordings, labels, expressions and arguments
     clear = ["abs(@0.severity_pct - @1.severity_pct) >= 2"]   # what must hold of what is measured, or it is not asked
-    wordings = ["Which leaf is worse off, {one} or {two}?"]
+    wordings = ["[Which|What] leaf is worse off, {one} or {two}?"]   # every combination of alternatives
+    wordings_zh = ["{one}和{two}，哪片叶子[更严重|病情更重]？"]
 
     [[worse_leaf.steps]]              # calls after the measurements, if any
     tool = "calculate"
@@ -20,14 +21,15 @@ A file of templates is TOML, a table per template::
     type = "file"
     name = "worse"
     label = "leaf with the larger share of its area lost"
+    label_zh = "受害面积占比较大的叶片"
     from = "'{one}' if @0.severity_pct > @1.severity_pct else '{two}'"
 
 ``@N.field`` is field ``field`` of what step N returned; a string in ``arguments`` that is nothing else is a reference.
-``{one}``, ``{two}``... are what the things are called. Every answer follows from the truth by the slot's own ``from``,
-so a template cannot disagree with itself.
+Steps are counted as they stand in the chain: what comes before the measurements of all things, the measurements, what
+looks closer, ``steps``. ``{one}``, ``{two}``... are what the things are called, in Chinese where it has a word for it.
+Every answer follows from the truth by the slot's own ``from``, so a template cannot disagree with itself.
 """
 
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -35,64 +37,34 @@ from importlib.resources import files
 from typing import Annotated, Any, Literal, cast
 
 import numpy as np
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, field_validator
 
 from agrotools.construct.asking import Asked
-from agrotools.construct.references import PlannedCall, ref
-from agrotools.construct.templates.thing import Thing
-from agrotools.core import (
-    AnswerType,
-    Arguments,
-    BooleanSlot,
-    ExactSlot,
-    FileSlot,
-    Noun,
-    PlotSeries,
-    PlotSlot,
-    PlotSpec,
-    SampleFile,
-    Slot,
-    ToleranceSlot,
-    UnresolvedRef,
-)
+from agrotools.construct.references import PlannedCall
+from agrotools.construct.templates.exact_steps import exact_result
+from agrotools.construct.templates.filling import Words, filled, filled_arguments, references_written_out
+from agrotools.construct.templates.slot_draft import SlotDraft
+from agrotools.construct.templates.thing import Thing, calls_on, distinct_files
+from agrotools.construct.templates.wording import Language, expanded, said_in
+from agrotools.core import AnswerType, Arguments, Noun, UnresolvedRef
 from agrotools.core.refs import resolved_value
-from agrotools.text.expressions import evaluate, evaluate_from
-from agrotools.tools.result import rounded
+from agrotools.text.expressions import evaluate_from
 
 PLACES = ("one", "two", "three", "four", "five", "six", "seven", "eight")
-_REF = re.compile(r"@(\d+)((?:\.[A-Za-z_]\w*|\[\d+\])+)")
-_GIVEN = re.compile(r"\{(\w+)\}")
-_DIGITS = 6
-"""Tools round what they return to six significant digits."""
 
 Choices = Annotated[list[int | float | str], Field(min_length=1)]
-
-
-class SlotDraft(Noun):
-    """A slot before its value is known. ``options`` are all members of an exact slot's label set, ``aliases`` other
-    names of some of them; in both, words stand for what they mean."""
-
-    type: Literal["tolerance", "exact", "boolean", "file", "plot"]
-    name: str
-    label: str
-    from_: Annotated[str, Field(alias="from")]
-    unit: str | None = None
-    abs_tol: float = 0.0
-    rel_tol: float = 0.0
-    options: tuple[str, ...] = ()
-    aliases: dict[str, tuple[str, ...]] = {}
 
 
 class StepDraft(Noun):
     """A call after the measurements, of a tool that is exact itself."""
 
-    tool: Literal["calculate", "plot"]
+    tool: Literal["calculate", "plot", "lookup_agronomy"]
     arguments: dict[str, JsonValue]
     thought: str
 
 
 class Template(Noun):
-    """A kind of question; see the module's text."""
+    """A kind of question; see the module's text. ``wordings`` are all combinations, in the template's language."""
 
     template: str
     task_type: str
@@ -104,6 +76,13 @@ class Template(Noun):
     steps: tuple[StepDraft, ...] = ()
     slots: Annotated[tuple[SlotDraft, ...], Field(min_length=1)]
     wordings: Annotated[tuple[str, ...], Field(min_length=1)]
+    wordings_zh: tuple[str, ...] = ()
+    language: Language = "en"
+
+    @field_validator("wordings", "wordings_zh")
+    @classmethod
+    def _every_combination(cls, wordings: tuple[str, ...]) -> tuple[str, ...]:
+        return expanded(wordings)
 
     def asked(self, shown: Sequence[Thing], rng: np.random.Generator) -> Asked | None:
         """The question asked of these things; None where no drawn values make it clear.
@@ -113,34 +92,51 @@ class Template(Noun):
         """
         things = tuple(shown)
         for given in _draws(self.given, rng):
-            words = {**_words(things), **{name: _spoken(value) for name, value in given.items()}}
-            results: list[dict[str, JsonValue] | None] = [dict(thing.truth) for thing in things]
-            results += [call.truth for call in _closer(things)]
+            spoken = {**_words(things), **{name: _spoken(value) for name, value in given.items()}}
+            words = {name: said_in(self.language, word) for name, word in spoken.items()}
+            calls = list(calls_on(things))
+            results: list[dict[str, JsonValue] | None] = [call.truth for call in calls]
             try:
-                if not all(evaluate_from(_full(_filled(rule, words)), results) for rule in self.clear):
+                # Rules about the things alone come first: a drawn value need not be charted to be refused.
+                if not all(evaluate_from(references_written_out(filled(rule, words)), results) for rule in self.clear):
                     continue
-                calls = _calls(things, self.steps, words, results)
-                slots = tuple(_slot(draft, words, results, things) for draft in self.slots)
+                for step in self.steps:
+                    calls.append(_planned(step, words))
+                    plain = resolved_value(cast(JsonValue, dict(calls[-1].arguments)), results)
+                    results.append(exact_result(step.tool, cast("dict[str, Any]", plain)))
+                slots = tuple(draft.slot(words, results, things, self.language) for draft in self.slots)
             except UnresolvedRef as error:
                 if "is null" in str(error) or "no value to calculate" in str(error):
                     continue
                 raise ValueError(f"template {self.template}: {error}") from error
             return Asked(
-                files=_distinct_files(things),
-                calls=calls,
+                files=distinct_files(things),
+                calls=tuple(calls),
                 slots=slots,
                 answer_type=self.answer_type,
                 words=words,
-                remarks=things[0].remarks,
+                remarks=things[0].remarks if self.language == "en" else (),
             )
         return None
 
 
 @cache
-def load_templates(file: str) -> tuple[Template, ...]:
-    """The templates of ``construct/templates/<file>.toml``."""
+def load_templates(file: str, language: Language = "en") -> tuple[Template, ...]:
+    """The templates of ``construct/templates/<file>.toml`` that can be asked in that language."""
     text = files("agrotools.construct.templates").joinpath(f"{file}.toml").read_text("utf-8")
-    return tuple(Template.model_validate({"template": name, **body}) for name, body in tomllib.loads(text).items())
+    written = [Template.model_validate({"template": name, **body}) for name, body in tomllib.loads(text).items()]
+    if language == "en":
+        return tuple(written)
+    return tuple(
+        template.model_copy(update={"language": "zh", "wordings": template.wordings_zh})
+        for template in written
+        if template.wordings_zh
+    )
+
+
+def _planned(step: StepDraft, words: Words) -> PlannedCall:
+    arguments = cast(Arguments, filled_arguments(step.arguments, words))
+    return PlannedCall(step.tool, arguments, thought=filled(step.thought, words))
 
 
 def _draws(given: Mapping[str, Sequence[Any]], rng: np.random.Generator) -> list[dict[str, Any]]:
@@ -160,119 +156,3 @@ def _words(things: Sequence[Thing]) -> dict[str, str]:
 
 def _spoken(value: Any) -> str:
     return f"{value:g}" if isinstance(value, int | float) else str(value)
-
-
-def _distinct_files(things: Sequence[Thing]) -> tuple[SampleFile, ...]:
-    """Parts of one file bring it once."""
-    return tuple({file.name: file for thing in things for file in thing.files}.values())
-
-
-def _filled(text: str, words: Mapping[str, str]) -> str:
-    def word(match: re.Match[str]) -> str:
-        if match[1] not in words:
-            raise ValueError(f"{{{match[1]}}} is no word of this template; known: {', '.join(sorted(words))}")
-        return words[match[1]]
-
-    return _GIVEN.sub(word, text)
-
-
-def _full(text: str) -> str:
-    """``@0.severity_pct`` as ``steps[0].observation.severity_pct``."""
-    return _REF.sub(lambda match: f"steps[{match[1]}].observation{match[2]}", text)
-
-
-def _calls(
-    things: Sequence[Thing],
-    steps: Sequence[StepDraft],
-    words: Mapping[str, str],
-    results: list[dict[str, JsonValue] | None],
-) -> tuple[PlannedCall, ...]:
-    """The measurements and what follows; ``results`` grows by what each later step returns on the truth."""
-    group = 0 if len(things) > 1 else None
-    calls = [PlannedCall(thing.tool, thing.arguments, dict(thing.truth), group, thing.thought) for thing in things]
-    calls += _closer(things)
-    for step in steps:
-        arguments = cast(Arguments, _arguments(step.arguments, words))
-        calls.append(PlannedCall(step.tool, arguments, thought=_filled(step.thought, words)))
-        plain = cast("dict[str, Any]", resolved_value(cast(JsonValue, dict(arguments)), results))
-        results.append(_calculated(plain) if step.tool == "calculate" else {"spec": _spec(plain)})
-    return tuple(calls)
-
-
-def _closer(things: Sequence[Thing]) -> tuple[PlannedCall, ...]:
-    """Of one thing alone: among several, the calls of a group do not build on each other."""
-    return things[0].closer if len(things) == 1 else ()
-
-
-def _arguments(value: JsonValue, words: Mapping[str, str]) -> JsonValue:
-    if isinstance(value, dict):
-        return {_filled(key, words): _arguments(item, words) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_arguments(item, words) for item in value]
-    if not isinstance(value, str):
-        return value
-    if found := _REF.fullmatch(value):
-        return ref(int(found[1]), found[2].lstrip("."))
-    if (lone := _GIVEN.fullmatch(value)) and lone[1] in words:
-        return _number(words[lone[1]])
-    return _filled(value, words)
-
-
-def _number(text: str) -> JsonValue:
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    return int(number) if number.is_integer() else number
-
-
-def _calculated(arguments: Mapping[str, Any]) -> dict[str, JsonValue]:
-    value = evaluate(arguments["expression"], arguments.get("variables") or {})
-    return {"value": cast(JsonValue, rounded(float(value), _DIGITS) if isinstance(value, float) else value)}
-
-
-def _spec(arguments: Mapping[str, Any]) -> dict[str, JsonValue]:
-    series = tuple(PlotSeries.model_validate(each) for each in arguments["series"])
-    told = {name: arguments[name] for name in ("title", "x_label", "y_label", "x_unit", "y_unit") if name in arguments}
-    legend = arguments["kind"] == "pie" or len(series) > 1
-    spec = PlotSpec.model_validate({"kind": arguments["kind"], "series": series, "legend": legend, **told})
-    return spec.model_dump(mode="json")
-
-
-def _slot(
-    draft: SlotDraft,
-    words: Mapping[str, str],
-    results: Sequence[dict[str, JsonValue] | None],
-    things: Sequence[Thing],
-) -> Slot:
-    from_ = _full(_filled(draft.from_, words))
-    value: Any = evaluate_from(from_, results)
-    if value is None:
-        raise UnresolvedRef(f"{from_} is null")
-    common: dict[str, Any] = {"name": draft.name, "label": _filled(draft.label, words), "from": from_}
-    match draft.type:
-        case "tolerance":
-            tolerance = {"unit": draft.unit, "abs_tol": draft.abs_tol, "rel_tol": draft.rel_tol}
-            return ToleranceSlot.model_validate({**common, "value": float(value), **tolerance})
-        case "boolean":
-            return BooleanSlot.model_validate({**common, "value": bool(value)})
-        case "file":
-            names = [file.name for file in _distinct_files(things)]
-            called = {thing.called for thing in things}
-            choices = tuple(name for name in names if name in called) or tuple(names)
-            return FileSlot.model_validate({**common, "value": value, "choices": choices})
-        case "plot":
-            return PlotSlot.model_validate({**common, "value": value})
-        case "exact":
-            options = tuple(_filled(option, words) for option in draft.options)
-            if options and value not in options:
-                raise ValueError(f"{draft.name} is {value!r}, which is none of its options: {', '.join(options)}")
-            others = tuple(option for option in options if option != value)
-            aliases = _other_names(str(value), draft, words)
-            return ExactSlot.model_validate({**common, "value": value, "aliases": aliases, "distractors": others})
-
-
-def _other_names(value: str, draft: SlotDraft, words: Mapping[str, str]) -> tuple[str, ...]:
-    """Other names of the answer, each once."""
-    found = [name for of, names in draft.aliases.items() if _filled(of, words) == value for name in names]
-    return tuple(dict.fromkeys(name for each in found if (name := _filled(each, words)) != value))

@@ -1,0 +1,118 @@
+"""Slots of a template before their values are known."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, JsonValue
+
+from agrotools.construct.templates.filling import Words, filled, references_written_out
+from agrotools.construct.templates.key_facts import facts_about
+from agrotools.construct.templates.thing import Thing, distinct_files
+from agrotools.construct.templates.wording import Language, english_names
+from agrotools.core import (
+    BooleanSlot,
+    ChoiceSetSlot,
+    ExactSlot,
+    Fact,
+    FileSlot,
+    Noun,
+    OpenTextSlot,
+    PlotSlot,
+    Slot,
+    ToleranceSlot,
+    UnresolvedRef,
+)
+from agrotools.text.expressions import evaluate_from
+
+
+class SlotDraft(Noun):
+    """``options`` are all members of the label set of an exact slot or a choice set, ``aliases`` other names of some of
+    them; in both, words stand for what they mean, and a word may hold several names, " | " between them. An open answer
+    is scored by ``facts`` (phrasings of each) or by the key facts that are held about ``topic`` of the knowledge base's
+    ``entry``; a ``topic`` with references (``@1.value``) is what they give."""
+
+    type: Literal["tolerance", "exact", "boolean", "file", "plot", "choice_set", "open_text"]
+    name: str
+    label: str
+    label_zh: str = ""
+    from_: Annotated[str, Field(alias="from")]
+    unit: str | None = None
+    abs_tol: float = 0.0
+    rel_tol: float = 0.0
+    options: tuple[str, ...] = ()
+    aliases: dict[str, tuple[str, ...]] = {}
+    facts: tuple[tuple[str, ...], ...] = ()
+    entry: str = ""
+    topic: str = ""
+
+    def slot(
+        self, words: Words, results: Sequence[dict[str, JsonValue] | None], things: Sequence[Thing], said: Language
+    ) -> Slot:
+        """The slot with the value that follows from ``results``.
+
+        Raises:
+            UnresolvedRef: the results leave it open, or no key fact is held.
+            ValueError: the value is none of the options.
+        """
+        from_ = references_written_out(filled(self.from_, words))
+        value: Any = evaluate_from(from_, results)
+        if value is None:
+            raise UnresolvedRef(f"{from_} is null")
+        label = self.label_zh if said == "zh" and self.label_zh else self.label
+        common: dict[str, Any] = {"name": self.name, "label": filled(label, words), "from": from_}
+        options = tuple(dict.fromkeys(one for option in self.options for one in _several(filled(option, words))))
+        match self.type:
+            case "tolerance":
+                tolerance = {"unit": self.unit, "abs_tol": self.abs_tol, "rel_tol": self.rel_tol}
+                return ToleranceSlot.model_validate({**common, "value": float(value), **tolerance})
+            case "boolean":
+                return BooleanSlot.model_validate({**common, "value": bool(value)})
+            case "file":
+                names = [file.name for file in distinct_files(things)]
+                called = {thing.called for thing in things}
+                choices = tuple(name for name in names if name in called) or tuple(names)
+                return FileSlot.model_validate({**common, "value": value, "choices": choices})
+            case "plot":
+                return PlotSlot.model_validate({**common, "value": value})
+            case "choice_set":
+                aliases = {option: names for option in options if (names := self._other_names(option, words))}
+                return ChoiceSetSlot.model_validate(
+                    {**common, "value": tuple(value), "choices": options, "aliases": aliases}
+                )
+            case "open_text":
+                return OpenTextSlot.model_validate({**common, "facts": self._key_facts(words, results)})
+            case "exact":
+                if options and value not in options:
+                    raise ValueError(f"{self.name} is {value!r}, which is none of its options: {', '.join(options)}")
+                aliases = self._other_names(str(value), words)
+                own = {name.casefold() for name in (str(value), *aliases)}
+                others = dict.fromkeys(
+                    name
+                    for option in options
+                    if option != value
+                    for name in (option, *self._other_names(option, words))
+                    if name.casefold() not in own
+                )
+                return ExactSlot.model_validate(
+                    {**common, "value": value, "aliases": aliases, "distractors": tuple(others)}
+                )
+
+    def _other_names(self, value: str, words: Words) -> tuple[str, ...]:
+        """Other names of a label, each once: those given, and in English what is asked in Chinese."""
+        given = [name for of, names in self.aliases.items() if filled(of, words) == value for name in names]
+        found = [*(one for name in given for one in _several(filled(name, words))), *english_names(value)]
+        return tuple(dict.fromkeys(name for name in found if name != value))
+
+    def _key_facts(self, words: Words, results: Sequence[dict[str, JsonValue] | None]) -> tuple[Fact, ...]:
+        if self.facts:
+            return tuple(Fact(phrases=tuple(filled(phrase, words) for phrase in phrases)) for phrases in self.facts)
+        entry, topic = filled(self.entry, words), filled(self.topic, words)
+        if "@" in topic:
+            topic = str(evaluate_from(references_written_out(topic), results))
+        if not (facts := facts_about(entry, topic)):
+            raise UnresolvedRef(f"no value to calculate with: there are no key facts on {topic} of {entry}")
+        return facts
+
+
+def _several(names: str) -> list[str]:
+    return [name for name in names.split(" | ") if name]
