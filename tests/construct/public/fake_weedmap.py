@@ -15,6 +15,7 @@ from PIL import Image
 CHANNELS = {"003": ("B", "G", "R", "RE", "NIR"), "005": ("G", "R", "RE", "NIR")}
 SENSORS = {"003": "RedEdge", "005": "Sequoia"}
 PLANT = {"B": 40, "G": 95, "R": 50, "RE": 130, "NIR": 190}
+WEED = {"B": 42, "G": 99, "R": 62, "RE": 104, "NIR": 176}
 SOIL = {"B": 70, "G": 90, "R": 115, "RE": 120, "NIR": 125}
 ROWS_PX, COLUMNS_PX = 360, 480
 EDGE, OUTSIDE, CROP_ALONE, EMPTY = 3, 4, 5, 6
@@ -64,7 +65,8 @@ def draw_bands(name: str, frame: int) -> NDArray[np.uint8]:
     rng = np.random.default_rng([int(name), frame, 1])
     bands = []
     for channel in CHANNELS[name]:
-        values = np.where(classes > 0, PLANT[channel], SOIL[channel]) + rng.normal(0, 8, classes.shape)
+        means = np.array([SOIL[channel], PLANT[channel], WEED[channel]])
+        values = means[classes] + rng.normal(0, 8, classes.shape)
         values[rng.random(classes.shape) < 0.001] = 0
         bands.append(np.where(valid, np.clip(values, 0, 255), 0).astype(np.uint8))
     return np.array(bands)

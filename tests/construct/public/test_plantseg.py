@@ -13,7 +13,8 @@ from agrotools.benchmarks.validate import validate_folder
 from agrotools.construct.choosing import choose
 from agrotools.construct.sources.assembling import SEED, assembled
 from agrotools.construct.sources.part import Part
-from agrotools.construct.sources.public.plantseg import CAUSES, PLANTS, known_diseases, read
+from agrotools.construct.sources.public.diseased_plants import CAUSES
+from agrotools.construct.sources.public.plantseg import PLANTS, known_diseases, read
 from agrotools.construct.templates import Thing, load_templates
 from agrotools.core import BenchmarkError
 from agrotools.tools.recognition.kb_names import kb_names

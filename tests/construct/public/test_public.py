@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
+from agrotools.construct.marginals import QUERIES
 from agrotools.construct.sources import build_source, build_sources
-from agrotools.construct.sources.public import DATASETS, QUERIES, folders_in
+from agrotools.construct.sources.public import DATASETS, folders_in
 from agrotools.construct.sources.public.layout import spread
 from agrotools.core import BenchmarkError, UsageError
 

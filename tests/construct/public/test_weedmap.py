@@ -12,8 +12,9 @@ from rasterio.errors import NotGeoreferencedWarning
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
+from agrotools.construct.choosing import choose
 from agrotools.construct.progress import no_progress
-from agrotools.construct.sources.assembling import assembled
+from agrotools.construct.sources.assembling import SEED, assembled
 from agrotools.construct.sources.public.weedmap import read
 from agrotools.core import BenchmarkError
 
@@ -40,7 +41,7 @@ def pictures(part):
         for frame in range(8)
         for bands, (_, valid) in [(draw_bands(name, frame), draw_labels(name, frame))]
     }
-    for subject in part.subjects:
+    for subject in (one for one in part.subjects if one.of == "field"):
         for index in range(subject.things):
             picture = subject.shown(index, index + 1)
             with rasterio.open(part.files[picture.files[0].path]) as source:
@@ -88,7 +89,7 @@ def test_a_tile_is_a_raster_with_named_bands(tmp_path: Path, scratch: Path) -> N
 
 def test_pairs_are_of_one_map(tmp_path: Path, scratch: Path) -> None:
     part = read(write_weedmap(tmp_path / "set"), scratch, 20)
-    for subject in part.subjects:
+    for subject in (one for one in part.subjects if one.of == "field"):
         assert len({subject.shown(index, 1).files[0].bands for index in range(subject.things)}) == 1
 
 
@@ -152,7 +153,7 @@ def test_a_sound_benchmark_is_built(tmp_path: Path, scratch: Path) -> None:
     assert validate_folder(out) == []
     samples = load_folder(out).samples
     assert len(samples) == 10
-    assert {sample.task_type for sample in samples} <= {"weed_crop_area", "plotting"}
+    assert {sample.task_type for sample in samples} <= {"weed_crop_area", "plotting", "band_selection"}
     assert not any(sample.no_tool_eligible for sample in samples)
     assert header.metadata["weedmap"]["tiles"] == 12
     assert "separation" in header.metadata["weedmap"]
@@ -160,11 +161,23 @@ def test_a_sound_benchmark_is_built(tmp_path: Path, scratch: Path) -> None:
         print([file.name for file in sample.files], sample.query)
         print("   ", [slot.model_dump().get("value") for slot in sample.answer])
         for step in sample.reference.steps:
-            if step.tool == "measure_crop_weed_area":
+            if "veg_pct" in step.truth:
                 seen = step.observation.result
                 print("   ", {key: (seen[key], step.truth[key]) for key in ("veg_pct", "weed_pct", "total_px")})
                 assert seen["total_px"] == step.truth["total_px"]
                 assert seen["veg_pct"] == pytest.approx(step.truth["veg_pct"], abs=1.0)
+
+
+def test_bands_are_asked_about_too(tmp_path: Path, scratch: Path) -> None:
+    part = read(write_weedmap(tmp_path / "set"), scratch, 62)
+    chosen = choose(part.subjects, part.questions, part.samples, SEED)
+    about_bands = [item for item in chosen if item.question.task_type == "band_selection"]
+    assert len(about_bands) >= 6
+    assert len(about_bands) < len(chosen) / 2
+    for item in about_bands:
+        for call in item.asked.calls:
+            if call.tool == "measure_crop_weed_area":
+                assert set(call.truth["separability"]["classes"]) == {"soil", "crop", "weed"}
 
 
 def labels_say_otherwise(root: Path) -> None:

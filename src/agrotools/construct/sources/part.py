@@ -21,7 +21,8 @@ class Part:
     """``name`` begins the ids of its samples, of which there are at most ``samples``; ``files`` are copied as they are
     where a sample shows them: name in the benchmark to the original.
 
-    ``described`` says more of the finished samples for the benchmark's metadata.
+    ``dropped`` says how many items of the data set were left out, by reason; ``described`` says more of the finished
+    samples for the benchmark's metadata.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Part:
     files: Mapping[str, Path]
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
     described: Callable[[Sequence[Sample]], dict[str, JsonValue]] = lambda _: {}
+    dropped: Mapping[str, int] = field(default_factory=dict)
 
 
 class Originals:

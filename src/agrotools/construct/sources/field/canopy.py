@@ -85,11 +85,12 @@ def _thing(file: SampleFile, heights: NDArray[np.float32], region: Region | None
     part = "" if region is None else f" ({called})" if not called.startswith("window") else " in the window asked for"
     words: dict[str, str] = dict(zip(("x0", "y0", "x1", "y1"), map(str, region or ()), strict=False))
     thought = f"I need the heights in {file.name}{part}."
-    truth = _truth(heights, region, file.gsd_m)
+    truth = height_truth(heights, region, file.gsd_m)
     return Thing((file,), "estimate_canopy_height", arguments, truth, called, thought, words)
 
 
-def _truth(heights: NDArray[np.float32], region: Region | None, gsd_m: float | None) -> dict[str, Any]:
+def height_truth(heights: NDArray[np.float32], region: Region | None, gsd_m: float | None) -> dict[str, Any]:
+    """What a perfect ``estimate_canopy_height`` returns of metres (rows, columns), NaN where there is no data."""
     x0, y0, x1, y1 = region or (0, 0, heights.shape[1], heights.shape[0])
     values = heights[y0:y1, x0:x1].astype(np.float64)
     values = values[np.isfinite(values)]

@@ -10,21 +10,21 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from agrotools.construct.export import check_replaceable
+from agrotools.construct.marginals import QUERIES, SOURCE_PCTS, apportioned
 from agrotools.construct.progress import Progress, no_progress
 from agrotools.construct.sources.assembling import assembled
 from agrotools.construct.sources.part import Part
 from agrotools.core import BenchmarkError
 from agrotools.core.benchmark_header import BenchmarkHeader
 
-QUERIES = 539
-"""Of the published benchmark."""
-
 
 @dataclass(frozen=True)
 class Public:
     """``module`` in this package holds ``read(folder, scratch, samples) -> Part``; ``share_pct``: of the published
-    queries, as the paper says it where it does, else an even part of the rest."""
+    queries (:mod:`agrotools.construct.marginals`)."""
 
     module: str
     share_pct: float
@@ -39,20 +39,8 @@ class Public:
         return reader(folder, scratch, samples)
 
 
-_REST = (100 - 21.34 - 11.50 - 10.20) / 9
-DATASETS: Mapping[str, Public] = {
-    "clcd": Public("clcd", _REST),
-    "deepnir": Public("deepnir", _REST),
-    "deepweeds": Public("deepweeds", _REST),
-    "fpcd": Public("fpcd", _REST),
-    "hi_cna": Public("hi_cna", _REST),
-    "open_canopy": Public("open_canopy", 10.20),
-    "papple": Public("papple", _REST),
-    "plantseg": Public("plantseg", _REST),
-    "weedmap": Public("weedmap", 11.50),
-    "weedsense": Public("weedsense", _REST),
-}
-"""By name, as after ``--source``. Shares of IP102, WeedMap and Open-Canopy are the paper's."""
+DATASETS: Mapping[str, Public] = {name: Public(name, share) for name, share in SOURCE_PCTS.items()}
+"""By name, as after ``--source``."""
 
 
 def build_public(name: str) -> Callable[[Path, Path, Progress], BenchmarkHeader]:
@@ -82,6 +70,7 @@ def build_all(
     folders: Mapping[str, Path], out: Path, progress: Progress = no_progress, queries: int = QUERIES
 ) -> BenchmarkHeader:
     """Build one benchmark from these data sets, each in its share of ``queries``; those absent leave theirs empty.
+    What a data set falls short, and why, stands in the header's metadata under ``shares``.
 
     Raises:
         BenchmarkError: one is incomplete, or ``out`` holds something else than a benchmark.
@@ -94,11 +83,12 @@ def _built(
 ) -> BenchmarkHeader:
     check_replaceable(out)
     with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
-        parts = [
-            DATASETS[one].read(folder, Path(scratch), round(queries * DATASETS[one].share_pct / 100))
-            for one, folder in folders.items()
-        ]
-        absent = sorted(DATASETS.keys() - folders.keys()) if len(folders) > 1 else []
+        wanted = apportioned({one: data_set.share_pct for one, data_set in DATASETS.items()}, queries)
+        parts = [DATASETS[one].read(folder, Path(scratch), wanted[one]) for one, folder in folders.items()]
+        absent = sorted(DATASETS.keys() - folders.keys()) if name not in DATASETS else []
+        missing: dict[str, JsonValue] = {
+            one: {"wanted": wanted[one], "made": 0, "why": "its data set is not there"} for one in absent
+        }
         return assembled(
             parts,
             out,
@@ -106,5 +96,6 @@ def _built(
             version="1",
             description="Questions on images of public agricultural data sets, with their ground truth.",
             metadata={"absent": [*absent]} if absent else {},
+            shares=missing,
             progress=progress,
         )

@@ -156,6 +156,7 @@ def change_part(
         samples,
         originals.files,
         counts | dict(metadata or {}),
+        dropped=dropped,
     )
 
 

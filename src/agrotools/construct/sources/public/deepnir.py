@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import JsonValue
-
 from agrotools.construct.asking import Subject
 from agrotools.construct.sources.field.orchards import fruit_subjects
 from agrotools.construct.sources.part import Originals, Part
@@ -13,9 +11,8 @@ from agrotools.construct.sources.public.layout import find_root, spread
 from agrotools.construct.sources.public.pictures import SUFFIXES, upright_size
 from agrotools.construct.sources.wording import first_few
 from agrotools.construct.templates import load_templates
-from agrotools.core import BenchmarkError, SampleFile, ToolError
+from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.benchmark_header import SourceNote
-from agrotools.tools.measurement.counting import mode_for
 
 GET_IT = (
     "get yolov5.zip from Zenodo record 6324489 (or Kaggle enddl22/deepnir-11fruits), so that every fruit has its"
@@ -45,41 +42,23 @@ _ROUNDING = 1e-3
 
 def read(folder: Path, scratch: Path, samples: int) -> Part:  # noqa: ARG001 - nothing is made from these pictures
     """Raises BenchmarkError: the data set is incomplete, or not as its authors describe it."""
-    refused = {fruit: reason for fruit in PLURAL if (reason := _refusal(fruit))}
-    asked = [fruit for fruit in PLURAL if fruit not in refused]
     root = find_root(
-        folder, [f"{fruit}/test/{kind}" for fruit in asked for kind in ("images", "labels")], get_it=GET_IT
+        folder, [f"{fruit}/test/{kind}" for fruit in PLURAL for kind in ("images", "labels")], get_it=GET_IT
     )
-    pictures = [(fruit, *picture) for fruit in asked for picture in _counted(root / fruit / "test")]
+    pictures = [(fruit, *picture) for fruit in PLURAL for picture in _counted(root / fruit / "test")]
     if not pictures:
-        raise BenchmarkError(f"{root} has no picture of {', '.join(asked)} in its test part", hint=GET_IT)
+        raise BenchmarkError(f"{root} has no picture in its test part", hint=GET_IT)
     some = spread(pictures, lambda picture: picture[0], _PICTURES_A_SAMPLE * samples, _SEED)
     originals = Originals()
-    left_out: dict[str, JsonValue] = {
-        fruit: {"pictures": len(_files_in(root / fruit / "test" / "images", SUFFIXES)), "reason": reason}
-        for fruit, reason in refused.items()
-    }
     return Part(
         "deepnir",
         SOURCE,
-        [subject for fruit in asked for subject in _subjects(fruit, some, originals)],
+        [subject for fruit in PLURAL for subject in _subjects(fruit, some, originals)],
         load_templates("fruit_photo"),
         samples,
         originals.files,
-        metadata={
-            "deepnir_test_pictures": {**Counter(fruit for fruit, _, _ in pictures)},
-            "deepnir_left_out": left_out,
-        },
+        metadata={"deepnir_test_pictures": {**Counter(fruit for fruit, _, _ in pictures)}},
     )
-
-
-def _refusal(fruit: str) -> str | None:
-    """Why no question can be asked about such pictures: without a detector a sample could not be solved."""
-    try:
-        mode = mode_for(fruit, has_chm=False)
-    except ToolError:
-        return "no offline detector finds it"
-    return None if mode == "fruit" else f"the offline detector for it is {mode}, which finds no fruit"
 
 
 def _counted(place: Path) -> list[tuple[Path, int]]:
@@ -137,4 +116,5 @@ def _subjects(fruit: str, some: Sequence[tuple[str, Path, int]], originals: Orig
         upright_size(path, get_it=GET_IT)
         file = originals.file(path)
         by_hash[str(file.sha256)] = (file, count)
-    return fruit_subjects(f"deepnir-{fruit}", fruit, PLURAL[fruit], by_hash, of="fruit_photo")
+    one = "wheat head" if fruit == "wheat" else fruit
+    return fruit_subjects(f"deepnir-{fruit}", one, PLURAL[fruit], by_hash, of="fruit_photo")

@@ -165,7 +165,8 @@ def read(folder: Path, scratch: Path, samples: int) -> Part:
         "in_both": None if train is None else len(set(test) & set(train)),
     }
     facts: dict[str, JsonValue] = {"lists": lists, "pairs": len(used), "dropped": {**dropped}, "specks": specks}
-    return Part("fpcd", SOURCE, subjects, load_templates("pond"), samples, originals.files, {"fpcd": facts})
+    templates = load_templates("pond")
+    return Part("fpcd", SOURCE, subjects, templates, samples, originals.files, {"fpcd": facts}, dropped=dropped)
 
 
 def pond_subjects(name: str, files: tuple[SampleFile, SampleFile], happened: Happened) -> list[Subject]:

@@ -102,7 +102,9 @@ def read(folder: Path, scratch: Path, samples: int) -> Part:
         "windows_dropped": {**dropped},
     }
     templates = load_templates("canopy")
-    return Part("open-canopy", SOURCE, subjects, templates, samples, originals.files, {"open-canopy": facts})
+    return Part(
+        "open-canopy", SOURCE, subjects, templates, samples, originals.files, {"open-canopy": facts}, dropped=dropped
+    )
 
 
 def _test_tiles(path: Path) -> list[Tile]:

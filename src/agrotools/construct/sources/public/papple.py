@@ -119,6 +119,7 @@ def read(folder: Path, scratch: Path, samples: int) -> Part:
         samples,
         originals.files,
         metadata={"papple_usable_pictures": len(pictures), "papple_left_out": {**left_out}},
+        dropped=left_out,
     )
 
 

@@ -3,11 +3,9 @@
 The authors divide nothing into train and test; maps 003 (RedEdge) and 005 (Sequoia) are by custom the test part.
 """
 
-import re
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,17 +17,26 @@ from agrotools.construct.area_truth import AreaTruth, count_area
 from agrotools.construct.asking import Subject
 from agrotools.construct.picture_parts import Region, quarters
 from agrotools.construct.questions import QUESTIONS, Picture
+from agrotools.construct.sources.band_sets import WORDS, BandTile, set_subject, tile_subject
 from agrotools.construct.sources.field.weeds import how_parted
 from agrotools.construct.sources.part import Originals, Part, named, pairs_of
-from agrotools.construct.sources.public.layout import find_root, spread
+from agrotools.construct.sources.public.layout import spread
+from agrotools.construct.sources.public.weedmap_tiles import (
+    GET_IT,
+    MAPS,
+    Classes,
+    Mask,
+    Tile,
+    bands_of,
+    maps_in,
+    tiles_of,
+    white_is_data,
+)
 from agrotools.construct.sources.wording import reasons
+from agrotools.construct.templates import load_templates
 from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.core.benchmark_header import SourceNote
 
-GET_IT = (
-    "get the tiles of WeedMap from the ETH Research Collection (doi.org/10.3929/ethz-c-000788571), so that the folders"
-    " RedEdge/003 and Sequoia/005 hold groundtruth, mask and tile; one of the two is enough"
-)
 SOURCE = SourceNote(
     name="WeedMap",
     licence="not stated",
@@ -39,39 +46,14 @@ SOURCE = SourceNote(
     note="Questions, reference calls and tolerances are by agrotools; images and labels are the authors', the channels"
     " of a tile joined into one file. Maps 003 and 005.",
 )
-MAPS: Mapping[str, tuple[str, ...]] = {"003": ("B", "G", "R", "RE", "NIR"), "005": ("G", "R", "RE", "NIR")}
-"""Maps of the test part and the channels of their cameras, RedEdge and Sequoia."""
-COLOURS = {(0, 0, 0): 0, (0, 255, 0): 1, (255, 0, 0): 2}
-"""Of the coloured labels: other, crop, weed."""
-NUMBERS = {0: 0, 10000: 1, 2: 2}
-"""Of the numbered labels, which say the same in 16 bits."""
-_WORDS = {"B": "blue", "G": "green", "R": "red", "RE": "red edge", "NIR": "near infrared"}
 _GSD_M = 0.01
-_MOST_PX = 4_000_000
-"""Of a tile; the authors' have 480 x 360."""
-_TILES_LOOKED_AT = 24
-"""By which it is decided whether white or black in a map's masks stands for data."""
-_FITS_MAP = 0.9
 _FITS_TILE = 0.95
 """Share of pixels in which a mask must agree with what is black."""
 _LEAST_DATA = 0.5
 """Share of each quarter of a tile that must hold data, so that no half or quarter is asked about in vain."""
 _SEED = 18
 _TILES_A_SAMPLE = 2
-
-Classes = NDArray[np.uint8]
-Mask = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class Tile:
-    """``classes`` 0 other, 1 crop, 2 weed; ``white``: where its mask is; ``channels``: files in the map's order."""
-
-    map: str
-    frame: str
-    channels: tuple[Path, ...]
-    classes: Classes
-    white: Mask
+_PAIRS_A_BAND_PAIR = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,14 +73,14 @@ def read(folder: Path, scratch: Path, samples: int) -> Part:
     dropped: Counter[str] = Counter()
     tiles: list[tuple[Tile, Mask]] = []
     of_maps: dict[str, JsonValue] = {}
-    for name, root in _maps_in(folder).items():
-        found = _tiles_of(root, name, dropped)
+    for name, root in maps_in(folder).items():
+        found = tiles_of(root, name, dropped)
         if not found:
             continue
-        white_is_data = _white_is_data(root, found)
-        of_maps[name] = {"labelled_tiles": len(found), "data_in_mask": "white" if white_is_data else "black"}
+        white = white_is_data(root, found)
+        of_maps[name] = {"labelled_tiles": len(found), "data_in_mask": "white" if white else "black"}
         for tile in found:
-            valid = tile.white if white_is_data else ~tile.white
+            valid = tile.white if white else ~tile.white
             if _enough_data(valid) and (tile.classes[valid] > 0).any():
                 tiles.append((tile, valid))
             else:
@@ -114,129 +96,11 @@ def read(folder: Path, scratch: Path, samples: int) -> Part:
 
     pairs = [pair for of_map in shown.values() for pair in pairs_of(of_map)]
     subjects = [_subject(f"weedmap-{number}", number, pair) for number, pair in enumerate(pairs)]
-    return Part("weedmap", SOURCE, subjects, QUESTIONS, samples, originals.files, {"weedmap": facts}, described)
-
-
-def _maps_in(folder: Path) -> dict[str, Path]:
-    """Folders of the maps that are there, by name.
-
-    Raises:
-        BenchmarkError: there is none.
-    """
-    found: dict[str, Path] = {}
-    for name in MAPS:
-        markers = [f"{name}/{part}" for part in ("tile", "groundtruth", "mask")]
-        with suppress(BenchmarkError):
-            found[name] = find_root(folder, markers, get_it=GET_IT) / name
-    if not found:
-        raise BenchmarkError(f"{folder} has no tiles of map {' or '.join(MAPS)}", hint=GET_IT)
-    return found
-
-
-def _tiles_of(root: Path, name: str, dropped: Counter[str]) -> list[Tile]:
-    """The tiles of a map in which something grows; the others are counted in ``dropped`` by reason.
-
-    Raises:
-        BenchmarkError: in most tiles the two kinds of labels contradict each other.
-    """
-    tiles: list[Tile] = []
-    odd: list[str] = []
-    read_in_all = 0
-    for path in sorted((root / "groundtruth").iterdir()):
-        match = re.fullmatch(rf"{name}_(frame\d+)_GroundTruth_color\.png", path.name)
-        if match is None:
-            continue
-        frame = match[1]
-        channels = tuple(root / "tile" / channel / f"{frame}.png" for channel in MAPS[name])
-        numbers = path.with_name(f"{name}_{frame}_GroundTruth_iMap.png")
-        mask = root / "mask" / f"{frame}.png"
-        if not all(one.is_file() for one in (*channels, numbers, mask)):
-            dropped["incomplete"] += 1
-            continue
-        coloured, numbered, marked = _pixels(path, "RGB"), _pixels(numbers), _pixels(mask, "L")
-        if coloured is None or numbered is None or marked is None:
-            dropped["unreadable"] += 1
-            continue
-        read_in_all += 1
-        classes = _classes(coloured, numbered)
-        if classes is None or marked.shape != classes.shape or not np.isin(marked, (0, 255)).all():
-            dropped["with labels that contradict each other, or an odd mask"] += 1
-            odd.append(frame)
-        elif not classes.any():
-            dropped["empty"] += 1
-        else:
-            tiles.append(Tile(name, frame, channels, classes, marked == 255))
-    if 2 * len(odd) > read_in_all:
-        raise BenchmarkError(
-            f"in {len(odd)} of {read_in_all} tiles of {root}, such as {odd[0]}, colours and numbers of the labels do"
-            " not say the same (black 0, green 10000, red 2), or the mask is not black and white",
-            hint=GET_IT,
-        )
-    return tiles
-
-
-def _pixels(path: Path, mode: str | None = None) -> NDArray[np.generic] | None:
-    """The picture, converted to ``mode`` or as it is stored (which 8 bits would spoil); None if it cannot be read."""
-    from PIL import Image
-
-    try:
-        with Image.open(path) as picture:
-            if picture.width * picture.height > _MOST_PX:
-                return None
-            return np.asarray(picture.convert(mode) if mode else picture)
-    except Exception:  # Decoders raise whatever a damaged file leads them to.
-        return None
-
-
-def _classes(coloured: NDArray[np.generic], numbered: NDArray[np.generic]) -> Classes | None:
-    """The classes, if colours and numbers agree on all pixels and there is nothing else."""
-    if numbered.shape != coloured.shape[:2]:
-        return None
-    classes = np.full(numbered.shape, 255, np.uint8)
-    for colour, value in COLOURS.items():
-        classes[(coloured == np.array(colour)).all(axis=2)] = value
-    same = np.full(numbered.shape, 255, np.uint8)
-    for number, value in NUMBERS.items():
-        same[numbered == number] = value
-    return classes if (classes < 255).all() and np.array_equal(classes, same) else None
-
-
-def _white_is_data(root: Path, tiles: Sequence[Tile]) -> bool:
-    """Whether white in the masks stands for data. The authors say so, readers of the files say the opposite: what is
-    black in all channels tells. Tiles at the edge of the map, where a mask has both, are asked first.
-
-    Raises:
-        BenchmarkError: the masks fit neither way.
-    """
-    by_edge = sorted(tiles, key=lambda tile: tile.white.all() or not tile.white.any())
-    agreeing = total = 0
-    for tile in by_edge[:_TILES_LOOKED_AT]:
-        bands = _bands(tile)
-        if bands is not None:
-            agreeing += int(np.count_nonzero(tile.white == (bands > 0).any(axis=0)))
-            total += tile.white.size
-    share = agreeing / total if total else 0.5
-    if max(share, 1 - share) < _FITS_MAP:
-        raise BenchmarkError(
-            f"the masks of {root} do not fit its tiles: {100 * share:.0f} % of the pixels are white in the mask where"
-            " the tile is not black, or black where it is",
-            hint=GET_IT,
-        )
-    return share > 0.5
-
-
-def _bands(tile: Tile) -> NDArray[np.uint8] | None:
-    """Channels, rows, columns; None if one cannot be read or has another form than its labels."""
-    read = [_one_band(_pixels(path)) for path in tile.channels]
-    bands = [one for one in read if one is not None and one.dtype == np.uint8 and one.shape == tile.classes.shape]
-    return np.asarray(bands, np.uint8) if len(bands) == len(read) else None
-
-
-def _one_band(pixels: NDArray[np.generic] | None) -> NDArray[np.generic] | None:
-    """A grey picture may be stored with the same values for red, green and blue."""
-    if pixels is None or pixels.ndim != 3 or not (pixels == pixels[..., :1]).all():
-        return pixels
-    return pixels[..., 0]
+    subjects += _band_subjects(pairs, originals)
+    questions = (*QUESTIONS, *load_templates("bands"))
+    return Part(
+        "weedmap", SOURCE, subjects, questions, samples, originals.files, {"weedmap": facts}, described, dropped
+    )
 
 
 def _enough_data(valid: Mask) -> bool:
@@ -264,7 +128,7 @@ def _shown(
     for tile, valid in tiles:
         if sum(map(len, made.values())) == wanted:
             break
-        bands = _bands(tile)
+        bands = bands_of(tile)
         if bands is None:
             dropped["unreadable"] += 1
         elif np.mean((bands > 0).any(axis=0) == valid) < _FITS_TILE:
@@ -279,7 +143,7 @@ def _shown(
 
 
 def _note(names: Sequence[str]) -> str:
-    words = [_WORDS[name] for name in names]
+    words = [WORDS[name] for name in names]
     return (
         f"Sugar beet field seen straight from above by a drone, about 1 cm a pixel. Bands {', '.join(words[:-1])} and"
         f" {words[-1]}, 8 bits each. Pixels that are 0 lie outside the map and do not count."
@@ -312,3 +176,17 @@ def _subject(name: str, number: int, pair: Sequence[_Shown]) -> Subject:
         return Picture((file,), {"image": file.name}, shown.area, columns, rows, "multispectral image")
 
     return Subject(name, len(pair), picture, {"pair": number})
+
+
+def _band_subjects(pairs: Sequence[Sequence[_Shown]], originals: Originals) -> list[Subject]:
+    """Every so many pairs of tiles also for the questions about bands, which take a while to answer."""
+    subjects: list[Subject] = []
+    for number, pair in enumerate(pairs):
+        tiles = [BandTile(one.file, originals.files[one.file.path], one.classes, one.valid) for one in pair]
+        if number % _PAIRS_A_BAND_PAIR == 0:
+            subjects.append(tile_subject(f"weedmap-bands-{number}", tiles, {"pair": number}))
+            subjects += [
+                set_subject(f"weedmap-sets-{number}-{place}", tile, {"pair": number})
+                for place, tile in enumerate(tiles)
+            ]
+    return subjects

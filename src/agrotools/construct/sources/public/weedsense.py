@@ -113,7 +113,8 @@ def read(folder: Path, scratch: Path, samples: int) -> Part:  # noqa: ARG001 - n
     subjects = [subject for code in sorted(shown) for subject in _subjects(code, shown[code])]
     counts = {"pictures": used, "species": len(shown), "dropped": {**dropped}}
     return Part(
-        "weedsense", SOURCE, subjects, load_templates("pot_weed"), samples, originals.files, {"weedsense": counts}
+        "weedsense", SOURCE, subjects, load_templates("pot_weed"), samples, originals.files, {"weedsense": counts},
+        dropped=dropped,
     )  # fmt: skip
 
 

@@ -1,0 +1,143 @@
+"""A benchmark of drawn scenes with the marginals of the published one."""
+
+import math
+import shutil
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+from agrotools import __version__
+from agrotools.construct.building import Group, build_samples
+from agrotools.construct.choosing import Chosen
+from agrotools.construct.choosing_allocated import Stock, choose_allocated
+from agrotools.construct.export import FILES_FOLDER, check_replaceable, replacing, write_benchmark
+from agrotools.construct.marginals import Marginals, published
+from agrotools.construct.outcomes import Tally
+from agrotools.construct.progress import Progress, no_progress
+from agrotools.construct.scenes.scene import Difficulty
+from agrotools.construct.sources.drawn import Drawn
+from agrotools.construct.sources.drawn.catalogue import MODULES
+from agrotools.construct.sources.drawn.drawing import Order, draw_all
+from agrotools.construct.sources.part import Originals
+from agrotools.construct.templates import load_templates
+from agrotools.construct.templates.wording import Language
+from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
+from agrotools.tools import AGROTOOLS
+
+SEED = 20261120
+QUESTIONS_PER_SUBJECT = 2.2
+"""Subjects are drawn for so many questions each: fewer are more alike, more take longer to draw."""
+_DIFFICULTIES: tuple[Difficulty, ...] = (0, 1, 2, 3)
+
+
+def build_scenes(
+    out: Path,
+    queries: int,
+    *,
+    seed: int = SEED,
+    language: Language = "en",
+    progress: Progress = no_progress,
+    workers: int = 2,
+) -> BenchmarkHeader:
+    """Draw scenes and write the benchmark to ``out``, whole or not at all.
+
+    What is drawn is kept beside ``out`` until it is done, so that the same call goes on after it was stopped.
+
+    Raises:
+        BenchmarkError: ``out`` holds something else than a benchmark, or so many questions cannot be asked.
+        InfrastructureError: no tool worker can be started.
+    """
+    check_replaceable(out)
+    work = out.parent / f".{out.name}-scenes"
+    with replacing(out) as made:
+        header = write_scenes(
+            made, work, "scenes", queries, seed=seed, language=language, progress=progress, workers=workers
+        )
+    shutil.rmtree(work, ignore_errors=True)
+    return header
+
+
+def write_scenes(
+    made: Path,
+    work: Path,
+    name: str,
+    queries: int,
+    *,
+    seed: int = SEED,
+    version: str = "1",
+    language: Language = "en",
+    progress: Progress = no_progress,
+    workers: int = 2,
+) -> BenchmarkHeader:
+    """As :func:`build_scenes`, into the empty folder ``made``; ``work`` keeps what is drawn."""
+    wanted = published(queries)
+    modules = {module: import_module(f"{__package__}.{module}") for module in MODULES}
+    drawn = draw_all(_orders(modules, wanted, seed), work, progress, workers)
+    originals = Originals(work)
+    stocks = {
+        module: _stock(code, [each for each in drawn if each.name == module], originals, language)
+        for module, code in modules.items()
+    }
+    chosen, allocation = choose_allocated(list(stocks.values()), wanted, seed)
+    (made / FILES_FOLDER).mkdir(parents=True)
+    for stored in sorted({file.path for item in chosen for file in item.asked.files}):
+        shutil.copyfile(originals.files[stored], made / stored)
+    backends = {tool: kind for code in modules.values() for tool, kind in getattr(code, "BACKENDS", {}).items()}
+    tally = Tally()
+    samples = build_samples(
+        [Group(module, f"scenes.{module}", _of(stock, chosen)) for module, stock in stocks.items()],
+        made,
+        toolset=AGROTOOLS,
+        progress=progress,
+        workers=workers,
+        backends=backends,
+        tally=tally,
+    )
+    tally.check()
+    header = BenchmarkHeader(
+        name=name,
+        version=version,
+        licence="Apache-2.0",
+        description="Questions on drawn scenes, with the composition of the AgroTools benchmark. No photographs.",
+        synthetic=True,
+        toolset=AGROTOOLS,
+        backends=backends,
+        sources=(SourceNote(name="agrotools scenes", licence="Apache-2.0", note="Drawn by agrotools from a seed."),),
+        metadata={
+            "agrotools": __version__,
+            "seed": seed,
+            "language": language,
+            "subjects": len(drawn),
+            "marginals_missed": dict(allocation.missed),
+            "stands_for": {module: code.STANDS_FOR for module, code in modules.items()},
+            **tally.metadata(),
+        },
+    )
+    write_benchmark(made, header, samples)
+    return header
+
+
+def _orders(modules: Mapping[str, ModuleType], wanted: Marginals, seed: int) -> list[Order]:
+    """Subjects to draw, as many as a module's share of the questions needs, of all difficulties in turn."""
+    orders = []
+    for place, (name, module) in enumerate(modules.items()):
+        siblings = sum(other.STANDS_FOR == module.STANDS_FOR for other in modules.values())
+        questions = wanted.sources[module.STANDS_FOR] / siblings
+        least = len(_DIFFICULTIES)
+        for number in range(max(least, math.ceil(questions / QUESTIONS_PER_SUBJECT) + 1)):
+            orders.append(Order(name, seed + 1_000 * place + number, _DIFFICULTIES[number % len(_DIFFICULTIES)]))
+    return orders
+
+
+def _stock(module: ModuleType, drawn: Sequence[Drawn], originals: Originals, language: Language) -> Stock:
+    subjects = [subject for each in drawn for subject in module.subjects(each, originals)]
+    questions = [template for file in module.TEMPLATES for template in load_templates(file, language)]
+    written = module.QUESTIONS(language) if hasattr(module, "QUESTIONS") else ()
+    return Stock(module.STANDS_FOR, subjects, [*questions, *written])
+
+
+def _of(stock: Stock, chosen: Sequence[Chosen]) -> list[Chosen]:
+    """Those of a module's own subjects."""
+    own = {id(subject) for subject in stock.subjects}
+    return [item for item in chosen if id(item.subject) in own]

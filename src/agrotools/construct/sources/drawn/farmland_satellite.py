@@ -1,0 +1,25 @@
+"""Drawn farmland on two dates as a satellite sees it, at 0.8 m a pixel."""
+
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from agrotools.construct.asking import Subject
+from agrotools.construct.scenes.scene import Difficulty
+from agrotools.construct.sources.drawn import Drawn
+from agrotools.construct.sources.drawn.field_pairs import draw_pairs, pair_subjects
+from agrotools.construct.sources.part import Originals
+
+NAME = "farmland_satellite"
+STANDS_FOR = "hi_cna"
+TEMPLATES = ("farmland",)
+
+
+def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
+    """As :func:`agrotools.construct.sources.drawn.field_pairs.draw_pairs`."""
+    return draw_pairs(seed, difficulty, folder, "satellite")
+
+
+def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
+    """As :func:`agrotools.construct.sources.drawn.field_pairs.pair_subjects`."""
+    return pair_subjects(drawn, originals, "Satellite picture")
