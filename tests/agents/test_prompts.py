@@ -27,17 +27,21 @@ def content_of(step: Step) -> dict:
 
 def test_the_hash_names_every_template(monkeypatch: pytest.MonkeyPatch) -> None:
     assert re.fullmatch(r"[0-9a-f]{16}", prompt_hash())
-    before = prompt_hash()
-    changed = {**prompts._sources(), "repair.j2": "another wording"}
-    monkeypatch.setattr(prompts, "_sources", lambda: changed)
-    assert prompt_hash.__wrapped__() != before
+    before, building = prompt_hash(), prompts.building_prompt_hash()
+    for name, of_runs in (("repair.j2", True), ("building/trace_step.j2", False)):
+        changed = {**prompts._sources.__wrapped__(), name: "another wording"}
+        monkeypatch.setattr(prompts, "_sources", lambda changed=changed: changed)
+        assert (prompt_hash.__wrapped__() != before) == of_runs
+        assert (prompts.building_prompt_hash.__wrapped__() != building) != of_runs
+        monkeypatch.undo()
 
 
 def test_every_template_is_used_and_none_is_missing() -> None:
     names = {name.removesuffix(".j2") for name in prompts._sources()}
     source = "".join(
         file.read_text(encoding="utf-8")
-        for file in Path(prompts.__file__).parent.parent.rglob("*")
+        for package in ("agents", "runner")
+        for file in (Path(prompts.__file__).parents[2] / package).rglob("*")
         if file.suffix in (".py", ".j2")
     )
     assert names

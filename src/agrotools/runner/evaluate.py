@@ -126,6 +126,7 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
         KeyboardInterrupt: somebody asked to stop; what has finished is kept.
     """
     benchmark = load_benchmark(config.benchmark, data_root=config.data_root, progress=stage_progress(progress))
+    config = config.model_copy(update={"backends": {**benchmark.header.backends, **config.backends}})
     settings = config.settings
     source = policy_source(
         config.model,

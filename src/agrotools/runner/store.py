@@ -18,6 +18,7 @@ import orjson
 from pydantic import ValidationError
 
 from agrotools.core import Observation, Record, RunStoreError
+from agrotools.core.paths import artifact_path
 from agrotools.runner.durable import Journal, copy_whole, sync, write_whole
 from agrotools.runner.lock import LOCK_FILE, RunLock
 from agrotools.runner.manifest import Manifest, differences, merged
@@ -181,11 +182,6 @@ class RunStore:
         except RunStoreError:
             if not isinstance(error, RunStoreError):  # otherwise it has been told already
                 raise
-
-
-def artifact_path(run: Path, sha256: str, suffix: str) -> Path:
-    """Where an artifact of a run lies."""
-    return run / _ARTIFACTS / f"{sha256}{suffix}"
 
 
 def read_manifest(run: Path) -> Manifest:

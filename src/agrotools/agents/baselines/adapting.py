@@ -79,7 +79,9 @@ def _adapted(
     arguments: Arguments, spec: ToolSpec, theirs: Sequence[SampleFile], files: Mapping[str, _Counterpart]
 ) -> Arguments:
     required = cast("list[str]", spec.parameters.get("required", []))
-    named = [name for name, kind in spec.agreement.items() if kind == "file" and arguments.get(name) in files]
+    # A file that an earlier call made is given by reference, and is none of the sample's.
+    given = {name: value for name, value in arguments.items() if isinstance(value, str) and value in files}
+    named = [name for name, kind in spec.agreement.items() if kind == "file" and name in given]
     of_name = {file.name: file for file in theirs}
     looked_at = cast(str, arguments[named[0]]) if named else None
     adapted: Arguments = {}

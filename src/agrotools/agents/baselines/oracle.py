@@ -74,10 +74,26 @@ class TruthTools:
     """Answers the k-th call of a sample with the truth of its k-th reference step."""
 
     def __init__(self, sample: Sample) -> None:
-        self._truths = [step.truth for step in sample.reference.steps] if sample.reference else []
+        steps = sample.reference.steps if sample.reference else ()
+        self._truths = [_with_made_files(index, step.truth, steps) for index, step in enumerate(steps)]
         self._calls = 0
 
     def observe(self) -> Observation:
         truth = self._truths[self._calls]
         self._calls += 1
         return Observation(result=truth)
+
+
+def _with_made_files(
+    index: int, truth: dict[str, JsonValue] | None, steps: Sequence[ReferenceStep]
+) -> dict[str, JsonValue] | None:
+    """A step's truth and, under the names that the real tool gave them, the files it makes that later steps use.
+
+    A mask has no truth of its own: what a later step finds in it has.
+    """
+    if truth is None:
+        return None
+    start = f"steps[{index}].observation."
+    used = [(ref.removeprefix(start), name) for step in steps for _, ref, name in iter_refs(step.arguments)
+            if ref.startswith(start)]  # fmt: skip
+    return {**{field: name or field for field, name in used if field.isidentifier()}, **truth}

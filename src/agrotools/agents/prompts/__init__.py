@@ -1,6 +1,7 @@
 """Everything that is said to a model, as templates: one file per piece of text.
 
-Templates are filled with values only; no value is ever read as a template, so hostile text stays text.
+Templates are filled with values only; no value is ever read as a template, so hostile text stays text. Those in
+``building/`` are said to models that help to build a benchmark (``render("building/NAME")``); no run depends on them.
 """
 
 import hashlib
@@ -9,12 +10,21 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
     import jinja2
+
+
+_BUILDING = "building"
 
 
 @cache
 def _sources() -> dict[str, str]:
     folder = files(__name__)
+    return {**_in(folder), **{f"{_BUILDING}/{name}": text for name, text in _in(folder.joinpath(_BUILDING)).items()}}
+
+
+def _in(folder: "Traversable") -> dict[str, str]:
     found = [entry for entry in folder.iterdir() if entry.name.endswith(".j2")]
     return {entry.name: entry.read_text(encoding="utf-8") for entry in sorted(found, key=lambda entry: entry.name)}
 
@@ -72,8 +82,20 @@ def _pieces(name: str) -> tuple[tuple[str, bool], ...]:
 
 @cache
 def prompt_hash() -> str:
-    """SHA-256 over names and texts of all templates, as 16 hexadecimal digits. Runs compare only if it agrees."""
+    """SHA-256 over names and texts of the templates that runs use, 16 hexadecimal digits. Runs compare if it agrees."""
+    return _hash({name: text for name, text in _sources().items() if not name.startswith(f"{_BUILDING}/")})
+
+
+@cache
+def building_prompt_hash() -> str:
+    """As :func:`prompt_hash`, over what models are told that help to build a benchmark."""
+    building = {name: text for name, text in _sources().items() if name.startswith(f"{_BUILDING}/")}
+    # What a policy sees of files is told to them in the same words.
+    return _hash({**building, "conduct.j2": _sources()["conduct.j2"]})
+
+
+def _hash(sources: dict[str, str]) -> str:
     digest = hashlib.sha256()
-    for name, text in _sources().items():
+    for name, text in sources.items():
         digest.update(f"{name}\0{text}\0".encode())
     return digest.hexdigest()[:16]

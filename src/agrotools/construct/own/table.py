@@ -1,0 +1,267 @@
+"""Tables as people keep them: CSV with any delimiter in one of several encodings, or a sheet of an xlsx file.
+
+Rows are read one by one, so a table of a million rows takes no more memory than one of ten. Rows are numbered as a
+spreadsheet shows them: the header is row 1.
+"""
+
+import codecs
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from agrotools.core import BenchmarkError
+
+Row = tuple[int, tuple[str, ...]]
+"""Number of the row, and its cells as text without spaces around them, as many as there are columns."""
+
+DELIMITERS = (",", ";", "\t", "|")
+ENCODINGS = ("utf-8", "gb18030", "latin-1", "utf-16")
+_CHUNK = 1 << 20
+_SAMPLE_ROWS = 100
+_LONGEST_CELL = 131_072
+_MOST_COLUMNS = 1000
+_IMAGE_NAME = re.compile(r"\.(?:jpe?g|png|tiff?|webp|bmp)$", re.IGNORECASE)
+_CJK_TEXT = re.compile("[\u4e00-\u9fff\u3000-\u303f\uff00-\uffef]")
+
+
+@dataclass(frozen=True)
+class Table:
+    """``columns``: the header, each name once. ``rows()`` reads the rows below it from the start.
+
+    ``encoding`` and ``delimiter`` are those of a CSV file, ``sheet`` that of an xlsx file.
+    """
+
+    path: Path
+    columns: tuple[str, ...]
+    rows: Callable[[], Iterator[Row]]
+    encoding: str | None = None
+    delimiter: str | None = None
+    sheet: str | None = None
+
+    @property
+    def described(self) -> str:
+        """What was found out about the file, in words."""
+        if self.sheet is not None:
+            return f"sheet {self.sheet!r}"
+        named = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}.get(self.delimiter or "", self.delimiter)
+        return f"encoding {self.encoding}, cells parted by {named}"
+
+
+def open_table(
+    path: Path, *, encoding: str | None = None, delimiter: str | None = None, sheet: str | None = None
+) -> Table:
+    """The table in ``path``; what is not given is found out.
+
+    Raises:
+        BenchmarkError: no such file, of another kind, empty, without a header, or not in that encoding.
+    """
+    if not path.is_file():
+        raise BenchmarkError(f"there is no table {path}", hint="--answers names a .csv or .xlsx file")
+    if path.suffix.lower() in (".xlsx", ".xlsm"):
+        return _open_sheet(path, sheet)
+    if path.suffix.lower() in (".xls", ".ods", ".numbers"):
+        raise BenchmarkError(f"{path.name} cannot be read", hint="save it as .xlsx or .csv")
+    return _open_csv(path, encoding, delimiter)
+
+
+def _open_csv(path: Path, encoding: str | None, delimiter: str | None) -> Table:
+    try:
+        encoding = _checked_encoding(path, encoding) if encoding else found_encoding(path)
+        delimiter = delimiter or _found_delimiter(path, encoding)
+    except OSError as error:
+        raise BenchmarkError(f"{path} cannot be read: {error.strerror}", hint="check that you may read it") from error
+
+    def records() -> Iterator[list[str]]:
+        with path.open(newline="", encoding=_with_mark(encoding), errors="strict") as file:
+            yield from csv.reader(file, delimiter=delimiter)
+
+    return _table(path, records, encoding=encoding, delimiter=delimiter)
+
+
+def _open_sheet(path: Path, sheet: str | None) -> Table:
+    try:
+        from openpyxl import load_workbook
+    except ImportError as error:
+        raise BenchmarkError(
+            f"{path.name} needs openpyxl", hint="pip install agrotools[build], or save the table as .csv"
+        ) from error
+
+    def opened() -> Any:
+        try:
+            return load_workbook(path, read_only=True, data_only=True)
+        except Exception as error:  # openpyxl lets through what zipfile, its XML parser and itself raise
+            raise BenchmarkError(
+                f"{path.name} cannot be read as a workbook: {error}", hint="open it and save it again as .xlsx"
+            ) from error
+
+    book = opened()
+    names = [name for name in book.sheetnames if hasattr(book[name], "iter_rows")]
+    book.close()
+    if not names or (sheet is not None and sheet not in names):
+        what = f"no sheet {sheet!r}" if names else "no sheet with cells"
+        raise BenchmarkError(f"{path.name} has {what}", hint=f"its sheets: {', '.join(names) or 'none'}")
+    chosen = sheet or names[0]
+
+    def records() -> Iterator[list[str]]:
+        book = opened()
+        try:
+            for row in book[chosen].iter_rows():
+                yield [_cell_text(cell) for cell in row]
+        finally:
+            book.close()
+
+    return _table(path, records, sheet=chosen)
+
+
+def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) -> Table:
+    def guarded() -> Iterator[tuple[int, list[str]]]:
+        number = 0
+        try:
+            for number, record in enumerate(records(), start=1):
+                yield number, record
+        except UnicodeDecodeError as error:
+            raise BenchmarkError(
+                f"{path.name} is not in {more.get('encoding')}: {error.reason} behind row {number}",
+                hint=f"name its encoding in the plan, one of {', '.join(ENCODINGS)}",
+            ) from error
+        except csv.Error as error:
+            raise BenchmarkError(
+                f"{path.name}, row {number + 1} is no row of a table: {error}",
+                hint="check the quotes of that row: one that is opened must be closed",
+            ) from error
+
+    header = next((record for _, record in guarded() if any(cell.strip() for cell in record)), None)
+    if header is None:
+        raise BenchmarkError(f"{path.name} is empty", hint="its first row names the columns, the others hold answers")
+    if len(header) > _MOST_COLUMNS:
+        raise BenchmarkError(f"{path.name} has {len(header)} columns", hint=f"keep at most {_MOST_COLUMNS}")
+    if named := next((cell for cell in header if _IMAGE_NAME.search(cell.strip())), None):
+        raise BenchmarkError(
+            f"the first row of {path.name} holds {named!r}, the name of a picture",
+            hint="put a row above it that names the columns, e.g. photo,apples",
+        )
+    columns = _unique([cell.strip() or f"column {number}" for number, cell in enumerate(header, start=1)])
+
+    def rows() -> Iterator[Row]:
+        below = False
+        for number, record in guarded():
+            if below and any(record):
+                cells = [" ".join(cell.split()) for cell in record[: len(columns)]]
+                yield number, (*cells, *[""] * (len(columns) - len(cells)))
+            below = below or any(cell.strip() for cell in record)
+
+    return Table(path, columns, rows, **more)
+
+
+def _unique(names: list[str]) -> tuple[str, ...]:
+    seen: Counter[str] = Counter()
+    found: list[str] = []
+    for name in names:
+        plain = " ".join(name.split())
+        seen[plain] += 1
+        found.append(plain if seen[plain] == 1 else f"{plain} ({seen[plain]})")
+    return tuple(found)
+
+
+def _cell_text(cell: Any) -> str:
+    value = cell.value
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        if "%" in str(getattr(cell, "number_format", "")):
+            return f"{100 * value:.12g} %"
+        return f"{value:.12g}"
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    return str(value)[:_LONGEST_CELL]
+
+
+def found_encoding(path: Path) -> str:
+    """UTF-8 if the whole file is; UTF-16 if it says so; GB18030 if that gives mostly Chinese; else Latin-1.
+
+    Latin-1 gives some letter for every byte, so it is never refused: look at the names it gives.
+    """
+    with path.open("rb") as file:
+        start = file.read(4)
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    if _decodes(path, "utf-8") is not None:
+        return "utf-8"
+    text = _decodes(path, "gb18030")
+    if text is not None:
+        signs = sum(bool(_CJK_TEXT.match(letter)) for letter in text)
+        if text and signs >= 0.9 * len(text) and _common(text) >= 0.5 * signs:
+            return "gb18030"
+    return "latin-1"
+
+
+def _common(text: str) -> int:
+    """How many of the characters are among the 3,755 common ones of GB 2312 or Chinese punctuation.
+
+    Two accented letters of Latin-1 side by side also give a Chinese character, but hardly ever a common one.
+    """
+    codes = [letter.encode("gb2312", errors="ignore") for letter in text]
+    return sum(len(code) == 2 and (0xB0 <= code[0] <= 0xD7 or code[0] in (0xA1, 0xA3)) for code in codes)
+
+
+def _decodes(path: Path, encoding: str) -> str | None:
+    """The first characters beyond ASCII of a file in ``encoding``; None if it is not in that encoding."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    kept: list[str] = []
+    count = 0
+    with path.open("rb") as file:
+        while True:
+            chunk = file.read(_CHUNK)
+            try:
+                text = decoder.decode(chunk, final=not chunk)
+            except UnicodeDecodeError:
+                return None
+            if count < 10_000 and not text.isascii():
+                kept.append("".join(letter for letter in text if ord(letter) > 127)[:10_000])
+                count += len(kept[-1])
+            if not chunk:
+                return "".join(kept)
+
+
+def _checked_encoding(path: Path, encoding: str) -> str:
+    try:
+        codecs.lookup(encoding)
+    except LookupError as error:
+        hint = f"one of {', '.join(ENCODINGS)}"
+        raise BenchmarkError(f"there is no encoding {encoding!r} (for {path.name})", hint=hint) from error
+    return encoding
+
+
+def _with_mark(encoding: str) -> str:
+    return "utf-8-sig" if encoding == "utf-8" else encoding
+
+
+def _found_delimiter(path: Path, encoding: str) -> str:
+    """The delimiter that gives the most columns in the most rows alike."""
+    lines: list[str] = []
+    with path.open(newline="", encoding=_with_mark(encoding), errors="replace") as file:
+        for line in file:
+            lines.append(line[:_LONGEST_CELL])
+            if len(lines) == _SAMPLE_ROWS:
+                break
+    best, best_score = ",", 0.0
+    for delimiter in DELIMITERS:
+        widths: Counter[int] = Counter()
+        with suppress(csv.Error):
+            widths.update(len(row) for row in csv.reader(io.StringIO("".join(lines)), delimiter=delimiter) if row)
+        if not widths:
+            continue
+        width, times = widths.most_common(1)[0]
+        score = (width > 1) * (times / widths.total()) * min(width, 20)
+        if score > best_score:
+            best, best_score = delimiter, score
+    return best
