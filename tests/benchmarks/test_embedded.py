@@ -1,23 +1,24 @@
 import json
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 
 import pytest
 
 from agrotools.benchmarks import embedded, load_benchmark
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.construct.sources import rows
-from agrotools.core import BenchmarkError
-
-_SMALL = (("photo", 2, 0), ("bands", 1, 1), ("map", 1, 2))
+from agrotools.construct.marginals import published
+from agrotools.construct.sources.drawn import benchmark as drawn
+from agrotools.construct.templates.wording import sentences
+from agrotools.core import FAMILY_OF_TASK_TYPE, BenchmarkError
 
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(rows, "PLAN", _SMALL)
-    monkeypatch.setattr(rows, "SAMPLES", 8)
+    monkeypatch.setattr(drawn, "MODULES", ("rows",))
+    monkeypatch.setattr(embedded, "SAMPLES", 8)
     return tmp_path / "cache" / "benchmarks"
 
 
@@ -72,11 +73,12 @@ def test_a_damaged_copy_is_drawn_again(cache, damage):
 
 
 def test_a_failed_drawing_leaves_nothing_behind(cache, monkeypatch):
-    def fail(folder, progress):
+    def fail(folder, *_, **__):
+        folder.mkdir(exist_ok=True)
         (folder / "benchmark.toml").write_text("half")
         raise RuntimeError("stopped")
 
-    monkeypatch.setattr(rows, "write_rows_benchmark", fail)
+    monkeypatch.setattr(drawn, "write_scenes", fail)
     with pytest.raises(RuntimeError, match="stopped"):
         load_benchmark("embedded")
     assert [path.name for path in cache.iterdir() if path.is_dir()] == []
@@ -92,9 +94,9 @@ def test_a_cache_that_cannot_be_written_is_explained(tmp_path, monkeypatch):
 
 _TWO_AT_ONCE = """
 import json
-from agrotools.benchmarks import load_benchmark
-from agrotools.construct.sources import rows
-rows.PLAN, rows.SAMPLES = (("photo", 1, 0), ("map", 1, 2)), 4
+from agrotools.benchmarks import embedded, load_benchmark
+from agrotools.construct.sources.drawn import benchmark as drawn
+drawn.MODULES, embedded.SAMPLES = ("rows",), 4
 told = []
 benchmark = load_benchmark("embedded", progress=lambda *how: told.append(how))
 print(json.dumps({"hash": benchmark.content_hash, "drew": bool(told)}))
@@ -114,22 +116,31 @@ def test_the_whole_embedded_benchmark(tmp_path, monkeypatch):
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path))
     benchmark = load_benchmark("embedded")
     assert validate_folder(benchmark.root) == []
-    assert len(benchmark.samples) >= 60
-    clusters = Counter(sample.cluster for sample in benchmark.samples)
-    assert len(clusters) >= 20
-    assert max(clusters.values()) <= 4
-    assert {sample.task_type for sample in benchmark.samples} == {"weed_crop_area", "plotting"}
-    assert {sample.metadata["difficulty"] for sample in benchmark.samples} == {0, 1, 2, 3}
-    kinds = {file.kind for sample in benchmark.samples for file in sample.files}
-    assert kinds == {"image", "raster", "mask"}
-    slots = {slot.type for sample in benchmark.samples for slot in sample.answer}
-    assert slots == {"tolerance", "exact", "boolean", "file", "plot"}
-    for sample in benchmark.samples:
+    samples, wanted = benchmark.samples, published(108)
+    metadata = tomllib.loads((benchmark.root / "benchmark.toml").read_text("utf-8"))["metadata"]
+    assert metadata["marginals_missed"] == {}
+    assert len(samples) == 108
+    calls = [[step.tool for step in sample.reference.steps] for sample in samples]
+    assert Counter(len(set(tools)) for tools in calls) == wanted.distinct_tools == {1: 12, 2: 82, 3: 10, 4: 4}
+    assert Counter(sample.answer_type for sample in samples) == wanted.answer_types
+    assert sum(map(len, calls)) == wanted.calls == 290
+    assert sum(len(sample.files) for sample in samples) == wanted.files == 220
+    assert sum(slot.type == "plot" for sample in samples for slot in sample.answer) == wanted.plot_outputs == 10
+    stands_for = metadata["stands_for"]
+    assert Counter(stands_for[sample.source.removeprefix("scenes.")] for sample in samples) == wanted.sources
+    assert {sample.task_type for sample in samples} == set(FAMILY_OF_TASK_TYPE)
+    assert {sample.metadata["difficulty"] for sample in samples} == {0, 1, 2, 3}
+    assert max(Counter(sample.cluster for sample in samples).values()) <= 6
+    said = Counter(sentence for sample in samples for sentence in set(sentences(sample.query)))
+    assert [sentence for sentence, times in said.items() if times > 1] == []
+    recognised = {"pest_diagnosis", "weed_identification"}
+    named = [sample for sample in samples if {"diagnose_pest_disease", "identify_weed"} & set(sample_tools(sample))]
+    assert named
+    assert all(sample.metadata["schematic"] for sample in named if sample.task_type in recognised)
+    for sample in samples:
         looks_enough = sample.answer_type != "plot" and all(file.kind == "image" for file in sample.files)
         assert sample.no_tool_eligible is looks_enough
-    mapped = [sample for sample in benchmark.samples if sample.metadata["view"] == "map"]
-    for sample in mapped:  # With a class map the real tool sees exactly what is true.
-        for step in sample.reference.steps:
-            if step.tool == "measure_crop_weed_area":
-                for name in ("crop_px", "weed_px", "weed_pct", "weed_share_of_veg_pct"):
-                    assert step.observation.result[name] == step.truth[name]
+
+
+def sample_tools(sample):
+    return [step.tool for step in sample.reference.steps]

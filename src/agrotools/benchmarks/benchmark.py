@@ -128,7 +128,9 @@ class ContentDigest:
     """
 
     def __init__(self, header: BenchmarkHeader) -> None:
-        self._header = header.model_dump_json(by_alias=True, exclude={"metadata"}).encode()
+        # Left out where there are none: most benchmarks need none, and hashes outlive releases.
+        left_out = {"metadata"} if header.backends else {"metadata", "backends"}
+        self._header = header.model_dump_json(by_alias=True, exclude=left_out).encode()
         self._digest = hashlib.sha256(self._header)
         self._last = ""
         self._ascending = True

@@ -23,16 +23,18 @@ from agrotools.construct.progress import Progress, no_progress
 from agrotools.core import BenchmarkError
 from agrotools.core.paths import cache_dir
 
+VERSION = "2"
+SAMPLES = 108
 _MANIFEST = "manifest.json"
 
 
 def load_embedded(progress: Progress = no_progress) -> Benchmark:
-    """The embedded benchmark. The first call takes about half a minute, later ones a fraction of a second.
+    """The embedded benchmark. The first call takes about a minute, later ones a fraction of a second.
 
     Raises:
         BenchmarkError: the cache folder cannot be written.
     """
-    from agrotools.construct.sources.rows import write_rows_benchmark
+    from agrotools.construct.sources.drawn.benchmark import write_scenes
 
     target = embedded_folder()
     parent = target.parent
@@ -41,7 +43,15 @@ def load_embedded(progress: Progress = no_progress) -> Benchmark:
             parent.mkdir(parents=True, exist_ok=True)
             with _locked(parent / f".{target.name}.lock"):
                 if not is_intact(target):
-                    _draw(target, lambda folder: write_rows_benchmark(folder, progress))
+                    # What is drawn stays until the benchmark is whole, so that a stopped first run goes on.
+                    work = parent / f".{target.name}-scenes"
+                    _draw(
+                        target,
+                        lambda folder: write_scenes(
+                            folder, work, "embedded", SAMPLES, version=VERSION, progress=progress
+                        ),
+                    )
+                    shutil.rmtree(work, ignore_errors=True)
         except OSError as error:
             raise BenchmarkError(
                 f"the embedded benchmark cannot be written to {parent}: {error.strerror or error}",
@@ -52,8 +62,6 @@ def load_embedded(progress: Progress = no_progress) -> Benchmark:
 
 def embedded_folder() -> Path:
     """Where the embedded benchmark lies, or will lie once it was drawn."""
-    from agrotools.construct.sources.rows import VERSION
-
     return cache_dir("benchmarks") / f"embedded-{VERSION}-{_tools_fingerprint()}"
 
 

@@ -8,6 +8,7 @@ import orjson
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from agrotools.benchmarks.checks.answers import check_answer
+from agrotools.benchmarks.checks.described import check_described
 from agrotools.benchmarks.checks.fault import Checked, Fault, Tools, schema_faults
 from agrotools.benchmarks.checks.files import check_files
 from agrotools.benchmarks.checks.leaks import check_leaks
@@ -43,6 +44,7 @@ def validate_folder(path: str | Path) -> list[Fault]:
         check_leaks(at)
         faults.extend(at.faults)
     faults.extend(_repeats(samples))
+    faults.extend(check_described(root, hashes))
     return sorted(faults, key=lambda fault: (fault.file != HEADER_FILE, fault.line or 0))
 
 

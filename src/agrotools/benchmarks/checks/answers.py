@@ -58,8 +58,10 @@ def _check_task(at: Checked) -> None:
             f"write {family}",
         )
     types = {slot.type for slot in sample.answer}
+    drawn = sample.reference is not None and any(step.tool == "plot" for step in sample.reference.steps)
     fits = {
-        "plot": "plot" in types,
+        # What a chart shows may be asked for in words.
+        "plot": "plot" in types or drawn,
         "open_text": "open_text" in types,
         "tolerance": "tolerance" in types,
         "exact": bool(types & {"exact", "boolean", "choice_set", "file"}),

@@ -1,0 +1,174 @@
+"""Whether the order of tools in a reference trajectory is the only one that gives the answer.
+
+The rule, "no other sequence of tool *names* gives the answer", as it is checked:
+
+* Calls of one group count as one: they are one tool on several things, and their own order means nothing.
+* A call *uses* another where an argument refers to its result (``$ref``); the answer uses the calls that a slot's
+  ``from`` refers to. Every call must be used, by a later one or by the answer.
+* A sequence is a choice of the reference calls, in an order in which each comes after all that it uses. It *gives the
+  answer* if every slot follows from the true results of its calls: all that ``from`` refers to are among them; or a
+  value of at least four significant digits, or a label, already stands in one of those results as it is (then what
+  comes after adds nothing; a label that stands there beside others of its set settles nothing); or, for open text,
+  every key fact stands in the text of one of those results. Where no result of the whole chain states a fact (people
+  wrote it), the last call is taken to be needed.
+* All sequences of up to as many calls as the reference has are tried. The order is unique if every one that gives the
+  answer has the same names of tools, in the same order, as the reference.
+
+So a step that may be left out is found by a shorter sequence, and two independent steps of different tools by one in
+which they changed places. Calls of *other* tools, whose true results nobody knows, are not tried.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from agrotools.construct.quality.telling import has_word
+from agrotools.core import (
+    ExactSlot,
+    OpenTextSlot,
+    ReferenceStep,
+    ReferenceTrajectory,
+    Sample,
+    Slot,
+    ToleranceSlot,
+)
+from agrotools.core.refs import REF_PATTERN, iter_refs
+
+MOST_UNITS = 12
+"""Chains of more calls (a group counts as one) are not searched."""
+
+
+class OrderFault(NamedTuple):
+    """Why an order is not unique; ``other``: tools of another sequence that gives the answer, where one was found."""
+
+    message: str
+    other: tuple[str, ...] = ()
+
+
+def order_faults(sample: Sample) -> list[OrderFault]:
+    """Why the order of tools in the sample's reference trajectory is not unique; empty where it is.
+
+    Of other sequences that give the answer only the shortest one is reported.
+    """
+    reference = sample.reference
+    if reference is None or not reference.steps:
+        return []
+    needed = _needed_by_answer(sample)
+    used = needed.union(*map(steps_used, reference.steps))
+    idle = [index for index in range(len(reference.steps)) if index not in used]
+    faults = [OrderFault(f"nothing uses the result of step {index} ({reference.steps[index].tool})") for index in idle]
+    if len(_units(reference)) > MOST_UNITS:
+        return [*faults, OrderFault(f"{len(reference.steps)} steps are too many to try all orders")]
+    own = tuple(reference.steps[unit[0]].tool for unit in _units(reference))
+    others = [names for names in sequences_that_answer(sample) if names != own]
+    if others:
+        other = min(others, key=lambda names: (len(names), names))
+        shown = " -> ".join(other) or "no call at all"
+        faults.append(OrderFault(f"{shown} gives the answer as well as {' -> '.join(own)}", other))
+    return faults
+
+
+def sequences_that_answer(sample: Sample) -> set[tuple[str, ...]]:
+    """Names of tools (a group's once) of every sequence of the reference's calls that gives the answer."""
+    assert sample.reference is not None
+    reference = sample.reference
+    units = _units(reference)
+    unit_of = {step: number for number, unit in enumerate(units) for step in unit}
+    before = [{unit_of[used] for step in unit for used in steps_used(reference.steps[step])} for unit in units]
+    found: set[tuple[str, ...]] = set()
+    seen: set[tuple[frozenset[int], tuple[str, ...]]] = set()
+    open_ends: list[tuple[frozenset[int], tuple[str, ...]]] = [(frozenset(), ())]
+    while open_ends:
+        done, names = open_ends.pop()
+        if (done, names) in seen:
+            continue
+        seen.add((done, names))
+        made = frozenset(step for unit in done for step in units[unit])
+        if all(_follows(slot, sample, made) for slot in sample.answer):
+            found.add(names)
+            continue  # What comes after adds nothing to the answer.
+        for number in range(len(units)):
+            if number not in done and before[number] <= done:
+                tool = reference.steps[units[number][0]].tool
+                open_ends.append((done | {number}, (*names, tool)))
+    return found
+
+
+def steps_used(step: ReferenceStep) -> set[int]:
+    """The steps whose results are among the arguments of ``step``."""
+    return {used for _, ref, _ in iter_refs(dict(step.arguments)) for used in _steps_in(ref)}
+
+
+def _steps_in(text: str) -> set[int]:
+    return {int(match["step"]) for match in REF_PATTERN.finditer(text)}
+
+
+def _units(reference: ReferenceTrajectory) -> list[list[int]]:
+    """Steps in order; those of one group together."""
+    units: dict[tuple[str, int], list[int]] = {}
+    for index, step in enumerate(reference.steps):
+        units.setdefault(("step", index) if step.group is None else ("group", step.group), []).append(index)
+    return list(units.values())
+
+
+def _needed_by_answer(sample: Sample) -> set[int]:
+    assert sample.reference is not None
+    last = len(sample.reference.steps) - 1
+    needed = [_steps_in(slot.from_) if slot.from_ and slot.type != "open_text" else {last} for slot in sample.answer]
+    return set[int]().union(*needed)
+
+
+def _follows(slot: Slot, sample: Sample, made: frozenset[int]) -> bool:
+    """Whether the value of ``slot`` follows from the true results of the steps ``made``."""
+    assert sample.reference is not None
+    steps = sample.reference.steps
+    results = [steps[index].truth for index in sorted(made)]
+    if isinstance(slot, OpenTextSlot):
+        stated = _facts_stated(slot, [step.truth for step in steps])
+        return _facts_stated(slot, results) >= stated if stated else len(steps) - 1 in made
+    if slot.from_ is None:
+        return len(steps) - 1 in made
+    return _steps_in(slot.from_) <= made or _stands_there(slot, list(_leaves([*results])))
+
+
+def _facts_stated(slot: OpenTextSlot, results: Sequence[dict[str, JsonValue] | None]) -> set[int]:
+    texts = [text for text in _leaves([*results]) if isinstance(text, str)]
+    return {
+        number
+        for number, fact in enumerate(slot.facts)
+        if any(has_word(text, phrase) for phrase in fact.phrases for text in texts)
+    }
+
+
+def _stands_there(slot: Slot, values: Sequence[JsonValue]) -> bool:
+    if isinstance(slot, ExactSlot):
+        said = {value.casefold() for value in values if isinstance(value, str)}
+        # Where two marks are found, both colours are told: which of them is the answer is not.
+        if any(other.casefold() in said for other in slot.distractors):
+            return False
+    return any(_is_value(slot, value) for value in values)
+
+
+def _is_value(slot: Slot, value: JsonValue) -> bool:
+    if isinstance(slot, ToleranceSlot):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return False
+        # Short numbers (counts, round shares) are the same by chance.
+        return len(f"{abs(value):.12g}".replace(".", "").lstrip("0")) >= 4 and (
+            abs(value - slot.value) <= 1e-6 * abs(slot.value)
+        )
+    if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
+        return isinstance(value, str) and value.casefold() == slot.value.casefold()
+    return False
+
+
+def _leaves(value: JsonValue) -> Iterator[JsonValue]:
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from _leaves(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
