@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agrotools.construct.asking import Subject
 from agrotools.construct.choosing import choose
 from agrotools.construct.questions import QUESTIONS
-from agrotools.construct.references import PlannedCall
+from agrotools.construct.references import PlannedCall, ref
 from agrotools.construct.templates import Template, Thing, load_templates
 from agrotools.core import FAMILY_OF_TASK_TYPE, SampleFile, ToleranceSlot
 from agrotools.core.refs import resolved_value
@@ -35,10 +35,12 @@ def _leaf(severity: float, number: int = 1) -> Thing:
     return Thing((file,), "analyze_lesions", {"image": name}, truth, name, "I need the lesions.")
 
 
+SHARE = {"type": "tolerance", "name": "share", "label": "share", "from": "@0.severity_pct", "abs_tol": 1}
+
+
 def _template(**more) -> Template:
-    slot = {"type": "tolerance", "name": "share", "label": "share", "from": "@0.severity_pct", "abs_tol": 1}
     base = {"template": "t", "task_type": "lesion_severity", "of": "leaf", "answer_type": "tolerance"}
-    return Template.model_validate({**base, "slots": [slot], "wordings": ["How much?"], **more})
+    return Template.model_validate({**base, "slots": [SHARE], "wordings": ["How much?"], **more})
 
 
 def _asked(template: Template, *things: Thing, seed: int = 0):
@@ -53,14 +55,25 @@ def test_templates_are_complete_and_unlike():
     for template in ALL:
         assert template.task_type in FAMILY_OF_TASK_TYPE
         assert len(template.wordings) >= 2
-        assert (template.answer_type == "plot") == any(slot.type == "plot" for slot in template.slots)
+        figures = any(slot.type == "plot" for slot in template.slots)
+        charted = any(step.tool == "plot" for step in template.steps)
+        assert (template.answer_type == "plot") == (figures or charted)
 
 
-@pytest.mark.parametrize("wording", [wording for template in ALL for wording in template.wordings])
-def test_no_wording_names_a_tool_an_argument_or_a_step(wording):
-    assert not re.search(
-        r"\b(tool|step|function|call)s?\b|\w+_(pct|px|m|mm|mask|model)\b", re.sub(r"\{\w+\}", "", wording)
-    )
+@pytest.mark.parametrize("template", ALL, ids=lambda template: template.template)
+def test_no_wording_names_a_tool_an_argument_or_a_step(template):
+    for wording in (*template.wordings, *template.wordings_zh):
+        assert not re.search(
+            r"\b(tool|step|function|call)s?\b|\w+_(pct|px|m|mm|mask|model)\b|工具|步骤", re.sub(r"\{\w+\}", "", wording)
+        ), wording
+
+
+@pytest.mark.parametrize("template", [each for each in ALL if each.wordings_zh], ids=lambda each: each.template)
+def test_a_question_in_chinese_says_in_chinese_what_is_asked_for(template):
+    assert all(slot.label_zh for slot in template.slots)
+    for wording in template.wordings_zh:
+        assert re.search("[\u4e00-\u9fff]", wording)
+        assert not re.search(r"[\[\]]", wording)
 
 
 @settings(max_examples=60, deadline=None)
@@ -180,3 +193,73 @@ def test_things_of_another_kind_are_not_asked():
     chosen = choose([subject("a", "leaf"), subject("b", "fruit")], [_template()], 10, 1)
     assert [item.subject.name for item in chosen] == ["a"]
     assert chosen[0].query == "How much?"
+
+
+def _boxed(number: int) -> Thing:
+    name = f"image_{number}.jpg"
+    file = SampleFile(name=name, path=f"{number}.jpg", kind="image")
+    found = PlannedCall("extract_marked_region", {"image": name}, {"regions": [{"box": [1, 2, 3, 4 + number]}]})
+    return Thing(
+        (file,), "analyze_lesions", {"image": name, "region": ref(0, "regions[0].box")},
+        {"severity_pct": 4.0 * number}, name, "I need the lesions.", before=(found,),
+    )  # fmt: skip
+
+
+def test_what_comes_before_the_measurements_is_a_group_of_its_own():
+    template = _template(things=2, slots=[{**SHARE, "from": "@3.severity_pct - @2.severity_pct"}])
+    asked = _asked(template, _boxed(1), _boxed(2))
+    assert [call.tool for call in asked.calls] == ["extract_marked_region"] * 2 + ["analyze_lesions"] * 2
+    assert [call.group for call in asked.calls] == [0, 0, 1, 1]
+    assert [call.arguments["region"]["$ref"] for call in asked.calls[2:]] == [
+        "steps[0].observation.regions[0].box",
+        "steps[1].observation.regions[0].box",
+    ]
+    assert asked.slots[0].value == 4.0
+    alone = _asked(_template(slots=[{**SHARE, "from": "@1.severity_pct"}]), _boxed(1))
+    assert [call.group for call in alone.calls] == [None, None]
+
+
+def test_what_is_looked_up_is_known_before_anything_runs():
+    look = {
+        "tool": "lookup_agronomy",
+        "arguments": {"query": "alfalfa weevil", "kb_id": "pest.alfalfa_weevil", "topic": "thresholds", "top_k": 1},
+        "thought": "I need the threshold.",
+    }
+    slot = {**SHARE, "from": "@1.hits[0].values[0].value"}
+    asked = _asked(_template(steps=[look], slots=[slot]), _leaf(3.0))
+    assert asked.slots[0].value == 40
+    assert asked.calls[1].truth is None
+
+
+def test_a_set_and_an_open_answer_are_scored_by_what_the_template_says():
+    chosen = {
+        "type": "choice_set", "name": "bands", "label": "bands", "options": ["B", "G", "R"], "aliases": {"R": ["red"]},
+        "from": "['R', 'G'] if @0.severity_pct > 2 else ['B']",
+    }  # fmt: skip
+    said = {
+        "type": "open_text", "name": "advice", "label": "advice", "facts": [["spray", "treat"], ["wait"]],
+        "from": "'spray' if @0.severity_pct > 2 else 'wait'",
+    }  # fmt: skip
+    asked = _asked(_template(answer_type="open_text", slots=[chosen, said]), _leaf(3.0))
+    assert (asked.slots[0].value, asked.slots[0].choices) == (("R", "G"), ("B", "G", "R"))
+    assert asked.slots[0].aliases == {"R": ("red",)}
+    assert [fact.phrases for fact in asked.slots[1].facts] == [("spray", "treat"), ("wait",)]
+    unknown = {**said, "facts": [], "entry": "pest.nothing", "topic": "management"}
+    assert _asked(_template(answer_type="open_text", slots=[unknown]), _leaf(3.0)) is None
+
+
+def test_a_question_in_chinese_names_parts_in_chinese_and_takes_english_answers():
+    half = {
+        "type": "exact", "name": "half", "label": "half: {one} or {two}", "label_zh": "哪一半：{one}或{two}",
+        "options": ["{one}", "{two}"], "from": "'{one}' if @0.severity_pct > @1.severity_pct else '{two}'",
+    }  # fmt: skip
+    template = _template(
+        things=2, answer_type="exact", slots=[half], wordings_zh=["{one}和{two}，[哪边|哪一半]更严重？"]
+    )
+    template = template.model_copy(update={"language": "zh", "wordings": template.wordings_zh})
+    asked = _asked(template, replace(_leaf(3.0), called="left half"), replace(_leaf(9.0, 2), called="right half"))
+    slot = asked.slots[0]
+    assert (slot.value, slot.aliases) == ("右半", ("right half",))
+    assert set(slot.distractors) == {"左半", "left half"}
+    assert slot.label == "哪一半：左半或右半"
+    assert asked.query(template.wordings[0]) == "左半和右半，哪边更严重？"

@@ -24,7 +24,8 @@ from agrotools.core import (
     ToolCall,
     Trajectory,
 )
-from agrotools.runner.store import RunStore, artifact_path
+from agrotools.core.paths import artifact_path
+from agrotools.runner.store import RunStore
 from support.runs import manifest
 
 ATTACKS = (

@@ -1,0 +1,27 @@
+"""Benchmarks out and in: the native folder with its card, the Hugging Face layout, GTA-shaped JSON, Croissant."""
+
+from agrotools.construct.export.folder import (
+    FILES_FOLDER,
+    HEADER_FILE,
+    SAMPLES_FILE,
+    check_replaceable,
+    copy_benchmark,
+    describe_benchmark,
+    header_toml,
+    replacing,
+    sha256_of_file,
+    write_benchmark,
+)
+
+__all__ = [
+    "FILES_FOLDER",
+    "HEADER_FILE",
+    "SAMPLES_FILE",
+    "check_replaceable",
+    "copy_benchmark",
+    "describe_benchmark",
+    "header_toml",
+    "replacing",
+    "sha256_of_file",
+    "write_benchmark",
+]

@@ -1,0 +1,72 @@
+"""What the samples of a benchmark are, counted: never what their answers are."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from agrotools.core import Sample
+
+_CJK = re.compile(r"[㐀-鿿豈-﫿]")
+
+
+@dataclass
+class Tally:
+    """Counts over samples. ``tasks`` are by task type and answer type; ``tools`` counts reference calls;
+    ``distinct_tools``, ``calls`` and ``files`` are by how many a sample has; ``kinds`` counts different files."""
+
+    samples: int = 0
+    families: Counter[str] = field(default_factory=Counter)
+    tasks: Counter[tuple[str, str]] = field(default_factory=Counter)
+    answer_types: Counter[str] = field(default_factory=Counter)
+    slots: Counter[str] = field(default_factory=Counter)
+    sources: Counter[str] = field(default_factory=Counter)
+    templates: Counter[str] = field(default_factory=Counter)
+    tools: Counter[str] = field(default_factory=Counter)
+    distinct_tools: Counter[int] = field(default_factory=Counter)
+    calls: Counter[int] = field(default_factory=Counter)
+    files: Counter[int] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+    languages: Counter[str] = field(default_factory=Counter)
+    schematic: int = 0
+    no_tool_eligible: int = 0
+
+    @property
+    def task_types(self) -> Counter[str]:
+        found = Counter[str]()
+        for (task_type, _), count in self.tasks.items():
+            found[task_type] += count
+        return found
+
+    @property
+    def all_calls(self) -> int:
+        return self.tools.total()
+
+    @property
+    def all_files(self) -> int:
+        return self.kinds.total()
+
+
+def tally(samples: Iterable[Sample]) -> Tally:
+    """Count ``samples``. ``schematic``: recognition of drawings, which samples say of themselves in ``metadata``."""
+    counted = Tally()
+    seen: set[str] = set()
+    for sample in samples:
+        tools = sample.reference.tools if sample.reference else ()
+        counted.samples += 1
+        counted.families[sample.family] += 1
+        counted.tasks[sample.task_type, sample.answer_type] += 1
+        counted.answer_types[sample.answer_type] += 1
+        counted.slots.update(slot.type for slot in sample.answer)
+        counted.sources[sample.source] += 1
+        counted.templates[sample.template] += 1
+        counted.tools.update(tools)
+        counted.distinct_tools[len(set(tools))] += 1
+        counted.calls[len(tools)] += 1
+        counted.files[len(sample.files)] += 1
+        counted.kinds.update(file.kind for file in sample.files if file.path not in seen)
+        seen.update(file.path for file in sample.files)
+        counted.languages["zh" if _CJK.search(sample.query) else "en"] += 1
+        counted.schematic += bool(sample.metadata.get("schematic"))
+        counted.no_tool_eligible += sample.no_tool_eligible
+    return counted

@@ -1,0 +1,185 @@
+// The decision form of the sample that is shown: checks, reason, edits; what is typed is kept until it is stored.
+
+import { draft, dropDraft, keepDraft } from "./store.js";
+
+const form = document.getElementById("decision");
+const reason = document.getElementById("reason");
+const buttons = [...form.querySelectorAll(".check")];
+const NEXT = { "": "holds", holds: "fails", fails: "" };
+const WORDS = { "": "", holds: "holds", fails: "fails" };
+const DONE = { accept: "accepted", reject: "rejected", edit: "proposed an edit" };
+
+let article = null;
+let reviewer = "";
+let stored = null; // the decision that counts so far
+let pending = null; // the verdict that waits for a reason or for edits
+
+const fields = () => [...(article?.querySelectorAll("[data-edit]") ?? [])];
+export const pendingVerdict = () => pending;
+export const storedDecision = () => stored;
+
+// Show the form for a sample: what was typed and not stored, else the reviewer's decision, else nothing.
+export function open(shown, name, decision) {
+  article = shown;
+  reviewer = name;
+  stored = decision;
+  const applies = new Set(article.querySelector("template").dataset.checks.trim().split(" "));
+  for (const button of buttons) button.hidden = !applies.has(button.dataset.check);
+  const kept = draft(reviewer, article.dataset.id);
+  const values = kept ?? fromDecision(decision);
+  reason.value = values.reason;
+  for (const button of buttons) setCheck(button, values.checks[button.dataset.check] ?? "");
+  for (const field of fields()) {
+    const value = values.edits[fieldName(field)];
+    if (value !== undefined) field.value = value;
+  }
+  setPending(kept?.pending ?? null, false);
+  document.getElementById("draft").textContent = kept ? "not stored yet: restored from this browser" : "";
+  showStored();
+}
+
+// No sample is shown: nothing that is pressed belongs to any.
+export function close() {
+  article = null;
+  stored = null;
+  pending = null;
+  reason.value = "";
+  showStored();
+}
+
+function fromDecision(decision) {
+  const edits = {};
+  if (decision?.edits?.query) edits.query = decision.edits.query;
+  for (const [slot, changes] of Object.entries(decision?.edits?.slots ?? {})) {
+    for (const [name, value] of Object.entries(changes)) if (value !== null) edits[`${slot}.${name}`] = String(value);
+  }
+  return { reason: decision?.reason ?? "", checks: decision?.checks ?? {}, edits };
+}
+
+function fieldName(field) {
+  const slot = field.closest("[data-slot]")?.dataset.slot;
+  return slot ? `${slot}.${field.dataset.edit}` : field.dataset.edit;
+}
+
+function showStored() {
+  const said = stored ? `You ${DONE[stored.verdict]} this${stored.at ? `, ${when(stored.at)}` : ""}` : "Not decided yet";
+  document.getElementById("mine").textContent = said;
+  document.getElementById("withdraw").hidden = !stored;
+  for (const button of form.querySelectorAll(".verdict")) {
+    button.setAttribute("aria-pressed", String((pending ?? stored?.verdict) === button.dataset.verdict));
+  }
+}
+
+const when = (at) => new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+function setCheck(button, state) {
+  button.dataset.state = state;
+  button.querySelector(".sr").textContent = WORDS[state];
+}
+
+export function turnCheck(number) {
+  const button = buttons[number - 1];
+  if (!button || button.hidden) return;
+  setCheck(button, NEXT[button.dataset.state]);
+  keep();
+}
+
+export function setPending(verdict, keepIt = true) {
+  pending = verdict;
+  if (article) article.querySelector(".editing").hidden = verdict !== "edit";
+  form.classList.remove("wants-reason");
+  showStored();
+  if (keepIt) keep();
+}
+
+export function wantReason() {
+  form.classList.add("wants-reason");
+  reason.focus();
+}
+
+export function cancel() {
+  if (pending === "edit") for (const field of fields()) field.value = field.defaultValue;
+  setPending(null);
+}
+
+const checksNow = () => Object.fromEntries(buttons.filter((each) => !each.hidden && each.dataset.state).map((each) => [each.dataset.check, each.dataset.state]));
+
+function editsNow() {
+  const changed = {};
+  for (const field of fields()) if (field.value !== field.defaultValue) changed[fieldName(field)] = field.value;
+  return changed;
+}
+
+// Keep what is typed, or forget it where it says no more than what is stored.
+export function keep() {
+  if (!article) return;
+  const now = { reason: reason.value, checks: checksNow(), edits: editsNow(), pending };
+  const before = fromDecision(stored);
+  const same = !pending && now.reason === before.reason && equal(now.checks, before.checks) && equal(now.edits, before.edits);
+  if (same) dropDraft(reviewer, article.dataset.id);
+  else keepDraft(reviewer, article.dataset.id, now);
+  document.getElementById("draft").textContent = same ? "" : "not stored yet";
+}
+
+const sorted = (value) => JSON.stringify(Object.entries(value).sort());
+const equal = (a, b) => sorted(a) === sorted(b);
+
+// The decision as the server wants it; throws an Error with what is missing, and where to put the cursor.
+export function decision(verdict) {
+  const made = { id: uuid(), sample: article.dataset.id, content: article.dataset.content, reviewer, verdict };
+  if (verdict === "withdraw") return made;
+  made.reason = reason.value.trim();
+  made.checks = checksNow();
+  const failing = buttons.filter((each) => made.checks[each.dataset.check] === "fails").map((each) => each.children[2].textContent);
+  if (verdict === "accept" && failing.length) {
+    throw new Error(`A check fails (${failing.join(", ")}): reject or edit the sample, or clear the check.`);
+  }
+  if (verdict === "edit") {
+    made.edits = { query: null, slots: {} };
+    for (const [name, text] of Object.entries(editsNow())) {
+      const [slot, field] = name.includes(".") ? name.split(".") : [null, name];
+      const value = field.endsWith("_tol") ? Number(text.trim().replace(",", ".") || "x") : text.trim();
+      if (value === "" || Number.isNaN(value) || value < 0) throw new Error(`${field === "query" ? "The question" : `${slot}: ${field}`} cannot be “${text}”.`);
+      if (slot) (made.edits.slots[slot] ??= {})[field] = value;
+      else made.edits.query = value;
+    }
+    if (made.edits.query === null && !Object.keys(made.edits.slots).length) throw new Error("Nothing is changed yet: edit the question or a slot, or accept the sample.");
+  }
+  return made;
+}
+
+// A decision went into the outbox: the form shows it as what counts.
+export function settled(made) {
+  dropDraft(reviewer, made.sample);
+  stored = made.verdict === "withdraw" ? null : made;
+  if (made.verdict === "withdraw") {
+    reason.value = "";
+    for (const button of buttons) setCheck(button, "");
+    for (const field of fields()) field.value = field.defaultValue;
+  }
+  setPending(null, false);
+  document.getElementById("draft").textContent = "";
+}
+
+// A decision that the server refused becomes a draft again.
+export function backToDraft(made) {
+  keepDraft(made.reviewer, made.sample, { ...fromDecision(made), pending: made.verdict === "edit" || made.verdict === "reject" ? made.verdict : null });
+}
+
+// Take the proposal of another reviewer over into the form.
+export function adopt(other) {
+  const values = fromDecision(other);
+  for (const field of fields()) field.value = values.edits[fieldName(field)] ?? field.defaultValue;
+  if (!reason.value.trim()) reason.value = other.reason;
+  setPending("edit");
+}
+
+function uuid() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+form.addEventListener("input", () => { form.classList.remove("wants-reason"); keep(); });
+form.addEventListener("submit", (event) => event.preventDefault());
+buttons.forEach((button, at) => button.addEventListener("click", () => turnCheck(at + 1)));
+document.getElementById("sample").addEventListener("input", keep);

@@ -1,0 +1,332 @@
+// The page: which sample is shown, keys, and storing decisions until the server has them.
+
+import * as form from "./form.js";
+import * as list from "./list.js";
+import * as pictures from "./pictures.js";
+import * as saving from "./saving.js";
+import { ask, away, awayText, flush, trouble } from "./saving.js";
+import { keepSetting, outbox, queue, setting } from "./store.js";
+
+const byId = (id) => document.getElementById(id);
+const pane = byId("sample");
+const AHEAD = 3; // samples fetched before they are asked for
+const KEPT = 40; // fetched samples that are kept
+
+let reviewer = document.body.dataset.reviewer || setting("reviewer", "");
+let current = null;
+let summary = null;
+const fragments = new Map();
+
+// --- fetching ------------------------------------------------------------------------------------------------------
+
+async function loadIndex() {
+  const index = await (await ask(`/index?reviewer=${encodeURIComponent(reviewer)}`)).json();
+  saving.setSession(index.csrf);
+  summary = index.summary;
+  list.setRows(index.samples);
+  for (const { decision } of outbox()) markQueued(decision);
+}
+
+function fragment(id) {
+  if (!fragments.has(id)) {
+    const loading = ask(`/sample/${id}`).then((reply) => reply.text());
+    loading.catch(() => fragments.delete(id));
+    fragments.set(id, loading);
+    if (fragments.size > KEPT) fragments.delete(fragments.keys().next().value);
+  }
+  return fragments.get(id);
+}
+
+// The samples around the one that is shown: their text at once, their pictures once those that are looked at have come.
+function fetchAhead(article) {
+  const near = [1, 2, AHEAD, -1].map((by) => list.neighbour(current, by)).filter(Boolean);
+  const texts = near.map((id) => fragment(id).catch(() => ""));
+  pictures.loaded(article).then(async () => {
+    for (const html of await Promise.all(texts)) {
+      if (!article.isConnected) return; // the reader has gone on
+      const found = new DOMParser().parseFromString(html, "text/html");
+      for (const image of [...found.querySelectorAll("figure img:not(.mask)")].slice(0, 6)) new Image().src = image.getAttribute("src");
+    }
+  });
+}
+
+// --- showing --------------------------------------------------------------------------------------------------------
+
+async function show(id) {
+  if (!list.rows.has(id)) return;
+  current = id;
+  list.mark(id);
+  showPosition();
+  if (location.hash !== `#${id}`) history.replaceState(null, "", `#${id}`);
+  keepSetting("last", id);
+  let html;
+  let decisions;
+  try {
+    const row = list.rows.get(id);
+    const asks = row.mine || row.reviewers ? ask(`/decisions/${id}?reviewer=${encodeURIComponent(reviewer)}`).then((reply) => reply.json()) : null;
+    [html, decisions] = await Promise.all([fragment(id), asks]);
+  } catch (error) {
+    if (current !== id) return;
+    const said = `${id} cannot be shown: ${away(error) ? awayText(error) : error.message}`;
+    pane.replaceChildren(Object.assign(document.createElement("p"), { className: "absent", textContent: said }));
+    form.close();
+    if (away(error)) setTimeout(() => { if (current === id && !pane.querySelector("article")) show(id); }, 2000);
+    return;
+  }
+  if (current !== id) return; // the reader has gone on meanwhile
+  const article = new DOMParser().parseFromString(html, "text/html").querySelector("article");
+  pane.replaceChildren(document.adoptNode(article));
+  pane.scrollTop = 0;
+  pictures.prepare(article);
+  const waiting = outbox().map((each) => each.decision).filter((each) => each.sample === id && each.reviewer === reviewer).at(-1);
+  form.open(article, reviewer, waiting ? (waiting.verdict === "withdraw" ? null : waiting) : decisions?.mine ?? null);
+  showOthers(article, decisions);
+  fetchAhead(article);
+}
+
+function showOthers(article, decisions) {
+  const section = article.querySelector(".others");
+  section.hidden = !decisions || !(decisions.others.length || decisions.hidden);
+  if (section.hidden) return;
+  const entries = decisions.others.map(otherEntry);
+  if (decisions.hidden) {
+    entries.push(Object.assign(document.createElement("p"), { className: "dim", textContent: `${decisions.hidden} decided already: shown once you have` }));
+  }
+  section.lastElementChild.replaceChildren(...entries);
+}
+
+function otherEntry(other) {
+  const entry = document.createElement("div");
+  const word = Object.assign(document.createElement("span"), { className: `verdict-word ${other.verdict}`, textContent: other.verdict });
+  entry.append(`${other.reviewer}: `, word, other.reason ? ` — ${other.reason}` : "");
+  const failing = Object.keys(other.checks).filter((name) => other.checks[name] === "fails");
+  if (failing.length) entry.append(` (fails: ${failing.join(", ").replaceAll("_", " ")})`);
+  if (other.edits) {
+    const changes = [];
+    if (other.edits.query) changes.push(`question: ${other.edits.query}`);
+    for (const [slot, fields] of Object.entries(other.edits.slots)) for (const [name, value] of Object.entries(fields)) if (value !== null) changes.push(`${slot} ${name}: ${value}`);
+    entry.append(Object.assign(document.createElement("p"), { textContent: changes.join(" · ") }));
+    const take = Object.assign(document.createElement("button"), { type: "button", textContent: "Propose the same" });
+    take.addEventListener("click", () => form.adopt(other));
+    entry.append(take);
+  }
+  return entry;
+}
+
+function showPosition() {
+  const at = list.shown.indexOf(current);
+  byId("position").textContent = `${at >= 0 ? at + 1 : "–"} / ${list.shown.length}`;
+  const rows = [...list.rows.values()];
+  const done = rows.filter((row) => row.mine).length;
+  byId("done").textContent = `${done} of ${rows.length} decided`;
+  byId("bar").value = rows.length ? done / rows.length : 0;
+}
+
+function go(by) {
+  const id = list.neighbour(current, by);
+  if (id) show(id);
+}
+
+function goUndecided() {
+  const id = list.nextUndecided(current);
+  if (id) show(id);
+  else byId("saving").textContent = "all of these are decided";
+}
+
+function filter() {
+  list.applyFilters(current);
+  if (list.shown.length && !list.shown.includes(current)) show(list.shown[0]);
+  showPosition();
+}
+
+// --- deciding -------------------------------------------------------------------------------------------------------
+
+function decide(verdict) {
+  if (!current || pane.firstElementChild?.dataset.id !== current) return;
+  let made;
+  try {
+    made = form.decision(verdict);
+  } catch (error) {
+    trouble(error.message);
+    return;
+  }
+  if ((verdict === "reject" || verdict === "edit") && !made.reason) {
+    if (form.pendingVerdict() !== verdict) form.setPending(verdict);
+    form.wantReason();
+    return;
+  }
+  trouble("");
+  queue(made);
+  form.settled(made);
+  markQueued(made);
+  document.activeElement?.blur();
+  flush();
+  if (verdict !== "withdraw") go(1);
+}
+
+// A verdict by key or button: accepting is done at once, the others first ask for what they need.
+function choose(verdict) {
+  if (verdict === "edit" && form.pendingVerdict() !== "edit") {
+    trouble("");
+    form.setPending("edit");
+    pane.querySelector("[data-edit]")?.focus();
+    return;
+  }
+  decide(verdict);
+}
+
+function markQueued(made) {
+  const row = list.rows.get(made.sample);
+  if (!row || made.reviewer !== reviewer) return;
+  row.mine = made.verdict === "withdraw" ? null : made.verdict;
+  row.queued = true;
+  list.update(row);
+  showPosition();
+}
+
+saving.onStored((made, row) => {
+  const own = list.rows.get(made.sample);
+  if (!own || made.reviewer !== reviewer) return;
+  const waiting = outbox().some(({ decision }) => decision.sample === made.sample && decision.reviewer === reviewer);
+  Object.assign(own, waiting ? {} : row, { queued: waiting });
+  list.update(own);
+});
+
+saving.onRefused((made) => {
+  form.backToDraft(made);
+  const own = list.rows.get(made.sample);
+  if (own && made.reviewer === reviewer) {
+    Object.assign(own, { queued: false, mine: null });
+    list.update(own);
+    showPosition();
+  }
+  if (made.sample === current) show(current);
+});
+
+// --- dialogs --------------------------------------------------------------------------------------------------------
+
+async function standing() {
+  try { await loadIndex(); filter(); } catch { /* shown as it was last known */ }
+  const body = byId("standing-body");
+  const table = (head, rows) => {
+    const made = document.createElement("table");
+    const line = (cells, of) => { const row = document.createElement("tr"); row.append(...cells.map((text) => Object.assign(document.createElement(of), { textContent: text }))); return row; };
+    made.createTHead().append(line(head, "th"));
+    made.createTBody().append(...rows.map((cells) => line(cells, "td")));
+    return made;
+  };
+  const says = (text) => Object.assign(document.createElement("p"), { textContent: text });
+  const parts = [
+    says(Object.entries(summary.standings).map(([name, n]) => `${name} ${n}`).join(" · ")),
+    table(["reviewer", "accept", "edit", "reject"], Object.entries(summary.reviewers).map(([name, n]) => [name, n.accept ?? 0, n.edit ?? 0, n.reject ?? 0])),
+  ];
+  for (const pair of summary.agreements) {
+    const kappa = pair.kappa === null ? `kappa is undefined: ${pair.why}` : `Cohen's kappa ${pair.kappa.toFixed(2)}`;
+    parts.push(says(`${pair.reviewers.join(" and ")}: ${kappa} (n = ${pair.n}, ${pair.agreed} alike)`));
+  }
+  if (!summary.agreements.length) parts.push(says("Agreement needs two reviewers who decided the same samples."));
+  if (summary.outdated) parts.push(says(`${summary.outdated} decisions are on samples that have changed since, and do not count.`));
+  body.replaceChildren(...parts);
+  byId("standing").showModal();
+}
+
+function askName() {
+  byId("name").value = reviewer;
+  byId("name-dialog").showModal();
+}
+
+function toggleList(open = byId("list-pane").hidden) {
+  byId("list-pane").hidden = !open;
+  byId("list-toggle").setAttribute("aria-expanded", String(open));
+}
+
+// --- keys and clicks ------------------------------------------------------------------------------------------------
+
+const KEYS = {
+  j: () => go(1), ArrowRight: () => go(1), k: () => go(-1), ArrowLeft: () => go(-1), u: goUndecided,
+  a: () => choose("accept"), r: () => choose("reject"), e: () => choose("edit"), x: () => form.storedDecision() && decide("withdraw"),
+  b: pictures.toggleShapes, l: () => toggleList(), "?": () => byId("help").showModal(),
+  m: () => { if (!pictures.toggleMasks(pane)) byId("saving").textContent = "no masks here"; },
+  z: () => { const first = pane.querySelector(".files button.picture"); if (first) pictures.enlarge(first); },
+  "/": () => { toggleList(true); byId("search").focus(); },
+};
+for (const number of [1, 2, 3, 4, 5]) KEYS[number] = () => form.turnCheck(number);
+
+document.addEventListener("keydown", (event) => {
+  const field = event.target.closest?.("input, textarea, select");
+  if (document.querySelector("dialog[open]")) return;
+  if (event.key === "Escape") {
+    if (field) field.blur();
+    else if (form.pendingVerdict()) form.cancel();
+    trouble("");
+    return;
+  }
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.pendingVerdict()) {
+    event.preventDefault();
+    decide(form.pendingVerdict());
+    return;
+  }
+  if (event.key === "Enter" && !event.shiftKey && event.target.id === "reason") {
+    event.preventDefault();
+    if (form.pendingVerdict()) decide(form.pendingVerdict());
+    else event.target.blur();
+    return;
+  }
+  if (field || event.ctrlKey || event.metaKey || event.altKey) return;
+  const act = KEYS[event.key];
+  if (act) { event.preventDefault(); act(); }
+});
+
+byId("previous").addEventListener("click", () => go(-1));
+byId("next").addEventListener("click", () => go(1));
+byId("help-open").addEventListener("click", KEYS["?"]);
+byId("standing-open").addEventListener("click", standing);
+byId("who").addEventListener("click", askName);
+byId("list-toggle").addEventListener("click", () => toggleList());
+byId("withdraw").addEventListener("click", KEYS.x);
+byId("reset").addEventListener("click", () => { list.resetFilters(); filter(); });
+for (const button of document.querySelectorAll(".verdict")) button.addEventListener("click", () => choose(button.dataset.verdict));
+byId("filters").addEventListener("input", filter);
+byId("filters").addEventListener("submit", (event) => event.preventDefault());
+pane.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (button?.classList.contains("picture")) pictures.enlarge(button);
+  if (button?.dataset.do === "save-edit") decide("edit");
+  if (button?.dataset.do === "cancel-edit") form.cancel();
+});
+window.addEventListener("hashchange", () => {
+  show(decodeURIComponent(location.hash.slice(1)));
+  if (matchMedia("(max-width: 860px)").matches) toggleList(false);
+});
+window.addEventListener("online", flush);
+document.addEventListener("visibilitychange", () => { if (!document.hidden) flush(); });
+byId("name-dialog").addEventListener("cancel", (event) => { if (!reviewer) event.preventDefault(); });
+byId("name-form").addEventListener("submit", () => {
+  reviewer = byId("name").value.trim() || reviewer;
+  if (!reviewer) { setTimeout(askName); return; }
+  keepSetting("reviewer", reviewer);
+  begin();
+});
+
+async function begin() {
+  if (!reviewer) { askName(); return; }
+  byId("who").textContent = reviewer;
+  try {
+    await loadIndex();
+  } catch (error) {
+    trouble(`the samples cannot be listed: ${away(error) ? awayText(error) : error.message}`);
+    setTimeout(begin, 2000);
+    return;
+  }
+  trouble("");
+  list.fillFilters();
+  const asked = decodeURIComponent(location.hash.slice(1)) || setting("last", "");
+  list.applyFilters(asked);
+  const start = list.rows.has(asked) ? asked : list.shown[0] ?? [...list.rows.keys()][0];
+  list.mark(start);
+  show(start);
+  flush();
+}
+
+toggleList(!matchMedia("(max-width: 860px)").matches);
+begin();

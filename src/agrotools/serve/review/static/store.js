@@ -1,0 +1,55 @@
+// What the browser keeps: unsent input per sample (drafts) and decisions that are not stored yet (the outbox).
+
+const place = document.body.dataset.place;
+const memory = new Map(); // where the browser keeps nothing (a private window with storage switched off)
+export let keeps = true;
+
+function read(key, otherwise) {
+  try {
+    const text = localStorage.getItem(key) ?? memory.get(key);
+    return text === null || text === undefined ? otherwise : JSON.parse(text);
+  } catch {
+    return memory.has(key) ? JSON.parse(memory.get(key)) : otherwise;
+  }
+}
+
+function write(key, value) {
+  const text = JSON.stringify(value);
+  try {
+    localStorage.setItem(key, text);
+    memory.delete(key);
+    keeps = true;
+  } catch {
+    memory.set(key, text);
+    keeps = false;
+  }
+}
+
+function remove(key) {
+  memory.delete(key);
+  try { localStorage.removeItem(key); } catch { /* nothing is kept there */ }
+}
+
+const base = `agrotools-review ${place}`;
+export const setting = (name, otherwise = null) => read(`${base} setting ${name}`, otherwise);
+export const keepSetting = (name, value) => write(`${base} setting ${name}`, value);
+
+const draftKey = (reviewer, sample) => `${base} draft ${reviewer} ${sample}`;
+export const draft = (reviewer, sample) => read(draftKey(reviewer, sample), null);
+export const keepDraft = (reviewer, sample, value) => write(draftKey(reviewer, sample), value);
+export const dropDraft = (reviewer, sample) => remove(draftKey(reviewer, sample));
+
+// Every decision has an entry of its own, so that two tabs cannot write over each other's.
+const outboxPrefix = `${base} outbox `;
+export function outbox() {
+  const keys = new Set([...memory.keys()].filter((key) => key.startsWith(outboxPrefix)));
+  try {
+    for (let at = 0; at < localStorage.length; at += 1) {
+      const key = localStorage.key(at);
+      if (key.startsWith(outboxPrefix)) keys.add(key);
+    }
+  } catch { /* nothing is kept there */ }
+  return [...keys].map((key) => read(key, null)).filter(Boolean).sort((a, b) => a.order - b.order);
+}
+export const queue = (decision) => write(outboxPrefix + decision.id, { order: Date.now(), decision });
+export const unqueue = (id) => remove(outboxPrefix + id);

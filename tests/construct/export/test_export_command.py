@@ -1,0 +1,81 @@
+import pytest
+import typer
+from every_slot import write_every_slot
+from typer.testing import CliRunner
+
+from agrotools.benchmarks import load_folder
+from agrotools.cli.build import build
+from agrotools.cli.export import export
+from agrotools.core import BenchmarkError, UsageError
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed (extra build)")
+
+
+@pytest.fixture
+def run():
+    app = typer.Typer()
+    app.command()(export)
+    app.command()(build)
+    return lambda *arguments: CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_every_slot(tmp_path / "benchmark")
+
+
+@pytest.mark.parametrize("format", ["hf", "gta"])
+def test_out_and_in_again(run, folder, tmp_path, format):
+    result = run("export", folder, "--format", format, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert "every-slot 3: 7 samples" in result.stdout
+    assert "Terms of use: CC BY 4.0" in result.stdout
+    assert f"--source {format}=" in result.stdout
+    run("build", "--source", f"{format}={tmp_path / 'out'}", "--out", tmp_path / "back")
+    assert load_folder(tmp_path / "back").content_hash == load_folder(folder).content_hash
+    again = run("export", folder, "--format", format, "--out", tmp_path / "out")
+    assert again.exit_code == 0
+
+
+def test_a_folder_is_described_in_place_or_copied(run, folder, tmp_path):
+    pytest.importorskip("mlcroissant", reason="mlcroissant is not installed (extra croissant)")
+    (folder / "croissant.json").unlink()
+    result = run("export", folder, "--format", "croissant")
+    assert result.exit_code == 0, result.output
+    assert "croissant.json: 0 issues found by mlcroissant" in result.stdout
+    assert (folder / "croissant.json").is_file()
+    result = run("export", folder, "--format", "croissant", "--out", tmp_path / "copy")
+    assert result.exit_code == 0, result.output
+    assert load_folder(tmp_path / "copy").content_hash == load_folder(folder).content_hash
+    assert (tmp_path / "copy" / "card" / "tasks.png").is_file()
+
+
+def test_where_it_cannot_write_it_says_so(run, folder, tmp_path):
+    for format in ("hf", "gta"):
+        assert isinstance(run("export", folder, "--format", format).exception, UsageError)
+        assert isinstance(run("export", folder, "--format", format, "--out", folder).exception, UsageError)
+        (tmp_path / "file").write_text("x")
+        assert isinstance(
+            run("export", folder, "--format", format, "--out", tmp_path / "file" / "x").exception, BenchmarkError
+        )
+    run("export", folder, "--format", "gta", "--out", tmp_path / "gta")
+    error = run("export", folder, "--format", "hf", "--out", tmp_path / "gta").exception
+    assert "another format" in error.message
+    error = run("build", "--source", f"hf={tmp_path / 'gta'}", "--out", tmp_path / "back").exception
+    assert "format gta" in error.message
+
+
+def test_a_run_is_not_exported(run, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "records.jsonl").write_text("")
+    error = run("export", tmp_path / "run", "--format", "hf", "--out", tmp_path / "out").exception
+    assert isinstance(error, UsageError)
+    assert "is a run" in error.message
+
+
+def test_without_pyarrow_it_says_what_to_install(run, folder, tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    error = run("export", folder, "--format", "hf", "--out", tmp_path / "out").exception
+    assert isinstance(error, UsageError)
+    assert "agrotools[build]" in error.hint
+    assert not (tmp_path / "out").exists()

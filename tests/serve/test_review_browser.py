@@ -1,0 +1,371 @@
+"""The review page in a real browser: keys, decisions that survive a killed server and a closed tab, hostile text."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.browser import NO_BROWSER, Chromium, Page, browser, find_browser
+from support.review_server import ATTACK, ReviewServer, review_benchmark, reviewing, start_review
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_browser() is None, reason=NO_BROWSER)]
+pytest.importorskip("starlette", reason="needs the extra review")
+pytest.importorskip("uvicorn", reason="needs the extra review")
+
+SHOWN = "(document.querySelector('#sample article')?.dataset.id ?? '')"
+
+
+async def enter(chromium: Chromium, server: ReviewServer, *, width: int = 1280, height: int = 800) -> Page:
+    """A tab that went through the door and shows a sample."""
+    page = await chromium.open(width=width, height=height)
+    await come_in(page, server)
+    return page
+
+
+async def come_in(page: Page, server: ReviewServer) -> None:
+    # The page behind the door loads at once; what is asked of the door meanwhile has no answer.
+    await page.goto(server.address)
+    for _ in range(200):
+        try:
+            if await page.evaluate(f"!location.search && {SHOWN}"):
+                return
+        except AssertionError:
+            pass
+        await asyncio.sleep(0.05)
+    raise AssertionError("no sample is shown")
+
+
+async def key(page: Page, name: str, *, control: bool = False) -> None:
+    """Press one key that writes nothing by itself."""
+    for kind in ("rawKeyDown", "keyUp"):
+        await page.send("Input.dispatchKeyEvent", type=kind, key=name, modifiers=2 if control else 0)
+
+
+async def shows(page: Page, sample: str) -> None:
+    await page.until(f"{SHOWN} === {sample!r}")
+
+
+async def stored(page: Page) -> None:
+    await page.until("document.getElementById('saving').textContent === 'stored'")
+
+
+async def fetched(page: Page, sample: str) -> None:
+    """Wait until the page has the text of a sample that comes later."""
+    await page.until(f"performance.getEntriesByName(location.origin + '/sample/{sample}').length")
+
+
+def decisions(folder: Path) -> list[dict[str, Any]]:
+    path = folder / "review.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+async def test_samples_are_paged_filtered_and_decided_by_keys(tmp_path: Path):
+    folder = review_benchmark(tmp_path / "benchmark", 6)
+    flag = {"id": "rows-0005", "check": "leak", "severity": "warning", "message": "the answer is in the question"}
+    (folder / "quality.jsonl").write_text(json.dumps(flag) + "\nbroken\n")
+    before = (folder / "samples.jsonl").read_bytes()
+    async with browser() as chromium:
+        with reviewing(folder, "--reviewer", "Ada") as server:
+            page = await enter(chromium, server)
+            await shows(page, "rows-0001")
+            for press, sample in (("j", "rows-0002"), ("j", "rows-0003"), ("k", "rows-0002")):
+                await page.type(press)
+                await shows(page, sample)
+            await key(page, "ArrowRight")
+            await shows(page, "rows-0003")
+
+            await page.type("a")
+            await shows(page, "rows-0004")
+            await page.type("1")
+            await page.type("22")
+            await page.type("a")  # a check fails: it cannot be accepted
+            await page.until("document.getElementById('trouble').textContent.includes('Arguments')")
+            await page.type("r")
+            assert await page.evaluate("document.activeElement.id") == "reason"
+            await page.type("wrong region")
+            await key(page, "Enter")
+            await shows(page, "rows-0005")
+            assert "the answer is in the question" in await page.evaluate(
+                "document.querySelector('.flags').textContent"
+            )
+            assert "1 lines could not be read" in await page.evaluate("document.querySelector('.note').textContent")
+            await stored(page)
+            made = decisions(folder)
+            assert [(each["sample"], each["verdict"], each.get("reason", "")) for each in made] == [
+                ("rows-0003", "accept", ""),
+                ("rows-0004", "reject", "wrong region"),
+            ]
+            assert made[1]["checks"] == {"tool_order": "holds", "arguments": "fails"}
+            assert {each["reviewer"] for each in made} == {"Ada"}
+
+            await page.type("e")
+            assert await page.evaluate("document.activeElement.dataset.edit") == "query"
+            await page.type("Please: ")
+            await page.evaluate(
+                "(() => { const e = document.querySelector('[data-edit=abs_tol]'); e.value = '3.5';"
+                " e.dispatchEvent(new Event('input', { bubbles: true })); })()"
+            )
+            await page.evaluate("document.getElementById('reason').value = 'politer'")
+            await key(page, "Enter", control=True)
+            await shows(page, "rows-0006")
+            await stored(page)
+            edits = decisions(folder)[-1]["edits"]
+            assert edits["query"].startswith("Please: How much")
+            assert edits["slots"] == {"green": {"abs_tol": 3.5}}
+            assert (folder / "samples.jsonl").read_bytes() == before
+
+            await page.type("u")
+            await shows(page, "rows-0001")
+            await page.evaluate(
+                "(() => { const e = document.getElementById('state'); e.value = 'undecided';"
+                " e.dispatchEvent(new Event('input', { bubbles: true })); })()"
+            )
+            names = "[...document.querySelectorAll('#list .name')].map((each) => each.firstChild.textContent)"
+            assert await page.evaluate(names) == ["rows-0001", "rows-0002", "rows-0006"]
+            await page.type("?")
+            assert await page.evaluate("document.getElementById('help').open")
+            assert (page.errors, page.blocked, page.dialogs) == ([], [], [])
+
+
+async def test_nothing_is_lost_when_the_server_is_killed_and_the_tab_reloaded(tmp_path: Path):
+    folder = review_benchmark(tmp_path / "benchmark", 5)
+    async with browser() as chromium:
+        server = start_review(folder, "--reviewer", "Ada")
+        page = await enter(chromium, server)
+        await page.type("a")
+        await shows(page, "rows-0002")
+        await stored(page)
+        await fetched(page, "rows-0003")
+        server.kill()
+
+        await page.type("a")  # decided while nobody listens
+        await page.until("document.getElementById('trouble').textContent.includes('not stored yet')")
+        await page.type("r")
+        await page.type("half a rea")
+        assert [each["sample"] for each in decisions(folder)] == ["rows-0001"]
+        # The dead process left half a line behind.
+        with (folder / "review.jsonl").open("a") as file:
+            file.write('{"id": "00000000", "sam')
+
+        with reviewing(folder, "--reviewer", "Ada") as again:
+            assert again.port == server.port
+            await come_in(page, again)
+            await stored(page)
+            assert [each["sample"] for each in decisions(folder)] == ["rows-0001", "rows-0002"]
+            await page.evaluate("location.hash = '#rows-0003'")
+            await shows(page, "rows-0003")
+            await page.until("document.getElementById('draft').textContent.includes('restored')")
+            assert await page.evaluate("document.getElementById('reason').value") == "half a rea"
+            await page.click("#reason")
+            await key(page, "End")
+            await page.type("son")
+            await key(page, "Enter")
+            await shows(page, "rows-0004")
+            await stored(page)
+            assert decisions(folder)[-1]["reason"] == "half a reason"
+            assert decisions(folder)[-1]["verdict"] == "reject"
+            assert (
+                await page.evaluate("Object.keys(localStorage).filter((key) => /draft|outbox/.test(key)).length") == 0
+            )
+
+
+async def test_a_tab_that_stays_open_stores_what_it_kept_once_the_new_address_is_opened(tmp_path: Path):
+    folder = review_benchmark(tmp_path / "benchmark", 4)
+    async with browser() as chromium:
+        server = start_review(folder, "--reviewer", "Ada")
+        page = await enter(chromium, server)
+        server.kill()
+        await page.type("a")
+        await page.until("document.getElementById('trouble').textContent.includes('1 decision is not stored yet')")
+        await page.until("document.getElementById('trouble').textContent.includes('does not answer')")
+        with reviewing(folder, "--reviewer", "Ada") as again:
+            await page.until("document.getElementById('trouble').textContent.includes('started again')")
+            assert decisions(folder) == []
+            other = await enter(chromium, again)
+            await page.until("document.getElementById('trouble').hidden")
+            assert [each["sample"] for each in decisions(folder)] == ["rows-0001"]
+            assert other.errors == []
+
+
+async def test_what_others_wrote_is_text_and_never_runs(tmp_path: Path):
+    folder = review_benchmark(
+        tmp_path / "benchmark", 2, rows_0001={"query": ATTACK, "source": ATTACK, "template": ATTACK}
+    )
+    lines = (folder / "samples.jsonl").read_text().splitlines()
+    sample = json.loads(lines[0])
+    sample["answer"][0]["label"] = ATTACK
+    sample["reference"]["steps"][0]["thought"] = ATTACK
+    sample["reference"]["steps"][0]["observation"]["result"] |= {"notes": [ATTACK], "flags": [ATTACK], "text": ATTACK}
+    sample["files"][0]["note"] = ATTACK
+    (folder / "samples.jsonl").write_text("\n".join([json.dumps(sample), lines[1]]) + "\n")
+    flag = {"id": "rows-0001", "check": ATTACK, "severity": ATTACK, "message": ATTACK}
+    (folder / "quality.jsonl").write_text(json.dumps(flag) + "\n")
+    async with browser() as chromium:
+        with reviewing(folder, "--reviewer", ATTACK[:50]) as server:
+            page = await enter(chromium, server)
+            assert await page.evaluate("document.querySelector('.query').textContent") == ATTACK
+            assert await page.evaluate("document.querySelector('.thought').textContent") == ATTACK
+            assert ATTACK in await page.evaluate("document.querySelector('.flags').textContent")
+            assert await page.evaluate("document.getElementById('who').textContent") == ATTACK[:50]
+            found = "document.querySelectorAll('#sample b b, [onerror], [src=x], #list b, main script').length"
+            assert await page.evaluate(found) == 0
+            await page.type("e")
+            assert await page.evaluate("document.querySelector('[data-edit=query]').value") == ATTACK
+            await key(page, "Escape")
+            await page.evaluate("document.activeElement.blur()")
+            await key(page, "Escape")
+            await page.type("r")
+            await page.type("<i>no</i>")
+            await key(page, "Enter")
+            await shows(page, "rows-0002")
+            await page.evaluate("document.getElementById('standing-open').click()")
+            await page.until("document.getElementById('standing').open")
+            assert await page.evaluate("document.querySelectorAll('#standing i, #standing img').length") == 0
+            assert await page.evaluate("window.hit ?? null") is None
+            assert (page.errors, page.blocked, page.dialogs) == ([], [], [])
+            # The policy holds even if something did get in.
+            await page.evaluate(
+                "document.body.insertAdjacentHTML('beforeend', '<p onclick=window.hit=1 id=trap>x</p>')"
+            )
+            await page.evaluate("document.getElementById('trap').click()")
+            assert await page.evaluate("window.hit ?? null") is None
+            assert page.errors
+
+
+async def test_a_second_reviewer_is_not_led_and_agreement_is_counted(tmp_path: Path):
+    folder = review_benchmark(tmp_path / "benchmark", 4)
+    async with browser() as chromium:
+        with reviewing(folder) as server:
+            page = await chromium.open(width=1280, height=800)
+            await page.goto(server.address)
+            await asyncio.sleep(1)
+            await page.until("document.getElementById('name-dialog').open")
+            await page.type("Ada")
+            await key(page, "Enter")
+            await page.evaluate("document.querySelector('#name-form button').click()")
+            await shows(page, "rows-0001")
+            for sample in ("rows-0002", "rows-0003", "rows-0004"):
+                await page.type("a")
+                await shows(page, sample)
+            await page.type("r")
+            await page.type("blurred")
+            await key(page, "Enter")
+            await stored(page)
+
+            await page.click("#who")
+            await page.evaluate("document.getElementById('name').value = 'Bo'")
+            await page.evaluate("document.querySelector('#name-form button').click()")
+            await page.until("document.getElementById('who').textContent === 'Bo'")
+            await page.until("document.getElementById('done').textContent.startsWith('0 of 4')")
+            await page.evaluate("location.hash = '#rows-0004'")
+            await shows(page, "rows-0004")
+            others = "document.querySelector('.others').textContent"
+            await page.until(f"{others}.includes('shown once you have')")
+            assert "blurred" not in await page.evaluate(others)
+            await page.type("a")
+            await stored(page)
+            await page.evaluate("location.hash = '#rows-0001'")
+            await shows(page, "rows-0001")
+            await page.type("a")
+            await shows(page, "rows-0002")
+            await stored(page)
+            await page.evaluate("location.hash = '#rows-0004'")
+            await shows(page, "rows-0004")
+            await page.until(f"{others}.includes('Ada: reject — blurred')")
+            await page.click("#standing-open")
+            await page.until("document.getElementById('standing').open")
+            said = await page.evaluate("document.getElementById('standing-body').textContent")
+            # Of two samples one alike; Bo said the same both times, so chance alone would do as well.
+            assert "Ada and Bo: Cohen's kappa 0.00 (n = 2, 1 alike)" in said
+            assert "disputed 1" in said
+            assert (page.errors, page.dialogs) == ([], [])
+
+
+async def test_pictures_carry_boxes_zoom_and_say_why_one_is_missing(tmp_path: Path):
+    folder = review_benchmark(tmp_path / "benchmark", 2)
+    async with browser() as chromium:
+        with reviewing(folder, "--reviewer", "Ada") as server:
+            (folder / "files" / "2.png").unlink()
+            page = await enter(chromium, server)
+            await page.until("document.querySelector('.files img').naturalWidth === 64")
+            shape = "document.querySelector('svg.shapes rect.argument')"
+            box = f"(() => {{ const b = {shape}.getBBox(); return [b.x, b.y, b.width, b.height]; }})()"
+            assert await page.evaluate(box) == [8, 6, 32, 24]
+            edge = "getBoundingClientRect().left"
+            image = "document.querySelector('.files img')"
+            share = f"({shape}.{edge} - {image}.{edge}) / {image}.clientWidth"
+            assert await page.evaluate(share) == pytest.approx(8 / 64, abs=0.03)
+            differs = "[...document.querySelectorAll('tr.differs')].map((row) => row.textContent)"
+            assert await page.evaluate(differs) == ["green_pct4050-20 %", "value80100-20 %"]
+            await page.type("b")
+            assert await page.evaluate("getComputedStyle(document.querySelector('svg.shapes')).display") == "none"
+            await page.type("z")
+            await page.until("document.querySelector('#viewer[open] .moved')?.style.transform.includes('scale')")
+            before = await page.evaluate("document.querySelector('.moved').style.transform")
+            await page.type("+")
+            assert await page.evaluate("document.querySelector('.moved').style.transform") != before
+            await page.type("z")
+            await page.until("!document.querySelector('#viewer[open]')")
+
+            await page.type("j")
+            await shows(page, "rows-0002")
+            await page.until("document.querySelector('.files .absent')?.textContent.includes('not found')")
+
+
+async def test_a_thousand_samples_page_at_once(tmp_path: Path):
+    folder = review_benchmark(tmp_path / "benchmark", 1000)
+    async with browser() as chromium:
+        with reviewing(folder, "--reviewer", "Ada") as server:
+            page = await enter(chromium, server)
+            await page.evaluate("new Promise((done) => setTimeout(done, 500))")
+            turn = """(async () => {
+                const times = [];
+                for (let n = 2; n <= 30; n += 1) {
+                    const id = `rows-${String(n).padStart(4, "0")}`, from = performance.now();
+                    document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "j", bubbles: true }));
+                    while (document.querySelector("#sample article").dataset.id !== id) {
+                        await new Promise((done) => setTimeout(done, 1));
+                    }
+                    times.push(performance.now() - from);
+                }
+                return times.sort((a, b) => a - b);
+            })()"""
+            times = await page.evaluate(turn)
+            assert times[len(times) // 2] < 150, times
+            filtering = """(() => {
+                const from = performance.now(), field = document.getElementById("search");
+                field.value = "0999"; field.dispatchEvent(new Event("input", { bubbles: true }));
+                return [performance.now() - from, document.getElementById("count").textContent];
+            })()"""
+            took, count = await page.evaluate(filtering)
+            assert count == "1 of 1000"
+            assert took < 500
+            await shows(page, "rows-0999")
+
+
+def long_sample() -> dict[str, Any]:
+    """Fields without a place to break a line."""
+    word = "long" * 60
+    seen = {"result": {word: word, "notes": [word], "flags": [word]}}
+    arguments = {word: {"$ref": f"steps[0].observation.{word}", "value": word}}
+    step = {"tool": "describe_region", "arguments": arguments, "observation": seen, "truth": {word: word + "er"}}
+    return {"query": word, "source": word, "template": word, "reference": {"steps": [step | {"thought": word}]}}
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+async def test_nothing_is_wider_than_the_window_in_light_and_dark(tmp_path: Path, width: int):
+    folder = review_benchmark(tmp_path / "benchmark", 2, rows_0001=long_sample())
+    async with browser() as chromium:
+        with reviewing(folder, "--reviewer", "Ada") as server:
+            page = await enter(chromium, server, width=width)
+            colours = []
+            for scheme in ("light", "dark"):
+                await page.prefer(scheme)
+                panes = [f"document.querySelector('{name}')" for name in ("#sample", ".asked", ".done", "#list")]
+                for element in ("document.documentElement", *panes):
+                    assert await page.evaluate(f"{element}.scrollWidth <= {element}.clientWidth"), element
+                colours.append(await page.evaluate("getComputedStyle(document.body).backgroundColor"))
+            assert colours[0] != colours[1]
+            assert page.errors == []

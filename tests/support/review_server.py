@@ -1,0 +1,198 @@
+"""A benchmark to review, and ``agrotools review`` as a process of its own that tests talk to, kill and start again."""
+
+import hashlib
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from PIL import Image
+
+AGROTOOLS = [sys.executable, "-c", "from agrotools.cli.main import main; main()"]
+ATTACK = "<img src=x onerror=window.hit=1><script>window.hit=1</script>\"'><b>bold</b>"
+HEADER = """name = "orchard"
+version = "1"
+licence = "Apache-2.0"
+description = "questions on drawn rows"
+synthetic = true
+toolset = ["describe_region", "calculate", "plot", "lookup_agronomy"]
+
+[[sources]]
+name = "drawn"
+licence = "Apache-2.0"
+"""
+
+
+def review_sample(folder: Path, number: int, **changes: Any) -> dict[str, Any]:
+    """A sample with a picture of 64 x 48 px, a region on it, an observation that is not quite true, and two steps."""
+    path = folder / "files" / f"{number}.png"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (64, 48), (number % 250, 120, 40)).save(path)
+    sample: dict[str, Any] = {
+        "id": f"rows-{number:04d}",
+        "query": f"How much of block {number} is green, twice over?",
+        "files": [
+            {"name": "image_1.png", "path": f"files/{number}.png", "kind": "image", "width_px": 64, "height_px": 48,
+             "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+        ],
+        "family": "SI",
+        "task_type": "weed_crop_area" if number % 2 else "lesion_severity",
+        "answer_type": "tolerance",
+        "template": "twice_green",
+        "source": "drawn" if number % 3 else "drawn elsewhere",
+        "toolset": ["describe_region", "calculate", "plot", "lookup_agronomy"],
+        "reference": {
+            "steps": [
+                {
+                    "tool": "describe_region",
+                    "arguments": {"image": "image_1.png", "region": [8, 6, 40, 30]},
+                    "observation": {"result": {"green_pct": 40.0, "box": [8, 6, 40, 30], "notes": ["by index"]}},
+                    "truth": {"green_pct": 50.0},
+                    "thought": "First the green share.",
+                },
+                {
+                    "tool": "calculate",
+                    "arguments": {
+                        "expression": "2 * g",
+                        "variables": {"g": {"$ref": "steps[0].observation.green_pct", "value": 40.0}},
+                    },
+                    "observation": {"result": {"value": 80.0}},
+                    "truth": {"value": 100.0},
+                },
+            ]
+        },
+        "answer": [
+            {"type": "tolerance", "name": "green", "label": "twice the green share", "value": 100.0, "unit": "%",
+             "abs_tol": 2.0, "from": "steps[1].observation.value"}
+        ],
+    }  # fmt: skip
+    return sample | changes
+
+
+def review_benchmark(folder: Path, count: int = 6, **changes: Any) -> Path:
+    """``count`` samples, ids ``rows-0001``...; ``changes`` by id with ``_`` for ``-``: fields of that sample."""
+    samples = [review_sample(folder, n, **changes.get(f"rows_{n:04d}", {})) for n in range(1, count + 1)]
+    (folder / "benchmark.toml").write_text(HEADER)
+    (folder / "samples.jsonl").write_text("".join(f"{json.dumps(sample)}\n" for sample in samples))
+    return folder
+
+
+class Reply(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.body)
+
+
+class ReviewServer:
+    """A running ``agrotools review``."""
+
+    def __init__(self, process: subprocess.Popen[str], address: str, said: str) -> None:
+        self.process, self.address, self.said = process, address, said
+        self.base, _, self.token = address.partition("/?token=")
+        self.port = int(self.base.rpartition(":")[2])
+        self.cookie = ""
+
+    def ask(self, path: str, *, method: str = "GET", body: Any = None, **headers: str | None) -> Reply:
+        """Send a request as it is, with the session's cookie if there is one; ``Host=None`` leaves a header out."""
+        wanted: dict[str, str | None] = {"Host": f"127.0.0.1:{self.port}", "Cookie": self.cookie or None}
+        content = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+        if content is not None:
+            wanted["Content-Length"] = str(len(content))
+        wanted |= {name.replace("_", "-"): value for name, value in headers.items()}
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+            for name, value in wanted.items():
+                if value is not None:
+                    connection.putheader(name, value)
+            connection.endheaders(content)
+            reply = connection.getresponse()
+            return Reply(reply.status, {k.lower(): v for k, v in reply.getheaders()}, reply.read())
+        finally:
+            connection.close()
+
+    def enter(self) -> Reply:
+        """Exchange the token for the session."""
+        reply = self.ask(f"/?token={self.token}")
+        self.cookie = reply.headers["set-cookie"].partition(";")[0]
+        return reply
+
+    def index(self, reviewer: str = "") -> Any:
+        return self.ask(f"/index?reviewer={reviewer}").data
+
+    def post(self, decision: Any, **headers: str | None) -> Reply:
+        """Send a decision as the page does; ``headers`` replace what the page sends."""
+        page: dict[str, str | None] = {
+            "Origin": self.base,
+            "Content_Type": "application/json",
+            "X_Review_Session": self.index()["csrf"],
+        }
+        return self.ask("/decisions", method="POST", body=decision, **{**page, **headers})
+
+    def kill(self) -> None:
+        """As a power cut would end it."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.communicate()
+
+
+def start_review(*arguments: str | Path) -> ReviewServer:
+    """Start the command and wait for its address."""
+    process = subprocess.Popen(
+        [*AGROTOOLS, "review", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    said = ""
+    for line in process.stdout:
+        said += line
+        if found := re.search(r"http://\S+", line):
+            return ReviewServer(process, found[0], said)
+    raise AssertionError(f"no address: {said}{process.stderr.read()}")
+
+
+@contextmanager
+def reviewing(*arguments: str | Path) -> Iterator[ReviewServer]:
+    """A running review that is ended as by Ctrl-C."""
+    server = start_review(*arguments)
+    try:
+        yield server
+    finally:
+        if server.process.poll() is None:
+            server.process.send_signal(signal.SIGINT)
+        try:
+            _, errors = server.process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            server.process.kill()
+            _, errors = server.process.communicate()
+        assert "Traceback" not in errors, errors
+
+
+def run_review(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """The command, run to its end."""
+    command = [*AGROTOOLS, "review", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=cwd)
+
+
+def wait_until(check: Any, seconds: float = 20.0) -> Any:
+    """What ``check`` returns as soon as that is true."""
+    end = time.monotonic() + seconds
+    while not (found := check()):
+        assert time.monotonic() < end, "it never became true"
+        time.sleep(0.02)
+    return found
