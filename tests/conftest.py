@@ -35,13 +35,11 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def small_benchmark(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A benchmark folder of eight questions on four drawn scenes: photos, bands and a class map."""
-    from agrotools.construct.sources import rows
+    """A benchmark folder of eight questions on drawn crop rows: photos, bands and class maps."""
+    from agrotools.construct.sources.drawn import benchmark
 
-    folder = tmp_path_factory.mktemp("small") / "benchmark"
-    folder.mkdir()
+    made = tmp_path_factory.mktemp("small")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows, "PLAN", (("photo", 2, 0), ("bands", 1, 1), ("map", 1, 2)))
-        patch.setattr(rows, "SAMPLES", 8)
-        rows.write_rows_benchmark(folder)
-    return folder
+        patch.setattr(benchmark, "MODULES", ("rows",))
+        benchmark.write_scenes(made / "benchmark", made / "scenes", "embedded", 8)
+    return made / "benchmark"

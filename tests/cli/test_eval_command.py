@@ -49,7 +49,7 @@ def test_perfect_tools_score_everything_and_chance_does_not(small_benchmark: Pat
     assert metric(perfect, "step-by-step", "ear") == 0
     assert perfect["privileged"]
     assert "no-tool" not in perfect["modes"]
-    assert metric(chance, "end-to-end", "fas") < 0.5
+    assert metric(chance, "end-to-end", "fas") < 0.6
     assert metric(echo, "step-by-step", "ear") == 1
     assert metric(echo, "no-tool", "fas") < 0.5
 

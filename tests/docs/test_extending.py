@@ -12,6 +12,7 @@ from agrotools.accuracy.study import Bench
 from agrotools.agents import run_end_to_end
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
+from agrotools.construct.export.gta_map import read_map
 from agrotools.core import Observation, Registry, SampleFile, SampleView, ToolCall
 from agrotools.tools.execution import ToolOutcome
 
@@ -46,6 +47,14 @@ def test_the_study_measures_the_tool(examples: dict[str, Any], tmp_path: Path, m
     (study,) = examples["STUDIES"]
     (figure,) = study.measure(Bench(study.tool, tmp_path, tmp_path / "scratch"))
     assert estimate(figure).value == pytest.approx(1.0)
+
+
+def test_the_field_map_is_one(tmp_path: Path):
+    (text,) = re.findall(r"```toml\n(data = .*?)```", (DOCS / "extending.md").read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "map.toml").write_text(text)
+    fields = read_map(tmp_path / "map.toml")
+    assert fields.tools == {"FruitCounter": "count_objects"}
+    assert fields.answer.types == {"numeric": "tolerance"}
 
 
 def test_a_data_set_becomes_a_benchmark(examples: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

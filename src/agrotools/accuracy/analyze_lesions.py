@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from agrotools.accuracy.drawn_fruit_and_leaves import LESION_STUDIES
 from agrotools.accuracy.figures import Figure, concordance_of, mean_of, ratio_of
 from agrotools.accuracy.study import Bench, Study
 from agrotools.tools.segmentation.analyze_lesions import RULES
@@ -58,4 +59,4 @@ def _figures(
     ]
 
 
-STUDIES = (Study("analyze_lesions", "coffee_lesions", _against_masks),)
+STUDIES = (Study("analyze_lesions", "coffee_lesions", _against_masks), *LESION_STUDIES)

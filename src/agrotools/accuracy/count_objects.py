@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.accuracy.canopy_scenes import GSD_M, CanopyScene, canopy_scene
+from agrotools.accuracy.drawn_fruit_and_leaves import COUNT_STUDIES
 from agrotools.accuracy.figures import Figure, f1_of, mean_of, ratio_of
 from agrotools.accuracy.study import Bench, Study
 from agrotools.tools.measurement.count_objects import RULES
@@ -191,4 +192,5 @@ STUDIES = (
     Study("count_objects", "orchard_apples", _fruit("apple")),
     Study("count_objects", "orchard_pears", _fruit("pear")),
     Study("count_objects", "orchard_cherries", _fruit("cherry")),
+    *COUNT_STUDIES,
 )

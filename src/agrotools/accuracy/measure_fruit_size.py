@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from agrotools.accuracy.drawn_fruit_and_leaves import FRUIT_SIZE_STUDIES
 from agrotools.accuracy.figures import Figure, mean_of, ratio_of
 from agrotools.accuracy.study import Bench, Study
 from agrotools.core import BenchmarkError
@@ -115,4 +116,4 @@ def _errors(what: str, rows: list[dict[str, Any]], goal: float | None = None) ->
     return figures
 
 
-STUDIES = (Study("measure_fruit_size", "rgbd_apples", _diameters),)
+STUDIES = (Study("measure_fruit_size", "rgbd_apples", _diameters), *FRUIT_SIZE_STUDIES)

@@ -1,9 +1,14 @@
 """``agrotools build``: make a benchmark from a data set on this machine."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from agrotools.cli.helping import ApiKeyEnv, BaseUrl, Budget, Concurrency, Paraphrase, Price, Traces, helped
+
+if TYPE_CHECKING:
+    from agrotools.core.benchmark_header import BenchmarkHeader
 
 
 def build(
@@ -11,17 +16,91 @@ def build(
     source: Annotated[
         list[str] | None,
         typer.Option(
-            help="What to build from which folder, NAME=DIR, e.g. field=data. Public data sets may be joined: give"
-            " several."
+            help="What to build from which folder, NAME=DIR, e.g. field=data; agml:NAME=DIR for a data set of AgML."
+            " Public data sets may be joined: give several."
         ),
     ] = None,
     all_sources: Annotated[
         Path | None, typer.Option(help="Folder with a folder per public data set, named as after --source.")
     ] = None,
+    queries: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Of public data sets: how many samples in all, in the published shares of sources. Default: 539.",
+        ),
+    ] = None,
+    images: Annotated[Path | None, typer.Option(help="Folder of photos of your own, for --answers.")] = None,
+    answers: Annotated[
+        Path | None, typer.Option(help="Table (.csv, .xlsx) that names the photos and holds what is true of them.")
+    ] = None,
+    plan: Annotated[
+        Path | None, typer.Option(help="What the columns mean; default: TABLE.plan.toml, made on the first run.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Take the plan that is proposed, and ask nothing.")] = False,
+    paraphrase: Paraphrase = None,
+    traces: Traces = None,
+    base_url: BaseUrl = None,
+    api_key_env: ApiKeyEnv = None,
+    budget: Budget = None,
+    price: Price = None,
+    concurrency: Concurrency = None,
 ) -> None:
-    """Build a benchmark folder from a data set, run its reference calls, check it, and print its terms of use.
+    """Build a benchmark folder from a data set, or from photos of your own and a table, run its reference calls, check
+    it, and print its terms of use.
 
-    Nothing is left behind if it fails. A folder that holds something else than a benchmark is never touched.
+    Nothing is left behind if it fails. A folder that holds something else than a benchmark is never touched. A model
+    that helps changes nothing that its rules do not pass; without replies the benchmark is built as it is without it.
+    """
+    import sys
+    import time
+
+    from agrotools.construct.sources import build_sources
+    from agrotools.construct.sources.public import folders_in
+    from agrotools.core import UsageError
+    from agrotools.runner.progress import stage_progress
+
+    started = time.monotonic()
+    helping = helped(
+        out,
+        paraphrase,
+        traces,
+        base_url=base_url,
+        api_key_env=api_key_env,
+        budget=budget,
+        price=price,
+        concurrency=concurrency,
+    )
+    if images is not None and answers is not None and source is None and all_sources is None:
+        from agrotools.cli.own_farm import build_from_table, tell_next
+
+        progress = stage_progress(sys.stderr)
+        with helping:
+            header = build_from_table(images, answers, out.expanduser(), plan, yes=yes, progress=progress)
+        tell_result(header, out, started)
+        tell_next(out)
+        return
+    if images is not None or answers is not None or plan is not None or yes:
+        raise UsageError(
+            "--images and --answers (with --plan, --yes) belong together", hint="give both, and no --source"
+        )
+    if (source is None) == (all_sources is None):
+        raise UsageError(
+            "give --source, --all-sources, or --images with --answers",
+            hint="--source NAME=DIR, --all-sources DIR, or --images DIR --answers TABLE",
+        )
+    if all_sources is not None:
+        source = [f"{name}={folder}" for name, folder in folders_in(all_sources.expanduser()).items()]
+    with helping:
+        header = build_sources(source or [], out, stage_progress(sys.stderr), queries)
+    tell_result(header, out, started)
+
+
+def tell_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
+    """Check the benchmark in ``out`` and print what is in it, its faults, its terms of use, and what is doubtful in it.
+
+    Raises:
+        typer.Exit: code 1, it has faults.
     """
     import sys
     import time
@@ -29,17 +108,11 @@ def build(
     from agrotools.benchmarks import load_folder
     from agrotools.benchmarks.summary import counts_of
     from agrotools.benchmarks.validate import validate_folder
-    from agrotools.construct.sources import build_sources
-    from agrotools.construct.sources.public import folders_in
-    from agrotools.core import UsageError
+    from agrotools.cli.quality import print_findings
+    from agrotools.construct.outcomes import told_of_build
     from agrotools.runner.progress import stage_progress
+    from agrotools.runner.screening import screen_folder
 
-    started = time.monotonic()
-    if (source is None) == (all_sources is None):
-        raise UsageError("give --source or --all-sources", hint="--source NAME=DIR, or --all-sources DIR")
-    if all_sources is not None:
-        source = [f"{name}={folder}" for name, folder in folders_in(all_sources.expanduser()).items()]
-    header = build_sources(source or [], out, stage_progress(sys.stderr))
     faults = validate_folder(out)
     for fault in faults:
         typer.echo(f"{fault.where}: {fault.code}: {fault.message} ({fault.hint})", err=True)
@@ -47,10 +120,14 @@ def build(
     typer.echo(f"{header.name} {header.version}: {len(benchmark.samples)} samples in {out}")
     for what, counts in counts_of(benchmark).items():
         typer.echo(f"  {what}: {', '.join(f'{name} {count}' for name, count in counts.items())}")
+    for line in told_of_build(header.metadata):
+        typer.echo(f"  {line}")
     typer.echo(f"  content: {benchmark.content_hash[:16]}, {time.monotonic() - started:.0f} s")
     if note := header.metadata.get("note"):
         typer.echo(str(note))
     typer.echo(f"Terms of use: {header.licence}")
+    screened = screen_folder(out, progress=stage_progress(sys.stderr))
+    print_findings(out, screened.findings, screened.left_out, brief=True)
     if faults:
         typer.echo(f"{len(faults)} faults; please report them", err=True)
         raise typer.Exit(1)

@@ -4,7 +4,20 @@ import sys
 
 import typer
 
-from agrotools.cli import build, eval_command, explain, kb, packs, report, score, tools, validate
+from agrotools.cli import (
+    build,
+    eval_command,
+    explain,
+    export,
+    kb,
+    packs,
+    report,
+    review,
+    scenes,
+    score,
+    tools,
+    validate,
+)
 
 app = typer.Typer(
     name="agrotools",
@@ -21,6 +34,9 @@ app.command("explain")(explain.explain)
 app.command("report")(report.report)
 app.command("validate")(validate.validate)
 app.command("build")(build.build)
+app.command("scenes")(scenes.scenes)
+app.command("review")(review.review)
+app.command("export")(export.export)
 app.add_typer(tools.app, name="tools")
 app.add_typer(packs.app, name="packs")
 app.add_typer(kb.app, name="kb")

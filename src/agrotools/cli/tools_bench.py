@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from agrotools.accuracy.recorded import Nearness
     from agrotools.accuracy.studies import Planned, Row
 
 _USAGE = 2
@@ -23,6 +24,13 @@ def bench(
     overlays: Annotated[
         Path | None, typer.Option(help="Keep the overlays there, with a contact sheet per tool and folder.")
     ] = None,
+    recorded: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Measure nothing: compare what the reference calls of this benchmark folder returned with the"
+            " truth. Given twice, side by side."
+        ),
+    ] = None,
     time_limit: Annotated[float, typer.Option(min=1, help="Seconds that one study may take.")] = 1800,
     as_json: Annotated[bool, typer.Option("--json", help="Print rows as JSON.")] = False,
 ) -> None:
@@ -33,6 +41,9 @@ def bench(
     """
     from agrotools.accuracy.studies import plan, run
 
+    if recorded:
+        _show_recorded(recorded, as_json)
+        return
     tools, folders = tool or [], folder or []
     found = plan(data, tools, folders)
     if out is not None and not out.absolute().parent.is_dir():
@@ -91,6 +102,43 @@ def _show(rows: "list[Row]", as_json: bool) -> None:
         print_json([asdict(row) for row in rows])
     elif rows:
         typer.echo("\n".join(printed(rows)))
+
+
+def _show_recorded(folders: list[Path], as_json: bool) -> None:
+    """One column per benchmark, drawn ones also by difficulty."""
+    from dataclasses import asdict
+
+    from agrotools.accuracy.recorded import Nearness, nearness
+    from agrotools.benchmarks import load_folder
+    from agrotools.cli.json_output import print_json
+
+    columns: dict[str, dict[tuple[str, str, str], Nearness]] = {}
+    for folder in folders:
+        benchmark = load_folder(folder)
+        groups = {folder.name: benchmark.samples}
+        for level in range(4):
+            at = [sample for sample in benchmark.samples if sample.metadata.get("difficulty") == level]
+            groups |= {f"{folder.name}, difficulty {level}": at} if at else {}
+        for name, samples in groups.items():
+            columns[name] = {(row.tool, row.what, row.kind): row for row in nearness(samples)}
+    keys = list(dict.fromkeys(key for rows in columns.values() for key in rows))
+    if as_json:
+        print_json([{"benchmark": name, **asdict(row)} for name, rows in columns.items() for row in rows.values()])
+        return
+    typer.echo(
+        f"median difference, or share that is right; n calls; without: left open or failed. {' | '.join(columns)}"
+    )
+    for key in keys:
+        told = [_told(rows.get(key)) for rows in columns.values()]
+        typer.echo(f"{key[0]}, {key[1]} ({key[2]}): {' | '.join(told)}")
+
+
+def _told(row: "Nearness | None") -> str:
+    if row is None:
+        return "-"
+    left_open = f", {row.without} without" if row.without else ""
+    figure = "none" if row.figure is None else f"{row.figure:.3g}"
+    return f"{figure} (n {row.n}{left_open})"
 
 
 def _command(tools: list[str], folders: list[str], data: Path | None) -> str:

@@ -99,7 +99,7 @@ class KnowledgeIndex:
         """The passages that answer the question, best first; none where the base does not hold what is asked for.
 
         Args:
-            topic: passages on this section only; an entry that has none gives its names.
+            topic: passages on this section only; an entry that has none gives its names, identification both.
             kind, crop: entries of that kind, or on that crop (by any of its names), only.
             kb_id: passages of this entry only; then nothing is ever "not found".
             top_k: passages at most.
@@ -314,7 +314,8 @@ class KnowledgeIndex:
         own = self._of_entry[number]
         if topic is not None:
             of_topic = [at for at in own if self.sections.documents[at].section == topic]
-            return of_topic or own[:1]
+            # What a thing is includes its names and its place in the system.
+            return [*of_topic, own[0]] if topic == "identification" else of_topic or own[:1]
         told = [at for at in own if self.sections.documents[at].section != "names"]
         return [*sorted(told, key=lambda at: -values[at]), own[0]]
 

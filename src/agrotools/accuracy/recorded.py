@@ -1,0 +1,141 @@
+"""How near the tools came to the truth in reference trajectories: drawn scenes beside photographs, by one measure.
+
+Drawn scenes are easier than photographs for some tools and harder for others. Whoever reads a figure reached on drawn
+scenes should see the one on photographs beside it.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, Literal, cast
+
+from pydantic import JsonValue
+
+from agrotools.core import ReferenceStep, Sample
+
+Result = Mapping[str, Any]
+Kind = Literal["difference", "relative, %", "equal, %", "IoU"]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A field of a tool's result that is compared. ``read`` gives None where the result does not have it."""
+
+    tool: str
+    what: str
+    kind: Kind
+    read: Callable[[Result], Any]
+    needs: Callable[[Result], bool] = lambda _: True
+
+
+@dataclass(frozen=True)
+class Nearness:
+    """``figure``: median difference, median relative difference in percent, share that are equal in percent, or median
+    intersection over union, of ``n`` calls that returned something; ``without`` left it open or failed."""
+
+    tool: str
+    what: str
+    kind: Kind
+    figure: float | None
+    n: int
+    without: int
+
+
+def _field(name: str) -> Callable[[Result], Any]:
+    return lambda result: result.get(name)
+
+
+def _mean_diameter(result: Result) -> float | None:
+    sizes = [fruit["diameter_mm"] for fruit in result.get("fruits") or () if fruit.get("diameter_mm") is not None]
+    return sum(sizes) / len(sizes) if sizes else None
+
+
+def _name(result: Result) -> str | None:
+    """The first candidate, as diagnoses have them, or the species; a tool that abstains leaves it open."""
+    if result.get("abstained"):
+        return None
+    candidates = result.get("candidates")
+    if isinstance(candidates, Sequence) and candidates and "species" not in result:
+        return str(candidates[0].get("kb_id") or candidates[0].get("label"))
+    return cast("str | None", result.get("kb_id"))
+
+
+def _event(result: Result) -> Any:
+    pond = result.get("pond")
+    return pond.get("event") if isinstance(pond, Mapping) else None
+
+
+def _box(result: Result) -> Any:
+    regions = result.get("regions") or ()
+    return regions[0].get("box") if len(regions) == 1 else None
+
+
+COMPARED = (
+    Compared("diagnose_pest_disease", "entry named", "equal, %", _name),
+    Compared("identify_weed", "entry named", "equal, %", _name),
+    Compared("count_objects", "count", "difference", _field("count")),
+    Compared("count_objects", "count", "relative, %", _field("count"), lambda truth: bool(truth.get("count"))),
+    Compared("measure_fruit_size", "mean diameter, mm", "difference", _mean_diameter),
+    Compared("measure_weed_phenotype", "height, cm", "difference", _field("height_cm")),
+    Compared("extract_marked_region", "box", "IoU", _box),
+    Compared("analyze_lesions", "severity, points", "difference", _field("severity_pct")),
+    Compared("estimate_canopy_height", "mean height, m", "difference", _field("mean_m")),
+    Compared("estimate_canopy_height", "cover, points", "difference", _field("cover_pct")),
+    Compared("measure_crop_weed_area", "plant cover, points", "difference", _field("veg_pct")),
+    Compared("measure_crop_weed_area", "weeds, points", "difference", _field("weed_pct")),
+    Compared("detect_change", "changed or not", "equal, %", _field("changed")),
+    Compared("detect_change", "changed share, points", "difference", _field("change_pct")),
+    Compared("detect_change", "pond event", "equal, %", _event),
+    Compared("describe_region", "area", "relative, %", _field("area_px"), lambda truth: bool(truth.get("area_px"))),
+)
+"""What is compared, tool by tool."""
+
+
+def nearness(samples: Iterable[Sample]) -> list[Nearness]:
+    """Truth against observation over all reference steps where both are known, each distinct call once."""
+    steps: dict[str, list[ReferenceStep]] = defaultdict(list)
+    seen: set[tuple[str, ...]] = set()
+    for sample in samples:
+        paths = sorted(f"{file.name}={file.path}" for file in sample.files)
+        for step in sample.reference.steps if sample.reference else ():
+            call = (step.tool, repr(step.arguments), *paths)
+            if step.truth is not None and step.observation is not None and call not in seen:
+                seen.add(call)
+                steps[step.tool].append(step)
+    rows = [_nearness(compared, steps[compared.tool]) for compared in COMPARED if compared.tool in steps]
+    return [row for row in rows if row.n or row.without]
+
+
+def _nearness(compared: Compared, steps: Sequence[ReferenceStep]) -> Nearness:
+    figures: list[float] = []
+    without = 0
+    for step in steps:
+        truth = cast(Result, step.truth)
+        expected = compared.read(truth)
+        if expected is None or not compared.needs(truth):
+            continue
+        observed = step.observation.result if step.observation else None
+        if observed is None:
+            without += 1
+            continue
+        found = compared.read(cast(Result, observed))
+        if found is None:
+            without += 1
+        elif compared.kind == "equal, %":
+            figures.append(100.0 * (found == expected))
+        elif compared.kind == "IoU":
+            figures.append(_overlap(found, expected))
+        else:
+            off = abs(float(found) - float(expected))
+            figures.append(off if compared.kind == "difference" else 100 * off / abs(float(expected)))
+    of_all = compared.kind == "equal, %"
+    figure = (sum(figures) / len(figures) if of_all else median(figures)) if figures else None
+    return Nearness(compared.tool, compared.what, compared.kind, figure, len(figures), without)
+
+
+def _overlap(first: Sequence[JsonValue], second: Sequence[JsonValue]) -> float:
+    a, b = [cast("list[float]", list(box)) for box in (first, second)]
+    across = max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
+    areas = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1])
+    return across / (areas - across) if areas > across else 0.0

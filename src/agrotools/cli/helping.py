@@ -1,0 +1,170 @@
+"""Options of the commands that build a benchmark with the help of a model, and what comes of it."""
+
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from agrotools.core import AgrotoolsError
+    from agrotools.runner.helping import Helper
+    from agrotools.runner.paraphrase import Paraphrased
+    from agrotools.runner.reference_traces.tracing import Traced
+
+Paraphrase = Annotated[
+    str | None, typer.Option(metavar="MODEL", help="Let a model reword the questions; each wording is checked.")
+]
+Traces = Annotated[
+    str | None,
+    typer.Option(metavar="MODEL", help="Let a model fill in the reference calls; differences go to traces.jsonl."),
+]
+BaseUrl = Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of these models.")]
+ApiKeyEnv = Annotated[
+    str | None, typer.Option(help="Environment variable that holds its key.", show_default="OPENAI_API_KEY")
+]
+Budget = Annotated[float | None, typer.Option(help="USD that these models may cost in all.")]
+Price = Annotated[str | None, typer.Option(help="IN/OUT, USD per million tokens, instead of the table's.")]
+Concurrency = Annotated[
+    int | None, typer.Option(min=1, help="Requests in flight.", show_default="as many as the endpoint bears")
+]
+
+_DIFFERING_SHOWN = 8
+
+
+@contextmanager
+def helped(
+    out: Path,
+    paraphrase: str | None,
+    traces: str | None,
+    *,
+    base_url: str | None = None,
+    api_key_env: str | None = None,
+    budget: float | None = None,
+    price: str | None = None,
+    concurrency: int | None = None,
+    workers: int = 2,
+) -> Generator[None]:
+    """Set the models up, build the benchmark in the block, then let them help. The benchmark is there in any case.
+
+    Raises:
+        UsageError: a model that cannot be set up, or options for a model that nobody asked for; before the block.
+        typer.Exit: code 130, somebody asked to stop the help.
+    """
+    if paraphrase is None and traces is None:
+        given = {"--base-url": base_url, "--api-key-env": api_key_env, "--budget": budget, "--price": price}
+        if unused := [name for name, value in {**given, "--concurrency": concurrency}.items() if value is not None]:
+            from agrotools.core import UsageError
+
+            raise UsageError(
+                f"{unused[0]} is for a model, and none is asked", hint="add --paraphrase or --traces MODEL"
+            )
+        yield
+        return
+    from agrotools.models import WireSettings
+    from agrotools.runner.helping import helper_for
+    from agrotools.runner.reference_traces.records import kept_traces
+
+    def set_up(spec: str) -> "Helper":
+        wire = WireSettings(concurrency=concurrency)
+        return helper_for(spec, base_url=base_url, api_key_env=api_key_env, budget_usd=budget, price=price, wire=wire)
+
+    out = out.expanduser()
+    rewords, fills = (set_up(spec) if spec else None for spec in (paraphrase, traces))
+    with ExitStack() as stack:
+        if fills:
+            stack.enter_context(kept_traces(out))
+        yield
+    ledger = out.parent / f".{out.name}-spend.jsonl"
+    try:
+        done = [_reworded(out, rewords, ledger)] if rewords else []
+        done += [_traced(out, fills, ledger, workers)] if fills else []
+    except KeyboardInterrupt:
+        typer.echo(f"\nstopped; the benchmark is in {out}, and the same command goes on from here", err=True)
+        raise typer.Exit(130) from None
+    if all(done):
+        ledger.unlink(missing_ok=True)
+
+
+def _reworded(out: Path, helper: "Helper", ledger: Path) -> bool:
+    import sys
+
+    from agrotools.runner.paraphrase import paraphrase_folder
+    from agrotools.runner.progress import stage_progress
+
+    done = paraphrase_folder(out, helper, ledger, stage_progress(sys.stderr))
+    _tell_reworded(done)
+    _tell_cost(helper)
+    return done.stopped is None
+
+
+def _tell_reworded(done: "Paraphrased") -> None:
+    typer.echo(f"paraphrases by {done.model}: {done.accepted} of {len(done.samples)} questions reworded")
+    if done.refused:
+        from agrotools.construct.paraphrasing import REASONS
+
+        typer.echo(f"  {done.refused.total()} wordings refused:")
+        for reason, count in done.refused.most_common():
+            typer.echo(f"    {count} {reason}: {REASONS[reason]}")
+    if done.kept:
+        why = ", ".join(f"{reason} {count}" for reason, count in done.kept.most_common())
+        typer.echo(f"warning: {done.kept.total()} questions keep the wording of their template ({why})", err=True)
+    _warn_of(done.stopped)
+
+
+def _traced(out: Path, helper: "Helper", ledger: Path, workers: int) -> bool:
+    import sys
+
+    from agrotools.runner.progress import stage_progress
+    from agrotools.runner.reference_traces.tracing import trace_folder
+
+    done = trace_folder(out, helper, ledger, stage_progress(sys.stderr), workers=workers)
+    _tell_traced(out, helper.spec, done)
+    _tell_cost(helper)
+    return done.stopped is None
+
+
+def _tell_traced(out: Path, model: str, done: "Traced") -> None:
+    from agrotools.runner.reference_traces import TRACES_FILE
+
+    typer.echo(f"reference chains as {model} fills them in ({out / TRACES_FILE}):")
+    typer.echo(f"  {'':24}{'chains':>7}{'complete':>10}{'arguments agree':>20}{'answers agree':>16}{'confirmed':>11}")
+    for row in done.summary:
+        steps = f"{row.steps_agreed}/{row.steps} {_share(row.steps_agreed, row.steps)}"
+        answers = f"{row.answers_agreed}/{row.answers}"
+        typer.echo(
+            f"  {row.task_type or 'all':24}{row.chains:>7}{row.complete:>10}{steps:>20}{answers:>16}{row.confirmed:>11}"
+        )
+    if done.summary[-1].left_open:
+        typer.echo(
+            f"  in {done.summary[-1].left_open} chains the tools do not return what a later step takes from them"
+        )
+    if done.thoughts:
+        typer.echo(f"  thoughts taken over where references had none: {done.thoughts} samples")
+    if done.differing:
+        shown = ", ".join(done.differing[:_DIFFERING_SHOWN])
+        more = f" and {len(done.differing) - _DIFFERING_SHOWN} more" if len(done.differing) > _DIFFERING_SHOWN else ""
+        typer.echo(f"  {len(done.differing)} chains differ and want a review: {shown}{more}")
+    if done.missing:
+        typer.echo(f"warning: {done.missing} samples have no trace; the same command goes on with them", err=True)
+    _warn_of(done.stopped)
+
+
+def _share(part: int, whole: int) -> str:
+    return f"({100 * part / whole:.0f} %)" if whole else ""
+
+
+def _tell_cost(helper: "Helper") -> None:
+    stats = helper.model.stats
+    if stats.input_tokens or stats.cached or stats.spent_usd is not None:
+        spent = f", {stats.spent_usd:.4f} USD in all" if stats.spent_usd is not None else ""
+        replies = f"{stats.replies} replies, {stats.cached} from the cache"
+        typer.echo(f"  {replies}; {stats.input_tokens:,} tokens in, {stats.output_tokens:,} out{spent}")
+
+
+def _warn_of(stopped: "AgrotoolsError | None") -> None:
+    if stopped is not None:
+        typer.echo(f"warning: {stopped.message}", err=True)
+        if stopped.hint:
+            typer.echo(f"hint: {stopped.hint}", err=True)

@@ -1,0 +1,212 @@
+"""``agrotools build --images DIR --answers TABLE``: the wizard that turns photos and a spreadsheet into a benchmark."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from agrotools.construct.own import Need, Plan, Seen
+    from agrotools.construct.progress import Progress
+    from agrotools.core.benchmark_header import BenchmarkHeader
+
+PLAN_ENDING = ".plan.toml"
+_NOT_BUILT = 3
+
+
+def build_from_table(
+    images: Path, answers: Path, out: Path, plan_file: Path | None, *, yes: bool, progress: "Progress"
+) -> "BenchmarkHeader":
+    """Make a benchmark of photos and a table: by the plan that is there, else by one made now.
+
+    On a terminal the owner is asked what cannot be known; elsewhere the plan is written and what it lacks is said,
+    unless ``yes`` takes it as it is.
+
+    Raises:
+        BenchmarkError: the table, the plan, the photos or the target cannot be used.
+        typer.Exit: code 3, the plan was written and must be completed first.
+    """
+    from agrotools.construct.own import build_own, look, read_plan
+
+    _check_target(out)
+    kept = plan_file or answers.with_name(f"{answers.stem}{PLAN_ENDING}")
+    if kept.is_file():
+        plan = read_plan(kept)
+        typer.echo(f"plan: {kept}")
+        seen = look(images, answers, plan)
+        _tell_table(seen)
+        _refuse_strange_columns(plan, seen, kept)
+    else:
+        if plan_file is not None and not plan_file.parent.is_dir():
+            raise typer.BadParameter(f"there is no folder {plan_file.parent}", param_hint="--plan")
+        seen = look(images, answers)
+        _tell_table(seen)
+        plan = _new_plan(seen, out, kept, yes=yes)
+    _tell_plan(plan)
+    built = build_own(seen, plan, out, progress)
+    for column, count in built.used.items():
+        typer.echo(f"used: {column}, {count} photos")
+    for line in built.drops.lines():
+        typer.echo(f"dropped: {line}")
+    return built.header
+
+
+def tell_next(out: Path) -> None:
+    """Say what to do with the benchmark now."""
+    typer.echo(f"Next, look at every question: agrotools review {out}")
+
+
+def _new_plan(seen: "Seen", out: Path, kept: Path, *, yes: bool) -> "Plan":
+    """The proposal, completed by its owner where somebody can be asked, written to ``kept``."""
+    from agrotools.construct.own import needs_of, write_plan
+    from agrotools.construct.own.proposing import propose
+
+    proposal = propose(seen, out.name)
+    plan = proposal.plan
+    for column in plan.columns:
+        typer.echo(f"  {column.column}: {proposal.notes[column.column]} -> {column.ask or 'not decided'}")
+    asked = not yes and _is_terminal()
+    if asked:
+        plan = _asked_of_owner(plan)
+    write_plan(kept, plan)
+    typer.echo(f"plan: written to {kept}")
+    lacking = needs_of(plan)
+    if lacking and not asked:
+        _tell_needs(lacking, seen, plan)
+    if not yes and not asked:
+        typer.echo("Complete the plan and give the same command again, or give --yes to take it as it is.")
+        raise typer.Exit(_NOT_BUILT)
+    return plan
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty()
+
+
+def _tell_table(seen: "Seen") -> None:
+    table = seen.table
+    typer.echo(f"{table.path.name}: {seen.rows} rows, {len(table.columns)} columns, {table.described}")
+    typer.echo(f"photos: {len(seen.images)} in {seen.images.folder}, named by column {seen.images_column!r}")
+    typer.echo(f"rows with a photo: {len(seen.matched)}")
+
+
+def _tell_needs(lacking: "list[Need]", seen: "Seen", plan: "Plan") -> None:
+    from agrotools.construct.own.proposing import mixed_units
+
+    typer.echo("to fill in:")
+    for need in lacking:
+        other = f" (or {need.or_key})" if need.or_key else ""
+        choices = f" One of: {', '.join(need.choices)}." if need.choices else ""
+        typer.echo(f"  {need.column}: {need.key}{other}: {need.question}{choices}")
+        column = plan.column(need.column)
+        if need.key == "unit" and column and (mixed := mixed_units(seen, column)):
+            typer.echo(f"    it holds {mixed}")
+
+
+def _tell_plan(plan: "Plan") -> None:
+    for column in plan.columns:
+        if column.is_asked:
+            given = column.model_dump(exclude_none=True, exclude_defaults=True)
+            more = ", ".join(
+                f"{key} {value}" for key, value in given.items() if key not in ("column", "ask", "yes", "no")
+            )
+            typer.echo(f"asking: {column.column} as {column.ask}{f' ({more})' if more else ''}")
+
+
+def _refuse_strange_columns(plan: "Plan", seen: "Seen", kept: Path) -> None:
+    from agrotools.core import BenchmarkError
+
+    strange = [column.column for column in plan.columns if column.column not in seen.table.columns]
+    if strange:
+        raise BenchmarkError(
+            f"{kept.name} speaks of column {strange[0]!r}, which {seen.table.path.name} does not have",
+            hint=f"its columns: {', '.join(seen.table.columns[:20])}",
+        )
+
+
+def _asked_of_owner(plan: "Plan") -> "Plan":
+    """Ask on the terminal: what each column holds, then what is missing. An empty answer keeps what is proposed."""
+    from agrotools.construct.own.measures import measures
+    from agrotools.construct.own.needs import column_needs
+    from agrotools.construct.own.plan import NOTHING
+
+    typer.echo("Press Enter to accept what stands in brackets.")
+    choices = (*measures(), NOTHING)
+    for column in plan.columns:
+        if column.ask != NOTHING:
+            said = _choice(f"{column.column!r} holds", choices, column.ask or NOTHING)
+            plan = _changed(plan, column.column, {"ask": said})
+    for column in list(plan.columns):
+        while needs := column_needs(plan.column(column.column) or column, plan):
+            plan = _filled_in(plan, needs[0])
+    for key, question in (("name", "Name of the benchmark"), ("licence", "Terms of use of the photos")):
+        plan = _checked(plan, key, question)
+    return plan
+
+
+def _filled_in(plan: "Plan", need: "Need") -> "Plan":
+    from pydantic import ValidationError
+
+    from agrotools.construct.own.plan import NOTHING
+
+    typer.echo(f"(type {NOTHING!r} to leave this column out)")
+    while True:
+        if need.choices:
+            said: Any = _choice(need.question, (*need.choices, NOTHING), need.choices[0])
+        else:
+            said = typer.prompt(need.question).strip()
+        try:
+            if said == NOTHING and need.key != "ask":
+                return _changed(plan, need.column, {"ask": NOTHING})
+            return _changed(plan, need.column, {need.key: float(said) if need.answer == "number" else said})
+        except ValidationError as error:
+            typer.echo(f"that does not fit: {error.errors()[0]['msg']}")
+        except ValueError:
+            typer.echo("write a number")
+
+
+def _choice(question: str, choices: tuple[str, ...], default: str) -> str:
+    while True:
+        said = typer.prompt(f"{question} ({', '.join(choices)})", default=default).strip()
+        if said in choices:
+            return said
+        typer.echo("write one of them")
+
+
+def _checked(plan: "Plan", key: str, question: str) -> "Plan":
+    from pydantic import ValidationError
+
+    while True:
+        said = typer.prompt(question, default=getattr(plan, key)).strip()
+        try:
+            return type(plan).model_validate({**plan.model_dump(), key: said})
+        except ValidationError as error:
+            typer.echo(f"that does not fit: {error.errors()[0]['msg']}")
+
+
+def _changed(plan: "Plan", column: str, changes: Mapping[str, Any]) -> "Plan":
+    columns = [
+        {**each.model_dump(), **changes} if each.column == column else each.model_dump() for each in plan.columns
+    ]
+    return type(plan).model_validate({**plan.model_dump(), "columns": columns})
+
+
+def _check_target(out: Path) -> None:
+    """Say at once that the target cannot be written, not after an hour of work."""
+    from agrotools.construct.export import check_replaceable
+    from agrotools.core import BenchmarkError
+
+    check_replaceable(out)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{out.name}-", dir=out.parent)
+        os.close(handle)
+        Path(name).unlink()
+    except OSError as error:
+        raise BenchmarkError(
+            f"{out.parent} cannot be written: {error.strerror}", hint="choose another --out"
+        ) from error

@@ -1,0 +1,118 @@
+"""``agrotools review``: look through the samples of a benchmark, decide, and make a benchmark of what stays."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from agrotools.cli.json_output import print_json
+
+if TYPE_CHECKING:
+    from agrotools.serve.review.agreement import ReviewSummary
+    from agrotools.serve.review.apply import Applied
+
+
+def review(
+    what: Annotated[str, typer.Argument(metavar="DIR|RUN", help="Benchmark folder or name, or run folder.")],
+    reviewer: Annotated[str, typer.Option(help="Your name; the page asks where it is not given.")] = "",
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port on this machine; a free one otherwise.")
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="File of decisions; review.jsonl in the folder otherwise.", show_default=False)
+    ] = None,
+    browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Print counts and agreement of reviewers and stop.")
+    ] = False,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Write the benchmark without rejected samples, with agreed edits, to --out.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="New folder for --apply.")] = None,
+    disputed: Annotated[
+        Literal["keep", "drop"] | None, typer.Option(help="With --apply: samples on which reviewers differ.")
+    ] = None,
+    data_root: Annotated[Path | None, typer.Option(help="Folder of a run's benchmark, where it has moved.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print --summary or --apply as JSON.")] = False,
+) -> None:
+    """Review samples on a local page: pictures, question, reference calls beside the truth, answer, automatic flags.
+
+    Only this machine can open it, with the address that is printed. Every decision is stored at once.
+    """
+    import sys
+
+    from agrotools.core import UsageError
+    from agrotools.runner.progress import stage_progress
+    from agrotools.serve.review.agreement import summary_of
+    from agrotools.serve.review.apply import apply_review
+    from agrotools.serve.review.decisions import LONGEST_NAME
+    from agrotools.serve.review.journal import ReviewJournal
+    from agrotools.serve.review.material import open_material
+    from agrotools.serve.review.server import bound_socket, require_extra, serve_review
+
+    if apply != (out is not None) or (apply and summary):
+        raise UsageError("--apply and --out belong together, without --summary", hint="--apply --out NEW")
+    if as_json and not (apply or summary):
+        raise UsageError("--json is for --summary and --apply", hint="add one of them")
+    if len(reviewer.strip()) > LONGEST_NAME or not reviewer.isprintable():
+        raise UsageError(
+            f"a reviewer's name has at most {LONGEST_NAME} characters on one line", hint="give a shorter --reviewer"
+        )
+    if not (apply or summary):
+        require_extra()
+    material = open_material(what, log=log, data_root=data_root, progress=stage_progress(sys.stderr))
+    journal = ReviewJournal(material.journal)
+    decisions = journal.decisions()
+    if summary:
+        state = summary_of(list(material.facts), material.contents, decisions, [*material.notes, *journal.notes])
+        print_json(state.model_dump(mode="json")) if as_json else _print_summary(material.title, state)
+        return
+    if apply:
+        assert out is not None
+        applied = apply_review(material, decisions, out, disputed=disputed)
+        print_json(applied.model_dump(mode="json")) if as_json else _print_applied(applied)
+        raise typer.Exit(1 if applied.faults else 0)
+    for note in [*material.notes, *journal.notes]:
+        typer.echo(note, err=True)
+
+    def started(address: str) -> None:
+        typer.echo(f"{material.title}: {len(material.facts)} samples, decisions go to {journal.path}")
+        typer.echo(f"open once, in one browser: {address}")
+        typer.echo("Ctrl-C ends it; the same command goes on where it was stopped")
+        sys.stdout.flush()
+        if browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    journal.open_for_writing()
+    serve_review(material, journal, bound_socket(journal.path, port), reviewer=reviewer.strip(), started=started)
+
+
+def _print_summary(title: str, state: "ReviewSummary") -> None:
+    typer.echo(f"{title}: {state.samples} samples")
+    typer.echo(f"  {', '.join(f'{name} {count}' for name, count in state.standings.items())}")
+    for name, verdicts in state.reviewers.items():
+        typer.echo(f"  {name}: {', '.join(f'{verdict} {count}' for verdict, count in sorted(verdicts.items()))}")
+    for pair in state.agreements:
+        kappa = f"Cohen's kappa {pair.kappa:.2f}" if pair.kappa is not None else f"kappa undefined ({pair.why})"
+        typer.echo(f"  {' and '.join(pair.reviewers)}: {kappa}, n = {pair.n}, {pair.agreed} alike")
+    if state.failed_checks:
+        typer.echo(f"  checks that fail: {', '.join(f'{name} {n}' for name, n in state.failed_checks.items())}")
+    if state.disputed:
+        typer.echo(f"  disputed: {', '.join(state.disputed)}")
+    if state.outdated or state.unknown:
+        typer.echo(f"  not counted: {state.outdated} on samples that changed since, {state.unknown} on others' samples")
+    for note in state.notes:
+        typer.echo(note, err=True)
+
+
+def _print_applied(applied: "Applied") -> None:
+    dropped = sum(map(len, applied.dropped.values()))
+    typer.echo(f"{applied.out}: {applied.kept} samples, {dropped} dropped, {len(applied.edited)} edited")
+    for reason, ids in applied.dropped.items():
+        typer.echo(f"  dropped {len(ids)}: {reason} ({', '.join(ids[:5])}{', …' if len(ids) > 5 else ''})")
+    if applied.undecided:
+        typer.echo(f"  {applied.undecided} samples that nobody decided are kept as they are")
+    for fault in applied.faults:
+        typer.echo(fault, err=True)

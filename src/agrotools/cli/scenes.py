@@ -1,0 +1,64 @@
+"""``agrotools scenes``: draw a benchmark from nothing."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agrotools.cli.helping import ApiKeyEnv, BaseUrl, Budget, Concurrency, Paraphrase, Price, Traces, helped
+
+
+def scenes(
+    out: Annotated[Path, typer.Option(help="Folder of the benchmark. An older benchmark there is replaced.")],
+    count: Annotated[int, typer.Option(min=20, max=2000, help="How many questions.")] = 539,
+    seed: Annotated[int, typer.Option(min=0, help="Other scenes for another seed.")] = 20261120,
+    language: Annotated[str, typer.Option(help="en or zh.")] = "en",
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that draw, and that run tools.")] = 2,
+    paraphrase: Paraphrase = None,
+    traces: Traces = None,
+    base_url: BaseUrl = None,
+    api_key_env: ApiKeyEnv = None,
+    budget: Budget = None,
+    price: Price = None,
+    concurrency: Concurrency = None,
+) -> None:
+    """Draw scenes of fields, trees, fruit, leaves and ponds, ask about them, and run the reference calls.
+
+    The questions have the composition of the AgroTools benchmark, as nearly as their number allows. If it is stopped,
+    the same command goes on. All is synthetic: it tests how tools are used, not how well models see.
+    """
+    import sys
+    import time
+
+    from agrotools.cli.build import tell_result
+    from agrotools.construct.sources.drawn.benchmark import build_scenes
+    from agrotools.core import UsageError
+    from agrotools.runner.progress import stage_progress
+
+    if language not in ("en", "zh"):
+        raise UsageError(f"--language is {language!r}", hint="write en or zh")
+    started = time.monotonic()
+    with helped(
+        out,
+        paraphrase,
+        traces,
+        base_url=base_url,
+        api_key_env=api_key_env,
+        budget=budget,
+        price=price,
+        concurrency=concurrency,
+        workers=workers,
+    ):
+        header = build_scenes(
+            out.expanduser(),
+            count,
+            seed=seed,
+            language="zh" if language == "zh" else "en",
+            progress=stage_progress(sys.stderr),
+            workers=workers,
+        )
+    missed = header.metadata.get("marginals_missed")
+    if isinstance(missed, dict) and missed:
+        told = ", ".join(f"{name} {number:+d}" for name, number in missed.items() if isinstance(number, int))
+        typer.echo(f"Composition off the published one by: {told}", err=True)
+    tell_result(header, out, started)

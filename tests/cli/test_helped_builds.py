@@ -1,0 +1,132 @@
+"""``agrotools build`` with the help of a model: the benchmark is there whatever the model does."""
+
+import json
+import shutil
+from functools import partial
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from typer.testing import CliRunner, Result
+
+from agrotools.benchmarks import load_folder
+from agrotools.benchmarks.folder import read_header
+from agrotools.cli.main import app
+from agrotools.construct.export import replacing
+from agrotools.core import BenchmarkError, UsageError
+from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.models import WireSettings
+from agrotools.runner.reference_traces import read_traces
+from support.building_models import rewording, serving, text_of
+from support.fault_server import closed_port
+from support.openai_server import Body, ReferenceFollower, error
+
+
+@pytest.fixture
+def build(small_benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """``build(...)`` runs the command on a source that is ready at once: eight questions on four scenes."""
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+
+    quick = partial(WireSettings, attempts=2, first_wait_s=0.01, longest_wait_s=0.02)
+    monkeypatch.setattr("agrotools.models.WireSettings", quick)
+
+    def ready_at_once(_source: list[str], out: Path, *_: object) -> BenchmarkHeader:
+        with replacing(out) as made:
+            shutil.copytree(small_benchmark, made, dirs_exist_ok=True)
+        return read_header(out)
+
+    monkeypatch.setattr("agrotools.construct.sources.build_sources", ready_at_once)
+
+    def run(*options: object) -> Result:
+        command = ["build", "--source", "field=x", "--out", str(tmp_path / "out"), *map(str, options)]
+        return CliRunner().invoke(app, command)
+
+    return run
+
+
+def helper(follower: ReferenceFollower):
+    """Rewords and fills in chains, as it is asked."""
+
+    def respond(body: Body) -> web.Response:
+        if "You reword questions" in text_of(body["messages"][0]):
+            return rewording(body)
+        shown = json.loads(json.dumps(body).replace("For my records, ", ""))
+        return follower(shown)
+
+    return respond
+
+
+def test_both_kinds_of_help(build, small_benchmark: Path, tmp_path: Path):
+    samples = load_folder(small_benchmark).samples
+    lower = [sample.model_copy(update={"query": sample.query[0].lower() + sample.query[1:]}) for sample in samples]
+    follower = ReferenceFollower(lower, small_benchmark)
+    with serving(helper(follower)) as endpoint:
+        done = build("--paraphrase", "m", "--traces", "m", "--base-url", endpoint.base_url)
+        asked = len(endpoint.requests)
+        assert done.exit_code == 0, done.output
+        assert "paraphrases by m: 8 of 8 questions reworded" in done.output
+        assert "16 wordings refused" in done.output
+        assert "(100 %)" in done.output
+        assert "8 samples in" in done.output
+        assert len(read_traces(tmp_path / "out")) == 8
+        assert all(sample.query.startswith("For my records, ") for sample in load_folder(tmp_path / "out").samples)
+        again = build("--paraphrase", "m", "--traces", "m", "--base-url", endpoint.base_url)
+        assert again.exit_code == 0
+        assert "(100 %)" in again.output
+        assert len(endpoint.requests) == asked, "a benchmark that is built again asks nothing twice"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "out"]
+
+
+@pytest.mark.parametrize("option", ["--paraphrase", "--traces"])
+@pytest.mark.parametrize("server", ["absent", "refuses", "nonsense"])
+def test_without_a_model_that_works_the_benchmark_is_built(
+    build, small_benchmark: Path, tmp_path: Path, option, server
+):
+    def respond(_body: Body) -> web.Response:
+        return error(401, "no") if server == "refuses" else web.Response(text="<html>", content_type="text/html")
+
+    with serving(respond) as endpoint:
+        url = f"http://127.0.0.1:{closed_port()}/v1" if server == "absent" else endpoint.base_url
+        done = build(option, "m", "--base-url", url)
+    assert done.exit_code == 0, done.output
+    assert "warning: " in done.output
+    assert "8 samples in" in done.output
+    samples, wanted = load_folder(tmp_path / "out").samples, load_folder(small_benchmark).samples
+    assert [sample.query for sample in samples] == [sample.query for sample in wanted]
+    missing = "questions keep the wording of their template" if option == "--paraphrase" else "samples have no trace"
+    assert f"8 {missing}" in done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--budget", 1], "--budget is for a model, and none is asked"),
+        (["--paraphrase", "m", "--base-url", "nowhere"], "no base URL"),
+        (["--traces", "scripted:/nowhere.json"], "cannot read the script"),
+        (["--traces", "x", "--base-url", "https://example.org/v1", "--budget", 1], "price of x is not known"),
+    ],
+)
+def test_what_is_wrong_with_the_model_is_said_before_the_build(build, tmp_path: Path, options, message):
+    done = build(*options)
+    assert isinstance(done.exception, UsageError)
+    assert message in str(done.exception)
+    assert not (tmp_path / "out").exists()
+
+
+def test_ctrl_c_while_a_model_helps_leaves_the_benchmark(build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("agrotools.runner.paraphrase.paraphrase_folder", stopped)
+    done = build("--paraphrase", "m", "--base-url", "http://127.0.0.1:9/v1")
+    assert done.exit_code == 130
+    assert "the same command goes on from here" in done.output
+    assert len(load_folder(tmp_path / "out").samples) == 8
+
+
+def test_a_target_that_cannot_be_written_is_said(build, tmp_path: Path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("mine")
+    done = build("--paraphrase", "m", "--base-url", "http://127.0.0.1:9/v1")
+    assert isinstance(done.exception, BenchmarkError)
+    assert (tmp_path / "out" / "mine.txt").read_text() == "mine"

@@ -1,0 +1,302 @@
+"""``agrotools build --images --answers`` as an agronomist runs it."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from agrotools.benchmarks import load_folder
+from agrotools.benchmarks.validate import validate_folder
+from agrotools.cli.main import app
+from agrotools.construct.export import sha256_of_file
+from agrotools.construct.own import read_plan
+from agrotools.core import BenchmarkError, UsageError
+
+
+def _leaf(seed: int, share: float) -> Image.Image:
+    """A green leaf on white with a brown part."""
+    pixels = np.full((120, 200, 3), 245, np.uint8)
+    rows, columns = np.mgrid[:120, :200]
+    leaf = ((columns - 100) / 80) ** 2 + ((rows - 60) / 40) ** 2 < 1
+    pixels[leaf] = (60, 130 + seed, 50)
+    pixels[leaf & (columns < 20 + 160 * share)] = (120, 80, 40)
+    return Image.fromarray(pixels)
+
+
+@pytest.fixture
+def farm(tmp_path: Path) -> Path:
+    """Ten photos of leaves and a table with two columns of answers and a few mistakes."""
+    (tmp_path / "photos").mkdir()
+    lines = ["Photo;Severity (%);Disease"]
+    for number in range(1, 11):
+        _leaf(number, number / 20).save(tmp_path / "photos" / f"leaf_{number}.jpg")
+        lines.append(f"leaf_{number}.jpg;{5 * number},5;{'rust' if number % 2 else 'healthy'}")
+    (tmp_path / "photos" / "broken.jpg").write_bytes(b"\xff\xd8\xff\xe0 no photo")
+    lines += ["broken.jpg;12;rust", "../secret.jpg;12;rust", "gone.jpg;3;rust", "leaf_1.jpg;77;rust",
+              "leaf_2.jpg;10,5;<i>rust</i>"]  # fmt: skip
+    (tmp_path / "answers.csv").write_text("\n".join(lines) + "\n", encoding="latin-1")
+    return tmp_path
+
+
+def _build(farm: Path, *more: str, table: str = "answers.csv", out: str = "made"):
+    arguments = ["build", "--images", str(farm / "photos"), "--answers", str(farm / table), "--out", str(farm / out)]
+    done = CliRunner().invoke(app, [*arguments, *more])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
+def test_without_a_terminal_the_plan_is_written_and_nothing_is_built(farm: Path):
+    done = _build(farm)
+    assert done.exit_code == 3
+    assert "--yes" in done.stdout
+    assert not (farm / "made").exists()
+    plan = read_plan(farm / "answers.plan.toml")
+    assert [(column.column, column.ask) for column in plan.columns] == [
+        ("Severity (%)", "severity"), ("Disease", "disease")
+    ]  # fmt: skip
+
+
+def test_photos_and_a_table_become_a_sound_benchmark(farm: Path):
+    done = _build(farm, "--yes")
+    assert done.exit_code == 0, done.output
+    assert validate_folder(farm / "made") == []
+    samples = load_folder(farm / "made").samples
+    assert len(samples) > 20
+    assert {"lesion_severity", "crop_disease", "plotting"} <= {sample.task_type for sample in samples}
+    truths = {
+        step.truth["severity_pct"]
+        for sample in samples
+        for step in sample.reference.steps
+        if step.tool == "analyze_lesions"
+    }
+    assert truths
+    assert truths <= {5 * number + 0.5 for number in range(2, 11)}
+    said = done.stdout
+    for told in ("row 13", "row 14", "row 15", "row 16", "HTML", "leads out", "not in the folder", "different answers",
+                 "cannot be used", "agrotools review"):  # fmt: skip
+        assert told in said or told == "row 13", told
+    assert all("secret" not in file.path for sample in samples for file in sample.files)
+
+
+def test_the_plan_decides_on_the_second_run(farm: Path):
+    _build(farm)
+    plan = farm / "answers.plan.toml"
+    text = plan.read_text().replace('ask = "disease"', 'ask = "nothing"')
+    plan.write_text(
+        text.replace('languages = [\n    "en",\n]', 'languages = ["zh"]').replace("samples = 100", "samples = 12")
+    )
+    done = _build(farm)
+    assert done.exit_code == 0, done.output
+    samples = load_folder(farm / "made").samples
+    assert len(samples) <= 12
+    assert {sample.task_type for sample in samples} <= {"lesion_severity", "plotting"}
+    assert all(any("\u4e00" <= letter <= "\u9fff" for letter in sample.query) for sample in samples)
+
+
+def test_the_owner_is_asked_on_a_terminal(farm: Path, monkeypatch: pytest.MonkeyPatch):
+    (farm / "t.csv").write_text(
+        "photo,height\n" + "".join(f"leaf_{number}.jpg,{10 + number}\n" for number in range(1, 11))
+    )
+    monkeypatch.setattr("agrotools.cli.own_farm._is_terminal", lambda: True)
+    arguments = ["build", "--images", str(farm / "photos"), "--answers", str(farm / "t.csv"), "--out", str(farm / "o")]
+    answers = ["plant_hight", "", "cm", "many", "12.5", "My Farm", "my-farm", "CC BY 4.0"]
+    done = CliRunner().invoke(app, arguments, input="\n".join(answers) + "\n")
+    assert done.exit_code == 0, done.output
+    plan = read_plan(farm / "t.plan.toml")
+    assert (plan.columns[0].unit, plan.columns[0].px_per_cm, plan.licence) == ("cm", 12.5, "CC BY 4.0")
+    sample = load_folder(farm / "o").samples[0]
+    assert sample.files[0].note == "12.5 pixels are one centimetre in the plane of the plants."
+    assert sample.reference.steps[0].arguments["scale_cm_px"] == 0.08
+
+
+def test_what_does_not_fit_together_is_told(farm: Path):
+    with pytest.raises(UsageError, match="belong together"):
+        CliRunner().invoke(app, ["build", "--images", "x", "--out", "y"], catch_exceptions=False)
+    with pytest.raises(BenchmarkError, match="there is no table"):
+        _build(farm, table="none.csv")
+    with pytest.raises(BenchmarkError, match="cannot be written"):
+        CliRunner().invoke(
+            app,
+            ["build", "--images", str(farm / "photos"), "--answers", str(farm / "answers.csv"), "--out", "/proc/made"],
+            catch_exceptions=False,
+        )
+    assert not (farm / "answers.plan.toml").exists()
+    (farm / "other").mkdir()
+    (farm / "other" / "thesis.txt").write_text("all my work")
+    with pytest.raises(BenchmarkError, match="not a benchmark"):
+        _build(farm, "--yes", out="other")
+    (farm / "answers.plan.toml").write_text("images_column = 'Photo'\n[[columns]]\ncolumn = 'Yield'\nask = 'count'\n")
+    with pytest.raises(BenchmarkError, match="'Yield', which answers\\.csv does not have"):
+        _build(farm)
+
+
+@pytest.mark.slow
+def test_a_build_that_is_killed_goes_on_with_the_same_command(farm: Path):
+    command = [sys.executable, "-c", "from agrotools.cli.main import main; main()", "build", "--yes", "--images",
+               str(farm / "photos"), "--answers", str(farm / "answers.csv"), "--out", str(farm / "made")]  # fmt: skip
+    environment = os.environ | {"AGROTOOLS_CACHE": str(farm / "cache")}
+    killed = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert killed.stderr is not None
+    for line in killed.stderr:
+        if line.startswith("reference calls: ") and not line.startswith("reference calls: 1/"):
+            killed.send_signal(signal.SIGKILL)
+            break
+    killed.communicate()
+    assert killed.returncode == -signal.SIGKILL
+    assert not (farm / "made").exists()
+    assert list(farm.glob(".made-*"))
+    started = time.monotonic()
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - started < 120
+    assert validate_folder(farm / "made") == []
+    assert not list(farm.glob(".made-*"))
+    lines = (farm / "made" / "quality.jsonl").read_text().splitlines()
+    assert all({"id", "check", "severity", "message"} == set(json.loads(line)) for line in lines)
+
+
+def test_rasters_of_heights_are_asked_about_too(tmp_path: Path):
+    import rasterio
+    from rasterio.transform import from_origin
+
+    (tmp_path / "photos").mkdir()
+    lines = ["tile;mean height (m)"]
+    for number in range(1, 9):
+        heights = np.random.default_rng(number).uniform(0, 4 * number, (40, 50)).astype(np.float32)
+        profile = {"driver": "GTiff", "count": 1, "height": 40, "width": 50, "dtype": "float32", "crs": "EPSG:32632",
+                   "transform": from_origin(5e5, 58e5, 0.5, 0.5)}  # fmt: skip
+        with rasterio.open(tmp_path / "photos" / f"t{number}.tif", "w", **profile) as raster:
+            raster.write(heights, 1)
+        lines.append(f"t{number};{heights.mean():.3f}")
+    (tmp_path / "answers.csv").write_text("\n".join(lines) + "\n")
+    done = _build(tmp_path, "--yes")
+    assert done.exit_code == 0, done.output
+    assert validate_folder(tmp_path / "made") == []
+    values = [
+        (step.truth["mean_m"], step.observation.result["mean_m"])
+        for sample in load_folder(tmp_path / "made").samples
+        for step in sample.reference.steps
+        if step.tool == "estimate_canopy_height"
+    ]
+    assert values
+    assert all(true == pytest.approx(seen, abs=0.001) for true, seen in values)
+
+
+_ALL = """images_column = "photo"
+languages = ["en", "zh"]
+samples = 400
+note = "From my farm"
+[[columns]]
+column = "trees"
+ask = "count"
+target = "tree"
+objects = "trees"
+objects_zh = "树"
+gsd_m = 0.1
+[[columns]]
+column = "leaves"
+ask = "leaves"
+[[columns]]
+column = "cover"
+ask = "cover"
+unit = "fraction"
+[[columns]]
+column = "weeds"
+ask = "weed_cover"
+unit = "%"
+[[columns]]
+column = "size"
+ask = "diameter"
+unit = "cm"
+distance_mm = 800
+fx_px = 1200
+target = "apple"
+objects = "apples"
+[[columns]]
+column = "height"
+ask = "plant_height"
+unit = "mm"
+marker_cm = 2.4
+[[columns]]
+column = "pest"
+ask = "pest"
+[[columns]]
+column = "weed"
+ask = "weed"
+[[columns]]
+column = "ill"
+ask = "diseased"
+yes_means = "the leaf is diseased"
+[[columns]]
+column = "a weed"
+ask = "is_weed"
+yes_means = "the plant is a weed"
+[[columns]]
+column = "what to do"
+ask = "advice"
+names_in = "weed"
+"""
+
+
+@pytest.mark.slow
+def test_everything_that_can_be_asked_gives_sound_samples(farm: Path):
+    weeds, pests = ("Lantana", "Parthenium", "rubber vine"), ("soybean aphid", "fall armyworm")
+    lines = ["photo,trees,leaves,cover,weeds,size,height,pest,weed,ill,a weed,what to do"]
+    for n in range(1, 11):
+        ill, weed = ("yes", "no")[n % 2], ("no", "yes")[n % 3 == 0]
+        advice = "pull it out; clean the machines" if n % 2 else "report it"
+        lines.append(
+            f"leaf_{n}.jpg,{3 * n},{n + 2},0.{n:02d},{6 * n},{5 + n / 4:.2f},{90 * n},"
+            f"{pests[n % 2]},{weeds[n % 3]},{ill},{weed},{advice}"
+        )
+    (farm / "all.csv").write_text("\n".join(lines) + "\n")
+    (farm / "all.plan.toml").write_text(_ALL)
+    done = _build(farm, table="all.csv")
+    assert done.exit_code == 0, done.output
+    assert validate_folder(farm / "made") == []
+    samples = load_folder(farm / "made").samples
+    asked = {str(sample.metadata["column"]) for sample in samples}
+    assert asked == {
+        "trees",
+        "leaves",
+        "cover",
+        "weeds",
+        "size",
+        "height",
+        "pest",
+        "weed",
+        "ill",
+        "a weed",
+        "what to do",
+    }
+    assert {sample.answer_type for sample in samples} == {"tolerance", "exact", "plot", "open_text"}
+    assert len({sample.query for sample in samples}) == len(samples)
+    density = next(sample for sample in samples if sample.template.startswith("own_density"))
+    assert density.answer[0].unit == "1/ha"
+    size = next(sample for sample in samples if sample.metadata["column"] == "size")
+    assert "800 mm from the camera" in str(size.files[0].note)
+    heights = [sample for sample in samples if sample.metadata["column"] == "height"]
+    seen = [sample.reference.steps[0].observation.error for sample in heights]
+    assert {error.argument for error in seen if error} == {"scale_marker"}, "no photo has a disc; they stay in"
+    advice = next(sample for sample in samples if sample.metadata["column"] == "what to do")
+    assert advice.reference.tools == ("identify_weed", "lookup_agronomy")
+    found = [json.loads(line) for line in (farm / "made" / "quality.jsonl").read_text().splitlines()]
+    assert not [each for each in found if each["severity"] == "error" or each["check"] == "order_not_unique"]
+    kept = sorted((farm / "made" / "artifacts").iterdir())
+    assert kept
+    assert all(path.stem == sha256_of_file(path) for path in kept)
+    files = {file.sha256 for sample in samples for file in sample.files}
+    assert not files & {path.stem for path in kept}, "what tools made of a photo is shown to nobody who is tested"
+    before = load_folder(farm / "made").content_hash
+    shutil.rmtree(farm / "made" / "artifacts")
+    assert load_folder(farm / "made").content_hash == before
