@@ -9,7 +9,7 @@ plain equality of the arguments. Of several calls in one message the first is sc
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 from pydantic import JsonValue
 
@@ -35,7 +35,7 @@ from agrotools.core.refs import literal_value
 from agrotools.core.sidecar import known_arguments
 from agrotools.scoring.implied import Implied, implied_slot, is_text_slot, shown_results
 from agrotools.scoring.slots import score_slot
-from agrotools.text.agreement import ArgumentAgreement, Frame, compare_arguments
+from agrotools.text.agreement import ArgumentAgreement, Frame, StepAgreement, closest, compare_arguments
 from agrotools.tools import get_tool
 
 VERSION = "1"
@@ -96,21 +96,6 @@ def _type_row(record: Record, index: int, action: Action, *, is_call: bool) -> S
 # --- call steps ----------------------------------------------------------------------------------------------------
 
 
-class _Comparison(NamedTuple):
-    """The predicted call against one reference step of the same tool."""
-
-    step: int
-    rows: list[ArgumentAgreement]
-
-    @property
-    def agrees(self) -> bool:
-        return all(row.agrees for row in self.rows)
-
-    @property
-    def share(self) -> float:
-        return sum(row.agrees for row in self.rows) / max(1, len(self.rows))
-
-
 def _call_rows(record: Record, index: int, action: Action, steps: Sequence[ReferenceStep]) -> list[Score]:
     call = action.calls[0] if isinstance(action, CallTools) else None
     open_steps = _open_steps(index, steps)
@@ -147,11 +132,11 @@ def _arguments(
     except ToolError as error:
         fault = str(error)
     compared = [
-        _Comparison(step, compare_calls(sample, tool.spec, call, steps[step]))
+        StepAgreement(step, compare_calls(sample, tool.spec, call, steps[step]))
         for step in open_steps
         if steps[step].tool == call.tool
     ]
-    best = next((each for each in compared if each.agrees), None) or max(compared, key=lambda each: each.share)
+    best = closest(compared)
     reading: dict[str, JsonValue] = {
         "step": best.step,
         "arguments": [cast(JsonValue, row.model_dump(mode="json")) for row in best.rows],

@@ -5,7 +5,7 @@ argument of a tool declares how two values agree (``ToolSpec.agreement``), and d
 ``equal`` says what plain equality says.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -45,6 +45,26 @@ class ArgumentAgreement(Noun):
     agrees: bool
     equal: bool
     detail: dict[str, JsonValue] = {}
+
+
+class StepAgreement(NamedTuple):
+    """A call against one step of the reference that calls the same tool, argument by argument."""
+
+    step: int
+    rows: list[ArgumentAgreement]
+
+    @property
+    def agrees(self) -> bool:
+        return all(row.agrees for row in self.rows)
+
+    @property
+    def share(self) -> float:
+        return sum(row.agrees for row in self.rows) / max(1, len(self.rows))
+
+
+def closest(compared: Sequence[StepAgreement]) -> StepAgreement:
+    """Of the steps that a call may stand for (one or more), the first it agrees with, else the one it is nearest to."""
+    return next((each for each in compared if each.agrees), None) or max(compared, key=lambda each: each.share)
 
 
 class _Verdict(NamedTuple):

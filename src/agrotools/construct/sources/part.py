@@ -62,6 +62,13 @@ class Originals:
             {"name": "x", "path": stored, "kind": "image", "sha256": digest, **size, **more}
         )
 
+    def heights(self, path: Path, size: Sequence[int], gsd_m: float | None, note: str) -> SampleFile:
+        """As :meth:`file`, of a raster of heights: one band, metres; ``size``: columns and rows."""
+        width, height = size
+        return self.file(
+            path, kind="raster", bands=("height",), gsd_m=gsd_m, width_px=width, height_px=height, note=note
+        )
+
 
 def named(file: SampleFile, stem: str, number: int) -> SampleFile:
     """The file under the name by which a sample shows it: ``image_1.jpg``."""

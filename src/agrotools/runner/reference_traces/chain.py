@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple
 
 from pydantic import JsonValue
 
@@ -32,7 +31,7 @@ from agrotools.runner.reference_traces.records import TraceRecord, TraceStep, as
 from agrotools.scoring.implied import implied_slot
 from agrotools.scoring.slots import score_slot
 from agrotools.scoring.steps import compare_calls
-from agrotools.text.agreement import ArgumentAgreement
+from agrotools.text.agreement import ArgumentAgreement, StepAgreement, closest
 from agrotools.text.loose_json import dumps
 from agrotools.tools import get_tool
 from agrotools.tools.execution import ToolOutcome
@@ -52,21 +51,6 @@ async def trace_chain(sample: Sample, view: SampleView, name: str, model: Model,
         UsageError, BudgetReached: as :meth:`Model.generate`.
     """
     return await _Chain(sample, view, name, model, call_tool).run()
-
-
-class _Compared(NamedTuple):
-    """A call against one step of the reference."""
-
-    step: int
-    rows: list[ArgumentAgreement]
-
-    @property
-    def agrees(self) -> bool:
-        return all(row.agrees for row in self.rows)
-
-    @property
-    def share(self) -> float:
-        return sum(row.agrees for row in self.rows) / max(1, len(self.rows))
 
 
 class _Chain:
@@ -181,7 +165,7 @@ class _Chain:
             tries=tries,
         )
 
-    def _closest(self, number: int, call: ToolCall) -> _Compared:
+    def _closest(self, number: int, call: ToolCall) -> StepAgreement:
         """The step that the call stands for: of a group, the member that it comes closest to and nobody has taken."""
         group = self.gold[number].group
         at = self.left[0]
@@ -191,8 +175,10 @@ class _Chain:
             if step == at
             or (group is not None and self.gold[step].group == group and self.gold[step].tool == call.tool)
         ]
-        compared = [_Compared(step, self._rows(step, call)) for step in open_steps if self.gold[step].tool == call.tool]
-        return next((each for each in compared if each.agrees), None) or max(compared, key=lambda each: each.share)
+        compared = [
+            StepAgreement(step, self._rows(step, call)) for step in open_steps if self.gold[step].tool == call.tool
+        ]
+        return closest(compared)
 
     def _rows(self, step: int, call: ToolCall) -> list[ArgumentAgreement]:
         arguments: Arguments = {

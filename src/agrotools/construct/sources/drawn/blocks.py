@@ -60,16 +60,9 @@ def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
         originals.file(drawn.folder / one["picture"], gsd_m=one["gsd_m"], note="Trees from straight above.")
         for one in blocks
     ]
+    note = "Heights above ground of the same place, one band, metres."
     models = [
-        originals.file(
-            drawn.folder / one["heights"],
-            kind="raster",
-            bands=("height",),
-            gsd_m=one["chm_gsd_m"],
-            width_px=one["chm_size"][0],
-            height_px=one["chm_size"][1],
-            note="Heights above ground of the same place, one band, metres.",
-        )
+        originals.heights(drawn.folder / one["heights"], one["chm_size"], one["chm_gsd_m"], note)
         if "heights" in one
         else None
         for one in blocks

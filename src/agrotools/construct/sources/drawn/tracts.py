@@ -67,18 +67,8 @@ def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
         originals.file(drawn.folder / one["picture"], gsd_m=one["gsd_m"], note="The land from straight above.")
         for one in tracts
     ]
-    models = [
-        originals.file(
-            drawn.folder / one["heights"],
-            kind="raster",
-            bands=("height",),
-            gsd_m=one["gsd_m"],
-            width_px=one["size"][0],
-            height_px=one["size"][1],
-            note="Heights above ground of the same land, pixel by pixel, one band, metres.",
-        )
-        for one in tracts
-    ]
+    note = "Heights above ground of the same land, pixel by pixel, one band, metres."
+    models = [originals.heights(drawn.folder / one["heights"], one["size"], one["gsd_m"], note) for one in tracts]
 
     def files(index: int, number: int) -> tuple[SampleFile, SampleFile]:
         return named(pictures[index], "image", number), named(models[index], "heights", number)

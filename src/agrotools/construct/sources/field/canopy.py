@@ -43,8 +43,8 @@ def canopy(folder: Path) -> Part:
         with open_raster(folder / item["chm"]) as raster:
             heights, gsd_m = raster.read([1])[0], raster.sampling.gsd_m
         note = "Heights above ground from airborne laser scanning, one band, metres."
-        size = {"width_px": heights.shape[1], "height_px": heights.shape[0]}
-        file = originals.file(folder / item["chm"], kind="raster", bands=("height",), gsd_m=gsd_m, note=note, **size)
+        rows, columns = heights.shape
+        file = originals.heights(folder / item["chm"], (columns, rows), gsd_m, note)
         subjects += canopy_subjects(str(item["id"]), file, heights, np.random.default_rng([*heights.shape]))
     return Part("canopy", SOURCE, subjects, load_templates("canopy"), SAMPLES, originals.files)
 
