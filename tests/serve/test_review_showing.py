@@ -5,12 +5,24 @@ from typing import Any
 
 import pytest
 
+from agrotools.benchmarks import load_folder
 from agrotools.core import Sample
+from agrotools.runner.reference_traces.records import TraceFile, TraceRecord, TraceStep, asked_hash
 from agrotools.serve.review.boxes import shapes_of
 from agrotools.serve.review.comparing import compared_fields
 from agrotools.serve.review.decisions import Edits, checks_of, edited, effective_edits
-from agrotools.serve.review.material import TOOL_FAILED, TOOLS_DIFFER, facts_of_sample, read_flags
+from agrotools.serve.review.material import (
+    TOOL_FAILED,
+    TOOLS_DIFFER,
+    TRACE_DIFFERS,
+    facts_of_sample,
+    open_material,
+    read_flags,
+)
+from agrotools.serve.review.pages import render
+from agrotools.serve.review.presenting import present
 from support.review_server import review_sample
+from support.sums_benchmark import write_sums
 
 
 def sample_of(folder: Path, **changes: Any) -> Sample:
@@ -126,3 +138,29 @@ def test_flags_come_from_the_folder_and_from_the_reference_itself(tmp_path: Path
     flags, notes = read_flags(path)
     assert [flag.check for flag in flags["a"]] == ["leak"]
     assert notes == ["quality.jsonl: 3 lines could not be read"]
+
+
+def test_a_chain_that_a_model_filled_in_stands_beside_the_reference_until_its_sample_changes(tmp_path: Path):
+    folder = write_sums(tmp_path / "sums", 2)
+    first = load_folder(folder).samples[0]
+    wrong = TraceStep(
+        tool="calculate",
+        reference_step=0,
+        arguments={"expression": "a - b", "variables": {"a": 3.0, "b": 4.5}},
+        agrees={"expression": False, "variables": True},
+        reason="<i>expression</i>",
+    )
+    with TraceFile(folder) as file:
+        file.add(TraceRecord(id=first.id, model="m<b>", asked=asked_hash(first), steps=(wrong,), complete=True))
+        file.add(TraceRecord(id=first.id, model="old", asked="0" * 16))
+    material = open_material(str(folder))
+    assert material.notes == ["1 traces are of samples as they no longer are, and not shown"]
+    assert [name for name, facts in material.facts.items() if TRACE_DIFFERS in facts.flags] == [first.id]
+    (trace,) = present(material, first, {}, {}).traces
+    assert (trace.model, trace.confirms, trace.steps[0].number) == ("m<b>", False, 1)
+    agreed = {name: agrees for name, _, agrees in trace.steps[0].arguments}
+    assert agreed == {"expression": False, "variables": True}
+    page = render("sample.html.j2", shown=present(material, first, {}, {}))
+    assert "m&lt;b&gt;" in page
+    assert "&lt;i&gt;expression" in page
+    assert present(material, load_folder(folder).samples[1], {}, {}).traces == []

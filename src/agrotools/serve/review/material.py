@@ -14,6 +14,7 @@ from agrotools.core import RunStoreError, Sample, UsageError
 from agrotools.report.html.places import benchmark_roots
 from agrotools.report.values import harmless, shortened
 from agrotools.runner.records import RECORDS_FILE, RecordIndex
+from agrotools.runner.reference_traces.records import TraceRecord, asked_hash, read_traces
 from agrotools.runner.store import read_manifest
 from agrotools.scoring.implied import implied_slot, is_text_slot, shown_results
 from agrotools.serve.review.journal import REVIEW_FILE
@@ -21,6 +22,7 @@ from agrotools.serve.review.journal import REVIEW_FILE
 QUALITY_FILE = "quality.jsonl"
 TOOLS_DIFFER = "tools differ"
 TOOL_FAILED = "tool failed"
+TRACE_DIFFERS = "trace differs"
 _QUERY_SHOWN = 140
 
 
@@ -59,6 +61,8 @@ class Material:
     flags: dict[str, list[Flag]]
     benchmark: Benchmark | None = None
     notes: list[str] = field(default_factory=list)
+    traces: Mapping[str, Sequence[TraceRecord]] = field(default_factory=dict)
+    """By sample id: the reference chain as models filled it in, of the samples as they are now."""
 
     def sample(self, sample_id: str) -> Sample | None:
         """The sample of that id, or None."""
@@ -113,10 +117,27 @@ def open_material(
 
 def _of_benchmark(benchmark: Benchmark, journal: Path) -> Material:
     flags, notes = read_flags(benchmark.root / QUALITY_FILE)
+    traces, stale = _traces_of(benchmark)
+    notes += [f"{stale} traces are of samples as they no longer are, and not shown"] if stale else []
+    for sample_id, own in traces.items():
+        if differing := [trace.model for trace in own if not trace.confirms]:
+            flag = Flag(TRACE_DIFFERS, "info", f"the reference calls as {', '.join(differing)} fills them in")
+            flags.setdefault(sample_id, []).append(flag)
     title = f"{benchmark.name} {benchmark.version}"
     facts = {sample.id: facts_of_sample(sample, flags.get(sample.id, ())) for sample in benchmark.samples}
     roots = [benchmark.root]
-    return Material(title, journal, benchmark.samples, facts, roots, roots, flags, benchmark, notes)
+    return Material(title, journal, benchmark.samples, facts, roots, roots, flags, benchmark, notes, traces)
+
+
+def _traces_of(benchmark: Benchmark) -> tuple[dict[str, list[TraceRecord]], int]:
+    """The traces in the folder by sample id, and how many are left out because their sample has changed."""
+    held = read_traces(benchmark.root)
+    asked = {sample.id: asked_hash(sample) for sample in benchmark.samples} if held else {}
+    traces: dict[str, list[TraceRecord]] = {}
+    for trace in held.values():
+        if asked.get(trace.id) == trace.asked:
+            traces.setdefault(trace.id, []).append(trace)
+    return traces, len(held) - sum(map(len, traces.values()))
 
 
 def _of_run(run: Path, journal: Path, data_root: Path | None) -> Material:

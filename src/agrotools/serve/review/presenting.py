@@ -14,6 +14,7 @@ from agrotools.core import Artifact, OpenTextSlot, ReferenceStep, Sample, Sample
 from agrotools.core.refs import Results, is_ref, literal_value
 from agrotools.report.html.places import Absent
 from agrotools.report.values import harmless, shortened, value_text, wanted_text
+from agrotools.runner.reference_traces.records import TraceRecord
 from agrotools.scoring.implied import implied_slot, is_text_slot, shown_results
 from agrotools.serve.review.boxes import Shape, files_of, shapes_of
 from agrotools.serve.review.comparing import Compared, compared_fields
@@ -61,6 +62,31 @@ class StepShown:
 
 
 @dataclass(frozen=True)
+class TraceStepShown:
+    """A call of a model's chain against the reference step that it stands for, counted from 1."""
+
+    number: int
+    tool: str
+    arguments: list[tuple[str, str, bool]]
+    """Name, value, and whether it agrees with the reference."""
+    thought: str
+    agreed: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class TraceShown:
+    """The reference chain as a model filled it in."""
+
+    model: str
+    confirms: bool
+    steps: list[TraceStepShown]
+    answer: str
+    answer_agrees: bool | None
+    reason: str
+
+
+@dataclass(frozen=True)
 class SlotShown:
     """A slot of the answer, and what the observations lead to in its place."""
 
@@ -87,6 +113,7 @@ class SampleShown:
     checks: list[tuple[CheckName, str, str]]
     """Those that apply: id, name, meaning."""
     metadata: list[tuple[str, str]]
+    traces: list[TraceShown]
 
 
 Size = tuple[int, int]
@@ -112,6 +139,7 @@ def present(
         flags=[*material.flags.get(sample.id, []), *own_flags(sample)],
         checks=[(name, *CHECKS[name]) for name in checks_of(sample)],
         metadata=[(name, value_text(value)) for name, value in sample.metadata.items()],
+        traces=[_trace_shown(trace) for trace in material.traces.get(sample.id, ())],
     )
 
 
@@ -193,6 +221,21 @@ def _step_shown(number: int, step: ReferenceStep) -> StepShown:
         error=f"{error.kind}: {error.message}" if error else "" if observation else "no observation was recorded",
         hint=(error.hint or "") if error else "",
     )
+
+
+def _trace_shown(trace: TraceRecord) -> TraceShown:
+    steps = [
+        TraceStepShown(
+            number=step.reference_step + 1,
+            tool=step.tool,
+            arguments=[(n, value_text(value), step.agrees.get(n, True)) for n, value in (step.arguments or {}).items()],
+            thought=step.thought,
+            agreed=step.agreed,
+            reason=step.reason,
+        )
+        for step in trace.steps
+    ]
+    return TraceShown(trace.model, trace.confirms, steps, trace.answer or "", trace.answer_agrees, trace.reason)
 
 
 def _listed(value: JsonValue) -> list[JsonValue]:
