@@ -3,6 +3,7 @@
 import glob
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -13,7 +14,9 @@ from agrotools.construct.export.card import write_card
 from agrotools.construct.export.croissant import write_croissant
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.core.paths import artifact_path
 
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "files"
 
 
@@ -52,7 +55,21 @@ def copy_benchmark(root: Path, header: BenchmarkHeader, samples: Iterable[Sample
         for path in dict.fromkeys(file.path for sample in samples for file in sample.files):
             (made / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(root / path, made / path)
+        copy_artifacts(root, samples, made)
         write_benchmark(made, header, samples)
+
+
+def copy_artifacts(root: Path, samples: Iterable[Sample], out: Path) -> None:
+    """Copy what the reference calls of ``samples`` made, as far as ``root`` holds it: the review page shows it."""
+    steps = (step for sample in samples if sample.reference for step in sample.reference.steps)
+    for made in (artifact for step in steps if step.observation for artifact in step.observation.artifacts):
+        # A hash that is none could lead out of the folder.
+        if made.sha256 is None or not _SHA256.fullmatch(made.sha256):
+            continue
+        source, target = (artifact_path(folder, made.sha256, Path(made.name).suffix) for folder in (root, out))
+        if source.is_file() and not source.is_symlink() and not target.exists():
+            target.parent.mkdir(exist_ok=True)
+            shutil.copyfile(source, target)
 
 
 def header_toml(header: BenchmarkHeader) -> str:

@@ -10,7 +10,7 @@ from typing import Literal
 from agrotools.benchmarks import Benchmark
 from agrotools.benchmarks.folder import resolve_file
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.construct.export import replacing, write_benchmark
+from agrotools.construct.export import copy_artifacts, replacing, write_benchmark
 from agrotools.core import BenchmarkError, Noun, Sample, UsageError
 from agrotools.serve.review.agreement import counted, standing_of
 from agrotools.serve.review.decisions import Decision, edited, reason_key
@@ -131,6 +131,7 @@ def _copy_files(benchmark: Benchmark, samples: Sequence[Sample], folder: Path) -
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(resolve_file(benchmark.root, path), target)
+    copy_artifacts(benchmark.root, samples, folder)
 
 
 def _copy_flags(source: Path, target: Path, kept: set[str]) -> None:
