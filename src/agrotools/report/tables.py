@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 
 OUTCOME = ("agrotools.fas", "agrotools.css", "agrotools.ots", "agrotools.plot")
 PROCESS = ("agrotools.st_acc", "agrotools.tool_acc", "agrotools.arg_acc", "agrotools.ear", "agrotools.summ_acc")
+KNOWLEDGE = ("agrieval.accuracy", "agrieval.partial", "agrieval.likelihood", "agrieval.rouge_l")
+BESIDE_KNOWLEDGE = ("agrieval.accuracy_lexeval", "agrieval.rouge_l_normalised")
 BESIDE = {
+    "agrieval.accuracy": ("LexEval's rule", "agrieval.accuracy_lexeval"),
+    "agrieval.rouge_l": ("normalised", "agrieval.rouge_l_normalised"),
     "agrotools.tool_acc": ("strict", "agrotools.tool_acc_strict"),
     "agrotools.arg_acc": ("strict", "agrotools.arg_acc_strict"),
     "agrotools.summ_acc": ("truth", "agrotools.summ_acc_truth"),
@@ -57,7 +61,22 @@ class Setting:
 
 
 def _metrics_of_mode(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | None]:
-    return lambda summary: summary.modes[mode].metrics if mode in summary.modes else None
+    def metrics(summary: Summary) -> Mapping[str, Metric] | None:
+        if mode not in summary.modes or _asks_knowledge_alone(summary):
+            return None
+        return summary.modes[mode].metrics
+
+    return metrics
+
+
+def _knowledge_metrics(summary: Summary) -> Mapping[str, Metric] | None:
+    return summary.modes["no-tool"].metrics if _asks_knowledge_alone(summary) else None
+
+
+def _asks_knowledge_alone(summary: Summary) -> bool:
+    """Whether the run is on examination questions, which have metrics of their own and one mode."""
+    metrics = summary.modes["no-tool"].metrics if "no-tool" in summary.modes else {}
+    return bool(metrics) and set(metrics) <= {*KNOWLEDGE, *BESIDE_KNOWLEDGE}
 
 
 def _kept_out_of_mode(mode: Mode) -> Callable[[Summary], int]:
@@ -78,6 +97,7 @@ def _metrics_on_no_tool(summary: Summary) -> Mapping[str, Metric] | None:
 
 
 SETTINGS = (
+    Setting("Examination questions", "no-tool", KNOWLEDGE, _knowledge_metrics, _kept_out_of_mode("no-tool")),
     Setting(
         "No tools", "no-tool", OUTCOME, _metrics_of_mode("no-tool"), _kept_out_of_mode("no-tool"), plots_left_out=True
     ),
@@ -266,7 +286,7 @@ def gain_table(summaries: Sequence[Summary], notes: Notes) -> list["RenderableTy
 def general_notes(summaries: Sequence[Summary]) -> list[str]:
     """How to read the values, what was left out, and what became invalid."""
     lines = [
-        "Values in percent, beneath them 95 % intervals over clusters of samples that share a file "
+        "Values in percent, beneath them 95 % intervals over clusters of samples that share a file or a question "
         f"(none under {MIN_CLUSTERS} clusters); n: samples or steps (clusters)."
     ]
     left_out = max((s.no_tool_part.n_excluded for s in summaries if s.no_tool_part), default=0)

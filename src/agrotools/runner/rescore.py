@@ -16,9 +16,9 @@ from agrotools.runner.durable import written_beside
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import Summary, Tally, score_record
+from agrotools.scoring import SAMPLE_METRICS, Summary, Tally, score_record
 
-_OF_SAMPLE = ("agrotools.fas", "agrotools.summ_acc_truth")
+_OF_SAMPLE = (*SAMPLE_METRICS, "agrotools.summ_acc_truth")
 _COPIED_AT_ONCE = 1 << 20
 
 

@@ -35,6 +35,12 @@ METRICS: dict[str, MetricInfo] = {
     "agrotools.ear": MetricInfo("EAR", "answered where a call was due; lower is better", lower_is_better=True),
     "agrotools.summ_acc": MetricInfo("SummAcc", "final answer against what the shown observations imply"),
     "agrotools.summ_acc_truth": MetricInfo("SummAcc truth", "final answer against the ground truth"),
+    "agrieval.accuracy": MetricInfo("Accuracy", "the very set of right options"),
+    "agrieval.partial": MetricInfo("Partial", "share of the right options given, 0 where a wrong one was"),
+    "agrieval.accuracy_lexeval": MetricInfo("Acc. LexEval", "accuracy with answers read by the rule of LexEval"),
+    "agrieval.likelihood": MetricInfo("Likelihood", "the likeliest letter of the first token is right"),
+    "agrieval.rouge_l": MetricInfo("ROUGE-L", "overlap with the reference text, by characters"),
+    "agrieval.rouge_l_normalised": MetricInfo("ROUGE-L norm.", "the same without punctuation and case"),
 }
 
 

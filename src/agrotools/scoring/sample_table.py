@@ -23,6 +23,8 @@ class Kind(NamedTuple):
     """The outcome metrics that one of its slots belongs to."""
     has_text: bool
     """Whether it has a slot other than plots."""
+    groups: tuple[tuple[str, str], ...] = ()
+    """What else results are broken down by: name and value of each of the sample's ``groups``."""
 
 
 def any_kind(_: Kind) -> bool:
@@ -86,4 +88,12 @@ def _kind(sample: Sample) -> Kind:
             metric for metric, belongs in SLOTS_OF_METRIC.items() if any(map(belongs, sample.answer))
         ),
         has_text=any(slot.type != "plot" for slot in sample.answer),
+        groups=_groups(sample),
     )
+
+
+def _groups(sample: Sample) -> tuple[tuple[str, str], ...]:
+    """Its own groups, and how difficult it is where its scene was drawn so."""
+    difficulty = sample.metadata.get("difficulty")
+    drawn = {"difficulty": str(difficulty)} if isinstance(difficulty, int) else {}
+    return tuple(sorted({**drawn, **sample.groups}.items()))

@@ -15,6 +15,8 @@ class Metric(Noun):
     by_family: dict[str, Estimate] = {}
     by_task_type: dict[str, Estimate] = {}
     by_answer_type: dict[str, Estimate] = {}
+    by_group: dict[str, dict[str, Estimate]] = {}
+    """By name and value of the groups that samples are in, of the units that are in one."""
 
 
 class Invalid(Noun):

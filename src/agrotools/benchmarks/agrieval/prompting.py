@@ -1,0 +1,98 @@
+"""Questions as prompts. The words are in ``prompts.toml``, which says whose they are."""
+
+import hashlib
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from agrotools.benchmarks.agrieval.items import Item
+from agrotools.benchmarks.agrieval.settings import QuestionSettings
+
+_PROMPTS = Path(__file__).with_name("prompts.toml")
+
+
+class Passage(Protocol):
+    """What retrieval found: a piece of text, and the title of where it stands (may be empty)."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+
+
+def prompt_of(
+    item: Item,
+    options: Mapping[str, str],
+    settings: QuestionSettings,
+    examples: Sequence[Item] = (),
+    passages: Sequence[Passage] = (),
+) -> str:
+    """The whole prompt of ``item`` with its options in that order."""
+    words = _words(settings.language)
+    before = _passages(passages, words)
+    if item.kind is None:
+        return before + _filled(words["question"], question=item.question)
+    return before + _filled(
+        words["cot" if settings.cot else "choice"],
+        kind=words["kinds"][item.kind],
+        shots=_shots(examples, words),
+        question=item.question,
+        options=_lines(options, words),
+    )
+
+
+@cache
+def prompts_hash() -> str:
+    """SHA-256 of the words of all prompts."""
+    return hashlib.sha256(_PROMPTS.read_bytes()).hexdigest()
+
+
+@cache
+def _words(language: str) -> dict[str, Any]:
+    return tomllib.loads(_PROMPTS.read_text(encoding="utf-8"))[language]
+
+
+def _shots(examples: Sequence[Item], words: Mapping[str, Any]) -> str:
+    if not examples:
+        return ""
+    solved = (
+        _filled(
+            words["example"],
+            question=each.question,
+            options=_lines(each.options, words),
+            answer="".join(each.answer),
+        )
+        for each in examples
+    )
+    return _filled(words["shots"], count=words["counts"][str(len(examples))]) + "".join(solved)
+
+
+def _lines(options: Mapping[str, str], words: Mapping[str, Any]) -> str:
+    return "\n".join(_filled(words["option"], letter=letter, text=text) for letter, text in options.items())
+
+
+def _passages(passages: Sequence[Passage], words: Mapping[str, Any]) -> str:
+    if not passages:
+        return ""
+    lines = (
+        _filled(
+            words["passage"],
+            number=str(number),
+            title=_filled(words["title"], title=each.title) if each.title else "",
+            text=each.text,
+        )
+        for number, each in enumerate(passages, 1)
+    )
+    return _filled(words["passages"], passages="\n".join(lines))
+
+
+def _filled(template: str, **values: str) -> str:
+    """``template`` with each ``{name}`` replaced at once, so that braces in a question are only text."""
+    pieces = template.split("{")
+    filled = [pieces[0]]
+    for piece in pieces[1:]:
+        name, _, rest = piece.partition("}")
+        filled.append(values[name] + rest)
+    return "".join(filled)
