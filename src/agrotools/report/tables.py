@@ -20,6 +20,7 @@ from agrotools.report.cells import (
     value_cell,
 )
 from agrotools.report.layout import PLAIN_WIDTH, console_for, put, rendered
+from agrotools.report.option_places import option_lines
 from agrotools.report.parts import counts_table, part_tables
 from agrotools.report.schematic import NO_HEADLINE, kept_out_line, only_schematic, schematic_block
 from agrotools.report.values import harmless, shortened
@@ -143,6 +144,7 @@ def tables(summaries: Sequence[Summary], *, details: bool = True) -> list["Rende
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
         parts += gain_table(summaries, notes)
     parts += schematic_block(summaries, notes)
+    parts += option_lines(summaries)
     if details:
         parts += part_tables(summaries)
         parts += counts_table(summaries)

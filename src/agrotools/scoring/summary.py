@@ -1,6 +1,7 @@
 """What a run comes to, as data: the content of ``scores.json``. Values are fractions in [0, 1], never percent."""
 
 from agrotools.core import Mode, Noun
+from agrotools.scoring.option_places import OptionPlaces, Rotations
 from agrotools.scoring.statistics import Estimate, Interval
 
 
@@ -99,6 +100,10 @@ class ModeSummary(Noun):
     ots_chance: Estimate | None = None
     """Open-text score of the same answers against the facts of other clusters' samples."""
     counts: Counts = Counts()
+    option_places: OptionPlaces | None = None
+    """Of questions with one right option; None where there are none."""
+    rotations: Rotations | None = None
+    """Of questions that were asked in every rotation of their options; None where there are none."""
     schematic: SchematicPart | None = None
     """The samples kept out of ``metrics`` and ``ots_chance``; None where there are none."""
 
