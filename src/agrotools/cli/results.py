@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from agrotools.runner.rescore import Rescored
 
 
-def show_runs(runs: Sequence[Path], *, allow_invalid: bool, details: bool, as_json: bool) -> int:
+def show_runs(
+    runs: Sequence[Path], *, allow_invalid: bool, details: bool, as_json: bool, extras: Sequence[str] = ()
+) -> int:
     """Score runs, write each one's ``scores.json``, print them side by side.
 
     Returns 0, 1 where invalid samples remain, 3 where nothing else is left.
     """
-    return _shown(_scored(runs, allow_invalid), runs, details=details, as_json=as_json)
+    return _shown(_scored(runs, allow_invalid, extras), runs, details=details, as_json=as_json)
 
 
 def show_evaluations(
@@ -48,10 +50,10 @@ def show_evaluations(
     return code or int(any(each.stopped for each in done))
 
 
-def _scored(runs: Sequence[Path], allow_invalid: bool) -> "list[Rescored]":
+def _scored(runs: Sequence[Path], allow_invalid: bool, extras: Sequence[str] = ()) -> "list[Rescored]":
     from agrotools.runner.rescore import rescore
 
-    return [rescore(run, allow_invalid=allow_invalid) for run in runs]
+    return [rescore(run, allow_invalid=allow_invalid, extras=extras) for run in runs]
 
 
 def _shown(rescored: "Sequence[Rescored]", runs: Sequence[Path], *, details: bool, as_json: bool) -> int:

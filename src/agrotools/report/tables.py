@@ -33,7 +33,16 @@ if TYPE_CHECKING:
 
 OUTCOME = ("agrotools.fas", "agrotools.css", "agrotools.ots", "agrotools.plot")
 PROCESS = ("agrotools.st_acc", "agrotools.tool_acc", "agrotools.arg_acc", "agrotools.ear", "agrotools.summ_acc")
-KNOWLEDGE = ("agrieval.accuracy", "agrieval.partial", "agrieval.likelihood", "agrieval.rouge_l")
+ON_REQUEST = frozenset({"agrieval.likelihood", "agrieval.rouge_l_lexeval", "agrieval.similarity_minilm"})
+"""Metrics that have a column only where a run has them."""
+KNOWLEDGE = (
+    "agrieval.accuracy",
+    "agrieval.partial",
+    "agrieval.likelihood",
+    "agrieval.rouge_l",
+    "agrieval.rouge_l_lexeval",
+    "agrieval.similarity_minilm",
+)
 BESIDE_KNOWLEDGE = ("agrieval.accuracy_lexeval", "agrieval.rouge_l_normalised")
 BESIDE = {
     "agrieval.accuracy": ("LexEval's rule", "agrieval.accuracy_lexeval"),
@@ -173,14 +182,16 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     """The table of a setting, a row per run in their order and a column per metric, and what it can detect."""
     from rich.text import Text
 
-    shared = {metric: _shared_size(metric, setting, summaries) for metric in setting.metrics}
+    has = set[str]().union(*(setting.of(summary) or {} for summary in summaries))
+    shown = [metric for metric in setting.metrics if metric in has or metric not in ON_REQUEST]
+    shared = {metric: _shared_size(metric, setting, summaries) for metric in shown}
     table = new_table(_headline_title(setting.title, summaries))
     table.add_column("", overflow="fold", min_width=14)
-    for metric in setting.metrics:
+    for metric in shown:
         arrow = " ↓" if METRICS[metric].lower_is_better else ""
         table.add_column(stacked([f"{METRICS[metric].label}{arrow}", shared[metric]]), justify="right")
     for name, summary in zip(run_names(summaries), summaries, strict=True):
-        cells = [_metric_cell(metric, setting, summary, notes, not shared[metric]) for metric in setting.metrics]
+        cells = [_metric_cell(metric, setting, summary, notes, not shared[metric]) for metric in shown]
         table.add_row(name_cell(name, summary), *cells)
     below = [_kept_out(setting, summaries), _detectable(setting, summaries)]
     return [table, *(Text(text, style="dim") for text in below if text)]

@@ -29,8 +29,8 @@ class Rescored(NamedTuple):
     telling_sample: str | None
 
 
-def rescore(run: Path, *, allow_invalid: bool = False) -> Rescored:
-    """Score every record of ``run`` and write summary and score rows to ``scores.json``.
+def rescore(run: Path, *, allow_invalid: bool = False, extras: Sequence[str] = ()) -> Rescored:
+    """Score every record of ``run``, by ``extras`` too, and write summary and score rows to ``scores.json``.
 
     Raises:
         RunStoreError: not a run folder, one without records, or one that cannot be written.
@@ -38,7 +38,7 @@ def rescore(run: Path, *, allow_invalid: bool = False) -> Rescored:
     manifest = read_manifest(run).model_copy(update={"sample_ids": ()})
     try:
         with written_beside(run / "scores.json") as made, tempfile.TemporaryFile(dir=run) as rows:
-            tally, telling_sample = _scored(run, rows)
+            tally, telling_sample = _scored(run, rows, extras)
             summary = summary_of(tally, manifest, allow_invalid)
             with made.open("wb") as file:
                 file.write(b'{\n  "summary": ' + _indented(summary.model_dump(mode="json"), 2) + b',\n  "scores": [')
@@ -54,12 +54,12 @@ def rescore(run: Path, *, allow_invalid: bool = False) -> Rescored:
     return Rescored(summary, telling_sample)
 
 
-def _scored(run: Path, rows: IO[bytes]) -> tuple[Tally, str | None]:
+def _scored(run: Path, rows: IO[bytes], extras: Sequence[str]) -> tuple[Tally, str | None]:
     """The tally of the run's records and its telling sample; the score rows go to ``rows``, as they stand in a list."""
     tally = Tally()
     worst: tuple[float, str] | None = None
     for record in iter_records(run):
-        scores = score_record(record)
+        scores = score_record(record, extras)
         tally.add(record, scores)
         if scores:
             rows.write((b",\n    " if rows.tell() else b"") + _rows(record.mode, scores))

@@ -5,16 +5,20 @@ very set is given; ROUGE-L at alpha 1 over characters. Beside them stand a parti
 rule of LexEval would read it, and ROUGE-L without punctuation.
 """
 
+from collections.abc import Callable, Sequence
+
 from pydantic import JsonValue
 
 from agrotools.core import OptionsSlot, Record, ReferenceTextSlot, Score, Slot, Trajectory
 from agrotools.scoring.choices import read_choices
-from agrotools.scoring.reference.lexeval import extract_options
+from agrotools.scoring.reference import lexeval
 from agrotools.text.rouge import rouge_l, rouge_l_normalised
 
 VERSION = "1"
 OPTION_METRICS = ("agrieval.accuracy", "agrieval.partial", "agrieval.accuracy_lexeval", "agrieval.likelihood")
 TEXT_METRICS = ("agrieval.rouge_l", "agrieval.rouge_l_normalised")
+EXTRA_METRICS = {"rouge-l-lexeval": "agrieval.rouge_l_lexeval", "similarity": "agrieval.similarity_minilm"}
+"""Metrics of texts that need an extra to be installed, by the name under which they are asked for."""
 
 
 def is_knowledge_slot(slot: Slot) -> bool:
@@ -22,13 +26,17 @@ def is_knowledge_slot(slot: Slot) -> bool:
     return isinstance(slot, OptionsSlot | ReferenceTextSlot)
 
 
-def knowledge_scores(record: Record, trajectory: Trajectory) -> list[Score]:
+def knowledge_scores(record: Record, trajectory: Trajectory, extras: Sequence[str] = ()) -> list[Score]:
     """The rows of a record whose sample is an examination question: ``agrotools.slot`` says how the answer was read.
 
     ``agrieval.accuracy``: the very set of right options. ``agrieval.partial``: the share of the right options that was
     given, 0 where a wrong one was. ``agrieval.accuracy_lexeval``: as accuracy, by LexEval's rule of reading.
     ``agrieval.likelihood``: the likeliest letter of the first token, where the endpoint told likelihoods and one option
     is right. ``agrieval.rouge_l`` and ``agrieval.rouge_l_normalised``: overlap with the reference text.
+    ``extras``: names of :data:`EXTRA_METRICS` that texts are scored by, too.
+
+    Raises:
+        UsageError: what an extra metric needs is not installed.
     """
     (slot,) = record.sample.answer
     answer = trajectory.answer
@@ -48,14 +56,24 @@ def knowledge_scores(record: Record, trajectory: Trajectory) -> list[Score]:
     if isinstance(slot, OptionsSlot) and (likeliest := _likeliest(slot, trajectory)) is not None:
         reading["likeliest"] = likeliest
         values["agrieval.likelihood"] = float(slot.value == (likeliest,))
+    if isinstance(slot, ReferenceTextSlot):
+        values |= {EXTRA_METRICS[name]: _extra(name)(answer, slot.value) if answer else 0.0 for name in extras}
     rows = [_row(record, metric, value) for metric, value in values.items()]
     return [_row(record, "agrotools.slot", rows[0].value, slot.name, reading), *rows]
+
+
+def _extra(name: str) -> Callable[[str, str], float]:
+    if name == "similarity":
+        from agrotools.knowledge.embedding import sentence_similarity
+
+        return sentence_similarity
+    return lexeval.rouge_l
 
 
 def _read(slot: OptionsSlot, answer: str) -> tuple[dict[str, JsonValue], dict[str, float]]:
     read = read_choices(answer, slot.options, slot.kind)
     given, right = set(read.letters), set(slot.value)
-    published = extract_options(answer)
+    published = lexeval.extract_options(answer)
     reading: dict[str, JsonValue] = {
         "value": list(read.letters),
         "rule": read.rule,
