@@ -1,0 +1,172 @@
+"""Reads which options a reply to a multiple-choice question gives as its answer."""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+
+from agrotools.scoring.choices.claims import Claim, beside, claims, clause_start
+from agrotools.scoring.choices.item import Item, Kind, read_item
+from agrotools.scoring.choices.listing import Text, as_text
+from agrotools.scoring.choices.prepare import prepared
+from agrotools.scoring.choices.together import all_but, all_of_them, verdicts
+from agrotools.scoring.choices.worded import worded
+from agrotools.scoring.choices.words import any_of, pattern_of
+
+LONGEST_CANDIDATE = 200
+NOTHING = "nothing to read"
+EXCLUSIVE = "answers exclude each other"
+
+
+class ChoiceReading(NamedTuple):
+    """What was read: ``letters`` in the order of the options, empty where nothing can be read; ``rule``: what decided;
+    ``candidate``: the prepared text that it was read from; ``ambiguous``: several answers where one is due."""
+
+    letters: tuple[str, ...]
+    rule: str
+    candidate: str = ""
+    ambiguous: bool = False
+
+
+_BARE = re.compile(r"\s*([A-Z]{1,8}(?:(?:[、,，;；]\s*|\s+)[A-Z]{1,8})*)\s*[。.．]?\s*")
+_LETTER = re.compile(r"[A-Z]")
+
+
+def read_choices(reply: str, options: Mapping[str, str], kind: Kind) -> ChoiceReading:
+    """The options that ``reply`` settles on.
+
+    ``options``: letter to text, in order; ``kind``: how many may be chosen. Thinking is left out; of a reply longer
+    than 32,000 characters the first 8,000 and the last 24,000 are read. Never raises; never guesses: two answers that
+    exclude each other, or a letter that is no option, give none.
+    """
+    item = read_item(options, kind)
+    if bare := _BARE.fullmatch(reply):
+        keys = [item.letters.get(letter) for letter in _LETTER.findall(bare[1])]
+        known = frozenset(key for key in keys if key is not None)
+        if len(known) == len(keys) and (kind == "multiple" or len(known) == 1):
+            return ChoiceReading(item.ordered(known), "bare letters", bare[1])
+    said = as_text(prepared(reply, item.keys))
+    if not said.text:
+        return ChoiceReading((), "empty")
+    return _read(said, item)
+
+
+def _read(said: Text, item: Item) -> ChoiceReading:
+    found = _before_further_questions(said, claims(said, item))
+    if together := all_but(said, item) or all_of_them(said, item):
+        strong = [claim for claim in found if claim.force != "weak"]
+        found = beside(
+            strong, [together], [claim for claim in found if claim in strong or not _overlap(claim, together)]
+        )
+    if reading := _settled(said, item, found):
+        return reading
+    if item.truth is None:
+        if reading := _by_verdicts(said, item):
+            return reading
+        if restated := worded(said, item):
+            return _reading(said, item, restated.keys, restated.rule, restated.start, restated.end)
+    return ChoiceReading((), NOTHING)
+
+
+def _overlap(one: Claim, other: Claim) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+def _before_further_questions(said: Text, found: list[Claim]) -> list[Claim]:
+    """Claims before a further question, where there are some."""
+    for mark in pattern_of("further_question").finditer(said.low):
+        before = [claim for claim in found if claim.end <= mark.start()]
+        if any(claim.force != "weak" for claim in before):
+            return before
+    return found
+
+
+def _settled(said: Text, item: Item, found: list[Claim]) -> ChoiceReading | None:
+    """The claim that stands in the end, or that two exclude each other; None where nothing is claimed."""
+    strong = [claim for claim in found if claim.force != "weak"]
+    counted = [claim for claim in found if claim.force != "weak" or not strong or _takes_back(said, strong[-1], claim)]
+    current: Claim | None = None
+    earlier: set[str] = set()
+    for claim in counted:
+        if current is None or _replaces(said, current, claim, earlier):
+            current = claim
+        elif set(current.listing.keys) != set(claim.listing.keys) or not claim.listing.sound:
+            return ChoiceReading((), EXCLUSIVE, _cut(said, current.start, claim.end), True)
+        earlier |= set(claim.listing.keys)
+    if current is None or (current.force == "weak" and not current.listing.sound):
+        return None
+    listing = current.listing
+    candidate = _cut(said, listing.start, listing.end)
+    if listing.outside:
+        return ChoiceReading((), "no such option", candidate)
+    if listing.conflict:
+        return ChoiceReading((), "letter beside the text of another option", candidate, True)
+    if listing.either:
+        return ChoiceReading((), "one or another", candidate, True)
+    return _reading(said, item, listing.keys, current.rule, listing.start, listing.end)
+
+
+@cache
+def _correction() -> re.Pattern[str]:
+    return re.compile(rf"{any_of('correction')}|不(?:(?<=[,。.!?;\s]不)|(?<=\A不))对(?!称|应|等|劲)")
+
+
+def _takes_back(said: Text, last: Claim, claim: Claim) -> bool:
+    """Whether a weak claim stands behind the last strong one and behind a word that takes that back."""
+    return claim.start >= last.end and _correction().search(said.low, last.end, claim.start) is not None
+
+
+def _replaces(said: Text, current: Claim, claim: Claim, earlier: set[str]) -> bool:
+    """Whether ``claim``, which may say something else, takes the place of ``current``: it is final, a word between them
+    takes ``current`` back, ``current`` was tentative, or ``claim`` sums up."""
+    if claim.force == "final" and current.force != "final":
+        return True
+    if _correction().search(said.low, current.end, claim.end + 3):
+        return True
+    tentative = pattern_of("tentative")
+    if tentative.search(said.low, clause_start(said, current.start), current.start):
+        return tentative.search(said.low, clause_start(said, claim.start), claim.start) is None
+    if current.opening or not claim.listing.sound:
+        return False
+    if pattern_of("summary").search(said.low, clause_start(said, claim.start, "。\n;!?"), claim.start):
+        return True
+    return _sums_up(claim, earlier)
+
+
+def _sums_up(claim: Claim, earlier: set[str]) -> bool:
+    """Whether a claim names all that was claimed one by one before: 选A…选C…答案AC."""
+    return len(claim.listing.keys) > 1 and earlier <= set(claim.listing.keys)
+
+
+def _by_verdicts(said: Text, item: Item) -> ChoiceReading | None:
+    """What the reply calls right; of a single-choice question also the one option that it leaves."""
+    called = verdicts(said, item)
+    if called.right:
+        if item.kind == "multiple" and not _complete(said, item, called.right + called.wrong):
+            return None
+        return _reading(said, item, called.right, "called right", called.start, called.end)
+    if item.kind == "single" and len(called.wrong) == len(item.keys) - 1 > 0:
+        left = tuple(key for key in item.keys if key not in called.wrong)
+        return _reading(said, item, left, "the only option left", called.start, called.end)
+    return None
+
+
+_FINISHED = re.compile(r"[。.!?;)\]】」\"'|√×]\s*\Z")
+
+
+def _complete(said: Text, item: Item, named: tuple[str, ...]) -> bool:
+    """Whether a reply that goes through the options reached their end."""
+    return len(named) == len(item.keys) or len(said.text) < 40 or _FINISHED.search(said.text) is not None
+
+
+def _reading(said: Text, item: Item, keys: tuple[str, ...], rule: str, start: int, end: int) -> ChoiceReading:
+    candidate = _cut(said, start, end)
+    if not keys:
+        return ChoiceReading((), NOTHING, candidate)
+    if item.kind != "multiple" and len(keys) > 1:
+        return ChoiceReading((), "several options of one", candidate, True)
+    return ChoiceReading(item.ordered(frozenset(keys)), rule, candidate)
+
+
+def _cut(said: Text, start: int, end: int) -> str:
+    return said.text[start : min(end, start + LONGEST_CANDIDATE)].strip()
