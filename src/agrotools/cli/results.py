@@ -9,6 +9,7 @@ import typer
 from agrotools.cli.json_output import print_json
 
 if TYPE_CHECKING:
+    from agrotools.report.html import Outcomes
     from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.rescore import Rescored
 
@@ -31,15 +32,21 @@ def show_evaluations(
     Returns 1, too, where a run was stopped before it was done.
     """
     from agrotools.core import RunStoreError
-    from agrotools.report.html import write_report
+    from agrotools.report.html import Outcomes, write_report
 
     runs = [each.run for each in done]
-    rescored = _scored(runs, allow_invalid)
+    outcomes = Outcomes()
+    rescored = _scored(runs, allow_invalid, outcomes=outcomes)
     code = _shown(rescored, runs, details=details, as_json=as_json)
     summaries = [each.summary for each in rescored]
     try:
         page = write_report(
-            runs, runs[0] / "report.html", data_root=data_root, summaries=summaries, allow_invalid=allow_invalid
+            runs,
+            runs[0] / "report.html",
+            data_root=data_root,
+            summaries=summaries,
+            outcomes=outcomes,
+            allow_invalid=allow_invalid,
         )
         typer.echo(f"the report, with samples, pictures and steps: {page}", err=as_json)
     except RunStoreError as error:
@@ -50,10 +57,18 @@ def show_evaluations(
     return code or int(any(each.stopped for each in done))
 
 
-def _scored(runs: Sequence[Path], allow_invalid: bool, extras: Sequence[str] = ()) -> "list[Rescored]":
+def _scored(
+    runs: Sequence[Path], allow_invalid: bool, extras: Sequence[str] = (), outcomes: "Outcomes | None" = None
+) -> "list[Rescored]":
     from agrotools.runner.rescore import rescore
 
-    return [rescore(run, allow_invalid=allow_invalid, extras=extras) for run in runs]
+    rescored: list[Rescored] = []
+    for run in runs:
+        if outcomes is not None:
+            outcomes.begin_run()
+        add = outcomes.add if outcomes is not None else None
+        rescored.append(rescore(run, allow_invalid=allow_invalid, extras=extras, on_scored=add))
+    return rescored
 
 
 def _shown(rescored: "Sequence[Rescored]", runs: Sequence[Path], *, details: bool, as_json: bool) -> int:

@@ -5,13 +5,13 @@ Records are read, scored and written one at a time: a run of any length is score
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
 import orjson
 
-from agrotools.core import Mode, RunStoreError, Score
+from agrotools.core import Mode, Record, RunStoreError, Score
 from agrotools.runner.durable import written_beside
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import iter_records
@@ -20,6 +20,7 @@ from agrotools.scoring import SAMPLE_METRICS, Summary, Tally, score_record
 
 _OF_SAMPLE = (*SAMPLE_METRICS, "agrotools.summ_acc_truth")
 _COPIED_AT_ONCE = 1 << 20
+OnScored = Callable[[Record, list[Score]], None]
 
 
 class Rescored(NamedTuple):
@@ -29,8 +30,12 @@ class Rescored(NamedTuple):
     telling_sample: str | None
 
 
-def rescore(run: Path, *, allow_invalid: bool = False, extras: Sequence[str] = ()) -> Rescored:
+def rescore(
+    run: Path, *, allow_invalid: bool = False, extras: Sequence[str] = (), on_scored: OnScored | None = None
+) -> Rescored:
     """Score every record of ``run``, by ``extras`` too, and write summary and score rows to ``scores.json``.
+
+    ``on_scored`` is given every record with its rows, by mode, sample and epoch.
 
     Raises:
         RunStoreError: not a run folder, one without records, or one that cannot be written.
@@ -38,7 +43,7 @@ def rescore(run: Path, *, allow_invalid: bool = False, extras: Sequence[str] = (
     manifest = read_manifest(run).model_copy(update={"sample_ids": ()})
     try:
         with written_beside(run / "scores.json") as made, tempfile.TemporaryFile(dir=run) as rows:
-            tally, telling_sample = _scored(run, rows, extras)
+            tally, telling_sample = _scored(run, rows, extras, on_scored)
             summary = summary_of(tally, manifest, allow_invalid)
             with made.open("wb") as file:
                 file.write(b'{\n  "summary": ' + _indented(summary.model_dump(mode="json"), 2) + b',\n  "scores": [')
@@ -54,13 +59,15 @@ def rescore(run: Path, *, allow_invalid: bool = False, extras: Sequence[str] = (
     return Rescored(summary, telling_sample)
 
 
-def _scored(run: Path, rows: IO[bytes], extras: Sequence[str]) -> tuple[Tally, str | None]:
+def _scored(run: Path, rows: IO[bytes], extras: Sequence[str], on_scored: OnScored | None) -> tuple[Tally, str | None]:
     """The tally of the run's records and its telling sample; the score rows go to ``rows``, as they stand in a list."""
     tally = Tally()
     worst: tuple[float, str] | None = None
     for record in iter_records(run):
         scores = score_record(record, extras)
         tally.add(record, scores)
+        if on_scored is not None:
+            on_scored(record, scores)
         if scores:
             rows.write((b",\n    " if rows.tell() else b"") + _rows(record.mode, scores))
         for score in scores:

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import orjson
 
 from agrotools.core import Artifact, Record, RunStoreError, SampleFile
-from agrotools.report.html.choosing import value_of
+from agrotools.report.html.choosing import Outcomes, value_of
 from agrotools.report.html.detail import detail_of
 from agrotools.report.html.facets import FACETS, TOOL_LOST_IT
 from agrotools.report.html.pictures import BUDGET_BYTES, Pictures, Shown
@@ -56,11 +56,18 @@ def write_report(
     samples: int = DEFAULT_SAMPLES,
     data_root: Path | None = None,
     summaries: Sequence[Summary] | None = None,
+    outcomes: Outcomes | None = None,
     allow_invalid: bool = False,
 ) -> Path:
     """Write the report of ``runs`` side by side to ``out`` and return where it is; see :func:`build_report`."""
     return build_report(
-        runs, out, samples=samples, data_root=data_root, summaries=summaries, allow_invalid=allow_invalid
+        runs,
+        out,
+        samples=samples,
+        data_root=data_root,
+        summaries=summaries,
+        outcomes=outcomes,
+        allow_invalid=allow_invalid,
     ).path
 
 
@@ -71,6 +78,7 @@ def build_report(
     samples: int = DEFAULT_SAMPLES,
     data_root: Path | None = None,
     summaries: Sequence[Summary] | None = None,
+    outcomes: Outcomes | None = None,
     allow_invalid: bool = False,
     picture_bytes: int = BUDGET_BYTES,
 ) -> Written:
@@ -83,6 +91,7 @@ def build_report(
             went wrong first, spread over modes and task types, the same ones of every run.
         data_root: a folder in which the benchmark lies, where it is no longer where the run found it.
         summaries: the runs' scores, where they are at hand; computed otherwise.
+        outcomes: what every record scored, run by run, where that is at hand, too.
         allow_invalid: let a mode have a headline with more than 1 % invalid records, where summaries are computed.
         picture_bytes: what all pictures together may take.
 
@@ -94,6 +103,7 @@ def build_report(
         samples,
         data_root=data_root,
         summaries=summaries,
+        outcomes=outcomes,
         allow_invalid=allow_invalid,
     )
     out = Path(out)
