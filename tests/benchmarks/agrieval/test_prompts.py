@@ -12,7 +12,7 @@ from agrotools.benchmarks.agrieval.items import Item
 from agrotools.benchmarks.agrieval.ordering import LATER_SHARE, orders_of
 from agrotools.benchmarks.agrieval.prompting import prompt_of
 from agrotools.benchmarks.agrieval.settings import QuestionSettings
-from agrotools.core import UsageError
+from agrotools.core import OptionKind, UsageError
 
 ITEM = Item("7", "multiple", "哪些{options}叶对生()", ("A", "C"), {"A": "薄荷", "B": "小麦", "C": "丁香"})
 
@@ -31,7 +31,8 @@ def test_the_zero_shot_prompt_is_the_published_one():
         "以下是中国关于农业考试的多项选择题，请直接输出正确答案的选项，无需生成解释。\n"
         "问题：哪些{options}叶对生()\nA. 薄荷\nB. 小麦\nC. 丁香\n答案：\n"
     )
-    for kind, word in (("single", "单项选择题"), ("true_false", "判断题")):
+    kinds: tuple[tuple[OptionKind, str], ...] = (("single", "单项选择题"), ("true_false", "判断题"))
+    for kind, word in kinds:
         assert asked(Item("1", kind, "问", ("A",), {"A": "对", "B": "错"})).startswith(
             f"以下是中国关于农业考试的{word}，"
         )
@@ -46,13 +47,30 @@ def test_the_few_shot_prompt_is_the_published_one():
     )
 
 
-def test_reasoning_open_questions_and_english_have_prompts_too():
-    assert "逐个" in asked(cot=True)
-    assert "无需生成解释" not in asked(cot=True)
-    assert "简答题" in asked(Item("1", None, "为什么？", ("因为",)))
+def test_reasoning_and_open_questions_have_the_published_prompts_too():
+    assert asked(cot=True) == (
+        "以下是中国关于农业考试的多项选择题，回答时让我们一步步思考，逐个选项进行分析，最后输出答案。\n"
+        "问题：哪些{options}叶对生()\nA. 薄荷\nB. 小麦\nC. 丁香\n答案：\n"
+    )
+    shot = Item("9", "multiple", "例", ("A", "B"), {"A": "甲", "B": "乙"})
+    assert (
+        asked(cot=True, shots=[shot, shot])
+        .split("最后输出答案。\n")[1]
+        .startswith("问题：例\nA. 甲\nB. 乙\n答案：AB\n\n问题：例\nA. 甲\nB. 乙\n答案：AB\n问题：哪些")
+    )
+    open_question, solved = Item("1", None, "为什么？", ("因为",)), Item("2", None, "怎样？", ("这样",))
+    assert asked(open_question) == "以下是中国关于农业考试的简答题，请输出正确答案。\n问题：为什么？\n答案：\n"
+    assert asked(open_question, shots=[solved]) == (
+        "以下是中国关于农业考试的简答题，请输出正确答案。问题：怎样？\n答案：这样\n\n问题：为什么？\n答案：\n"
+    )
+    assert "一步步思考" in asked(open_question, cot=True)
+
+
+def test_english_questions_have_prompts_of_our_own():
     english = asked(language="en")
     assert "several right answers" in english
     assert english.endswith("Answer:\n")
+    assert "one by one" in asked(language="en", cot=True)
 
 
 def test_passages_stand_before_the_question_with_their_titles():

@@ -19,10 +19,9 @@ class Examples:
     """
 
     def __init__(self, pool: Sequence[Item], seed: int) -> None:
-        self._by_kind: dict[OptionKind, list[Item]] = defaultdict(list)
+        self._by_kind: dict[OptionKind | None, list[Item]] = defaultdict(list)
         for item in pool:
-            if item.kind is not None:
-                self._by_kind[item.kind].append(item)
+            self._by_kind[item.kind].append(item)
         self._seed = seed
         self.groups_kept_out = {
             kind: len({_group(item) for item in items}) > 1 for kind, items in self._by_kind.items()
@@ -34,8 +33,6 @@ class Examples:
         Raises:
             UsageError: there are not enough of its kind outside its group.
         """
-        if item.kind is None or not count:
-            return []
         pool = self._by_kind.get(item.kind, [])
         own = _group(item) if self.groups_kept_out.get(item.kind) else None
         rng = random.Random(f"{self._seed}/{item.kind}/{item.number}/{item.question}")
@@ -48,7 +45,8 @@ class Examples:
                 drawn.setdefault(other.question, other)
         if len(drawn) < count:
             raise UsageError(
-                f"there are not {count} examples of the kind {item.kind} outside the group of question {item.number}",
+                f"there are not {count} examples of the kind {item.kind or 'open'} outside the group of question "
+                f"{item.number}",
                 hint="ask for fewer shots, or give another file with --option examples=FILE",
             )
         return list(drawn.values())

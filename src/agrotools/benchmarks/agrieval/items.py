@@ -155,7 +155,7 @@ def _said(entry: Mapping[str, Any], *names: str) -> str:
     """The first of these fields that says something, as text; scalars alone count."""
     for name in names:
         value = entry.get(name)
-        if isinstance(value, str | int | float) and not isinstance(value, bool):
+        if type(value) is str or type(value) in (int, float):
             text = str(value).strip()
             if len(text) > _MOST_CHARACTERS:
                 raise _LeftOut(f"with over {_MOST_CHARACTERS} characters in a field")

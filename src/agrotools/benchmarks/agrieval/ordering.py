@@ -30,10 +30,13 @@ def orders_of(options: Mapping[str, str], answer: Sequence[str], order: Order, s
         for turn in places:
             yield _ordered(options, answer, places[turn:] + places[:turn])._replace(rotation=turn)
         return
+    if order == "given":
+        yield Ordered(dict(options), tuple(answer), tuple(places))
+        return
     rng = random.Random(seed)
     if order == "shuffled":
         rng.shuffle(places)
-    elif order == "later":
+    else:
         places = _later(options, answer, rng)
     yield _ordered(options, answer, places)
 

@@ -33,11 +33,12 @@ def prompt_of(
     words = _words(settings.language)
     before = _passages(passages, words)
     if item.kind is None:
-        return before + _filled(words["question"], question=item.question)
+        template = words["question_cot" if settings.cot else "question"]
+        return before + _filled(template, shots=_shots(examples, words, "question_"), question=item.question)
     return before + _filled(
         words["cot" if settings.cot else "choice"],
         kind=words["kinds"][item.kind],
-        shots=_shots(examples, words),
+        shots=_shots(examples, words, "cot_" if settings.cot else ""),
         question=item.question,
         options=_lines(options, words),
     )
@@ -54,19 +55,22 @@ def _words(language: str) -> dict[str, Any]:
     return tomllib.loads(_PROMPTS.read_text(encoding="utf-8"))[language]
 
 
-def _shots(examples: Sequence[Item], words: Mapping[str, Any]) -> str:
+def _shots(examples: Sequence[Item], words: Mapping[str, Any], form: str) -> str:
+    """The examples as a piece of the prompt; ``form`` begins the names of what a form of prompt has of its own."""
     if not examples:
         return ""
-    solved = (
+    template = words.get(f"{form}example", words["example"])
+    solved = [
         _filled(
-            words["example"],
+            template,
             question=each.question,
             options=_lines(each.options, words),
             answer="".join(each.answer),
         )
         for each in examples
-    )
-    return _filled(words["shots"], count=words["counts"][str(len(examples))]) + "".join(solved)
+    ]
+    count = words["counts"][str(len(examples))]
+    return _filled(words[f"{form}shots"], count=count, examples=words[f"{form}between"].join(solved))
 
 
 def _lines(options: Mapping[str, str], words: Mapping[str, Any]) -> str:

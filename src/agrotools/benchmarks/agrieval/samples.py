@@ -7,14 +7,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import orjson
 from pydantic import JsonValue
 
 from agrotools.benchmarks.agrieval.few_shot import Examples
 from agrotools.benchmarks.agrieval.items import Item, ItemFile, read_items
 from agrotools.benchmarks.agrieval.ordering import Ordered, orders_of
-from agrotools.benchmarks.agrieval.prompting import prompt_of
+from agrotools.benchmarks.agrieval.prompting import prompt_of, prompts_hash
 from agrotools.benchmarks.agrieval.settings import QuestionSettings
-from agrotools.benchmarks.benchmark import Benchmark, ContentDigest
+from agrotools.benchmarks.benchmark import Benchmark
 from agrotools.benchmarks.samples import Facts, LazySamples
 from agrotools.construct.progress import Progress
 from agrotools.core import OptionsSlot, ReferenceTextSlot, Sample, Slot
@@ -45,12 +46,16 @@ def question_benchmark(
 ) -> Benchmark:
     """The benchmark that asks all items of ``files`` as ``settings`` say; samples are made when they are asked for.
 
+    Its content hash is over what they are made of: items, order, passages, examples, settings, and the words of the
+    prompts; :data:`VERSION` stands for the code.
+
     Raises:
         UsageError: there are not enough examples to draw from.
         BenchmarkError: the file of examples, or the index, cannot be read.
     """
     items = [item for file in files for item in file.items if _wanted(item, settings)]
-    examples = Examples(_pool(items, settings), settings.seed) if settings.shots else None
+    pool = read_items(settings.examples.expanduser()).items if settings.examples else items
+    examples = Examples(pool, settings.seed) if settings.shots else None
     found = _passages(items, settings, progress)
     ids, places = _placed(items, settings)
 
@@ -76,22 +81,25 @@ def question_benchmark(
 
     facts = Facts(ids, bytes([1]) * len(ids), bytes(len(ids)))
     header = _header(name, source, files, settings, examples)
-    samples = LazySamples(facts, make)
-    digest = ContentDigest(header)
-    for done, sample in enumerate(samples):
-        digest.add(sample)
-        if done % (10 * _TOLD_EVERY) == 0:
-            progress("questions", done, len(ids))
-    by_id = sorted(range(len(ids)), key=ids.__getitem__)
-    return Benchmark(header, root, samples, digest.hexdigest(lambda: (samples[position] for position in by_id)))
+    if examples:
+        for place in places:
+            examples.for_item(place.item, settings.shots)
+    digest = hashlib.sha256(prompts_hash().encode() + header.model_dump_json(exclude={"metadata"}).encode())
+    digest.update(settings.model_dump_json(exclude={"examples", "retrieval", "files"}).encode())
+    for item in pool if settings.examples else ():
+        digest.update(_content(item))
+    for sample_id, (item, ordered, _) in zip(ids, places, strict=True):
+        digest.update(_content(item, sample_id, ordered.origin, [each.text for each in found(item)]))
+    return Benchmark(header, root, LazySamples(facts, make), digest.hexdigest())
 
 
 def _wanted(item: Item, settings: QuestionSettings) -> bool:
     return settings.part == "all" or (item.kind is None) == (settings.part == "question")
 
 
-def _pool(items: Sequence[Item], settings: QuestionSettings) -> Sequence[Item]:
-    return read_items(settings.examples.expanduser()).items if settings.examples else items
+def _content(item: Item, *more: object) -> bytes:
+    told = [item.number, item.kind, item.question, item.answer, dict(item.options), dict(item.groups), *more]
+    return orjson.dumps(told) + b"\n"
 
 
 def _placed(items: Sequence[Item], settings: QuestionSettings) -> tuple[list[str], list[_Place]]:
@@ -186,7 +194,7 @@ def _header(
     if not any("domain" in item.groups for file in files for item in file.items if item.kind):
         notes.append("the multiple-choice questions tell no field, cognitive level or task, only a type")
     if examples and not all(examples.groups_kept_out.values()):
-        alike = ", ".join(kind for kind, kept_out in examples.groups_kept_out.items() if not kept_out)
+        alike = ", ".join(kind or "open" for kind, kept_out in examples.groups_kept_out.items() if not kept_out)
         notes.append(f"examples may be of the question's own group, since all are of one: {alike}")
     return BenchmarkHeader(
         name=name,

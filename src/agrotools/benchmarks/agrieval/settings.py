@@ -18,7 +18,7 @@ class QuestionSettings(Noun):
     files: str = ""
     """Names of files in the folder, separated by commas; the main files, or what there is, if empty."""
     shots: Annotated[int, Field(ge=0, le=5)] = 0
-    """Solved examples before each multiple-choice question."""
+    """Solved examples before each question, of the same kind."""
     examples: Path | None = None
     """File that the examples are taken from; the questions of other groups if not given."""
     cot: bool = False
