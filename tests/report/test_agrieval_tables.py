@@ -174,6 +174,14 @@ def test_a_setting_on_part_of_the_items_is_compared_on_that_part():
     assert alone.rows[0].cells[-1].change is None
 
 
+def test_choice_and_open_questions_may_come_as_results_of_their_own():
+    open_questions = result({"G-QA": (20, 5)})
+    results = [open_questions, result(), result(setting="cot", shift=(2,))]
+    assert table("11", results).rows[0].cells[-1].change.value == pytest.approx(24 / COUNT)
+    assert shown(table("13", results)) == {"G-QA": (0.25, 20), "Overall": (0.25, 20)}
+    assert len(table("7", results).rows) == 1
+
+
 def test_settings_without_results_have_no_tables():
     numbers = [made.layout.number for made in agrieval_tables([result()])]
     assert numbers == ["2", "3", "7", "8", "14", "levels"]
@@ -193,10 +201,11 @@ def test_parts_that_no_item_has_are_left_out_and_said_so():
 def test_a_file_that_has_no_tasks_shows_overall_alone_and_says_so():
     made = table("7", [without(result(), task="")])
     assert [column.code for column in made.columns] == ["Overall"]
-    assert made.notes == (
-        "Left out, as no item of the files is told to be of them: M-P, M-R, M-E, M-T, U-I, U-S, U-V, I-D, I-N, I-P, "
-        "I-S, I-G.",
-        f"The files do not say the task of {COUNT} of {COUNT} items: they count in Overall alone.",
+    assert made.notes == ("The files do not say the task of any item: all columns but Overall are left out.",)
+    assert not agrieval_tables([without(result(), task="")], numbers=["levels", "fields"])
+    some = without(result(), task=["", *result().items.task[1:]])
+    assert table("7", [some]).notes == (
+        f"The files do not say the task of 1 of {COUNT} items: they count in Overall alone.",
     )
 
 

@@ -93,15 +93,17 @@ class Results:
             self._units[at, open_questions] = units_of(self.all[at], open_questions=open_questions)
         return self._units[at, open_questions]
 
-    def base_of(self, at: int) -> int | None:
-        """Where the same model's zero-shot is; None if this is it, or there is none."""
+    def base(self, at: int, open_questions: bool) -> Units | None:
+        """The same model's zero-shot on such questions; None if this is it, or there is none."""
         if self.settings[at] == BASE:
             return None
         model = self.all[at].model
-        return next(
-            (other for other, result in enumerate(self.all) if result.model == model and self.settings[other] == BASE),
-            None,
+        bases = (
+            self.units(other, open_questions)
+            for other, result in enumerate(self.all)
+            if result.model == model and self.settings[other] == BASE
         )
+        return next((units for units in bases if units is not None), None)
 
     def cell(self, at: int, open_questions: bool, by: By, part: str) -> Cell | None:
         """The value of a part of a result's items and its change; None where there are no such items."""
@@ -116,8 +118,7 @@ class Results:
         if units is None or not len(places := units.places(by, part)):
             return None
         estimate = estimate_mean(units.scores[places], units.clusters[places])
-        base_at = self.base_of(at)
-        base = self.units(base_at, open_questions) if base_at is not None else None
+        base = self.base(at, open_questions)
         return Cell(estimate, _change(units, base, {int(place) for place in places}) if base is not None else None)
 
 
@@ -179,7 +180,8 @@ def _laid_out(table: PaperTable, of: Results, published: bool) -> LaidOutTable |
     at_rows = _rows_of(table, of)
     lines = [(at, [of.cell(at, table.open, table.by, column.part) for column in table.columns]) for at in at_rows]
     kept = [place for place in range(len(table.columns)) if any(cells[place] for _, cells in lines)]
-    if not kept:
+    told = [place for place in kept if table.columns[place].part != OVERALL]
+    if not told and (not kept or not table.is_of_paper):
         return None
     columns = tuple(table.columns[place] for place in kept)
     rows = tuple(
@@ -247,13 +249,15 @@ _WORDS: Mapping[By, str] = {
 def _notes(table: PaperTable, of: Results, rows: Sequence[int], left_out: Sequence[Column]) -> tuple[str, ...]:
     notes: list[str] = []
     word = _WORDS[table.by]
-    if left_out:
+    unnamed, n = max((units.unnamed(table.by), len(units.keys)) for at in rows if (units := of.units(at, table.open)))
+    if len(left_out) == len(table.columns) - 1 and table.columns[-1].part == OVERALL:
+        notes.append(f"The files do not say the {word} of any item: all columns but Overall are left out.")
+    elif left_out:
         codes = ", ".join(column.code for column in left_out)
         notes.append(f"Left out, as no item of the files is told to be of them: {codes}.")
-    unnamed = max((units.unnamed(table.by), len(units.keys)) for at in rows if (units := of.units(at, table.open)))
-    if unnamed[0]:
+    if 0 < unnamed < n:
         where = "they count in Overall alone" if table.columns[-1].part == OVERALL else "they are not here"
-        notes.append(f"The files do not say the {word} of {unnamed[0]} of {unnamed[1]} items: {where}.")
+        notes.append(f"The files do not say the {word} of {unnamed} of {n} items: {where}.")
     if table.by == "domain" and any(of.all[at].domains_are_types for at in rows):
         agree, both = TYPE_AGREEMENT
         notes.append(
