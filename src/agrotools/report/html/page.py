@@ -21,12 +21,12 @@ from agrotools.report.html.places import Absent, Places
 from agrotools.report.html.result_tables import result_tables
 from agrotools.report.html.run_facts import incomparable, run_facts
 from agrotools.report.html.runs import Run, count_pictures, opened_runs
+from agrotools.report.html.templating import templates
 from agrotools.report.values import harmless, shortened
 from agrotools.runner.durable import written_beside
 from agrotools.scoring import Summary, score_record
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
     from markupsafe import Markup
 
 DEFAULT_SAMPLES = 400
@@ -152,7 +152,7 @@ class _Page:
     def __init__(self, runs: Sequence[Run], file: IO[str], picture_bytes: int) -> None:
         self._runs = runs
         self._file = file
-        self._templates = _templates()
+        self._templates = templates()
         self._places = Places([run.folder for run in runs])
         self.n_records = sum(len(run.records) for run in runs)
         self.pictures = Pictures(count_pictures(runs), picture_bytes)
@@ -264,21 +264,3 @@ def _json(data: object) -> "Markup":
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
     return Markup(text)
-
-
-def _printable(value: Any) -> Any:
-    """What every expression of a template goes through before it is escaped."""
-    return harmless(value) if type(value) is str else value
-
-
-def _templates() -> "Environment":
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    return Environment(
-        loader=FileSystemLoader(_HERE),
-        autoescape=True,
-        finalize=_printable,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
