@@ -14,6 +14,10 @@ def score(
     ] = None,
     allow_invalid: Annotated[bool, typer.Option(help="Print headlines with more than 1 % invalid samples.")] = False,
     details: Annotated[bool, typer.Option(help="Also by task and answer type, and what happened in the run.")] = False,
+    paper: Annotated[
+        bool,
+        typer.Option("--paper", help="Also in the tables of the paper, beside its figures (agrieval)."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
     """Score runs again, offline, and print the table. Several runs stand side by side."""
@@ -24,4 +28,5 @@ def score(
     extras = extra or []
     if unknown := [name for name in extras if name not in EXTRA_METRICS]:
         raise UsageError(f"--with {unknown[0]}: no such metric", hint=f"known: {', '.join(EXTRA_METRICS)}")
-    raise typer.Exit(show_runs(runs, allow_invalid=allow_invalid, details=details, as_json=as_json, extras=extras))
+    code = show_runs(runs, allow_invalid=allow_invalid, details=details, as_json=as_json, extras=extras, paper=paper)
+    raise typer.Exit(code)

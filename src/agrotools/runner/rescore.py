@@ -83,7 +83,7 @@ def _scored(run: Path, rows: IO[bytes], extras: Sequence[str], on_scored: OnScor
 
 def summary_of(tally: Tally, manifest: Manifest, allow_invalid: bool) -> Summary:
     """What the tally of a run comes to, with what the manifest says of the run."""
-    said = ("benchmark", "benchmark_version", "synthetic", "model", "protocol", "privileged")
+    said = ("benchmark", "benchmark_version", "benchmark_options", "synthetic", "model", "protocol", "privileged")
     return tally.summary(allow_invalid=allow_invalid).model_copy(
         update={name: getattr(manifest, name) for name in said}
     )

@@ -129,6 +129,8 @@ class Summary(Noun):
     format: int = 1
     benchmark: str = ""
     benchmark_version: str = ""
+    benchmark_options: dict[str, str | int | bool] = {}
+    """How its questions were put, where that is not as the benchmark has it by itself."""
     synthetic: bool = False
     model: str = ""
     protocol: str = ""

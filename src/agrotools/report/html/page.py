@@ -13,6 +13,8 @@ from typing import IO, TYPE_CHECKING, Any
 import orjson
 
 from agrotools.core import Artifact, Record, RunStoreError, SampleFile
+from agrotools.report.agrieval import SettingResult, items_of_runs
+from agrotools.report.html.agrieval import agrieval_section
 from agrotools.report.html.choosing import Outcomes, value_of
 from agrotools.report.html.detail import detail_of
 from agrotools.report.html.facets import FACETS, TOOL_LOST_IT
@@ -57,6 +59,7 @@ def write_report(
     data_root: Path | None = None,
     summaries: Sequence[Summary] | None = None,
     outcomes: Outcomes | None = None,
+    paper: Sequence[SettingResult] | None = None,
     allow_invalid: bool = False,
 ) -> Path:
     """Write the report of ``runs`` side by side to ``out`` and return where it is; see :func:`build_report`."""
@@ -67,6 +70,7 @@ def write_report(
         data_root=data_root,
         summaries=summaries,
         outcomes=outcomes,
+        paper=paper,
         allow_invalid=allow_invalid,
     ).path
 
@@ -79,6 +83,7 @@ def build_report(
     data_root: Path | None = None,
     summaries: Sequence[Summary] | None = None,
     outcomes: Outcomes | None = None,
+    paper: Sequence[SettingResult] | None = None,
     allow_invalid: bool = False,
     picture_bytes: int = BUDGET_BYTES,
 ) -> Written:
@@ -92,6 +97,7 @@ def build_report(
         data_root: a folder in which the benchmark lies, where it is no longer where the run found it.
         summaries: the runs' scores, where they are at hand; computed otherwise.
         outcomes: what every record scored, run by run, where that is at hand, too.
+        paper: what the tables of the benchmark's paper are made from, where it is at hand.
         allow_invalid: let a mode have a headline with more than 1 % invalid records, where summaries are computed.
         picture_bytes: what all pictures together may take.
 
@@ -107,11 +113,12 @@ def build_report(
         allow_invalid=allow_invalid,
     )
     out = Path(out)
+    made_of = items_of_runs([run.folder for run in opened]) if paper is None else paper
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with written_beside(out) as made:
             with made.open("w", encoding="utf-8", newline="\n") as file:
-                page = _Page(opened, file, picture_bytes)
+                page = _Page(opened, file, picture_bytes, made_of)
                 page.write()
             size = made.stat().st_size
     except OSError as error:
@@ -149,8 +156,9 @@ class _Part:
 class _Page:
     """One page while it is written."""
 
-    def __init__(self, runs: Sequence[Run], file: IO[str], picture_bytes: int) -> None:
+    def __init__(self, runs: Sequence[Run], file: IO[str], picture_bytes: int, paper: Sequence[SettingResult]) -> None:
         self._runs = runs
+        self._paper = paper
         self._file = file
         self._templates = templates()
         self._places = Places([run.folder for run in runs])
@@ -169,6 +177,7 @@ class _Page:
             facts=[run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs],
             differences=incomparable([run.manifest for run in self._runs]),
             results=result_tables([run.summary for run in self._runs]),
+            paper=agrieval_section(self._paper, models="some") if self._paper else "",
             notes=[note for run in self._runs for note in run.records.notes],
         )
         for at, run in enumerate(self._runs):
