@@ -43,13 +43,16 @@ KNOWLEDGE = (
     "agrieval.rouge_l_lexeval",
     "agrieval.similarity_minilm",
 )
-BESIDE_KNOWLEDGE = ("agrieval.accuracy_lexeval", "agrieval.rouge_l_normalised")
+BESIDE_KNOWLEDGE = ("agrieval.accuracy_lexeval", "agrieval.accuracy_published", "agrieval.rouge_l_normalised")
 BESIDE = {
-    "agrieval.accuracy": ("LexEval's rule", "agrieval.accuracy_lexeval"),
-    "agrieval.rouge_l": ("normalised", "agrieval.rouge_l_normalised"),
-    "agrotools.tool_acc": ("strict", "agrotools.tool_acc_strict"),
-    "agrotools.arg_acc": ("strict", "agrotools.arg_acc_strict"),
-    "agrotools.summ_acc": ("truth", "agrotools.summ_acc_truth"),
+    "agrieval.accuracy": (
+        ("authors' scorer", "agrieval.accuracy_published"),
+        ("LexEval's rule", "agrieval.accuracy_lexeval"),
+    ),
+    "agrieval.rouge_l": (("normalised", "agrieval.rouge_l_normalised"),),
+    "agrotools.tool_acc": (("strict", "agrotools.tool_acc_strict"),),
+    "agrotools.arg_acc": (("strict", "agrotools.arg_acc_strict"),),
+    "agrotools.summ_acc": (("truth", "agrotools.summ_acc_truth"),),
 }
 """Variants that stand beneath their metric, and what they are called there."""
 
@@ -227,9 +230,8 @@ def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, 
         bounds = f"{percent(found.bounds.lower)}..{percent(found.bounds.upper)}" if found.bounds else ""
         return stacked([f"—{notes.mark(_NO_HEADLINE)}", bounds], value_style="dim")
     below = [size(found.overall)] if with_size else []
-    if metric in BESIDE and BESIDE[metric][1] in metrics:
-        word, variant = BESIDE[metric]
-        below.append(f"{word} {percent(metrics[variant].overall.value)}")
+    variants = [(word, variant) for word, variant in BESIDE.get(metric, ()) if variant in metrics]
+    below += [f"{word} {percent(metrics[variant].overall.value)}" for word, variant in variants]
     if metric == "agrotools.ots" and of_mode.ots_chance is not None and setting.whole_mode:
         below.append(f"chance {percent(of_mode.ots_chance.value)}")
     return value_cell(found.overall, below=below)

@@ -11,11 +11,12 @@ from pydantic import JsonValue
 
 from agrotools.core import OptionsSlot, Record, ReferenceTextSlot, Score, Slot, Trajectory
 from agrotools.scoring.choices import read_choices
-from agrotools.scoring.reference import lexeval
+from agrotools.scoring.reference import agrieval, lexeval
 from agrotools.text.rouge import rouge_l, rouge_l_normalised
 
 VERSION = "1"
-OPTION_METRICS = ("agrieval.accuracy", "agrieval.partial", "agrieval.accuracy_lexeval", "agrieval.likelihood")
+READ_METRICS = ("agrieval.accuracy", "agrieval.partial", "agrieval.accuracy_lexeval", "agrieval.accuracy_published")
+OPTION_METRICS = (*READ_METRICS, "agrieval.likelihood")
 TEXT_METRICS = ("agrieval.rouge_l", "agrieval.rouge_l_normalised")
 EXTRA_METRICS = {"rouge-l-lexeval": "agrieval.rouge_l_lexeval", "similarity": "agrieval.similarity_minilm"}
 """Metrics of texts that need an extra to be installed, by the name under which they are asked for."""
@@ -31,6 +32,7 @@ def knowledge_scores(record: Record, trajectory: Trajectory, extras: Sequence[st
 
     ``agrieval.accuracy``: the very set of right options. ``agrieval.partial``: the share of the right options that was
     given, 0 where a wrong one was. ``agrieval.accuracy_lexeval``: as accuracy, by LexEval's rule of reading.
+    ``agrieval.accuracy_published``: the credit of the scorer in AgriEval's repository, a mean over the lots it draws.
     ``agrieval.likelihood``: the likeliest letter of the first token, where the endpoint told likelihoods and one option
     is right. ``agrieval.rouge_l`` and ``agrieval.rouge_l_normalised``: overlap with the reference text.
     ``extras``: names of :data:`EXTRA_METRICS` that texts are scored by, too.
@@ -44,7 +46,7 @@ def knowledge_scores(record: Record, trajectory: Trajectory, extras: Sequence[st
     values: dict[str, float]
     if answer is None:
         reading = {"rule": "no answer", "termination": trajectory.termination}
-        metrics = TEXT_METRICS if isinstance(slot, ReferenceTextSlot) else OPTION_METRICS[:3]
+        metrics = TEXT_METRICS if isinstance(slot, ReferenceTextSlot) else READ_METRICS
         values = dict.fromkeys(metrics, 0.0)
     elif isinstance(slot, OptionsSlot):
         reading, values = _read(slot, answer)
@@ -73,18 +75,20 @@ def _extra(name: str) -> Callable[[str, str], float]:
 def _read(slot: OptionsSlot, answer: str) -> tuple[dict[str, JsonValue], dict[str, float]]:
     read = read_choices(answer, slot.options, slot.kind)
     given, right = set(read.letters), set(slot.value)
-    published = lexeval.extract_options(answer)
+    lexeval_read = lexeval.extract_options(answer)
     reading: dict[str, JsonValue] = {
         "value": list(read.letters),
         "rule": read.rule,
         "candidate": read.candidate[:120],
-        "lexeval": published,
+        "lexeval": lexeval_read,
     }
     if read.ambiguous:
         reading["ambiguous"] = True
     partial = len(given) / len(right) if given <= right else 0.0
-    values = (float(given == right), partial, float(published == "".join(slot.value)))
-    return reading, dict(zip(OPTION_METRICS, values, strict=False))
+    letters = "".join(slot.value)
+    theirs = agrieval.credit(answer, slot.options, slot.kind, letters)
+    values = (float(given == right), partial, float(lexeval_read == letters), theirs)
+    return reading, dict(zip(READ_METRICS, values, strict=True))
 
 
 def _likeliest(slot: OptionsSlot, trajectory: Trajectory) -> str | None:

@@ -38,6 +38,7 @@ METRICS: dict[str, MetricInfo] = {
     "agrieval.accuracy": MetricInfo("Accuracy", "the very set of right options"),
     "agrieval.partial": MetricInfo("Partial", "share of the right options given, 0 where a wrong one was"),
     "agrieval.accuracy_lexeval": MetricInfo("Acc. LexEval", "accuracy with answers read by the rule of LexEval"),
+    "agrieval.accuracy_published": MetricInfo("Acc. published", "mean credit of the scorer in AgriEval's repository"),
     "agrieval.likelihood": MetricInfo("Likelihood", "the likeliest letter of the first token is right"),
     "agrieval.rouge_l": MetricInfo("ROUGE-L", "overlap with the reference text, by characters"),
     "agrieval.rouge_l_lexeval": MetricInfo(
