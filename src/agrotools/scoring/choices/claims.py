@@ -51,7 +51,7 @@ _WEAK_END = re.compile(
     r"[^\S\n]*(?:\Z|[\n,;。.!)\]}】」\"']|才|吧|了|的?选项|项|而不|而非|更|最|因为|由于|这|两|三|四|(?:because|since|rather)\b|\()"
 )
 _ONLY_END = re.compile(r"[^\S\n]*(?:才?(?:是|为|能|对|属于|符合|正确|满足)|(?:is|are|fits?|matches|remains?)\b)")
-_BLANK = re.compile(r"[\s:=>*•·-]*")
+_BLANK = re.compile(r"[\s:=>*•·—─–.|-]*")
 
 
 @cache
@@ -67,7 +67,8 @@ def _patterns() -> _Patterns:
         deny_between=re.compile(rf"\s*{any_of('deny_between')}"),
         deny_after=re.compile(
             rf"[^\S\n]*(?:{between}[^\S\n]*){{0,4}}{any_of('deny_after')}|"
-            rf"\s*,\s*(?:都|均|也|全)?(?:不对|不正确|错误?|有误|不选|不是|×){END}"
+            r"\s*,\s*(?:都|均|也|全|但|其实|实际上|却|这|显然|并)*(?:不对|不正确|不符合?|不合适|不成立|不准确|错误?|有误|×)"
+            rf"[\u4e00-\u9fff]{{0,4}}{END}"
         ),
         explanation=re.compile(rf"\s*[(【\[]?\s*{any_of('explanation')}"),
         supposed=re.compile(rf"[^\S\n]*{any_of('supposed')}"),
@@ -77,8 +78,8 @@ def _patterns() -> _Patterns:
 def claims(said: Text, item: Item) -> list[Claim]:
     """All of them, in order."""
     found = _announced(said, item)
-    if item.truth:
-        found = beside([claim for claim in found if claim.force != "weak"], _judgements(said, item), found)
+    strong = [claim for claim in found if claim.force != "weak"]
+    found = beside(strong, _judgements(said, item) if item.truth else _affirmed(said, item), found)
     opening, closing = _opening(said, item), _closing(said, item)
     if opening:
         found = [opening, *(claim for claim in found if claim.start >= opening.end)]
@@ -98,29 +99,47 @@ def denied_after(said: Text, position: int) -> bool:
     return _patterns().deny_after.match(said.low, position) is not None
 
 
-def clause_start(said: Text, position: int, marks: str = "。\n;!?,") -> int:
+_CLAUSE, _SENTENCE = ("。", "\n", ";", "!", "?", ". ", ","), ("。", "\n", ";", "!", "?", ". ")
+
+
+def clause_start(said: Text, position: int, marks: tuple[str, ...] = _CLAUSE) -> int:
     """Where the clause at ``position`` begins, at most 120 characters before."""
     first = max(0, position - 120)
     return max(first, *(said.low.rfind(mark, first, position) + 1 for mark in marks))
 
 
+def sentence_start(said: Text, position: int) -> int:
+    return clause_start(said, position, _SENTENCE)
+
+
+_ONE_HAS_TO_CHOOSE = re.compile(r"选|猜|choose|pick|guess|say")
+_SO = re.compile(r"\s*(?:所以|因此|故|therefore|thus|hence|so\b)")
+
+
 def conditional(said: Text, position: int) -> bool:
-    """Whether the clause at ``position`` only supposes (如果是A), or follows from a clause that does (…,那就是A)."""
+    """Whether the clause at ``position`` only supposes (如果是A), or an earlier one of its sentence does (若是水田,答案是A).
+    如果一定要选 supposes nothing, and what begins with 所以 does not depend on it."""
     condition = pattern_of("condition")
-    clause = clause_start(said, position)
+    clause, sentence = clause_start(said, position), sentence_start(said, position)
     if condition.search(said.low, clause, position):
         return True
-    sentence = clause_start(said, position, "。\n;!?")
-    begins = clause + (said.low[clause : clause + 1] == " ")
-    follows = clause > sentence and pattern_of("consequence").match(said.low, begins) is not None
-    return follows and condition.search(said.low, sentence, clause) is not None
+    if clause == sentence or _SO.match(said.low, clause):
+        return False
+    earlier = condition.search(said.low, sentence, clause)
+    return earlier is not None and _ONE_HAS_TO_CHOOSE.search(said.low, earlier.end(), clause) is None
 
 
 def _announced(said: Text, item: Item) -> list[Claim]:
-    """What stands behind announcing words. Where two announce the same place, the stronger one counts."""
+    """What stands behind announcing words. Where two announce the same place, the stronger one counts; what one of
+    them denies or only supposes, none claims."""
     found: list[Claim] = []
+    refused: set[int] = set()
     for cue in list(_patterns().cue.finditer(said.low))[-MOST_CLAIMS:]:
-        if (claim := _behind(said, item, cue)) is None:
+        claim = _behind(said, item, cue)
+        if claim is None or claim.start in refused:
+            continue
+        if _refused(said, cue, claim):
+            refused.add(claim.start)
             continue
         if found and claim.start < found[-1].end:
             if FORCES.index(claim.force) <= FORCES.index(found[-1].force):
@@ -130,28 +149,35 @@ def _announced(said: Text, item: Item) -> list[Claim]:
     return found
 
 
-_OTHER_SELECTION = re.compile(r"(?<=[首筛挑候优精])选|选[出项拔育种取拨购自]")
+_OTHER_WORD = re.compile(r"(?<=[首筛挑候优精])选|选[出项拔育种取拨购自]|(?<=[反对适相响效供])应")
 _CUES = ("final", "answer", "choice", "weak")
 _FORCE_OF: dict[str, Force] = {"final": "final", "answer": "said", "choice": "said", "weak": "weak"}
+MARKED = "marked as the answer"
 
 
 def _behind(said: Text, item: Item, cue: re.Match[str]) -> Claim | None:
-    """The claim behind an announcing word, or None where nothing is claimed there."""
+    """The options behind an announcing word, or None where it announces none."""
     word = cue[0]
     marked = word[0] in f"{BOXED}\"'"
     force: Force = "final" if marked else _FORCE_OF[lexicon(*_CUES).role(cue)]
-    if word == "选" and _OTHER_SELECTION.match(said.low, cue.start()):
+    if _OTHER_WORD.match(said.low, cue.start()):
         return None
     listing = _first_listing(said, item, cue.end(), small=force != "weak")
-    if listing is None or denied_after(said, listing.end) or _patterns().supposed.match(said.low, listing.end):
+    if listing is None:
         return None
     if force == "weak" and ((listing.worded and not item.truth) or not _ends(said, word, listing.end)):
         return None
-    if not marked and _patterns().deny_before.search(said.low, max(0, cue.start() - 12), cue.start()):
-        return None
-    if conditional(said, cue.start()):
-        return None
-    return Claim(listing, force, "marked as the answer" if marked else f"behind {word}")
+    return Claim(listing, force, MARKED if marked else f"behind {word}")
+
+
+def _refused(said: Text, cue: re.Match[str], claim: Claim) -> bool:
+    """Whether the words around deny what is announced, ask about it or only suppose it."""
+    if denied_after(said, claim.end) or _patterns().supposed.match(said.low, claim.end):
+        return True
+    if claim.rule == MARKED:
+        return False
+    before = _patterns().deny_before.search(said.low, max(0, cue.start() - 12), cue.start())
+    return before is not None or conditional(said, cue.start())
 
 
 def _ends(said: Text, word: str, position: int) -> bool:
@@ -194,10 +220,49 @@ def _judgements(said: Text, item: Item) -> list[Claim]:
     return found
 
 
-_BEFORE_OPENING = re.compile(r"\s*(?:(?:答|回答|解|好的)\s*[:,。!.]\s*)?")
-_STOP = re.compile(r"[^\S\n]*(?:\n|\Z|[。;!,])")
-_EXPLAINED = re.compile(r"[^\S\n]*(?:[.:](?!\d)|\()")
-_ENUMERATED = re.compile(r"^[^\S\n]*(?:[-*•·][^\S\n]*)?\(?([A-Z])[).:、][^\n]", re.MULTILINE)
+_AFFIRMATION = re.compile(
+    r"[^\S\n]*(?:(?:才|就|即|应)?(?:为|是)(?:本题|此题|该题)?的?(?:正确|最佳|标准)(?:答案|选项|的?选择)|当选|入选|"
+    r"(?:is|are|would be|must be) (?:the |therefore the |clearly the )?(?:correct|best|right) (?:answers?|options?|choices?|ones?))"
+)
+_CAPITALS = re.compile(r"(?<![A-Za-z0-9_°'/-])[A-Z]{1,8}(?![A-Za-z0-9_])")
+
+
+def _affirmed(said: Text, item: Item) -> list[Claim]:
+    """A、B当选, C为正确答案, "B is the best answer"."""
+    found: list[Claim] = []
+    if not _AFFIRMATION.search(said.low):
+        return found
+    at = 0
+    for mention in list(_CAPITALS.finditer(said.text))[-MOST_CLAIMS:]:
+        if mention.start() < at or not (listing := listing_at(said, mention.start(), item)):
+            continue
+        at = listing.end
+        if listing.sound and _AFFIRMATION.match(said.low, listing.end) and not conditional(said, listing.start):
+            found.append(Claim(listing, "said", "affirmed"))
+    return found
+
+
+_BLANK_TO_FILL = re.compile(r"\([^\S\n]{0,4}([A-Z]{1,7})[^\S\n]{0,4}\)")
+
+
+def filled_in(said: Text, item: Item) -> Claim | None:
+    """The question repeated with the answer in its brackets, where no other letter stands: 适合的是(C)。"""
+    blanks = list(_BLANK_TO_FILL.finditer(said.text))
+    if len(blanks) != 1 or len(_CAPITALS.findall(said.text)) != 1:
+        return None
+    listing = listing_at(said, blanks[0].start(1), item)
+    beside_text = any(said.low.endswith(text, 0, blanks[0].start()) for text, _ in item.texts)
+    if listing is None or listing.worded or beside_text or denied_after(said, blanks[0].end()):
+        return None
+    return Claim(listing, "said", "filled in")
+
+
+_BEFORE_OPENING = re.compile(
+    r"(?:\s|[.。,!:—]|嗯|呃|答|回答|解|好的|(?<![A-Za-z])(?:assistant|ai)(?=:))*", re.IGNORECASE
+)
+_STOP = re.compile(r"[^\S\n]*(?:吧|哦|呢)?[^\S\n]*(?:\n|\Z|[。;!])")
+_EXPLAINED = re.compile(r"[^\S\n]*(?:[.:,](?!\d)|\()")
+_ENUMERATED = re.compile(r"(?:^|[;。])[^\S\n]*(?:[-*•·][^\S\n]*)?(?:选项)?\(?([A-Z])(?:选?项|[).:、])", re.MULTILINE)
 
 
 def _opening(said: Text, item: Item) -> Claim | None:

@@ -76,7 +76,7 @@ def _after_letter() -> re.Pattern[str]:
 _SPECIES = re.compile(r"\. ?[a-z]{3}")
 _ARTICLE = re.compile(r"[^\S\n]+(?!(?:is|are|was|and|or|because|as|since|but|for|seems|would|should|must|fits)\b)[a-z]")
 _ITEM_END = re.compile(
-    r"[^\S\n]*(?:\Z|[\n,;、。.!?)\]}】」\"'|:(/&+]|\Z|和|与|及|以及|或|还|都|均|全|皆|项|选项|等|这?[两三四五六七二][个者项]|是|对|正确|符合|即|也|不|错|"
+    r"[^\S\n]*(?:\Z|[\n,;、。.!?)\]}】」\"'|:(/&+]|\Z|和|与|及|以及|或|还|都|均|全|皆|项|选项|等|这?[两三四五六七二][个者项]|是|为|对|正确|符合|即|也|不|错|当选|入选|应选|"
     r"(?:and|or|are|is|both|because|since)\b)|[^\S\n]+[A-Z]{1,3}(?![A-Za-z0-9])"
 )
 
@@ -210,8 +210,8 @@ def _range(first: _One, last: _One, item: Item) -> _One:
     return last
 
 
-_LINE_BEGIN = re.compile(r"[^\S\n]*(?:[-*•·|]+[^\S\n]*)?(?:\d{1,2}[.)、][^\S\n]*)?")
-_LINE_END = re.compile(r"[^\S\n]*[。.;,、|!]*[^\S\n]*(?:\n|\Z)")
+_LINE_BEGIN = re.compile(r"[^\S\n]*(?:[-*•·|]+[^\S\n]*)?(?:\d{1,2}[^\S\n]*[.)、|][^\S\n]*)?")
+_LINE_END = re.compile(r"[^\S\n]*(?:吧|哦|呢)?[。.;,、|!]*[^\S\n]*(?:\n|\Z)")
 _BLANK = re.compile(r"\s*")
 
 

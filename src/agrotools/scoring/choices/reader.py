@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
-from agrotools.scoring.choices.claims import Claim, beside, claims, clause_start
+from agrotools.scoring.choices.claims import Claim, beside, claims, clause_start, filled_in, sentence_start
 from agrotools.scoring.choices.item import Item, Kind, read_item
 from agrotools.scoring.choices.listing import Text, as_text
 from agrotools.scoring.choices.prepare import prepared
@@ -63,6 +63,8 @@ def _read(said: Text, item: Item) -> ChoiceReading:
     if item.truth is None:
         if reading := _by_verdicts(said, item):
             return reading
+        if filled := filled_in(said, item):
+            return _reading(said, item, filled.listing.keys, filled.rule, filled.start, filled.end)
         if restated := worded(said, item):
             return _reading(said, item, restated.keys, restated.rule, restated.start, restated.end)
     return ChoiceReading((), NOTHING)
@@ -128,7 +130,7 @@ def _replaces(said: Text, current: Claim, claim: Claim, earlier: set[str]) -> bo
         return tentative.search(said.low, clause_start(said, claim.start), claim.start) is None
     if current.opening or not claim.listing.sound:
         return False
-    if pattern_of("summary").search(said.low, clause_start(said, claim.start, "。\n;!?"), claim.start):
+    if pattern_of("summary").search(said.low, sentence_start(said, claim.start), claim.start):
         return True
     return _sums_up(claim, earlier)
 

@@ -17,7 +17,7 @@ _NUMERALS = {"两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 
 _SENTENCE_END = re.compile(r"[。\n;!?]|\.(?=\s|\Z)")
 _MENTION = re.compile(r"(?<![A-Za-z0-9_°'/])(?<![A-Za-z0-9]-)[A-Z]{1,8}(?![A-Za-z0-9_])")
 _RIGHT = re.compile(r"对(?=[\s,。;!.)的]|\Z)")
-_BEFORE_ALL = frozenset("\n ,。;:!?\"'是选为即")
+_BEFORE_BOTH = frozenset("\n ,。;:!?\"'是选为即")
 _SELECTED = re.compile(r"选|都|均|全|皆|是")
 
 
@@ -45,7 +45,9 @@ class Verdicts(NamedTuple):
 def all_of_them(said: Text, item: Item) -> Claim | None:
     """以上都是, 全选, "all of the above": the option that says so, else all options of a multiple-choice question."""
     found = [
-        match for match in _all().finditer(said.low) if match.start() == 0 or said.low[match.start() - 1] in _BEFORE_ALL
+        match
+        for match in _all().finditer(said.low)
+        if match.start() == 0 or _stands(said.low[match.start() - 1], match[0][0])
     ]
     if not found or item.truth or conditional(said, found[-1].start()):
         return None
@@ -56,6 +58,13 @@ def all_of_them(said: Text, item: Item) -> Claim | None:
     own = next((key for text, key in item.texts if pattern_of("all").fullmatch(text)), None)
     keys = (own,) if own else item.keys if item.kind == "multiple" else ()
     return Claim(Listing(match.start(), match.end(), keys), "said", "all of them") if keys else None
+
+
+def _stands(before: str, first: str) -> bool:
+    """Whether the words for all have no subject of their own before them: A、B都对 does not speak of all."""
+    if first in "都均":
+        return before in _BEFORE_BOTH
+    return not (before.isascii() and before.isalnum()) and before not in "项者"
 
 
 def all_but(said: Text, item: Item) -> Claim | None:
