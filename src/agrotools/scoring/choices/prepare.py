@@ -33,7 +33,7 @@ _SPACED = re.compile(r"(?<=[\u4e00-\u9fff]) {1,3}(?=[\u4e00-\u9fff])")
 _NOT_APPLICABLE = re.compile(r"(?<![A-Za-z0-9])[Nn]/[Aa](?![A-Za-z0-9])")
 _ORDINAL = re.compile(
     r"第(?P<nth>[一二三四五六七1-7])(?:个?选项|个答案|项)|前(?P<first>[一两二三四五六2-6])(?:个选项|项|个)|"
-    r"最后(?:一)?(?:个选项|个答案|项)|"
+    r"最后(?:一)?(?:个选项|个答案|项)|(?<=选)第(?P<chosen>[一二三四五六七1-7])个|"
     r"(?<![a-z])(?:the )?(?P<english>first|second|third|fourth|fifth|sixth|seventh|last) "
     r"(?:option|choice|answer)(?![a-z])",
     re.IGNORECASE,
@@ -104,8 +104,8 @@ def _without_markup(text: str) -> str:
 
 def _place(place: re.Match[str], keys: Sequence[str]) -> str:
     """The letter of "the second option"; the words themselves where there is no such option."""
-    if place["nth"]:
-        chosen = keys[_number(place["nth"]) - 1 :][:1]
+    if nth := place["nth"] or place["chosen"]:
+        chosen = keys[_number(nth) - 1 :][:1]
     elif place["first"]:
         chosen = keys[: _number(place["first"])] if _number(place["first"]) <= len(keys) else ()
     elif place["english"] and place["english"].lower() != "last":
