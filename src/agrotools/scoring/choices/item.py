@@ -57,8 +57,10 @@ def _item(options: tuple[tuple[str, str], ...], kind: Kind) -> Item:
     letters = {key.upper(): key for key in keys if len(key) == 1 and key.isascii() and key.isalpha()}
     owners: dict[str, list[str]] = {}
     for key, text in options:
-        if name := lowered(plain(text)).strip().strip("。.;, "):
-            owners.setdefault(name, []).append(key)
+        name = lowered(plain(text)).strip().strip("。.;, ")
+        for written in dict.fromkeys((name, name.replace(" ", ""))):
+            if written:
+                owners.setdefault(written, []).append(key)
     own = {name: keys[0] for name, keys in owners.items() if len(keys) == 1}
     texts = [(name, key) for name, key in own.items() if not _is_letters(name, letters)]
     texts.sort(key=lambda entry: -len(entry[0]))

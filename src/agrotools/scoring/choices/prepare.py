@@ -24,14 +24,16 @@ _LATEX_WORD = re.compile(
 _LATEX_MARK = re.compile(r"\\[()\[\],;:! ]|\$+")
 _ESCAPED = re.compile(r"\\([*_#&%{}|])")
 _FENCE = re.compile(r"```[A-Za-z]*")
+_TOKEN = re.compile(r"<\|[^<>|\n]{1,30}\|>")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9_]{0,15}(?: [^<>\n]{0,60})?/?>")
 _EMPHASIS = re.compile(r"\*\*|__|~~|`+|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])")
 _LINE_START = re.compile(r"^[ \t]*(?:#{1,6}|>+)[ \t]*", re.MULTILINE)
 _TABLE_RULE = re.compile(r"^[ \t:|-]{3,}+$", re.MULTILINE)
+_SPACED = re.compile(r"(?<=[\u4e00-\u9fff]) {1,3}(?=[\u4e00-\u9fff])")
 _NOT_APPLICABLE = re.compile(r"(?<![A-Za-z0-9])[Nn]/[Aa](?![A-Za-z0-9])")
 _ORDINAL = re.compile(
     r"第(?P<nth>[一二三四五六七1-7])(?:个?选项|个答案|项)|前(?P<first>[一两二三四五六2-6])(?:个选项|项|个)|"
-    r"最后(?:一)?(?:个选项|个答案|项)|"
+    r"最后(?:一)?(?:个选项|个答案|项)|(?<=选)第(?P<chosen>[一二三四五六七1-7])个|"
     r"(?<![a-z])(?:the )?(?P<english>first|second|third|fourth|fifth|sixth|seventh|last) "
     r"(?:option|choice|answer)(?![a-z])",
     re.IGNORECASE,
@@ -48,6 +50,8 @@ def prepared(reply: str, keys: Sequence[str]) -> str:
     text = plain(text)
     if _MARKUP.search(text):
         text = _without_markup(text)
+    if " " in text:
+        text = _SPACED.sub("", text)
     text = _NOT_APPLICABLE.sub(" ", text)
     return _ORDINAL.sub(lambda place: _place(place, keys), text).strip()
 
@@ -89,7 +93,7 @@ def _without_markup(text: str) -> str:
         text = _BOX.sub(BOXED, text)
     text = text.replace("$", " ")
     if "<" in text:
-        text = _TAG.sub(" ", text)
+        text = _TAG.sub(" ", _TOKEN.sub("\n", text))
     if "`" in text:
         text = _FENCE.sub("", text)
     if "|" in text:
@@ -100,8 +104,8 @@ def _without_markup(text: str) -> str:
 
 def _place(place: re.Match[str], keys: Sequence[str]) -> str:
     """The letter of "the second option"; the words themselves where there is no such option."""
-    if place["nth"]:
-        chosen = keys[_number(place["nth"]) - 1 :][:1]
+    if nth := place["nth"] or place["chosen"]:
+        chosen = keys[_number(nth) - 1 :][:1]
     elif place["first"]:
         chosen = keys[: _number(place["first"])] if _number(place["first"]) <= len(keys) else ()
     elif place["english"] and place["english"].lower() != "last":
@@ -122,6 +126,7 @@ def _characters() -> dict[int, str]:
     table = {ord(old): new for old, new in zip(pairs[::2], pairs[1::2], strict=True)}
     table |= dict.fromkeys(map(ord, "✓✔☑✅"), "√") | dict.fromkeys(map(ord, "✗✘✕✖❌☒╳"), "×")
     table |= dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\ufe0e\ufe0f\xad"), "")
+    table |= dict.fromkeys(range(0x1F300, 0x1FB00), "")
     table |= {0x0D: "\n", 0x2028: "\n", 0x2029: "\n", 0x85: "\n", 0x0B: "\n", 0x0C: "\n"}
     table |= {ord("’"): "'", ord("‘"): "'", ord("“"): '"', ord("”"): '"', ord("﹑"): "、", ord("､"): "、"}
     return table

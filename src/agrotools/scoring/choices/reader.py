@@ -5,15 +5,19 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
-from agrotools.scoring.choices.claims import Claim, beside, claims, clause_start
+from agrotools.scoring.choices.claims import FORCES, Claim, affirmed, announced, beside, judgements
+from agrotools.scoring.choices.clauses import clause_start, sentence_start
+from agrotools.scoring.choices.ends import closing, filled_in, opening
 from agrotools.scoring.choices.item import Item, Kind, read_item
-from agrotools.scoring.choices.listing import Text, as_text
+from agrotools.scoring.choices.naming import Text, as_text
 from agrotools.scoring.choices.prepare import prepared
 from agrotools.scoring.choices.together import all_but, all_of_them, verdicts
 from agrotools.scoring.choices.worded import worded
 from agrotools.scoring.choices.words import any_of, pattern_of
 
 LONGEST_CANDIDATE = 200
+NEAR = 60
+"""Characters from an answer within which words take it back."""
 NOTHING = "nothing to read"
 EXCLUSIVE = "answers exclude each other"
 
@@ -28,8 +32,8 @@ class ChoiceReading(NamedTuple):
     ambiguous: bool = False
 
 
-_BARE = re.compile(r"\s*([A-Z]{1,8}(?:(?:[、,，;；]\s*|\s+)[A-Z]{1,8})*)\s*[。.．]?\s*")
-_LETTER = re.compile(r"[A-Z]")
+_BARE = re.compile(r"\s*([A-Z]{1,8}(?:(?:[、,，;；.。．]\s*|\s+)[A-Z]{1,8})*)\s*[。.．]?\s*")
+_RUN = re.compile(r"[A-Z]+")
 
 
 def read_choices(reply: str, options: Mapping[str, str], kind: Kind) -> ChoiceReading:
@@ -40,10 +44,11 @@ def read_choices(reply: str, options: Mapping[str, str], kind: Kind) -> ChoiceRe
     exclude each other, or a letter that is no option, give none.
     """
     item = read_item(options, kind)
-    if bare := _BARE.fullmatch(reply):
-        keys = [item.letters.get(letter) for letter in _LETTER.findall(bare[1])]
-        known = frozenset(key for key in keys if key is not None)
-        if len(known) == len(keys) and (kind == "multiple" or len(known) == 1):
+    if len(reply) <= LONGEST_CANDIDATE and (bare := _BARE.fullmatch(reply)):
+        runs = _RUN.findall(bare[1])
+        known = frozenset(item.letters[letter] for run in runs for letter in run if letter in item.letters)
+        whole = all(len(set(run)) == len(run) and item.letters.keys() >= set(run) for run in runs)
+        if whole and (kind == "multiple" or len(known) == 1):
             return ChoiceReading(item.ordered(known), "bare letters", bare[1])
     said = as_text(prepared(reply, item.keys))
     if not said.text:
@@ -52,7 +57,7 @@ def read_choices(reply: str, options: Mapping[str, str], kind: Kind) -> ChoiceRe
 
 
 def _read(said: Text, item: Item) -> ChoiceReading:
-    found = _before_further_questions(said, claims(said, item))
+    found = _before_further_questions(said, _claims(said, item))
     if together := all_but(said, item) or all_of_them(said, item):
         strong = [claim for claim in found if claim.force != "weak"]
         found = beside(
@@ -60,12 +65,27 @@ def _read(said: Text, item: Item) -> ChoiceReading:
         )
     if reading := _settled(said, item, found):
         return reading
-    if item.truth is None:
-        if reading := _by_verdicts(said, item):
-            return reading
-        if restated := worded(said, item):
-            return _reading(said, item, restated.keys, restated.rule, restated.start, restated.end)
+    if item.truth is None and (reading := _by_verdicts(said, item)):
+        return reading
+    if filled := filled_in(said, item):
+        return _reading(said, item, filled.listing.keys, filled.rule, filled.start, filled.end)
+    if item.truth is None and (restated := worded(said, item)):
+        return _reading(said, item, restated.keys, restated.rule, restated.start, restated.end)
     return ChoiceReading((), NOTHING)
+
+
+def _claims(said: Text, item: Item) -> list[Claim]:
+    """All claims, in order."""
+    found = announced(said, item)
+    strong = [claim for claim in found if claim.force != "weak"]
+    found = beside(strong, judgements(said, item) if item.truth else affirmed(said, item), found)
+    if first := opening(said, item):
+        found = [first, *(claim for claim in found if claim.start >= first.end)]
+    if last := closing(said, item):
+        as_strong = FORCES[FORCES.index(last.force) :]
+        if not any(claim.end > last.start for claim in found if claim.force in as_strong):
+            found = [*(claim for claim in found if claim.end <= last.start), last]
+    return found
 
 
 def _overlap(one: Claim, other: Claim) -> bool:
@@ -84,17 +104,26 @@ def _before_further_questions(said: Text, found: list[Claim]) -> list[Claim]:
 def _settled(said: Text, item: Item, found: list[Claim]) -> ChoiceReading | None:
     """The claim that stands in the end, or that two exclude each other; None where nothing is claimed."""
     strong = [claim for claim in found if claim.force != "weak"]
-    counted = [claim for claim in found if claim.force != "weak" or not strong or _takes_back(said, strong[-1], claim)]
+    counted = [
+        claim
+        for claim in found
+        if claim.force != "weak"
+        or not strong
+        or (claim.start >= strong[-1].end and _taken_back(said, strong[-1], claim))
+    ]
     current: Claim | None = None
+    clash: Claim | None = None
     earlier: set[str] = set()
-    for claim in counted:
+    for claim in _united(said, item, counted):
         if current is None or _replaces(said, current, claim, earlier):
-            current = claim
+            current, clash = claim, None
         elif set(current.listing.keys) != set(claim.listing.keys) or not claim.listing.sound:
-            return ChoiceReading((), EXCLUSIVE, _cut(said, current.start, claim.end), True)
+            current, clash = claim, clash or current
         earlier |= set(claim.listing.keys)
     if current is None or (current.force == "weak" and not current.listing.sound):
         return None
+    if clash is not None:
+        return ChoiceReading((), EXCLUSIVE, _cut(said, clash.start, current.end), True)
     listing = current.listing
     candidate = _cut(said, listing.start, listing.end)
     if listing.outside:
@@ -106,14 +135,36 @@ def _settled(said: Text, item: Item, found: list[Claim]) -> ChoiceReading | None
     return _reading(said, item, listing.keys, current.rule, listing.start, listing.end)
 
 
+_AND_CHOOSE = re.compile(r"[\s,、;]*(?:也|还|再|和)?选?\s*")
+
+
+def _united(said: Text, item: Item, found: list[Claim]) -> list[Claim]:
+    """Claims of a multiple-choice question that follow one another (选A选C) as one."""
+    united: list[Claim] = []
+    for claim in found:
+        last = united[-1] if united else None
+        if item.kind == "multiple" and last and _AND_CHOOSE.fullmatch(said.low, last.end, claim.start):
+            keys = tuple(dict.fromkeys(last.listing.keys + claim.listing.keys))
+            united[-1] = last._replace(listing=last.listing._replace(end=claim.end, keys=keys))
+        else:
+            united.append(claim)
+    return united
+
+
 @cache
 def _correction() -> re.Pattern[str]:
     return re.compile(rf"{any_of('correction')}|不(?:(?<=[,。.!?;\s]不)|(?<=\A不))对(?!称|应|等|劲)")
 
 
-def _takes_back(said: Text, last: Claim, claim: Claim) -> bool:
-    """Whether a weak claim stands behind the last strong one and behind a word that takes that back."""
-    return claim.start >= last.end and _correction().search(said.low, last.end, claim.start) is not None
+def _taken_back(said: Text, current: Claim, claim: Claim) -> bool:
+    """Whether words soon behind ``current``, or before or at ``claim``, take ``current`` back."""
+    near = min(claim.start, current.end + NEAR)
+    return (
+        _correction().search(said.low, current.end, near) is not None
+        or _correction().search(said.low, max(current.end, claim.start - NEAR), claim.end + 3) is not None
+        or pattern_of("contrast").search(said.low, max(current.end, sentence_start(said, claim.start)), claim.start)
+        is not None
+    )
 
 
 def _replaces(said: Text, current: Claim, claim: Claim, earlier: set[str]) -> bool:
@@ -121,14 +172,14 @@ def _replaces(said: Text, current: Claim, claim: Claim, earlier: set[str]) -> bo
     takes ``current`` back, ``current`` was tentative, or ``claim`` sums up."""
     if claim.force == "final" and current.force != "final":
         return True
-    if _correction().search(said.low, current.end, claim.end + 3):
+    if _taken_back(said, current, claim):
         return True
     tentative = pattern_of("tentative")
     if tentative.search(said.low, clause_start(said, current.start), current.start):
         return tentative.search(said.low, clause_start(said, claim.start), claim.start) is None
     if current.opening or not claim.listing.sound:
         return False
-    if pattern_of("summary").search(said.low, clause_start(said, claim.start, "。\n;!?"), claim.start):
+    if pattern_of("summary").search(said.low, sentence_start(said, claim.start), claim.start):
         return True
     return _sums_up(claim, earlier)
 
@@ -142,7 +193,8 @@ def _by_verdicts(said: Text, item: Item) -> ChoiceReading | None:
     """What the reply calls right; of a single-choice question also the one option that it leaves."""
     called = verdicts(said, item)
     if called.right:
-        if item.kind == "multiple" and not _complete(said, item, called.right + called.wrong):
+        whole = len(called.right) + len(called.wrong) == len(item.keys)
+        if item.kind == "multiple" and not whole and not _finished(said, called.end):
             return None
         return _reading(said, item, called.right, "called right", called.start, called.end)
     if item.kind == "single" and len(called.wrong) == len(item.keys) - 1 > 0:
@@ -151,12 +203,12 @@ def _by_verdicts(said: Text, item: Item) -> ChoiceReading | None:
     return None
 
 
-_FINISHED = re.compile(r"[。.!?;)\]】」\"'|√×]\s*\Z")
+_FULL_STOP = re.compile(r"[。.!?;)\]】」\"'|√×]\s*\Z")
 
 
-def _complete(said: Text, item: Item, named: tuple[str, ...]) -> bool:
-    """Whether a reply that goes through the options reached their end."""
-    return len(named) == len(item.keys) or len(said.text) < 40 or _FINISHED.search(said.text) is not None
+def _finished(said: Text, verdict_end: int) -> bool:
+    """Whether a reply that goes through the options came to its end: with a full stop, or with its last verdict."""
+    return len(said.text) - verdict_end <= 2 or _FULL_STOP.search(said.text) is not None
 
 
 def _reading(said: Text, item: Item, keys: tuple[str, ...], rule: str, start: int, end: int) -> ChoiceReading:

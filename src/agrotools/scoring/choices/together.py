@@ -4,9 +4,11 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from agrotools.scoring.choices.claims import Claim, conditional
+from agrotools.scoring.choices.claims import Claim
+from agrotools.scoring.choices.clauses import conditional
 from agrotools.scoring.choices.item import Item
-from agrotools.scoring.choices.listing import Listing, Text, listing_at
+from agrotools.scoring.choices.listing import Listing, listing_at
+from agrotools.scoring.choices.naming import Text
 from agrotools.scoring.choices.words import any_of, lexicon, pattern_of
 
 MOST_MENTIONS = 400
@@ -16,8 +18,10 @@ MOST_MENTIONS = 400
 _NUMERALS = {"两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7}
 _SENTENCE_END = re.compile(r"[。\n;!?]|\.(?=\s|\Z)")
 _MENTION = re.compile(r"(?<![A-Za-z0-9_°'/])(?<![A-Za-z0-9]-)[A-Z]{1,8}(?![A-Za-z0-9_])")
+_LABEL_MARK = re.compile(r"[^\S\n]*[.:、)\"'][^\S\n]*")
 _RIGHT = re.compile(r"对(?=[\s,。;!.)的]|\Z)")
-_BEFORE_ALL = frozenset("\n ,。;:!?\"'是选为即")
+_BEFORE_BOTH = frozenset("\n ,。;:!?\"'是选为即")
+_NOTHING_MORE = re.compile(r"(?:选?项)?(?:以外|之外|外)\W*\Z")
 _SELECTED = re.compile(r"选|都|均|全|皆|是")
 
 
@@ -45,7 +49,9 @@ class Verdicts(NamedTuple):
 def all_of_them(said: Text, item: Item) -> Claim | None:
     """以上都是, 全选, "all of the above": the option that says so, else all options of a multiple-choice question."""
     found = [
-        match for match in _all().finditer(said.low) if match.start() == 0 or said.low[match.start() - 1] in _BEFORE_ALL
+        match
+        for match in _all().finditer(said.low)
+        if match.start() == 0 or _stands(said.low[match.start() - 1], match[0][0])
     ]
     if not found or item.truth or conditional(said, found[-1].start()):
         return None
@@ -58,6 +64,13 @@ def all_of_them(said: Text, item: Item) -> Claim | None:
     return Claim(Listing(match.start(), match.end(), keys), "said", "all of them") if keys else None
 
 
+def _stands(before: str, first: str) -> bool:
+    """Whether the words for all have no subject of their own before them: A、B都对 does not speak of all."""
+    if first in "都均":
+        return before in _BEFORE_BOTH
+    return not (before.isascii() and before.isalnum()) and before not in "项者"
+
+
 def all_but(said: Text, item: Item) -> Claim | None:
     """除了C都对, "all but C", D错,其余均正确: what is left, or what is excepted where the rest is called wrong."""
     for word in list(pattern_of("except").finditer(said.low))[-MOST_MENTIONS:][::-1]:
@@ -68,7 +81,8 @@ def all_but(said: Text, item: Item) -> Claim | None:
         right = _first_verdict(said, listing.end, end)
         if right is None:
             right = _first_verdict(said, start, word.start())
-        if right is None and not word[0].isascii() and not _SELECTED.search(said.low, listing.end, end):
+        alone = _NOTHING_MORE.match(said.low, listing.end)
+        if right is None and not word[0].isascii() and not alone and not _SELECTED.search(said.low, listing.end, end):
             continue
         keys = listing.keys if right is False else _without(item, listing.keys)
         return Claim(Listing(word.start(), listing.end, keys), "said", "all but these")
@@ -119,20 +133,24 @@ def verdicts(said: Text, item: Item, start: int = 0, end: int | None = None) -> 
     for mention in list(_MENTION.finditer(said.text, start, stop))[-MOST_MENTIONS:]:
         if mention.start() < at or _not_letter().search(said.low, max(0, mention.start() - 16), mention.start()):
             continue
-        listing = listing_at(said, mention.start(), item)
-        if listing is None or not listing.sound:
+        listing = listing_at(said, mention.start(), item, subject=True)
+        if listing is None:
             continue
-        mentions.append(listing)
         at = listing.end
+        if listing.sound:
+            mentions.append(listing)
+    last = start
     said_of: dict[str, set[bool]] = {}
     ends = [*(each.start for each in mentions[1:]), stop] if mentions else []
     for listing, following in zip(mentions, ends, strict=True):
-        close = _SENTENCE_END.search(said.low, listing.end, following)
-        found = _verdicts_in(said, listing.end, close.start() if close else following)
+        mark = _LABEL_MARK.match(said.low, listing.end, following)
+        begin = mark.end() if mark else listing.end
+        close = _SENTENCE_END.search(said.low, begin, following)
+        found = _verdicts_in(said, begin, close.start() if close else following)
         if found and not conditional(said, listing.start):
+            last = found[-1][0]
             for key in listing.keys:
                 said_of.setdefault(key, set()).add(found[-1][1])
     right = tuple(key for key in item.keys if said_of.get(key) == {True})
     wrong = tuple(key for key in item.keys if said_of.get(key) == {False})
-    first = mentions[0].start if mentions else start
-    return Verdicts(right, wrong, first, mentions[-1].end if mentions else start)
+    return Verdicts(right, wrong, mentions[0].start if mentions else start, last)

@@ -5,9 +5,9 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from agrotools.scoring.choices.claims import conditional
+from agrotools.scoring.choices.clauses import conditional
 from agrotools.scoring.choices.item import Item
-from agrotools.scoring.choices.listing import Text
+from agrotools.scoring.choices.naming import Text
 from agrotools.scoring.choices.words import any_of, pattern_of
 
 SHORT = 240
@@ -65,9 +65,11 @@ def worded(said: Text, item: Item) -> Worded | None:
     if len(keys) == 1 and (short or concluded):
         return _result(item, asserted, "option text")
     for sentence in reversed(concluded):
-        inside = [each for each in asserted if sentence.start() <= each.start < sentence.end()]
-        if inside:
-            return _result(item, inside, "option text in the conclusion") if len(_keys(item, inside)) == 1 else None
+        for word in reversed(list(pattern_of("conclusion").finditer(said.low, sentence.start(), sentence.end()))):
+            behind = [each for each in asserted if word.end() <= each.start < sentence.end()]
+            if behind:
+                one = len(_keys(item, behind)) == 1
+                return _result(item, behind, "option text in the conclusion") if one else None
     return None
 
 
