@@ -90,7 +90,7 @@ def summary_of(tally: Tally, manifest: Manifest, allow_invalid: bool) -> Summary
 
 
 def _rows(mode: Mode, scores: Sequence[Score]) -> bytes:
-    return b",\n    ".join(_indented({"mode": mode, **score.model_dump(mode="json")}, 4) for score in scores)
+    return b",\n    ".join(orjson.dumps({"mode": mode, **score.model_dump(mode="json")}) for score in scores)
 
 
 def _indented(data: object, by: int) -> bytes:
