@@ -117,10 +117,11 @@ def write_corpus(path: Path, size: int, seed: int) -> list[tuple[str, str]]:
 
 def build(corpus: Path, out: Path, tokens: str, memory_mb: int) -> dict[str, Any]:
     """Index in a process of its own."""
+    shutil.rmtree(out, ignore_errors=True)  # or it would only be opened
     told = out.with_name("peak")
     command = [sys.executable, "-c", _CHILD, str(told), "kb", "index", str(corpus), "--out", str(out)]
     started = time.monotonic()
-    subprocess.run([*command, "--tokens", tokens, "--memory-mb", str(memory_mb), "--replace"], check=True)
+    subprocess.run([*command, "--tokens", tokens, "--memory-mb", str(memory_mb)], check=True)
     took = time.monotonic() - started
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     return {

@@ -148,6 +148,10 @@ def _is_built(out: Path, state: CorpusState, settings: IndexSettings, *, replace
             return False
         raise
     if known.corpus.sha256 == state.sha256 and known.settings == settings:
+        try:
+            CorpusIndex.open(out, check=False)
+        except CorpusError:  # its data is damaged: nothing that is worth keeping
+            return False
         if known.corpus != state:  # the same content elsewhere, or touched: remember that
             _write_manifest(out, known.model_copy(update={"corpus": state}))
         return True

@@ -44,7 +44,7 @@ from agrotools.knowledge.corpus.tokens import Tokens
 K1, B = 1.2, 0.75
 LONGEST_QUERY = 10_000
 """Characters of a question that are looked at."""
-_AGAIN = "build it again with agrotools kb index"
+_AGAIN = "build it again: agrotools kb index CORPUS --out DIR --replace"
 _BLOCK = 256
 _LONGEST_MANIFEST = 1 << 20
 
