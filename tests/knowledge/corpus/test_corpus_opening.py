@@ -39,7 +39,7 @@ def test_another_corpus_or_setting_is_refused_without_replace(tmp_path: Path):
         build_index(corpus, out, text_field="text")
     replaced = build_index(corpus, out, replace=True)
     assert [passage.text for passage in replaced.search("小麦")] == ["小麦"]
-    assert len(list(out.glob("data-*"))) == 1
+    assert len(list(out.glob("agrotools-corpus-*"))) == 1
     with pytest.raises(UsageError, match="other settings"):
         build_index(corpus, out, text_field="text")
 
@@ -79,10 +79,12 @@ def test_places_that_do_not_fit_together(tmp_path: Path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="is a file"):
         build_index(corpus, tmp_path / "file")
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "photo.jpg").write_bytes(b"")
-    with pytest.raises(UsageError, match=r"holds other things, such as photo\.jpg"):
-        build_index(corpus, tmp_path / "other")
+    for name in ("photo.jpg", "index.json", "data-20240101"):
+        folder = tmp_path / f"with {name}"
+        (folder / name).mkdir(parents=True)
+        with pytest.raises(UsageError, match=f"holds other things, such as {name}"):
+            build_index(corpus, folder, replace=True)
+        assert [path.name for path in folder.iterdir()] == [name]
 
 
 @pytest.mark.parametrize("content", [None, "", " \n---\n"])
@@ -92,7 +94,7 @@ def test_an_empty_corpus_is_refused(tmp_path: Path, content: str | None):
         (tmp_path / "corpus" / "a.txt").write_text(content)
     with pytest.raises(UsageError, match="holds no"):
         build_index(tmp_path / "corpus", tmp_path / "index")
-    assert not list(tmp_path.glob("index/data-*"))
+    assert not list(tmp_path.glob("index/agrotools-corpus-*"))
 
 
 def test_too_little_memory_is_refused(tmp_path: Path):

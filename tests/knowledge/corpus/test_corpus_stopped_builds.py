@@ -67,9 +67,10 @@ def content(index: CorpusIndex) -> dict[str, bytes]:
 def test_a_killed_build_is_no_index_and_is_begun_anew(tmp_path: Path, corpus: Path, stage: str, count: int):
     out = tmp_path / "index"
     killed(corpus, out, stage, count)
-    assert len(list(out.glob("data-*"))) == (stage != "hashing")
+    assert len(list(out.glob("agrotools-corpus-*"))) == (stage != "hashing")
     with pytest.raises(UsageError, match="holds no index" if stage == "hashing" else "was not finished"):
         CorpusIndex.open(out)
+    (out / ".index.json.part").write_text("{")  # as a kill at the very last leaves it
     index = build_index(corpus, out)
     assert content(index) == content(build_index(corpus, tmp_path / "undisturbed"))
     assert sorted(path.name for path in out.iterdir()) == sorted([".lock", "index.json", index.manifest.data])
@@ -83,7 +84,7 @@ def test_a_killed_build_leaves_an_older_index_whole(tmp_path: Path, corpus: Path
     killed(corpus, out, stage, 1)
     assert CorpusIndex.open(out).search("rice")
     assert len(build_index(corpus, out, replace=True).search("一丁", 3)) == 3
-    assert len(list(out.glob("data-*"))) == 1
+    assert len(list(out.glob("agrotools-corpus-*"))) == 1
 
 
 @pytest.mark.slow

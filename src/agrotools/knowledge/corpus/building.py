@@ -20,6 +20,7 @@ from agrotools.knowledge.corpus.index import CorpusIndex, read_manifest
 from agrotools.knowledge.corpus.passages import UNITS, split
 from agrotools.knowledge.corpus.runs import MOST_PASSAGES, Spill, merge
 from agrotools.knowledge.corpus.store import (
+    DATA,
     FORMAT,
     MANIFEST,
     POSTINGS,
@@ -33,7 +34,7 @@ from agrotools.knowledge.corpus.tokens import Tokens, TokensName
 
 LEAST_MEMORY_MB = 128
 _LOCK = ".lock"
-_DATA = "data-"
+_PART = f".{MANIFEST}.part"
 _KEPT_FREE = 64 * MEGABYTE
 """Of the memory: for a block of text and what is made of it on the way to its terms."""
 _LEAST_ROOM = 8 * MEGABYTE
@@ -103,8 +104,10 @@ def _check_places(corpus: Path, out: Path) -> None:
         raise UsageError(f"the index {out} would lie inside the corpus {corpus}", hint="choose a folder beside it")
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file", hint="name a folder for the index")
-    if out.is_dir() and not (out / MANIFEST).exists():
-        others = sorted(path.name for path in out.iterdir() if path.name != _LOCK and not path.name.startswith(_DATA))
+    names = {path.name for path in out.iterdir()} if out.is_dir() else set()
+    ours = {name for name in names if name.startswith(DATA)}
+    if not ours or MANIFEST not in names:
+        others = sorted(names - ours - {_LOCK, _PART})
         if others:
             raise UsageError(f"{out} holds other things, such as {others[0]}", hint="choose a new or empty folder")
 
@@ -174,7 +177,7 @@ def _named_data(out: Path) -> str | None:
 
 def _clear(out: Path, *, keep: str | None) -> None:
     """Remove what stopped builds have left."""
-    for path in out.glob(f"{_DATA}*"):
+    for path in out.glob(f"{DATA}*"):
         if path.name != keep:
             shutil.rmtree(path)
 
@@ -188,7 +191,7 @@ def _build(
     memory: int,
     progress: Progress,
 ) -> None:
-    folder = out / f"{_DATA}{secrets.token_hex(4)}"
+    folder = out / f"{DATA}{secrets.token_hex(4)}"
     folder.mkdir()
     try:
         room = max(_LEAST_ROOM, memory - _resident() - _KEPT_FREE)
@@ -279,7 +282,7 @@ def _sync(folder: Path) -> None:
 
 
 def _write_manifest(out: Path, manifest: IndexManifest) -> None:
-    beside = out / f".{MANIFEST}.part"
+    beside = out / _PART
     with beside.open("w", encoding="utf-8") as file:
         file.write(manifest.model_dump_json(indent=2) + "\n")
         file.flush()

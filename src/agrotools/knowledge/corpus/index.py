@@ -28,6 +28,7 @@ from agrotools.knowledge.corpus.runs import (
     run_files,
 )
 from agrotools.knowledge.corpus.store import (
+    DATA,
     DOCUMENT_ENDS,
     DOCUMENTS,
     END_TYPE,
@@ -76,7 +77,7 @@ def read_manifest(folder: Path) -> IndexManifest:
         with path.open("rb") as file:
             manifest = IndexManifest.model_validate_json(file.read(_LONGEST_MANIFEST))
     except (FileNotFoundError, NotADirectoryError) as error:
-        stopped = folder.is_dir() and any(folder.glob("data-*"))
+        stopped = folder.is_dir() and any(folder.glob(f"{DATA}*"))
         what = "holds the beginnings of an index that was not finished" if stopped else "holds no index of a corpus"
         raise UsageError(f"{folder} {what}", hint=f"agrotools kb index CORPUS --out {folder}") from error
     except OSError as error:

@@ -18,6 +18,8 @@ from agrotools.core.noun import Noun
 from agrotools.knowledge.corpus.tokens import TokensName
 
 MANIFEST = "index.json"
+DATA = "agrotools-corpus-"
+"""How the names of folders with data begin. Such folders are removed when they are of no use."""
 FORMAT = 1
 ROW_TYPE = np.dtype([("end", "<u8"), ("position", "<u8"), ("document", "<u4"), ("length", "<u4")])
 """Of a passage: where its text ends, where it begins in its document, the document, and how many terms it has."""
@@ -68,7 +70,7 @@ class IndexManifest(Noun):
     text_bytes: _Count
     document_bytes: _Count
     passed_over: dict[str, int]
-    data: Annotated[str, Field(pattern=r"^data-[0-9a-f]{8}$")]
+    data: Annotated[str, Field(pattern=rf"^{DATA}[0-9a-f]{{8}}$")]
     """name of the folder with the data"""
 
 
