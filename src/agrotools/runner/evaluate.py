@@ -175,7 +175,7 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
         todo = remaining(items, store.finished, store.failed)
         title = f"{source.name} on {benchmark.name}"
         bar = Progress(progress, title, len(todo), len(items) - len(todo), _stats_of(source))
-        for note in store.notes:
+        for note in [*notes_of(benchmark), *store.notes]:
             bar.note(note)
         if source.stats is not None:
             source.stats.worked_before = bool(store.finished)
@@ -191,6 +191,12 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
             if replies and replies.fault:
                 bar.note(replies.fault)
     return Evaluation(folder)
+
+
+def notes_of(benchmark: Benchmark) -> list[str]:
+    """What the loader has to say of the files, for whoever starts a run."""
+    notes = benchmark.header.metadata.get("notes")
+    return [str(note) for note in notes] if isinstance(notes, list) else []
 
 
 async def _execute(

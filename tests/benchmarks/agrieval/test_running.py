@@ -10,13 +10,14 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from aiohttp import web
 
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import OptionsSlot, Sample
+from agrotools.knowledge.corpus import CorpusIndex, build_index
 from agrotools.runner.evaluate import EvalConfig, evaluate
 from agrotools.runner.records import read_records
 from agrotools.runner.rescore import rescore
@@ -171,23 +172,25 @@ def test_a_run_that_is_killed_goes_on_with_what_was_in_flight(made: Path, tmp_pa
     assert len(ids) == len(set(ids)) == 630
 
 
-def test_passages_of_a_corpus_stand_in_prompt_and_record(made: Path, tmp_path: Path):
+def test_passages_of_a_corpus_stand_in_prompt_and_record(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     benchmark = load_benchmark("agrieval", data_root=made, options={"part": "question"})
     for sample in benchmark.samples[:5]:
         question = str(sample.metadata["question"])
         (corpus / f"{sample.id}.txt").write_text(f"资料{sample.id}：{question}，正如所说。", encoding="utf-8")
-    from agrotools.knowledge.corpus import build_index
-
     build_index(corpus, tmp_path / "index")
     options = {"part": "question", "retrieval": str(tmp_path / "index"), "passages": 1}
     found = load_benchmark("agrieval", data_root=made, options=options)
     for sample in found.samples[:5]:
         assert f"资料{sample.id}" in sample.query
-        (passage,) = sample.metadata["passages"]  # pyright: ignore[reportGeneralTypeIssues]
-        assert sample.id in passage["source"]  # pyright: ignore[reportIndexIssue, reportArgumentType, reportCallIssue, reportOptionalSubscript]
+        (passage,) = cast("list[dict[str, str]]", sample.metadata["passages"])
+        assert sample.id in passage["source"]
     assert found.content_hash != benchmark.content_hash
+
+    monkeypatch.setattr(CorpusIndex, "search", None)
+    assert load_benchmark("agrieval", data_root=made, options=options).content_hash == found.content_hash, "kept"
 
 
 def test_the_command_prints_the_table_and_lists_what_it_left_out(made: Path, tmp_path: Path):

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,13 +14,14 @@ from agrotools.benchmarks.agrieval.few_shot import Examples
 from agrotools.benchmarks.agrieval.items import Item, ItemFile, read_items
 from agrotools.benchmarks.agrieval.ordering import Ordered, orders_of
 from agrotools.benchmarks.agrieval.prompting import prompt_of, prompts_hash
+from agrotools.benchmarks.agrieval.retrieval import Found, passages_for
 from agrotools.benchmarks.agrieval.settings import QuestionSettings
 from agrotools.benchmarks.benchmark import Benchmark
 from agrotools.benchmarks.samples import Facts, LazySamples
 from agrotools.construct.progress import Progress
 from agrotools.core import OptionsSlot, ReferenceTextSlot, Sample, Slot
 from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
-from agrotools.knowledge.corpus import CorpusIndex, Passage
+from agrotools.knowledge.corpus import Passage
 
 VERSION = "1"
 FAMILY = "knowledge"
@@ -30,7 +31,6 @@ TASK_TYPES = {
     "true_false": "true_false",
     None: "short_answer",
 }
-_TOLD_EVERY = 200
 
 
 class _Place(NamedTuple):
@@ -56,13 +56,14 @@ def question_benchmark(
     items = [item for file in files for item in file.items if _wanted(item, settings)]
     pool = read_items(settings.examples.expanduser()).items if settings.examples else items
     examples = Examples(pool, settings.seed) if settings.shots else None
-    found = _passages(items, settings, progress)
+    index = settings.retrieval
+    found = passages_for(items, index.expanduser(), settings.passages, progress) if index else Found(lambda _: ())
     ids, places = _placed(items, settings)
 
     def make(position: int) -> Sample:
         item, ordered, cluster = places[position]
         shots = examples.for_item(item, settings.shots) if examples else []
-        passages = found(item)
+        passages = found.of_item(item)
         return Sample(
             id=ids[position],
             query=prompt_of(item, ordered.options, settings, shots, passages),
@@ -80,7 +81,7 @@ def question_benchmark(
         )
 
     facts = Facts(ids, bytes([1]) * len(ids), bytes(len(ids)))
-    header = _header(name, source, files, settings, examples)
+    header = _header(name, source, files, settings, examples, found.note)
     if examples:
         for place in places:
             examples.for_item(place.item, settings.shots)
@@ -89,7 +90,7 @@ def question_benchmark(
     for item in pool if settings.examples else ():
         digest.update(_content(item))
     for sample_id, (item, ordered, _) in zip(ids, places, strict=True):
-        digest.update(_content(item, sample_id, ordered.origin, [each.text for each in found(item)]))
+        digest.update(_content(item, sample_id, ordered.origin, [each.text for each in found.of_item(item)]))
     return Benchmark(header, root, LazySamples(facts, make), digest.hexdigest())
 
 
@@ -135,28 +136,6 @@ def _question_key(question: str) -> str:
     return "".join(letter for letter in unicodedata.normalize("NFKC", question) if letter.isalnum()).casefold()
 
 
-def _passages(
-    items: Sequence[Item], settings: QuestionSettings, progress: Progress
-) -> Callable[[Item], Sequence[Passage]]:
-    """What to show with each item: searched for once, before anything is asked."""
-    if settings.retrieval is None:
-        return lambda _: ()
-    index = CorpusIndex.open(settings.retrieval.expanduser())
-    found: dict[str, Sequence[Passage]] = {}
-    for done, item in enumerate(items):
-        if item.question not in found:
-            found[item.question] = index.search(_searched(item), settings.passages)
-        if done % _TOLD_EVERY == 0:
-            progress("passages", done, len(items))
-    progress("passages", len(items), len(items))
-    return lambda item: found[item.question]
-
-
-def _searched(item: Item) -> str:
-    """The question with its options, whatever their order is."""
-    return "\n".join([item.question, *sorted(item.options.values())])
-
-
 def _slot(item: Item, ordered: Ordered) -> Slot:
     if item.kind is None:
         return ReferenceTextSlot(name="answer", label="the answer", value=item.answer[0])
@@ -181,7 +160,12 @@ def _metadata(item: Item, ordered: Ordered, passages: Sequence[Passage], shots: 
 
 
 def _header(
-    name: str, source: SourceNote, files: Sequence[ItemFile], settings: QuestionSettings, examples: Examples | None
+    name: str,
+    source: SourceNote,
+    files: Sequence[ItemFile],
+    settings: QuestionSettings,
+    examples: Examples | None,
+    note: str,
 ) -> BenchmarkHeader:
     digest = hashlib.sha256()
     for file in files:
@@ -190,7 +174,8 @@ def _header(
     for file in files:
         for reason, count in file.left_out.items():
             left_out[reason] += count
-    notes = [f"{count} entries left out: {reason}" for reason, count in left_out.items()]
+    notes = [note] if note else []
+    notes += [f"{count} entries left out: {reason}" for reason, count in left_out.items()]
     if not any("domain" in item.groups for file in files for item in file.items if item.kind):
         notes.append("the multiple-choice questions tell no field, cognitive level or task, only a type")
     if examples and not all(examples.groups_kept_out.values()):
