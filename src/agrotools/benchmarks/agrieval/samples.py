@@ -176,7 +176,8 @@ def _header(
             left_out[reason] += count
     notes = [note] if note else []
     notes += [f"{count} entries left out: {reason}" for reason, count in left_out.items()]
-    if not any("domain" in item.groups for file in files for item in file.items if item.kind):
+    choices = [item for file in files for item in file.items if item.kind and _wanted(item, settings)]
+    if choices and not any("domain" in item.groups for item in choices):
         notes.append("the multiple-choice questions tell no field, cognitive level or task, only a type")
     if examples and not all(examples.groups_kept_out.values()):
         alike = ", ".join(kind or "open" for kind, kept_out in examples.groups_kept_out.items() if not kept_out)
