@@ -33,6 +33,7 @@ _KINDS: dict[str, OptionKind] = {
 }
 _SEPARATORS = re.compile(r"[\s,，、;；/]+")
 _LETTER = re.compile(r"[A-Z]")
+_PLAIN = frozenset("ABCDEFG")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,11 +177,12 @@ def _options(entry: Mapping[str, Any]) -> dict[str, str] | None:
     if not isinstance(given, dict):
         raise _LeftOut("with options of another form")
     options: dict[str, str] = {}
-    for key in cast("dict[Any, Any]", given):
-        letter = str(key).strip().upper()
-        if not _LETTER.fullmatch(letter) or letter in options:
+    fields = cast("dict[Any, Any]", given)
+    for key in fields:
+        letter = key if key in _PLAIN else str(key).strip().upper()
+        if letter in options or (letter not in _PLAIN and not _LETTER.fullmatch(letter)):
             raise _LeftOut("with options that lack letters of their own")
-        if text := _said(cast("dict[str, Any]", given), key):
+        if text := _said(fields, key):
             options[letter] = text
     if len(options) < 2:
         raise _LeftOut("with fewer than two options")

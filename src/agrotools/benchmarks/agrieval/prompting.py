@@ -94,9 +94,13 @@ def _passages(passages: Sequence[Passage], words: Mapping[str, Any]) -> str:
 
 def _filled(template: str, **values: str) -> str:
     """``template`` with each ``{name}`` replaced at once, so that braces in a question are only text."""
-    pieces = template.split("{")
-    filled = [pieces[0]]
-    for piece in pieces[1:]:
-        name, _, rest = piece.partition("}")
-        filled.append(values[name] + rest)
-    return "".join(filled)
+    first, pieces = _pieces(template)
+    return first + "".join([values[name] + rest for name, rest in pieces])
+
+
+@cache
+def _pieces(template: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """What stands before the first name, and each name with what follows it."""
+    first, *pieces = template.split("{")
+    parted = (piece.partition("}") for piece in pieces)
+    return first, tuple((name, rest) for name, _, rest in parted)
