@@ -3,9 +3,9 @@
 import hashlib
 import json
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 from pydantic import JsonValue
@@ -14,14 +14,15 @@ from agrotools.benchmarks.agrieval.few_shot import Examples
 from agrotools.benchmarks.agrieval.items import Item, ItemFile, read_items
 from agrotools.benchmarks.agrieval.ordering import Ordered, orders_of
 from agrotools.benchmarks.agrieval.prompting import prompt_of, prompts_hash
-from agrotools.benchmarks.agrieval.retrieval import Found, passages_for
 from agrotools.benchmarks.agrieval.settings import QuestionSettings
 from agrotools.benchmarks.benchmark import Benchmark
 from agrotools.benchmarks.samples import Facts, LazySamples
 from agrotools.construct.progress import Progress
 from agrotools.core import OptionsSlot, ReferenceTextSlot, Sample, Slot
 from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
-from agrotools.knowledge.corpus import Passage
+
+if TYPE_CHECKING:
+    from agrotools.knowledge.corpus import Passage
 
 VERSION = "1"
 FAMILY = "knowledge"
@@ -57,13 +58,18 @@ def question_benchmark(
     pool = read_items(settings.examples.expanduser()).items if settings.examples else items
     examples = Examples(pool, settings.seed) if settings.shots else None
     index = settings.retrieval
-    found = passages_for(items, index.expanduser(), settings.passages, progress) if index else Found(lambda _: ())
+    find: Callable[[Item], Sequence[Passage]] = _nothing
+    note = ""
+    if index:
+        from agrotools.benchmarks.agrieval.retrieval import passages_for
+
+        find, note = passages_for(items, index.expanduser(), settings.passages, progress)
     ids, places = _placed(items, settings)
 
     def make(position: int) -> Sample:
         item, ordered, cluster = places[position]
         shots = examples.for_item(item, settings.shots) if examples else []
-        passages = found.of_item(item)
+        passages = find(item)
         return Sample(
             id=ids[position],
             query=prompt_of(item, ordered.options, settings, shots, passages),
@@ -81,7 +87,7 @@ def question_benchmark(
         )
 
     facts = Facts(ids, bytes([1]) * len(ids), bytes(len(ids)))
-    header = _header(name, source, files, settings, examples, found.note)
+    header = _header(name, source, files, settings, examples, note)
     if examples:
         for place in places:
             examples.for_item(place.item, settings.shots)
@@ -90,8 +96,13 @@ def question_benchmark(
     for item in pool if settings.examples else ():
         digest.update(_content(item))
     for sample_id, (item, ordered, _) in zip(ids, places, strict=True):
-        digest.update(_content(item, sample_id, ordered.origin, [each.text for each in found.of_item(item)]))
+        digest.update(_content(item, sample_id, ordered.origin, [each.text for each in find(item)]))
     return Benchmark(header, root, LazySamples(facts, make), digest.hexdigest())
+
+
+def _nothing(_: Item) -> "Sequence[Passage]":
+    """The passages of a run without retrieval."""
+    return ()
 
 
 def _wanted(item: Item, settings: QuestionSettings) -> bool:
@@ -144,7 +155,9 @@ def _slot(item: Item, ordered: Ordered) -> Slot:
     )
 
 
-def _metadata(item: Item, ordered: Ordered, passages: Sequence[Passage], shots: Sequence[Item]) -> dict[str, JsonValue]:
+def _metadata(
+    item: Item, ordered: Ordered, passages: "Sequence[Passage]", shots: Sequence[Item]
+) -> dict[str, JsonValue]:
     told: dict[str, JsonValue] = {"question": item.question}
     if (item.kind is not None and ordered.origin != tuple(range(len(ordered.origin)))) or ordered.rotation is not None:
         told["origin"] = list(ordered.origin)

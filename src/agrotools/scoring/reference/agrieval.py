@@ -66,9 +66,8 @@ def _search(pattern: re.Pattern[str], text: str, last: str, group: int) -> str |
         return behind[-1] if behind else None
     if ".*?" in pattern.pattern:
         # Behind the last place where such a pattern can end nothing is worth a look.
-        ends = (
-            text.rfind(_RIGHT) + len(_RIGHT + "答案") if _RIGHT in pattern.pattern[-20:] else _last_letter(text, last)
-        )
+        in_words = pattern.pattern.endswith("正确(答案)?")
+        ends = text.rfind(_RIGHT) + len("正确答案") if in_words else _last_letter(text, last)
         text = text[: max(0, ends)]
     found = pattern.search(text)
     return found[group] if found else None
