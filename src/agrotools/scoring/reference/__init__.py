@@ -1,1 +1,0 @@
-"""Scorers of published benchmarks as their code has them, to the digit, bugs included."""
