@@ -19,7 +19,7 @@ from typing import Any
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "scoring" / "choices"
 sys.path.insert(0, str(FOLDER))
 
-from hard_replies import hard_replies  # noqa: E402
+from hard_replies import hard_replies  # noqa: E402  # pyright: ignore[reportMissingImports]
 
 from agrotools.scoring.choices import read_choices  # noqa: E402
 from agrotools.scoring.reference import lexeval  # noqa: E402

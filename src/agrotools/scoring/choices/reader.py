@@ -59,9 +59,8 @@ def read_choices(reply: str, options: Mapping[str, str], kind: Kind) -> ChoiceRe
 def _read(said: Text, item: Item) -> ChoiceReading:
     found = _before_further_questions(said, _claims(said, item))
     strong = [claim for claim in found if claim.force != "weak"]
-    if together := all_but(said, item) or (None if strong else all_of_them(said, item)):
-        kept = [claim for claim in found if claim.force != "weak" or not _overlap(claim, together)]
-        found = beside(strong, [together], kept)
+    if not strong and (together := all_but(said, item) or all_of_them(said, item)):
+        found = beside([], [together], [claim for claim in found if not _overlap(claim, together)])
     if reading := _settled(said, item, found):
         return reading
     if item.truth is None and (reading := _by_verdicts(said, item)):

@@ -93,7 +93,8 @@ def all_but(said: Text, item: Item) -> Claim | None:
         if right is None and not word[0].isascii() and not alone and not _SELECTED.search(said.low, listing.end, end):
             continue
         keys = listing.keys if right is False else _without(item, listing.keys)
-        return Claim(Listing(word.start(), listing.end, keys), "said", "all but these")
+        if item.kind == "multiple" or len(keys) == 1:
+            return Claim(Listing(word.start(), listing.end, keys), "said", "all but these")
     for word in list(pattern_of("rest").finditer(said.low))[-MOST_MENTIONS:][::-1]:
         start, end = _sentence(said, word.start())
         right = _first_verdict(said, word.end(), min(end, word.end() + 20))
