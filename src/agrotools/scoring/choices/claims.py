@@ -14,7 +14,7 @@ from agrotools.scoring.choices.words import any_of, lexicon, pattern_of
 Force = Literal["final", "said", "weak"]
 FORCES: tuple[Force, ...] = ("weak", "said", "final")
 MOST_CLAIMS = 400
-"""Announcing words looked at, the last ones: who uses more of them has no answer."""
+"""Announcing words looked at: of more, the first quarter and the rest from the end."""
 MOST_FILLERS = 12
 """Words that may stand between the announcing word and the answer."""
 
@@ -50,6 +50,7 @@ _WEAK_END = re.compile(
 )
 _ONLY_END = re.compile(r"[^\S\n]*(?:才?(?:是|为|能|对|属于|符合|正确|满足)|(?:is|are|fits?|matches|remains?)\b)")
 _AMONG = re.compile(r"[^\S\n]*(?:中,|中的|之中|里面?的|以外的?|之外的?)")
+_CAPITAL_NEAR = re.compile(r"[^A-Z]{0,40}[A-Z]")
 _BLANK = re.compile(r"[\s:=>*•·—─–.|-]*")
 
 
@@ -76,7 +77,8 @@ def announced(said: Text, item: Item) -> list[Claim]:
     them denies or only supposes, none claims."""
     found: list[Claim] = []
     refused: set[int] = set()
-    for cue in list(patterns().cue.finditer(said.low))[-MOST_CLAIMS:]:
+    cues = list(patterns().cue.finditer(said.low))
+    for cue in cues if len(cues) <= MOST_CLAIMS else cues[: MOST_CLAIMS // 4] + cues[-3 * MOST_CLAIMS // 4 :]:
         claim = _behind(said, item, cue)
         if claim is None or claim.start in refused:
             continue
@@ -103,6 +105,8 @@ def _behind(said: Text, item: Item, cue: re.Match[str]) -> Claim | None:
     marked = word[0] in f"{BOXED}\"'"
     force: Force = "final" if marked else _FORCE_OF[lexicon(*_CUES).role(cue)]
     if _OTHER_WORD.match(said.low, cue.start()):
+        return None
+    if force == "weak" and not item.truth and not _CAPITAL_NEAR.match(said.text, cue.end()):
         return None
     listing = _first_listing(said, item, cue.end(), small=force != "weak")
     if listing is None:
@@ -172,8 +176,8 @@ def judgements(said: Text, item: Item) -> list[Claim]:
 _AFFIRMATION = re.compile(
     r"[^\S\n]*(?:(?:才|就|即|应)?(?:为|是)(?:本题|此题|该题)?的?(?:(?:正确|最佳|标准)的?(?:选项|选择)|(?:正确|最佳|标准)?的?答案)|"
     r"当选|入选|"
-    r"(?:is|are|would be|must be) (?:therefore |clearly )?the (?:(?:correct |best |right )?answers?|"
-    r"(?:correct|best|right) (?:options?|choices?|ones?)))(?![a-z])"
+    r"(?:is|are|would be|must be) (?:therefore |clearly )?(?:my (?:final )?(?:answer|choice)|"
+    r"the (?:(?:correct |best |right )?answers?|(?:correct|best|right) (?:options?|choices?|ones?))))(?![a-z])"
 )
 CAPITALS = re.compile(r"(?<![A-Za-z0-9_°'/-])[A-Z]{1,8}(?![A-Za-z0-9_])")
 

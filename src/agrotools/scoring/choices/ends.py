@@ -31,14 +31,21 @@ def opening(said: Text, item: Item) -> Claim | None:
     listing = listing_at(said, position, item)
     if listing is None:
         return _hedged(said, item, position)
-    whole = listing_at(said, position, item, subject=True)
-    if whole != listing or denied_after(said, listing.end) or supposed_after(said, listing.end):
+    if item.kind == "single" and len(listing.keys) == len(item.keys) > 2:
+        return None  # the options repeated on one line
+    apart = said.low[listing.end : listing.end + 1] in ("。", ";")
+    if not apart and listing_at(said, position, item, subject=True) != listing:
+        return None
+    if denied_after(said, listing.end) or supposed_after(said, listing.end):
         return None
     goes_on = explained_after(said, listing.end) or contrasted_after(said, listing.end)
     if not _STOP.match(said.text, listing.end) and not goes_on:
         explained = _EXPLAINED.match(said.text, listing.end)
         if explained is None or (listing.worded and not item.truth) or _goes_through(said, explained.end()):
             return None
+    lines = set(_ENUMERATED.findall(said.text))
+    if len(lines) > 1 and said.text[listing.start] in lines:
+        return None  # the first of several options, each with its text
     return Claim(listing, "said", "first clause", opening=True)
 
 
@@ -66,6 +73,7 @@ def _echo(block: Block, item: Item) -> bool:
     return block.lines > 1 and len(block.listing.keys) == len(item.keys) and not block.listing.outside
 
 
+_BEHIND_A_COLON = re.compile(r"(?<![A-Za-z]):[^\S\n]*([^\n:]{1,40})\Z")
 _LAST_CLAUSE = re.compile(r"(?<![A-Za-z])[,。;:!][^\S\n]*([(\[\"']?[A-Z]{1,7}[)\]\"']?)[^\S\n]*[。.!]?\Z")
 
 
@@ -76,6 +84,11 @@ def closing(said: Text, item: Item) -> Claim | None:
     if block is None or said.text[block.listing.end :].strip() or block.listing.worded:
         clause = _LAST_CLAUSE.search(said.text, max(0, len(said.text) - 20))
         listing = listing_at(said, clause.start(1), item) if clause else None
+        if listing is None and (colon := _BEHIND_A_COLON.search(said.text, max(0, len(said.text) - 50))):
+            listing = listing_at(said, colon.start(1), item)
+            alone = listing and not CAPITALS.search(said.text, 0, listing.start)
+            if listing and (listing.worded or not alone or not _STOP.match(said.text, listing.end)):
+                listing = None
         return Claim(listing, "weak", "last clause") if listing and listing.sound else None
     above = said.text[:last].rstrip().rfind("\n") + 1
     if (before := block_at(said, above, item)) and before.lines > 1:

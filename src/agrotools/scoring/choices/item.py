@@ -15,12 +15,14 @@ _LETTERS_ONLY = re.compile(r"[a-z]+")
 class Item(NamedTuple):
     """``letters``: capital letter to key. ``texts``: lower-cased option text and key, the longest first; a text that is
     itself a run of option letters, or that two options share, names no option. ``truth``: the keys of true and false
-    where the options are these two."""
+    where the options are these two. ``begins``: the first characters of ``texts``; ``names``: all texts, in order."""
 
     kind: Kind
     keys: tuple[str, ...]
     letters: dict[str, str]
     texts: tuple[tuple[str, str], ...]
+    begins: frozenset[str]
+    names: tuple[str, ...]
     truth: dict[bool, str] | None
 
     def ordered(self, chosen: frozenset[str]) -> tuple[str, ...]:
@@ -28,6 +30,8 @@ class Item(NamedTuple):
 
     def text_at(self, low: str, position: int) -> tuple[str, int] | None:
         """The option whose text stands at ``position`` of a lower-cased text, and where it ends."""
+        if low[position : position + 1] not in self.begins:
+            return None
         for text, key in self.texts:
             if low.startswith(text, position) and _whole(low, position, position + len(text)):
                 return key, position + len(text)
@@ -56,8 +60,10 @@ def _item(options: tuple[tuple[str, str], ...], kind: Kind) -> Item:
     keys = tuple(key for key, _ in options)
     letters = {key.upper(): key for key in keys if len(key) == 1 and key.isascii() and key.isalpha()}
     owners: dict[str, list[str]] = {}
+    names: list[str] = []
     for key, text in options:
         name = lowered(plain(text)).strip().strip("。.;, ")
+        names.append(name)
         for written in dict.fromkeys((name, name.replace(" ", ""))):
             if written:
                 owners.setdefault(written, []).append(key)
@@ -66,7 +72,7 @@ def _item(options: tuple[tuple[str, str], ...], kind: Kind) -> Item:
     texts.sort(key=lambda entry: -len(entry[0]))
     said = {truth_word(name): key for name, key in own.items()} if len(keys) == 2 else {}
     truth = {True: said[True], False: said[False]} if True in said and False in said else None
-    return Item(kind, keys, letters, tuple(texts), truth)
+    return Item(kind, keys, letters, tuple(texts), frozenset(text[0] for text, _ in texts), tuple(names), truth)
 
 
 def _is_letters(name: str, letters: dict[str, str]) -> bool:

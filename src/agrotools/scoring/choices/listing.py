@@ -90,7 +90,8 @@ def _range(first: Named, last: Named, item: Item) -> Named:
 
 
 _LINE_BEGIN = re.compile(r"[^\S\n]*(?:[-*•·|]+[^\S\n]*)?(?:\d{1,2}[^\S\n]*[.)、|][^\S\n]*)?")
-_LINE_END = re.compile(r"[^\S\n]*(?:这?[两三四五六七]个?(?:选?项)?|吧|哦|呢)?[。.;,、|!]*[^\S\n]*(?:\n|\Z)")
+_LINE_END = re.compile(r"[^\S\n]*(?:这?[两三四五六七]个?(?:选?项)?|吧|哦|呢|等)?[。.;,、|!]*[^\S\n]*(?:\n|\Z)")
+_ANNOUNCED = re.compile(r"(?:[【\[(]\s*)?(?:正确|最终|参考|标准)?(?:答案|answer)")
 _BLANK = re.compile(r"\s*")
 
 
@@ -107,6 +108,8 @@ def block_at(said: Text, position: int, item: Item) -> Block | None:
     end = position
     while len(found) <= len(item.keys):
         begin = _LINE_BEGIN.match(said.text, end)
+        if found and _ANNOUNCED.match(said.low, begin.end() if begin else end):
+            break
         listing = listing_at(said, begin.end() if begin else end, item, small=True)
         close = _LINE_END.match(said.text, listing.end) if listing else None
         if listing is None or close is None:

@@ -9,15 +9,12 @@ from agrotools.scoring.choices.prepare import BOXED, lowered
 from agrotools.scoring.choices.words import any_of
 
 _RUN = re.compile(r"[A-Za-z]+(?![A-Za-z0-9_])")
-_OPEN = re.compile(
-    rf"(?:[^\S\n]|[(\[{{<〔〈【「『《\"'*•{BOXED}])*"
-    rf"(?:(?:选项|答案|(?:options?|choices?|answers?)\b)(?:[^\S\n]|[:(\[{{〔\"'【{BOXED}])*)?",
-    re.IGNORECASE,
-)
+_OPEN = re.compile(rf"[ \t(\[{{<〔〈【「『《\"'*•{BOXED}]*")
+_OPEN_NOUN = re.compile(rf"(?:选项|答案|(?:options?|choices?|answers?)\b)[ \t:(\[{{〔\"'【{BOXED}]*")
 _CLOSE = re.compile(r"[^\S\n]*[)\]}>〕〉】」』》\"'*]+")
 _BESIDE = re.compile(r"[^\S\n]*[.、:)(\-\"'\]】=|][^\S\n]*[(\"']?|[^\S\n]+|")
 _NOUN = re.compile(r"[^\S\n]*(?:选项|答案|项(?!目)|(?:option|choice|answer)\b)")
-_GLOSS = re.compile(r"[^\S\n]*\((?![A-Z]{1,7}\))[^()\n错误应不]{1,40}\)")
+_GLOSS = re.compile(r"[^\S\n]*\((?![A-Z]{1,7}\))[^()\n错误应不√×]{1,40}\)")
 _STATEMENT = re.compile(r"的?(?:说法|表述|观点|叙述|陈述|描述|命题)")
 _CAPITALS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
@@ -42,6 +39,22 @@ class Text(NamedTuple):
 
 def as_text(text: str) -> Text:
     return Text(text, lowered(text))
+
+
+_GAP = re.compile(r"[\s,;。.、|*-]*[(【]?([A-Za-z])[)】]?[^\S\n]*[.、:)]?[^\S\n]*")
+
+
+def without_options(said: Text, item: Item) -> Text:
+    """``said`` without the options of the question where it repeats them all in order and says more than that."""
+    begin = end = -1
+    for key, name in zip(item.keys, item.names, strict=True):
+        at = said.low.find(name, max(end, 0)) if name else -1
+        gap = _GAP.fullmatch(said.low, max(end, at - 8, 0), at) if at >= 0 else None
+        if gap is None or gap[1] != key.lower() or (end >= 0 and at - end > 12):
+            return said
+        begin, end = (gap.start(1) if begin < 0 else begin), at + len(name)
+    left = said.text[:begin] + "\n" + said.text[end:].lstrip(" ;。.,)】")
+    return as_text(left.strip()) if left.strip(" \n。.;,*|(【") else said
 
 
 @cache
@@ -109,11 +122,16 @@ def _own_text(said: Text, end: int, known: list[str], item: Item) -> bool:
 
 def named_at(said: Text, position: int, item: Item, *, small: bool) -> Named | None:
     """One letter (with its text, where that stands beside it), one option text, one word for true or false."""
-    start = _OPEN.match(said.text, position)
+    start = _OPEN.match(said.low, position)
     at = start.end() if start else position
-    noted = bool(start and ("(" in start[0] or BOXED in start[0] or '"' in start[0]))
     if not item.truth and (text := item.text_at(said.low, at)):
         return _closed(said, _with_letter(said, Named(at, text[1], (text[0],), worded=True)))
+    if noun := _OPEN_NOUN.match(said.low, at):
+        at = noun.end()
+        if not item.truth and (text := item.text_at(said.low, at)):
+            return _closed(said, _with_letter(said, Named(at, text[1], (text[0],), worded=True)))
+    opened = said.text[position:at]
+    noted = "(" in opened or BOXED in opened or '"' in opened
     letters = letters_at(said, at, item, small=small or noted)
     if letters is None:
         if item.truth and (truth := truth_at(said.low, at)):

@@ -29,7 +29,7 @@ _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9_]{0,15}(?: [^<>\n]{0,60})?/?>")
 _EMPHASIS = re.compile(r"\*\*|__|~~|`+|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])")
 _LINE_START = re.compile(r"^[ \t]*(?:#{1,6}|>+)[ \t]*", re.MULTILINE)
 _TABLE_RULE = re.compile(r"^[ \t:|-]{3,}+$", re.MULTILINE)
-_SPACED = re.compile(r"(?<=[\u4e00-\u9fff]) {1,3}(?=[\u4e00-\u9fff])")
+_SPACED = re.compile(r" (?<=[\u4e00-\u9fff] ) {0,2}(?=[\u4e00-\u9fff])")
 _NOT_APPLICABLE = re.compile(r"(?<![A-Za-z0-9])[Nn]/[Aa](?![A-Za-z0-9])")
 _ORDINAL = re.compile(
     r"第(?P<nth>[一二三四五六七1-7])(?:个?选项|个答案|项)|前(?P<first>[一两二三四五六2-6])(?:个选项|项|个)|"
@@ -38,6 +38,7 @@ _ORDINAL = re.compile(
     r"(?:option|choice|answer)(?![a-z])",
     re.IGNORECASE,
 )
+_PLACES = ("第", "前", "最后", " option", " choice", " answer", " Option", " Choice", " Answer")
 _NUMERALS = {"一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7}
 _ENGLISH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")
 
@@ -52,8 +53,11 @@ def prepared(reply: str, keys: Sequence[str]) -> str:
         text = _without_markup(text)
     if " " in text:
         text = _SPACED.sub("", text)
-    text = _NOT_APPLICABLE.sub(" ", text)
-    return _ORDINAL.sub(lambda place: _place(place, keys), text).strip()
+    if "/" in text:
+        text = _NOT_APPLICABLE.sub(" ", text)
+    if any(word in text for word in _PLACES):
+        text = _ORDINAL.sub(lambda place: _place(place, keys), text)
+    return text.strip()
 
 
 def plain(text: str) -> str:

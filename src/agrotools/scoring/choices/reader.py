@@ -9,7 +9,7 @@ from agrotools.scoring.choices.claims import FORCES, Claim, affirmed, announced,
 from agrotools.scoring.choices.clauses import clause_start, sentence_start
 from agrotools.scoring.choices.ends import closing, filled_in, opening
 from agrotools.scoring.choices.item import Item, Kind, read_item
-from agrotools.scoring.choices.naming import Text, as_text
+from agrotools.scoring.choices.naming import Text, as_text, without_options
 from agrotools.scoring.choices.prepare import prepared
 from agrotools.scoring.choices.together import all_but, all_of_them, verdicts
 from agrotools.scoring.choices.worded import worded
@@ -54,7 +54,7 @@ def read_choices(reply: str, options: Mapping[str, str], kind: Kind) -> ChoiceRe
         whole = all(len(set(run)) == len(run) and item.letters.keys() >= set(run) for run in runs)
         if whole and (kind == "multiple" or len(known) == 1):
             return ChoiceReading(item.ordered(known), "bare letters", bare[1])
-    said = as_text(prepared(reply, item.keys))
+    said = without_options(as_text(prepared(reply, item.keys)), item)
     if not said.text:
         return ChoiceReading((), "empty")
     return _read(said, item)
@@ -62,11 +62,9 @@ def read_choices(reply: str, options: Mapping[str, str], kind: Kind) -> ChoiceRe
 
 def _read(said: Text, item: Item) -> ChoiceReading:
     found = _before_further_questions(said, _claims(said, item))
-    if together := all_but(said, item) or all_of_them(said, item):
-        strong = [claim for claim in found if claim.force != "weak"]
-        found = beside(
-            strong, [together], [claim for claim in found if claim in strong or not _overlap(claim, together)]
-        )
+    strong = [claim for claim in found if claim.force != "weak"]
+    if not strong and (together := all_but(said, item) or all_of_them(said, item)):
+        found = beside([], [together], [claim for claim in found if not _overlap(claim, together)])
     if reading := _settled(said, item, found):
         return reading
     if item.truth is None and (reading := _by_verdicts(said, item)):

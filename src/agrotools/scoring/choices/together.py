@@ -19,7 +19,8 @@ _NUMERALS = {"两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 
 _SENTENCE_END = re.compile(r"[。\n;!?]|\.(?=\s|\Z)")
 _MENTION = re.compile(r"(?<![A-Za-z0-9_°'/])(?<![A-Za-z0-9]-)[A-Z]{1,8}(?![A-Za-z0-9_])")
 _LABEL_MARK = re.compile(r"[^\S\n]*[.:、)\"'][^\S\n]*")
-_RIGHT = re.compile(r"对(?=[\s,。;!.)的]|\Z)")
+_SHORT = re.compile(r"(?P<right>对|(?<=[:( ])是)(?=[\s,。;!.)的]|\Z)|(?:错|(?<=[:( ])否)(?=[\s,。;!.)]|\Z)")
+_PART_OF_A_WORD = frozenset("排消清解去切扣根防铲剔免拆删")
 _BEFORE_BOTH = frozenset("\n ,。;:!?\"'是选为即")
 _NOTHING_MORE = re.compile(r"(?:选?项)?(?:以外|之外|外)\W*\Z")
 _SELECTED = re.compile(r"选|都|均|全|皆|是")
@@ -27,7 +28,10 @@ _SELECTED = re.compile(r"选|都|均|全|皆|是")
 
 @cache
 def _all() -> re.Pattern[str]:
-    each = r"(?:个|项|者|条)(?:选项|说法|措施|因素|都|全部?|均|皆|全都|应|该|应该|可)*(?:是|对|正确|应?选|符合)"
+    each = (
+        r"[个项者条种](?:选项|说法|措施|因素|途径|方法|做法|方式|都|全部?|均|皆|全都|应|该|应该|可)*"
+        r"(?:是|对|正确|应?选|符合|可以)"
+    )
     numbers = "|".join(f"{numeral}{each}" for numeral in [*_NUMERALS, *"234567"])
     return re.compile(f"{any_of('all')}|{numbers}")
 
@@ -56,6 +60,8 @@ def all_of_them(said: Text, item: Item) -> Claim | None:
     if not found or item.truth or conditional(said, found[-1].start()):
         return None
     match = found[-1]
+    if _first_verdict(said, match.end(), match.end() + 8) is False:
+        return None
     number = _NUMERALS.get(match[0][0]) or (int(match[0][0]) if match[0][0].isdigit() else len(item.keys))
     if number != len(item.keys):
         return None
@@ -74,6 +80,8 @@ def _stands(before: str, first: str) -> bool:
 def all_but(said: Text, item: Item) -> Claim | None:
     """除了C都对, "all but C", D错,其余均正确: what is left, or what is excepted where the rest is called wrong."""
     for word in list(pattern_of("except").finditer(said.low))[-MOST_MENTIONS:][::-1]:
+        if said.low[max(0, word.start() - 1) : word.start()] in _PART_OF_A_WORD:
+            continue  # 排除A
         listing = listing_at(said, word.end(), item)
         if listing is None or not listing.sound:
             continue
@@ -85,7 +93,8 @@ def all_but(said: Text, item: Item) -> Claim | None:
         if right is None and not word[0].isascii() and not alone and not _SELECTED.search(said.low, listing.end, end):
             continue
         keys = listing.keys if right is False else _without(item, listing.keys)
-        return Claim(Listing(word.start(), listing.end, keys), "said", "all but these")
+        if item.kind == "multiple" or len(keys) == 1:
+            return Claim(Listing(word.start(), listing.end, keys), "said", "all but these")
     for word in list(pattern_of("rest").finditer(said.low))[-MOST_MENTIONS:][::-1]:
         start, end = _sentence(said, word.start())
         right = _first_verdict(said, word.end(), min(end, word.end() + 20))
@@ -110,13 +119,11 @@ def _sentence(said: Text, position: int) -> tuple[int, int]:
 
 
 def _verdicts_in(said: Text, start: int, end: int) -> list[tuple[int, bool]]:
-    """Words that call something right (True) or wrong, with their places, in order."""
+    """Words that call something right (True) or wrong, with their ends, in order."""
     judging = lexicon("wrong", "right")
-    found = [
-        (match.start(), judging.role(match) == "right") for match in judging.pattern.finditer(said.low, start, end)
-    ]
+    found = [(word.end(), judging.role(word) == "right") for word in judging.pattern.finditer(said.low, start, end)]
     if not found:
-        found = [(match.start(), True) for match in _RIGHT.finditer(said.low, start, end)]
+        found = [(word.end(), word["right"] is not None) for word in _SHORT.finditer(said.low, start, end)]
     return found
 
 

@@ -16,6 +16,7 @@ MOST_FINDS = 200
 
 _SENTENCE = re.compile(r"[^。\n;!?]+[。\n;!?]*")
 _FINISHED = re.compile(r"[。.!?;)\]】」\"'…]\s*\Z")
+_JOINED = re.compile(r"(?:[^\S\n]*\([a-z]\))?[^\S\n]*(?:、|或者?|和|(?:or|nor)\b)[^\S\n]*")
 _OR = re.compile(r"[^\S\n]*(?:、|,)?\s*(?:或者?|还是|\bor\b)\s*(?:是)?[^\S\n]*")
 
 
@@ -97,6 +98,9 @@ def _texts(said: Text, item: Item) -> list[Found]:
     for start, end, key in spans:
         if found and start < found[-1].end:
             continue
-        denied = _denied().search(said.low, max(0, start - 24), start) or _denied_behind().match(said.low, end)
+        joined = found and not found[-1].asserted and _JOINED.fullmatch(said.low, found[-1].end, start)
+        denied = (
+            joined or _denied().search(said.low, max(0, start - 24), start) or _denied_behind().match(said.low, end)
+        )
         found.append(Found(key, start, end, not denied))
     return found
