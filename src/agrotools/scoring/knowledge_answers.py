@@ -75,7 +75,7 @@ def _extra(name: str) -> Callable[[str, str], float]:
 def _read(slot: OptionsSlot, answer: str) -> tuple[dict[str, JsonValue], dict[str, float]]:
     read = read_choices(answer, slot.options, slot.kind)
     given, right = set(read.letters), set(slot.value)
-    lexeval_read = lexeval.extract_options(answer)
+    lexeval_read = lexeval.extract(answer)
     reading: dict[str, JsonValue] = {
         "value": list(read.letters),
         "rule": read.rule,
