@@ -2,11 +2,11 @@
 
     python benchmarks/mock_server.py --replies answer --latency-ms 50
 
-The first line it prints is ``{"port": N}``. ``answer`` replies to everything with one short text. ``agent`` asks for a
-call of ``calculate`` (a new expression each time) until the conversation holds five turns of the assistant, then
-replies with that text. ``GET /stats`` tells what it saw: counts, the seconds between the first byte of the first
-request and the last byte of the last reply, and how often each ``[plot N]`` was asked about. Bodies are counted in, not
-parsed as JSON.
+The first line it prints is ``{"port": N}``. ``answer`` replies to everything with one short text, ``option`` with an
+option of an examination question. ``agent`` asks for a call of ``calculate`` (a new expression each time) until the
+conversation holds five turns of the assistant, then replies with that text. ``GET /stats`` tells what it saw: counts,
+the seconds between the first byte of the first request and the last byte of the last reply, and how often each
+``[plot N]`` was asked about. Bodies are counted in, not parsed as JSON.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 ANSWER = "9 plants and 5 plants are 14 plants.\nanswer: 14"
+OPTION = "答案：A"
 TURNS = 5
 """Calls that ``agent`` asks for before it answers."""
 _MARK = b"[plot "
@@ -162,9 +163,9 @@ def completion(message: dict[str, Any], reason: str) -> bytes:
     return http(json.dumps(content).encode())
 
 
-def answers() -> Callable[[bytes], bytes]:
+def answers(text: str) -> Callable[[bytes], bytes]:
     """Always the same answer."""
-    reply = completion({"content": ANSWER}, "stop")
+    reply = completion({"content": text}, "stop")
     return lambda _tail: reply
 
 
@@ -200,9 +201,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--latency-ms", type=float, default=0.0, help="wait before each reply")
-    parser.add_argument("--replies", choices=("answer", "agent"), default="answer")
+    parser.add_argument("--replies", choices=("answer", "option", "agent"), default="answer")
     options = parser.parse_args()
-    reply_to = answers() if options.replies == "answer" else agent_turns()
+    texts = {"answer": ANSWER, "option": OPTION}
+    reply_to = answers(texts[options.replies]) if options.replies in texts else agent_turns()
     try:
         asyncio.run(serve(options.port, options.latency_ms / 1000, reply_to))
     except KeyboardInterrupt:

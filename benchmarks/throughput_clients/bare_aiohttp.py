@@ -10,7 +10,7 @@ from typing import Any
 
 import aiohttp
 import orjson
-from shared import RIGHT, SETTINGS, calculate, conversations, report, tools
+from shared import RIGHTS, SETTINGS, calculate, conversations, report, tools
 
 
 async def answer_of(session: aiohttp.ClientSession, url: str, body: dict[str, Any]) -> str:
@@ -41,7 +41,7 @@ async def main() -> None:
     connector = aiohttp.TCPConnector(limit=concurrency)
     async with aiohttp.ClientSession(connector=connector, headers={"Content-Type": "application/json"}) as session:
         await asyncio.gather(*(work() for _ in range(concurrency)))
-    report(sum(RIGHT in text for text in texts))
+    report(sum(RIGHTS[sys.argv[1]] in text for text in texts))
 
 
 if __name__ == "__main__":

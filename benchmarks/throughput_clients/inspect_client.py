@@ -17,7 +17,7 @@ from inspect_ai.scorer import includes
 from inspect_ai.solver import generate
 from inspect_ai.tool import Tool, tool
 from openai import DefaultAioHttpClient
-from shared import RIGHT, SETTINGS, conversations, report, tools
+from shared import RIGHTS, SETTINGS, conversations, report, tools
 from shared import calculate as calculated
 
 
@@ -35,16 +35,16 @@ def calculate(description: str) -> Tool:
     return execute
 
 
-def as_sample(messages: list[dict[str, Any]]) -> Sample:
-    system, user = messages
+def as_sample(messages: list[dict[str, Any]], right: str) -> Sample:
+    *system, user = messages
     content: str | list[Content] = user["content"]
     if not isinstance(content, str):
         content = [
             ContentText(text=part["text"]) if part["type"] == "text" else ContentImage(image=part["image_url"]["url"])
             for part in user["content"]
         ]
-    opening: list[ChatMessage] = [ChatMessageSystem(content=system["content"]), ChatMessageUser(content=content)]
-    return Sample(input=opening, target=RIGHT)
+    opening: list[ChatMessage] = [ChatMessageSystem(content=each["content"]) for each in system]
+    return Sample(input=[*opening, ChatMessageUser(content=content)], target=right)
 
 
 def main() -> None:
@@ -55,7 +55,7 @@ def main() -> None:
         description = offered[0]["function"]["description"]
         solver = react(prompt=None, tools=[calculate(description)], submit=False)
     task = Task(
-        dataset=MemoryDataset([as_sample(messages) for messages in conversations(Path(folder))]),
+        dataset=MemoryDataset([as_sample(messages, RIGHTS[workload]) for messages in conversations(Path(folder))]),
         solver=solver,
         scorer=includes(),
     )

@@ -1,6 +1,6 @@
 """lm-eval's ``local-chat-completions`` on a task of its own: generate, extract the number, compare. No bootstrap.
 
-python lm_eval_client.py questions FOLDER URL CONCURRENCY SCRATCH
+python lm_eval_client.py questions|exam FOLDER URL CONCURRENCY SCRATCH
 """
 
 import sys
@@ -13,20 +13,22 @@ from shared import conversations, report
 
 def main() -> None:
     folder, url, concurrency, scratch = Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]), sys.argv[5]
-    system = next(conversations(folder))[0]["content"]
+    opening = next(conversations(folder))
+    system = opening[0]["content"] if len(opening) > 1 else None
+    pattern, right = (r"答案：(\w)", "A") if sys.argv[1] == "exam" else (r"answer: (\d+)", "14")
     task = {
         "task": "throughput",
         "dataset_path": "json",
         "dataset_kwargs": {"data_files": str(folder / "requests.jsonl")},
         "test_split": "train",
         "output_type": "generate_until",
-        "doc_to_text": "{{messages[1].content}}",
-        "doc_to_target": "14",
+        "doc_to_text": "{{messages[-1].content}}",
+        "doc_to_target": right,
         "generation_kwargs": {"until": [], "max_gen_toks": 4096, "temperature": 0.0},
         "filter_list": [
             {
                 "name": "number",
-                "filter": [{"function": "regex", "regex_pattern": r"answer: (\d+)"}, {"function": "take_first"}],
+                "filter": [{"function": "regex", "regex_pattern": pattern}, {"function": "take_first"}],
             }
         ],
         "metric_list": [{"metric": "exact_match"}],

@@ -105,7 +105,7 @@ def quiet_environment(client: Client, own: Path, url: str) -> dict[str, str]:
 @contextmanager
 def server(workload: Workload) -> Iterator[str]:
     """A fresh mock server."""
-    replies = "agent" if workload.kind == "agents" else "answer"
+    replies = {"agents": "agent", "exam": "option"}.get(workload.kind, "answer")
     command = [sys.executable, str(SERVER), "--replies", replies]
     command += ["--latency-ms", str(workload.latency_ms)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

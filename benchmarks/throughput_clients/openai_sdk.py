@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from openai import AsyncOpenAI, DefaultAioHttpClient
-from shared import RIGHT, SETTINGS, calculate, conversations, report, tools
+from shared import RIGHTS, SETTINGS, calculate, conversations, report, tools
 
 
 async def answer_of(client: AsyncOpenAI, messages: list[Any], settings: dict[str, Any]) -> str:
@@ -38,7 +38,7 @@ async def main() -> None:
 
     async with AsyncOpenAI(base_url=url, http_client=DefaultAioHttpClient()) as client:
         await asyncio.gather(*(work() for _ in range(concurrency)))
-    report(sum(RIGHT in text for text in texts))
+    report(sum(RIGHTS[sys.argv[1]] in text for text in texts))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 SETTINGS: dict[str, Any] = {"model": "mock", "temperature": 0.0, "max_tokens": 4096}
-RIGHT = "answer: 14"
+RIGHTS = {"questions": "answer: 14", "agents": "answer: 14", "exam": "答案：A"}
+"""How a right answer to each workload ends."""
 
 
 def conversations(folder: Path, loads: Callable[[bytes], Any] = json.loads) -> Iterator[list[dict[str, Any]]]:
@@ -15,7 +16,7 @@ def conversations(folder: Path, loads: Callable[[bytes], Any] = json.loads) -> I
     with (folder / "requests.jsonl").open("rb") as lines:
         for line in lines:
             messages = loads(line)["messages"]
-            for part in messages[1]["content"]:
+            for part in messages[-1]["content"]:
                 if isinstance(part, dict) and "file" in part:
                     data = base64.b64encode((folder / part.pop("file")).read_bytes()).decode()
                     part |= {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{data}"}}

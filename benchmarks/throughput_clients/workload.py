@@ -1,9 +1,10 @@
 """Write the benchmark folder that agrotools runs, and the very same prompts as plain JSON for its peers.
 
-    python workload.py questions|agents SAMPLES FOLDER
+    python workload.py questions|agents|exam SAMPLES FOLDER
 
 ``requests.jsonl``: one sample each, ``messages`` with the image, where there is one, as ``{"file": PATH}``.
-``tools.json``: the functions that agents are offered. Both are what agrotools itself sends.
+``tools.json``: the functions that agents are offered. Both are what agrotools itself sends. ``exam`` are
+multiple-choice questions in the shape and the shares of AgriEval's, put in its own words; A is right of all.
 """
 
 import asyncio
@@ -12,6 +13,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
 
 from agrotools.agents import LLMAgent
 from agrotools.benchmarks import load_benchmark
@@ -108,10 +111,29 @@ def with_number(messages: list[dict[str, Any]], number: int) -> list[dict[str, A
     return [system, user | {"content": parts}]
 
 
+def write_exam(folder: Path, samples: int) -> None:
+    """A file of AgriEval's shape, and its prompts as they are sent."""
+    from made_agrieval import choice_items
+
+    items = [
+        item | {"question": f"[plot {number:05d}]{item['question']}", "answer": "A"}
+        for number, item in enumerate(choice_items(samples))
+    ]
+    (folder / "made_choice(main).json").write_text(json.dumps(items, ensure_ascii=False), encoding="utf-8")
+    benchmark = load_benchmark("agrieval", data_root=folder, options={"part": "choice"})
+    with (folder / "requests.jsonl").open("w", encoding="utf-8") as lines:
+        for each in benchmark.samples:
+            lines.write(json.dumps({"messages": [{"role": "user", "content": each.query}]}) + "\n")
+    (folder / "tools.json").write_text("[]")
+
+
 def main() -> None:
     kind, samples, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
     agents = kind == "agents"
     folder.mkdir(parents=True)
+    if kind == "exam":
+        write_exam(folder, samples)
+        return
     (folder / "benchmark.toml").write_text(HEADER)
     (folder / "samples.jsonl").write_text("".join(json.dumps(sample(n, agents)) + "\n" for n in range(samples)))
     if agents:

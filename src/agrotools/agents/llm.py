@@ -75,13 +75,18 @@ class LLMAgent:
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
         messages, tools = await self.request_for(view, history)
-        action = self._action(await self.model.generate(messages, tools, self.settings))
+        completion = await self.model.generate(messages, tools, self.settings)
+        if view.bare:
+            return _bare_action(completion)
+        action = self._action(completion)
         if isinstance(action, Answer | Halt) and self.mode != "step-by-step":
             self._told.pop(id(view), None)
         return action
 
     async def request_for(self, view: SampleView, history: Sequence[Step]) -> tuple[list[Message], Sequence[ToolSpec]]:
         """What :meth:`act` sends: the messages, and the tools that are offered as native functions."""
+        if view.bare:
+            return [Message.of("user", view.query)], ()
         conversation = PROTOCOLS[self.protocol]
         system, specs = self._instructions(() if self.mode == "no-tool" else view.toolset)
         told = self._told.get(id(view)) or await self._begun(system, view)
@@ -127,6 +132,14 @@ class LLMAgent:
         )
 
 
+def _bare_action(completion: Completion) -> Action:
+    """The reply as it is: the answer, even where a token limit cut it off."""
+    halt = _HALTS.get(completion.finish_reason)
+    if halt is not None and halt != "length":
+        return Halt(termination=halt, reason=completion.detail or _REASONS[halt], reply=_reply(completion))
+    return Answer(text=completion.text, thought=completion.thought, reply=_reply(completion))
+
+
 def _goes_on(told: _Told, history: Sequence[Step]) -> bool:
     """Whether ``history`` is what was told before, with whole turns after it."""
     if told.last is None:
@@ -155,4 +168,5 @@ def _reply(completion: Completion) -> Reply:
         finish_reason=completion.finish_reason,
         usage=completion.usage,
         seconds=round(completion.seconds, 3),
+        first_token=completion.first_token,
     )

@@ -71,7 +71,8 @@ class Benchmark:
             query=sample.query,
             files=files,
             toolset=() if mode == "no-tool" else sample.toolset,
-            answer_form=answer_form(sample.answer),
+            answer_form="" if self.header.bare else answer_form(sample.answer),
+            bare=self.header.bare,
         )
 
 
@@ -129,8 +130,8 @@ class ContentDigest:
 
     def __init__(self, header: BenchmarkHeader) -> None:
         # Left out where there are none: most benchmarks need none, and hashes outlive releases.
-        left_out = {"metadata"} if header.backends else {"metadata", "backends"}
-        self._header = header.model_dump_json(by_alias=True, exclude=left_out).encode()
+        left_out = {name for name in ("backends", "bare") if not getattr(header, name)}
+        self._header = header.model_dump_json(by_alias=True, exclude={"metadata", *left_out}).encode()
         self._digest = hashlib.sha256(self._header)
         self._last = ""
         self._ascending = True
@@ -160,4 +161,5 @@ def _content(sample: Sample) -> bytes:
     for file in sample.files:
         if file.sha256 is None:
             raise BenchmarkError(f"sample {sample.id}: the hash of file {file.name} is not known")
-    return b"\n" + sample.model_dump_json(by_alias=True, exclude={"cluster"}).encode()
+    left_out = {"cluster"} if sample.groups else {"cluster", "groups"}
+    return b"\n" + sample.model_dump_json(by_alias=True, exclude=left_out).encode()

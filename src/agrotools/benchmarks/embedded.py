@@ -18,8 +18,8 @@ import orjson
 
 from agrotools.benchmarks.benchmark import Benchmark
 from agrotools.benchmarks.folder import load_folder
+from agrotools.benchmarks.loading import Loading, no_options
 from agrotools.construct.export import sha256_of_file
-from agrotools.construct.progress import Progress, no_progress
 from agrotools.core import BenchmarkError
 from agrotools.core.paths import cache_dir
 
@@ -28,14 +28,16 @@ SAMPLES = 108
 _MANIFEST = "manifest.json"
 
 
-def load_embedded(progress: Progress = no_progress) -> Benchmark:
+def load_embedded(loading: Loading) -> Benchmark:
     """The embedded benchmark. The first call takes about a minute, later ones a fraction of a second.
 
     Raises:
+        UsageError: options were given; it has none.
         BenchmarkError: the cache folder cannot be written.
     """
     from agrotools.construct.sources.drawn.benchmark import write_scenes
 
+    no_options("embedded", loading)
     target = embedded_folder()
     parent = target.parent
     if not is_intact(target):
@@ -48,7 +50,7 @@ def load_embedded(progress: Progress = no_progress) -> Benchmark:
                     _draw(
                         target,
                         lambda folder: write_scenes(
-                            folder, work, "embedded", SAMPLES, version=VERSION, progress=progress
+                            folder, work, "embedded", SAMPLES, version=VERSION, progress=loading.progress
                         ),
                     )
                     shutil.rmtree(work, ignore_errors=True)

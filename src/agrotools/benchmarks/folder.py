@@ -13,7 +13,7 @@ import orjson
 from pydantic import ValidationError
 
 from agrotools.benchmarks.benchmark import Benchmark, Clusters, ContentDigest
-from agrotools.benchmarks.samples import SampleLines, StoredSamples
+from agrotools.benchmarks.samples import LazySamples, SampleLines
 from agrotools.construct.export import HEADER_FILE, SAMPLES_FILE, sha256_of_file
 from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.core.benchmark_header import BenchmarkHeader
@@ -59,7 +59,7 @@ def load_folder(root: str | Path) -> Benchmark:
         raise _broken(root, f"{SAMPLES_FILE} holds no sample")
     content_hash = digest.hexdigest(lambda: map(lines.parse, sorted(range(len(lines.ids)), key=lines.ids.__getitem__)))
     lines.clusters = clusters.firsts()
-    return Benchmark(header, root, StoredSamples(lines), content_hash)
+    return Benchmark(header, root, LazySamples(lines.facts, lines.parse), content_hash)
 
 
 def read_header(root: Path) -> BenchmarkHeader:

@@ -7,7 +7,7 @@ lines; everything else stays on disk.
 import os
 import weakref
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, overload
@@ -33,8 +33,8 @@ class Facts(NamedTuple):
 
 
 def facts_of(samples: Sequence[Sample]) -> Facts:
-    """The facts of ``samples``; those of a folder are known without parsing any."""
-    if isinstance(samples, StoredSamples | SelectedSamples):
+    """The facts of ``samples``; those of lazy samples are known without making any."""
+    if isinstance(samples, LazySamples | SelectedSamples):
         return samples.facts
     return Facts(
         [sample.id for sample in samples],
@@ -81,6 +81,11 @@ class SampleLines:
         self._lengths.append(len(line))
         self._checks.append(crc32(line))
 
+    @property
+    def facts(self) -> Facts:
+        """What a plan needs to know of the samples."""
+        return Facts(self.ids, bytes(self.no_tool), bytes(self.reference))
+
     def parse(self, position: int) -> Sample:
         """The sample at ``position``, with its cluster and the hashes of its files.
 
@@ -113,12 +118,15 @@ class SampleLines:
         return sample.model_copy(update={"files": tuple(files)})
 
 
-class StoredSamples(Sequence[Sample]):
-    """The samples of a folder. The same object is returned for a position as long as it is among the last used."""
+class LazySamples(Sequence[Sample]):
+    """Samples that ``make`` makes by their position when they are asked for.
 
-    def __init__(self, lines: SampleLines) -> None:
-        self.facts = Facts(lines.ids, bytes(lines.no_tool), bytes(lines.reference))
-        self._parsed = lru_cache(maxsize=_KEPT)(lines.parse)
+    The same object is returned for a position as long as it is among the last used.
+    """
+
+    def __init__(self, facts: Facts, make: Callable[[int], Sample]) -> None:
+        self.facts = facts
+        self._parsed = lru_cache(maxsize=_KEPT)(make)
 
     def __len__(self) -> int:
         return len(self.facts.ids)

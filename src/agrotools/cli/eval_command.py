@@ -29,12 +29,19 @@ def evaluate(
     api_key_env: Annotated[
         str | None, typer.Option(help="Environment variable that holds the key.", show_default="OPENAI_API_KEY")
     ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", "-o", help="NAME=VALUE, for benchmarks that can be put in several ways."),
+    ] = None,
     limit: Annotated[int | None, typer.Option(help="Only this many samples.")] = None,
     epochs: Annotated[int | None, typer.Option(help="Repeats of every sample.", show_default="1")] = None,
     max_steps: Annotated[int | None, typer.Option(help="Model turns per sample.", show_default="20")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of random choices.", show_default="0")] = None,
     temperature: Annotated[float | None, typer.Option(help="Sampling temperature.")] = None,
     max_output_tokens: Annotated[int | None, typer.Option(help="Token limit of one reply.")] = None,
+    top_logprobs: Annotated[
+        int | None, typer.Option(help="Also ask how likely other tokens were, and score options by it.")
+    ] = None,
     concurrency: Annotated[
         int | None, typer.Option(help="Requests in flight.", show_default="as many as the endpoint bears, up to 128")
     ] = None,
@@ -69,7 +76,7 @@ def evaluate(
     import sys
 
     from agrotools.cli.results import show_evaluations
-    from agrotools.runner.configure import read_config, tool_backends
+    from agrotools.runner.configure import benchmark_options, read_config, tool_backends
     from agrotools.runner.evaluate import evaluate as run
 
     options = {
@@ -84,6 +91,7 @@ def evaluate(
         "seed": seed,
         "temperature": temperature,
         "max_output_tokens": max_output_tokens,
+        "top_logprobs": top_logprobs,
         "concurrency": concurrency,
         "rpm": rpm,
         "tpm": tpm,
@@ -99,6 +107,8 @@ def evaluate(
         "data_root": data_root,
         "out": out,
     }
+    if option:
+        options["options"] = benchmark_options(option)
     if backend:
         options["backends"] = tool_backends(backend)
     configs = read_config(config, {name: value for name, value in options.items() if value is not None}, model or [])

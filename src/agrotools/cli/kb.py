@@ -1,10 +1,11 @@
-"""``agrotools kb``: look into the knowledge base, check it, add entries of one's own."""
+"""``agrotools kb``: look into the knowledge base, check it, add entries of one's own; index and search a corpus."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agrotools.cli import kb_corpus
 from agrotools.cli.json_output import print_json
 
 if TYPE_CHECKING:
@@ -13,11 +14,12 @@ if TYPE_CHECKING:
     from agrotools.knowledge import Entry, Fault
 
 app = typer.Typer(
-    help="The knowledge base behind lookup_agronomy: search, check, add entries.",
+    help="The knowledge base behind lookup_agronomy: search, check, add entries. Any corpus of text: index, search.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+app.command("index")(kb_corpus.index)
 
 
 @app.command("search")
@@ -26,15 +28,25 @@ def search(
     topic: Annotated[str, typer.Option(help="Part that is wanted, e.g. management.")] = "any",
     kind: Annotated[str, typer.Option(help="pest, disease, weed, crop, method or any.")] = "any",
     crop: Annotated[str | None, typer.Option(help="Only entries on this crop.")] = None,
-    top_k: Annotated[int, typer.Option(help="Passages at most, 1 to 5.")] = 3,
+    top_k: Annotated[int, typer.Option(help="Passages at most, 1 to 5; any number with --index.")] = 3,
     embed: Annotated[bool, typer.Option("--embed", help='Use sentence embeddings too (extra "embed").')] = False,
+    index: Annotated[Path | None, typer.Option(help="Search this index of kb index instead of the base.")] = None,
     as_json: _AsJson = False,
 ) -> None:
-    """What the base holds on a question, as the tool lookup_agronomy answers it.
+    """What the base holds on a question, as the tool lookup_agronomy answers it; or an index of your own corpus.
 
     Exit status 0, also where nothing is found.
     """
     from agrotools.core import ToolError, UsageError
+
+    if index is not None:
+        if (topic, kind, crop, embed) != ("any", "any", None, False):
+            raise UsageError(
+                "--topic, --kind, --crop and --embed are of the knowledge base, not of an index", hint="leave them out"
+            )
+        kb_corpus.search_index(query, index, top_k, as_json=as_json)
+        return
+
     from agrotools.tools import get_tool
     from agrotools.tools.workspace import Work, at_work, write_artifact
 

@@ -9,16 +9,37 @@ import typer
 from agrotools.cli.json_output import print_json
 
 if TYPE_CHECKING:
+    from agrotools.core import Record, Score
+    from agrotools.report.agrieval import RunItems
+    from agrotools.report.html import Outcomes
     from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.rescore import Rescored
 
 
-def show_runs(runs: Sequence[Path], *, allow_invalid: bool, details: bool, as_json: bool) -> int:
-    """Score runs, write each one's ``scores.json``, print them side by side.
+def show_runs(
+    runs: Sequence[Path],
+    *,
+    allow_invalid: bool,
+    details: bool,
+    as_json: bool,
+    extras: Sequence[str] = (),
+    paper: bool = False,
+) -> int:
+    """Score runs, write each one's ``scores.json``, print them side by side; with ``paper`` also in the tables of the
+    paper that the benchmark is from, beside its figures.
 
     Returns 0, 1 where invalid samples remain, 3 where nothing else is left.
     """
-    return _shown(_scored(runs, allow_invalid), runs, details=details, as_json=as_json)
+    from agrotools.report.agrieval import RunItems, print_agrieval
+
+    items = RunItems()
+    code = _shown(_scored(runs, allow_invalid, extras, items=items), runs, details=details, as_json=as_json)
+    if results := items.results():
+        if paper and not as_json:
+            print_agrieval(results)
+        elif not as_json:
+            typer.echo(f"in the tables of the paper, beside its figures: agrotools score {_again(runs)} --paper")
+    return code
 
 
 def show_evaluations(
@@ -29,15 +50,26 @@ def show_evaluations(
     Returns 1, too, where a run was stopped before it was done.
     """
     from agrotools.core import RunStoreError
-    from agrotools.report.html import write_report
+    from agrotools.report.agrieval import RunItems
+    from agrotools.report.html import Outcomes, write_report
 
     runs = [each.run for each in done]
-    rescored = _scored(runs, allow_invalid)
+    outcomes, items = Outcomes(), RunItems()
+    rescored = _scored(runs, allow_invalid, outcomes=outcomes, items=items)
     code = _shown(rescored, runs, details=details, as_json=as_json)
     summaries = [each.summary for each in rescored]
+    results = items.results()
+    if results and not as_json:
+        typer.echo(f"in the tables of the paper, beside its figures: agrotools score {_again(runs)} --paper")
     try:
         page = write_report(
-            runs, runs[0] / "report.html", data_root=data_root, summaries=summaries, allow_invalid=allow_invalid
+            runs,
+            runs[0] / "report.html",
+            data_root=data_root,
+            summaries=summaries,
+            outcomes=outcomes,
+            paper=results,
+            allow_invalid=allow_invalid,
         )
         typer.echo(f"the report, with samples, pictures and steps: {page}", err=as_json)
     except RunStoreError as error:
@@ -48,10 +80,34 @@ def show_evaluations(
     return code or int(any(each.stopped for each in done))
 
 
-def _scored(runs: Sequence[Path], allow_invalid: bool) -> "list[Rescored]":
+def _scored(
+    runs: Sequence[Path],
+    allow_invalid: bool,
+    extras: Sequence[str] = (),
+    *,
+    items: "RunItems",
+    outcomes: "Outcomes | None" = None,
+) -> "list[Rescored]":
+    """Score the runs; ``items`` and ``outcomes`` are given every record with its rows."""
     from agrotools.runner.rescore import rescore
+    from agrotools.runner.store import read_manifest
 
-    return [rescore(run, allow_invalid=allow_invalid) for run in runs]
+    def add(record: "Record", scores: "list[Score]") -> None:
+        items.add(record, scores)
+        if outcomes is not None:
+            outcomes.add(record, scores)
+
+    rescored: list[Rescored] = []
+    for run in runs:
+        items.begin_run(read_manifest(run))
+        if outcomes is not None:
+            outcomes.begin_run()
+        rescored.append(rescore(run, allow_invalid=allow_invalid, extras=extras, on_scored=add))
+    return rescored
+
+
+def _again(runs: Sequence[Path]) -> str:
+    return " ".join(map(str, runs))
 
 
 def _shown(rescored: "Sequence[Rescored]", runs: Sequence[Path], *, details: bool, as_json: bool) -> int:
@@ -62,9 +118,8 @@ def _shown(rescored: "Sequence[Rescored]", runs: Sequence[Path], *, details: boo
         print_json([summary.model_dump(mode="json") for summary in summaries])
     else:
         print_tables(summaries, details=details)
-        again = " ".join(str(run) for run in runs)
         if not details:
-            typer.echo(f"by task and answer type: agrotools score {again} --details")
+            typer.echo(f"by task and answer type: agrotools score {_again(runs)} --details")
         if sample := rescored[0].telling_sample:
             typer.echo(f"one sample, from question to score: agrotools explain {runs[0]} {sample}")
     parts = [part for summary in summaries for part in summary.modes.values()]

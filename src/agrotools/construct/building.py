@@ -21,7 +21,9 @@ from agrotools.core import (
     ExactSlot,
     FileSlot,
     OpenTextSlot,
+    OptionsSlot,
     PlotSlot,
+    ReferenceTextSlot,
     ReferenceTrajectory,
     Sample,
     Slot,
@@ -147,7 +149,7 @@ def _check_answers(slots: Sequence[Slot], reference: ReferenceTrajectory) -> Non
     """Raises ChainBroken: what perfect tools return does not give an answer of the sample."""
     truths = [None if step.truth is None else dict(step.truth) for step in reference.steps]
     for slot in slots:
-        if isinstance(slot, OpenTextSlot | PlotSlot) or slot.from_ is None:
+        if isinstance(slot, OpenTextSlot | PlotSlot | OptionsSlot | ReferenceTextSlot) or slot.from_ is None:
             continue
         try:
             found = evaluate_from(slot.from_, truths)

@@ -25,6 +25,8 @@ class Reply(Noun):
     finish_reason: str = ""
     usage: Usage = Usage()
     seconds: float = 0.0
+    first_token: dict[str, float] = {}
+    """Probability of each token that the reply might have begun with, where the endpoint told the likeliest."""
 
 
 class ToolCall(Noun):

@@ -1,8 +1,8 @@
 """What a benchmark says of itself: the content of ``benchmark.toml``."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, model_validator
 
 from agrotools.core.noun import Noun
 from agrotools.core.taxonomy import Mode
@@ -27,10 +27,19 @@ class BenchmarkHeader(Noun):
     description: str = ""
     synthetic: bool = False
     """Whether the inputs were drawn rather than photographed; every report says so."""
-    toolset: Annotated[tuple[str, ...], Field(min_length=1)]
+    toolset: tuple[str, ...]
+    """May be empty where ``no-tool`` is the only mode."""
     modes: Annotated[tuple[Mode, ...], Field(min_length=1)] = ("no-tool", "step-by-step", "end-to-end")
+    bare: bool = False
+    """Whether the query of a sample is the whole prompt, as other people's protocols have it."""
     sources: tuple[SourceNote, ...] = ()
     backends: dict[str, str] = {}
     """Back-ends of tools that the benchmark needs, where not the default; a run uses them unless told otherwise."""
     metadata: dict[str, JsonValue] = {}
     """How it was built: package version, seeds, trained heads in use..."""
+
+    @model_validator(mode="after")
+    def _tools_where_they_are_used(self) -> Self:
+        if not self.toolset and self.modes != ("no-tool",):
+            raise ValueError('an empty toolset is for benchmarks whose only mode is "no-tool"')
+        return self

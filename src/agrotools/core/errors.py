@@ -55,6 +55,10 @@ class BenchmarkError(AgrotoolsError):
     """A benchmark folder or source cannot be read as one."""
 
 
+class CorpusError(AgrotoolsError):
+    """A corpus of text cannot be read, or an index of one not be written or opened."""
+
+
 class RunStoreError(AgrotoolsError):
     """A run folder cannot be read, or does not belong to what is asked of it."""
 

@@ -61,6 +61,8 @@ class Sample(Noun):
     cluster: str | None = None
     """Samples that share a file, transitively. Computed by the loader; a stored value is not trusted."""
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
+    groups: dict[str, str] = Field(default_factory=dict)
+    """What else results are broken down by, e.g. ``{"domain": "forestry"}``."""
 
     @property
     def schematic(self) -> bool:
@@ -77,3 +79,5 @@ class SampleView(Noun):
     files: tuple[SampleFile, ...]
     toolset: tuple[str, ...]
     answer_form: str
+    bare: bool = False
+    """Whether ``query`` is the whole prompt: a model is told nothing else, and its whole reply is the answer."""

@@ -92,8 +92,35 @@ class PlotSlot(_Slot):
     """Whether the reference values are the source's ground truth or the reference tools' values."""
 
 
+OptionKind = Literal["single", "multiple", "true_false"]
+
+
+class OptionsSlot(_Slot):
+    """The right options of an examination question, by their letters. ``options``: letter to text, as shown."""
+
+    type: Literal["options"] = "options"
+    kind: OptionKind
+    value: Annotated[tuple[str, ...], Field(min_length=1)]
+    options: dict[str, str]
+
+
+class ReferenceTextSlot(_Slot):
+    """Free text, scored by its overlap with the text ``value``."""
+
+    type: Literal["reference_text"] = "reference_text"
+    value: Annotated[str, Field(min_length=1)]
+
+
 Slot = Annotated[
-    ExactSlot | BooleanSlot | ChoiceSetSlot | FileSlot | ToleranceSlot | OpenTextSlot | PlotSlot,
+    ExactSlot
+    | BooleanSlot
+    | ChoiceSetSlot
+    | FileSlot
+    | ToleranceSlot
+    | OpenTextSlot
+    | PlotSlot
+    | OptionsSlot
+    | ReferenceTextSlot,
     Field(discriminator="type"),
 ]
 

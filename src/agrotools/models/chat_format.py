@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import exp, isfinite
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -98,6 +98,8 @@ def request_body(
     ):
         if value is not None and (spelled := spelling.get(key, key)) is not None:
             body[spelled] = value
+    if settings.top_logprobs is not None:
+        body |= {"logprobs": True, "top_logprobs": settings.top_logprobs}
     return body | settings.extra if settings.extra else body
 
 
@@ -160,9 +162,23 @@ def read_reply(body: bytes, *, seconds: float = 0.0, attempts: int = 1) -> Compl
         usage=usage,
         finish_reason=_FINISH_REASONS.get(reason, "tool_calls" if calls else "stop"),
         thought=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
+        first_token=_first_token(choices[0].get("logprobs")),
         seconds=seconds,
         attempts=attempts,
     )
+
+
+def _first_token(logprobs: Any) -> dict[str, float]:
+    """Probabilities of the tokens that may stand first; empty where they are not told in the format's form."""
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    first = content[0] if isinstance(content, list) and content else None
+    told = first.get("top_logprobs") if isinstance(first, dict) else None
+    probabilities: dict[str, float] = {}
+    for entry in told if isinstance(told, list) else []:
+        token, logprob = (entry.get("token"), entry.get("logprob")) if isinstance(entry, dict) else (None, None)
+        if isinstance(token, str) and isinstance(logprob, int | float) and isfinite(logprob) and logprob <= 0.0:
+            probabilities[token] = probabilities.get(token, 0.0) + exp(logprob)
+    return probabilities
 
 
 def _json(body: bytes) -> Any:

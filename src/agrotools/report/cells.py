@@ -79,12 +79,16 @@ def stacked(lines: Sequence[str], *, value_style: str = "bold") -> "Text":
 
 
 def run_names(summaries: Sequence[Summary]) -> list[str]:
-    """A name for each run: its model, with the protocol where two share a model."""
+    """A name for each run: its model, with what else tells it apart where two share a model: the options of the
+    benchmark where they differ, else the protocol."""
     models = [harmless(summary.model) or "run" for summary in summaries]
-    return [
-        f"{model} ({summary.protocol})" if models.count(model) > 1 and summary.protocol else model
-        for model, summary in zip(models, summaries, strict=True)
-    ]
+    differing = len({str(summary.benchmark_options) for summary in summaries}) > 1
+    names: list[str] = []
+    for model, summary in zip(models, summaries, strict=True):
+        told = ", ".join(f"{name}={harmless(str(value))}" for name, value in summary.benchmark_options.items())
+        beside = told if differing else summary.protocol
+        names.append(f"{model} ({beside})" if models.count(model) > 1 and beside else model)
+    return names
 
 
 def name_cell(name: str, summary: Summary) -> "Text":

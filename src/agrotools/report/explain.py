@@ -10,7 +10,7 @@ from agrotools.report.readings import reading_blocks, slot_readings, summary_rea
 from agrotools.report.schematic import SAYS_NOTHING
 from agrotools.report.trace import step_by_step_trace, trajectory_trace
 from agrotools.report.values import harmless, shortened
-from agrotools.scoring import METRICS
+from agrotools.scoring import METRICS, SAMPLE_METRICS
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -60,8 +60,8 @@ def _heading(record: Record, scores: Sequence[Score]) -> "RenderableType":
 
     epoch = f" · epoch {record.epoch}" if record.epoch else ""
     of_sample = {row.metric: row.value for row in scores if row.slot is None and row.step is None}
-    total = of_sample.get("agrotools.fas")
-    score = f" · {METRICS['agrotools.fas'].label} {percent(total)}" if total is not None else ""
+    of_sample = {METRICS[name].label: of_sample[name] for name in SAMPLE_METRICS if name in of_sample}
+    score = "".join(f" · {label} {percent(value)}" for label, value in of_sample.items())
     ended = f" · {record.trajectory.termination}" if record.trajectory and not record.invalid else ""
     ended = " · invalid" if record.invalid else ended
     return Rule(f"{record.sample.id} · {record.mode}{epoch}{ended}{score}", style="bold", align="left")

@@ -30,11 +30,17 @@ _OF_ONE_RUN: tuple[tuple[Mode, str, str], ...] = (
     ("step-by-step", "agrotools.tool_acc", "by step\nToolAcc"),
     ("step-by-step", "agrotools.arg_acc", "by step\nArgAcc"),
     ("step-by-step", "agrotools.summ_acc", "by step\nSummAcc"),
+    ("no-tool", "agrieval.accuracy", "Accuracy"),
+    ("no-tool", "agrieval.partial", "Partial"),
+    ("no-tool", "agrieval.likelihood", "Likelihood"),
+    ("no-tool", "agrieval.rouge_l", "ROUGE-L"),
 )
 _OF_SEVERAL_RUNS: tuple[tuple[Mode, str, str], ...] = (
     ("no-tool", "agrotools.fas", "No tools, FAS"),
     ("end-to-end", "agrotools.fas", "End to end, FAS"),
     ("step-by-step", "agrotools.arg_acc", "Step by step, ArgAcc"),
+    ("no-tool", "agrieval.accuracy", "Accuracy"),
+    ("no-tool", "agrieval.rouge_l", "ROUGE-L"),
 )
 
 
@@ -113,6 +119,10 @@ def _rows(metrics: Sequence[Metric]) -> Iterator[_Row]:
     yield "By answer type", "bold", _nothing
     for answer_type in _ordered(ANSWER_TYPES, [set(metric.by_answer_type) for metric in metrics]):
         yield f"  {_words(answer_type)}", "", _answer_type(answer_type)
+    for group in _ordered((), [set(metric.by_group) for metric in metrics]):
+        yield f"By {_words(group)}", "bold", _nothing
+        for value in _ordered((), [set(metric.by_group.get(group, {})) for metric in metrics]):
+            yield f"  {value}", "", _group(group, value)
 
 
 def _nothing(_: Metric) -> None:
@@ -129,6 +139,10 @@ def _answer_type(answer_type: str) -> Callable[[Metric], Estimate | None]:
 
 def _task_type(task_type: str) -> Callable[[Metric], Estimate | None]:
     return lambda metric: metric.by_task_type.get(task_type)
+
+
+def _group(name: str, value: str) -> Callable[[Metric], Estimate | None]:
+    return lambda metric: metric.by_group.get(name, {}).get(value)
 
 
 def _words(identifier: str) -> str:

@@ -20,6 +20,7 @@ from agrotools.report.cells import (
     value_cell,
 )
 from agrotools.report.layout import PLAIN_WIDTH, console_for, put, rendered
+from agrotools.report.option_places import option_lines
 from agrotools.report.parts import counts_table, part_tables
 from agrotools.report.schematic import NO_HEADLINE, kept_out_line, only_schematic, schematic_block
 from agrotools.report.values import harmless, shortened
@@ -32,10 +33,26 @@ if TYPE_CHECKING:
 
 OUTCOME = ("agrotools.fas", "agrotools.css", "agrotools.ots", "agrotools.plot")
 PROCESS = ("agrotools.st_acc", "agrotools.tool_acc", "agrotools.arg_acc", "agrotools.ear", "agrotools.summ_acc")
+ON_REQUEST = frozenset({"agrieval.likelihood", "agrieval.rouge_l_lexeval", "agrieval.similarity_minilm"})
+"""Metrics that have a column only where a run has them."""
+KNOWLEDGE = (
+    "agrieval.accuracy",
+    "agrieval.partial",
+    "agrieval.likelihood",
+    "agrieval.rouge_l",
+    "agrieval.rouge_l_lexeval",
+    "agrieval.similarity_minilm",
+)
+BESIDE_KNOWLEDGE = ("agrieval.accuracy_lexeval", "agrieval.accuracy_published", "agrieval.rouge_l_normalised")
 BESIDE = {
-    "agrotools.tool_acc": ("strict", "agrotools.tool_acc_strict"),
-    "agrotools.arg_acc": ("strict", "agrotools.arg_acc_strict"),
-    "agrotools.summ_acc": ("truth", "agrotools.summ_acc_truth"),
+    "agrieval.accuracy": (
+        ("authors' scorer", "agrieval.accuracy_published"),
+        ("LexEval's rule", "agrieval.accuracy_lexeval"),
+    ),
+    "agrieval.rouge_l": (("normalised", "agrieval.rouge_l_normalised"),),
+    "agrotools.tool_acc": (("strict", "agrotools.tool_acc_strict"),),
+    "agrotools.arg_acc": (("strict", "agrotools.arg_acc_strict"),),
+    "agrotools.summ_acc": (("truth", "agrotools.summ_acc_truth"),),
 }
 """Variants that stand beneath their metric, and what they are called there."""
 
@@ -57,7 +74,22 @@ class Setting:
 
 
 def _metrics_of_mode(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | None]:
-    return lambda summary: summary.modes[mode].metrics if mode in summary.modes else None
+    def metrics(summary: Summary) -> Mapping[str, Metric] | None:
+        if mode not in summary.modes or _asks_knowledge_alone(summary):
+            return None
+        return summary.modes[mode].metrics
+
+    return metrics
+
+
+def _knowledge_metrics(summary: Summary) -> Mapping[str, Metric] | None:
+    return summary.modes["no-tool"].metrics if _asks_knowledge_alone(summary) else None
+
+
+def _asks_knowledge_alone(summary: Summary) -> bool:
+    """Whether the run is on examination questions, which have metrics of their own and one mode."""
+    metrics = summary.modes["no-tool"].metrics if "no-tool" in summary.modes else {}
+    return bool(metrics) and set(metrics) <= {*KNOWLEDGE, *BESIDE_KNOWLEDGE}
 
 
 def _kept_out_of_mode(mode: Mode) -> Callable[[Summary], int]:
@@ -78,6 +110,7 @@ def _metrics_on_no_tool(summary: Summary) -> Mapping[str, Metric] | None:
 
 
 SETTINGS = (
+    Setting("Examination questions", "no-tool", KNOWLEDGE, _knowledge_metrics, _kept_out_of_mode("no-tool")),
     Setting(
         "No tools", "no-tool", OUTCOME, _metrics_of_mode("no-tool"), _kept_out_of_mode("no-tool"), plots_left_out=True
     ),
@@ -123,6 +156,7 @@ def tables(summaries: Sequence[Summary], *, details: bool = True) -> list["Rende
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
         parts += gain_table(summaries, notes)
     parts += schematic_block(summaries, notes)
+    parts += option_lines(summaries)
     if details:
         parts += part_tables(summaries)
         parts += counts_table(summaries)
@@ -151,14 +185,16 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     """The table of a setting, a row per run in their order and a column per metric, and what it can detect."""
     from rich.text import Text
 
-    shared = {metric: _shared_size(metric, setting, summaries) for metric in setting.metrics}
+    has = set[str]().union(*(setting.of(summary) or {} for summary in summaries))
+    shown = [metric for metric in setting.metrics if metric in has or metric not in ON_REQUEST]
+    shared = {metric: _shared_size(metric, setting, summaries) for metric in shown}
     table = new_table(_headline_title(setting.title, summaries))
     table.add_column("", overflow="fold", min_width=14)
-    for metric in setting.metrics:
+    for metric in shown:
         arrow = " ↓" if METRICS[metric].lower_is_better else ""
         table.add_column(stacked([f"{METRICS[metric].label}{arrow}", shared[metric]]), justify="right")
     for name, summary in zip(run_names(summaries), summaries, strict=True):
-        cells = [_metric_cell(metric, setting, summary, notes, not shared[metric]) for metric in setting.metrics]
+        cells = [_metric_cell(metric, setting, summary, notes, not shared[metric]) for metric in shown]
         table.add_row(name_cell(name, summary), *cells)
     below = [_kept_out(setting, summaries), _detectable(setting, summaries)]
     return [table, *(Text(text, style="dim") for text in below if text)]
@@ -194,9 +230,8 @@ def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, 
         bounds = f"{percent(found.bounds.lower)}..{percent(found.bounds.upper)}" if found.bounds else ""
         return stacked([f"—{notes.mark(_NO_HEADLINE)}", bounds], value_style="dim")
     below = [size(found.overall)] if with_size else []
-    if metric in BESIDE and BESIDE[metric][1] in metrics:
-        word, variant = BESIDE[metric]
-        below.append(f"{word} {percent(metrics[variant].overall.value)}")
+    variants = [(word, variant) for word, variant in BESIDE.get(metric, ()) if variant in metrics]
+    below += [f"{word} {percent(metrics[variant].overall.value)}" for word, variant in variants]
     if metric == "agrotools.ots" and of_mode.ots_chance is not None and setting.whole_mode:
         below.append(f"chance {percent(of_mode.ots_chance.value)}")
     return value_cell(found.overall, below=below)
@@ -266,7 +301,7 @@ def gain_table(summaries: Sequence[Summary], notes: Notes) -> list["RenderableTy
 def general_notes(summaries: Sequence[Summary]) -> list[str]:
     """How to read the values, what was left out, and what became invalid."""
     lines = [
-        "Values in percent, beneath them 95 % intervals over clusters of samples that share a file "
+        "Values in percent, beneath them 95 % intervals over clusters of samples that share a file or a question "
         f"(none under {MIN_CLUSTERS} clusters); n: samples or steps (clusters)."
     ]
     left_out = max((s.no_tool_part.n_excluded for s in summaries if s.no_tool_part), default=0)

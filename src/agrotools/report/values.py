@@ -80,6 +80,10 @@ def wanted_text(slot: Slot) -> str:
         return slot.value
     if slot.type == "open_text":
         return "; ".join(fact.phrases[0] for fact in slot.facts)
+    if slot.type == "options":
+        return f"{', '.join(slot.value)} (of {', '.join(f'{key} {text}' for key, text in slot.options.items())})"
+    if slot.type == "reference_text":
+        return slot.value
     source = "values of the reference tools" if slot.value_from == "tool" else "ground truth"
     return shortened(f"{value_text(slot.value.get('kind'))} of {_series_text(slot.value.get('series'))} ({source})")
 

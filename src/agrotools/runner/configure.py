@@ -8,11 +8,14 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from agrotools.benchmarks import WITHOUT_TOOLS
 from agrotools.core import UsageError
 from agrotools.runner.evaluate import EvalConfig
 
 FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle")
 """What runs when no model is named: plans of similar questions put to use, and the best that the tools allow."""
+FIRST_RUN_WITHOUT_TOOLS = ("baseline:prior", "baseline:random")
+"""The same for questions without reference calls."""
 
 
 def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[str]) -> list[EvalConfig]:
@@ -38,7 +41,8 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
         raise UsageError(
             f"model: should be a name or a list of names (got {named!r})", hint='e.g. model = "qwen2.5-vl"'
         )
-    wanted = list(models) or ([named] if isinstance(named, str) else cast("list[str]", named) or [*FIRST_RUN_MODELS])
+    first_run = FIRST_RUN_WITHOUT_TOOLS if values.get("benchmark") in WITHOUT_TOOLS else FIRST_RUN_MODELS
+    wanted = list(models) or ([named] if isinstance(named, str) else cast("list[str]", named) or [*first_run])
     if len(wanted) > 1 and values.get("out") is not None:
         raise UsageError(
             "--out names one run, but several models are asked for", hint="leave --out away, or give one --model"
@@ -59,11 +63,24 @@ def tool_backends(given: Sequence[str]) -> dict[str, str]:
     Raises:
         UsageError: not of that form.
     """
+    return _pairs(given, "--backend", "TOOL=KIND", "agrotools tools list")
+
+
+def benchmark_options(given: Sequence[str]) -> dict[str, str]:
+    """``NAME=VALUE`` options as a table.
+
+    Raises:
+        UsageError: not of that form.
+    """
+    return _pairs(given, "--option", "NAME=VALUE", "e.g. --option shots=5")
+
+
+def _pairs(given: Sequence[str], option: str, form: str, hint: str) -> dict[str, str]:
     pairs = [text.partition("=") for text in given]
-    wrong = [text for text, (tool, _, kind) in zip(given, pairs, strict=True) if not tool or not kind]
+    wrong = [text for text, (name, _, value) in zip(given, pairs, strict=True) if not name or not value]
     if wrong:
-        raise UsageError(f"--backend {wrong[0]!r} is not of the form TOOL=KIND", hint="agrotools tools list")
-    return {tool: kind for tool, _, kind in pairs}
+        raise UsageError(f"{option} {wrong[0]!r} is not of the form {form}", hint=hint)
+    return {name: value for name, _, value in pairs}
 
 
 def _read_toml(file: Path) -> dict[str, Any]:

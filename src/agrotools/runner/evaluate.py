@@ -36,6 +36,7 @@ from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.vlm.endpoint import VisionEndpoint
 
+_SETTINGS = ("temperature", "max_output_tokens", "top_logprobs", "seed")
 _WIRE_FIELDS = ("concurrency", "rpm", "tpm", "timeout_s", "stall_s", "attempts", "retry_wall_s")
 _SAMPLES_WITHOUT_MODEL = 8
 """In flight where no endpoint says how many it bears."""
@@ -47,6 +48,8 @@ class EvalConfig(Noun):
     """What to evaluate and how. The fields are the options of ``agrotools eval`` and the keys of its config file."""
 
     benchmark: str = "embedded"
+    options: dict[str, str | int | bool] = {}
+    """Options of a benchmark that is known by name: how its questions are put."""
     data_root: Path | None = None
     model: str = "baseline:planner"
     base_url: str | None = None
@@ -61,6 +64,8 @@ class EvalConfig(Noun):
     """Seeds baselines (0 if not given), and is sent to the endpoint only if given: some refuse it."""
     temperature: Annotated[float | None, Field(ge=0)] = None
     max_output_tokens: Annotated[int | None, Field(ge=1)] = None
+    top_logprobs: Annotated[int | None, Field(ge=1, le=20)] = None
+    """Ask the endpoint how likely other tokens were: options are then also scored by the likelihood of their letter."""
     concurrency: Annotated[int | None, Field(ge=1)] = None
     """Requests in flight; None: as many as the endpoint bears."""
     cache: str | None = None
@@ -100,7 +105,7 @@ class EvalConfig(Noun):
     @property
     def settings(self) -> ModelSettings:
         """How the model samples; what is not given is left to the defaults."""
-        given = {name: getattr(self, name) for name in ("temperature", "max_output_tokens", "seed")}
+        given = {name: getattr(self, name) for name in _SETTINGS}
         return ModelSettings.model_validate({name: value for name, value in given.items() if value is not None})
 
     @property
@@ -125,7 +130,9 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
         BudgetReached: it does not even allow the first sample.
         KeyboardInterrupt: somebody asked to stop; what has finished is kept.
     """
-    benchmark = load_benchmark(config.benchmark, data_root=config.data_root, progress=stage_progress(progress))
+    benchmark = load_benchmark(
+        config.benchmark, data_root=config.data_root, progress=stage_progress(progress), options=config.options
+    )
     config = config.model_copy(update={"backends": {**benchmark.header.backends, **config.backends}})
     settings = config.settings
     source = policy_source(
@@ -168,7 +175,7 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
         todo = remaining(items, store.finished, store.failed)
         title = f"{source.name} on {benchmark.name}"
         bar = Progress(progress, title, len(todo), len(items) - len(todo), _stats_of(source))
-        for note in store.notes:
+        for note in [*notes_of(benchmark), *store.notes]:
             bar.note(note)
         if source.stats is not None:
             source.stats.worked_before = bool(store.finished)
@@ -184,6 +191,12 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
             if replies and replies.fault:
                 bar.note(replies.fault)
     return Evaluation(folder)
+
+
+def notes_of(benchmark: Benchmark) -> list[str]:
+    """What the loader has to say of the files, for whoever starts a run."""
+    notes = benchmark.header.metadata.get("notes")
+    return [str(note) for note in notes] if isinstance(notes, list) else []
 
 
 async def _execute(
@@ -276,6 +289,7 @@ def manifest_of(
         benchmark=benchmark.name,
         benchmark_path=config.benchmark,
         benchmark_version=benchmark.version,
+        benchmark_options=config.options,
         benchmark_hash=benchmark.content_hash,
         synthetic=benchmark.synthetic,
         model=source.name,

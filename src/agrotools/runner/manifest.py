@@ -18,6 +18,8 @@ class Manifest(Noun):
     benchmark_path: str
     """What ``agrotools eval`` was given: a name or a folder. Only a convenience; the hash identifies it."""
     benchmark_version: str
+    benchmark_options: dict[str, str | int | bool] = {}
+    """What ``--option`` said; the hash of the benchmark holds what came of it."""
     benchmark_hash: str
     synthetic: bool = False
     model: str

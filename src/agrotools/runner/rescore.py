@@ -5,21 +5,22 @@ Records are read, scored and written one at a time: a run of any length is score
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
 import orjson
 
-from agrotools.core import Mode, RunStoreError, Score
+from agrotools.core import Mode, Record, RunStoreError, Score
 from agrotools.runner.durable import written_beside
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import Summary, Tally, score_record
+from agrotools.scoring import SAMPLE_METRICS, Summary, Tally, score_record
 
-_OF_SAMPLE = ("agrotools.fas", "agrotools.summ_acc_truth")
+_OF_SAMPLE = (*SAMPLE_METRICS, "agrotools.summ_acc_truth")
 _COPIED_AT_ONCE = 1 << 20
+OnScored = Callable[[Record, list[Score]], None]
 
 
 class Rescored(NamedTuple):
@@ -29,8 +30,12 @@ class Rescored(NamedTuple):
     telling_sample: str | None
 
 
-def rescore(run: Path, *, allow_invalid: bool = False) -> Rescored:
-    """Score every record of ``run`` and write summary and score rows to ``scores.json``.
+def rescore(
+    run: Path, *, allow_invalid: bool = False, extras: Sequence[str] = (), on_scored: OnScored | None = None
+) -> Rescored:
+    """Score every record of ``run``, by ``extras`` too, and write summary and score rows to ``scores.json``.
+
+    ``on_scored`` is given every record with its rows, by mode, sample and epoch.
 
     Raises:
         RunStoreError: not a run folder, one without records, or one that cannot be written.
@@ -38,7 +43,7 @@ def rescore(run: Path, *, allow_invalid: bool = False) -> Rescored:
     manifest = read_manifest(run).model_copy(update={"sample_ids": ()})
     try:
         with written_beside(run / "scores.json") as made, tempfile.TemporaryFile(dir=run) as rows:
-            tally, telling_sample = _scored(run, rows)
+            tally, telling_sample = _scored(run, rows, extras, on_scored)
             summary = summary_of(tally, manifest, allow_invalid)
             with made.open("wb") as file:
                 file.write(b'{\n  "summary": ' + _indented(summary.model_dump(mode="json"), 2) + b',\n  "scores": [')
@@ -54,13 +59,15 @@ def rescore(run: Path, *, allow_invalid: bool = False) -> Rescored:
     return Rescored(summary, telling_sample)
 
 
-def _scored(run: Path, rows: IO[bytes]) -> tuple[Tally, str | None]:
+def _scored(run: Path, rows: IO[bytes], extras: Sequence[str], on_scored: OnScored | None) -> tuple[Tally, str | None]:
     """The tally of the run's records and its telling sample; the score rows go to ``rows``, as they stand in a list."""
     tally = Tally()
     worst: tuple[float, str] | None = None
     for record in iter_records(run):
-        scores = score_record(record)
+        scores = score_record(record, extras)
         tally.add(record, scores)
+        if on_scored is not None:
+            on_scored(record, scores)
         if scores:
             rows.write((b",\n    " if rows.tell() else b"") + _rows(record.mode, scores))
         for score in scores:
@@ -76,14 +83,14 @@ def _scored(run: Path, rows: IO[bytes]) -> tuple[Tally, str | None]:
 
 def summary_of(tally: Tally, manifest: Manifest, allow_invalid: bool) -> Summary:
     """What the tally of a run comes to, with what the manifest says of the run."""
-    said = ("benchmark", "benchmark_version", "synthetic", "model", "protocol", "privileged")
+    said = ("benchmark", "benchmark_version", "benchmark_options", "synthetic", "model", "protocol", "privileged")
     return tally.summary(allow_invalid=allow_invalid).model_copy(
         update={name: getattr(manifest, name) for name in said}
     )
 
 
 def _rows(mode: Mode, scores: Sequence[Score]) -> bytes:
-    return b",\n    ".join(_indented({"mode": mode, **score.model_dump(mode="json")}, 4) for score in scores)
+    return b",\n    ".join(orjson.dumps({"mode": mode, **score.model_dump(mode="json")}) for score in scores)
 
 
 def _indented(data: object, by: int) -> bytes:

@@ -22,13 +22,14 @@ from agrotools.core import (
     ChoiceSetSlot,
     ExactSlot,
     FileSlot,
+    OptionsSlot,
     Record,
     Sample,
     Slot,
     ToleranceSlot,
 )
 from agrotools.runner.policies import PolicySource, policy_source
-from agrotools.scoring import outcome_scores
+from agrotools.scoring import SAMPLE_METRICS, outcome_scores
 
 BLIND = ("echo", "prior", "random")
 """Baselines that look at no picture and call no tool."""
@@ -79,7 +80,7 @@ async def _solved(source: PolicySource, benchmark: Benchmark, samples: Sequence[
     for sample in samples:
         trajectory = await run_no_tool(source.make(sample, "no-tool", 0), benchmark.view(sample, "no-tool"))
         rows = outcome_scores(Record(sample=sample, mode="no-tool", trajectory=trajectory))
-        solved.append(next(row.value for row in rows if row.metric == "agrotools.fas") >= 1.0)
+        solved.append(next(row.value for row in rows if row.metric in SAMPLE_METRICS) >= 1.0)
     return solved
 
 
@@ -94,6 +95,8 @@ def chance_of(slot: Slot) -> float:
         return 1 / max(1, len(slot.choices))
     if isinstance(slot, ChoiceSetSlot):
         return 1 / max(1, 2 ** len(slot.choices) - 1)
+    if isinstance(slot, OptionsSlot):
+        return 1 / (2 ** len(slot.options) - 1) if slot.kind == "multiple" else 1 / max(1, len(slot.options))
     if isinstance(slot, ToleranceSlot):
         low, high = NUMBER_RANGE.get(slot.unit, NUMBER_RANGE[None])
         first = min(max(slot.value - slot.margin, low), high)

@@ -1,7 +1,8 @@
 """Scoring: from records to score rows, from rows to metrics with intervals. Pure; no network, no optional extra."""
 
 from agrotools.scoring.metrics import METRICS, MetricInfo, compare, score_record, summarise
-from agrotools.scoring.outcome import outcome_scores
+from agrotools.scoring.option_places import OptionPlaces, Rotations
+from agrotools.scoring.outcome import SAMPLE_METRICS, outcome_scores
 from agrotools.scoring.plots import drawn_spec, score_plot
 from agrotools.scoring.slots import SlotScore, score_slot
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
@@ -21,6 +22,7 @@ from agrotools.scoring.tally import Tally
 
 __all__ = [
     "METRICS",
+    "SAMPLE_METRICS",
     "Amount",
     "Comparison",
     "Counts",
@@ -31,6 +33,8 @@ __all__ = [
     "MetricInfo",
     "ModeSummary",
     "NoToolPart",
+    "OptionPlaces",
+    "Rotations",
     "SchematicPart",
     "SlotScore",
     "Summary",

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from agrotools.core import CallTools, Halt, Record, Reply, Score, Unparseable
-from agrotools.scoring.outcome import SLOT_METRIC
+from agrotools.scoring.knowledge_answers import is_knowledge_slot
+from agrotools.scoring.outcome import SAMPLE_METRICS, SLOT_METRIC
 from agrotools.scoring.summary import Amount, Counts
 
 TRUTH_METRIC = "agrotools.summ_acc_truth"
@@ -32,7 +33,7 @@ class Tallied:
         """A valid record and its rows."""
         self._n += 1
         self._step_by_step = self._step_by_step or record.actions is not None
-        self._successes += sum(row.metric == "agrotools.fas" and row.value >= 1 - 1e-9 for row in rows)
+        self._successes += sum(row.metric in SAMPLE_METRICS and row.value >= 1 - 1e-9 for row in rows)
         if record.trajectory:
             self._terminations[record.trajectory.termination] += 1
             for step in record.trajectory.steps:
@@ -100,9 +101,9 @@ def _answer_forms(record: Record, rows: Sequence[Score]) -> list[bool]:
         for row in rows
         if row.metric == TRUTH_METRIC and row.reading.get("predicted") == "answer"
     ]
-    plots = {slot.name for slot in record.sample.answer if slot.type == "plot"}
+    formless = {slot.name for slot in record.sample.answer if slot.type == "plot" or is_knowledge_slot(slot)}
     answered = record.trajectory is not None and record.trajectory.answer is not None
-    read = [row for row in rows if row.metric == SLOT_METRIC and row.slot not in plots]
+    read = [row for row in rows if row.metric == SLOT_METRIC and row.slot not in formless]
     if answered and read:
         forms.append(all(row.reading.get("used_form") is True for row in read))
     return forms

@@ -35,11 +35,24 @@ METRICS: dict[str, MetricInfo] = {
     "agrotools.ear": MetricInfo("EAR", "answered where a call was due; lower is better", lower_is_better=True),
     "agrotools.summ_acc": MetricInfo("SummAcc", "final answer against what the shown observations imply"),
     "agrotools.summ_acc_truth": MetricInfo("SummAcc truth", "final answer against the ground truth"),
+    "agrieval.accuracy": MetricInfo("Accuracy", "the very set of right options"),
+    "agrieval.partial": MetricInfo("Partial", "share of the right options given, 0 where a wrong one was"),
+    "agrieval.accuracy_lexeval": MetricInfo("Acc. LexEval", "accuracy with answers read by the rule of LexEval"),
+    "agrieval.accuracy_published": MetricInfo("Acc. published", "mean credit of the scorer in AgriEval's repository"),
+    "agrieval.likelihood": MetricInfo("Likelihood", "the likeliest letter of the first token is right"),
+    "agrieval.rouge_l": MetricInfo("ROUGE-L", "overlap with the reference text, by characters"),
+    "agrieval.rouge_l_lexeval": MetricInfo(
+        "ROUGE-L LexEval", "overlap by words of jieba, as the code of LexEval has it"
+    ),
+    "agrieval.similarity_minilm": MetricInfo(
+        "Similarity", "cosine of sentence embeddings of all-MiniLM-L6-v2 (English)"
+    ),
+    "agrieval.rouge_l_normalised": MetricInfo("ROUGE-L norm.", "the same without punctuation and case"),
 }
 
 
-def score_record(record: Record) -> list[Score]:
-    """All score rows of a record. An invalid record has none.
+def score_record(record: Record, extras: Sequence[str] = ()) -> list[Score]:
+    """All score rows of a record. An invalid record has none. ``extras``: metrics computed only when asked for.
 
     Raises:
         RunStoreError: the record does not hold what its mode needs.
@@ -47,7 +60,7 @@ def score_record(record: Record) -> list[Score]:
     """
     if is_invalid(record):
         return []
-    return step_scores(record) if record.mode == "step-by-step" else outcome_scores(record)
+    return step_scores(record) if record.mode == "step-by-step" else outcome_scores(record, extras)
 
 
 def summarise(

@@ -18,6 +18,13 @@ from agrotools.core import (
     Slot,
     Trajectory,
 )
+from agrotools.scoring.knowledge_answers import (
+    EXTRA_METRICS,
+    OPTION_METRICS,
+    TEXT_METRICS,
+    is_knowledge_slot,
+    knowledge_scores,
+)
 from agrotools.scoring.plots import drawn_spec, score_plot
 from agrotools.scoring.slots import SlotScore, score_slot
 
@@ -25,16 +32,23 @@ VERSION = "1"
 SLOT_METRIC = "agrotools.slot"
 
 SLOTS_OF_METRIC: dict[str, Callable[[Slot], bool]] = {
-    "agrotools.fas": lambda _: True,
+    "agrotools.fas": lambda slot: not is_knowledge_slot(slot),
     "agrotools.css": lambda slot: slot.type in CLOSED_SLOT_TYPES,
     "agrotools.ots": lambda slot: slot.type == "open_text",
     "agrotools.plot": lambda slot: slot.type == "plot",
+    **dict.fromkeys(OPTION_METRICS, lambda slot: slot.type == "options"),
+    **dict.fromkeys((*TEXT_METRICS, *EXTRA_METRICS.values()), lambda slot: slot.type == "reference_text"),
 }
 """Which slots of a sample each metric is the mean of; a sample without any has no row of that metric."""
 
+SAMPLE_METRICS = ("agrotools.fas", "agrieval.accuracy", "agrieval.rouge_l")
+"""Metrics that stand for a whole sample: it has a row of one of them."""
 
-def outcome_scores(record: Record) -> list[Score]:
+
+def outcome_scores(record: Record, extras: Sequence[str] = ()) -> list[Score]:
     """The rows of a record of no-tool or end-to-end: ``agrotools.slot`` per slot, then fas, css, ots and plot.
+
+    Examination questions have those of :mod:`agrotools.scoring.knowledge_answers` instead, which ``extras`` are for.
 
     Raises:
         RunStoreError: the record holds no trajectory.
@@ -46,6 +60,8 @@ def outcome_scores(record: Record) -> list[Score]:
             hint="the run was made by another version, or the file was altered",
         )
     slots = record.sample.answer
+    if any(map(is_knowledge_slot, slots)):
+        return knowledge_scores(record, record.trajectory, extras)
     scored = [_scored(slot, slots, record.trajectory) for slot in slots]
     rows = [_row(record, SLOT_METRIC, score, slot=slot.name) for slot, score in zip(slots, scored, strict=True)]
     for metric, belongs in SLOTS_OF_METRIC.items():

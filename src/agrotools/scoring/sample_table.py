@@ -1,10 +1,10 @@
 """The samples that records are of, as numbers: all that averaging needs, a few bytes for each sample."""
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from agrotools.core import Sample
+from agrotools.core import Sample, Slot
 from agrotools.scoring.outcome import SLOTS_OF_METRIC
 
 
@@ -23,6 +23,8 @@ class Kind(NamedTuple):
     """The outcome metrics that one of its slots belongs to."""
     has_text: bool
     """Whether it has a slot other than plots."""
+    groups: tuple[tuple[str, str], ...] = ()
+    """What else results are broken down by: name and value of each of the sample's ``groups``."""
 
 
 def any_kind(_: Kind) -> bool:
@@ -82,8 +84,27 @@ def _kind(sample: Sample) -> Kind:
         no_tool_eligible=sample.no_tool_eligible,
         schematic=sample.schematic,
         calls=len(sample.reference.steps) if sample.reference else 0,
-        outcome_metrics=frozenset(
-            metric for metric, belongs in SLOTS_OF_METRIC.items() if any(map(belongs, sample.answer))
-        ),
+        outcome_metrics=_outcome_metrics(sample.answer),
         has_text=any(slot.type != "plot" for slot in sample.answer),
+        groups=_groups(sample),
     )
+
+
+_METRICS_OF_TYPES: dict[tuple[str, ...], frozenset[str]] = {}
+
+
+def _outcome_metrics(slots: Sequence[Slot]) -> frozenset[str]:
+    """The metrics that one of ``slots`` belongs to, which follows from their types."""
+    types = tuple(slot.type for slot in slots)
+    if types not in _METRICS_OF_TYPES:
+        _METRICS_OF_TYPES[types] = frozenset(
+            metric for metric, belongs in SLOTS_OF_METRIC.items() if any(map(belongs, slots))
+        )
+    return _METRICS_OF_TYPES[types]
+
+
+def _groups(sample: Sample) -> tuple[tuple[str, str], ...]:
+    """Its own groups, and how difficult it is where its scene was drawn so."""
+    difficulty = sample.metadata.get("difficulty")
+    drawn = {"difficulty": str(difficulty)} if isinstance(difficulty, int) else {}
+    return tuple(sorted({**drawn, **sample.groups}.items()))

@@ -11,7 +11,9 @@ from agrotools.core import (
     ExactSlot,
     FileSlot,
     OpenTextSlot,
+    OptionsSlot,
     PlotSlot,
+    ReferenceTextSlot,
     Slot,
     ToleranceSlot,
 )
@@ -35,10 +37,11 @@ class SlotScore(NamedTuple):
 def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
     """Score one slot of an answer. ``slots`` are all slots of the sample: their names delimit each other's values.
 
-    Plot slots are not scored here: their answer is the figure that was drawn, not text.
+    Plot slots are not scored here: their answer is the figure that was drawn, not text. Nor are those of examination
+    questions (:mod:`agrotools.scoring.knowledge_answers`).
     """
-    if isinstance(slot, PlotSlot):
-        raise TypeError("a plot slot is scored by the figure that was drawn")
+    if isinstance(slot, PlotSlot | OptionsSlot | ReferenceTextSlot):
+        raise TypeError(f"slots of type {slot.type} are not scored here")
     read = read_answer(answer)
     if not read.text.strip():
         return SlotScore(0.0, {"scope": "nothing", "rule": "the answer is empty"}, False)

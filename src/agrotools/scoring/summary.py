@@ -1,6 +1,7 @@
 """What a run comes to, as data: the content of ``scores.json``. Values are fractions in [0, 1], never percent."""
 
 from agrotools.core import Mode, Noun
+from agrotools.scoring.option_places import OptionPlaces, Rotations
 from agrotools.scoring.statistics import Estimate, Interval
 
 
@@ -15,6 +16,8 @@ class Metric(Noun):
     by_family: dict[str, Estimate] = {}
     by_task_type: dict[str, Estimate] = {}
     by_answer_type: dict[str, Estimate] = {}
+    by_group: dict[str, dict[str, Estimate]] = {}
+    """By name and value of the groups that samples are in, of the units that are in one."""
 
 
 class Invalid(Noun):
@@ -97,6 +100,10 @@ class ModeSummary(Noun):
     ots_chance: Estimate | None = None
     """Open-text score of the same answers against the facts of other clusters' samples."""
     counts: Counts = Counts()
+    option_places: OptionPlaces | None = None
+    """Of questions with one right option; None where there are none."""
+    rotations: Rotations | None = None
+    """Of questions that were asked in every rotation of their options; None where there are none."""
     schematic: SchematicPart | None = None
     """The samples kept out of ``metrics`` and ``ots_chance``; None where there are none."""
 
@@ -122,6 +129,8 @@ class Summary(Noun):
     format: int = 1
     benchmark: str = ""
     benchmark_version: str = ""
+    benchmark_options: dict[str, str | int | bool] = {}
+    """How its questions were put, where that is not as the benchmark has it by itself."""
     synthetic: bool = False
     model: str = ""
     protocol: str = ""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from agrotools.core import MODES, Mode, Record, Score
 from agrotools.scoring.chance import OpenTextChance
 from agrotools.scoring.counts import Tallied
+from agrotools.scoring.option_places import PlacesTally
 from agrotools.scoring.sample_table import Kind, SampleTable, any_kind
 from agrotools.scoring.summary import Comparison, Invalid, Metric, ModeSummary, NoToolPart, SchematicPart, Summary
 from agrotools.scoring.units import (
@@ -88,6 +89,7 @@ class ModeTally:
         self.chance = OpenTextChance(table)
         self._table = table
         self._counts = Tallied()
+        self._places = PlacesTally()
         self._samples = array("I")
         self._epochs = array("I")
         self._invalid = array("I")
@@ -110,6 +112,7 @@ class ModeTally:
             if row.metric in self._rows:
                 self._rows[row.metric].add(place, row.step, row.value)
         self._counts.add(record, rows)
+        self._places.add(record, rows)
         if record.trajectory:
             self.chance.add(record)
 
@@ -137,6 +140,8 @@ class ModeTally:
             metrics=_metrics(units_where(units, self._table, _counted), self._table),
             ots_chance=self.chance.estimate(_counted),
             counts=self._counts.counts(),
+            option_places=self._places.places(),
+            rotations=self._places.rotations(),
             schematic=SchematicPart(
                 **drawn._asdict(),
                 headline=allow_invalid or drawn.few_invalid,

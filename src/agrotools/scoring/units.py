@@ -223,15 +223,19 @@ def _broken_down(
             known[key] = estimate(np.isin(kind_of, list(key)) if len(key) < len(present) else slice(None))
         return known[key]
 
-    def parts(label: Callable[[Kind], str]) -> dict[str, Estimate]:
+    def parts(label: Callable[[Kind], str | None]) -> dict[str, Estimate]:
         groups: dict[str, list[int]] = {}
         for kind in present:
-            groups.setdefault(label(table.kinds[kind]), []).append(kind)
+            if (name := label(table.kinds[kind])) is not None:
+                groups.setdefault(name, []).append(kind)
         return {name: of_kinds(groups[name]) for name in sorted(groups)}
+
+    names = sorted({name for kind in present for name, _ in table.kinds[kind].groups})
 
     return Metric(
         overall=of_kinds(present),
         by_family=parts(lambda kind: kind.family),
         by_task_type=parts(lambda kind: kind.task_type),
         by_answer_type=parts(lambda kind: kind.answer_type),
+        by_group={name: parts(lambda kind, name=name: dict(kind.groups).get(name)) for name in names},
     )

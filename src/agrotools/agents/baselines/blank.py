@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, Slot
+from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, OptionsSlot, Slot
 
 
 @dataclass(frozen=True)
@@ -22,4 +22,7 @@ def blank(slot: Slot) -> BlankSlot:
         choices = tuple(sorted((slot.value, *slot.distractors)))
     elif isinstance(slot, FileSlot | ChoiceSetSlot):
         choices = tuple(sorted(slot.choices))
-    return BlankSlot(slot.name, slot.type, getattr(slot, "unit", None), choices)
+    elif isinstance(slot, OptionsSlot):
+        choices = tuple(slot.options)
+    kind = "several_options" if isinstance(slot, OptionsSlot) and slot.kind == "multiple" else slot.type
+    return BlankSlot(slot.name, kind, getattr(slot, "unit", None), choices)

@@ -15,6 +15,7 @@ from agrotools.core import (
     ChoiceSetSlot,
     ExactSlot,
     FileSlot,
+    OptionsSlot,
     Sample,
     SampleView,
     Slot,
@@ -143,6 +144,8 @@ def _gold(slot: Slot) -> JsonValue:
         return str(sorted(slot.choices).index(slot.value)) if slot.value in slot.choices else None
     if isinstance(slot, ChoiceSetSlot):
         return list(slot.value)
+    if isinstance(slot, OptionsSlot):
+        return "".join(slot.value)
     return None
 
 

@@ -55,11 +55,14 @@ def _random_value(slot: BlankSlot, rng: Random) -> JsonValue:
         return rng.random() < 0.5
     if slot.type == "choice_set":
         return [choice for choice in slot.choices if rng.random() < 0.5] or [rng.choice(slot.choices)]
+    if slot.type == "several_options":
+        chosen = rng.randrange(1, 2 ** len(slot.choices))
+        return "".join(choice for place, choice in enumerate(slot.choices) if chosen >> place & 1)
     if slot.choices:
         return rng.choice(slot.choices)
     if slot.type in ("tolerance", "exact"):
         return _log_uniform(NUMBER_RANGE.get(slot.unit, NUMBER_RANGE[None]), rng)
-    if slot.type == "open_text":
+    if slot.type in ("open_text", "reference_text"):
         return " ".join(rng.choice(_WORDS) for _ in range(8))
     return None
 

@@ -26,6 +26,7 @@ from agrotools.core import (
     FileSlot,
     Observation,
     OpenTextSlot,
+    OptionsSlot,
     PlotSlot,
     ReferenceStep,
     Sample,
@@ -161,7 +162,7 @@ def _reference_text(slot: OpenTextSlot) -> str:
 
 def _final(slots: Sequence[Slot]) -> str:
     values: dict[str, JsonValue] = {
-        slot.name: [*slot.value] if isinstance(slot, ChoiceSetSlot) else slot.value
+        slot.name: [*slot.value] if isinstance(slot, ChoiceSetSlot | OptionsSlot) else slot.value
         for slot in slots
         if not isinstance(slot, PlotSlot | OpenTextSlot)
     }

@@ -13,7 +13,9 @@ from typing import IO, TYPE_CHECKING, Any
 import orjson
 
 from agrotools.core import Artifact, Record, RunStoreError, SampleFile
-from agrotools.report.html.choosing import value_of
+from agrotools.report.agrieval import SettingResult, items_of_runs
+from agrotools.report.html.agrieval import agrieval_section
+from agrotools.report.html.choosing import Outcomes, value_of
 from agrotools.report.html.detail import detail_of
 from agrotools.report.html.facets import FACETS, TOOL_LOST_IT
 from agrotools.report.html.pictures import BUDGET_BYTES, Pictures, Shown
@@ -21,12 +23,12 @@ from agrotools.report.html.places import Absent, Places
 from agrotools.report.html.result_tables import result_tables
 from agrotools.report.html.run_facts import incomparable, run_facts
 from agrotools.report.html.runs import Run, count_pictures, opened_runs
+from agrotools.report.html.templating import templates
 from agrotools.report.values import harmless, shortened
 from agrotools.runner.durable import written_beside
 from agrotools.scoring import Summary, score_record
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
     from markupsafe import Markup
 
 DEFAULT_SAMPLES = 400
@@ -56,11 +58,20 @@ def write_report(
     samples: int = DEFAULT_SAMPLES,
     data_root: Path | None = None,
     summaries: Sequence[Summary] | None = None,
+    outcomes: Outcomes | None = None,
+    paper: Sequence[SettingResult] | None = None,
     allow_invalid: bool = False,
 ) -> Path:
     """Write the report of ``runs`` side by side to ``out`` and return where it is; see :func:`build_report`."""
     return build_report(
-        runs, out, samples=samples, data_root=data_root, summaries=summaries, allow_invalid=allow_invalid
+        runs,
+        out,
+        samples=samples,
+        data_root=data_root,
+        summaries=summaries,
+        outcomes=outcomes,
+        paper=paper,
+        allow_invalid=allow_invalid,
     ).path
 
 
@@ -71,6 +82,8 @@ def build_report(
     samples: int = DEFAULT_SAMPLES,
     data_root: Path | None = None,
     summaries: Sequence[Summary] | None = None,
+    outcomes: Outcomes | None = None,
+    paper: Sequence[SettingResult] | None = None,
     allow_invalid: bool = False,
     picture_bytes: int = BUDGET_BYTES,
 ) -> Written:
@@ -83,6 +96,8 @@ def build_report(
             went wrong first, spread over modes and task types, the same ones of every run.
         data_root: a folder in which the benchmark lies, where it is no longer where the run found it.
         summaries: the runs' scores, where they are at hand; computed otherwise.
+        outcomes: what every record scored, run by run, where that is at hand, too.
+        paper: what the tables of the benchmark's paper are made from, where it is at hand.
         allow_invalid: let a mode have a headline with more than 1 % invalid records, where summaries are computed.
         picture_bytes: what all pictures together may take.
 
@@ -94,14 +109,16 @@ def build_report(
         samples,
         data_root=data_root,
         summaries=summaries,
+        outcomes=outcomes,
         allow_invalid=allow_invalid,
     )
     out = Path(out)
+    made_of = items_of_runs([run.folder for run in opened]) if paper is None else paper
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with written_beside(out) as made:
             with made.open("w", encoding="utf-8", newline="\n") as file:
-                page = _Page(opened, file, picture_bytes)
+                page = _Page(opened, file, picture_bytes, made_of)
                 page.write()
             size = made.stat().st_size
     except OSError as error:
@@ -139,10 +156,11 @@ class _Part:
 class _Page:
     """One page while it is written."""
 
-    def __init__(self, runs: Sequence[Run], file: IO[str], picture_bytes: int) -> None:
+    def __init__(self, runs: Sequence[Run], file: IO[str], picture_bytes: int, paper: Sequence[SettingResult]) -> None:
         self._runs = runs
+        self._paper = paper
         self._file = file
-        self._templates = _templates()
+        self._templates = templates()
         self._places = Places([run.folder for run in runs])
         self.n_records = sum(len(run.records) for run in runs)
         self.pictures = Pictures(count_pictures(runs), picture_bytes)
@@ -159,6 +177,7 @@ class _Page:
             facts=[run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs],
             differences=incomparable([run.manifest for run in self._runs]),
             results=result_tables([run.summary for run in self._runs]),
+            paper=agrieval_section(self._paper, models="some") if self._paper else "",
             notes=[note for run in self._runs for note in run.records.notes],
         )
         for at, run in enumerate(self._runs):
@@ -254,21 +273,3 @@ def _json(data: object) -> "Markup":
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
     return Markup(text)
-
-
-def _printable(value: Any) -> Any:
-    """What every expression of a template goes through before it is escaped."""
-    return harmless(value) if type(value) is str else value
-
-
-def _templates() -> "Environment":
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    return Environment(
-        loader=FileSystemLoader(_HERE),
-        autoescape=True,
-        finalize=_printable,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )

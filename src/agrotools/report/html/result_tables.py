@@ -79,11 +79,11 @@ def result_tables(summaries: Sequence[Summary]) -> Results:
     main: list[HtmlTable] = []
     for setting in SETTINGS:
         if any(setting.of(summary) is not None for summary in summaries):
-            main += _converted(setting_table(setting, summaries, notes), _intervals(_of_setting(setting), summaries))
+            main += html_tables(setting_table(setting, summaries, notes), _intervals(_of_setting(setting), summaries))
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
-        main += _converted(gain_table(summaries, notes), _gains(summaries))
-    main += _converted(schematic_block(summaries, notes), _intervals(_of_schematic(summaries), summaries))
-    parts = _converted([*part_tables(summaries, side_by_side=_SIDE_BY_SIDE), *counts_table(summaries)])
+        main += html_tables(gain_table(summaries, notes), _gains(summaries))
+    main += html_tables(schematic_block(summaries, notes), _intervals(_of_schematic(summaries), summaries))
+    parts = html_tables([*part_tables(summaries, side_by_side=_SIDE_BY_SIDE), *counts_table(summaries)])
     return Results(main, parts, [*general_notes(summaries), *notes.numbered()])
 
 
@@ -135,7 +135,7 @@ def _nothing(_row: int, _column: int) -> None:
     return None
 
 
-def _converted(parts: Sequence["RenderableType"], draw: Drawing = _nothing) -> list[HtmlTable]:
+def html_tables(parts: Sequence["RenderableType"], draw: Drawing = _nothing) -> list[HtmlTable]:
     """Tables, each with the text that follows it."""
     from rich.table import Table
     from rich.text import Text

@@ -40,10 +40,11 @@ def opened_runs(
     *,
     data_root: Path | None,
     summaries: Sequence[Summary] | None,
+    outcomes: Outcomes | None = None,
     allow_invalid: bool,
 ) -> list[Run]:
     """The runs, and which of their records to show. Every record is scored once, or none where nothing depends on it:
-    the summaries are given, and all samples are shown.
+    the summaries are given, and the outcomes are, too, or all samples are shown.
 
     Raises:
         RunStoreError: not a run, or one without records.
@@ -58,13 +59,14 @@ def opened_runs(
         given = list(summaries)
         places = [range(len(shelf)) for shelf in shelves]
     else:
-        outcomes = Outcomes()
         given = list(summaries or ())
-        for shelf, manifest in zip(shelves, manifests, strict=True):
-            tally = None if summaries else Tally()
-            _score(shelf, outcomes, tally)
-            if tally is not None:
-                given.append(summary_of(tally, manifest, allow_invalid))
+        if summaries is None or outcomes is None:
+            outcomes = Outcomes()
+            for shelf, manifest in zip(shelves, manifests, strict=True):
+                tally = None if summaries else Tally()
+                _score(shelf, outcomes, tally)
+                if tally is not None:
+                    given.append(summary_of(tally, manifest, allow_invalid))
         privileged = frozenset(at for at, manifest in enumerate(manifests) if manifest.privileged)
         places = outcomes.chosen(samples, privileged=privileged)
     names = _distinct([re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name) or "run" for folder in folders])

@@ -1,0 +1,214 @@
+"""The published files of AgriEval, of CMMLU's agronomy part, and of other sets in either shape, read into items.
+
+AgriEval (arXiv 2507.21773) publishes UTF-8 JSON lists. A choice item has ``id``, ``type``, ``question_type`` (单选,
+多选, 判断), ``question``, ``options`` and ``answer``; a question item ``answer`` as text, ``domain`` and ``class``.
+CMMLU (arXiv 2306.09212) publishes one table a subject with the columns Question, A, B, C, D and Answer.
+"""
+
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from agrotools.core import BenchmarkError, OptionKind
+
+MOST_BYTES = 1 << 28
+"""A longer file is refused: the whole of AgriEval takes 6 MB."""
+_MOST_CHARACTERS = 20_000
+_KINDS: dict[str, OptionKind] = {
+    "单选": "single",
+    "单选题": "single",
+    "多选": "multiple",
+    "多选题": "multiple",
+    "判断": "true_false",
+    "判断题": "true_false",
+    "single": "single",
+    "multiple": "multiple",
+    "true_false": "true_false",
+}
+_SEPARATORS = re.compile(r"[\s,，、;；/]+")
+_LETTER = re.compile(r"[A-Z]")
+_PLAIN = frozenset("ABCDEFG")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A question of a file. ``options`` are empty where the answer is a text; ``groups`` hold what the file tells."""
+
+    number: str
+    """Its ``id`` in the file, made distinct where it comes again."""
+    kind: OptionKind | None
+    question: str
+    answer: tuple[str, ...]
+    """Letters of the right options, or the text alone."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    groups: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ItemFile:
+    """The items of a file, and how many entries could not be used, by reason."""
+
+    path: Path
+    items: Sequence[Item]
+    left_out: Mapping[str, int]
+
+
+def read_items(path: Path) -> ItemFile:
+    """The items of a JSON list in AgriEval's or CMMLU's shape, or of a CSV table in CMMLU's.
+
+    Entries that cannot be asked or scored are left out and counted: no question, no answer, options without letters, an
+    answer outside the options.
+
+    Raises:
+        BenchmarkError: the file cannot be read, is not UTF-8, not JSON, or holds no item.
+    """
+    entries = _entries(path)
+    items: list[Item] = []
+    left_out = Counter[str]()
+    seen = Counter[str]()
+    for entry in entries:
+        try:
+            item = _item(entry)
+        except _LeftOut as reason:
+            left_out[str(reason)] += 1
+            continue
+        seen[item.number] += 1
+        if seen[item.number] > 1:
+            item = Item(f"{item.number}.{seen[item.number]}", *_rest(item))
+        items.append(item)
+    if not items:
+        why = ", ".join(f"{count} {reason}" for reason, count in left_out.items()) or "it is empty"
+        raise BenchmarkError(f"{path} holds no question that can be asked: {why}", hint=_SHAPE)
+    return ItemFile(path, items, dict(left_out))
+
+
+_SHAPE = "a JSON list of objects with question, options (letter to text) and answer, or question and answer"
+
+
+class _LeftOut(Exception):
+    """Why an entry is no item."""
+
+
+def _rest(item: Item) -> tuple[Any, ...]:
+    return (item.kind, item.question, item.answer, item.options, item.groups)
+
+
+def _entries(path: Path) -> Iterator[Mapping[str, Any]]:
+    try:
+        size = path.stat().st_size
+        if size > MOST_BYTES:
+            raise BenchmarkError(
+                f"{path} is {size >> 20} MB long", hint=f"split it; at most {MOST_BYTES >> 20} MB are read"
+            )
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise BenchmarkError(f"cannot read {path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise BenchmarkError(
+            f"{path} is not UTF-8 (byte {error.start})", hint=f"iconv -f GB18030 -t UTF-8 {path.name} > utf8.json"
+        ) from error
+    if path.suffix.lower() == ".csv":
+        try:
+            yield from csv.DictReader(io.StringIO(text, newline=""))
+        except csv.Error as error:
+            raise BenchmarkError(f"{path} is not a CSV table: {error}") from error
+        return
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BenchmarkError(
+            f"{path} is not whole JSON: {error}", hint="it may have been cut off: fetch it again"
+        ) from error
+    if not isinstance(data, list):
+        raise BenchmarkError(f"{path} holds no list", hint=_SHAPE)
+    for entry in cast("list[Any]", data):
+        yield cast("Mapping[str, Any]", entry) if isinstance(entry, dict) else {}
+
+
+def _item(entry: Mapping[str, Any]) -> Item:
+    question = _said(entry, "question", "Question")
+    if not question:
+        raise _LeftOut("without a question")
+    answer = _said(entry, "answer", "Answer")
+    if not answer:
+        raise _LeftOut("without an answer")
+    number = re.sub(r"[^A-Za-z0-9_.-]", "", _said(entry, "id", "", "Unnamed: 0"))[:60] or "x"
+    groups = _groups(entry)
+    options = _options(entry)
+    if options is None:
+        return Item(number, None, question, (answer,), {}, groups)
+    letters = _letters(answer, options)
+    kind = _KINDS.get(_said(entry, "question_type"))
+    if kind is None:
+        kind = "multiple" if len(letters) > 1 else "true_false" if len(options) == 2 else "single"
+    if kind != "multiple" and len(letters) > 1:
+        raise _LeftOut("with several answers where one is asked for")
+    return Item(number, kind, question, letters, options, groups)
+
+
+def _said(entry: Mapping[str, Any], *names: str) -> str:
+    """The first of these fields that says something, as text; scalars alone count."""
+    for name in names:
+        value = entry.get(name)
+        if type(value) is str or type(value) in (int, float):
+            text = str(value).strip()
+            if len(text) > _MOST_CHARACTERS:
+                raise _LeftOut(f"with over {_MOST_CHARACTERS} characters in a field")
+            if text:
+                return text
+    return ""
+
+
+def _options(entry: Mapping[str, Any]) -> dict[str, str] | None:
+    """Letter to text, without those that are empty; None where the entry has no options at all."""
+    given = entry.get("options")
+    if given is None:
+        given = {letter: entry[letter] for letter in "ABCDEFG" if letter in entry} or None
+    if given is None:
+        return None
+    if isinstance(given, list):
+        given = dict(zip("ABCDEFGHIJ", cast("list[Any]", given), strict=False))
+    if not isinstance(given, dict):
+        raise _LeftOut("with options of another form")
+    options: dict[str, str] = {}
+    fields = cast("dict[Any, Any]", given)
+    for key in fields:
+        letter = key if key in _PLAIN else str(key).strip().upper()
+        if letter in options or (letter not in _PLAIN and not _LETTER.fullmatch(letter)):
+            raise _LeftOut("with options that lack letters of their own")
+        if text := _said(fields, key):
+            options[letter] = text
+    if len(options) < 2:
+        raise _LeftOut("with fewer than two options")
+    return options
+
+
+def _letters(answer: str, options: Mapping[str, str]) -> tuple[str, ...]:
+    said = _SEPARATORS.sub("", answer).upper()
+    letters = tuple(letter for letter in options if letter in said)
+    if not said or set(said) - set(options) or len(said) != len(letters):
+        raise _LeftOut("with an answer outside the options")
+    return letters
+
+
+def _groups(entry: Mapping[str, Any]) -> dict[str, str]:
+    """Domain, field, cognitive level and task where the file has them; else the one label it has."""
+    groups: dict[str, str] = {}
+    for outer, names in (
+        ("domain", {"type": "domain", "subtype": "field"}),
+        ("class", {"class": "level", "task": "task"}),
+    ):
+        told = entry.get(outer)
+        if isinstance(told, dict):
+            for inner, name in names.items():
+                if text := _said(cast("dict[str, Any]", told), inner):
+                    groups[name] = text
+    if "domain" not in groups and (text := _said(entry, "type")):
+        groups["type"] = text
+    return groups

@@ -1,0 +1,295 @@
+"""Building an index of a corpus of any size in limited memory: read, cut, spill sorted runs, merge them, then name it.
+
+Nothing of a stopped build is used again; the next one begins anew and clears it away.
+"""
+
+import fcntl
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from agrotools.core import CorpusError, UsageError
+from agrotools.knowledge.corpus.documents import Document, Tally, read_corpus
+from agrotools.knowledge.corpus.files import MEGABYTE, READ, Progress, Stamp, content_hash, stamp
+from agrotools.knowledge.corpus.index import CorpusIndex, read_manifest
+from agrotools.knowledge.corpus.passages import UNITS, split
+from agrotools.knowledge.corpus.runs import MOST_PASSAGES, Spill, merge
+from agrotools.knowledge.corpus.store import (
+    DATA,
+    FORMAT,
+    MANIFEST,
+    POSTINGS,
+    CorpusState,
+    IndexManifest,
+    IndexSettings,
+    PassageWriter,
+    one_line,
+)
+from agrotools.knowledge.corpus.tokens import Tokens, TokensName
+
+LEAST_MEMORY_MB = 128
+_LOCK = ".lock"
+_PART = f".{MANIFEST}.part"
+_KEPT_FREE = 64 * MEGABYTE
+"""Of the memory: for a block of text and what is made of it on the way to its terms."""
+_LEAST_ROOM = 8 * MEGABYTE
+_BATCH_CHARACTERS = 1 << 17
+_BATCH_PASSAGES = 4096
+
+
+def build_index(
+    corpus: Path,
+    out: Path,
+    *,
+    tokens: TokensName = "bigrams",
+    memory_mb: int = 300,
+    text_field: str | None = None,
+    title_field: str | None = None,
+    replace: bool = False,
+    progress: Progress = lambda *_: None,
+) -> CorpusIndex:
+    """Build the index of a corpus in the folder ``out``, or open it where it is there already.
+
+    Args:
+        corpus: a file or a folder: .txt, .md, .jsonl, .xml and .xml.bz2 (dumps of Wikipedia).
+        out: the folder of the index, outside the corpus.
+        tokens: ``bigrams``, or ``jieba`` (extra ``zh``).
+        memory_mb: what this process may take in all, unless it has taken most of that before. On disk the build
+            takes up to four times the size of the text, and leaves about two and a half times.
+        text_field, title_field: fields of JSONL, where they are not the usual ones.
+        replace: build anew where ``out`` holds an index of something else.
+        progress: called with what is being done, how much is done, and how much there is.
+
+    Raises:
+        UsageError: there is no such corpus, it holds nothing to read, ``out`` holds something else, or an argument
+            is out of range.
+        CorpusError: the corpus cannot be read as what it says it is, or changed meanwhile; the index cannot be written.
+    """
+    corpus, out = corpus.expanduser().absolute(), out.expanduser().absolute()
+    if memory_mb < LEAST_MEMORY_MB:
+        raise UsageError(f"{memory_mb} MB of memory are too few", hint=f"give {LEAST_MEMORY_MB} or more")
+    cutter = Tokens(tokens)
+    settings = IndexSettings(
+        tokens=tokens, tokens_version=cutter.version, units=UNITS, text_field=text_field, title_field=title_field
+    )
+    before = stamp(corpus)
+    if not before.files:
+        raise UsageError(f"{corpus} holds no file of text", hint=f"read are {READ}")
+    try:
+        _check_places(corpus, out)
+        with _locked(out):
+            state = _state(corpus, before, out, progress)
+            if _is_built(out, state, settings, replace=replace):
+                return CorpusIndex.open(out)
+            _clear(out, keep=_named_data(out))
+            _build(corpus, out, state, settings, cutter, memory_mb * MEGABYTE, progress)
+    except OSError as error:
+        raise CorpusError(
+            f"the index cannot be written to {out}: {error.strerror or error}",
+            hint="check that it is a folder you may write to, on a disk with four times the space of the text",
+        ) from error
+    return CorpusIndex.open(out)
+
+
+def _check_places(corpus: Path, out: Path) -> None:
+    real, target = Path(os.path.realpath(corpus)), Path(os.path.realpath(out))
+    if real == target or target in real.parents:
+        raise UsageError(f"the corpus {corpus} lies in the folder of the index, {out}", hint="choose another folder")
+    if real in target.parents:
+        raise UsageError(f"the index {out} would lie inside the corpus {corpus}", hint="choose a folder beside it")
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is a file", hint="name a folder for the index")
+    names = {path.name for path in out.iterdir()} if out.is_dir() else set()
+    ours = {name for name in names if name.startswith(DATA)}
+    if not ours or MANIFEST not in names:
+        others = sorted(names - ours - {_LOCK, _PART})
+        if others:
+            raise UsageError(f"{out} holds other things, such as {others[0]}", hint="choose a new or empty folder")
+
+
+@contextmanager
+def _locked(out: Path) -> Iterator[None]:
+    """One build at a time. The lock ends with the process, however that ends."""
+    out.mkdir(parents=True, exist_ok=True)
+    lock = os.open(out / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UsageError(
+                f"another process is building {out}", hint="wait for it, or choose another folder"
+            ) from error
+        yield
+    finally:
+        os.close(lock)
+
+
+def _state(corpus: Path, found: Stamp, out: Path, progress: Progress) -> CorpusState:
+    """What the corpus is now. It is hashed, unless an index there knows it with the same times and sizes."""
+    try:
+        known = read_manifest(out).corpus
+    except (UsageError, CorpusError):
+        known = None
+    if known is not None and (known.path, known.stamp) == (str(corpus), found.sha256):
+        return known
+    sha256 = content_hash(corpus, found.size, progress)
+    return CorpusState(path=str(corpus), files=found.files, bytes=found.size, sha256=sha256, stamp=found.sha256)
+
+
+def _is_built(out: Path, state: CorpusState, settings: IndexSettings, *, replace: bool) -> bool:
+    if not (out / MANIFEST).exists():
+        return False
+    try:
+        known = read_manifest(out)
+    except CorpusError:
+        if replace:
+            return False
+        raise
+    if known.corpus.sha256 == state.sha256 and known.settings == settings:
+        try:
+            CorpusIndex.open(out, check=False)
+        except CorpusError:  # its data is damaged: nothing that is worth keeping
+            return False
+        if known.corpus != state:  # the same content elsewhere, or touched: remember that
+            _write_manifest(out, known.model_copy(update={"corpus": state}))
+        return True
+    if replace:
+        return False
+    what = (
+        "other settings" if known.corpus.sha256 == state.sha256 else "another corpus, or of this one before it changed"
+    )
+    raise UsageError(
+        f"{out} holds an index of {what}", hint="give --replace to build it anew, or choose another folder"
+    )
+
+
+def _named_data(out: Path) -> str | None:
+    try:
+        return read_manifest(out).data
+    except (UsageError, CorpusError):
+        return None
+
+
+def _clear(out: Path, *, keep: str | None) -> None:
+    """Remove what stopped builds have left."""
+    for path in out.glob(f"{DATA}*"):
+        if path.name != keep:
+            shutil.rmtree(path)
+
+
+def _build(
+    corpus: Path,
+    out: Path,
+    state: CorpusState,
+    settings: IndexSettings,
+    cutter: Tokens,
+    memory: int,
+    progress: Progress,
+) -> None:
+    folder = out / f"{DATA}{secrets.token_hex(4)}"
+    folder.mkdir()
+    try:
+        room = max(_LEAST_ROOM, memory - _resident() - _KEPT_FREE)
+        tally = Tally()
+        with PassageWriter(folder) as writer:
+            spill = Spill(folder, room // 8)
+            documents = read_corpus(corpus, tally, text_field=settings.text_field, title_field=settings.title_field)
+            for batch in _batches(documents, writer):
+                _index(batch, cutter, writer, spill)
+                progress(
+                    "reading the corpus (MB)", min(tally.bytes_read, state.bytes) // MEGABYTE, state.bytes // MEGABYTE
+                )
+        runs = spill.finish()
+        if not writer.occurrences:
+            raise UsageError(f"{corpus} holds no text", hint="give files that hold letters or digits")
+        if stamp(corpus).sha256 != state.stamp:
+            raise CorpusError(f"{corpus} changed while it was read", hint="build the index again when it is at rest")
+        terms, postings = merge(
+            runs, folder / POSTINGS, room, lambda done, total: progress("merging (postings)", done, total)
+        )
+        _sync(folder)
+        manifest = IndexManifest(
+            format=FORMAT,
+            corpus=state,
+            settings=settings,
+            documents=writer.documents,
+            passages=writer.passages,
+            terms=terms,
+            postings=postings,
+            occurrences=writer.occurrences,
+            text_bytes=writer.text_bytes,
+            document_bytes=writer.document_bytes,
+            passed_over=tally.passed_over(),
+            data=folder.name,
+        )
+        _write_manifest(out, manifest)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    _clear(out, keep=folder.name)
+
+
+_Batch = list[tuple[int, int, str, str]]
+"""Passages as (document, position, text, title)."""
+
+
+def _batches(documents: Iterator[Document], writer: PassageWriter) -> Iterator[_Batch]:
+    batch: _Batch = []
+    characters = 0
+    for document in documents:
+        title = one_line(document.title, 200)
+        first = True
+        for position, text in split(document.pieces):
+            if first:
+                writer.add_document(document.source, document.title)
+                first = False
+            batch.append((writer.documents - 1, position, text, title))
+            characters += len(text) + len(title)
+            if characters >= _BATCH_CHARACTERS or len(batch) >= _BATCH_PASSAGES:
+                yield batch
+                batch, characters = [], 0
+    if batch:
+        yield batch
+
+
+def _index(batch: _Batch, cutter: Tokens, writer: PassageWriter, spill: Spill) -> None:
+    if writer.passages + len(batch) > MOST_PASSAGES:
+        raise CorpusError(f"the corpus has more than {MOST_PASSAGES:,} passages", hint="index parts of it")
+    # The title of an article stands for what its later passages call "it".
+    terms, owners = cutter.terms([f"{title}\n{text}" if title else text for _, _, text, title in batch])
+    writer.add_passages([row[:3] for row in batch], np.bincount(owners, minlength=len(batch)))
+    spill.add(terms, owners, len(batch))
+
+
+def _resident() -> int:
+    """Bytes of memory that this process holds."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGESIZE")
+
+
+def _sync(folder: Path) -> None:
+    for path in (*folder.iterdir(), folder):
+        number = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+
+def _write_manifest(out: Path, manifest: IndexManifest) -> None:
+    beside = out / _PART
+    with beside.open("w", encoding="utf-8") as file:
+        file.write(manifest.model_dump_json(indent=2) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(out / MANIFEST)
+    number = os.open(out, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

@@ -1,0 +1,227 @@
+"""An index of a corpus, opened to be searched.
+
+Scores are BM25 (Robertson and Zaragoza 2009) in the form that Kamphuis, de Vries, Boytsov and Lin 2020 ("Which BM25 Do
+You Mean?") call Lucene (accurate), with Lucene's own constants, without the constant factor k1 + 1 as in Lucene since
+version 8: the sum over the terms of the question, repeated ones repeatedly, of
+
+    ln(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b * length / mean_length))
+
+with k1 = 1.2, b = 0.75; N passages, df of them with the term, tf times in this one (63 at most).
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from agrotools.core import CorpusError, UsageError
+from agrotools.knowledge.corpus.files import content_hash, stamp
+from agrotools.knowledge.corpus.runs import (
+    COUNT_BITS,
+    MOST_COUNTED,
+    OFFSET_TYPE,
+    POSTING_TYPE,
+    TERM_TYPE,
+    run_files,
+)
+from agrotools.knowledge.corpus.store import (
+    DATA,
+    DOCUMENT_ENDS,
+    DOCUMENTS,
+    END_TYPE,
+    FORMAT,
+    MANIFEST,
+    POSTINGS,
+    ROW_TYPE,
+    ROWS,
+    TEXTS,
+    IndexManifest,
+)
+from agrotools.knowledge.corpus.tokens import Tokens
+
+K1, B = 1.2, 0.75
+LONGEST_QUERY = 10_000
+"""Characters of a question that are looked at."""
+_AGAIN = "build it again: agrotools kb index CORPUS --out DIR --replace"
+_BLOCK = 256
+_LONGEST_MANIFEST = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage that was found.
+
+    ``source``: file and line, id or address; ``title``: of the document, empty where the corpus gives none;
+    ``position``: of its first character in the document's plain text.
+    """
+
+    text: str
+    source: str
+    title: str
+    score: float
+    position: int
+
+
+def read_manifest(folder: Path) -> IndexManifest:
+    """What an index says of itself.
+
+    Raises:
+        UsageError: there is no index, or a build was stopped before it was whole.
+        CorpusError: it cannot be read.
+    """
+    path = folder / MANIFEST
+    try:
+        with path.open("rb") as file:
+            manifest = IndexManifest.model_validate_json(file.read(_LONGEST_MANIFEST))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        stopped = folder.is_dir() and any(folder.glob(f"{DATA}*"))
+        what = "holds the beginnings of an index that was not finished" if stopped else "holds no index of a corpus"
+        raise UsageError(f"{folder} {what}", hint=f"agrotools kb index CORPUS --out {folder}") from error
+    except OSError as error:
+        raise CorpusError(f"{path} cannot be read: {error.strerror}", hint="make it readable") from error
+    except ValidationError as error:
+        raise CorpusError(f"{path} is no manifest of an index: {error.errors()[0]['msg']}", hint=_AGAIN) from error
+    if manifest.format != FORMAT:
+        raise CorpusError(f"{folder} has format {manifest.format}, which this version does not read", hint=_AGAIN)
+    return manifest
+
+
+class CorpusIndex:
+    """An index, opened with :meth:`open`. Nothing in it changes: any number of threads may search it."""
+
+    def __init__(self, folder: Path, manifest: IndexManifest, stale: str | None) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self.stale = stale
+        """Why the index is not of the corpus as it now is; None where it is, or where the corpus is out of reach."""
+        tokens = manifest.settings.tokens
+        self._tokens = Tokens(tokens)
+        if self._tokens.version != manifest.settings.tokens_version:
+            was, now = manifest.settings.tokens_version, self._tokens.version
+            raise CorpusError(f"{folder} was built with {tokens} of version {was}, here is {now}", hint=_AGAIN)
+        data = folder / manifest.data
+        terms, offsets, postings = run_files(data / POSTINGS)
+        self._terms = _mapped(terms, TERM_TYPE, manifest.terms)
+        self._offsets = _mapped(offsets, OFFSET_TYPE, manifest.terms + 1)
+        self._postings = _mapped(postings, POSTING_TYPE, manifest.postings)
+        self._rows = _mapped(data / ROWS, ROW_TYPE, manifest.passages)
+        self._document_ends = _mapped(data / DOCUMENT_ENDS, END_TYPE, manifest.documents)
+        self._texts = _mapped(data / TEXTS, np.dtype(np.uint8), manifest.text_bytes)
+        self._documents = _mapped(data / DOCUMENTS, np.dtype(np.uint8), manifest.document_bytes)
+        mean = manifest.occurrences / manifest.passages
+        self._norms = (K1 * (1 - B) + K1 * B / mean * self._rows["length"]).astype(np.float32)
+
+    @classmethod
+    def open(cls, folder: Path, *, check: bool = True) -> "CorpusIndex":
+        """Open an index.
+
+        Args:
+            folder: where it was built.
+            check: see whether the corpus is still the same, see :attr:`stale`. Where its files bear other times or
+                sizes, it is hashed, which takes a second or more for each gigabyte.
+
+        Raises:
+            UsageError: there is no index, a build was stopped before it was whole, or it needs jieba.
+            CorpusError: it is damaged, or of another version.
+        """
+        folder = folder.expanduser().absolute()
+        manifest = read_manifest(folder)
+        return cls(folder, manifest, _stale(manifest) if check else None)
+
+    def identity(self) -> dict[str, object]:
+        """What was searched and how, to be kept with a run: hash of the corpus, settings, ranking."""
+        manifest = self.manifest
+        return {
+            "corpus": Path(manifest.corpus.path).name,
+            "corpus_sha256": manifest.corpus.sha256,
+            "settings": manifest.settings.model_dump(exclude_none=True),
+            "passages": manifest.passages,
+            "ranking": f"BM25, Lucene (accurate), k1 {K1}, b {B}",
+        }
+
+    def search(self, query: str, k: int = 5) -> list[Passage]:
+        """The ``k`` passages with the highest scores, best first, equal ones in the order of the corpus.
+
+        Passages without any term of the question are not found, so that there may be fewer, or none.
+
+        Raises:
+            UsageError: ``k`` is less than 1.
+        """
+        if k < 1:
+            raise UsageError(f"k is {k}", hint="ask for one passage or more")
+        try:
+            scores = self._scores(query[:LONGEST_QUERY])
+            return [self._passage(number, float(scores[number])) for number in _best(scores, k)]
+        except IndexError as error:
+            raise CorpusError(f"{self.folder} is damaged: it names passages that it has not", hint=_AGAIN) from error
+
+    def _scores(self, query: str) -> NDArray[np.float64]:
+        """(passages,) scores; 0 for passages without any term of the question."""
+        scores = np.zeros(len(self._rows))
+        terms, repeats = np.unique(self._tokens.terms([query])[0], return_counts=True)
+        for term, times, place in zip(terms, repeats, np.searchsorted(self._terms, terms), strict=True):
+            if place == len(self._terms) or self._terms[place] != term:
+                continue
+            postings = self._postings[int(self._offsets[place]) : int(self._offsets[place + 1])]
+            passages = (postings >> COUNT_BITS).astype(np.intp)
+            counts = (postings & MOST_COUNTED).astype(np.float32)
+            rarity = np.log1p((len(scores) - len(postings) + 0.5) / (len(postings) + 0.5))
+            shares = counts / (counts + self._norms.take(passages))
+            scores[passages] = scores.take(passages) + shares * np.float32(times * rarity)
+        return scores
+
+    def _passage(self, number: int, score: float) -> Passage:
+        row = self._rows[number]
+        start = int(self._rows[number - 1]["end"]) if number else 0
+        text = self._texts[start : int(row["end"])].tobytes().decode("utf-8", "replace")
+        document = self._document(int(row["document"]))
+        return Passage(text, document["source"], document["title"], score, int(row["position"]))
+
+    def _document(self, number: int) -> dict[str, str]:
+        start = int(self._document_ends[number - 1]) if number else 0
+        line = self._documents[start : int(self._document_ends[number])].tobytes()
+        try:
+            found = json.loads(line)
+            return {"source": str(found["source"]), "title": str(found["title"])}
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorpusError(f"{self.folder} is damaged: document {number} cannot be read", hint=_AGAIN) from error
+
+
+def _best(scores: NDArray[np.float64], k: int) -> list[int]:
+    """Places of the ``k`` highest scores above 0, the highest first, equal ones in order."""
+    # That many blocks have a score as high as this, so that nothing lower is among the best.
+    highest = np.maximum.reduceat(scores, np.arange(0, len(scores), _BLOCK))
+    least = np.partition(highest, -k)[-k] if len(highest) >= k else 0.0
+    found = np.flatnonzero(scores >= least) if least > 0 else np.flatnonzero(scores)
+    return found[np.argsort(-scores[found], kind="stable")][:k].tolist()
+
+
+def _mapped(path: Path, kind: np.dtype, count: int) -> NDArray:
+    """A file of ``count`` numbers, read as it is needed."""
+    try:
+        size = path.stat().st_size
+        if size == count * kind.itemsize and count:
+            # A plain array over the map: a memmap would do bookkeeping at every slice.
+            return np.asarray(np.memmap(path, kind, "r"))
+    except OSError as error:
+        raise CorpusError(f"the index is damaged: {path}: {error.strerror}", hint=_AGAIN) from error
+    raise CorpusError(f"the index is damaged: {path} has {size} bytes, not {count * kind.itemsize}", hint=_AGAIN)
+
+
+def _stale(manifest: IndexManifest) -> str | None:
+    corpus = Path(manifest.corpus.path)
+    if not corpus.exists():
+        return None
+    try:
+        now = stamp(corpus)
+        if now.sha256 == manifest.corpus.stamp:
+            return None
+        same_size = (now.files, now.size) == (manifest.corpus.files, manifest.corpus.bytes)
+        if same_size and content_hash(corpus, now.size, lambda *_: None) == manifest.corpus.sha256:
+            return None
+    except (UsageError, CorpusError) as error:
+        return f"the corpus {corpus} can no longer be read: {error.message}"
+    return f"the corpus {corpus} has changed since the index was built"

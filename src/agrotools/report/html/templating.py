@@ -1,0 +1,28 @@
+"""The templates of the page, which escape all that they print."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agrotools.report.values import harmless
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def templates() -> "Environment":
+    """The files beside this one that end in ``.j2``."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        finalize=_printable,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _printable(value: Any) -> Any:
+    """What every expression of a template goes through before it is escaped."""
+    return harmless(value) if type(value) is str else value

@@ -1,0 +1,236 @@
+"""The figures that four papers print, as data: what to set beside a run of the same benchmark.
+
+ThinkGeo, GTA, Agent-X and AgriEval; AgroTools has printed no results, so none are here. ``data/published`` holds, for
+each of the four, the figures (``NAME.csv``), the data set in figures (``NAME_set.csv``) and what both rest on
+(``NAME.toml``).
+
+A figure is never a run of ours: items, prompts and the reading of answers may differ, so whoever shows a row shows its
+number of items, its notes and its doubts too. AgriEval's header is contradicted by its own figures in some tables:
+compare by :attr:`PublishedRow.group_checked`, not by :attr:`PublishedRow.group`.
+"""
+
+import csv
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+from agrotools.core import UsageError
+
+Unit = Literal["%", "0-1", "% of errors", "points", "count", "s/query"]
+"""``points``: a difference in percentage points; ``s/query``: seconds."""
+Access = Literal["", "open", "api", "people"]
+IN_TEXT = "text"
+"""The "table" of figures that stand in running text alone."""
+BENCHMARKS = ("thinkgeo", "gta", "agentx", "agrieval")
+WITHOUT_RESULTS = ("agrotools",)
+"""Benchmarks whose paper is known and prints no results."""
+
+_HUNDREDTHS = ("%", "% of errors", "points")
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRow:
+    """One printed figure."""
+
+    benchmark: str
+    table: str
+    """Number of the table in the paper (``7``, ``A1``), or :data:`IN_TEXT`."""
+    setting: str
+    """Mode or way of prompting; empty where the paper does not say."""
+    variant: str
+    """What else the figure holds for: ``SAR``, ``judged by GPT-4o``..."""
+    model: str
+    """Name as printed; spelling differs between tables."""
+    access: Access
+    """Whether the paper counts the model among open ones or those behind an API; empty where it does not say."""
+    metric: str
+    """With its benchmark, ``agrieval.acc``."""
+    group: str
+    """Heading of the column as printed, where the metric is broken down; empty otherwise."""
+    group_checked: str
+    """What the column holds as far as the figures tell; ends in ``?`` where that is not certain."""
+    value: str
+    """The figure exactly as printed."""
+    unit: Unit
+    n: int | None
+    """Items of the mean, where running text says so; no table prints it."""
+    n_implied: int | None
+    """Items of the mean as the figures imply: all are whole numbers out of it."""
+    arrow: Literal["", "up", "down"]
+    """The printed arrow against zero-shot."""
+    notes: tuple[str, ...]
+    """Where the figure is from, and how it was made."""
+    doubts: tuple[str, ...]
+    """Where it may be wrong, misread or not comparable."""
+
+    @property
+    def number(self) -> Decimal:
+        """The figure in its own unit."""
+        return Decimal(self.value)
+
+    @property
+    def fraction(self) -> float | None:
+        """The figure as a share (differences: of one), None for counts and seconds."""
+        if self.unit in _HUNDREDTHS:
+            return float(self.number / 100)
+        return float(self.number) if self.unit == "0-1" else None
+
+    @property
+    def percent(self) -> str | None:
+        """The share in percent with all printed digits and no more: ``61.4``; None for counts and seconds."""
+        if self.unit in _HUNDREDTHS:
+            return self.value
+        return f"{self.number.scaleb(2):f}" if self.unit == "0-1" else None
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFigure:
+    """One printed figure about a data set: how many ``quantity`` the ``item`` has."""
+
+    table: str
+    item: str
+    quantity: str
+    value: str
+    """As printed: may hold separators (``6,077``), a range (``0.1–1``) or ``~``."""
+
+    @property
+    def number(self) -> Decimal | None:
+        """The figure, None for a range or an approximation."""
+        digits = self.value.replace(",", "")
+        return Decimal(digits) if digits.replace(".", "", 1).isdecimal() else None
+
+
+@dataclass(frozen=True)
+class Paper:
+    """Where figures are from."""
+
+    benchmark: str
+    title: str
+    arxiv: str
+    version: str
+    """Of the text that was read, ``v1``; empty where that is not known."""
+    code: str
+    protocol: str
+    """How the figures came about, in short."""
+    tables: Mapping[str, str]
+    """Number of a table to what it shows."""
+    about: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def url(self) -> str:
+        return f"https://arxiv.org/abs/{self.arxiv}{self.version}"
+
+
+def published_rows(benchmark: str) -> Sequence[PublishedRow]:
+    """All figures of a paper in the order of its tables; none for AgroTools, which has printed none. Read once, kept.
+
+    Raises:
+        UsageError: no such benchmark.
+    """
+    return () if benchmark in WITHOUT_RESULTS else _rows(_known(benchmark))
+
+
+def published_set(benchmark: str) -> Sequence[PublishedFigure]:
+    """What a paper prints of the size of its data set; errors as of :func:`published_rows`."""
+    if benchmark in WITHOUT_RESULTS:
+        return ()
+    return tuple(PublishedFigure(**entry) for entry in _entries(f"{_known(benchmark)}_set.csv"))
+
+
+@cache
+def paper(benchmark: str) -> Paper:
+    """The paper that printed the results of ``benchmark``.
+
+    Raises:
+        UsageError: no such benchmark, or none with results.
+    """
+    about = tomllib.loads(_text(f"{_known(benchmark)}.toml"))
+    return Paper(
+        benchmark=benchmark,
+        **{name: about[name] for name in ("title", "arxiv", "version", "code", "protocol", "tables")},
+        about=about,
+    )
+
+
+def rows_of_table(benchmark: str, table: str) -> Sequence[PublishedRow]:
+    """The figures of one table, by its number as the paper has it.
+
+    Raises:
+        UsageError: no such benchmark or table.
+    """
+    found = [row for row in published_rows(benchmark) if row.table == table]
+    if not found:
+        known = ", ".join(paper(benchmark).tables) if benchmark in BENCHMARKS else "none"
+        raise UsageError(f"no published table {table!r} of {benchmark}", hint=f"tables: {known}")
+    return found
+
+
+def rows_of_model(benchmark: str, model: str) -> Sequence[PublishedRow]:
+    """The figures of a model, whatever the case of its name; none if no table has it. Errors as of
+    :func:`published_rows`."""
+    return [row for row in published_rows(benchmark) if same_model(row.model, model)]
+
+
+def same_model(first: str, second: str) -> bool:
+    """Whether two names are of one model: alike but for case, and for an organisation before a slash."""
+    return first.rpartition("/")[2].casefold() == second.rpartition("/")[2].casefold()
+
+
+def _known(benchmark: str) -> str:
+    if benchmark not in BENCHMARKS:
+        raise UsageError(f"no published results of {benchmark!r}", hint=f"there are some of {', '.join(BENCHMARKS)}")
+    return benchmark
+
+
+@cache
+def _rows(benchmark: str) -> tuple[PublishedRow, ...]:
+    about = paper(benchmark).about
+    access: dict[str, Access] = {model: kind for kind, models in about["access"].items() for model in models}
+    return tuple(_row(benchmark, entry, access, about) for entry in _entries(f"{benchmark}.csv"))
+
+
+def _row(
+    benchmark: str, entry: Mapping[str, str], access: Mapping[str, Access], about: Mapping[str, Any]
+) -> PublishedRow:
+    group = entry["group_checked"]
+    implied = [
+        one["groups"][group] if "groups" in one else one["metrics"][entry["metric"]]
+        for one in about.get("implied_n", ())
+        if _holds(one, entry)
+    ]
+    told: dict[str, Any] = {
+        **entry,
+        "metric": f"{benchmark}.{entry['metric']}",
+        "n": int(entry["n"]) if entry["n"] else None,
+        "n_implied": implied[0] if implied else None,
+        "notes": tuple(one["text"] for one in about.get("notes", ()) if _holds(one, entry)),
+        "doubts": tuple(one["text"] for one in about.get("doubts", ()) if _holds(one, entry)),
+    }
+    return PublishedRow(benchmark=benchmark, access=access.get(entry["model"], ""), **told)
+
+
+_LISTS = {
+    "tables": "table",
+    "settings": "setting",
+    "variants": "variant",
+    "models": "model",
+    "metrics": "metric",
+    "groups": "group_checked",
+}
+"""Lists of a note, a doubt or an implied number, and the column whose value must be in them."""
+
+
+def _holds(told: Mapping[str, Any], entry: Mapping[str, str]) -> bool:
+    return all(entry[column] in told[name] for name, column in _LISTS.items() if name in told)
+
+
+def _entries(name: str) -> Iterator[dict[str, str]]:
+    return csv.DictReader(line for line in _text(name).splitlines() if not line.startswith("#"))
+
+
+def _text(name: str) -> str:
+    return (files("agrotools.data") / "published" / name).read_text("utf-8")

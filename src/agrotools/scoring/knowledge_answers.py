@@ -1,0 +1,119 @@
+"""Scores of examination questions: letters of options, and texts compared with a reference text.
+
+The definitions are those of AgriEval (arXiv 2507.21773): a question with several right options counts only where the
+very set is given; ROUGE-L at alpha 1 over characters. Beside them stand a partial credit, the answer as the public
+rule of LexEval would read it, and ROUGE-L without punctuation.
+"""
+
+from collections.abc import Callable, Sequence
+
+from pydantic import JsonValue
+
+from agrotools.core import OptionsSlot, Record, ReferenceTextSlot, Score, Slot, Trajectory
+from agrotools.scoring.choices import read_choices
+from agrotools.scoring.reference import agrieval, lexeval
+from agrotools.text.rouge import rouge_l, rouge_l_normalised
+
+VERSION = "1"
+READ_METRICS = ("agrieval.accuracy", "agrieval.partial", "agrieval.accuracy_lexeval", "agrieval.accuracy_published")
+OPTION_METRICS = (*READ_METRICS, "agrieval.likelihood")
+TEXT_METRICS = ("agrieval.rouge_l", "agrieval.rouge_l_normalised")
+EXTRA_METRICS = {"rouge-l-lexeval": "agrieval.rouge_l_lexeval", "similarity": "agrieval.similarity_minilm"}
+"""Metrics of texts that need an extra to be installed, by the name under which they are asked for."""
+
+
+def is_knowledge_slot(slot: Slot) -> bool:
+    """Whether ``slot`` is scored here."""
+    return isinstance(slot, OptionsSlot | ReferenceTextSlot)
+
+
+def knowledge_scores(record: Record, trajectory: Trajectory, extras: Sequence[str] = ()) -> list[Score]:
+    """The rows of a record whose sample is an examination question: ``agrotools.slot`` says how the answer was read.
+
+    ``agrieval.accuracy``: the very set of right options. ``agrieval.partial``: the share of the right options that was
+    given, 0 where a wrong one was. ``agrieval.accuracy_lexeval``: as accuracy, by LexEval's rule of reading.
+    ``agrieval.accuracy_published``: the credit of the scorer in AgriEval's repository, a mean over the lots it draws.
+    ``agrieval.likelihood``: the likeliest letter of the first token, where the endpoint told likelihoods and one option
+    is right. ``agrieval.rouge_l`` and ``agrieval.rouge_l_normalised``: overlap with the reference text.
+    ``extras``: names of :data:`EXTRA_METRICS` that texts are scored by, too.
+
+    Raises:
+        UsageError: what an extra metric needs is not installed.
+    """
+    (slot,) = record.sample.answer
+    answer = trajectory.answer
+    reading: dict[str, JsonValue]
+    values: dict[str, float]
+    if answer is None:
+        reading = {"rule": "no answer", "termination": trajectory.termination}
+        metrics = TEXT_METRICS if isinstance(slot, ReferenceTextSlot) else READ_METRICS
+        values = dict.fromkeys(metrics, 0.0)
+    elif isinstance(slot, OptionsSlot):
+        reading, values = _read(slot, answer)
+    else:
+        assert isinstance(slot, ReferenceTextSlot)
+        reading = {"text": answer[:240], "rule": "longest common subsequence of characters"}
+        overlaps = (rouge_l(answer, slot.value), rouge_l_normalised(answer, slot.value))
+        values = dict(zip(TEXT_METRICS, overlaps, strict=True))
+    if isinstance(slot, OptionsSlot) and (likeliest := _likeliest(slot, trajectory)) is not None:
+        reading["likeliest"] = likeliest
+        values["agrieval.likelihood"] = float(slot.value == (likeliest,))
+    if isinstance(slot, ReferenceTextSlot):
+        values |= {EXTRA_METRICS[name]: _extra(name)(answer, slot.value) if answer else 0.0 for name in extras}
+    rows = [_row(record, metric, value) for metric, value in values.items()]
+    return [_row(record, "agrotools.slot", rows[0].value, slot.name, reading), *rows]
+
+
+def _extra(name: str) -> Callable[[str, str], float]:
+    if name == "similarity":
+        from agrotools.knowledge.embedding import sentence_similarity
+
+        return sentence_similarity
+    return lexeval.rouge_l
+
+
+def _read(slot: OptionsSlot, answer: str) -> tuple[dict[str, JsonValue], dict[str, float]]:
+    read = read_choices(answer, slot.options, slot.kind)
+    given, right = set(read.letters), set(slot.value)
+    lexeval_read = lexeval.extract(answer)
+    reading: dict[str, JsonValue] = {
+        "value": list(read.letters),
+        "rule": read.rule,
+        "candidate": read.candidate[:120],
+        "lexeval": lexeval_read,
+    }
+    if read.ambiguous:
+        reading["ambiguous"] = True
+    partial = len(given) / len(right) if given <= right else 0.0
+    letters = "".join(slot.value)
+    theirs = agrieval.credit(answer, slot.options, slot.kind, letters)
+    values = (float(given == right), partial, float(lexeval_read == letters), theirs)
+    return reading, dict(zip(READ_METRICS, values, strict=True))
+
+
+def _likeliest(slot: OptionsSlot, trajectory: Trajectory) -> str | None:
+    """The option whose letter has most of the probability of the first token; None where that was not told."""
+    reply = trajectory.steps[-1].reply if trajectory.steps else trajectory.halted_by
+    if slot.kind == "multiple" or reply is None or not reply.first_token:
+        return None
+    totals = dict.fromkeys(slot.options, 0.0)
+    for token, probability in reply.first_token.items():
+        letter = token.strip().upper()
+        if letter in totals:
+            totals[letter] += probability
+    best = max(totals, key=lambda letter: totals[letter])
+    return best if totals[best] > 0 else None
+
+
+def _row(
+    record: Record, metric: str, value: float, slot: str | None = None, reading: dict[str, JsonValue] | None = None
+) -> Score:
+    return Score(
+        metric=metric,
+        version=VERSION,
+        sample_id=record.sample.id,
+        epoch=record.epoch,
+        slot=slot,
+        value=value,
+        reading=reading or {},
+    )

@@ -1,0 +1,116 @@
+"""How LexEval scores: letters cut out of a reply and compared as a string; ROUGE-L of jieba's words.
+
+AgriEval names LexEval's procedure as its own and publishes no scorer. Source: github.com/CSHaitao/LexEval,
+code/evaluation (process.py, evaluate.py), with the packages jieba 0.42.1 and rouge 1.0.1. Written anew from its
+behaviour; what it does that one would not expect is kept:
+
+* only A to E are letters, and any run of them is read, in DNA and in "Answer" as well: ``Answer: C`` gives ``AC``;
+* order counts: ``CA`` is not ``AC``; a run with a repeated letter is dropped; lower case is not read;
+* ROUGE-L counts each different word once, in both texts and in what they share;
+* where the two texts make its backtracking call itself more than 990 times (as a long reply does), Python stops it,
+  and the score is 0.
+"""
+
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
+from typing import Any, cast
+
+from agrotools.core import UsageError
+from agrotools.core.paths import cache_dir
+from agrotools.text.rouge import common_rows, without_punctuation
+
+_SEPARATORS = str.maketrans("", "", "、.,;，和")
+_RUN = re.compile("[ABCDE]{1,5}")
+
+MOST_STEPS = 990
+"""Calls of the original's backtracking before Python's limit of 1,000 frames stops it (measured with Python 3.11)."""
+LONGEST = 10_000
+"""Characters without punctuation beyond which a text is not divided into words: jieba's time grows with their square.
+A text of that many Chinese characters has far more words than ``MOST_STEPS``, so that the original gives 0 as well."""
+
+
+def extract(reply: str) -> str:
+    """The letters that LexEval reads out of a reply, in their order, as one string; empty where there are none."""
+    text = reply.split("解析", 1)[0].split("分析", 1)[0].translate(_SEPARATORS)
+    runs = (run for run in _RUN.findall(text) if len(set(run)) == len(run))
+    return "".join(dict.fromkeys("".join(runs)))
+
+
+def correct(reply: str, gold: str) -> bool:
+    """Whether the letters read are the string ``gold``."""
+    return extract(reply) == gold
+
+
+def rouge_l(answer: str, reference: str) -> float:
+    """ROUGE-L of the words of two texts, as the package ``rouge`` gives it (``"rouge-l"``, ``"f"``).
+
+    Raises:
+        UsageError: jieba is not installed.
+    """
+    divide = _words()
+    answer, reference = without_punctuation(answer), without_punctuation(reference)
+    if not answer or not reference or max(len(answer), len(reference)) > LONGEST:
+        return 0.0
+    return rouge_l_of_words(divide(answer), divide(reference))
+
+
+def rouge_l_of_words(answer: Sequence[str], reference: Sequence[str]) -> float:
+    """The same of texts that are words already; 0 where one has none."""
+    if not answer or not reference:
+        return 0.0
+    shared = _shared(reference, answer)
+    if shared is None:
+        return 0.0
+    recall, precision = len(shared) / len(set(reference)), len(shared) / len(set(answer))
+    return 2.0 * ((precision * recall) / (precision + recall + 1e-8))
+
+
+def _shared(reference: Sequence[str], answer: Sequence[str]) -> set[str] | None:
+    """The different words of the one longest common subsequence that the original finds; None where it gives up.
+
+    It goes back from the ends of both texts; where the words differ it leaves out the last word of ``reference`` if
+    that alone loses nothing, else the last word of ``answer``.
+    """
+    rows = common_rows(answer, reference)
+    found: set[str] = set()
+    i, j, steps = len(reference), len(answer), 1
+    while i and j:
+        if reference[i - 1] == answer[j - 1]:
+            found.add(reference[i - 1])
+            i, j = i - 1, j - 1
+        elif _length(rows[j], i - 1) > _length(rows[j - 1], i):
+            i -= 1
+        else:
+            j -= 1
+        steps += 1
+        if steps > MOST_STEPS:
+            return None
+    return found
+
+
+def _length(row: int, count: int) -> int:
+    """The length of the longest common subsequence with the first ``count`` words, from a row of the table."""
+    return count - (row & ((1 << count) - 1)).bit_count()
+
+
+@cache
+def _words() -> Callable[[str], list[str]]:
+    """jieba's exact mode. Its word list is kept in our own cache folder, not in one that others can write to."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # jieba 0.42 uses setuptools' old module and old escapes
+        try:
+            import jieba  # pyright: ignore[reportMissingImports]
+        except ImportError as error:
+            raise UsageError("ROUGE-L by words needs jieba", hint="pip install 'agrotools[zh]'") from error
+        library = cast(Any, jieba)
+        library.setLogLevel("CRITICAL")
+        tokenizer = library.Tokenizer()
+        folder = cache_dir("jieba")
+        with suppress(OSError):  # without the folder it reads its list anew each time
+            folder.mkdir(parents=True, exist_ok=True)
+        tokenizer.tmp_dir = str(folder)
+        tokenizer.initialize()
+    return lambda text: [str(word) for word in tokenizer.cut(text, cut_all=False)]

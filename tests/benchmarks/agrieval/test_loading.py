@@ -1,0 +1,161 @@
+"""From files and options to a benchmark: which files, which samples, what is said of them."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agrotools.benchmarks import Benchmark, load_benchmark
+from agrotools.core import BenchmarkError, OptionsSlot, UsageError
+from support.made_agrieval import CHOICE_TASKS, choice_items, write_agrieval
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_agrieval(tmp_path_factory.mktemp("made") / "agrieval", 300, 40)
+
+
+def load(folder: Path, name: str = "agrieval", **options: Any) -> Benchmark:
+    return load_benchmark(name, data_root=folder, options=options)
+
+
+def test_the_published_files_are_found_and_what_they_lack_is_said(field_data: Path):
+    benchmark = load(field_data)
+    assert len(benchmark.samples) == 1074 + 2167
+    notes = benchmark.header.metadata["notes"]
+    assert notes == ["the multiple-choice questions tell no field, cognitive level or task, only a type"]
+    assert benchmark.header.metadata["files"] == [
+        "simple_merged_choice_v6_5(rag).json",
+        "simple_merged_question_v4_2(main).json",
+    ]
+    assert "non-commercial" in benchmark.licence
+    cmmlu = load(field_data / "agri_text", "cmmlu-agronomy")
+    assert {sample.task_type for sample in cmmlu.samples} == {"single_choice"}
+
+
+def test_all_variants_can_be_named(field_data: Path):
+    folder = field_data / "agrieval"
+    for path in folder.glob("*.json"):
+        assert len(load(field_data, files=path.name).samples) == len(json.loads(path.read_text(encoding="utf-8")))
+
+
+def test_a_file_of_the_papers_shape_gives_all_of_its_groups(made: Path, tmp_path: Path):
+    whole = list(choice_items())
+    assert len(whole) == 14_697
+    benchmark = load(made)
+    assert "notes" in benchmark.header.metadata
+    assert benchmark.header.metadata["notes"] == []
+    tasks = {sample.groups["task"] for sample in benchmark.samples if sample.task_type != "short_answer"}
+    assert tasks <= set(CHOICE_TASKS)
+    assert len(tasks) >= 9
+    assert {*benchmark.samples[0].groups} == {"domain", "field", "level", "task"}
+
+
+def test_a_sample_is_a_prompt_and_its_gold_stays_behind(made: Path):
+    benchmark = load(made)
+    sample = benchmark.sample("choice-00003")
+    view = benchmark.view(sample, "no-tool")
+    assert view.bare
+    assert view.answer_form == ""
+    assert view.query == sample.query
+    assert str(sample.metadata["question"]) in sample.query
+    assert isinstance(sample.answer[0], OptionsSlot)
+    assert sample.files == ()
+    assert sample.toolset == ()
+    assert benchmark.samples[3] is benchmark.samples[3], "made once while it is in use"
+
+
+def test_part_order_and_shots_change_the_samples_and_the_hash(made: Path):
+    plain = load(made)
+    assert load(made).content_hash == plain.content_hash
+    hashes = {plain.content_hash}
+    changes: list[dict[str, Any]] = [
+        {"part": "choice"},
+        {"shots": 3},
+        {"cot": True},
+        {"order": "shuffled"},
+        {"order": "later"},
+    ]
+    for options in changes:
+        other = load(made, **options)
+        assert other.content_hash not in hashes
+        hashes.add(other.content_hash)
+        assert other.sample("choice-00000").metadata["question"] == plain.sample("choice-00000").metadata["question"]
+    assert {sample.task_type for sample in load(made, part="question").samples} == {"short_answer"}
+    shot = load(made, shots="5").sample("choice-00000")
+    assert len(shot.metadata["examples"]) == 5  # pyright: ignore[reportArgumentType]
+    assert load(made, shots=5, cot=True).header.metadata["setting"] == "5-shot, cot"
+
+
+def test_every_rotation_is_a_sample_of_one_cluster(made: Path):
+    benchmark = load(made, part="choice", order="rotated")
+    of_first = [sample for sample in benchmark.samples if sample.cluster == benchmark.samples[0].cluster]
+    slots = [sample.answer[0] for sample in of_first]
+    assert [sample.metadata["rotation"] for sample in of_first] == list(range(len(of_first)))
+    assert all(isinstance(slot, OptionsSlot) and len(slot.options) == len(of_first) for slot in slots)
+    assert len({sample.query for sample in of_first}) == len(of_first)
+
+
+def test_the_same_question_in_both_files_is_one_cluster_and_two_samples(tmp_path: Path):
+    entry = {"id": 1, "question": "问？", "options": {"A": "甲", "B": "乙"}, "answer": "A", "question_type": "单选"}
+    for name in ("a_choice.json", "b_choice.json"):
+        (tmp_path / name).write_text(json.dumps([entry]), encoding="utf-8")
+    benchmark = load(tmp_path, files="a_choice.json,b_choice.json")
+    assert [sample.id for sample in benchmark.samples] == ["choice-00001", "choice-00001x"]
+    assert {sample.cluster for sample in benchmark.samples} == {"choice-00001"}
+
+
+def test_an_english_file_of_the_same_shape_loads(tmp_path: Path):
+    entry = {
+        "id": "e1", "question": "Which crop fixes nitrogen?", "question_type": "single",
+        "options": {"A": "wheat", "B": "soybean"}, "answer": "B", "domain": {"type": "crops", "subtype": "legumes"},
+    }  # fmt: skip
+    (tmp_path / "my_choice.json").write_text(json.dumps([entry]), encoding="utf-8")
+    (sample,) = load(tmp_path, language="en").samples
+    assert sample.query.startswith("The following is a multiple-choice question")
+    assert sample.groups == {"domain": "crops", "field": "legumes"}
+
+
+def test_examples_come_from_another_file_where_one_is_given(made: Path, tmp_path: Path):
+    other = tmp_path / "dev.json"
+    other.write_text(json.dumps(list(choice_items(200, seed=99)), ensure_ascii=False), encoding="utf-8")
+    own = load(made, shots=2, part="choice").samples[0].query
+    assert load(made, shots=2, part="choice", examples=other).samples[0].query != own
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "hint"),
+    [
+        ({"shot": 5}, "no option 'shot'", "did you mean shots"),
+        ({"shots": 6}, "shots=6", ""),
+        ({"order": "random"}, "order=random", ""),
+        ({"files": "none.json"}, "there is no file", "names in the folder"),
+    ],
+)
+def test_an_option_that_cannot_be_is_said(made: Path, options: dict[str, Any], message: str, hint: str):
+    with pytest.raises(UsageError, match=message) as raised:
+        load(made, **options)
+    assert hint in (raised.value.hint or "")
+
+
+def test_files_that_are_not_there_are_said_with_where_to_get_them(tmp_path: Path):
+    with pytest.raises(UsageError, match="where are the files") as without:
+        load_benchmark("agrieval")
+    assert "github.com/YanPioneer/AgriEval" in (without.value.hint or "")
+    with pytest.raises(BenchmarkError, match="holds no file"):
+        load(tmp_path)
+    with pytest.raises(BenchmarkError, match="there is no folder"):
+        load(tmp_path / "none")
+
+
+def test_other_benchmarks_take_no_options(small_benchmark: Path):
+    for name in ("embedded", str(small_benchmark)):
+        with pytest.raises(UsageError, match="no option"):
+            load_benchmark(name, options={"shots": 5})
+
+
+def test_a_copy_of_the_data_under_its_own_folder_name_is_found(made: Path, tmp_path: Path):
+    shutil.copytree(made, tmp_path / "AgriEval" / "Dataset")
+    assert load(tmp_path).content_hash == load(made).content_hash

@@ -1,0 +1,141 @@
+"""What a model is asked: the published prompt to the letter, examples, passages, and options in every order."""
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.benchmarks.agrieval.few_shot import Examples
+from agrotools.benchmarks.agrieval.items import Item
+from agrotools.benchmarks.agrieval.ordering import LATER_SHARE, orders_of
+from agrotools.benchmarks.agrieval.prompting import prompt_of
+from agrotools.benchmarks.agrieval.settings import QuestionSettings
+from agrotools.core import OptionKind, UsageError
+
+ITEM = Item("7", "multiple", "哪些{options}叶对生()", ("A", "C"), {"A": "薄荷", "B": "小麦", "C": "丁香"})
+
+
+class Found(NamedTuple):
+    text: str
+    title: str
+
+
+def asked(item: Item = ITEM, shots: list[Item] | None = None, found: tuple[Found, ...] = (), **settings: Any) -> str:
+    return prompt_of(item, item.options, QuestionSettings(**settings), shots or [], found)
+
+
+def test_the_zero_shot_prompt_is_the_published_one():
+    assert asked() == (
+        "以下是中国关于农业考试的多项选择题，请直接输出正确答案的选项，无需生成解释。\n"
+        "问题：哪些{options}叶对生()\nA. 薄荷\nB. 小麦\nC. 丁香\n答案：\n"
+    )
+    kinds: tuple[tuple[OptionKind, str], ...] = (("single", "单项选择题"), ("true_false", "判断题"))
+    for kind, word in kinds:
+        assert asked(Item("1", kind, "问", ("A",), {"A": "对", "B": "错"})).startswith(
+            f"以下是中国关于农业考试的{word}，"
+        )
+
+
+def test_the_few_shot_prompt_is_the_published_one():
+    shot = Item("9", "multiple", "例", ("A", "B"), {"A": "甲", "B": "乙"})
+    assert asked(shots=[shot, shot]) == (
+        "以下是中国关于农业考试的多项选择题，请直接输出正确答案的选项，无需生成解释。\n以下是两个例子：\n"
+        "问题：例\nA. 甲\nB. 乙\n答案：AB\n问题：例\nA. 甲\nB. 乙\n答案：AB\n"
+        "\n问题：哪些{options}叶对生()\nA. 薄荷\nB. 小麦\nC. 丁香\n答案：\n"
+    )
+
+
+def test_reasoning_and_open_questions_have_the_published_prompts_too():
+    assert asked(cot=True) == (
+        "以下是中国关于农业考试的多项选择题，回答时让我们一步步思考，逐个选项进行分析，最后输出答案。\n"
+        "问题：哪些{options}叶对生()\nA. 薄荷\nB. 小麦\nC. 丁香\n答案：\n"
+    )
+    shot = Item("9", "multiple", "例", ("A", "B"), {"A": "甲", "B": "乙"})
+    assert (
+        asked(cot=True, shots=[shot, shot])
+        .split("最后输出答案。\n")[1]
+        .startswith("问题：例\nA. 甲\nB. 乙\n答案：AB\n\n问题：例\nA. 甲\nB. 乙\n答案：AB\n问题：哪些")
+    )
+    open_question, solved = Item("1", None, "为什么？", ("因为",)), Item("2", None, "怎样？", ("这样",))
+    assert asked(open_question) == "以下是中国关于农业考试的简答题，请输出正确答案。\n问题：为什么？\n答案：\n"
+    assert asked(open_question, shots=[solved]) == (
+        "以下是中国关于农业考试的简答题，请输出正确答案。问题：怎样？\n答案：这样\n\n问题：为什么？\n答案：\n"
+    )
+    assert "一步步思考" in asked(open_question, cot=True)
+
+
+def test_english_questions_have_prompts_of_our_own():
+    english = asked(language="en")
+    assert "several right answers" in english
+    assert english.endswith("Answer:\n")
+    assert "one by one" in asked(language="en", cot=True)
+
+
+def test_passages_stand_before_the_question_with_their_titles():
+    text = asked(found=(Found("薄荷的叶对生。", "薄荷"), Found("没有标题", "")))
+    assert text.index("[1] 薄荷：薄荷的叶对生。\n[2] 没有标题\n") < text.index("以下是中国关于农业考试的多项选择题")
+
+
+letters = st.integers(2, 7).map(lambda count: "ABCDEFG"[:count])
+questions = letters.flatmap(
+    lambda known: st.tuples(
+        st.just(known), st.lists(st.sampled_from(known), min_size=1, unique=True), st.text(max_size=9)
+    )
+)
+
+
+@given(questions, st.sampled_from(["given", "shuffled", "later", "rotated"]))
+def test_an_order_moves_texts_and_the_answer_with_them(question: tuple[str, list[str], str], order: Any):
+    known, right, seed = question
+    options = {letter: f"text {letter}" for letter in known}
+    orders = list(orders_of(options, right, order, seed))
+    assert len(orders) == (len(known) if order == "rotated" else 1)
+    for each in orders:
+        assert list(each.options) == list(known), "letters stay"
+        assert sorted(each.options.values()) == sorted(options.values())
+        assert {each.options[letter] for letter in each.answer} == {options[letter] for letter in right}
+        assert [options[known[place]] for place in each.origin] == list(each.options.values())
+    if order == "given":
+        assert orders[0].options == options
+    if order == "rotated":
+        for letter in known:
+            assert {each.options[letter] for each in orders} == set(options.values()), (
+                "each text stands everywhere once"
+            )
+    assert orders == list(orders_of(options, right, order, seed))
+
+
+def test_right_options_stand_later_as_often_as_published():
+    options = {letter: letter.lower() for letter in "ABCDEFG"}
+    places = Counter(
+        "ABCDEFG".index(next(orders_of(options, ["ABC"[n % 3]], "later", str(n))).answer[0]) for n in range(6000)
+    )
+    assert sum(count for place, count in places.items() if place >= 4) / 6000 == pytest.approx(LATER_SHARE, abs=0.02)
+    shuffled = Counter(next(orders_of(options, ["A"], "shuffled", str(n))).answer[0] for n in range(7000))
+    assert min(shuffled.values()) > 850
+    assert max(shuffled.values()) < 1150
+
+
+def item(number: int, group: str, kind: Any = "single") -> Item:
+    return Item(str(number), kind, f"问{number}", ("A",), {"A": "甲", "B": "乙"}, {"domain": "d", "field": group})
+
+
+def test_examples_are_of_the_same_kind_and_never_of_the_own_group():
+    pool = [item(n, "ab"[n % 2]) for n in range(40)] + [item(n, "c", "multiple") for n in range(40, 60)]
+    examples = Examples(pool, seed=0)
+    for each in pool[:40]:
+        drawn = examples.for_item(each, 5)
+        assert len({other.question for other in drawn}) == 5
+        assert {other.kind for other in drawn} == {"single"}
+        assert each.groups["field"] not in {other.groups["field"] for other in drawn}
+        assert drawn == Examples(pool, seed=0).for_item(each, 5)
+    assert examples.groups_kept_out == {"single": True, "multiple": False}
+    assert pool[41] not in examples.for_item(pool[41], 5), "never itself, where all are of one group"
+    assert Examples(pool, seed=1).for_item(pool[0], 5) != examples.for_item(pool[0], 5)
+
+
+def test_too_few_examples_are_an_error():
+    with pytest.raises(UsageError, match="not 3 examples"):
+        Examples([item(1, "a"), item(2, "b"), item(3, "b")], seed=0).for_item(item(1, "a"), 3)

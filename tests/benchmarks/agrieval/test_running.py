@@ -1,0 +1,208 @@
+"""Examination questions from the command to the scores: baselines, models on an endpoint, kills, settings."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from aiohttp import web
+
+from agrotools.benchmarks import Benchmark, load_benchmark
+from agrotools.core import OptionsSlot, Sample
+from agrotools.knowledge.corpus import CorpusIndex, build_index
+from agrotools.runner.evaluate import EvalConfig, evaluate
+from agrotools.runner.records import read_records
+from agrotools.runner.rescore import rescore
+from agrotools.scoring import ModeSummary
+from support.building_models import serving, text_of
+from support.made_agrieval import write_agrieval
+from support.openai_server import Body, completion
+
+AGROTOOLS = [sys.executable, "-c", "from agrotools.cli.main import main; main()"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_agrieval(tmp_path_factory.mktemp("made") / "agrieval", 600, 30)
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none-needed")
+
+
+def run(data: Path, out: Path, model: str = "m", **config: Any) -> ModeSummary:
+    with Path(os.devnull).open("w") as nothing:
+        evaluate(EvalConfig(benchmark="agrieval", data_root=data, model=model, out=out, **config), nothing)
+    return rescore(out).summary.modes["no-tool"]
+
+
+def answering(benchmark: Benchmark, choose: Callable[[Sample], str]) -> Callable[[Body], web.Response]:
+    """An endpoint that knows the gold, and says what ``choose`` makes of it."""
+    by_query = {sample.query: sample for sample in benchmark.samples}
+
+    def reply(body: Body) -> web.Response:
+        (message,) = body["messages"]
+        assert message["role"] == "user", "the published prompt has no system message"
+        return completion(choose(by_query[text_of(message)]))
+
+    return reply
+
+
+def test_random_scores_what_chance_gives_in_each_kind_of_question(field_data: Path, tmp_path: Path):
+    part = run(field_data, tmp_path / "run", "baseline:random", options={"part": "choice"}, epochs=8)
+    samples = load_benchmark("agrieval", data_root=field_data, options={"part": "choice"}).samples
+    for task, found in part.metrics["agrieval.accuracy"].by_task_type.items():
+        slots = [sample.answer[0] for sample in samples if sample.task_type == task]
+        chances = [
+            1 / (2 ** len(slot.options) - 1) if slot.kind == "multiple" else 1 / len(slot.options)
+            for slot in slots
+            if isinstance(slot, OptionsSlot)
+        ]
+        expected = sum(chances) / len(chances)
+        assert found.interval is not None
+        assert found.interval.lower <= expected <= found.interval.upper, task
+
+
+def test_a_model_of_known_accuracy_per_group_is_recovered(made: Path, tmp_path: Path):
+    benchmark = load_benchmark("agrieval", data_root=made, options={"part": "choice"})
+    tasks = sorted({sample.groups["task"] for sample in benchmark.samples})
+    skill = {task: (at + 1) / (len(tasks) + 1) for at, task in enumerate(tasks)}
+    said = Counter[tuple[str, bool]]()
+
+    def choose(sample: Sample) -> str:
+        slot = sample.answer[0]
+        assert isinstance(slot, OptionsSlot)
+        rng = random.Random(sample.id)
+        knows = rng.random() < skill[sample.groups["task"]]
+        said[sample.groups["task"], knows] += 1
+        wrong = next(letter for letter in slot.options if letter not in slot.value or slot.kind == "multiple")
+        return f"我认为答案是{'、'.join(slot.value if knows else [wrong])}。"
+
+    with serving(answering(benchmark, choose)) as endpoint:
+        part = run(made, tmp_path / "run", base_url=endpoint.base_url, options={"part": "choice"})
+    by_task = part.metrics["agrieval.accuracy"].by_group["task"]
+    assert set(by_task) == set(tasks)
+    for task, found in by_task.items():
+        right, wrong = said[task, True], said[task, False]
+        assert found.n == right + wrong
+        assert found.value == pytest.approx(right / (right + wrong))
+    assert set(part.metrics["agrieval.accuracy"].by_group) == {"domain", "field", "level", "task"}
+
+
+def test_likelihoods_are_scored_where_the_endpoint_tells_them(made: Path, tmp_path: Path):
+    benchmark = load_benchmark("agrieval", data_root=made, options={"part": "choice"})
+    by_query = {sample.query: sample for sample in benchmark.samples}
+
+    def reply(body: Body) -> web.Response:
+        assert body["logprobs"] is True
+        assert body["top_logprobs"] == 5
+        slot = by_query[text_of(body["messages"][0])].answer[0]
+        assert isinstance(slot, OptionsSlot)
+        right, *others = [*slot.value, *(letter for letter in slot.options if letter not in slot.value)]
+        # Two spellings of the right letter together are likelier than the letter that is said.
+        top = [(others[0], -0.9), (right, -1.2), (f" {right}", -1.3), ("\n", -3.0), ("Z", float("-inf"))]
+        content = [{"token": others[0], "logprob": -0.9, "top_logprobs": [
+            {"token": token, "logprob": max(logprob, -9999.0)} for token, logprob in top]}]  # fmt: skip
+        message = {"role": "assistant", "content": others[0]}
+        choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": {"content": content}}
+        return web.json_response({"choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": 1}})
+
+    with serving(reply) as endpoint:
+        part = run(made, tmp_path / "run", base_url=endpoint.base_url, options={"part": "choice"}, top_logprobs=5)
+    assert part.metrics["agrieval.likelihood"].overall.value == 1
+    assert set(part.metrics["agrieval.likelihood"].by_task_type) == {"single_choice", "true_false"}
+    assert part.metrics["agrieval.accuracy"].overall.value == 0
+
+
+@pytest.mark.parametrize("reply", ["", "我不知道。" * 4000, "選項無法判斷", "无\ufffd" * 50, "```json\n{"])
+def test_a_model_that_answers_nothing_is_wrong_and_no_fault_of_ours(made: Path, tmp_path: Path, reply: str):
+    with serving(lambda _: completion(reply)) as endpoint:
+        part = run(made, tmp_path / "run", base_url=endpoint.base_url, limit=40)
+        assert len(endpoint.requests) == 40, "nobody is asked twice"
+    assert part.invalid.n == 0
+    assert part.counts.terminations == {"answered": 40}
+    assert part.metrics["agrieval.accuracy"].overall.value == 0
+
+
+def test_a_reply_that_was_cut_off_is_read_as_far_as_it_goes(made: Path, tmp_path: Path):
+    with serving(lambda _: completion("答案：A", finish_reason="length")) as endpoint:
+        part = run(made, tmp_path / "run", base_url=endpoint.base_url, limit=60, options={"part": "choice"})
+    assert part.metrics["agrieval.accuracy"].overall.value > 0
+
+
+def test_sampling_several_times_gives_a_record_each(made: Path, tmp_path: Path):
+    texts = iter("ABC" * 10_000)
+    with serving(lambda _: completion(next(texts))) as endpoint:
+        part = run(
+            made, tmp_path / "run", base_url=endpoint.base_url, limit=30, epochs=3, temperature=1.0,
+            max_output_tokens=2048,
+        )  # fmt: skip
+        assert {(body["temperature"], body["max_tokens"]) for body in endpoint.requests} == {(1.0, 2048)}
+    assert (part.n_records, part.n_samples, part.epochs) == (90, 30, 3)
+
+
+def test_a_run_that_is_killed_goes_on_with_what_was_in_flight(made: Path, tmp_path: Path):
+    with serving(lambda _: completion("答案：B"), latency_s=0.02) as endpoint:
+        command = [
+            *AGROTOOLS, "eval", "agrieval", "--data-root", str(made), "--model", "m", "--base-url", endpoint.base_url,
+            "--concurrency", "8", "--out", str(tmp_path / "run"),
+        ]  # fmt: skip
+        records = tmp_path / "run" / "records.jsonl"
+        for kill_at in (60, 300):
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            while process.poll() is None:
+                if records.exists() and records.read_bytes().count(b"\n") >= kill_at:
+                    process.send_signal(signal.SIGKILL)
+                time.sleep(0.005)
+            process.wait()
+        assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+        asked = Counter(text_of(body["messages"][0]) for body in endpoint.requests)
+    assert len(asked) == 630
+    assert sum(asked.values()) <= 630 + 2 * 16, "what was in flight, and no more, was asked again"
+    ids = [record.sample.id for record in read_records(tmp_path / "run")]
+    assert len(ids) == len(set(ids)) == 630
+
+
+def test_passages_of_a_corpus_stand_in_prompt_and_record(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    benchmark = load_benchmark("agrieval", data_root=made, options={"part": "question"})
+    for sample in benchmark.samples[:5]:
+        question = str(sample.metadata["question"])
+        (corpus / f"{sample.id}.txt").write_text(f"资料{sample.id}：{question}，正如所说。", encoding="utf-8")
+    build_index(corpus, tmp_path / "index")
+    options = {"part": "question", "retrieval": str(tmp_path / "index"), "passages": 1}
+    found = load_benchmark("agrieval", data_root=made, options=options)
+    for sample in found.samples[:5]:
+        assert f"资料{sample.id}" in sample.query
+        (passage,) = cast("list[dict[str, str]]", sample.metadata["passages"])
+        assert sample.id in passage["source"]
+    assert found.content_hash != benchmark.content_hash
+
+    monkeypatch.setattr(CorpusIndex, "search", None)
+    assert load_benchmark("agrieval", data_root=made, options=options).content_hash == found.content_hash, "kept"
+
+
+def test_the_command_prints_the_table_and_lists_what_it_left_out(made: Path, tmp_path: Path):
+    done = subprocess.run(
+        [*AGROTOOLS, "eval", "agrieval", "--data-root", str(made), "-o", "part=choice", "--limit", "50", "--json"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert [each["model"] for each in json.loads(done.stdout)] == ["baseline:prior", "baseline:random"]
+    wrong = subprocess.run(
+        [*AGROTOOLS, "eval", "agrieval", "--data-root", str(made), "-o", "shot=5"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert wrong.returncode == 2
+    assert "did you mean shots" in wrong.stderr

@@ -1,0 +1,214 @@
+"""From files to documents."""
+
+import bz2
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.core import CorpusError, UsageError
+from agrotools.knowledge.corpus import Tally, documents, read_corpus
+
+DUMP = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="zh">
+  <siteinfo><sitename>Wikipedia</sitename><namespaces><namespace key="10">Template</namespace></namespaces></siteinfo>
+  <page><title>水稻</title><ns>0</ns><id>7</id>
+    <revision><id>70</id><contributor><username>A</username><id>9</id></contributor>
+      <model>wikitext</model><format>text/x-wiki</format>
+      <text bytes="9" xml:space="preserve">'''水稻'''是[[禾本科|一种禾本科]]植物。&lt;ref&gt;x&lt;/ref&gt;</text>
+    </revision></page>
+  <page><title>稻米</title><ns>0</ns><id>8</id><redirect title="水稻" />
+    <revision><id>71</id><text>#REDIRECT [[水稻]]</text></revision></page>
+  <page><title>大米</title><ns>0</ns><id>9</id><revision><text>#重定向 [[水稻]]</text></revision></page>
+  <page><title>Template:水稻</title><ns>10</ns><id>10</id><revision><text>模板</text></revision></page>
+  <page><title>脚本</title><ns>0</ns><id>11</id><revision><model>javascript</model><text>x</text></revision></page>
+  <page><title>空</title><ns>0</ns><id>12</id><revision><text>{{stub}}</text></revision></page>
+  <page><title>小麦</title><ns>0</ns><id>13</id><revision><text>小麦锈病。</text></revision></page>
+</mediawiki>
+"""
+
+
+def read(corpus: Path, tally: Tally | None = None, **fields: str) -> list[tuple[str, str, str]]:
+    """(source, title, text) of all documents."""
+    tally = tally if tally is not None else Tally()
+    return [(each.source, each.title, "".join(each.pieces)) for each in read_corpus(corpus, tally, **fields)]
+
+
+def test_a_folder_is_read_in_order_of_names(tmp_path: Path):
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "x.md").write_text("# 二", encoding="utf-8")
+    (tmp_path / "a.TXT").write_text("一", encoding="utf-8")
+    (tmp_path / ".hidden.txt").write_text("no", encoding="utf-8")
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG")
+    os.mkfifo(tmp_path / "pipe.txt")
+    tally = Tally()
+    assert read(tmp_path, tally) == [("a.TXT", "", "一"), ("b/x.md", "", "# 二")]
+    assert tally.bytes_read == 8
+
+
+def test_encodings(tmp_path: Path):
+    text = "水稻纹枯病，3.5 ℃\n" * 40_000
+    for name, encoding in (("1.txt", "utf-8"), ("2.txt", "utf-8-sig"), ("3.txt", "gb18030"), ("4.txt", "ascii")):
+        (tmp_path / name).write_text(text if encoding != "ascii" else "rice", encoding=encoding)
+    assert [found[2] for found in read(tmp_path)] == [text, text, text, "rice"]
+    (tmp_path / "5.txt").write_bytes("水稻".encode("utf-16"))
+    with pytest.raises(CorpusError, match=r"5\.txt is text neither in UTF-8 nor in GB18030"):
+        read(tmp_path)
+
+
+def test_a_name_that_is_no_text_still_names_its_file(tmp_path: Path):
+    (tmp_path / os.fsdecode(b"\xff.txt")).write_text("稻", encoding="utf-8")
+    assert read(tmp_path)[0][2] == "稻"
+
+
+def test_jsonl(tmp_path: Path):
+    rows = [
+        {"text": "一", "title": " 水稻 ", "url": "https://example.org/1"},
+        {"contents": "二", "id": 5},
+        {"content": ["三", "四"], "id": True},
+        {"passage": "五", "title": 7},
+        {"text": "", "content": "六"},
+        {"text": "   "},
+        {"other": "七"},
+    ]
+    path = tmp_path / "pages.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + b"\n\n".join(json.dumps(row).encode() for row in rows))
+    tally = Tally()
+    assert read(path, tally) == [
+        ("https://example.org/1", "水稻", "一"),
+        ("pages.jsonl#5", "", "二"),
+        ("pages.jsonl#True", "", "三\n四"),
+        ("pages.jsonl:7", "", "五"),
+        ("pages.jsonl:9", "", "六"),
+    ]
+    assert tally.passed_over() == {"without text": 2}
+    assert read(path, text_field="other", title_field="none") == [("pages.jsonl:13", "", "七")]
+
+
+def test_jsonl_in_gb18030(tmp_path: Path):
+    (tmp_path / "a.jsonl").write_text('{"text": "水稻纹枯病"}\n', encoding="gb18030")
+    assert read(tmp_path) == [("a.jsonl:1", "", "水稻纹枯病")]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"text": "a"}\n{"text": \n', "line 2, is no JSON object"),
+        (b"[1]\n", "line 1, is no JSON object"),
+        (b'{"text": "\xff\xff"}', "line 1, is no JSON object"),
+        (b"[" * 200_000, "line 1, is no JSON object"),
+        (b'{"text": "a", "n": ' + b"9" * 5000 + b"}", "line 1, is no JSON object"),
+        (b'{"body": "a", "name": 1}\n', "no line of .* has text in a field text, contents, content or passage"),
+    ],
+)
+def test_jsonl_that_cannot_be_read(tmp_path: Path, content: bytes, message: str):
+    (tmp_path / "a.jsonl").write_bytes(content)
+    with pytest.raises(CorpusError, match=message) as caught:
+        read(tmp_path)
+    assert caught.value.hint
+
+
+def test_the_fields_that_are_there_are_named(tmp_path: Path):
+    (tmp_path / "a.jsonl").write_text('{"body": "a", "name": 1}\n')
+    with pytest.raises(CorpusError) as caught:
+        read(tmp_path)
+    assert "body, name" in str(caught.value.hint)
+
+
+@given(st.lists(st.text(max_size=40).filter(lambda text: text.strip()), max_size=8), st.integers(1, 30))
+def test_lines_come_whole_whatever_the_blocks(tmp_path_factory: pytest.TempPathFactory, texts: list[str], block: int):
+    path = tmp_path_factory.getbasetemp() / "blocks.jsonl"
+    path.write_text("\n".join(json.dumps({"text": text}) for text in texts))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("agrotools.knowledge.corpus.files._BLOCK", block)
+        assert [found[2] for found in read(path)] == texts
+
+
+def test_lines_that_are_too_long_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(documents, "LONGEST", 1000)
+    monkeypatch.setattr("agrotools.knowledge.corpus.files._BLOCK", 64)
+    rows = [{"text": "a" * size} for size in (900, 1100, 10, 5000, 20, 5000)]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    tally = Tally()
+    found = read(tmp_path, tally)
+    assert [(source, len(text)) for source, _, text in found] == [
+        ("a.jsonl:1", 900),
+        ("a.jsonl:3", 10),
+        ("a.jsonl:5", 20),
+    ]
+    assert tally.too_long == 3
+
+
+@pytest.mark.parametrize("name", ["dump.xml", "dump.xml.bz2"])
+def test_a_dump_gives_its_articles(tmp_path: Path, name: str):
+    content = DUMP.encode()
+    (tmp_path / name).write_bytes(
+        bz2.compress(content[:900]) + bz2.compress(content[900:]) if "bz2" in name else content
+    )
+    tally = Tally()
+    assert read(tmp_path, tally) == [
+        (f"{name}#7", "水稻", "水稻是一种禾本科植物。"),
+        (f"{name}#13", "小麦", "小麦锈病。"),
+    ]
+    assert tally.passed_over() == {"redirects": 2, "pages that are no articles": 2, "without text": 1}
+    assert tally.bytes_read == (tmp_path / name).stat().st_size
+
+
+def test_a_page_that_is_too_long_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("agrotools.knowledge.corpus.wikipedia.LONGEST", 100)
+    (tmp_path / "a.xml").write_text(DUMP.replace("小麦锈病", "小麦" * 100), encoding="utf-8")
+    tally = Tally()
+    assert len(read(tmp_path, tally)) == 1
+    assert tally.too_long == 1
+
+
+BOMB = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">' + "".join(
+    f'<!ENTITY {after} "{f"&{before};" * 10}">' for before, after in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (DUMP[:900], "is cut off"),
+        ("", "is cut off"),
+        (DUMP.replace("</title>", "</titel>", 1), "no well-formed XML"),
+        (f"{BOMB}]><mediawiki><page><title>&i;</title></page></mediawiki>", "declares a document type"),
+        ('<!DOCTYPE a SYSTEM "file:///etc/passwd"><mediawiki/>', "declares a document type"),
+        ("<rss><item/></rss>", "is no dump of a wiki: it has <rss>"),
+        ("<mediawiki>" * 100, "is no dump of a wiki"),
+    ],
+)
+def test_dumps_that_are_refused(tmp_path: Path, content: str, message: str):
+    (tmp_path / "a.xml").write_text(content, encoding="utf-8")
+    with pytest.raises(CorpusError, match=message) as caught:
+        read(tmp_path)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda content: content[: len(content) // 2], "is cut off"),
+        (lambda content: b"BZh9" + bytes(200), "compressed content is damaged"),
+        (lambda content: content[:40] + bytes(20) + content[60:], "compressed content is damaged"),
+    ],
+)
+def test_damaged_bz2(tmp_path: Path, damage, message: str):
+    (tmp_path / "a.xml.bz2").write_bytes(damage(bz2.compress(DUMP.encode())))
+    with pytest.raises(CorpusError, match=message):
+        read(tmp_path)
+
+
+def test_what_is_no_corpus(tmp_path: Path):
+    with pytest.raises(UsageError, match="there is no"):
+        read(tmp_path / "nowhere")
+    (tmp_path / "a.pdf").write_bytes(b"%PDF")
+    with pytest.raises(UsageError, match="no file of text that is read"):
+        read(tmp_path / "a.pdf")
+    assert read(tmp_path) == []
+    (tmp_path / "broken.txt").symlink_to(tmp_path / "gone")
+    with pytest.raises(CorpusError, match=r"broken.txt cannot be read: No such file"):
+        read(tmp_path)

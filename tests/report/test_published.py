@@ -1,0 +1,290 @@
+"""The published figures: all parse, add up as they should, and some are compared with the papers' text by hand."""
+
+import csv
+import tomllib
+from collections import Counter
+from decimal import Decimal
+from fractions import Fraction
+from importlib.resources import files
+
+import pytest
+
+from agrotools.core import UsageError
+from agrotools.core.agrieval_taxonomy import FIELDS, TASKS
+from agrotools.report.published import (
+    BENCHMARKS,
+    IN_TEXT,
+    paper,
+    published_rows,
+    published_set,
+    rows_of_model,
+    rows_of_table,
+    same_model,
+)
+
+ROWS = {"thinkgeo": 240, "gta": 192, "agentx": 507, "agrieval": 4309}
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_every_row_parses(benchmark):
+    rows = published_rows(benchmark)
+    assert len(rows) == ROWS[benchmark]
+    tables = paper(benchmark).tables
+    for row in rows:
+        assert row.metric.startswith(f"{benchmark}.")
+        assert row.table in tables
+        assert row.arrow in ("", "up", "down")
+        assert row.access in ("", "open", "api", "people")
+        assert row.number >= 0
+        assert row.n is None or row.n > 0
+        if row.unit in ("count", "s/query"):
+            assert row.fraction is None
+            assert row.percent is None
+        else:
+            assert row.fraction is not None
+            assert row.percent is not None
+            assert 0 <= row.fraction <= 1
+            assert row.percent.replace(".", "", 1).isdecimal()
+            assert Decimal(row.percent) == pytest.approx(Decimal(100) * Decimal(str(row.fraction)))
+    assert {row.table for row in rows} == set(tables)
+    assert published_rows(benchmark) is rows
+
+
+def test_there_is_no_row_of_agrotools():
+    assert published_rows("agrotools") == ()
+    assert published_set("agrotools") == ()
+    assert "agrotools" not in BENCHMARKS
+    assert not any(row.benchmark == "agrotools" for name in BENCHMARKS for row in published_rows(name))
+    folder = files("agrotools.data") / "published"
+    assert {file.name for file in folder.iterdir()} == {
+        name for benchmark in BENCHMARKS for name in (f"{benchmark}.csv", f"{benchmark}_set.csv", f"{benchmark}.toml")
+    }
+
+
+def test_unknown_names_are_errors_that_name_the_known_ones():
+    with pytest.raises(UsageError, match="agrieval"):
+        published_rows("mmlu")
+    with pytest.raises(UsageError, match="tables: 4, 5"):
+        rows_of_table("gta", "6")
+    with pytest.raises(UsageError, match="no published table"):
+        rows_of_table("agrotools", "1")
+    with pytest.raises(UsageError, match="no published results of 'agrotools'"):
+        paper("agrotools")
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "table", "setting", "variant", "model", "metric", "group", "value"),
+    [
+        # Read in the papers' text line by line; each is a different column or table.
+        ("thinkgeo", "3", "step-by-step", "optical", "GPT-4o", "inst_acc", "", "82.33"),
+        ("thinkgeo", "3", "end-to-end", "optical", "GPT-4o", "ans_acc", "", "9.78"),
+        ("thinkgeo", "3", "end-to-end", "optical", "GPT-4o", "ans_i", "", "20.40"),
+        ("thinkgeo", "A1", "step-by-step", "SAR", "GPT-4o", "arg_acc", "", "55.33"),
+        ("thinkgeo", "A1", "end-to-end", "SAR", "GPT-4o", "ans_acc", "", "5.56"),
+        ("thinkgeo", "A2", "", "", "Claude-Sonnet", "err_final_ans_single_step", "format", "29.13"),
+        ("thinkgeo", "A4", "end-to-end", "", "GPT-4o", "runtime", "", "12.01"),
+        ("gta", "4", "step-by-step", "", "gpt-4-1106-preview", "tool_acc", "", "61.4"),
+        ("gta", "4", "step-by-step", "", "gpt-4-1106-preview", "summ_acc", "", "75"),
+        ("gta", "4", "end-to-end", "", "gpt-3.5-turbo", "c_f1", "", "97.3"),
+        ("gta", "4", "end-to-end", "", "deepseek-llm-7b-chat", "ans_acc", "", "4"),
+        ("gta", "5", "", "tool calls", "claude3-opus", "err_arg_format", "", "82.86"),
+        ("agentx", "5", "", "errors", "GPT-4o", "err_multi_tool_calls.share", "formatting", "13.2"),
+        ("agentx", "10", "", "errors", "Gemini-1.5-Pro", "err_invalid_json.share", "formatting", "44.5"),
+        ("agentx", "10", "", "errors", "Qwen2.5-VL-7B", "err_invalid_json.count", "formatting", "317"),
+        ("agrieval", "2", "zero-shot", "", "KwooLa", "acc", "overall", "44.48"),
+        ("agrieval", "3", "zero-shot", "", "Qwen-Plus", "acc", "Fore", "55.21"),
+        ("agrieval", "4", "cot", "", "GPT-3.5-Turbo", "acc", "I-N", "49.69"),
+        ("agrieval", "4", "few-shot", "5 examples", "Qwen2.5-14B-Instruct", "acc", "M-T", "53.03"),
+        ("agrieval", "7", "zero-shot", "", "Llama2-7B-Chat", "acc", "I-P", "18.4"),
+        ("agrieval", "11", "cot", "", "DeepSeek-V3", "acc", "I-S", "72.16"),
+        ("agrieval", "12", "cot", "", "GPT-4o-mini", "acc", "TCH", "40.31"),  # the second column, headed Aqua
+        ("agrieval", "13", "zero-shot", "", "Qwen-Turbo", "rouge_l", "G-PS", "0.3293"),
+        ("agrieval", "14", "cot", "", "Llama2-13B-Chat", "acc", "multiple", "19.28"),
+        ("agrieval", "14", "zero-shot", "", "Qwen2-72B-Instruct", "acc", "true_false", "68.81"),
+        ("agrieval", IN_TEXT, "", "expert set", "three experts", "acc", "overall", "70.62"),
+    ],
+)
+def test_figures_are_those_of_the_papers(benchmark, table, setting, variant, model, metric, group, value):
+    (row,) = [
+        row
+        for row in rows_of_table(benchmark, table)
+        if (row.setting, row.variant, row.model) == (setting, variant, model)
+        and (row.metric, row.group_checked) == (f"{benchmark}.{metric}", group)
+    ]
+    assert row.value == value
+
+
+def cells(table, setting=None):
+    """Model (as one spells it in lower case) to column to row, of a table of AgriEval."""
+    found = {}
+    for row in rows_of_table("agrieval", table):
+        if setting in (None, row.setting):
+            found.setdefault(row.model.casefold(), {})[row.group_checked] = row
+    return found
+
+
+@pytest.mark.parametrize(("selection", "whole"), [("2", "7"), ("3", "8")])
+def test_selections_repeat_the_complete_tables(selection, whole):
+    complete = cells(whole)
+    for model, columns in cells(selection).items():
+        if model != "kwoola":
+            assert {name: row.number for name, row in columns.items()} == {
+                name: row.number for name, row in complete[model].items()
+            }
+
+
+@pytest.mark.parametrize(("setting", "whole"), [("zero-shot", "7"), ("few-shot", "9"), ("cot", "11")])
+def test_the_relabelled_lines_of_table_4_are_those_of_the_complete_tables(setting, whole):
+    complete = cells(whole)
+    lines = cells("4", setting)
+    assert len(lines) == 5
+    for model, columns in lines.items():
+        assert {name: row.number for name, row in columns.items()} == {
+            name: row.number for name, row in complete[model].items()
+        }
+
+
+def fits(value, n):
+    """Whether a printed percentage is a whole number out of ``n``, to its last digit."""
+    half = Fraction(1, 2 * 10 ** len(value.partition(".")[2]))
+    share = Fraction(value)
+    nearest = round(share * n / 100)
+    return abs(Fraction(100 * nearest, n) - share) <= half
+
+
+def choice_rows():
+    return [
+        row
+        for row in published_rows("agrieval")
+        if row.metric == "agrieval.acc"
+        and row.n_implied is not None
+        and row.group_checked not in ("M-P", "PP", "single", "overall")
+    ]
+
+
+def test_figures_of_agrieval_are_whole_numbers_out_of_the_implied_questions():
+    rows = choice_rows()
+    assert len(rows) > 3_000
+    assert all(fits(row.value, row.n_implied) for row in rows if row.access == "api")
+    assert all(fits(row.value, 3 * row.n_implied) for row in rows if row.n_implied < 2_000)
+
+
+def test_under_the_printed_headings_they_are_not():
+    sizes = {row.group_checked: row.n_implied for row in choice_rows()}
+    for tables in (("4", "9"), ("10", "12")):
+        moved = [
+            row
+            for row in choice_rows()
+            if row.table in tables and row.group != row.group_checked and row.group in sizes
+        ]
+        assert len(moved) > 100
+        misfits = [row for row in moved if not fits(row.value, 3 * sizes[row.group])]
+        assert len(misfits) > len(moved) / 4
+        assert all(any("elabelled" in doubt for doubt in row.doubts) for row in moved)
+
+
+@pytest.mark.parametrize("table", ["8", "10", "12"])
+def test_overall_is_the_mean_of_the_domains_weighted_by_the_implied_questions(table):
+    for columns in cells(table).values():
+        parts = [row for name, row in columns.items() if name != "overall"]
+        mean = sum(row.number * row.n_implied for row in parts) / sum(row.n_implied for row in parts)
+        assert abs(mean - columns["overall"].number) < Decimal("0.01")
+        assert sum(row.n_implied for row in parts) == columns["overall"].n_implied == 14_490
+
+
+def test_rouge_of_all_open_questions_fits_the_checked_columns_alone():
+    for columns in cells("13").values():
+        parts = [row for name, row in columns.items() if name != "overall"]
+        mean = sum(row.number * row.n_implied for row in parts) / 2167
+        assert abs(mean - columns["overall"].number) < Decimal("0.001")
+    by_header = [
+        abs(1700 * c["G-CA?"].number + 325 * c["G-PS"].number + 142 * c["G-QA?"].number - 2167 * c["overall"].number)
+        for c in cells("13").values()
+    ]
+    assert sum(by_header) / len(by_header) / 2167 > Decimal("0.05")
+
+
+def test_implied_questions_of_the_other_benchmarks_fit_every_row():
+    rows = [row for name in ("thinkgeo", "gta") for row in published_rows(name) if row.n_implied is not None]
+    assert len(rows) == 3 * (11 + 8 + 16)
+    assert all(fits(f"{row.number:.2f}", row.n_implied) for row in rows)
+
+
+def test_the_experts_are_never_without_the_note_on_their_sample():
+    (row,) = rows_of_model("agrieval", "Three Experts")
+    assert row.n == 1500
+    assert row.access == "people"
+    assert any("65.78" in doubt for doubt in row.doubts)
+
+
+def test_doubts_and_notes_stand_only_on_the_rows_they_are_about():
+    (kwoola, *_) = rows_of_model("agrieval", "kwoola")
+    assert any("Table 2 alone" in doubt for doubt in kwoola.doubts)
+    assert kwoola.access == ""
+    chance = "draws lots"
+    for row in published_rows("agrieval"):
+        about_choice = row.metric == "agrieval.acc" and row.table != IN_TEXT
+        assert any(chance in doubt for doubt in row.doubts) == about_choice
+    sizes = [row for row in published_rows("agrieval") if any("fit 61" in doubt for doubt in row.doubts)]
+    assert {row.group_checked for row in sizes} == {"M-R", "M-T", "I-N"}
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_every_note_doubt_and_model_of_the_sources_is_about_some_row(benchmark):
+    about = tomllib.loads((files("agrotools.data") / "published" / f"{benchmark}.toml").read_text("utf-8"))
+    rows = published_rows(benchmark)
+    for one in about.get("notes", []):
+        assert any(one["text"] in row.notes for row in rows), one
+    for one in about.get("doubts", []):
+        assert any(one["text"] in row.doubts for row in rows), one
+    models = {row.model for row in rows}
+    listed = Counter(model for names in about["access"].values() for model in names)
+    assert set(listed) <= models
+    assert max(listed.values()) == 1
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_no_figure_stands_twice(benchmark):
+    seen = Counter(
+        (row.table, row.setting, row.variant, row.model, row.metric, row.group) for row in published_rows(benchmark)
+    )
+    assert set(seen.values()) == {1}
+
+
+def test_files_name_the_paper_they_are_from():
+    for benchmark in BENCHMARKS:
+        source = paper(benchmark)
+        assert source.url == f"https://arxiv.org/abs/{source.arxiv}{source.version}"
+        for name in (f"{benchmark}.csv", f"{benchmark}_set.csv"):
+            first, header = (files("agrotools.data") / "published" / name).read_text("utf-8").splitlines()[:2]
+            assert source.title in first
+            assert source.arxiv in first
+            assert next(csv.reader([header]))[0] == "table"
+
+
+def test_sizes_of_the_data_sets():
+    figures = {(one.table, one.item, one.quantity): one for one in published_set("agrieval")}
+    for task in TASKS:
+        assert figures["1", task.code, "questions"].number == task.questions
+    for field in FIELDS:
+        assert figures["5", field.id, "questions"].number == field.questions
+    assert figures["text", "all", "choice questions"].number == 14_697
+    assert figures["text", "answers of open questions", "mean tokens"].value == "467.30"
+    thinkgeo = {(one.item, one.quantity): one for one in published_set("thinkgeo")}
+    assert thinkgeo["all", "steps"].number == 1778
+    assert thinkgeo["DOTA (optical)", "metres per pixel"].number is None
+    easy = [one for one in published_set("thinkgeo") if one.table == "A3" and one.item.endswith(", easy")]
+    assert sum(one.number or 0 for one in easy) == 2 * 281
+    gta = {(one.item, one.quantity): one.number for one in published_set("gta")}
+    assert (
+        gta["all", "questions"] == gta["with an answer in text", "questions"] + gta["that make an image", "questions"]
+    )
+    agentx = {(one.item, one.quantity): one for one in published_set("agentx")}
+    assert agentx["annotation, checking by one person", "hours"].number is None
+    assert agentx["all", "tool calls"].number == 2807
+
+
+def test_names_of_models_are_compared_without_case_and_organisation():
+    assert same_model("Qwen/Qwen2.5-7B-Instruct", "qwen2.5-7b-instruct")
+    assert not same_model("Qwen2.5-7B", "Qwen2.5-72B")
+    assert {row.table for row in rows_of_model("agrieval", "THUDM/chatglm3-6B")} >= {"2", "3", "7", "13"}
