@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from agrotools.core import UsageError
 from agrotools.knowledge.corpus import known_tokens
 from agrotools.knowledge.corpus.tokens import TERM_BITS, Tokens
+from agrotools.text.jieba_words import jieba_cutter
 
 BIGRAMS = Tokens("bigrams")
 
@@ -89,6 +90,7 @@ def test_unknown_names_are_refused():
 
 def test_without_jieba_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "jieba", None)
+    jieba_cutter.cache_clear()
     with pytest.raises(UsageError, match="needs jieba") as caught:
         Tokens("jieba")
     assert "agrotools[zh]" in str(caught.value.hint)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from agrotools.core import UsageError
 from agrotools.scoring.reference import lexeval
+from agrotools.text.jieba_words import jieba_cutter
 
 EXTRACTED = {
     "B": "B",
@@ -67,11 +68,13 @@ def test_rouge_l_has_the_digits_of_the_original(answer: str, reference: str, sco
 
 def test_rouge_l_without_jieba_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "jieba", None)
+    jieba_cutter.cache_clear()
     lexeval._words.cache_clear()
     try:
         with pytest.raises(UsageError, match=r"agrotools\[zh\]"):
             lexeval.rouge_l("水稻", "小麦")
     finally:
+        jieba_cutter.cache_clear()
         lexeval._words.cache_clear()
 
 

@@ -10,16 +10,15 @@ bit; two of ten million words share a number in about one corpus of three, and t
 """
 
 import unicodedata
-import warnings
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import UsageError
-from agrotools.core.paths import cache_dir
+from agrotools.text.jieba_words import jieba_cutter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -62,7 +61,7 @@ class Tokens:
         self.version = "1"
         """Goes up when the same text gives other terms."""
         if name == "jieba":
-            cutter, version = _jieba()
+            cutter, version = jieba_cutter()
             self._cut = cutter.cut_for_search
             self.version = f"1, jieba {version}"
 
@@ -170,24 +169,3 @@ def _tables() -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
     for first, last in _UNSPACED_RANGES:
         table[first : last + 1] *= UNSPACED
     return folds, table
-
-
-def _jieba() -> tuple[Any, str]:
-    """A cutter of jieba's with its dictionary, and jieba's version."""
-    try:
-        with warnings.catch_warnings():
-            # Its strings have escapes that newer Pythons warn of, and it imports pkg_resources where that is present.
-            warnings.simplefilter("ignore")
-            import jieba  # pyright: ignore[reportMissingImports]
-    except ImportError as error:
-        raise UsageError(
-            "tokens jieba needs jieba", hint="pip install 'agrotools[zh]', or use the tokens bigrams"
-        ) from error
-    jieba.setLogLevel("WARNING")
-    cutter = jieba.Tokenizer()
-    # It keeps its dictionary compiled, by default where every user of the machine could put another in its place.
-    folder = cache_dir("jieba")
-    folder.mkdir(parents=True, exist_ok=True)
-    cutter.tmp_dir = str(folder)
-    cutter.initialize()
-    return cutter, jieba.__version__

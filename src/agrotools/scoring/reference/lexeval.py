@@ -12,14 +12,10 @@ behaviour; what it does that one would not expect is kept:
 """
 
 import re
-import warnings
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import cache
-from typing import Any, cast
 
-from agrotools.core import UsageError
-from agrotools.core.paths import cache_dir
+from agrotools.text.jieba_words import jieba_cutter
 from agrotools.text.rouge import common_rows, without_punctuation
 
 _SEPARATORS = str.maketrans("", "", "、.,;，和")
@@ -98,19 +94,6 @@ def _length(row: int, count: int) -> int:
 
 @cache
 def _words() -> Callable[[str], list[str]]:
-    """jieba's exact mode. Its word list is kept in our own cache folder, not in one that others can write to."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # jieba 0.42 uses setuptools' old module and old escapes
-        try:
-            import jieba  # pyright: ignore[reportMissingImports]
-        except ImportError as error:
-            raise UsageError("ROUGE-L by words needs jieba", hint="pip install 'agrotools[zh]'") from error
-        library = cast(Any, jieba)
-        library.setLogLevel("CRITICAL")
-        tokenizer = library.Tokenizer()
-        folder = cache_dir("jieba")
-        with suppress(OSError):  # without the folder it reads its list anew each time
-            folder.mkdir(parents=True, exist_ok=True)
-        tokenizer.tmp_dir = str(folder)
-        tokenizer.initialize()
-    return lambda text: [str(word) for word in tokenizer.cut(text, cut_all=False)]
+    """jieba's exact mode."""
+    cutter, _ = jieba_cutter()
+    return lambda text: [str(word) for word in cutter.cut(text, cut_all=False)]
