@@ -8,7 +8,8 @@ import pytest
 from hypothesis import settings
 
 # Wall time says nothing on a shared machine, and the first example of a test pays for its lazy imports.
-settings.register_profile("agrotools", deadline=None)
+# Whoever works here searches for new examples each time; a check that decides about somebody's change repeats the same.
+settings.register_profile("agrotools", deadline=None, derandomize=bool(os.environ.get("AGROTOOLS_SAME_EXAMPLES")))
 settings.load_profile("agrotools")
 
 ROOT = Path(__file__).resolve().parent.parent
