@@ -125,7 +125,7 @@ def _link(inside: str) -> str:
     namespace, colon, _ = target.partition(":")
     if colon and (namespace.strip().lower() in _NAMESPACES or _LANGUAGE.match(target)):
         return ""
-    return wording.strip() or target.lstrip(":").partition("#")[0]
+    return wording.strip() if wording.strip(" '\t\n") else target.lstrip(":").partition("#")[0]
 
 
 def _conversion(inside: str) -> str:
