@@ -7,7 +7,7 @@ import pytest
 
 from agrotools.benchmarks import load_folder
 from agrotools.core import Sample
-from agrotools.runner.reference_traces.records import TraceFile, TraceRecord, TraceStep, asked_hash
+from agrotools.runner.reference_traces.records import TraceRecord, TraceStep, asked_hash, trace_file
 from agrotools.serve.review.boxes import shapes_of
 from agrotools.serve.review.comparing import compared_fields
 from agrotools.serve.review.decisions import Edits, checks_of, edited, effective_edits
@@ -150,7 +150,7 @@ def test_a_chain_that_a_model_filled_in_stands_beside_the_reference_until_its_sa
         agrees={"expression": False, "variables": True},
         reason="<i>expression</i>",
     )
-    with TraceFile(folder) as file:
+    with trace_file(folder) as file:
         file.add(TraceRecord(id=first.id, model="m<b>", asked=asked_hash(first), steps=(wrong,), complete=True))
         file.add(TraceRecord(id=first.id, model="old", asked="0" * 16))
     material = open_material(str(folder))

@@ -18,9 +18,30 @@ def score(
         bool,
         typer.Option("--paper", help="Also in the tables of the paper, beside its figures (agrieval)."),
     ] = False,
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(help="Let this model grade open answers; may be given several times. Its replies are kept."),
+    ] = None,
+    judge_base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of the judges.")] = None,
+    judge_api_key_env: Annotated[
+        str | None, typer.Option(help="Environment variable that holds its key.", show_default="OPENAI_API_KEY")
+    ] = None,
+    judge_votes: Annotated[int, typer.Option(min=1, max=25, help="How often each judge grades an answer.")] = 1,
+    judge_calibration: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|shipped", help="Also have judges grade answers with known grades, and tell how they did."
+        ),
+    ] = None,
+    judge_budget: Annotated[float | None, typer.Option(help="USD that the judges of a run may cost in all.")] = None,
+    judge_price: Annotated[str | None, typer.Option(help="IN/OUT of a judge, USD per million tokens.")] = None,
+    judge_concurrency: Annotated[
+        int | None, typer.Option(min=1, help="Requests in flight.", show_default="as many as the endpoint bears")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
-    """Score runs again, offline, and print the table. Several runs stand side by side."""
+    """Score runs again and print the table; offline, unless a judge is asked. Several runs stand side by side."""
+    from agrotools.cli.judging import JudgeOptions, ask_judges
     from agrotools.cli.results import show_runs
     from agrotools.core import UsageError
     from agrotools.scoring.knowledge_answers import EXTRA_METRICS
@@ -28,5 +49,16 @@ def score(
     extras = extra or []
     if unknown := [name for name in extras if name not in EXTRA_METRICS]:
         raise UsageError(f"--with {unknown[0]}: no such metric", hint=f"known: {', '.join(EXTRA_METRICS)}")
+    options = JudgeOptions(
+        tuple(judge or ()),
+        base_url=judge_base_url,
+        api_key_env=judge_api_key_env,
+        votes=judge_votes,
+        calibration=judge_calibration,
+        budget=judge_budget,
+        price=judge_price,
+        concurrency=judge_concurrency,
+    )
+    missing = ask_judges(runs, options)
     code = show_runs(runs, allow_invalid=allow_invalid, details=details, as_json=as_json, extras=extras, paper=paper)
-    raise typer.Exit(code)
+    raise typer.Exit(code or int(missing))

@@ -11,17 +11,21 @@ from agrotools.report.schematic import SAYS_NOTHING
 from agrotools.report.trace import step_by_step_trace, trajectory_trace
 from agrotools.report.values import harmless, shortened
 from agrotools.scoring import METRICS, SAMPLE_METRICS
+from agrotools.scoring.judging import Judgement
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _LONGEST_ANSWER = 4_000
+_LONGEST_REPLY = 600
 
 
-def print_explanation(record: Record, scores: Sequence[Score], *, file: IO[str] | None = None) -> None:
+def print_explanation(
+    record: Record, scores: Sequence[Score], judgements: Sequence[Judgement] = (), *, file: IO[str] | None = None
+) -> None:
     """Print :func:`explain`: in colour on a terminal, as plain text anywhere else."""
     console = console_for(file)
-    for part in explain(record, scores):
+    for part in explain(record, scores, judgements):
         console.print(part)
 
 
@@ -30,12 +34,13 @@ def explanation_text(record: Record, scores: Sequence[Score], *, width: int = PL
     return rendered(explain(record, scores), width)
 
 
-def explain(record: Record, scores: Sequence[Score]) -> list["RenderableType"]:
+def explain(record: Record, scores: Sequence[Score], judgements: Sequence[Judgement] = ()) -> list["RenderableType"]:
     """What was asked, done and answered, how each slot was read, and what each scored and why.
 
     Args:
         record: one record of a run.
         scores: its rows, as :func:`agrotools.scoring.score_record` gives them.
+        judgements: what judges replied about it.
     """
     parts: list[RenderableType] = [_heading(record, scores), *_asked(record)]
     reference = record.sample.reference.steps if record.sample.reference else ()
@@ -52,7 +57,18 @@ def explain(record: Record, scores: Sequence[Score]) -> list["RenderableType"]:
     readings = [*slot_readings(record.sample.answer, scores), *summary_readings(record.sample.answer, scores)]
     if readings:
         parts += [section("Scored"), *reading_blocks(readings)]
+    if judgements:
+        parts += [section("Judged"), *_judged(judgements, scores)]
     return parts
+
+
+def _judged(judgements: Sequence[Judgement], scores: Sequence[Score]) -> Iterator["RenderableType"]:
+    for row in scores:
+        if row.judge is not None:
+            yield line(f"  {METRICS[row.metric].label} {percent(row.value)}")
+    for each in judgements:
+        vote = f", vote {each.vote + 1}" if each.vote else ""
+        yield line(f"  {harmless(each.judge)}{vote}: {shortened(harmless(each.reply), _LONGEST_REPLY) or '(nothing)'}")
 
 
 def _heading(record: Record, scores: Sequence[Score]) -> "RenderableType":

@@ -12,15 +12,21 @@ if TYPE_CHECKING:
 
 
 def option_lines(summaries: Sequence[Summary]) -> list["RenderableType"]:
-    """For each run on multiple-choice questions: the places it chose, and what rotating the options changed."""
+    """:func:`option_notes` for a terminal."""
     from rich.text import Text
 
+    lines = option_notes(summaries)
+    return [Text("\n".join(lines))] if lines else []
+
+
+def option_notes(summaries: Sequence[Summary]) -> list[str]:
+    """For each run on multiple-choice questions: the places it chose, and what rotating the options changed."""
     lines: list[str] = []
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         of_run = f"{name}, " if len(summaries) > 1 else ""
         for part in summary.modes.values():
             lines += [f"{of_run}{line}" for line in _lines(part.option_places, part.rotations)]
-    return [Text("\n".join(lines))] if lines else []
+    return lines
 
 
 def _lines(places: OptionPlaces | None, rotations: Rotations | None) -> Iterator[str]:

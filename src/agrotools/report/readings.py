@@ -89,8 +89,8 @@ def slot_lines(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> It
         shown = candidate if isinstance(candidate, list) else [candidate]
         yield Told("read", ", ".join(value_text(item) for item in shown) or "nothing")
     if "text" in reading:
-        kind = value_text(reading.get("scope"))
-        yield Told("from", f"{kind}: {shortened(harmless(str(reading['text'])), 240)}", "dim")
+        kind = f"{value_text(reading['scope'])}: " if "scope" in reading else ""
+        yield Told("from", f"{kind}{shortened(harmless(str(reading['text'])), 240)}", "dim")
     if "rule" in reading:
         yield Told("by", value_text(reading["rule"]), "dim")
     facts = reading.get("facts")

@@ -19,6 +19,7 @@ from agrotools.report.cells import (
     stacked,
     value_cell,
 )
+from agrotools.report.judges import judge_lines
 from agrotools.report.layout import PLAIN_WIDTH, console_for, put, rendered
 from agrotools.report.option_places import option_lines
 from agrotools.report.parts import counts_table, part_tables
@@ -31,9 +32,17 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-OUTCOME = ("agrotools.fas", "agrotools.css", "agrotools.ots", "agrotools.plot")
+OUTCOME = ("agrotools.fas", "agrotools.css", "agrotools.ots", "agrotools.ots_judge", "agrotools.plot")
 PROCESS = ("agrotools.st_acc", "agrotools.tool_acc", "agrotools.arg_acc", "agrotools.ear", "agrotools.summ_acc")
-ON_REQUEST = frozenset({"agrieval.likelihood", "agrieval.rouge_l_lexeval", "agrieval.similarity_minilm"})
+ON_REQUEST = frozenset(
+    {
+        "agrieval.likelihood",
+        "agrieval.rouge_l_lexeval",
+        "agrieval.similarity_minilm",
+        "agrieval.judge",
+        "agrotools.ots_judge",
+    }
+)
 """Metrics that have a column only where a run has them."""
 KNOWLEDGE = (
     "agrieval.accuracy",
@@ -42,6 +51,7 @@ KNOWLEDGE = (
     "agrieval.rouge_l",
     "agrieval.rouge_l_lexeval",
     "agrieval.similarity_minilm",
+    "agrieval.judge",
 )
 BESIDE_KNOWLEDGE = ("agrieval.accuracy_lexeval", "agrieval.accuracy_published", "agrieval.rouge_l_normalised")
 BESIDE = {
@@ -157,6 +167,7 @@ def tables(summaries: Sequence[Summary], *, details: bool = True) -> list["Rende
         parts += gain_table(summaries, notes)
     parts += schematic_block(summaries, notes)
     parts += option_lines(summaries)
+    parts += judge_lines(summaries)
     if details:
         parts += part_tables(summaries)
         parts += counts_table(summaries)

@@ -62,6 +62,17 @@ def ready(helper: Helper, ledger: Path) -> Generator[Model]:
     Raises:
         RunStoreError: the ledger cannot be read.
     """
+    with ready_for_repeats(helper, ledger) as model:
+        yield model(0)
+
+
+@contextmanager
+def ready_for_repeats(helper: Helper, ledger: Path, cache: str = CACHE) -> Generator[Callable[[int], Model]]:
+    """As :func:`ready`, by repeat: the cache answers each repeat of a request with a reply of its own.
+
+    Raises:
+        RunStoreError: the ledger cannot be read.
+    """
     with ExitStack() as stack:
         model = helper.model
         if helper.price is not None and not helper.price.is_free:
@@ -69,8 +80,10 @@ def ready(helper: Helper, ledger: Path) -> Generator[Model]:
             model = MeteredModel(model, helper.price, budget)
         # A script costs nothing, and may say something else tomorrow under the same name.
         if getattr(helper.model, "base_url", ""):
-            model = CachedModel(model, stack.enter_context(ResponseCache(response_cache_path(CACHE))))
-        yield model
+            replies = stack.enter_context(ResponseCache(response_cache_path(cache)))
+            yield lambda repeat: CachedModel(model, replies, repeat)
+        else:
+            yield lambda _repeat: model
 
 
 async def ask_each(

@@ -13,10 +13,12 @@ import orjson
 
 from agrotools.core import Mode, Record, RunStoreError, Score
 from agrotools.runner.durable import written_beside
+from agrotools.runner.judging import read_judgements
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import SAMPLE_METRICS, Summary, Tally, score_record
+from agrotools.scoring.judging import JudgedRows
 
 _OF_SAMPLE = (*SAMPLE_METRICS, "agrotools.summ_acc_truth")
 _COPIED_AT_ONCE = 1 << 20
@@ -43,8 +45,12 @@ def rescore(
     manifest = read_manifest(run).model_copy(update={"sample_ids": ()})
     try:
         with written_beside(run / "scores.json") as made, tempfile.TemporaryFile(dir=run) as rows:
-            tally, telling_sample = _scored(run, rows, extras, on_scored)
+            judgements = read_judgements(run)
+            judges = JudgedRows(judgements)
+            tally, telling_sample = _scored(run, rows, extras, judges, on_scored)
             summary = summary_of(tally, manifest, allow_invalid)
+            if judgements:
+                summary = summary.model_copy(update={"judging": judges.panel()})
             with made.open("wb") as file:
                 file.write(b'{\n  "summary": ' + _indented(summary.model_dump(mode="json"), 2) + b',\n  "scores": [')
                 file.write(b"\n    " if rows.tell() else b"")
@@ -59,12 +65,14 @@ def rescore(
     return Rescored(summary, telling_sample)
 
 
-def _scored(run: Path, rows: IO[bytes], extras: Sequence[str], on_scored: OnScored | None) -> tuple[Tally, str | None]:
+def _scored(
+    run: Path, rows: IO[bytes], extras: Sequence[str], judges: JudgedRows, on_scored: OnScored | None
+) -> tuple[Tally, str | None]:
     """The tally of the run's records and its telling sample; the score rows go to ``rows``, as they stand in a list."""
     tally = Tally()
     worst: tuple[float, str] | None = None
     for record in iter_records(run):
-        scores = score_record(record, extras)
+        scores = [*score_record(record, extras), *judges.rows(record)]
         tally.add(record, scores)
         if on_scored is not None:
             on_scored(record, scores)

@@ -47,6 +47,8 @@ METRICS: dict[str, MetricInfo] = {
     "agrieval.similarity_minilm": MetricInfo(
         "Similarity", "cosine of sentence embeddings of all-MiniLM-L6-v2 (English)"
     ),
+    "agrieval.judge": MetricInfo("Judge", "grade of a model that compares the answer with the reference text"),
+    "agrotools.ots_judge": MetricInfo("OTS judge", "grade of a model that looks for the key facts in the answer"),
     "agrieval.rouge_l_normalised": MetricInfo("ROUGE-L norm.", "the same without punctuation and case"),
 }
 

@@ -18,6 +18,7 @@ from agrotools.core import (
     Slot,
     Trajectory,
 )
+from agrotools.scoring.judging.questions import JUDGED_METRICS
 from agrotools.scoring.knowledge_answers import (
     EXTRA_METRICS,
     OPTION_METRICS,
@@ -38,6 +39,7 @@ SLOTS_OF_METRIC: dict[str, Callable[[Slot], bool]] = {
     "agrotools.plot": lambda slot: slot.type == "plot",
     **dict.fromkeys(OPTION_METRICS, lambda slot: slot.type == "options"),
     **dict.fromkeys((*TEXT_METRICS, *EXTRA_METRICS.values()), lambda slot: slot.type == "reference_text"),
+    **JUDGED_METRICS,
 }
 """Which slots of a sample each metric is the mean of; a sample without any has no row of that metric."""
 
@@ -65,6 +67,8 @@ def outcome_scores(record: Record, extras: Sequence[str] = ()) -> list[Score]:
     scored = [_scored(slot, slots, record.trajectory) for slot in slots]
     rows = [_row(record, SLOT_METRIC, score, slot=slot.name) for slot, score in zip(slots, scored, strict=True)]
     for metric, belongs in SLOTS_OF_METRIC.items():
+        if metric in JUDGED_METRICS:
+            continue  # By those who were asked, where anybody was.
         own = {slot.name: score.value for slot, score in zip(slots, scored, strict=True) if belongs(slot)}
         if own:
             mean = sum(own.values()) / len(own)

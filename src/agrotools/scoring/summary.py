@@ -1,6 +1,7 @@
 """What a run comes to, as data: the content of ``scores.json``. Values are fractions in [0, 1], never percent."""
 
 from agrotools.core import Mode, Noun
+from agrotools.scoring.judging.panel import Panel
 from agrotools.scoring.option_places import OptionPlaces, Rotations
 from agrotools.scoring.statistics import Estimate, Interval
 
@@ -138,6 +139,8 @@ class Summary(Noun):
     """Whether the policy saw gold."""
     modes: dict[Mode, ModeSummary] = {}
     no_tool_part: NoToolPart | None = None
+    judging: Panel | None = None
+    """The judges that were asked about its answers; None where nobody was."""
 
 
 class Comparison(Noun):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from agrotools.report.cells import Notes
 from agrotools.report.html.intervals import Mark, difference_drawing, interval_drawing
+from agrotools.report.judges import judge_notes
+from agrotools.report.option_places import option_notes
 from agrotools.report.parts import counts_table, part_tables
 from agrotools.report.schematic import schematic_block, schematic_columns, schematic_metric
 from agrotools.report.tables import OUTCOME, SETTINGS, Setting, gain_table, general_notes, setting_table
@@ -84,7 +86,9 @@ def result_tables(summaries: Sequence[Summary]) -> Results:
         main += html_tables(gain_table(summaries, notes), _gains(summaries))
     main += html_tables(schematic_block(summaries, notes), _intervals(_of_schematic(summaries), summaries))
     parts = html_tables([*part_tables(summaries, side_by_side=_SIDE_BY_SIDE), *counts_table(summaries)])
-    return Results(main, parts, [*general_notes(summaries), *notes.numbered()])
+    return Results(
+        main, parts, [*judge_notes(summaries), *option_notes(summaries), *general_notes(summaries), *notes.numbered()]
+    )
 
 
 Shown = Callable[[Summary, int], Metric | None]

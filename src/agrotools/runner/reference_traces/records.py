@@ -1,20 +1,21 @@
 """Traces as data, and the file of them: it only grows, and survives being stopped at any moment."""
 
 import hashlib
-import os
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import orjson
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from agrotools.agents.prompts import building_prompt_hash
-from agrotools.core import Arguments, Noun, Observation, RunStoreError, Sample
+from agrotools.core import Arguments, Noun, Observation, Sample
 from agrotools.core.refs import literal_value
-from agrotools.runner.durable import Journal, copy_whole
+from agrotools.runner.durable import copy_whole
+from agrotools.runner.line_file import LineFile, read_lines
 
 TRACES_FILE = "traces.jsonl"
+_HINT = "remove that line; its sample is then asked about again"
 
 
 class TraceStep(Noun):
@@ -50,10 +51,6 @@ class TraceRecord(Noun):
         """Whether the chain is complete, all its arguments agree, and so does the answer as far as that can be told."""
         return self.complete and all(step.agreed for step in self.steps) and self.answer_agrees is not False
 
-    def line(self) -> bytes:
-        """As a line of the file."""
-        return orjson.dumps(self.model_dump(mode="json")) + b"\n"
-
 
 Traces = Mapping[tuple[str, str], TraceRecord]
 """By sample id and model."""
@@ -75,62 +72,27 @@ def asked_hash(sample: Sample) -> str:
     return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
 
 
+def by_sample_and_model(traces: Iterable[TraceRecord]) -> dict[tuple[str, str], TraceRecord]:
+    """The last trace of each sample by each model."""
+    return {(trace.id, trace.model): trace for trace in traces}
+
+
 def read_traces(folder: Path) -> dict[tuple[str, str], TraceRecord]:
     """The traces in a benchmark folder by sample id and model; none where none were made. A torn last line is no trace.
 
     Raises:
         RunStoreError: the file cannot be read, or a line in it is no trace.
     """
-    return _read(folder / TRACES_FILE)[0]
+    return by_sample_and_model(read_lines(folder / TRACES_FILE, TraceRecord, _HINT))
 
 
-class TraceFile:
-    """``traces.jsonl`` of a folder, to be gone on with: ``held`` is what it holds, :meth:`add` appends.
-
-    A line is handed to the operating system before :meth:`add` returns, and synced within a second.
+def trace_file(folder: Path) -> LineFile[TraceRecord]:
+    """``traces.jsonl`` of a folder, to be gone on with.
 
     Raises:
-        RunStoreError: it cannot be read or written, or a line in it is no trace.
+        RunStoreError: the file cannot be read or written, or a line in it is no trace.
     """
-
-    def __init__(self, folder: Path) -> None:
-        path = folder / TRACES_FILE
-        self.held, whole = _read(path)
-        try:
-            if path.exists() and path.stat().st_size > whole:
-                os.truncate(path, whole)
-            self._journal = Journal(path)
-        except OSError as error:
-            raise _unwritable(path, error) from error
-
-    def add(self, record: TraceRecord) -> None:
-        """Append one.
-
-        Raises:
-            RunStoreError: it cannot be written; nothing of it is left in the file.
-        """
-        self.held[record.id, record.model] = record
-        try:
-            self._journal.append(record.line())
-        except OSError as error:
-            raise _unwritable(self._journal.path, error) from error
-
-    def close(self) -> None:
-        """Sync and let go of the file.
-
-        Raises:
-            RunStoreError: the disk refused what was written last.
-        """
-        try:
-            self._journal.close()
-        except OSError as error:
-            raise _unwritable(self._journal.path, error) from error
-
-    def __enter__(self) -> "TraceFile":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    return LineFile(folder / TRACES_FILE, TraceRecord, _HINT)
 
 
 @contextmanager
@@ -146,38 +108,3 @@ def kept_traces(folder: Path) -> Generator[None]:
     yield
     if aside.is_file() and folder.is_dir():
         aside.replace(folder / TRACES_FILE)
-
-
-def _read(path: Path) -> tuple[dict[tuple[str, str], TraceRecord], int]:
-    """The traces and where the last whole line ends."""
-    found: dict[tuple[str, str], TraceRecord] = {}
-    whole = 0
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.endswith(b"\n"):
-                    break
-                if line.strip():
-                    record = _record(path, number, line)
-                    found[record.id, record.model] = record
-                whole += len(line)
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise RunStoreError(f"{path} cannot be read: {error.strerror}", hint="make it a file you may read") from error
-    return found, whole
-
-
-def _record(path: Path, number: int, line: bytes) -> TraceRecord:
-    try:
-        return TraceRecord.model_validate_json(line)
-    except ValidationError as error:
-        hint = "remove that line; its sample is then asked about again"
-        raise RunStoreError(f"{path}, line {number} is no trace", hint=hint) from error
-
-
-def _unwritable(path: Path, error: OSError) -> RunStoreError:
-    return RunStoreError(
-        f"{path} cannot be written: {error.strerror or error}",
-        hint="free some space and give the same command again: what has finished is kept",
-    )

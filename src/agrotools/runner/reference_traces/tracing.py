@@ -15,8 +15,9 @@ from agrotools.core import AgrotoolsError, Sample, ToolCall
 from agrotools.models import Model
 from agrotools.runner.helping import Helper, ask_each, ready
 from agrotools.runner.interrupts import interrupts
+from agrotools.runner.line_file import LineFile
 from agrotools.runner.reference_traces.chain import trace_chain
-from agrotools.runner.reference_traces.records import TraceFile, TraceRecord, asked_hash
+from agrotools.runner.reference_traces.records import TraceRecord, asked_hash, by_sample_and_model, trace_file
 from agrotools.runner.reference_traces.summary import TraceSummary, summary_of
 from agrotools.runner.reference_traces.thoughts import with_thoughts
 from agrotools.tools.cache import ResultCache
@@ -46,7 +47,7 @@ class _Work:
     benchmark: Benchmark
     name: str
     model: Model
-    file: TraceFile
+    file: LineFile[TraceRecord]
     progress: Progress
     records: dict[str, TraceRecord] = field(default_factory=dict)
     asked_to_stop: bool = False
@@ -68,10 +69,11 @@ def trace_folder(
     """
     benchmark = load_folder(folder)
     samples = [sample for sample in benchmark.samples if sample.reference and sample.reference.steps]
-    with TraceFile(folder) as file, ready(helper, ledger) as model:
+    with trace_file(folder) as file, ready(helper, ledger) as model:
         work = _Work(benchmark, helper.spec, model, file, progress)
+        known = by_sample_and_model(file.held)
         for sample in samples:
-            held = file.held.get((sample.id, helper.spec))
+            held = known.get((sample.id, helper.spec))
             if held is not None and held.asked == asked_hash(sample):
                 work.records[sample.id] = held
         todo = [sample for sample in samples if sample.id not in work.records]

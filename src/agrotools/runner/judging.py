@@ -1,0 +1,154 @@
+"""Asks judges about the answers of a run. Every reply is kept in the run's folder, and none is asked for twice."""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agrotools.construct.progress import Progress, no_progress
+from agrotools.core import AgrotoolsError, RunStoreError
+from agrotools.models import Message, Model, ModelSettings
+from agrotools.models.response_cache import KEPT
+from agrotools.runner.helping import Asked, Helper, ask_each, ready_for_repeats
+from agrotools.runner.interrupts import interrupts
+from agrotools.runner.line_file import LineFile, read_lines
+from agrotools.runner.lock import RunLock
+from agrotools.runner.records import iter_records
+from agrotools.scoring.judging import Judgement, JudgeQuestion, judge_questions
+
+JUDGEMENTS_FILE = "judgements.jsonl"
+SPEND_FILE = "judges-spend.jsonl"
+CACHE = "judging"
+
+_HINT = "remove that line; the judge is then asked about it again"
+_ONE_VOTE = ModelSettings(temperature=0.0, max_output_tokens=2048)
+_SEVERAL_VOTES = ModelSettings(temperature=0.7, max_output_tokens=2048)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A question to be put to a judge for the ``vote``-th time, and whose answer it is about."""
+
+    question: JudgeQuestion
+    vote: int
+    sample_id: str = ""
+    label: int | None = None
+
+
+@dataclass
+class JudgedRun:
+    """How asking one judge went. ``error`` is why ``missing`` replies could not be had, if any could not."""
+
+    judge: str
+    asked: int = 0
+    held: int = 0
+    missing: int = 0
+    error: AgrotoolsError | None = None
+
+
+def read_judgements(run: Path) -> list[Judgement]:
+    """What judges replied about the answers of ``run``; none where nobody asked any.
+
+    Raises:
+        RunStoreError: the file cannot be read, or a line in it is no judgement.
+    """
+    return read_lines(run / JUDGEMENTS_FILE, Judgement, _HINT)
+
+
+def judge_run(
+    run: Path,
+    helper: Helper,
+    *,
+    votes: int = 1,
+    labelled: Mapping[JudgeQuestion, int] | None = None,
+    progress: Progress = no_progress,
+) -> JudgedRun:
+    """Ask the judge of ``helper`` about every answer of ``run`` that it has not graded ``votes`` times, and about
+    ``labelled`` answers (with their right grades) likewise. Each reply is written as it comes.
+
+    Temperature 0 for a single vote, 0.7 where several are asked for.
+
+    Raises:
+        RunStoreError: no run, its files cannot be read or written, or another process works on it.
+        KeyboardInterrupt: somebody asked to stop; what has been replied is kept.
+    """
+    done = JudgedRun(helper.spec)
+    try:
+        lock = RunLock(run)
+    except OSError as error:
+        raise RunStoreError(f"cannot work in {run}: {error.strerror or error}", hint="give a run folder") from error
+    try:
+        with LineFile(run / JUDGEMENTS_FILE, Judgement, _HINT) as file:
+            held = {(each.asked, each.vote) for each in file.held if each.judge == helper.spec}
+            wanted: list[Wanted] = []
+            for each in _all_wanted(run, votes, labelled or {}):
+                if (each.question.asked, each.vote) in held:
+                    done.held += 1
+                else:
+                    held.add((each.question.asked, each.vote))
+                    wanted.append(each)
+            if wanted:
+                settings = _ONE_VOTE if votes == 1 else _SEVERAL_VOTES
+                asyncio.run(_ask(wanted, helper, settings, run / SPEND_FILE, file, done, progress))
+    finally:
+        lock.close()
+    return done
+
+
+def _all_wanted(run: Path, votes: int, labelled: Mapping[JudgeQuestion, int]) -> Iterator[Wanted]:
+    for question, label in labelled.items():
+        yield from (Wanted(question, vote, label=label) for vote in range(votes))
+    for record in iter_records(run):
+        for question in judge_questions(record):
+            yield from (Wanted(question, vote, record.sample.id) for vote in range(votes))
+
+
+async def _ask(
+    wanted: Sequence[Wanted],
+    helper: Helper,
+    settings: ModelSettings,
+    ledger: Path,
+    file: LineFile[Judgement],
+    done: JudgedRun,
+    progress: Progress,
+) -> None:
+    stopping = False
+
+    def interrupted() -> None:
+        nonlocal stopping
+        stopping = True
+
+    with ready_for_repeats(helper, ledger, CACHE) as repeat, interrupts(interrupted):
+        models: dict[int, Model] = {}
+
+        async def one(each: Wanted) -> None:
+            model = models.setdefault(each.vote, repeat(each.vote))
+            question = each.question
+            messages = [Message.of("system", question.system), Message.of("user", question.user)]
+            completion = await model.generate(messages, (), settings)
+            if completion.finish_reason not in KEPT:
+                return  # Nothing was replied: to be asked again another time.
+            file.add(
+                Judgement(
+                    metric=question.metric,
+                    judge=helper.spec,
+                    prompt=question.prompt,
+                    asked=question.asked,
+                    vote=each.vote,
+                    sample_id=each.sample_id,
+                    label=each.label,
+                    reply=completion.text,
+                    finish_reason=completion.finish_reason,
+                )
+            )
+            done.asked += 1
+            progress(f"answers graded by {helper.spec}", done.asked, len(wanted))
+
+        try:
+            state: Asked = await ask_each(wanted, one, helper.model, stopped=lambda: stopping)
+        finally:
+            await helper.model.close()
+    done.missing = len(wanted) - done.asked
+    done.error = state.error
+    if stopping:
+        raise KeyboardInterrupt

@@ -1,0 +1,38 @@
+"""Judges: models that grade answers. They are asked elsewhere; here is what to ask, and what their replies come to."""
+
+from agrotools.scoring.judging.agreement import Agreement, agreement
+from agrotools.scoring.judging.calibration import SHIPPED, labelled_questions
+from agrotools.scoring.judging.judgements import Judged, Judgement, Judgements, by_question, judged, judged_scores
+from agrotools.scoring.judging.panel import Calibration, JudgedRows, JudgeSummary, Panel, PanelTally
+from agrotools.scoring.judging.questions import (
+    JUDGED_METRICS,
+    OPEN_ANSWER,
+    JudgeQuestion,
+    judge_questions,
+    open_question,
+)
+from agrotools.scoring.judging.replies import read_grade
+
+__all__ = [
+    "JUDGED_METRICS",
+    "OPEN_ANSWER",
+    "SHIPPED",
+    "Agreement",
+    "Calibration",
+    "JudgeQuestion",
+    "JudgeSummary",
+    "Judged",
+    "JudgedRows",
+    "Judgement",
+    "Judgements",
+    "Panel",
+    "PanelTally",
+    "agreement",
+    "by_question",
+    "judge_questions",
+    "judged",
+    "judged_scores",
+    "labelled_questions",
+    "open_question",
+    "read_grade",
+]

@@ -1,0 +1,154 @@
+"""What a run's judges came to: how much they graded, how far they agree with each other, themselves and labels."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from statistics import median_low
+
+from agrotools.core import Noun, Record, Score
+from agrotools.scoring.judging.agreement import Agreement, agreement
+from agrotools.scoring.judging.judgements import Judged, Judgement, by_question, judged, judged_scores
+from agrotools.scoring.judging.questions import judge_questions
+from agrotools.scoring.judging.replies import read_grade
+
+
+class JudgeSummary(Noun):
+    """One judge of a metric. ``answers``: those that could be graded; ``graded``: those with a grade of this judge."""
+
+    metric: str
+    judge: str
+    prompts: tuple[str, ...]
+    """Hashes of the words it was asked with."""
+    answers: int
+    graded: int
+    mean: float | None
+    """Of its grades, in [0, 1]."""
+    votes: int
+    """Replies in all."""
+    unreadable: int
+    """Of those, replies without a grade."""
+    between_votes: Agreement | None = None
+
+
+class Calibration(Noun):
+    """A judge on answers whose right grades are known. ``exact``: the share it graded just so.
+
+    ``lenience``: by how many grades it grades higher on average. ``confusion[right][given]`` counts answers.
+    """
+
+    judge: str
+    n: int
+    unreadable: int
+    exact: float | None
+    lenience: float | None
+    with_labels: Agreement | None
+    confusion: tuple[tuple[int, ...], ...]
+
+
+class Panel(Noun):
+    """All judges of a run; ``between_judges`` by metric, where several graded the same answers."""
+
+    judges: tuple[JudgeSummary, ...] = ()
+    between_judges: dict[str, Agreement] = {}
+    calibrations: tuple[Calibration, ...] = ()
+
+
+class PanelTally:
+    """Counts what judges gave, answer by answer."""
+
+    def __init__(self) -> None:
+        self._given: defaultdict[str, list[Judged]] = defaultdict(list)
+
+    def add(self, graded: Iterable[Judged]) -> None:
+        """The judged parts of one record."""
+        for each in graded:
+            self._given[each.question.metric].append(each)
+
+    def panel(self, labelled: Iterable[Judgement]) -> Panel:
+        """What it all came to; ``labelled`` are the judgements of calibration answers."""
+        judges: list[JudgeSummary] = []
+        between: dict[str, Agreement] = {}
+        for metric, given in self._given.items():
+            names = sorted({name for each in given for name in each.grades})
+            judges += [_judge_summary(metric, name, given) for name in names]
+            if len(names) > 1:
+                units = [[_one(each.grades.get(name, ())) for name in names] for each in given]
+                if (found := agreement(units)) is not None:
+                    between[metric] = found
+        return Panel(judges=tuple(judges), between_judges=between, calibrations=tuple(calibrations(labelled)))
+
+
+class JudgedRows:
+    """The score rows that judges give records, and the panel that they come to."""
+
+    def __init__(self, judgements: Sequence[Judgement]) -> None:
+        self._labelled = [each for each in judgements if each.label is not None]
+        self._by_question = by_question(judgements)
+        self._metrics = sorted({each.metric for each in judgements if each.label is None})
+        self._tally = PanelTally()
+
+    def rows(self, record: Record) -> list[Score]:
+        """Those of ``record``; none where no judge was asked about the run."""
+        if not self._metrics:
+            return []
+        graded = judged(record, self._by_question)
+        self._tally.add(graded)
+        return judged_scores(record, graded, self._metrics)
+
+    def of(self, record: Record) -> list[Judgement]:
+        """What judges replied about ``record``."""
+        asked = [question.asked for question in judge_questions(record)] if self._metrics else []
+        return [each for key in asked for each in self._by_question.get(key, ())]
+
+    def panel(self) -> Panel:
+        """What the judges came to over all records that rows were made for."""
+        return self._tally.panel(self._labelled)
+
+
+def _judge_summary(metric: str, name: str, given: Sequence[Judged]) -> JudgeSummary:
+    own = [(each, each.grades[name]) for each in given if name in each.grades]
+    replies = [grade for _, votes in own for grade in votes]
+    graded = [(each, read) for each, votes in own if (read := [vote for vote in votes if vote is not None])]
+    means = [sum(read) / len(read) / each.question.most for each, read in graded]
+    return JudgeSummary(
+        metric=metric,
+        judge=name,
+        prompts=tuple(sorted({each.question.prompt for each, _ in own})),
+        answers=len(given),
+        graded=len(graded),
+        mean=sum(means) / len(means) if means else None,
+        votes=len(replies),
+        unreadable=replies.count(None),
+        between_votes=agreement([votes for _, votes in own]),
+    )
+
+
+def _one(votes: Sequence[int | None]) -> int | None:
+    given = [vote for vote in votes if vote is not None]
+    return median_low(given) if given else None
+
+
+def calibrations(labelled: Iterable[Judgement], most: int = 2) -> list[Calibration]:
+    """How each judge did on answers with known grades; of several votes on one, the median counts."""
+    votes: defaultdict[str, defaultdict[tuple[str, int], list[int | None]]] = defaultdict(lambda: defaultdict(list))
+    for judgement in labelled:
+        if judgement.label is not None:
+            votes[judgement.judge][judgement.asked, judgement.label].append(read_grade(judgement.reply, most))
+    found: list[Calibration] = []
+    for judge, answers in sorted(votes.items()):
+        pairs = [(label, _one(given)) for (_, label), given in answers.items()]
+        read = [(label, grade) for label, grade in pairs if grade is not None]
+        confusion = [[0] * (most + 1) for _ in range(most + 1)]
+        for label, grade in read:
+            confusion[label][grade] += 1
+        found.append(
+            Calibration(
+                judge=judge,
+                n=len(pairs),
+                unreadable=len(pairs) - len(read),
+                exact=sum(label == grade for label, grade in read) / len(read) if read else None,
+                lenience=sum(grade - label for label, grade in read) / len(read) if read else None,
+                with_labels=agreement(pairs),
+                confusion=tuple(map(tuple, confusion)),
+            )
+        )
+    return found

@@ -1,0 +1,61 @@
+"""The grade in a judge's reply, however it is written; a reply with no grade, or with two, has none."""
+
+import re
+import unicodedata
+
+from agrotools.text.loose_json import NotJson, loads, values_in
+
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
+_KEYS = ("grade", "score", "rating", "points", "评分", "分数", "得分", "等级")
+_SAID = re.compile(
+    r"(?:grade|score|rating|points|评分|分数|得分|等级)[\"'*_ ]*(?:\s(?:is|of)\s|[:=为是])?[\"'*_ ]*"
+    r"(?P<grade>-?\d+(?:\.\d+)?)(?![a-zA-Z\d_]|\.\d)(?:\s*(?:/|out of)\s*(?P<of>\d+))?(?!\s*[-~–]\s*\d)",
+    re.IGNORECASE,
+)
+_ALONE = re.compile(r"[\s*_\"'(]*(?P<grade>-?\d+(?:\.\d+)?)\s*(?:/\s*(?P<of>\d+))?\s*分?[\s*_\"'.。)]*")
+
+
+def read_grade(reply: str, most: int = 2) -> int | None:
+    """The grade in ``reply``, a whole number from 0 to ``most``.
+
+    Read from JSON (in a fence, with Python's quotes, amid prose; the last object with a grade counts), else from words
+    (``Grade: 1``, ``评分：2``), else from a reply that is a number. None where nothing of that is there, where words
+    name several grades, and where a grade is not on the scale: a guess would be ours, not the judge's.
+    """
+    text = unicodedata.normalize("NFKC", _THOUGHT.sub("", reply)).strip()
+    for start, end in reversed(values_in(text)):
+        try:
+            value = loads(text[start:end])
+        except NotJson:
+            continue
+        if isinstance(value, dict):
+            keyed = {key.strip().lower(): content for key, content in value.items()}
+            found = [keyed[key] for key in _KEYS if key in keyed]
+            if found:
+                return _on_scale(found[0], most)
+    said = {_of_match(match, most) for match in _SAID.finditer(text)}
+    if said:
+        return said.pop() if len(said) == 1 else None
+    alone = _ALONE.fullmatch(text)
+    return _of_match(alone, most) if alone else None
+
+
+def _of_match(match: re.Match[str], most: int) -> int | None:
+    if match["of"] is not None and match["of"] != str(most):
+        return None
+    return _on_scale(match["grade"], most)
+
+
+def _on_scale(value: object, most: int) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        alone = _ALONE.fullmatch(value)
+        if alone is None or alone["of"] not in (None, str(most)):
+            return None
+        value = alone["grade"]
+    try:
+        number = float(value)  # pyright: ignore[reportArgumentType]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return int(number) if number.is_integer() and 0 <= number <= most else None

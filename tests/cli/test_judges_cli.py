@@ -1,0 +1,230 @@
+"""``agrotools score --judge``: judges on an endpoint, their replies kept, nothing paid for twice, nothing lost."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+from aiohttp import web
+
+from agrotools.core import ReferenceTextSlot
+from support.building_models import serving, text_of
+from support.eval_process import AGROTOOLS
+from support.openai_server import Body, completion, error
+from support.plain_sample import plain_sample
+
+SAMPLES = 24
+
+
+def _write(folder: Path) -> Path:
+    folder.mkdir()
+    header: dict[str, Any] = {
+        "name": "open",
+        "version": "1",
+        "licence": "CC0-1.0",
+        "toolset": [],
+        "modes": ["no-tool"],
+        "bare": True,
+    }
+    (folder / "benchmark.toml").write_text(tomli_w.dumps(header), encoding="utf-8")
+    with (folder / "samples.jsonl").open("w", encoding="utf-8") as lines:
+        for number in range(SAMPLES):
+            slot = ReferenceTextSlot(name="answer", label="answer", value=f"Drain field {number}.")
+            sample = plain_sample(f"q{number}", query=f"What of field {number}?", toolset=(), answer=(slot,))
+            lines.write(sample.model_dump_json(by_alias=True, exclude_none=True) + "\n")
+    return folder
+
+
+class Judges:
+    """Answers questions as a candidate, and grades by the number of the field as several judges do."""
+
+    def __init__(self) -> None:
+        self.graded: Counter[str] = Counter()
+        self.broken = False
+
+    def __call__(self, body: Body) -> web.Response:
+        model = body["model"]
+        if model == "candidate":
+            return completion(
+                "Drain field " + text_of(body["messages"][-1]).split("field ")[1].rstrip("?") + ", I think."
+            )
+        if self.broken:
+            return error(500, "out of order")
+        asked = text_of(body["messages"][1])
+        self.graded[model] += 1
+        if "field " not in asked.lower() or "Drain field" not in asked:
+            return completion('{"reason": "as labelled", "grade": 2}')
+        number = int(asked.split("Drain field ")[1].split(".")[0])
+        if model == "mute":
+            return completion("I would rather not say.")
+        grade = number % 3 if model == "strict" else min(number % 3 + 1, 2)
+        return completion(json.dumps({"reason": "", "grade": grade}))
+
+
+def agrotools(*arguments: object, expect: int = 0) -> "subprocess.CompletedProcess[str]":
+    done = subprocess.run(
+        [*AGROTOOLS, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "OPENAI_API_KEY": "sk-test"},
+    )
+    assert done.returncode == expect, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert "sk-test" not in done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("judged")
+    with serving(Judges()) as endpoint:
+        out = folder / "run"
+        agrotools("eval", _write(folder / "open"), "-m", "candidate", "--base-url", endpoint.base_url, "--out", out)
+    return out
+
+
+@pytest.fixture
+def fresh(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the run that nobody has judged, and a cache of its own."""
+    import shutil
+
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    return Path(shutil.copytree(run, tmp_path / "run"))
+
+
+def test_judges_grade_once_and_plain_scoring_shows_it_ever_after(fresh: Path):
+    judges = Judges()
+    with serving(judges) as endpoint:
+        judge = ("--judge", "strict", "--judge", "mild", "--judge-base-url", endpoint.base_url)
+        first = agrotools("score", fresh, *judge, "--judge-votes", 2)
+        assert judges.graded == {"strict": 2 * SAMPLES, "mild": 2 * SAMPLES}
+        again = agrotools("score", fresh, *judge, "--judge-votes", 2)
+        assert judges.graded == {"strict": 2 * SAMPLES, "mild": 2 * SAMPLES}, "nothing is asked twice"
+        assert "48 replies were there" in again.stderr
+    assert "strict replied 48 times" in first.stderr
+    offline = agrotools("score", fresh)
+    assert offline.stdout == first.stdout
+    assert "Judge by strict" in offline.stdout
+    told = agrotools("explain", fresh, "q1").stdout
+    assert "Judged\n  Judge 75.0\n  mild: " in told
+    assert "strict, vote 2: " in told
+    assert f"{SAMPLES} of {SAMPLES} answers graded" in offline.stdout
+    assert "the judges agree: alpha 0.45" in offline.stdout
+    (scores,) = json.loads(agrotools("score", fresh, "--json").stdout)
+    assert scores["modes"]["no-tool"]["metrics"]["agrieval.judge"]["overall"]["value"] == pytest.approx(
+        (0.5 + 5 / 6) / 2
+    )
+    rows = [
+        row for row in json.loads((fresh / "scores.json").read_text())["scores"] if row["metric"] == "agrieval.judge"
+    ]
+    assert len(rows) == SAMPLES
+    assert {row["judge"] for row in rows} == {"mild, strict"}
+    assert len({row["judge_prompt_hash"] for row in rows}) == 1
+    kept = [json.loads(line) for line in (fresh / "judgements.jsonl").read_text().splitlines()]
+    assert len(kept) == 4 * SAMPLES
+    assert all(json.loads(line["reply"]).keys() == {"reason", "grade"} for line in kept), "raw replies"
+
+
+def test_replies_without_a_grade_are_counted_and_never_replaced(fresh: Path):
+    with serving(Judges()) as endpoint:
+        told = agrotools("score", fresh, "--judge", "mute", "--judge-base-url", endpoint.base_url).stdout
+    assert f"0 of {SAMPLES} answers graded, {SAMPLES} of {SAMPLES} replies without a grade" in told
+    (scores,) = json.loads(agrotools("score", fresh, "--json").stdout)
+    assert "agrieval.judge" not in scores["modes"]["no-tool"]["metrics"]
+
+
+def test_a_judge_is_checked_on_answers_with_known_grades(fresh: Path, tmp_path: Path):
+    own = tmp_path / "own.jsonl"
+    item = {"question": "q", "reference": "Drain field 7.", "answer": "no", "grade": 1}
+    own.write_text(json.dumps(item) + "\n", encoding="utf-8")
+    with serving(Judges()) as endpoint:
+        judge = ("--judge", "strict", "--judge-base-url", endpoint.base_url)
+        shipped = agrotools("score", fresh, *judge, "--judge-calibration", "shipped").stdout
+        assert "strict on 30 answers with known grades: 33.3 % graded just so, +1.00 grades on average" in shipped
+        mine = agrotools("score", fresh, *judge, "--judge-calibration", own).stdout
+        assert "strict on 31 answers with known grades" in mine
+    own.write_text('{"question": "q"}\n', encoding="utf-8")
+    wrong = agrotools("score", fresh, "--judge", "strict", "--judge-calibration", own, expect=2)
+    assert "line 1: reference: field required" in wrong.stderr
+
+
+def test_a_judge_that_is_down_costs_nothing_and_the_same_command_goes_on(fresh: Path):
+    judges = Judges()
+    judges.broken = True
+    with serving(judges) as endpoint:
+        judge = ("--judge", "strict", "--judge-base-url", endpoint.base_url, "--judge-concurrency", 4)
+        down = subprocess.Popen(
+            [*AGROTOOLS, "score", str(fresh), *map(str, judge)],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OPENAI_API_KEY": "sk-test"},
+        )
+        time.sleep(4)
+        down.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        down.send_signal(signal.SIGINT)
+        _, told = down.communicate(timeout=60)
+        assert down.returncode == 130
+        assert "stopped; what judges replied is kept" in told
+        assert "Traceback" not in told
+        judges.broken = False
+        agrotools("score", fresh, *judge)
+    assert judges.graded == {"strict": SAMPLES}
+
+
+def test_killed_at_any_moment_no_reply_is_asked_for_again_but_those_in_flight(fresh: Path):
+    judges = Judges()
+    with serving(judges, latency_s=0.15) as endpoint:
+        command = ["score", fresh, "--judge", "strict", "--judge-base-url", endpoint.base_url, "--judge-concurrency", 2]
+        env = {**os.environ, "OPENAI_API_KEY": "sk-test", "AGROTOOLS_CACHE": str(fresh.parent / "none")}
+        process = subprocess.Popen([*AGROTOOLS, *map(str, command)], env=env, stderr=subprocess.DEVNULL)
+        while judges.graded["strict"] < 8:
+            time.sleep(0.05)
+        process.kill()
+        process.wait()
+        kept = (fresh / "judgements.jsonl").read_bytes().count(b"\n")
+        assert kept >= 4
+        with (fresh / "judgements.jsonl").open("ab") as file:
+            file.write(b'{"metric": "agriev')  # torn by a power cut
+        agrotools(*command)
+    lines = (fresh / "judgements.jsonl").read_text().splitlines()
+    assert len(lines) == SAMPLES
+    assert judges.graded["strict"] <= SAMPLES + 4
+
+
+def test_a_budget_bounds_the_judges_of_a_run(fresh: Path):
+    judges = Judges()
+    with serving(judges) as endpoint:
+        judge = ("--judge", "strict", "--judge-base-url", endpoint.base_url, "--judge-price", "10/100")
+        short = agrotools("score", fresh, *judge, "--judge-budget", 0.25, expect=1)
+        assert 0 < judges.graded["strict"] < SAMPLES
+        assert "larger --budget" in short.stderr or "budget" in short.stderr
+        assert "replies are missing" in short.stderr
+        agrotools("score", fresh, *judge, "--judge-budget", 5)
+    assert judges.graded["strict"] == SAMPLES
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--judge-votes", 3), "add --judge MODEL"),
+        (("--judge", "a", "--judge", "a"), "--judge-votes N"),
+        (("--judge", "m", "--judge-base-url", "nonsense"), "nonsense"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused(fresh: Path, options: tuple[object, ...], said: str):
+    assert said in agrotools("score", fresh, *options, expect=2).stderr
+
+
+def test_a_line_that_is_no_judgement_is_named(fresh: Path):
+    (fresh / "judgements.jsonl").write_text('{"a": 1}\n', encoding="utf-8")
+    told = agrotools("score", fresh, expect=3).stderr
+    assert "judgements.jsonl, line 1 is no judgement" in told

@@ -1,0 +1,67 @@
+"""What counts as a grade in a judge's reply, and what does not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.scoring.judging import read_grade
+
+
+@pytest.mark.parametrize(
+    ("reply", "grade"),
+    [
+        ('{"reason": "all points", "grade": 2}', 2),
+        ('{"grade": "1", "reason": "half"}', 1),
+        ("{'grade': 0, 'reason': 'no answer'}", 0),
+        ('```json\n{"grade": 2}\n```', 2),
+        ('Let me see. {"grade": 0} would be harsh.\n{"grade": 1}', 1),  # the last object counts
+        ('{"Score": 2.0}', 2),
+        ('{"grade": "2/2"}', 2),
+        ("<think>maybe 0, maybe 2</think>Grade: 1", 1),
+        ("**Grade: 2**", 2),
+        ("The grade is 1.", 1),
+        ("Score: 1/2", 1),
+        ("评分：2分", 2),
+        ("得分为１", 1),
+        ("2", 2),
+        ("1 分。", 1),
+        ("０", 0),
+    ],
+)
+def test_grades_are_read_however_they_are_written(reply: str, grade: int):
+    assert read_grade(reply) == grade
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "Good answer.",
+        "3",
+        "-1",
+        '{"grade": 7}',
+        '{"grade": 1.5}',
+        '{"grade": true}',
+        '{"grade": null}',
+        '{"grade": 1e999}',
+        '{"grade": [2]}',
+        "Grade: 1 or rather grade: 2",  # two grades
+        "grade: 1-2",
+        "Score: 8/10",  # another scale
+        "the answer names 2 of 5 points",
+        "<think>grade: 2",  # cut off while it thought
+        '{"reason": "cut off',
+    ],
+)
+def test_what_is_no_grade_on_the_scale_is_not_guessed(reply: str):
+    assert read_grade(reply) is None
+
+
+@given(st.text(alphabet=st.sampled_from("{}[]\"':,012/分grade评 \n"), max_size=60))
+def test_any_reply_gives_a_grade_on_the_scale_or_none(reply: str):
+    assert read_grade(reply) in (0, 1, 2, None)
+
+
+@given(st.integers(0, 2), st.text(max_size=40).filter(lambda text: "{" not in text and "[" not in text))
+def test_a_json_reply_is_read_amid_any_prose(grade: int, prose: str):
+    assert read_grade(f'{prose.replace("<think>", "")}\n{{"grade": {grade}}}') == grade
