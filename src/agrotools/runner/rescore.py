@@ -98,7 +98,9 @@ def summary_of(tally: Tally, manifest: Manifest, allow_invalid: bool) -> Summary
 
 
 def _rows(mode: Mode, scores: Sequence[Score]) -> bytes:
-    return b",\n    ".join(orjson.dumps({"mode": mode, **score.model_dump(mode="json")}) for score in scores)
+    opening = b'{"mode":"' + mode.encode() + b'",'
+    # The mode goes before what a score is by itself: a dictionary made first takes twice as long.
+    return b",\n    ".join([opening + score.model_dump_json().encode()[1:] for score in scores])
 
 
 def _indented(data: object, by: int) -> bytes:

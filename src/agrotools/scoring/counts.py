@@ -50,8 +50,10 @@ class Tallied:
                 self._counts["unscored"] += len(action.calls) - 1
         if not record.sample.schematic:  # these two stand for how well it was done, as the headline does
             self._jaccards.extend(_numbers(row.reading.get("jaccard") for row in rows if row.metric == SLOT_METRIC))
-            self._ious.extend(_box_ious(rows))
-        self._differing |= {row.sample_id for row in rows if row.metric == TRUTH_METRIC and row.reading.get("differs")}
+            if record.actions is not None:
+                self._ious.extend(_box_ious(rows))
+        if any(row.metric == TRUTH_METRIC and row.reading.get("differs") for row in rows):
+            self._differing.add(record.sample.id)
         forms = _answer_forms(record, rows)
         self._counts["answers"] += len(forms)
         self._counts["forms"] += sum(forms)
