@@ -20,10 +20,6 @@ from agrotools.core import (
     ChoiceSetSlot,
     ExactSlot,
     FileSlot,
-    OpenTextSlot,
-    OptionsSlot,
-    PlotSlot,
-    ReferenceTextSlot,
     ReferenceTrajectory,
     Sample,
     Slot,
@@ -34,6 +30,9 @@ from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
 
 T = TypeVar("T")
+
+_FOLLOWING = (BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot, ToleranceSlot)
+"""Slots with a value that follows from what perfect tools return."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ def _check_answers(slots: Sequence[Slot], reference: ReferenceTrajectory) -> Non
     """Raises ChainBroken: what perfect tools return does not give an answer of the sample."""
     truths = [None if step.truth is None else dict(step.truth) for step in reference.steps]
     for slot in slots:
-        if isinstance(slot, OpenTextSlot | PlotSlot | OptionsSlot | ReferenceTextSlot) or slot.from_ is None:
+        if not isinstance(slot, _FOLLOWING) or slot.from_ is None:
             continue
         try:
             found = evaluate_from(slot.from_, truths)

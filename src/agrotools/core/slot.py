@@ -111,6 +111,33 @@ class ReferenceTextSlot(_Slot):
     value: Annotated[str, Field(min_length=1)]
 
 
+class KeywordsSlot(_Slot):
+    """Free text that must state one alias of every group of ``whitelist``, and none of those in ``blacklist``.
+
+    The form in which GTA and ThinkGeo publish objective answers; the lists are kept as they were written.
+    """
+
+    type: Literal["keywords"] = "keywords"
+    whitelist: tuple[tuple[str, ...], ...]
+    blacklist: tuple[tuple[str, ...], ...] = ()
+    questions: tuple[str, ...] = ()
+    """Yes/no questions that a judge is asked about the answer (ThinkGeo); a right answer has yes to each."""
+
+
+class ReferenceTextsSlot(_Slot):
+    """Free text, scored by its likeness to the nearest of several texts that are all right."""
+
+    type: Literal["reference_texts"] = "reference_texts"
+    values: Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+class ImageCallsSlot(_Slot):
+    """An image, scored by the calls that make it: those of the reference trajectory to ``tools``."""
+
+    type: Literal["image_calls"] = "image_calls"
+    tools: Annotated[tuple[str, ...], Field(min_length=1)]
+
+
 Slot = Annotated[
     ExactSlot
     | BooleanSlot
@@ -120,9 +147,15 @@ Slot = Annotated[
     | OpenTextSlot
     | PlotSlot
     | OptionsSlot
-    | ReferenceTextSlot,
+    | ReferenceTextSlot
+    | KeywordsSlot
+    | ReferenceTextsSlot
+    | ImageCallsSlot,
     Field(discriminator="type"),
 ]
 
 CLOSED_SLOT_TYPES = frozenset({"exact", "boolean", "choice_set", "file", "tolerance"})
 """Slot types of the Closed-Slot Score."""
+
+MADE_SLOT_TYPES = frozenset({"plot", "image_calls"})
+"""Slot types whose answer is made by calls of tools, not given in words."""

@@ -10,8 +10,8 @@ MODES: tuple[Mode, ...] = ("no-tool", "step-by-step", "end-to-end")
 
 Protocol = Literal["react", "tool-calling"]
 
-AnswerType = Literal["exact", "tolerance", "plot", "open_text"]
-ANSWER_TYPES: tuple[AnswerType, ...] = ("exact", "tolerance", "plot", "open_text")
+AnswerType = Literal["exact", "tolerance", "plot", "open_text", "image"]
+ANSWER_TYPES: tuple[AnswerType, ...] = ("exact", "tolerance", "plot", "open_text", "image")
 
 FileKind = Literal["image", "raster", "depth", "mask", "table", "video"]
 

@@ -84,6 +84,14 @@ def wanted_text(slot: Slot) -> str:
         return f"{', '.join(slot.value)} (of {', '.join(f'{key} {text}' for key, text in slot.options.items())})"
     if slot.type == "reference_text":
         return slot.value
+    if slot.type == "keywords":
+        groups = " and ".join("/".join(group) for group in slot.whitelist if group)
+        wrong = "/".join(alias for group in slot.blacklist for alias in group)
+        return f"{groups or 'anything'}{f', not {wrong}' if wrong else ''}"
+    if slot.type == "reference_texts":
+        return " or: ".join(slot.values)
+    if slot.type == "image_calls":
+        return f"an image made by the calls of the reference to {', '.join(slot.tools)}"
     source = "values of the reference tools" if slot.value_from == "tool" else "ground truth"
     return shortened(f"{value_text(slot.value.get('kind'))} of {_series_text(slot.value.get('series'))} ({source})")
 

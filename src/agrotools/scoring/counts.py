@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from agrotools.core import CallTools, Halt, Record, Reply, Score, Unparseable
+from agrotools.core import MADE_SLOT_TYPES, CallTools, Halt, Record, Reply, Score, Unparseable
 from agrotools.scoring.knowledge_answers import is_knowledge_slot
 from agrotools.scoring.outcome import SAMPLE_METRICS, SLOT_METRIC
 from agrotools.scoring.summary import Amount, Counts
@@ -103,7 +103,7 @@ def _answer_forms(record: Record, rows: Sequence[Score]) -> list[bool]:
         for row in rows
         if row.metric == TRUTH_METRIC and row.reading.get("predicted") == "answer"
     ]
-    formless = {slot.name for slot in record.sample.answer if slot.type == "plot" or is_knowledge_slot(slot)}
+    formless = {slot.name for slot in record.sample.answer if slot.type in MADE_SLOT_TYPES or is_knowledge_slot(slot)}
     answered = record.trajectory is not None and record.trajectory.answer is not None
     read = [row for row in rows if row.metric == SLOT_METRIC and row.slot not in formless]
     if answered and read:

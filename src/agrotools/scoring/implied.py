@@ -6,12 +6,12 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from agrotools.core import (
+    MADE_SLOT_TYPES,
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,
     FileSlot,
     OpenTextSlot,
-    PlotSlot,
     ReferenceTrajectory,
     Slot,
     ToleranceSlot,
@@ -148,5 +148,5 @@ def _states(text: str, one_fact: OpenTextSlot) -> bool:
 
 
 def is_text_slot(slot: Slot) -> bool:
-    """Whether the slot is answered in words: all but figures."""
-    return not isinstance(slot, PlotSlot)
+    """Whether the slot is answered in words: all but figures and images."""
+    return slot.type not in MADE_SLOT_TYPES

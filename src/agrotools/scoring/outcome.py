@@ -10,14 +10,17 @@ from pydantic import ValidationError
 from agrotools.core import (
     CLOSED_SLOT_TYPES,
     BenchmarkError,
+    ImageCallsSlot,
     PlotSlot,
     PlotSpec,
     Record,
     RunStoreError,
+    Sample,
     Score,
     Slot,
     Trajectory,
 )
+from agrotools.scoring.image_calls import score_image_calls
 from agrotools.scoring.judging.questions import JUDGED_METRICS
 from agrotools.scoring.knowledge_answers import (
     EXTRA_METRICS,
@@ -64,7 +67,7 @@ def outcome_scores(record: Record, extras: Sequence[str] = ()) -> list[Score]:
     slots = record.sample.answer
     if any(map(is_knowledge_slot, slots)):
         return knowledge_scores(record, record.trajectory, extras)
-    scored = [_scored(slot, slots, record.trajectory) for slot in slots]
+    scored = [_scored(slot, record.sample, record.trajectory) for slot in slots]
     rows = [_row(record, SLOT_METRIC, score, slot=slot.name) for slot, score in zip(slots, scored, strict=True)]
     for metric, belongs in SLOTS_OF_METRIC.items():
         if metric in JUDGED_METRICS:
@@ -76,7 +79,7 @@ def outcome_scores(record: Record, extras: Sequence[str] = ()) -> list[Score]:
     return rows
 
 
-def _scored(slot: Slot, slots: Sequence[Slot], trajectory: Trajectory) -> SlotScore:
+def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
     answer = trajectory.answer
     if answer is None:
         return SlotScore(0.0, {"rule": "no answer", "termination": trajectory.termination}, used_form=False)
@@ -89,7 +92,10 @@ def _scored(slot: Slot, slots: Sequence[Slot], trajectory: Trajectory) -> SlotSc
             ) from error
         value, reading = score_plot(reference, drawn_spec(trajectory))
         return SlotScore(value=value, reading=reading, used_form=False)
-    return score_slot(slot, slots, answer)
+    if isinstance(slot, ImageCallsSlot):
+        value, reading = score_image_calls(slot, sample, trajectory)
+        return SlotScore(value=value, reading=reading, used_form=False)
+    return score_slot(slot, sample.answer, answer)
 
 
 def _row(record: Record, metric: str, score: SlotScore, *, slot: str | None = None) -> Score:

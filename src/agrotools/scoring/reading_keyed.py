@@ -5,13 +5,25 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from agrotools.core import BooleanSlot, ExactSlot, OpenTextSlot, PlotSlot, Slot, ToleranceSlot
+from agrotools.core import (
+    BooleanSlot,
+    ExactSlot,
+    KeywordsSlot,
+    OpenTextSlot,
+    PlotSlot,
+    ReferenceTextsSlot,
+    Slot,
+    ToleranceSlot,
+)
 from agrotools.scoring.reading import AnswerText, Scope, without_markup
 from agrotools.scoring.reading_json import json_text
 from agrotools.text.normalise import CJK, WORD, normalise
 from agrotools.text.units import canonical_unit
 
 Names = tuple[tuple[str, str], ...]
+
+_IN_WORDS = OpenTextSlot | KeywordsSlot | ReferenceTextsSlot
+"""Slots whose value may take several lines."""
 
 
 class _Line(NamedTuple):
@@ -43,7 +55,7 @@ def keyed_scope(slot: Slot, slots: Sequence[Slot], answer: AnswerText, holds: Ca
 
 def _line_scope(slot: Slot, slots: Sequence[Slot], text: str, holds: Callable[[str], bool]) -> Scope | None:
     own = _own(slot)
-    lines = [line for line in _lines(_names(slots), text, isinstance(slot, OpenTextSlot)) if line.key in own]
+    lines = [line for line in _lines(_names(slots), text, isinstance(slot, _IN_WORDS)) if line.key in own]
     proper = [line for line in lines if not line.prose and not line.header]
     if not proper:
         for cell, unit in _cells_below(own, text):
@@ -63,7 +75,7 @@ def without_other_values(slot: Slot, slots: Sequence[Slot], text: str) -> str:
     keys = set[str]().union(*map(_own, rivals)) - _own(slot)
     kept: list[str] = []
     at = 0
-    lines = _lines(_names(slots), text, isinstance(slot, OpenTextSlot))
+    lines = _lines(_names(slots), text, isinstance(slot, _IN_WORDS))
     limits = [line.start for line in lines[1:]] + [len(text)]
     for line, limit in zip(lines, limits, strict=False):
         if line.key in keys and not line.prose and not line.header:
@@ -83,7 +95,7 @@ def mentions(sentence: str, slot: Slot, slots: Sequence[Slot]) -> bool:
 def _kind(slot: Slot) -> str:
     if isinstance(slot, ToleranceSlot) or (isinstance(slot, ExactSlot) and not isinstance(slot.value, str)):
         return "number"
-    if isinstance(slot, BooleanSlot | OpenTextSlot | PlotSlot):
+    if isinstance(slot, BooleanSlot | PlotSlot | _IN_WORDS):
         return slot.type
     return "label"
 

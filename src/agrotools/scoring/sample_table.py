@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from agrotools.core import Sample, Slot
+from agrotools.core import MADE_SLOT_TYPES, Sample, Slot
 from agrotools.scoring.outcome import SLOTS_OF_METRIC
 
 
@@ -22,7 +22,7 @@ class Kind(NamedTuple):
     outcome_metrics: frozenset[str]
     """The outcome metrics that one of its slots belongs to."""
     has_text: bool
-    """Whether it has a slot other than plots."""
+    """Whether it has a slot that is answered in words."""
     groups: tuple[tuple[str, str], ...] = ()
     """What else results are broken down by: name and value of each of the sample's ``groups``."""
 
@@ -85,7 +85,7 @@ def _kind(sample: Sample) -> Kind:
         schematic=sample.schematic,
         calls=len(sample.reference.steps) if sample.reference else 0,
         outcome_metrics=_outcome_metrics(sample.answer),
-        has_text=any(slot.type != "plot" for slot in sample.answer),
+        has_text=any(slot.type not in MADE_SLOT_TYPES for slot in sample.answer),
         groups=_groups(sample),
     )
 

@@ -10,13 +10,17 @@ from agrotools.core import (
     ChoiceSetSlot,
     ExactSlot,
     FileSlot,
+    ImageCallsSlot,
+    KeywordsSlot,
     OpenTextSlot,
     OptionsSlot,
     PlotSlot,
     ReferenceTextSlot,
+    ReferenceTextsSlot,
     Slot,
     ToleranceSlot,
 )
+from agrotools.scoring.keywords import score_keywords, score_texts
 from agrotools.scoring.open_text import score_facts
 from agrotools.scoring.reading import AnswerText, Scope, read_answer
 from agrotools.scoring.reading_keyed import keyed_scope, without_other_values
@@ -37,10 +41,10 @@ class SlotScore(NamedTuple):
 def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
     """Score one slot of an answer. ``slots`` are all slots of the sample: their names delimit each other's values.
 
-    Plot slots are not scored here: their answer is the figure that was drawn, not text. Nor are those of examination
-    questions (:mod:`agrotools.scoring.knowledge_answers`).
+    Slots whose answer is drawn are not scored here: that is no text. Nor are those of examination questions
+    (:mod:`agrotools.scoring.knowledge_answers`).
     """
-    if isinstance(slot, PlotSlot | OptionsSlot | ReferenceTextSlot):
+    if isinstance(slot, PlotSlot | ImageCallsSlot | OptionsSlot | ReferenceTextSlot):
         raise TypeError(f"slots of type {slot.type} are not scored here")
     read = read_answer(answer)
     if not read.text.strip():
@@ -50,6 +54,13 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
     if isinstance(slot, ExactSlot) and not isinstance(slot.value, str):
         return _score_number(slot, float(slot.value), 0.0, slots, read)
     scope = keyed_scope(slot, slots, read, lambda text: _holds(slot, text)) or Scope("whole text", read.plain)
+    if isinstance(slot, KeywordsSlot):
+        # A keyword may hold what counts as markup, and may stand beside the answer line: all of the text counts.
+        value, reading = score_keywords(slot, read)
+        return SlotScore(value, {"scope": "whole text", "text": read.plain[:240], **reading}, scope.keyed)
+    if isinstance(slot, ReferenceTextsSlot):
+        value, reading = score_texts(slot, scope.text)
+        return SlotScore(value, {"scope": scope.kind, "text": scope.text[:240], **reading}, scope.keyed)
     if isinstance(slot, OpenTextSlot):
         value, reading = score_facts(slot, scope.text)
         return SlotScore(value, {"scope": scope.kind, "text": scope.text[:240], **reading}, scope.keyed)
@@ -62,9 +73,12 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
     return SlotScore(value, {"scope": scope.kind, "text": scope.text[:240], **reading}, scope.keyed)
 
 
-def _holds(slot: ExactSlot | BooleanSlot | ChoiceSetSlot | FileSlot | OpenTextSlot, text: str) -> bool:
+def _holds(
+    slot: ExactSlot | BooleanSlot | ChoiceSetSlot | FileSlot | OpenTextSlot | KeywordsSlot | ReferenceTextsSlot,
+    text: str,
+) -> bool:
     """Whether ``text`` says anything that this slot could be read from."""
-    if isinstance(slot, OpenTextSlot):
+    if isinstance(slot, OpenTextSlot | KeywordsSlot | ReferenceTextsSlot):
         return bool(text)
     return (
         find_boolean(text) is not None if isinstance(slot, BooleanSlot) else bool(find_labels(text, _label_names(slot)))

@@ -4,18 +4,34 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
-from agrotools.core import BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot, OpenTextSlot, PlotSlot, Slot, ToleranceSlot
+from agrotools.core import (
+    MADE_SLOT_TYPES,
+    BooleanSlot,
+    ChoiceSetSlot,
+    ExactSlot,
+    FileSlot,
+    ImageCallsSlot,
+    KeywordsSlot,
+    OpenTextSlot,
+    PlotSlot,
+    ReferenceTextsSlot,
+    Slot,
+    ToleranceSlot,
+)
 
 
 def answer_form(slots: Sequence[Slot]) -> str:
     """Names, meanings, types, units and choices of ``slots``; never their values."""
-    asked = [slot for slot in slots if not isinstance(slot, PlotSlot)]
+    asked = [slot for slot in slots if slot.type not in MADE_SLOT_TYPES]
     lines: list[str] = []
     if any(isinstance(slot, PlotSlot) for slot in slots):
         drawn = "; ".join(slot.label for slot in slots if isinstance(slot, PlotSlot))
         lines.append(f"The answer includes a figure: {drawn}. It must be drawn, not described.")
+    if any(isinstance(slot, ImageCallsSlot) for slot in slots):
+        lines.append("The answer is an image. It must be made with the tools, not described.")
     if not asked:
-        lines.append("When the figure is drawn, end with one sentence that says what it shows.")
+        made = "figure is drawn" if any(isinstance(slot, PlotSlot) for slot in slots) else "image is made"
+        lines.append(f"When the {made}, end with one sentence that says what it shows.")
         return "\n".join(lines)
     lines.append("End your answer with one line per item, in exactly this form:")
     lines += [f"{slot.name}: {_expected(slot)}" for slot in asked]
@@ -42,12 +58,12 @@ def _expected(slot: Slot) -> str:
 def format_answer(slots: Sequence[Slot], values: Mapping[str, JsonValue]) -> str:
     """``values`` by slot name, written in the answer form: one line ``name: value unit`` each.
 
-    Slots without a value are left out, and so are plot slots: their answer is the figure that was drawn.
+    Slots without a value are left out, and so are those whose answer is what was drawn.
     """
     lines: list[str] = []
     for slot in slots:
         value = values.get(slot.name)
-        if value is None or isinstance(slot, PlotSlot):
+        if value is None or slot.type in MADE_SLOT_TYPES:
             continue
         lines.append(f"{slot.name}: {_written(slot, value)}")
     return "\n".join(lines)
@@ -62,4 +78,4 @@ def _written(slot: Slot, value: JsonValue) -> str:
     if isinstance(value, list):
         return ", ".join(str(item) for item in value)
     text = str(value)
-    return " ".join(text.split()) if isinstance(slot, OpenTextSlot) else text
+    return " ".join(text.split()) if isinstance(slot, OpenTextSlot | KeywordsSlot | ReferenceTextsSlot) else text

@@ -1,4 +1,4 @@
-"""ROUGE-L of two texts by characters: how long a sequence of characters they share, in order.
+"""ROUGE-L of two texts: how long a sequence of characters, or of words, they share in order.
 
 With L the length of the longest common subsequence, precision is L / len(answer), recall L / len(reference), and the
 score their harmonic mean, 2 L / (len(answer) + len(reference)): the form of the AgriEval paper at alpha = 1, where it
@@ -9,13 +9,17 @@ algorithm for the longest common subsequence problem"; in the form of Hyyrö 200
 revisited"): one whole number holds a row of the usual table, a bit for each character.
 """
 
+import re
 import string
 from collections.abc import Hashable, Sequence
+
+from agrotools.text.normalise import CJK, WORD, normalise
 
 LONGEST = 20_000
 """Characters of either text that are compared, from its beginning. A longer text still counts with its whole length, so
 that it cannot score more for being cut; what it can lose is the part of the reference found behind that place."""
 
+_TOKEN = re.compile(rf"\d+(?:[.,]\d+)*|{WORD}+|[{CJK}]")
 _RANGES = (
     *((0xFF01, 0xFF0D), (0xFF0F, 0xFF0F), (0xFF1A, 0xFF20), (0xFF3B, 0xFF40), (0xFF5B, 0xFF64)),
     *((0x3001, 0x3003), (0x300B, 0x3011), (0x3014, 0x301F), (0x3030, 0x3030), (0x303E, 0x303F)),
@@ -46,6 +50,14 @@ def rouge_l(answer: str, reference: str) -> float:
 def rouge_l_normalised(answer: str, reference: str) -> float:
     """ROUGE-L of the characters that are left without case, punctuation and spaces."""
     return rouge_l(without_punctuation(answer), without_punctuation(reference))
+
+
+def rouge_l_words(answer: str, reference: str) -> float:
+    """ROUGE-L of the words, in the form in which answers are compared; a Chinese character is a word."""
+    first, second = (_TOKEN.findall(normalise(text)) for text in (answer[:LONGEST], reference[:LONGEST]))
+    if not first or not second:
+        return 0.0
+    return 2 * common_length(first, second) / (len(first) + len(second))
 
 
 def common_length(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:

@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from agrotools.core import (
+    MADE_SLOT_TYPES,
     Action,
     Answer,
     Arguments,
     CallTools,
+    KeywordsSlot,
     Observation,
-    PlotSlot,
     ReferenceStep,
+    ReferenceTextsSlot,
     Sample,
     SampleView,
     Slot,
@@ -58,16 +60,26 @@ def live_arguments(step: ReferenceStep, results: Results) -> Arguments | None:
 
 
 def answer_from(slots: Sequence[Slot], results: Results) -> str:
-    """The answer that ``results`` imply, in the answer form. A slot they do not yield is left unanswered."""
+    """The answer that ``results`` imply, in the answer form. A slot they do not yield is left unanswered.
+
+    Keywords and texts of which nothing says how they follow are looked for in what the last call returned.
+    """
     values: dict[str, JsonValue] = {}
     for slot in slots:
-        if slot.from_ is None or isinstance(slot, PlotSlot):
+        if slot.from_ is None and isinstance(slot, KeywordsSlot | ReferenceTextsSlot):
+            values[slot.name] = _last_text(results)
+        if slot.from_ is None or slot.type in MADE_SLOT_TYPES:
             continue
         try:
             values[slot.name] = evaluate_from(slot.from_, results)
         except (UnresolvedRef, ExpressionError):
             continue
     return format_answer(slots, values)
+
+
+def _last_text(results: Results) -> JsonValue:
+    texts = [result.get("text") for result in results if result]
+    return next((text for text in reversed(texts) if isinstance(text, str) and text.strip()), None)
 
 
 class TruthTools:

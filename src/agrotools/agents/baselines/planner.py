@@ -95,7 +95,7 @@ def _fitting(asked: BlankSlot, value: JsonValue) -> JsonValue:
         return value if isinstance(value, bool) else None
     if asked.type == "tolerance":
         return value if _is_number(value) else None
-    if asked.type == "open_text":
+    if asked.type in ("open_text", "keywords", "reference_texts"):
         parts = value if isinstance(value, list) else [value]
         return " ".join(part for part in parts if isinstance(part, str)) or None
     if asked.type == "choice_set":

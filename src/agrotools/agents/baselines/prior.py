@@ -15,7 +15,9 @@ from agrotools.core import (
     ChoiceSetSlot,
     ExactSlot,
     FileSlot,
+    KeywordsSlot,
     OptionsSlot,
+    ReferenceTextsSlot,
     Sample,
     SampleView,
     Slot,
@@ -146,7 +148,9 @@ def _gold(slot: Slot) -> JsonValue:
         return list(slot.value)
     if isinstance(slot, OptionsSlot):
         return "".join(slot.value)
-    return None
+    if isinstance(slot, KeywordsSlot):
+        return ", ".join(group[0] for group in slot.whitelist if group) or None
+    return slot.values[0] if isinstance(slot, ReferenceTextsSlot) else None
 
 
 def _file_at(slot: FileSlot, position: int) -> str | None:

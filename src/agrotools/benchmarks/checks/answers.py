@@ -9,12 +9,17 @@ from agrotools.benchmarks.checks.fault import Checked, dotted, plain_results
 from agrotools.core import (
     FAMILIES,
     FAMILY_OF_TASK_TYPE,
+    MADE_SLOT_TYPES,
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,
     FileSlot,
+    ImageCallsSlot,
+    KeywordsSlot,
+    OpenTextSlot,
     PlotSlot,
     PlotSpec,
+    ReferenceTextsSlot,
     Slot,
     ToleranceSlot,
     UnresolvedRef,
@@ -23,11 +28,14 @@ from agrotools.core.refs import REF_PATTERN
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.units import canonical_unit
 
+_NEED_NO_FROM = frozenset({"open_text", "keywords", "reference_texts", "image_calls", "options", "reference_text"})
+"""Types of slots whose value does not follow from observations by an expression."""
+
 
 def check_answer(at: Checked) -> None:
     """Codes: duplicate_slot, no_from, from_unresolved, from_differs, unknown_unit, no_tolerance, not_a_choice,
-    value_is_distractor, bad_plot, unknown_task_type, unknown_family, family_mismatch, answer_type_mismatch,
-    not_no_tool.
+    value_is_distractor, no_keywords, no_image_call, bad_plot, unknown_task_type, unknown_family, family_mismatch,
+    answer_type_mismatch, not_no_tool.
     """
     _check_task(at)
     names: set[str] = set()
@@ -62,9 +70,10 @@ def _check_task(at: Checked) -> None:
     fits = {
         # What a chart shows may be asked for in words.
         "plot": "plot" in types or drawn,
-        "open_text": "open_text" in types,
+        "open_text": bool(types & {"open_text", "reference_texts", "reference_text"}),
         "tolerance": "tolerance" in types,
-        "exact": bool(types & {"exact", "boolean", "choice_set", "file"}),
+        "exact": bool(types & {"exact", "boolean", "choice_set", "file", "keywords", "options"}),
+        "image": "image_calls" in types,
     }
     if not fits[sample.answer_type]:
         message = f"answer type {sample.answer_type}, but the slots are of type {', '.join(sorted(types))}"
@@ -97,6 +106,25 @@ def _check_value(at: Checked, where: str, slot: Slot) -> None:
                 at.fault("value_is_distractor", f"{where}.distractors", message, "remove it from one of the two")
     elif isinstance(slot, PlotSlot):
         _check_plot(at, where, slot)
+    elif isinstance(slot, KeywordsSlot):
+        _check_keywords(at, where, slot)
+    elif isinstance(slot, ImageCallsSlot) and not any(tool in slot.tools for tool in _reference_tools(at)):
+        hint = "add the calls that make the image, or name their tools"
+        at.fault("no_image_call", f"{where}.tools", f"the reference calls none of {', '.join(slot.tools)}", hint)
+
+
+def _reference_tools(at: Checked) -> tuple[str, ...]:
+    return at.sample.reference.tools if at.sample.reference else ()
+
+
+def _check_keywords(at: Checked, where: str, slot: KeywordsSlot) -> None:
+    right = {alias.casefold() for group in slot.whitelist for alias in group}
+    if not right:
+        at.fault("no_keywords", f"{where}.whitelist", "there is no keyword: every answer is right", "name one at least")
+    for alias in (alias for group in slot.blacklist for alias in group if alias.casefold() in right):
+        at.fault(
+            "value_is_distractor", f"{where}.blacklist", f"{alias!r} is both right and wrong", "remove one of them"
+        )
 
 
 def _check_files_named(at: Checked, where: str, slot: FileSlot) -> None:
@@ -127,7 +155,7 @@ def _check_plot(at: Checked, where: str, slot: PlotSlot) -> None:
 def _check_from(at: Checked, where: str, slot: Slot) -> None:
     reference = at.sample.reference
     if slot.from_ is None or reference is None:
-        if slot.from_ is None and slot.type != "open_text":
+        if slot.from_ is None and slot.type not in _NEED_NO_FROM:
             hint = "say how the value follows from the observations, e.g. steps[0].observation.weed_pct"
             at.fault("no_from", f"{where}.from", "the slot does not say how its value follows", hint)
         return
@@ -197,7 +225,7 @@ def _close(first: Sequence[float], second: Sequence[float]) -> bool:
 def _check_no_tool(at: Checked) -> None:
     if not at.sample.no_tool_eligible:
         return
-    needs = [slot.name for slot in at.sample.answer if slot.type == "plot"]
+    needs = [slot.name for slot in at.sample.answer if slot.type in MADE_SLOT_TYPES]
     needs += [file.name for file in at.sample.files if file.kind in ("raster", "mask", "depth", "table")]
     if needs:
         message = f"{needs[0]} cannot be had by looking at the pictures"
@@ -205,7 +233,7 @@ def _check_no_tool(at: Checked) -> None:
 
 
 def _value(slot: Slot) -> JsonValue:
-    if slot.type == "open_text":
+    if isinstance(slot, OpenTextSlot | KeywordsSlot | ReferenceTextsSlot | ImageCallsSlot):
         return None
     return list(slot.value) if isinstance(slot.value, tuple) else slot.value
 

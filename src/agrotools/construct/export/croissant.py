@@ -86,7 +86,7 @@ _FIELDS: tuple[tuple[str, str, str], ...] = (
     ("query", "sc:Text", "The question."),
     ("family", "sc:Text", "Family of tasks: RR, CM, SI, CD or VA."),
     ("task_type", "sc:Text", "One of the task types of the benchmark."),
-    ("answer_type", "sc:Text", "exact, tolerance, plot or open_text."),
+    ("answer_type", "sc:Text", "exact, tolerance, plot, open_text or image."),
     ("template", "sc:Text", "What the question was made from."),
     ("source", "sc:Text", "Data set that the files come from."),
     ("no_tool_eligible", "sc:Boolean", "Whether it can be answered by looking alone."),

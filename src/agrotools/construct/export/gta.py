@@ -18,17 +18,22 @@ from pydantic import JsonValue
 from agrotools.construct.export.card import write_card
 from agrotools.construct.export.exported import replacing_export
 from agrotools.core import (
+    MADE_SLOT_TYPES,
     Arguments,
     BenchmarkError,
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,
     FileSlot,
+    ImageCallsSlot,
+    KeywordsSlot,
     Observation,
     OpenTextSlot,
     OptionsSlot,
     PlotSlot,
     ReferenceStep,
+    ReferenceTextSlot,
+    ReferenceTextsSlot,
     Sample,
     SampleFile,
     Slot,
@@ -48,6 +53,9 @@ has no place for. Back to a folder that agrotools evaluates, of the same content
 ```sh
 agrotools build --source gta=DIR --out BENCHMARK && agrotools eval BENCHMARK --model openai:MODEL
 ```"""
+_TEXT_TYPES = ("open_text", "reference_text", "reference_texts")
+_PUBLISHED = KeywordsSlot | ReferenceTextsSlot | ImageCallsSlot
+"""Forms in which GTA itself has its gold."""
 _FIGURE_SAVED = "The image is saved."
 _INPUT_TYPES = {"string": "text", "integer": "int", "number": "float", "boolean": "bool", "array": "list"}
 
@@ -132,14 +140,14 @@ def gta_arguments(step: ReferenceStep, names: dict[str, str]) -> Arguments:
 
 
 def gt_answer(slots: Sequence[Slot]) -> dict[str, Any] | list[str] | None:
-    """Gold in the three forms of GTA: lists of spellings for closed answers, a text for open ones, None for figures."""
-    closed = [slot for slot in slots if not isinstance(slot, PlotSlot | OpenTextSlot)]
+    """Gold in the three forms of GTA: lists of spellings for closed answers, texts for open ones, None for images."""
+    closed = [slot for slot in slots if slot.type not in (*_TEXT_TYPES, *MADE_SLOT_TYPES)]
     if closed:
         groups = [group for slot in closed for group in _whitelist(slot)]
         wrong = [word for slot in closed if isinstance(slot, ExactSlot) for word in slot.distractors]
-        return {"whitelist": groups, "blacklist": [wrong] if wrong else None}
-    texts = [slot for slot in slots if isinstance(slot, OpenTextSlot)]
-    return [_reference_text(slot) for slot in texts] or None
+        own = [[*group] for slot in closed if isinstance(slot, KeywordsSlot) for group in slot.blacklist]
+        return {"whitelist": groups, "blacklist": [*own, *([wrong] if wrong else [])] or None}
+    return [text for slot in slots for text in _reference_texts(slot)] or None
 
 
 def _whitelist(slot: Slot) -> list[list[str]]:
@@ -153,21 +161,28 @@ def _whitelist(slot: Slot) -> list[list[str]]:
         return [[*dict.fromkeys(text for text in near if abs(float(text) - slot.value) <= slot.margin)] or [near[-1]]]
     if isinstance(slot, ExactSlot):
         return [[*dict.fromkeys((str(slot.value), *slot.aliases))]]
+    if isinstance(slot, KeywordsSlot):
+        return [[*group] for group in slot.whitelist]
     return [[slot.value]] if isinstance(slot, FileSlot) else []
 
 
-def _reference_text(slot: OpenTextSlot) -> str:
-    return "; ".join(fact.phrases[0] for fact in slot.facts)
+def _reference_texts(slot: Slot) -> list[str]:
+    if isinstance(slot, OpenTextSlot):
+        return ["; ".join(fact.phrases[0] for fact in slot.facts)]
+    if isinstance(slot, ReferenceTextsSlot):
+        return [*slot.values]
+    return [slot.value] if isinstance(slot, ReferenceTextSlot) else []
 
 
 def _final(slots: Sequence[Slot]) -> str:
     values: dict[str, JsonValue] = {
         slot.name: [*slot.value] if isinstance(slot, ChoiceSetSlot | OptionsSlot) else slot.value
         for slot in slots
-        if not isinstance(slot, PlotSlot | OpenTextSlot)
+        if not isinstance(slot, PlotSlot | OpenTextSlot | ReferenceTextSlot | _PUBLISHED)
     }
-    texts = [_reference_text(slot) for slot in slots if isinstance(slot, OpenTextSlot)]
-    figure = [_FIGURE_SAVED] if any(isinstance(slot, PlotSlot) for slot in slots) else []
+    texts = [text for slot in slots for text in _reference_texts(slot)[:1]]
+    texts += [", ".join(group[0] for group in _whitelist(slot) if group) for slot in slots if slot.type == "keywords"]
+    figure = [_FIGURE_SAVED] if any(slot.type in MADE_SLOT_TYPES for slot in slots) else []
     return "\n".join(text for text in (*figure, *texts, format_answer(slots, values)) if text)
 
 

@@ -1,0 +1,73 @@
+"""Answers against lists of keywords, and against texts that are all right: our own scores of GTA's gold forms.
+
+The published scores of these forms are in :mod:`agrotools.scoring.reference`. Ours differ where those count what was
+not said: a keyword is found as a whole (``-3``, ``$5`` and ``50%`` as well, beside Chinese characters too, and not
+inside a longer number), with or without thousands separators, and only where the text does not deny it.
+"""
+
+import re
+from collections.abc import Iterable
+
+from pydantic import JsonValue
+
+from agrotools.core import KeywordsSlot, ReferenceTextsSlot
+from agrotools.scoring.reading import AnswerText
+from agrotools.text.labels import find_labels
+from agrotools.text.normalise import normalise
+from agrotools.text.rouge import rouge_l_words
+
+_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
+
+
+def score_keywords(slot: KeywordsSlot, answer: AnswerText) -> tuple[float, dict[str, JsonValue]]:
+    """1 where the answer states an alias of every group of the whitelist and none of the blacklist, else 0.
+
+    The whole text behind the last ``Final Answer:`` counts. A blacklisted word inside a right one ("pork" in "pork
+    chop") is not stated. Groups without an alias ask for nothing.
+    """
+    texts = list(dict.fromkeys(_joined(text) for text in (answer.text, answer.plain)))
+    texts += [text for text in (answer.text, answer.plain) if text not in texts]
+    groups = [group for group in slot.whitelist if any(alias.strip() for alias in group)]
+    stated = [_stated(texts, group) for group in groups]
+    right = [alias for group in groups for alias in group]
+    wrong = _stated(texts, [alias for group in slot.blacklist for alias in group], beside=right)
+    reading: dict[str, JsonValue] = {
+        "value": [alias for alias in stated if alias],
+        "missing": [group[0] for group, alias in zip(groups, stated, strict=True) if alias is None],
+        "rule": "every group of the whitelist, nothing of the blacklist",
+    }
+    if wrong is not None:
+        reading["wrong"] = wrong
+    return float(None not in stated and wrong is None), reading
+
+
+def _stated(texts: Iterable[str], aliases: Iterable[str], beside: Iterable[str] = ()) -> str | None:
+    """The first of ``aliases`` that one of ``texts`` asserts, not as a part of one of ``beside``."""
+    own = {alias: {alias, _joined(normalise(alias))} for alias in aliases if alias.strip()}
+    others = {f"beside {alias}": {alias, _joined(normalise(alias))} for alias in beside if alias not in own}
+    for text in texts:
+        for alias, names in own.items():
+            # One alias at a time: a group may hold "burger" and "beef burger", and either will do.
+            found = find_labels(text, {alias: names, **others})
+            if any(match.label == alias and match.asserted for match in found):
+                return alias
+    return None
+
+
+def _joined(text: str) -> str:
+    """``text`` without separators of thousands."""
+    return _THOUSANDS.sub(lambda number: number[0].replace(",", ""), text)
+
+
+def score_texts(slot: ReferenceTextsSlot, text: str) -> tuple[float, dict[str, JsonValue]]:
+    """The overlap with the nearest of the right texts: ROUGE-L by words (Chinese: by characters).
+
+    An overlap of words, not of meaning: another wording of the same scores low, the opposite in the same words high.
+    """
+    overlaps = [rouge_l_words(text, value) for value in slot.values]
+    best = max(range(len(overlaps)), key=lambda place: overlaps[place])
+    return overlaps[best], {
+        "nearest": best + 1,
+        "overlaps": [round(each, 4) for each in overlaps],
+        "rule": "overlap: longest common subsequence of words, with the nearest text",
+    }

@@ -1,0 +1,219 @@
+"""Our own scores of keyword lists, of several right texts, and of images made by calls."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.agents.baselines.oracle import answer_from
+from agrotools.agents.baselines.prior import PriorTable
+from agrotools.agents.baselines.random_policy import random_answer
+from agrotools.construct.export.gta import gt_answer
+from agrotools.core import (
+    ErrorInfo,
+    ImageCallsSlot,
+    KeywordsSlot,
+    Observation,
+    Record,
+    ReferenceStep,
+    ReferenceTextsSlot,
+    ReferenceTrajectory,
+    Sample,
+    Step,
+    ToolCall,
+    Trajectory,
+)
+from agrotools.report.values import wanted_text
+from agrotools.scoring import outcome_scores, score_record, score_slot
+from agrotools.text.answer_form import answer_form
+from agrotools.text.rouge import rouge_l_words
+from support.plain_sample import plain_sample
+
+
+def keywords(*whitelist: tuple[str, ...], blacklist: tuple[tuple[str, ...], ...] = ()) -> KeywordsSlot:
+    return KeywordsSlot(name="answer", label="the answer", whitelist=whitelist, blacklist=blacklist)
+
+
+def scored(slot: KeywordsSlot | ReferenceTextsSlot, answer: str) -> float:
+    return score_slot(slot, (slot,), answer).value
+
+
+@pytest.mark.parametrize(
+    ("answer", "slot", "right"),
+    [
+        ("The answer is 2.", keywords(("2", "two")), True),
+        ("Two boxes", keywords(("2", "two")), True),
+        ("12 boxes", keywords(("2", "two")), False),
+        ("2.5 boxes", keywords(("2",)), False),
+        ("2,500 boxes", keywords(("2",)), False),
+        ("1,200 boxes", keywords(("1200",)), True),
+        ("1200 boxes", keywords(("1,200",)), True),
+        ("It costs $5", keywords(("$5",)), True),
+        ("about 50%", keywords(("50%",)), True),
+        ("x = -3", keywords(("-3",)), True),
+        ("-3", keywords(("3",)), False),
+        ("答案是5个", keywords(("5",)), True),
+        ("red and blue", keywords(("red",), ("blue",)), True),
+        ("red only", keywords(("red",), ("blue",)), False),
+        ("a beef burger", keywords(("burger", "beef burger"), ("beef",)), True),
+        ("yes, but no", keywords(("yes",), blacklist=(("no",),)), False),
+        ("yes, nothing", keywords(("yes",), blacklist=(("no",),)), True),
+        ("a pork chop", keywords(("pork chop",), blacklist=(("pork",),)), True),
+        ("pork, or a pork chop", keywords(("pork chop",), blacklist=(("pork",),)), False),
+        ("It is not a cat", keywords(("cat",)), False),
+        ("First 7. Final Answer: 8", keywords(("7",)), False),
+        ("anything", keywords(("",), ()), True),
+    ],
+)
+def test_keywords_are_stated_as_a_whole(answer: str, slot: KeywordsSlot, right: bool) -> None:
+    assert scored(slot, answer) == float(right)
+
+
+def test_an_empty_answer_states_nothing() -> None:
+    assert scored(keywords(), "  ") == 0
+
+
+@given(st.integers(-9999, 9999), st.integers(0, 9))
+def test_a_number_is_never_found_inside_a_longer_one(number: int, digit: int) -> None:
+    slot = keywords((str(number),))
+    assert scored(slot, f"it is {number} in all") == 1
+    assert scored(slot, f"it is {number}{digit} in all") == 0
+    assert scored(slot, f"it is {number}.{digit} in all") == 0
+
+
+@given(st.text(max_size=80), st.lists(st.lists(st.text(max_size=8), max_size=3).map(tuple), max_size=3).map(tuple))
+def test_any_text_is_scored_against_any_list(answer: str, whitelist: tuple[tuple[str, ...], ...]) -> None:
+    assert scored(KeywordsSlot(name="a", label="a", whitelist=whitelist, blacklist=whitelist[:1]), answer) in (0, 1)
+
+
+def texts(*values: str) -> ReferenceTextsSlot:
+    return ReferenceTextsSlot(name="answer", label="the answer", values=values)
+
+
+def test_the_nearest_text_counts() -> None:
+    slot = texts("a cat on a mat", "the dog sleeps")
+    assert scored(slot, "The dog sleeps.") == 1
+    assert scored(slot, "answer: the dog sleeps") == 1
+    assert scored(slot, "the dog runs") == pytest.approx(2 / 3)
+    assert scored(slot, "nothing alike") == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "value"),
+    [
+        ("a b c d", "a c d e", 0.75),
+        ("It weighs 3.5 kg", "it weighs 3.5 KG!", 1.0),
+        ("3.5", "3 5", 0.0),
+        ("水稻叶", "水叶", 0.8),
+        ("", "x", 0.0),
+        ("...", "x", 0.0),
+    ],
+)
+def test_overlap_by_words(first: str, second: str, value: float) -> None:
+    assert rouge_l_words(first, second) == pytest.approx(value)
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_overlap_is_symmetric_and_bounded(first: str, second: str) -> None:
+    assert 0 <= rouge_l_words(first, second) <= 1
+    assert rouge_l_words(first, second) == rouge_l_words(second, first)
+
+
+IMAGE = ImageCallsSlot(name="image", label="the image", tools=("DrawBox9",))
+"""A tool of that name is installed nowhere: arguments are compared as they stand."""
+
+
+def image_sample() -> Sample:
+    steps = (
+        ReferenceStep(tool="Look9", arguments={"image": "a.png"}),
+        ReferenceStep(tool="DrawBox9", arguments={"image": "a.png", "bbox": "(1, 2, 3, 4)"}),
+        ReferenceStep(tool="DrawBox9", arguments={"image": "a.png", "bbox": "(5, 6, 7, 8)"}),
+    )
+    reference = ReferenceTrajectory(steps=steps)
+    return plain_sample(
+        "s1", answer=(IMAGE,), answer_type="image", reference=reference, no_tool_eligible=False, toolset=("DrawBox9",)
+    )
+
+
+def drew(*boxes: str, answer: str | None = "done", error: ErrorInfo | None = None) -> Record:
+    steps = [
+        Step(
+            turn=turn,
+            kind="call",
+            call=ToolCall(tool="DrawBox9", arguments={"image": "a.png", "bbox": box}),
+            observation=Observation(error=error),
+        )
+        for turn, box in enumerate(boxes)
+    ]
+    end: list[Any] = [] if answer is None else [Step(turn=len(boxes), kind="answer", text=answer)]
+    ended = "max_steps" if answer is None else "answered"
+    trajectory = Trajectory(steps=(*steps, *end), termination=ended)
+    return Record(sample=image_sample(), mode="end-to-end", trajectory=trajectory)
+
+
+def value_of(record: Record) -> float:
+    return next(row.value for row in outcome_scores(record) if row.metric == "agrotools.fas")
+
+
+def test_an_image_is_scored_by_the_calls_that_make_it() -> None:
+    assert value_of(drew("(5, 6, 7, 8)", "(1, 2, 3, 4)")) == 1
+    assert value_of(drew("(1, 2, 3, 4)", "(1, 2, 3, 4)")) == 0.5
+    assert value_of(drew("(1, 2, 3, 5)")) == 0
+    assert value_of(drew()) == 0
+    assert value_of(drew("(5, 6, 7, 8)", "(1, 2, 3, 4)", answer=None)) == 0
+
+
+def test_a_call_that_failed_made_no_image() -> None:
+    failed = ErrorInfo(kind="invalid_argument", message="no box")
+    assert value_of(drew("(5, 6, 7, 8)", "(1, 2, 3, 4)", error=failed)) == 0
+
+
+def test_without_a_call_to_compare_with_there_is_no_credit() -> None:
+    record = drew("(1, 2, 3, 4)")
+    sample = record.sample.model_copy(update={"reference": None})
+    assert value_of(record.model_copy(update={"sample": sample})) == 0
+
+
+def test_an_image_takes_no_part_in_the_summary_of_step_by_step() -> None:
+    sample = image_sample().model_copy(update={"reference": ReferenceTrajectory(steps=())})
+    from agrotools.core import Answer
+
+    record = Record(sample=sample, mode="step-by-step", actions=(Answer(text="done"),))
+    assert {row.metric for row in score_record(record)} == {"agrotools.st_acc"}
+
+
+def test_forms_say_what_is_asked_and_not_what_is_right() -> None:
+    form = answer_form((keywords(("secret",)), texts("hidden")))
+    assert "answer: <a short text>" in form
+    assert "secret" not in form
+    assert "hidden" not in form
+    assert "must be made with the tools" in answer_form((IMAGE,))
+    assert "End your answer" not in answer_form((IMAGE,))
+
+
+def test_what_was_wanted_is_said_in_words() -> None:
+    assert wanted_text(keywords(("2", "two"), ("red",), blacklist=(("no",),))) == "2/two and red, not no"
+    assert wanted_text(texts("a", "b")) == "a or: b"
+    assert wanted_text(IMAGE) == "an image made by the calls of the reference to DrawBox9"
+
+
+def test_baselines_answer_in_words() -> None:
+    import random
+
+    slots = (keywords(("2", "two"), ("red",)), texts("some words").model_copy(update={"name": "text"}), IMAGE)
+    said = random_answer(slots, random.Random(1))
+    assert "answer: " in said
+    assert "image" not in said.split("\n")[-1].split(":")[0]
+    assert answer_from(slots, [{"text": "2 red"}, {"image": "x.png"}]) == "answer: 2 red\ntext: 2 red"
+    samples = [plain_sample(f"s{number}", answer=slots, cluster=f"s{number}") for number in range(2)]
+    table = PriorTable(samples)
+    assert [table.guess(samples[0], slot) for slot in slots] == ["2, red", "some words", None]
+
+
+def test_exported_answers_are_those_of_gta() -> None:
+    lists = {"whitelist": [["2", "two"]], "blacklist": [["no"]]}
+    assert gt_answer((keywords(("2", "two"), blacklist=(("no",),)),)) == lists
+    assert gt_answer((keywords(("2",)),)) == {"whitelist": [["2"]], "blacklist": None}
+    assert gt_answer((texts("a", "b"),)) == ["a", "b"]
+    assert gt_answer((IMAGE,)) is None
