@@ -21,8 +21,7 @@ SPEND_FILE = "judges-spend.jsonl"
 CACHE = "judging"
 
 _HINT = "remove that line; the judge is then asked about it again"
-_ONE_VOTE = ModelSettings(temperature=0.0, max_output_tokens=2048)
-_SEVERAL_VOTES = ModelSettings(temperature=0.7, max_output_tokens=2048)
+_TEMPERATURE_OF_SEVERAL_VOTES = 0.7
 
 
 @dataclass(frozen=True)
@@ -88,8 +87,8 @@ def judge_run(
                     held.add((each.question.asked, each.vote))
                     wanted.append(each)
             if wanted:
-                settings = _ONE_VOTE if votes == 1 else _SEVERAL_VOTES
-                asyncio.run(_ask(wanted, helper, settings, run / SPEND_FILE, file, done, progress))
+                temperature = 0.0 if votes == 1 else _TEMPERATURE_OF_SEVERAL_VOTES
+                asyncio.run(_ask(wanted, helper, temperature, run / SPEND_FILE, file, done, progress))
     finally:
         lock.close()
     return done
@@ -106,7 +105,7 @@ def _all_wanted(run: Path, votes: int, labelled: Mapping[JudgeQuestion, int]) ->
 async def _ask(
     wanted: Sequence[Wanted],
     helper: Helper,
-    settings: ModelSettings,
+    temperature: float,
     ledger: Path,
     file: LineFile[Judgement],
     done: JudgedRun,
@@ -125,6 +124,7 @@ async def _ask(
             model = models.setdefault(each.vote, repeat(each.vote))
             question = each.question
             messages = [Message.of("system", question.system), Message.of("user", question.user)]
+            settings = ModelSettings(temperature=temperature, max_output_tokens=question.longest_reply)
             completion = await model.generate(messages, (), settings)
             if completion.finish_reason not in KEPT:
                 return  # Nothing was replied: to be asked again another time.

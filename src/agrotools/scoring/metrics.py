@@ -49,6 +49,8 @@ METRICS: dict[str, MetricInfo] = {
     ),
     "agrieval.judge": MetricInfo("Judge", "grade of a model that compares the answer with the reference text"),
     "agrotools.ots_judge": MetricInfo("OTS judge", "grade of a model that looks for the key facts in the answer"),
+    "thinkgeo.llm_score": MetricInfo("LLM judge", "a model says yes to every question on the answer, as published"),
+    "thinkgeo.llm_score_corrected": MetricInfo("LLM judge*", "the same, where a reply may say more than yes"),
     "agrieval.rouge_l_normalised": MetricInfo("ROUGE-L norm.", "the same without punctuation and case"),
 }
 

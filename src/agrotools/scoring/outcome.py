@@ -42,7 +42,7 @@ SLOTS_OF_METRIC: dict[str, Callable[[Slot], bool]] = {
     "agrotools.plot": lambda slot: slot.type == "plot",
     **dict.fromkeys(OPTION_METRICS, lambda slot: slot.type == "options"),
     **dict.fromkeys((*TEXT_METRICS, *EXTRA_METRICS.values()), lambda slot: slot.type == "reference_text"),
-    **JUDGED_METRICS,
+    **{name: metric.belongs for name, metric in JUDGED_METRICS.items()},
 }
 """Which slots of a sample each metric is the mean of; a sample without any has no row of that metric."""
 

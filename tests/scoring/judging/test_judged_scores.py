@@ -2,10 +2,11 @@
 
 import pytest
 
-from agrotools.core import Fact, OpenTextSlot, Record, ReferenceTextSlot, Step, Trajectory
+from agrotools.core import Fact, KeywordsSlot, OpenTextSlot, Record, ReferenceTextSlot, Step, Trajectory
 from agrotools.scoring.judging import (
     OPEN_ANSWER,
     SHIPPED,
+    JudgedRows,
     Judgement,
     PanelTally,
     by_question,
@@ -127,3 +128,47 @@ def test_a_judge_is_held_against_known_grades():
     assert by_name["mild"].exact == pytest.approx(1 / 3)
     assert by_name["mild"].lenience == pytest.approx(2 / 3)
     assert by_name["same"].confusion == ((0, 0, 10), (0, 0, 10), (0, 0, 10))
+
+
+def keywords_record(answer: str, *questions: str) -> Record:
+    slot = KeywordsSlot(name="answer", label="answer", whitelist=(("4",),), questions=questions)
+    steps = (Step(turn=0, kind="answer", text=answer),)
+    trajectory = Trajectory(steps=steps, termination="answered")
+    return Record(sample=plain_sample("s", answer=(slot,)), mode="end-to-end", trajectory=trajectory)
+
+
+def yes_no(of: Record, *replies: str) -> list[Judgement]:
+    questions = [question for question in judge_questions(of) if question.metric == "thinkgeo.llm_score"]
+    return [
+        Judgement(metric=question.metric, judge="a", prompt=question.prompt, asked=question.asked, reply=reply)
+        for question, reply in zip(questions, replies, strict=True)
+    ]
+
+
+def test_yes_and_no_are_asked_for_as_thinkgeo_asks():
+    of = keywords_record("There are 4 cars", "Is it 4?", "Are they cars")
+    first, _, second, _ = judge_questions(of)
+    assert first.system == "Only respond with 'Yes' or 'No'."
+    assert first.user == (
+        "Response: There are 4 cars\nGiven the above response, answer the following question in Yes or No.\n"
+        "Question: Is it 4?"
+    )
+    assert second.user.endswith("Question: Are they cars?")
+    assert first.longest_reply == 3
+
+
+@pytest.mark.parametrize(
+    ("replies", "published", "corrected"),
+    [
+        (("Yes", " yes\n"), 1, 1),
+        (("Yes", "No"), 0, 0),
+        (("Yes.", "Yes"), 0, 1),  # a full stop is no yes to the published scorer
+        (("Perhaps", "Yes"), 0, None),
+    ],
+)
+def test_all_questions_must_be_answered_with_yes(replies: tuple[str, ...], published: float, corrected: float | None):
+    of = keywords_record("There are 4 cars", "Is it 4?", "Are they cars")
+    rows = JudgedRows(yes_no(of, *replies)).rows(of)
+    values = {row.metric: row.value for row in rows}
+    assert values["thinkgeo.llm_score"] == published
+    assert values.get("thinkgeo.llm_score_corrected") == corrected

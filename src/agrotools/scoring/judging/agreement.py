@@ -27,8 +27,8 @@ class Agreement(Noun):
     interval: Interval | None = None
 
 
-def agreement(units: Sequence[Sequence[int | None]], *, seed: int = 0) -> Agreement | None:
-    """Ordinal alpha of whole grades from 0; a unit is what was given for one answer, None where a grade is missing.
+def agreement(units: Sequence[Sequence[float | None]], *, seed: int = 0) -> Agreement | None:
+    """Ordinal alpha of grades; a unit is what was given for one answer, None where a grade is missing.
 
     None where no unit has two grades.
     """
@@ -37,8 +37,12 @@ def agreement(units: Sequence[Sequence[int | None]], *, seed: int = 0) -> Agreem
     rated = [given for unit in units if len(given := [grade for grade in unit if grade is not None]) > 1]
     if not rated:
         return None
-    size = max(map(max, rated)) + 1
-    counts = np.array([np.bincount(given, minlength=size) for given in rated], dtype=np.float64)
+    scale = {grade: rank for rank, grade in enumerate(sorted({grade for given in rated for grade in given}))}
+    size = len(scale)
+    counts = np.zeros((len(rated), size))
+    for row, given in zip(counts, rated, strict=True):
+        for grade in given:
+            row[scale[grade]] += 1
     # Pairs of grades within each unit, both ways round, weighted so that a unit counts for as many as it has grades.
     m = counts.sum(axis=1)
     pairs = (counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(size)) / (m - 1)[:, None, None]

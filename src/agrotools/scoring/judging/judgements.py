@@ -29,6 +29,12 @@ class Judgement(Noun):
     finish_reason: str = ""
 
 
+def asked_metrics(judgements: Iterable[Judgement]) -> list[str]:
+    """The metrics that a judge was asked for about samples, and those that read the same replies otherwise."""
+    asked = {each.metric for each in judgements if each.label is None}
+    return [name for name, metric in JUDGED_METRICS.items() if (metric.asked_as or name) in asked]
+
+
 Judgements = Mapping[str, Sequence[Judgement]]
 """By the question that they reply to (``JudgeQuestion.asked``)."""
 
@@ -37,7 +43,7 @@ class Judged(NamedTuple):
     """What the judges made of one answer: their grades by name, vote by vote; None is a reply without a grade."""
 
     question: JudgeQuestion
-    grades: dict[str, list[int | None]]
+    grades: dict[str, list[float | None]]
 
     @property
     def value(self) -> float | None:
@@ -63,7 +69,7 @@ def judged(record: Record, judgements: Judgements) -> list[Judged]:
     """All that judges could be asked about ``record``, with what they gave (maybe nothing yet)."""
     found: list[Judged] = []
     for question in judge_questions(record):
-        grades: dict[str, list[int | None]] = {}
+        grades: dict[str, list[float | None]] = {}
         for judgement in judgements.get(question.asked, ()):
             grades.setdefault(judgement.judge, []).append(question.read(judgement.reply))
         found.append(Judged(question, grades))
@@ -73,14 +79,14 @@ def judged(record: Record, judgements: Judgements) -> list[Judged]:
 def judged_scores(record: Record, graded: Sequence[Judged], metrics: Iterable[str]) -> list[Score]:
     """One row for each of ``metrics`` (those that any judge was asked for) that the sample has slots of.
 
-    Its value is the mean over these slots; a record without an answer scores 0, as by every other metric. No row where
-    a grade is missing: what no judge graded is counted, not guessed.
+    Its value is that of all its questions together; a record without an answer scores 0, as by every other metric.
+    No row where a grade is missing: what no judge graded is counted, not guessed.
     """
     if record.trajectory is None or record.invalid is not None or record.trajectory.termination == "infrastructure":
         return []
     rows: list[Score] = []
     for metric in metrics:
-        slots = [slot for slot in record.sample.answer if JUDGED_METRICS[metric](slot)]
+        slots = [slot for slot in record.sample.answer if JUDGED_METRICS[metric].belongs(slot)]
         if not slots:
             continue
         own = [each for each in graded if each.question.metric == metric]
@@ -91,7 +97,7 @@ def judged_scores(record: Record, graded: Sequence[Judged], metrics: Iterable[st
             reading = {each.question.slot: {name: list(votes) for name, votes in each.grades.items()} for each in own}
         else:
             given = [0.0]
-        if own and len(given) < len(slots):
+        if len(given) < len(own):
             continue
         judges = sorted({name for each in own for name in each.grades})
         rows.append(
@@ -100,7 +106,7 @@ def judged_scores(record: Record, graded: Sequence[Judged], metrics: Iterable[st
                 version=VERSION,
                 sample_id=record.sample.id,
                 epoch=record.epoch,
-                value=fmean(given),
+                value=JUDGED_METRICS[metric].together(given),
                 reading=reading,
                 judge=", ".join(judges) or None,
                 judge_prompt_hash=own[0].question.prompt if own else None,

@@ -6,7 +6,7 @@ from statistics import median_low
 
 from agrotools.core import Noun, Record, Score
 from agrotools.scoring.judging.agreement import Agreement, agreement
-from agrotools.scoring.judging.judgements import Judged, Judgement, by_question, judged, judged_scores
+from agrotools.scoring.judging.judgements import Judged, Judgement, asked_metrics, by_question, judged, judged_scores
 from agrotools.scoring.judging.questions import judge_questions
 from agrotools.scoring.judging.replies import read_grade
 
@@ -83,7 +83,7 @@ class JudgedRows:
     def __init__(self, judgements: Sequence[Judgement]) -> None:
         self._labelled = [each for each in judgements if each.label is not None]
         self._by_question = by_question(judgements)
-        self._metrics = sorted({each.metric for each in judgements if each.label is None})
+        self._metrics = asked_metrics(judgements)
         self._tally = PanelTally()
 
     def rows(self, record: Record) -> list[Score]:
@@ -122,14 +122,14 @@ def _judge_summary(metric: str, name: str, given: Sequence[Judged]) -> JudgeSumm
     )
 
 
-def _one(votes: Sequence[int | None]) -> int | None:
+def _one(votes: Sequence[float | None]) -> float | None:
     given = [vote for vote in votes if vote is not None]
     return median_low(given) if given else None
 
 
 def calibrations(labelled: Iterable[Judgement], most: int = 2) -> list[Calibration]:
     """How each judge did on answers with known grades; of several votes on one, the median counts."""
-    votes: defaultdict[str, defaultdict[tuple[str, int], list[int | None]]] = defaultdict(lambda: defaultdict(list))
+    votes: defaultdict[str, defaultdict[tuple[str, int], list[float | None]]] = defaultdict(lambda: defaultdict(list))
     for judgement in labelled:
         if judgement.label is not None:
             votes[judgement.judge][judgement.asked, judgement.label].append(read_grade(judgement.reply, most))
@@ -139,7 +139,7 @@ def calibrations(labelled: Iterable[Judgement], most: int = 2) -> list[Calibrati
         read = [(label, grade) for label, grade in pairs if grade is not None]
         confusion = [[0] * (most + 1) for _ in range(most + 1)]
         for label, grade in read:
-            confusion[label][grade] += 1
+            confusion[label][int(grade)] += 1
         found.append(
             Calibration(
                 judge=judge,

@@ -3,21 +3,49 @@
 import hashlib
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
 
-from agrotools.core import OpenTextSlot, Record, ReferenceTextSlot, Slot
-from agrotools.scoring.judging.replies import read_grade
+from agrotools.core import KeywordsSlot, OpenTextSlot, Record, ReferenceTextSlot, Slot
+from agrotools.scoring.judging.replies import read_grade, read_published_yes, read_yes_no
 
 OPEN_ANSWER = "agrieval.judge"
 OPEN_TEXT = "agrotools.ots_judge"
-JUDGED_METRICS: dict[str, Callable[[Slot], bool]] = {
-    OPEN_ANSWER: lambda slot: slot.type == "reference_text",
-    OPEN_TEXT: lambda slot: slot.type == "open_text",
+YES_NO = "thinkgeo.llm_score"
+YES_NO_CORRECTED = "thinkgeo.llm_score_corrected"
+
+
+class JudgedMetric(NamedTuple):
+    """A metric that a judge gives: the slots it is of, and what a sample's grades come to (each in [0, 1])."""
+
+    belongs: Callable[[Slot], bool]
+    together: Callable[[Sequence[float]], float] = fmean
+    asked_as: str | None = None
+    """The metric whose replies it reads in a way of its own; None where it has its own questions."""
+
+
+def _is_text(slot: Slot) -> bool:
+    return isinstance(slot, ReferenceTextSlot)
+
+
+def _is_open_text(slot: Slot) -> bool:
+    return isinstance(slot, OpenTextSlot)
+
+
+def _has_questions(slot: Slot) -> bool:
+    return isinstance(slot, KeywordsSlot) and bool(slot.questions)
+
+
+JUDGED_METRICS: dict[str, JudgedMetric] = {
+    OPEN_ANSWER: JudgedMetric(_is_text),
+    OPEN_TEXT: JudgedMetric(_is_open_text),
+    YES_NO: JudgedMetric(_has_questions, min),
+    YES_NO_CORRECTED: JudgedMetric(_has_questions, min, asked_as=YES_NO),
 }
-"""Metrics that a judge gives, and the slots each is the mean of."""
 
 _PROMPTS = Path(__file__).with_name("prompts.toml")
 _LONGEST_ANSWER = 12_000
@@ -38,7 +66,9 @@ class JudgeQuestion:
     user: str
     prompt: str
     most: int = 2
-    read: Callable[[str], int | None] = read_grade
+    read: Callable[[str], float | None] = read_grade
+    longest_reply: int = 2048
+    """Tokens that a reply may have."""
 
     @property
     def asked(self) -> str:
@@ -58,6 +88,8 @@ def judge_questions(record: Record) -> list[JudgeQuestion]:
         elif isinstance(slot, OpenTextSlot):
             facts = "\n".join("- " + " / ".join(fact.phrases) for fact in slot.facts)
             asked.append(open_question(OPEN_TEXT, slot.name, record.sample.query, facts, answer))
+        elif isinstance(slot, KeywordsSlot):
+            asked += yes_no_questions(slot, answer)
     return asked
 
 
@@ -76,6 +108,23 @@ def open_question(metric: str, slot: str, question: str, reference: str, answer:
     }
     system, user = (_HOLE.sub(lambda hole: values[hole[1]], words[part]).strip() for part in ("system", "user"))
     return JudgeQuestion(metric, slot, system, user, prompt=_hash(words["system"] + words["user"]))
+
+
+def yes_no_questions(slot: KeywordsSlot, answer: str) -> list[JudgeQuestion]:
+    """ThinkGeo's questions about an answer, in its own words: a right answer has yes to each.
+
+    Each stands twice: as ThinkGeo reads the reply (nothing but ``yes`` counts), and so that ``Yes.`` is yes and what is
+    neither yes nor no has no grade.
+    """
+    words = _words()["yes_no"]["en"]
+    found: list[JudgeQuestion] = []
+    for number, question in enumerate(slot.questions, start=1):
+        values = {"answer": answer, "question": question.strip().rstrip("?")}
+        user = _HOLE.sub(lambda hole, values=values: values[hole[1]], words["user"])
+        for metric, read in ((YES_NO, read_published_yes), (YES_NO_CORRECTED, read_yes_no)):
+            prompt = _hash(words["system"] + words["user"])
+            found.append(JudgeQuestion(metric, f"{slot.name} {number}", words["system"], user, prompt, 1, read, 3))
+    return found
 
 
 @cache

@@ -16,7 +16,13 @@ _ALONE = re.compile(r"[\s*_\"'(]*(?P<grade>-?\d+(?:\.\d+)?)\s*(?:/\s*(?P<of>\d+)
 
 
 def read_grade(reply: str, most: int = 2) -> int | None:
-    """The grade in ``reply``, a whole number from 0 to ``most``.
+    """The grade in ``reply``, a whole number from 0 to ``most``; as :func:`read_score` where that is one."""
+    score = read_score(reply, most)
+    return int(score) if score is not None and score.is_integer() else None
+
+
+def read_score(reply: str, most: int = 1) -> float | None:
+    """The score in ``reply``, a number from 0 to ``most``.
 
     Read from JSON (in a fence, with Python's quotes, amid prose; the last object with a grade counts), else from words
     (``Grade: 1``, ``评分：2``), else from a reply that is a number. None where nothing of that is there, where words
@@ -40,13 +46,27 @@ def read_grade(reply: str, most: int = 2) -> int | None:
     return _of_match(alone, most) if alone else None
 
 
-def _of_match(match: re.Match[str], most: int) -> int | None:
+_YES_NO = re.compile(r"\W*(?:(?P<yes>yes|是|对)|(?P<no>no|否|不是|不对))\b", re.IGNORECASE)
+
+
+def read_yes_no(reply: str) -> float | None:
+    """1 where ``reply`` begins with yes, 0 where it begins with no, else None."""
+    found = _YES_NO.match(_THOUGHT.sub("", reply))
+    return float(found["yes"] is not None) if found else None
+
+
+def read_published_yes(reply: str) -> float:
+    """1 where ``reply`` is ``yes`` and nothing else, as ThinkGeo's evaluation has it (``Yes.`` is not)."""
+    return float(reply.strip().lower() == "yes")
+
+
+def _of_match(match: re.Match[str], most: int) -> float | None:
     if match["of"] is not None and match["of"] != str(most):
         return None
     return _on_scale(match["grade"], most)
 
 
-def _on_scale(value: object, most: int) -> int | None:
+def _on_scale(value: object, most: int) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
@@ -58,4 +78,4 @@ def _on_scale(value: object, most: int) -> int | None:
         number = float(value)  # pyright: ignore[reportArgumentType]
     except (TypeError, ValueError, OverflowError):
         return None
-    return int(number) if number.is_integer() and 0 <= number <= most else None
+    return number if 0 <= number <= most else None
