@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agrotools.core import ANSWER_TYPES, FAMILIES, FAMILY_OF_TASK_TYPE, Mode
 from agrotools.report.cells import DASH, new_table, percent, run_names, stacked
-from agrotools.scoring import Amount, Estimate, Metric, ModeSummary, Summary
+from agrotools.scoring import METRICS, Amount, Correlation, Estimate, Metric, ModeSummary, Summary
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -150,9 +150,13 @@ def _words(identifier: str) -> str:
 
 
 def _ordered(known: Sequence[str] | Mapping[str, str], present: Sequence[set[str]]) -> list[str]:
-    """What is present anywhere: the known names in their order, then the others by name."""
+    """What is present anywhere: the known names in their order, then numbers, then the others by name."""
     there = set[str]().union(*present)
-    return [name for name in known if name in there] + sorted(there.difference(known))
+    return [name for name in known if name in there] + sorted(there.difference(known), key=_by_number)
+
+
+def _by_number(name: str) -> tuple[bool, int, str]:
+    return (not name.isdecimal(), int(name) if name.isdecimal() else 0, name)
 
 
 def _cell(estimate: Estimate | None) -> "Text":
@@ -194,6 +198,26 @@ def counts_table(summaries: Sequence[Summary]) -> list["RenderableType"]:
     if any(part.schematic for summary in summaries for part in summary.modes.values()):
         lines.append("Counted over all records, schematic drawings among them; Jaccard and IoU without these.")
     return [table, Text("\n".join(lines), style="dim")]
+
+
+def correlation_lines(summaries: Sequence[Summary]) -> list["RenderableType"]:
+    """For each run of both modes: how the step metrics of a sample go with its score end to end."""
+    from rich.text import Text
+
+    lines: list[str] = []
+    for name, summary in zip(run_names(summaries), summaries, strict=True):
+        told = [_correlation_text(each) for each in summary.correlations if each.r is not None]
+        if told:
+            of_run = f"{name}, " if len(summaries) > 1 else ""
+            n = max(each.n for each in summary.correlations)
+            lines.append(f"{of_run}Pearson's r with FAS end to end, over up to {n} samples: {', '.join(told)}")
+    return [Text("\n".join(lines))] if lines else []
+
+
+def _correlation_text(correlation: Correlation) -> str:
+    inside = correlation.interval
+    interval = f" ({inside.lower:+.2f} to {inside.upper:+.2f})" if inside else ""
+    return f"{METRICS[correlation.step].label} {correlation.r:+.2f}{interval}"
 
 
 def _counts_cells(part: ModeSummary) -> list[str]:

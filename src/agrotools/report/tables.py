@@ -22,7 +22,7 @@ from agrotools.report.cells import (
 from agrotools.report.judges import judge_lines
 from agrotools.report.layout import PLAIN_WIDTH, console_for, put, rendered
 from agrotools.report.option_places import option_lines
-from agrotools.report.parts import counts_table, part_tables
+from agrotools.report.parts import correlation_lines, counts_table, part_tables
 from agrotools.report.schematic import NO_HEADLINE, kept_out_line, only_schematic, schematic_block
 from agrotools.report.values import harmless, shortened
 from agrotools.scoring import METRICS, Metric, ModeSummary, Summary
@@ -170,6 +170,7 @@ def tables(summaries: Sequence[Summary], *, details: bool = True) -> list["Rende
     parts += judge_lines(summaries)
     if details:
         parts += part_tables(summaries)
+        parts += correlation_lines(summaries)
         parts += counts_table(summaries)
     lines = [*general_notes(summaries), *notes.numbered()]
     parts.append(Text("\n" + "\n".join(lines), style="dim"))

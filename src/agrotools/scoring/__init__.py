@@ -10,6 +10,7 @@ from agrotools.scoring.steps import step_scores
 from agrotools.scoring.summary import (
     Amount,
     Comparison,
+    Correlation,
     Counts,
     Invalid,
     Metric,
@@ -25,6 +26,7 @@ __all__ = [
     "SAMPLE_METRICS",
     "Amount",
     "Comparison",
+    "Correlation",
     "Counts",
     "Estimate",
     "Interval",

@@ -104,7 +104,10 @@ def _outcome_metrics(slots: Sequence[Slot]) -> frozenset[str]:
 
 
 def _groups(sample: Sample) -> tuple[tuple[str, str], ...]:
-    """Its own groups, and how difficult it is where its scene was drawn so."""
+    """Its own groups, how difficult it is where its scene was drawn so, and how much the reference does."""
     difficulty = sample.metadata.get("difficulty")
-    drawn = {"difficulty": str(difficulty)} if isinstance(difficulty, int) else {}
-    return tuple(sorted({**drawn, **sample.groups}.items()))
+    told = {"difficulty": str(difficulty)} if isinstance(difficulty, int) else {}
+    if sample.reference is not None:
+        tools = sample.reference.tools
+        told |= {"calls of the reference": str(len(tools)), "tools of the reference": str(len(set(tools)))}
+    return tuple(sorted({**told, **sample.groups}.items()))

@@ -124,6 +124,19 @@ class NoToolPart(Noun):
     """End-to-end minus no-tool."""
 
 
+class Correlation(Noun):
+    """Pearson's r of a sample's mean on a step metric with its outcome, over ``n`` samples that have both.
+
+    None where one of the two is the same for all samples. ``interval``: 95 %, bootstrap by cluster.
+    """
+
+    step: str
+    outcome: str
+    r: float | None
+    n: int
+    interval: Interval | None = None
+
+
 class Summary(Noun):
     """The scores of one run: who answered, on what, and each mode's metrics."""
 
@@ -139,6 +152,8 @@ class Summary(Noun):
     """Whether the policy saw gold."""
     modes: dict[Mode, ModeSummary] = {}
     no_tool_part: NoToolPart | None = None
+    correlations: tuple[Correlation, ...] = ()
+    """Of step metrics with the outcome, where a run has both modes."""
     judging: Panel | None = None
     """The judges that were asked about its answers; None where nobody was."""
 

@@ -7,10 +7,20 @@ from typing import NamedTuple
 
 from agrotools.core import MODES, Mode, Record, Score
 from agrotools.scoring.chance import OpenTextChance
+from agrotools.scoring.correlations import correlations
 from agrotools.scoring.counts import Tallied
 from agrotools.scoring.option_places import PlacesTally
 from agrotools.scoring.sample_table import Kind, SampleTable, any_kind
-from agrotools.scoring.summary import Comparison, Invalid, Metric, ModeSummary, NoToolPart, SchematicPart, Summary
+from agrotools.scoring.summary import (
+    Comparison,
+    Correlation,
+    Invalid,
+    Metric,
+    ModeSummary,
+    NoToolPart,
+    SchematicPart,
+    Summary,
+)
 from agrotools.scoring.units import (
     OUTCOME_METRICS,
     STEP_METRICS,
@@ -66,7 +76,16 @@ class Tally:
         return Summary(
             modes={mode: own.summary(units[mode], allow_invalid) for mode, own in modes},
             no_tool_part=self._no_tool_part(units.get("no-tool"), units.get("end-to-end")),
+            correlations=self._correlations(units.get("step-by-step"), units.get("end-to-end")),
         )
+
+    def _correlations(
+        self, step_by_step: Mapping[str, Units] | None, end_to_end: Mapping[str, Units] | None
+    ) -> tuple[Correlation, ...]:
+        if step_by_step is None or end_to_end is None:
+            return ()
+        steps, outcomes = (units_where(units, self.table, _counted) for units in (step_by_step, end_to_end))
+        return tuple(correlations(steps, outcomes, self.table))
 
     def _no_tool_part(
         self, no_tool: Mapping[str, Units] | None, end_to_end: Mapping[str, Units] | None
