@@ -18,6 +18,9 @@ BENCHMARKS: Registry[Loader] = Registry(
         "embedded": "agrotools.benchmarks.embedded:load_embedded",
         "agrieval": "agrotools.benchmarks.agrieval:load_agrieval",
         "cmmlu-agronomy": "agrotools.benchmarks.agrieval:load_cmmlu_agronomy",
+        "gta": "agrotools.benchmarks.gta:load_gta",
+        "thinkgeo": "agrotools.benchmarks.thinkgeo:load_thinkgeo",
+        "agent-x": "agrotools.benchmarks.agent_x:load_agent_x",
     },
 )
 """Benchmarks that are known by name. Each target takes a :class:`Loading` and returns the loaded benchmark."""

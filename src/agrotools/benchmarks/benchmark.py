@@ -3,7 +3,7 @@
 import hashlib
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -24,6 +24,8 @@ class Benchmark:
     root: Path
     samples: Sequence[Sample]
     content_hash: str
+    elsewhere: Mapping[str, Path] = field(default_factory=dict[str, Path])
+    """Folders outside ``root`` by the first part of the paths of files in them, for files that loading made."""
 
     @property
     def name(self) -> str:
@@ -63,9 +65,15 @@ class Benchmark:
             raise UsageError(f"benchmark {self.name!r} has no sample {sample_id!r}")
         return self.samples[self._positions[sample_id]]
 
+    def place_of(self, file: SampleFile) -> Path:
+        """Where a file of a sample lies."""
+        first, _, rest = file.path.partition("/")
+        folder = self.elsewhere.get(first)
+        return folder / rest if folder else self.root / file.path
+
     def view(self, sample: Sample, mode: Mode) -> SampleView:
         """All that a policy may know of ``sample``: no gold, absolute file paths, an empty toolset in ``no-tool``."""
-        files = tuple(file.model_copy(update={"path": str(self.root / file.path)}) for file in sample.files)
+        files = tuple(file.model_copy(update={"path": str(self.place_of(file))}) for file in sample.files)
         return SampleView(
             id=sample.id,
             query=sample.query,

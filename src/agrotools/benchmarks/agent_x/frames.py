@@ -1,0 +1,116 @@
+"""Frames of a video as images, in the user's cache under the hash of the video: decoded once."""
+
+import shutil
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, Literal
+
+from agrotools.construct.export import sha256_of_file
+from agrotools.core import BenchmarkError
+from agrotools.core.paths import cache_dir
+
+Choice = Literal["even", "first"]
+PLACE = "@frames"
+"""First part of the paths of frames, which lie in :func:`frames_folder`."""
+_QUALITY = 95
+_MOST_READ = 200_000
+_FORM = "1"
+"""Changes when frames are chosen or written otherwise."""
+
+
+def frames_folder() -> Path:
+    """Where frames lie."""
+    return cache_dir("frames")
+
+
+def frames_of(video: Path, count: int, choice: Choice) -> list[str]:
+    """Paths, below :func:`frames_folder`, of at most ``count`` frames of a video.
+
+    ``even``: spread over its length, the first and the last among them (the middle one where one is asked for).
+    ``first``: the first ones. A shorter video gives all of its frames.
+
+    Raises:
+        BenchmarkError: it cannot be decoded, or the cache cannot be written.
+    """
+    name = f"{sha256_of_file(video)[:32]}-{choice}-{count}-{_FORM}"
+    target = frames_folder() / name
+    if not _whole(target):
+        shutil.rmtree(target, ignore_errors=True)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            made = Path(mkdtemp(prefix=".making-", dir=target.parent))
+        except OSError as error:
+            raise BenchmarkError(
+                f"frames cannot be written to {target.parent}: {error.strerror or error}",
+                hint="set AGROTOOLS_CACHE to a folder that can be written",
+            ) from error
+        try:
+            _write_frames(video, made, count, choice)
+            made.chmod(0o755)
+            if not _whole(target):
+                made.replace(target)
+        except OSError as error:
+            # Another process may have written the same frames meanwhile.
+            if not _whole(target):
+                raise BenchmarkError(f"frames of {video.name} cannot be written: {error.strerror or error}") from error
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+    return [f"{name}/{path.name}" for path in _frames_in(target)]
+
+
+def _frames_in(folder: Path) -> list[Path]:
+    return sorted(folder.glob("frame_*_of_*.jpg"))
+
+
+def _whole(folder: Path) -> bool:
+    """Whether ``folder`` holds as many frames as the names of its frames say."""
+    found = _frames_in(folder) if folder.is_dir() else []
+    return bool(found) and all(path.stem.endswith(f"_of_{len(found):02d}") for path in found)
+
+
+def _write_frames(video: Path, folder: Path, count: int, choice: Choice) -> None:
+    import cv2
+
+    capture = cv2.VideoCapture(str(video))
+    good_frames: list[Path] = []
+    try:
+        if not capture.isOpened():
+            raise BenchmarkError(f"{video.name} is no video that can be read")
+        length = _length(cv2, video) if choice == "even" else count
+        wanted = set(_places(length, count) if choice == "even" else range(count))
+        place = 0
+        while place <= max(wanted, default=0) and capture.grab():
+            if place in wanted:
+                good, frame = capture.retrieve()
+                path = folder / f"frame_{len(good_frames) + 1:02d}.jpg"
+                if good and cv2.imwrite(str(path), frame, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY]):
+                    good_frames.append(path)
+            place += 1
+    except cv2.error as error:
+        raise BenchmarkError(f"{video.name} cannot be decoded") from error
+    finally:
+        capture.release()
+    if not good_frames:
+        raise BenchmarkError(f"{video.name} holds no frame that can be read")
+    for path in good_frames:
+        path.rename(path.with_stem(f"{path.stem}_of_{len(good_frames):02d}"))
+
+
+def _length(cv2: Any, video: Path) -> int:
+    """Number of frames, counted: what the head of a file says of it is often wrong."""
+    capture = cv2.VideoCapture(str(video))
+    try:
+        length = 0
+        while length < _MOST_READ and capture.grab():
+            length += 1
+        return length
+    finally:
+        capture.release()
+
+
+def _places(length: int, count: int) -> list[int]:
+    if length <= count:
+        return list(range(length))
+    if count == 1:
+        return [length // 2]
+    return [round(place * (length - 1) / (count - 1)) for place in range(count)]

@@ -1,0 +1,318 @@
+"""Entries of GTA and ThinkGeo: tools, files, a dialog with calls and what they returned, and a gold answer.
+
+The first user turn of a dialog is asked and scored; the published scorers do so end-to-end, and no published dialog is
+known to have a second one. Of several calls in one message the first counts, as it does there.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple, cast
+
+import orjson
+from pydantic import JsonValue, ValidationError
+
+from agrotools.benchmarks.published.answers import ANSWER_TYPES, MISSING, AnswerKind, gold_of
+from agrotools.benchmarks.published.files import VIDEO_SUFFIXES, FileTable, safe_name
+from agrotools.benchmarks.published.findings import Findings, shortened, shown
+from agrotools.benchmarks.published.toolsets import IMAGE_TOOLS, known_tool
+from agrotools.core import (
+    Arguments,
+    BenchmarkError,
+    Observation,
+    ReferenceStep,
+    ReferenceTrajectory,
+    Sample,
+    SampleFile,
+)
+
+_KINDS: Mapping[str, str] = {"image": "image", "video": "video", "table": "table"}
+
+
+@dataclass(frozen=True)
+class DialogForm:
+    """How a benchmark's samples are called and sorted."""
+
+    benchmark: str
+    """``gta`` or ``thinkgeo``."""
+    prefix: str
+    """Begins the ids of samples."""
+    family: str
+    source: str
+    folder: str = ""
+    """Where paths of files begin, below the root."""
+
+
+@dataclass
+class _Reader:
+    """One entry while it is read; every fault is noted, so that all are told at once."""
+
+    key: str
+    findings: Findings
+    broken: bool = False
+    names: dict[str, str] = field(default_factory=dict)
+    """The published path of each file, with its name in the sample."""
+
+    def fault(self, message: str) -> None:
+        self.broken = True
+        self.findings.fault(self.key, message)
+
+    def note(self, message: str) -> None:
+        self.findings.note(self.key, message)
+
+
+class ReadEntry(NamedTuple):
+    """A sample with what else its groups may follow from."""
+
+    sample: Sample
+    kind: AnswerKind
+
+
+def read_entry(
+    key: str, position: int, entry: Any, form: DialogForm, table: FileTable, findings: Findings
+) -> ReadEntry | None:
+    """The sample of an entry; None where it cannot be used, for which ``findings`` then hold every reason."""
+    reader = _Reader(key, findings)
+    if not isinstance(entry, dict):
+        reader.fault("it is no object")
+        return None
+    content = cast("dict[str, Any]", entry)
+    files = _files(content.get("files"), form, table, reader)
+    turn = _first_turn(content.get("dialogs"), reader)
+    steps = _steps(turn.messages, reader) if turn else []
+    toolset = _toolset(content.get("tools"), [step.tool for step in steps], reader)
+    called = [step.tool for step in steps]
+    try:
+        questions = _questions(content.get("evaluation"), reader)
+        final = turn.final_text if turn else ""
+        gold = gold_of(content.get("gt_answer", MISSING), questions, IMAGE_TOOLS[form.benchmark], called, final)
+    except BenchmarkError as error:
+        reader.fault(error.message)
+        return None
+    if reader.broken or turn is None:
+        return None
+    for note in gold.notes:
+        reader.note(note)
+    metadata: dict[str, JsonValue] = {"entry": key, "position": position, "final_text": turn.final_text}
+    if turn.user_turns > 1:
+        metadata["user_turns"] = turn.user_turns
+    if any(file.path != path for path, file in zip(reader.names, files, strict=True)):
+        metadata["published_paths"] = {name: path for path, name in reader.names.items()}
+    try:
+        sample = Sample(
+            id=f"{form.prefix}-{safe_name(key.zfill(3))}",
+            query=turn.query,
+            files=tuple(files),
+            family=form.family,
+            task_type=gold.kind,
+            answer_type=ANSWER_TYPES[gold.kind],
+            template=f"{form.prefix}_{gold.kind}",
+            source=form.source,
+            toolset=tuple(toolset),
+            reference=ReferenceTrajectory(steps=tuple(steps)),
+            answer=(gold.slot,),
+            no_tool_eligible=gold.kind != "image" and all(file.kind == "image" for file in files),
+            metadata=metadata,
+        )
+    except (ValidationError, RecursionError) as error:
+        reader.fault(shortened(first_reason(error), 120))
+        return None
+    return ReadEntry(sample, gold.kind)
+
+
+def first_reason(error: ValidationError | RecursionError) -> str:
+    """What pydantic found first, in words."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deep"
+    detail = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}"
+
+
+def _files(given: Any, form: DialogForm, table: FileTable, reader: _Reader) -> list[SampleFile]:
+    found: list[SampleFile] = []
+    if given is None:
+        return found
+    if not isinstance(given, list):
+        reader.fault("its files are no list")
+        return found
+    for item in cast("list[Any]", given):
+        path = cast("dict[str, Any]", item).get("path") if isinstance(item, dict) else item
+        if not isinstance(path, str):
+            reader.fault(f"a file without a path: {shown(item)}")
+            continue
+        if path in reader.names:
+            reader.note("it names a file twice")
+            continue
+        name = safe_name(path, reader.names.values())
+        told = cast("dict[str, Any]", item).get("type") if isinstance(item, dict) else None
+        suffix = PurePosixPath(path).suffix.lower()
+        kind = "video" if suffix in VIDEO_SUFFIXES - {".gif"} else _KINDS.get(str(told), "image")
+        try:
+            relative = table.find(path, (form.folder,))
+            made = table.image(relative, name) if kind == "image" else table.other(relative, name, cast("Any", kind))
+        except BenchmarkError as error:
+            reader.fault(error.message)
+            continue
+        reader.names[path] = name
+        found.append(made)
+    return found
+
+
+class _Turn(NamedTuple):
+    query: str
+    messages: list[dict[str, Any]]
+    """What follows the question, up to the next one."""
+    final_text: str
+    user_turns: int
+
+
+def _first_turn(dialogs: Any, reader: _Reader) -> _Turn | None:
+    if not isinstance(dialogs, list) or not dialogs:
+        reader.fault("it has no dialogs")
+        return None
+    messages = [cast("dict[str, Any]", each) for each in cast("list[Any]", dialogs) if isinstance(each, dict)]
+    if len(messages) < len(cast("list[Any]", dialogs)):
+        reader.note("messages that are no objects are left out")
+    asked = [place for place, message in enumerate(messages) if message.get("role") == "user"]
+    query = text_of(messages[asked[0]].get("content")).strip() if asked else ""
+    if not query:
+        reader.fault("its dialog asks no question")
+        return None
+    if len(asked) > 1:
+        reader.note("only the first of its user turns is asked and scored")
+    end = asked[1] if len(asked) > 1 else len(messages)
+    own = messages[asked[0] + 1 : end]
+    said = [text_of(message.get("content")) for message in own if _is_said(message)]
+    if not said:
+        reader.note("its dialog ends without a final answer")
+    return _Turn(query, own, said[-1] if said else "", len(asked))
+
+
+def _is_said(message: Mapping[str, Any]) -> bool:
+    return message.get("role") == "assistant" and not message.get("tool_calls")
+
+
+def _steps(messages: Sequence[dict[str, Any]], reader: _Reader) -> list[ReferenceStep]:
+    steps: list[ReferenceStep] = []
+    without_thought = False
+    for place, message in enumerate(messages):
+        calls = message.get("tool_calls")
+        if message.get("role") != "assistant" or not calls:
+            continue
+        called = _called(calls, reader, len(steps) + 1)
+        if called is None:
+            continue
+        tool, arguments = called
+        thought = message.get("thought")
+        without_thought = without_thought or not thought
+        returned = messages[place + 1] if place + 1 < len(messages) else {}
+        if returned.get("role") != "tool":
+            reader.note("a call has no recorded observation")
+            returned = {}
+        elif returned.get("name") not in (None, tool):
+            reader.note("an observation is that of another tool than was called")
+        steps.append(
+            ReferenceStep(
+                tool=tool,
+                arguments=arguments,
+                observation=observation_of(returned.get("content")) if returned else None,
+                thought=thought if isinstance(thought, str) else "",
+            )
+        )
+    if not steps:
+        reader.note("its dialog calls no tool")
+    elif without_thought:
+        reader.note("some steps have no thought")
+    return steps
+
+
+def _called(calls: Any, reader: _Reader, number: int) -> tuple[str, Arguments] | None:
+    """Tool and arguments of the first call of a message."""
+    several = cast("list[Any]", calls) if isinstance(calls, list) else [calls]
+    if len(several) > 1:
+        reader.note("of several calls in one message the first counts")
+    first = cast("dict[str, Any]", several[0]) if isinstance(several[0], dict) else {}
+    function = cast("dict[str, Any]", first.get("function") if isinstance(first.get("function"), dict) else first)
+    tool, arguments = function.get("name"), function.get("arguments")
+    if not isinstance(tool, str) or not tool.strip():
+        reader.fault(f"step {number} names no tool")
+        return None
+    if isinstance(arguments, str):
+        try:
+            arguments = orjson.loads(arguments)
+        except orjson.JSONDecodeError:
+            arguments = arguments.strip() and {"": arguments}
+    if arguments is None or arguments == "":
+        arguments = {}
+    if not isinstance(arguments, dict) or "" in arguments:
+        reader.fault(f"the arguments of step {number} are no object")
+        return None
+    given = cast("Arguments", arguments)
+    return tool.strip(), {name: with_names(value, reader.names) for name, value in given.items()}
+
+
+def with_names(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
+    """``value`` with the published path of a file as its name in the sample; other texts stay as they are."""
+    if isinstance(value, list):
+        return [with_names(item, names) for item in value]
+    if not isinstance(value, str):
+        return value
+    return names.get(value) or names.get(value.strip().removeprefix("./").replace("\\", "/")) or value
+
+
+def _toolset(given: Any, called: Sequence[str], reader: _Reader) -> list[str]:
+    """The entry's own tools in the order in which it lists them, then those that it calls and does not list."""
+    listed: list[str] = []
+    for item in cast("list[Any]", given) if isinstance(given, list) else []:
+        name = cast("dict[str, Any]", item).get("name") if isinstance(item, dict) else item
+        if isinstance(name, str) and name.strip():
+            listed.append(name.strip())
+        else:
+            reader.fault(f"a tool without a name: {shown(item)}")
+    if any(tool not in listed for tool in called) and listed:
+        reader.note("it calls a tool that it does not list")
+    tools = list(dict.fromkeys([*listed, *called]))
+    for tool in tools:
+        if not known_tool(tool):
+            reader.fault(f"there is no tool {shown(tool)}")
+    if not tools and not reader.broken:
+        reader.fault("it lists no tools and calls none")
+    return tools
+
+
+def _questions(given: Any, reader: _Reader) -> list[str]:
+    """ThinkGeo's questions to a judge."""
+    found: list[str] = []
+    for item in cast("list[Any]", given) if isinstance(given, list) else []:
+        text = cast("dict[str, Any]", item).get("question") if isinstance(item, dict) else item
+        if isinstance(text, str) and text.strip():
+            found.append(text)
+        else:
+            reader.note("a question to the judge is no text")
+    return found
+
+
+def observation_of(content: Any) -> Observation | None:
+    """What a tool returned: ``{"text": ...}``, or ``{"image": path as written}``; None for nothing."""
+    if content is None:
+        return None
+    if isinstance(content, dict):
+        told = cast("dict[str, Any]", content)
+        if "content" in told:
+            kind = "image" if told.get("type") == "image" and isinstance(told["content"], str) else "text"
+            return Observation(result={kind: text_of(told["content"])})
+    return Observation(result={"text": text_of(content)})
+
+
+def text_of(content: Any) -> str:
+    """The text of a message: itself, the texts of its parts, or what it holds as JSON."""
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if isinstance(content, list) and content and all(isinstance(part, dict) for part in cast("list[Any]", content)):
+        parts = [cast("dict[str, Any]", part) for part in cast("list[Any]", content)]
+        texts = [part.get("text", part.get("content")) for part in parts]
+        if all(isinstance(text, str) for text in texts):
+            return "\n".join(cast("list[str]", texts))
+    return orjson.dumps(content).decode()

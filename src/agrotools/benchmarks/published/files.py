@@ -1,0 +1,110 @@
+"""The files of samples: found, hashed, measured, named as policies and tools know them."""
+
+import re
+import warnings
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+from agrotools.benchmarks.folder import resolve_file
+from agrotools.construct.export import sha256_of_file
+from agrotools.core import BenchmarkError, FileKind, SampleFile
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
+_LONGEST_NAME = 90
+VIDEO_SUFFIXES = frozenset({".mp4", ".avi", ".mov", ".mkv", ".webm", ".gif", ".m4v", ".mpg", ".mpeg"})
+
+
+class FileTable:
+    """Files below ``root``, each hashed and measured once."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._known: dict[str, SampleFile] = {}
+
+    def find(self, published: str, folders: Iterable[str] = ("",)) -> str:
+        """Where a file lies below the root, looked for in ``folders`` in turn.
+
+        Raises:
+            BenchmarkError: it is nowhere, leads out of the root, or is no regular file.
+        """
+        path = published.strip().replace("\\", "/").removeprefix("./")
+        if not path:
+            raise BenchmarkError("a file without a path")
+        first: BenchmarkError | None = None
+        for folder in folders:
+            relative = f"{folder}/{path}" if folder else path
+            try:
+                resolve_file(self.root, relative)
+            except BenchmarkError as error:
+                first = first or error
+            else:
+                return str(PurePosixPath(relative))
+        assert first is not None
+        raise first
+
+    def image(self, relative: str, name: str) -> SampleFile:
+        """The image at ``relative`` (as :meth:`find` gives it) under the name ``name``.
+
+        Raises:
+            BenchmarkError: it cannot be read as an image.
+        """
+        known = self._known.get(relative)
+        if known is None:
+            path = self.root / relative
+            width, height = image_size(path, relative)
+            digest = sha256_of_file(path)
+            known = SampleFile(
+                name="image", path=relative, kind="image", sha256=digest, width_px=width, height_px=height
+            )
+            self._known[relative] = known
+        return known.model_copy(update={"name": name})
+
+    def other(self, relative: str, name: str, kind: FileKind) -> SampleFile:
+        """A file of another kind at ``relative``."""
+        return SampleFile(name=name, path=relative, kind=kind, sha256=sha256_of_file(self.root / relative))
+
+
+def image_size(path: Path, shown: str) -> tuple[int, int]:
+    """Width and height in pixels, from the head of the file.
+
+    Raises:
+        BenchmarkError: it cannot be read as an image.
+    """
+    from PIL import Image
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            with Image.open(path) as image:
+                return image.size
+        except Image.DecompressionBombError as error:
+            raise BenchmarkError(f"{shown} has more pixels than can be read") from error
+        except (OSError, ValueError, SyntaxError) as error:
+            raise BenchmarkError(f"{shown} is no readable image{_pointer(path)}") from error
+
+
+def _pointer(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            head = file.read(64)
+    except OSError:
+        return ""
+    if not head:
+        return " (it is empty)"
+    return " (it is a pointer of Git LFS: git lfs pull)" if head.startswith(b"version https://git-lfs") else ""
+
+
+def safe_name(path: str, taken: Iterable[str] = ()) -> str:
+    """A name for a file at ``path`` as samples may have it: its last part, other characters as ``_``, none twice."""
+    last = PurePosixPath(path.replace("\\", "/")).name
+    stem, dot, suffix = last.rpartition(".")
+    if not dot:
+        stem, suffix = last, ""
+    stem = _NOT_IN_NAMES.sub("_", stem).strip("._-")[:_LONGEST_NAME] or "file"
+    suffix = _NOT_IN_NAMES.sub("", suffix)[:8]
+    ending = f".{suffix}" if suffix else ""
+    taken = {name.casefold() for name in taken}
+    name, number = f"{stem}{ending}", 2
+    while name.casefold() in taken:
+        name, number = f"{stem[: _LONGEST_NAME - 5]}_{number}{ending}", number + 1
+    return name

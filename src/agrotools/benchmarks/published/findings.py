@@ -1,0 +1,90 @@
+"""What a published file holds that cannot be used as it is: faults by entry, and notes on what was read otherwise."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from pydantic import JsonValue
+
+from agrotools.core import BenchmarkError, Noun
+
+FaultRule = Literal["stop", "leave-out"]
+_SHOWN = 40
+"""Faults that an error lists; ``agrotools benchmarks check`` lists all."""
+_NAMED = 12
+
+
+class EntryFault(NamedTuple):
+    """Why an entry cannot be used. ``entry`` is its key in the file."""
+
+    entry: str
+    message: str
+
+
+class PublishedSettings(Noun):
+    """The options that all three benchmarks have (``--option NAME=VALUE``)."""
+
+    faults: FaultRule = "stop"
+    """Entries that cannot be used: say so and stop, or go on without them (the header counts them)."""
+
+
+class Findings:
+    """Collects faults and notes while a file is read."""
+
+    def __init__(self) -> None:
+        self.faults: list[EntryFault] = []
+        self._notes: dict[str, list[str]] = defaultdict(list)
+
+    def fault(self, entry: str, message: str) -> None:
+        """The entry cannot be used."""
+        self.faults.append(EntryFault(entry, message))
+
+    def note(self, entry: str, message: str) -> None:
+        """The entry is used, and something about it was not as published files have it."""
+        if entry not in self._notes[message]:
+            self._notes[message].append(entry)
+
+    @property
+    def broken(self) -> list[str]:
+        """Keys of the entries that cannot be used, each once."""
+        return list(dict.fromkeys(fault.entry for fault in self.faults))
+
+    def notes(self) -> list[str]:
+        """Each kind of note once, with the entries it is about."""
+        return [f"{message}: {named(entries)}" for message, entries in self._notes.items()]
+
+
+def named(entries: Sequence[str]) -> str:
+    """``entry 3``, ``entries 3, 4, 5``, ``entries 3, 4, ... (120 in all)``."""
+    shown = ", ".join(shortened(entry, 40) for entry in entries[:_NAMED])
+    more = f", ... ({len(entries)} in all)" if len(entries) > _NAMED else ""
+    return f"{'entry' if len(entries) == 1 else 'entries'} {shown}{more}"
+
+
+def shortened(text: str, most: int = 80) -> str:
+    """``text`` on one line, cut where it is longer than ``most``."""
+    plain = "".join(letter if letter.isprintable() else " " for letter in text)
+    return plain if len(plain) <= most else f"{plain[: most - 1]}…"
+
+
+def shown(value: JsonValue) -> str:
+    """A value of a file as a message quotes it."""
+    return shortened(repr(value), 60)
+
+
+def stop_at_faults(name: str, faults: Sequence[EntryFault], entries: int, folder: object) -> None:
+    """Refuse a file with faults, all of them in one message.
+
+    Raises:
+        BenchmarkError: there is one.
+    """
+    if not faults:
+        return
+    lines = [f"  entry {shortened(fault.entry, 40)}: {fault.message}" for fault in faults[:_SHOWN]]
+    if len(faults) > _SHOWN:
+        lines.append(f"  ... and {len(faults) - _SHOWN} more: agrotools benchmarks check {name} {folder}")
+    broken = len({fault.entry for fault in faults})
+    raise BenchmarkError(
+        "\n".join([f"{name}: {broken} of {entries} entries cannot be used", *lines]),
+        hint="mend them, or go on without them: --option faults=leave-out",
+    )

@@ -1,0 +1,80 @@
+"""What was read of a published benchmark, and the benchmark that is made of it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from agrotools.benchmarks.benchmark import Benchmark, ContentDigest, with_clusters
+from agrotools.benchmarks.published.findings import EntryFault, Findings, PublishedSettings, stop_at_faults
+from agrotools.core import BenchmarkError, Sample
+from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
+
+
+@dataclass(frozen=True)
+class ReadSet:
+    """The samples of all entries that can be used, and what is wrong with the others.
+
+    ``elsewhere``: see :class:`~agrotools.benchmarks.benchmark.Benchmark`.
+    """
+
+    root: Path
+    files: tuple[Path, ...]
+    """The files of entries that were read."""
+    entries: int
+    samples: Sequence[Sample]
+    findings: Findings
+    elsewhere: Mapping[str, Path] = field(default_factory=dict[str, Path])
+
+    @property
+    def faults(self) -> list[EntryFault]:
+        return self.findings.faults
+
+
+def benchmark_of(
+    name: str,
+    version: str,
+    description: str,
+    source: SourceNote,
+    toolset: Sequence[str],
+    read: ReadSet,
+    settings: PublishedSettings,
+) -> Benchmark:
+    """The benchmark of what was read.
+
+    Its content hash covers questions, gold, tools and files, as that of a benchmark folder does.
+
+    Raises:
+        BenchmarkError: entries cannot be used and are not to be left out, or none can.
+    """
+    if settings.faults == "stop":
+        stop_at_faults(name, read.faults, read.entries, read.root)
+    if not read.samples:
+        stop_at_faults(name, read.faults, read.entries, read.root)
+        raise BenchmarkError(f"{name}: {read.root} holds no entry that is asked for")
+    used = {tool for sample in read.samples for tool in sample.toolset}
+    notes = read.findings.notes()
+    if broken := read.findings.broken:
+        notes.append(f"{len(broken)} of {read.entries} entries left out, they cannot be used: {', '.join(broken[:50])}")
+    metadata: dict[str, JsonValue] = {
+        "files": [path.relative_to(read.root).as_posix() for path in read.files],
+        "settings": json.loads(settings.model_dump_json(exclude_defaults=True)),
+        "notes": [*notes],
+    }
+    header = BenchmarkHeader(
+        name=name,
+        version=version,
+        licence=source.licence,
+        description=description,
+        toolset=(*(tool for tool in toolset if tool in used), *sorted(used.difference(toolset))),
+        sources=(source,),
+        metadata=metadata,
+    )
+    samples = with_clusters(read.samples)
+    digest = ContentDigest(header)
+    for sample in samples:
+        digest.add(sample)
+    content_hash = digest.hexdigest(lambda: sorted(samples, key=lambda sample: sample.id))
+    return Benchmark(header, read.root, samples, content_hash, read.elsewhere)

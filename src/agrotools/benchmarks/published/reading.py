@@ -1,0 +1,62 @@
+"""Reading the JSON of a published benchmark."""
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from agrotools.core import BenchmarkError
+
+_LARGEST_BYTES = 1 << 30
+"""The published files have a few megabytes."""
+
+
+def read_json(path: Path) -> Any:
+    """The content of a JSON file.
+
+    Raises:
+        BenchmarkError: missing, too large, not UTF-8, cut off or no JSON; the message says which and where.
+    """
+    try:
+        size = path.stat().st_size
+        if size > _LARGEST_BYTES:
+            raise BenchmarkError(f"{path} has {size / 2**30:.1f} GiB, more than 1 GiB", hint="give the published file")
+        content = path.read_bytes()
+    except OSError as error:
+        raise BenchmarkError(f"{path} cannot be read: {error.strerror or error}") from error
+    if content.startswith(b"version https://git-lfs"):
+        raise BenchmarkError(f"{path} is a pointer of Git LFS, not the file", hint="git lfs pull")
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    if not content.strip():
+        raise BenchmarkError(f"{path} is empty", hint="download it again")
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BenchmarkError(
+            f"{path} is not UTF-8: byte {error.start} cannot be read", hint="save it as UTF-8, or download it again"
+        ) from error
+    try:
+        return orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        ends = error.pos >= len(error.doc.rstrip()) - 1
+        what = "is cut off" if ends else "is no JSON"
+        raise BenchmarkError(
+            f"{path} {what}: line {error.lineno}, column {error.colno}: {error.msg}", hint="download it again"
+        ) from error
+    except RecursionError as error:
+        raise BenchmarkError(f"{path} is nested too deep", hint="give the published file") from error
+
+
+def entries_of(content: Any, path: Path) -> dict[str, Any]:
+    """The entries of a published file by key, in file order. A list of entries is keyed by position.
+
+    Raises:
+        BenchmarkError: it holds neither, or none.
+    """
+    if isinstance(content, list):
+        content = {str(place): entry for place, entry in enumerate(content)}
+    if not isinstance(content, dict):
+        raise BenchmarkError(f"{path} holds no object of entries", hint="give the published file")
+    if not content:
+        raise BenchmarkError(f"{path} holds no entry", hint="download it again")
+    return content

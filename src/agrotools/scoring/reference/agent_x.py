@@ -1,0 +1,150 @@
+"""How Agent-X's notebooks aggregate what its judge said (arXiv 2505.24876), to the letter.
+
+Written anew from the behaviour of analysis/metrics.ipynb (github.com/mbzuai-oryx/Agent-X, commit
+843862974dd517724a1ea6998f96ea5dc7414e76), which begins with a table of scores, one row for each prediction. How the
+judge's replies became that table is not published. What one would not expect is kept; docs/reference-scorers.md lists
+it.
+"""
+
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agrotools.scoring.figures import Figure, Scores
+from agrotools.scoring.loose import is_list, is_object, zeroes
+from agrotools.scoring.reference.generative_rows import GENERATIVE_ROWS
+from agrotools.scoring.reference.stops import PublishedScorerStops, published
+
+COLUMNS: Mapping[str, str] = {
+    "grounding_accuracy": "ground_s",
+    "precision_score": "tool_p",
+    "tool_accuray": "tool_acc",
+    "faithfulness_accuray": "faith_acc",
+    "context_score": "context_s",
+    "factual_precision": "fact_p",
+    "semantic_accuracy": "sem_acc",
+    "goal_accuray": "goal_acc",
+    "toolset_accuray": "toolset_acc",
+    "step_score": "step_s",
+    "clarity_penalty": "clarity",
+    "reward_score": "reward",
+}
+"""Name of a metric in Agent-X's files (spelt as there), and the end of ours after ``agent_x.``."""
+
+GOAL, TOOL_COLUMNS = "goal_accuray", ("precision_score", "tool_accuray", "toolset_accuray")
+
+TOOLS = frozenset(
+    """
+    Calculator OCR ObjectCounter SceneDescriber WebSearch RegionDescriber LocateObjectByText CodePlotter MathOCR Solver
+    DrawBoundingBox OverlayText ImageGenerator ImageStylization
+    """.split()
+)
+
+_NUMBER = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*")
+_INFINITE = re.compile(r"\s*([-+]?)inf(?:inity)?\s*", re.IGNORECASE)
+
+
+def numeric(cell: Any) -> float | None:
+    """A cell as a number, the way that pandas coerces it; None for anything else, which is then left out."""
+    if isinstance(cell, bool | int | float):
+        try:
+            return None if math.isnan(cell) else float(cell)
+        except OverflowError:
+            return math.inf if cell > 0 else -math.inf
+    if not isinstance(cell, str):
+        return None
+    if _NUMBER.fullmatch(cell):
+        return float(cell)
+    sign = _INFINITE.fullmatch(cell)
+    return float(f"{sign[1]}inf") if sign else None
+
+
+def aggregate(rows: Sequence[Mapping[str, Any]], generative: Collection[int] = GENERATIVE_ROWS) -> Scores:
+    """Means of the columns in percent, ``goal_acc`` without the generative rows, and ``goal_acc_imggen`` (Goal*).
+
+    ``rows``: the table, in its order; ``generative``: *positions* in it, from 0. Cells that are no number count for
+    nothing. Goal* is the mean of three means over the generative rows: NaN where one of them has no number.
+
+    Raises:
+        PublishedScorerStops: one of the columns that the notebook needs is nowhere in the table.
+    """
+    for column in (GOAL, *TOOL_COLUMNS):
+        if not any(column in row for row in rows):
+            raise PublishedScorerStops("KeyError", "the table", f"no column {column}")
+    chosen = {position for position in generative if 0 <= position < len(rows)}
+    metrics: dict[str, Figure] = {}
+    unreadable = 0
+    for column, name in COLUMNS.items():
+        numbers = [numeric(row.get(column)) for row in rows]
+        unreadable += sum(number is None for number in numbers)
+        if column == GOAL:
+            numbers = [None if position in chosen else number for position, number in enumerate(numbers)]
+        if any(column in row for row in rows):
+            metrics[f"agent_x.{name}"] = _mean(numbers)
+    means = [_mean([numeric(rows[position].get(column)) for position in sorted(chosen)]) for column in TOOL_COLUMNS]
+    starred = sum(math.nan if mean.value is None else mean.value for mean in means) / len(means)
+    metrics["agent_x.goal_acc_imggen"] = Figure(starred, len(chosen))
+    return Scores("single-shot", metrics, {"rows": len(rows), "generative": len(chosen), "left_out_cells": unreadable})
+
+
+def _mean(numbers: Sequence[float | None]) -> Figure:
+    counted = [number for number in numbers if number is not None]
+    return Figure(sum(counted) / len(counted) * 100 if counted else math.nan, len(counted))
+
+
+@dataclass(frozen=True)
+class ToolCallStatistics:
+    """Agent-X's count of calls. ``invalid`` calls name no tool of :data:`TOOLS`; they may be successful as well."""
+
+    samples: int
+    steps: int
+    empty_samples: int
+    successful: int
+    failed: int
+    no_output: int
+    no_tool: int
+    empty_steps: int
+    invalid: int
+
+    @property
+    def failures(self) -> int:
+        return self.empty_samples + self.failed + self.invalid
+
+
+def tool_call_statistics(predictions: Sequence[Any]) -> ToolCallStatistics:
+    """Steps of predictions by whether they have a tool and an output.
+
+    Raises:
+        PublishedScorerStops: the original ends with an exception, for one at a step whose thought is null.
+    """
+    counts = zeroes("steps", "empty_samples", "successful", "failed", "no_output", "no_tool", "empty_steps", "invalid")
+    for position, item in enumerate(predictions):
+        if not is_object(item):
+            continue
+        with published(f"prediction {position}"):
+            values = list(item.values())
+            steps = values[0].get("reasoning_steps", [])
+            if not is_list(steps) or not steps:
+                counts["empty_samples"] += 1
+                continue
+            for step in steps:
+                _count_step(step, counts)
+    return ToolCallStatistics(samples=len(predictions), **counts)
+
+
+def _count_step(step: Any, counts: dict[str, int]) -> None:
+    counts["steps"] += 1
+    tool = step.get("tool") or step.get("tool_used")
+    output = step.get("output") or step.get("tool_output")
+    without_thought = step.get("thought", "").strip() == ""
+    without_tool, without_output = tool in [None, "", "null"], output in [None, "", "null", 0]
+    counts["invalid"] += bool(tool) and isinstance(tool, str) and tool not in TOOLS
+    if not without_tool and not without_output:
+        counts["successful"] += 1
+        return
+    counts["failed"] += 1
+    counts["empty_steps"] += without_tool and without_output and without_thought
+    counts["no_output"] += not without_tool and without_output
+    counts["no_tool"] += without_tool and not without_output

@@ -1,0 +1,296 @@
+"""Agent-X from files in the shape in which it is published: whole folders of ours, with drawn pictures and films."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.agents.images import file_parts
+from agrotools.benchmarks import Benchmark, load_benchmark
+from agrotools.benchmarks.agent_x import read_agent_x
+from agrotools.benchmarks.agent_x.arguments import arguments_of
+from agrotools.benchmarks.agent_x.frames import frames_folder, frames_of
+from agrotools.core import BenchmarkError, ImageCallsSlot, KeywordsSlot, ReferenceTextsSlot, Sample, UsageError
+from support.made_agent_x import write_agent_x, write_video
+from support.made_gta import draw, write_json
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+    root = tmp_path_factory.mktemp("whole")
+    write_agent_x(root / "AgentX")
+    return load_benchmark("agent-x", root)
+
+
+def entry(**changes: Any) -> dict[str, Any]:
+    return {
+        "file_path": "VCA_1.jpg",
+        "query": "How many shapes are there?",
+        "query_type": "objective",
+        "tool_metadata": {"ObjectCounter": {"name": "ObjectCounter"}},
+        "reasoning_steps": [
+            {"step": 1, "task": "a", "tool": "ObjectCounter", "input": "VCA_1.jpg, shape", "output": "3", "thought": "t"}
+        ],
+        "final_answer": {"value": "3", "justification": "counted"},
+    } | changes  # fmt: skip
+
+
+def written(tmp_path: Path, entries: Any) -> Path:
+    draw(tmp_path / "AgentX" / "files" / "VCA_1.jpg", 1)
+    draw(tmp_path / "AgentX" / "files" / "VCA_2.jpg", 2)
+    write_json(tmp_path / "AgentX" / "data.json", entries)
+    return tmp_path
+
+
+def only(tmp_path: Path, content: Any) -> Sample:
+    (sample,) = load_benchmark("agent-x", written(tmp_path, {"0": [content]})).samples
+    return sample
+
+
+def test_a_whole_folder_has_the_published_counts(whole: Benchmark) -> None:
+    samples = whole.samples
+    assert len(samples) == 828
+    assert sum(len(sample.reference.steps) for sample in samples if sample.reference) == 2807
+    assert Counter(sample.groups["input"] == "video" for sample in samples) == {False: 716, True: 112}
+    assert Counter(sample.answer[0].type == "image_calls" for sample in samples) == {False: 606, True: 222}
+    assert len(whole.toolset) == 14
+    assert set(Counter(sample.groups["environment"] for sample in samples)) == {
+        *("VCA", "WEB", "SEC", "DRIVE", "SPORT", "MATH")
+    }
+
+
+def test_frames_of_a_film_are_files_that_a_model_can_be_shown(whole: Benchmark) -> None:
+    sample = next(sample for sample in whole.samples if sample.groups["input"] == "video")
+    view = whole.view(sample, "end-to-end")
+    assert len(file_parts(view.files)) == 2 * len(sample.files)
+    assert all(file.path.startswith("@frames/") and file.sha256 for file in sample.files)
+    assert sample.reference is not None
+    assert sample.metadata["videos"] == [f"files/{sample.metadata['file_path']}"]
+
+
+@pytest.mark.parametrize(("choice", "shades"), [("even", [10, 110, 193]), ("first", [10, 26, 43])])
+def test_frames_are_spread_or_the_first_ones(tmp_path: Path, choice: Any, shades: list[int]) -> None:
+    from PIL import Image
+
+    film = write_video(tmp_path / "film.avi", 5, frames=12)
+    frames = frames_of(film, 3, choice)
+    seen = [Image.open(frames_folder() / frame).convert("L").getpixel((40, 28)) for frame in frames]
+    assert seen == [pytest.approx(shade, abs=6) for shade in shades]
+
+
+def test_a_short_film_gives_all_its_frames_and_one_frame_is_the_middle(tmp_path: Path) -> None:
+    film = write_video(tmp_path / "film.avi", 5, frames=3)
+    assert len(frames_of(film, 8, "even")) == 3
+    assert len(frames_of(film, 1, "even")) == 1
+
+
+def test_frames_that_were_lost_are_made_again(tmp_path: Path) -> None:
+    film = write_video(tmp_path / "film.avi", 6, frames=6)
+    frames = frames_of(film, 4, "even")
+    (frames_folder() / frames[1]).unlink()
+    assert frames_of(film, 4, "even") == frames
+    assert all((frames_folder() / frame).is_file() for frame in frames)
+
+
+def test_the_number_of_frames_is_an_option(tmp_path: Path) -> None:
+    root = written(tmp_path, {"0": [entry(file_path="film.avi, VCA_1.jpg")]})
+    write_video(root / "AgentX" / "files" / "film.avi", 7, frames=9)
+    (sample,) = load_benchmark("agent-x", root, options={"frames": 2}).samples
+    assert [file.name for file in sample.files] == ["film_frame_1.jpg", "film_frame_2.jpg", "VCA_1.jpg"]
+    for wrong in ({"frames": 0}, {"frames": 65}, {"frame_choice": "last"}):
+        with pytest.raises(UsageError):
+            load_benchmark("agent-x", root, options=wrong)
+
+
+def test_a_film_that_cannot_be_decoded_is_a_fault(tmp_path: Path) -> None:
+    root = written(tmp_path, {"0": [entry(file_path="film.mp4")]})
+    (root / "AgentX" / "files" / "film.mp4").write_bytes(b"no film")
+    with pytest.raises(BenchmarkError, match=r"film\.mp4 is no video that can be read"):
+        load_benchmark("agent-x", root)
+
+
+@pytest.mark.parametrize("wrap", [lambda steps: steps, lambda steps: [steps], lambda steps: [[steps]]])
+def test_steps_may_be_wrapped(tmp_path: Path, wrap: Any) -> None:
+    sample = only(tmp_path, entry(reasoning_steps=wrap(entry()["reasoning_steps"])))
+    assert sample.reference is not None
+    (step,) = sample.reference.steps
+    assert (step.tool, step.arguments, step.thought) == ("ObjectCounter", {"image": "VCA_1.jpg", "text": "shape"}, "t")
+    assert step.observation is not None
+    assert step.observation.result == {"text": "3"}
+
+
+def test_an_entry_keeps_what_the_published_scores_read(tmp_path: Path) -> None:
+    sample = only(tmp_path, entry())
+    assert sample.metadata["reasoning_steps"] == entry()["reasoning_steps"]
+    assert sample.metadata["final_answer"] == {"value": "3", "justification": "counted"}
+    assert (sample.metadata["entry"], sample.metadata["position"]) == ("0", 0)
+    assert sample.groups == {
+        "environment": "VCA",
+        "query_type": "objective",
+        "answer": "objective",
+        "input": "image",
+        "steps": "1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({}, KeywordsSlot),
+        ({"final_answer": {"value": "three shapes in all, and each of them is red"}}, ReferenceTextsSlot),
+        ({"query_type": "subjective"}, ReferenceTextsSlot),
+        ({"query_type": None}, ReferenceTextsSlot),
+        ({"final_answer": {"value": 3}}, KeywordsSlot),
+        ({"final_answer": "3"}, KeywordsSlot),
+        ({"final_answer": [{"value": "3", "justification": ""}]}, KeywordsSlot),
+    ],
+)
+def test_answers_become_slots(tmp_path: Path, changes: dict[str, Any], kind: type) -> None:
+    assert isinstance(only(tmp_path, entry(**changes)).answer[0], kind)
+
+
+@pytest.mark.parametrize(
+    ("query_type", "tools", "is_image"),
+    [
+        ("generative", ["OCR", "ImageGenerator"], True),
+        ("Generative", ["ImageGenerator", "OCR"], True),
+        ("subjective", ["OCR", "DrawBoundingBox"], True),
+        ("subjective", ["DrawBoundingBox", "OCR"], False),
+        ("factual", ["OCR", "DrawBoundingBox"], False),
+        ("generative", ["OCR"], False),
+        ("", ["OCR", "CodePlotter"], True),
+    ],
+)
+def test_generative_queries_are_told_by_type_or_by_the_last_call(
+    tmp_path: Path, query_type: str, tools: list[str], is_image: bool
+) -> None:
+    steps = [{"step": 1, "task": "t", "tool": tool, "input": "VCA_1.jpg", "output": "x.png"} for tool in tools]
+    sample = only(tmp_path, entry(query_type=query_type, reasoning_steps=steps, tool_metadata={}))
+    assert isinstance(sample.answer[0], ImageCallsSlot) == is_image
+    assert sample.no_tool_eligible == (not is_image)
+
+
+FILES = {"VCA_1.jpg": "VCA_1.jpg", "my pic.png": "my_pic.png"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "arguments"),
+    [
+        ("OCR", "VCA_1.jpg", {"image": "VCA_1.jpg"}),
+        ("OCR", "image: 'my pic.png'", {"image": "my_pic.png"}),
+        ("OCR", None, {"image": "VCA_1.jpg"}),
+        ("OCR", "the whole picture", {"image": "VCA_1.jpg"}),
+        ("ObjectCounter", "VCA_1.jpg, red cup, left", {"image": "VCA_1.jpg", "text": "red cup, left"}),
+        ("ObjectCounter", "my pic.png, text: cup", {"image": "my_pic.png", "text": "cup"}),
+        ("ObjectCounter", {"image": "my pic.png", "text": "cup"}, {"image": "my_pic.png", "text": "cup"}),
+        ("ObjectCounter", ["my pic.png", "cup"], {"image": "my_pic.png", "text": "cup"}),
+        ("ObjectCounter", ["a", "b", "c"], None),
+        (
+            "RegionDescriber",
+            "VCA_1.jpg, (1, 2, 30, 40), colour",
+            {"image": "VCA_1.jpg", "bbox": "(1, 2, 30, 40)", "attribute": "colour"},
+        ),
+        ("Calculator", "3 + 4, rounded", {"expression": "3 + 4, rounded"}),
+        ("Calculator", 7, {"expression": 7}),
+        ("Calculator", None, None),
+        ("Unknown", "x", None),
+        ("Unknown", {"x": 1}, {"x": 1}),
+    ],
+)
+def test_inputs_are_told_apart_into_arguments(tool: str, given: Any, arguments: Any) -> None:
+    assert arguments_of(tool, given, FILES) == arguments
+
+
+@given(
+    st.text(max_size=60), st.sampled_from(["OCR", "RegionDescriber", "Calculator", "DrawBoundingBox", "OverlayText"])
+)
+def test_any_input_is_told_apart_or_not_at_all(given_text: str, tool: str) -> None:
+    arguments = arguments_of(tool, given_text, FILES)
+    assert arguments is None or all(isinstance(value, str) for value in arguments.values())
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("text", "no object, nor a list of one"),
+        ([entry(), entry()], "no object, nor a list of one"),
+        (entry(query=""), "no query"),
+        (entry(file_path="VCA_9.jpg"), "there is no file 'files/VCA_9.jpg'"),
+        (entry(file_path="VCA_1.jpg, VCA_9.jpg"), "there is no file 'files/VCA_9.jpg'"),
+        (entry(reasoning_steps="none"), "reasoning_steps are no list"),
+        (entry(reasoning_steps=[{"tool": 7}]), "a tool that is no text"),
+        (entry(reasoning_steps=[{"tool": "Teleport"}]), "there is no tool 'Teleport'"),
+        (entry(final_answer=None), "no final answer"),
+        (entry(final_answer={"value": "", "justification": "x"}), "no final answer"),
+        (entry(reasoning_steps=[], tool_metadata={}), "describes no tool"),
+    ],
+)
+def test_an_entry_that_cannot_be_used_is_named_with_its_reason(tmp_path: Path, content: Any, message: str) -> None:
+    root = written(tmp_path, {"3": [entry()], "8": content})
+    with pytest.raises(BenchmarkError) as error:
+        load_benchmark("agent-x", root)
+    assert "entry 8" in error.value.message
+    assert message in error.value.message
+    (sample,) = load_benchmark("agent-x", root, options={"faults": "leave-out"}).samples
+    assert sample.id == "agent-x-003"
+
+
+def test_files_are_found_by_name_where_their_path_is_that_of_another_machine(tmp_path: Path) -> None:
+    sample = only(tmp_path, entry(file_path="/home/someone/AgentX/VCA_1.jpg,VCA_2.jpg"))
+    assert [(file.name, file.path) for file in sample.files] == [
+        ("VCA_1.jpg", "files/VCA_1.jpg"),
+        ("VCA_2.jpg", "files/VCA_2.jpg"),
+    ]
+
+
+def test_what_is_unusual_is_noted(tmp_path: Path) -> None:
+    steps = [*entry()["reasoning_steps"], {"tool": None, "thought": "so"}, "stray", {"tool": "Calculator"}]
+    root = written(tmp_path, {"0": [entry(reasoning_steps=steps)]})
+    benchmark = load_benchmark("agent-x", root)
+    notes = str(benchmark.header.metadata["notes"])
+    for said in ("without a tool", "no objects", "told apart", "does not describe"):
+        assert said in notes
+    assert benchmark.samples[0].toolset == ("ObjectCounter", "Calculator")
+
+
+def test_a_list_of_entries_is_read_like_an_object(tmp_path: Path) -> None:
+    root = written(tmp_path, [entry(), entry(file_path="VCA_2.jpg")])
+    assert [sample.id for sample in load_benchmark("agent-x", root).samples] == ["agent-x-000", "agent-x-001"]
+
+
+def test_a_file_of_dialogs_is_not_taken_for_agent_x(tmp_path: Path) -> None:
+    write_json(tmp_path / "dataset.json", {"0": {"dialogs": []}})
+    with pytest.raises(BenchmarkError, match="GTA or ThinkGeo"):
+        load_benchmark("agent-x", tmp_path)
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["tool", "input", "output", "value", "name", "thought"]), inner, max_size=4)
+    ),
+    max_leaves=10,
+)
+
+
+@given(
+    st.fixed_dictionaries(
+        {}, optional=dict.fromkeys(("query", "query_type", "tool_metadata", "reasoning_steps", "final_answer"), _JSON)
+    )
+)
+def test_whatever_an_entry_holds_there_is_a_sample_or_a_reason(
+    tmp_path_factory: pytest.TempPathFactory, content: dict[str, Any]
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    (folder / "data.json").write_text(json.dumps({"0": [{**entry(file_path=""), **content}]}))
+    read = read_agent_x(folder / "data.json")
+    assert bool(read.samples) != bool(read.faults)
+
+
+def test_nothing_says_that_a_licence_was_given(whole: Benchmark) -> None:
+    assert whole.licence.startswith("none published")

@@ -1,0 +1,352 @@
+"""GTA from files in the shape in which it is published: whole folders of ours, and pieces of the real one."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.benchmarks import Benchmark, load_benchmark
+from agrotools.benchmarks.gta import read_gta
+from agrotools.core import BenchmarkError, ImageCallsSlot, KeywordsSlot, ReferenceTextsSlot, Sample, UsageError
+from support.made_gta import call, draw, plain_entry, returned, write_entries, write_gta
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+    folder = tmp_path_factory.mktemp("whole")
+    write_gta(folder / "gta_dataset")
+    return load_benchmark("gta", folder)
+
+
+def loaded(tmp_path: Path, entries: dict[str, Any], **options: Any) -> list[Sample]:
+    write_entries(tmp_path / "gta_dataset", entries)
+    return list(load_benchmark("gta", tmp_path, options=options).samples)
+
+
+def only(tmp_path: Path, entry: dict[str, Any]) -> Sample:
+    (sample,) = loaded(tmp_path, {"0": entry})
+    return sample
+
+
+def test_a_whole_folder_has_the_published_counts(whole: Benchmark) -> None:
+    steps = [sample.reference.steps for sample in whole.samples if sample.reference]
+    assert len(whole.samples) == 229
+    assert sum(map(len, steps)) == 557
+    assert Counter(slot.type for sample in whole.samples for slot in sample.answer) == {
+        "keywords": 156,
+        "reference_texts": 16,
+        "image_calls": 57,
+    }
+    assert Counter(sample.groups["tools"] for sample in whole.samples) == {"1": 17, "2": 147, "3": 50, "4": 15}
+    assert len({file.path for sample in whole.samples for file in sample.files}) == 252
+    assert len(whole.toolset) == 14
+
+
+def test_samples_carry_what_running_needs(whole: Benchmark) -> None:
+    for sample in whole.samples:
+        assert (sample.answer_type == "image") == (not sample.no_tool_eligible)
+        for file in sample.files:
+            assert (file.width_px, file.height_px) == (64, 48)
+            assert whole.place_of(file).is_file()
+        view = whole.view(sample, "end-to-end")
+        assert view.toolset == sample.toolset
+        assert all(Path(file.path).is_absolute() for file in view.files)
+    sixth = whole.sample("gta-005")
+    assert sixth.cluster == whole.sample("gta-004").cluster == "gta-004"
+
+
+def test_loading_twice_gives_the_same_hash_and_an_image_changed_another(tmp_path: Path) -> None:
+    folder = write_entries(tmp_path, {"0": plain_entry()})
+    first = load_benchmark("gta", tmp_path)
+    assert load_benchmark("gta", tmp_path).content_hash == first.content_hash
+    draw(folder / "image" / "image_1.jpg", 99)
+    assert load_benchmark("gta", tmp_path).content_hash != first.content_hash
+
+
+def test_steps_have_published_tools_our_file_names_and_recorded_observations(tmp_path: Path) -> None:
+    steps = [
+        call("OCR", {"image": "image/image 1.jpg"}, "read it"),
+        returned("OCR", "(1, 2, 3, 4) 7"),
+        call("DrawBox", {"image": "image/image 1.jpg", "bbox": "(1, 2, 3, 4)"}, None),
+        returned("DrawBox", "image/made.png", "image"),
+    ]
+    dialogs = [{"role": "user", "content": "Mark it"}, *steps, {"role": "assistant", "content": "The image is saved."}]
+    files = [{"type": "image", "path": "image/image 1.jpg", "url": None}]
+    sample = only(tmp_path, plain_entry(dialogs=dialogs, files=files, gt_answer=None))
+    assert sample.reference is not None
+    first, second = sample.reference.steps
+    assert (first.tool, first.arguments, first.thought) == ("OCR", {"image": "image_1.jpg"}, "read it")
+    assert first.observation is not None
+    assert first.observation.result == {"text": "(1, 2, 3, 4) 7"}
+    assert second.observation is not None
+    assert second.observation.result == {"image": "image/made.png"}
+    assert sample.files[0].path == "image/image 1.jpg"
+    assert sample.answer == (ImageCallsSlot(name="image", label="the image", tools=("DrawBox",)),)
+    assert sample.metadata == {"entry": "0", "position": 0, "final_text": "The image is saved."}
+
+
+@pytest.mark.parametrize(
+    ("answer", "slot"),
+    [
+        ({"whitelist": [["-3"]], "blacklist": None}, {"whitelist": (("-3",),), "blacklist": ()}),
+        (
+            {"whitelist": [["a", 2], []], "blacklist": [["b"], ["c"]]},
+            {"whitelist": (("a", "2"), ()), "blacklist": (("b",), ("c",))},
+        ),
+        (["a", "b", "c"], {"values": ("a", "b", "c")}),
+        ("a", {"values": ("a",)}),
+    ],
+)
+def test_answers_in_words_keep_what_was_written(tmp_path: Path, answer: Any, slot: dict[str, Any]) -> None:
+    (read,) = only(tmp_path, plain_entry(gt_answer=answer)).answer
+    assert {name: getattr(read, name) for name in slot} == slot
+
+
+@pytest.mark.parametrize("answer", [None, [], {}])
+def test_without_a_gold_answer_and_an_image_the_dialogs_last_text_is_it(tmp_path: Path, answer: Any) -> None:
+    sample = only(tmp_path, plain_entry(gt_answer=answer))
+    assert sample.answer == (ReferenceTextsSlot(name="answer", label="the answer", values=("7",)),)
+
+
+def broken(**changes: Any) -> dict[str, Any]:
+    return plain_entry(**changes)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("text", "no object"),
+        ([], "no object"),
+        (broken(dialogs=None), "no dialogs"),
+        (broken(dialogs=[{"role": "assistant", "content": "hello"}]), "asks no question"),
+        (broken(dialogs=[{"role": "user", "content": "  "}]), "asks no question"),
+        (broken(files=[{"type": "image", "path": "image/../../secret.jpg"}]), "leads out of the folder"),
+        (broken(files=[{"type": "image", "path": "/etc/passwd"}]), "leads out of the folder"),
+        (broken(files=[{"type": "image"}]), "a file without a path"),
+        (broken(files="image/image_1.jpg"), "files are no list"),
+        (broken(tools=[{"name": "Teleport"}]), "there is no tool 'Teleport'"),
+        (broken(tools=[{}]), "a tool without a name"),
+        (broken(gt_answer={"whitelist": ["7"]}), "no list of lists"),
+        (broken(gt_answer={"white": [["7"]]}), "no whitelist"),
+        (broken(gt_answer={"whitelist": [[None]]}), "something else than texts"),
+        (broken(gt_answer=[["7"]]), "unknown form"),
+        (broken(gt_answer=True), "unknown form"),
+        (broken(gt_answer=[" "]), "all empty"),
+        (
+            broken(dialogs=[{"role": "user", "content": "?"}, {"role": "assistant", "tool_calls": [{"function": {}}]}]),
+            "step 1 names no tool",
+        ),
+        (
+            broken(dialogs=[{"role": "user", "content": "?"}, call("OCR", "not json", None)]),  # pyright: ignore
+            "arguments of step 1 are no object",
+        ),
+    ],
+)
+def test_an_entry_that_cannot_be_used_is_named_with_its_reason(tmp_path: Path, entry: Any, message: str) -> None:
+    entries = {"0": plain_entry(), "17": entry}
+    with pytest.raises(BenchmarkError) as error:
+        loaded(tmp_path, entries)
+    assert "entry 17" in error.value.message
+    assert message in error.value.message
+    assert error.value.hint is not None
+    samples = loaded(tmp_path, entries, faults="leave-out")
+    assert [sample.id for sample in samples] == ["gta-000"]
+
+
+def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
+    entries = {"0": plain_entry(), "4": plain_entry(gt_answer=True), "9": plain_entry(dialogs=[])}
+    folder = write_entries(tmp_path, entries)
+    (folder / "image" / "image_1.jpg").unlink()
+    with pytest.raises(BenchmarkError) as error:
+        load_benchmark("gta", tmp_path)
+    lines = error.value.message.split("\n")
+    assert "3 of 3 entries cannot be used" in lines[0]
+    assert [line.split(":")[0].strip() for line in lines[1:]] == ["entry 0", "entry 4", "entry 4", "entry 9", "entry 9"]
+    with pytest.raises(BenchmarkError):
+        load_benchmark("gta", tmp_path, options={"faults": "leave-out"})
+
+
+def test_what_was_left_out_stands_in_the_header(tmp_path: Path) -> None:
+    write_entries(tmp_path, {"0": plain_entry(), "5": plain_entry(gt_answer=True)})
+    header = load_benchmark("gta", tmp_path, options={"faults": "leave-out"}).header
+    assert header.metadata["notes"] == ["1 of 2 entries left out, they cannot be used: 5"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (b'{"0": {"tools": [', "is cut off"),
+        (b'{"0": oops}', "is no JSON"),
+        (b'"text"', "no object of entries"),
+        (b"{}", "holds no entry"),
+        (json.dumps({"0": "\u00e4"}, ensure_ascii=False).encode("utf-16"), "not UTF-8"),
+        (json.dumps({"0": "caf\u00e9"}, ensure_ascii=False).encode("latin-1"), "not UTF-8: byte 10"),
+        (b"[" * 100_000, "JSON|deep|cut off"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "pointer of Git LFS"),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "dataset.json").write_bytes(content)
+    with pytest.raises(BenchmarkError, match=message) as error:
+        load_benchmark("gta", tmp_path)
+    assert "dataset.json" in error.value.message
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+    folder = write_entries(tmp_path, {"0": plain_entry()})
+    path = folder / "dataset.json"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert len(load_benchmark("gta", tmp_path).samples) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "it is empty"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "pointer of Git LFS"),
+        (b"<html>not found</html>", "no readable image"),
+    ],
+)
+def test_an_image_that_was_not_downloaded_is_a_fault(tmp_path: Path, content: bytes, message: str) -> None:
+    folder = write_entries(tmp_path, {"0": plain_entry()})
+    (folder / "image" / "image_1.jpg").write_bytes(content)
+    with pytest.raises(BenchmarkError, match=message):
+        load_benchmark("gta", tmp_path)
+
+
+def test_a_link_that_leads_out_of_the_folder_is_a_fault(tmp_path: Path) -> None:
+    draw(tmp_path / "elsewhere.jpg", 3)
+    folder = write_entries(tmp_path / "gta_dataset", {"0": plain_entry()})
+    image = folder / "image" / "image_1.jpg"
+    image.unlink()
+    image.symlink_to(tmp_path / "elsewhere.jpg")
+    with pytest.raises(BenchmarkError, match="link that leads out"):
+        load_benchmark("gta", tmp_path)
+
+
+def test_keys_need_not_be_contiguous_nor_numbers(tmp_path: Path) -> None:
+    samples = loaded(tmp_path, {"7": plain_entry(), "2": plain_entry(), "a b": plain_entry()})
+    assert [(sample.id, sample.metadata["position"]) for sample in samples] == [
+        ("gta-007", 0),
+        ("gta-002", 1),
+        ("gta-a_b", 2),
+    ]
+
+
+def test_what_is_unusual_is_noted_and_used(tmp_path: Path) -> None:
+    dialogs = [
+        {"role": "user", "content": [{"type": "text", "text": "First"}, {"type": "text", "text": "question"}]},
+        {**call("OCR", {"image": "image/image_1.jpg"}, None), "content": None},
+        call("Calculator", {"expression": "1"}, None),
+        {"role": "tool", "name": "OCR", "content": 58},
+        "stray",
+        {"role": "assistant", "content": "7"},
+        {"role": "user", "content": "Second question"},
+        call("Solver", {"command": "x"}, None),
+        {"role": "assistant", "content": "8"},
+    ]
+    dialogs[1]["tool_calls"].append(dialogs[2]["tool_calls"][0])  # pyright: ignore
+    entry = plain_entry(dialogs=dialogs, files=[*plain_entry()["files"] * 2])
+    sample = only(tmp_path, entry)
+    assert sample.query == "First\nquestion"
+    assert sample.reference is not None
+    assert [step.tool for step in sample.reference.steps] == ["OCR", "Calculator"]
+    assert sample.reference.steps[0].observation is None
+    assert sample.reference.steps[1].observation is not None
+    assert sample.reference.steps[1].observation.result == {"text": "58"}
+    assert sample.metadata["user_turns"] == 2
+    notes = str(load_benchmark("gta", tmp_path).header.metadata["notes"])
+    for said in ("user turns", "no recorded observation", "another tool", "no objects", "twice", "several calls"):
+        assert said in notes
+
+
+def test_files_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
+    paths = ["image/a/图.jpg", "image/b/图.jpg", "image/b/图 2.JPG"]
+    files = [{"type": "image", "path": path, "url": None} for path in paths]
+    dialogs = [
+        {"role": "user", "content": "Which?"},
+        call("OCR", {"image": paths[1], "images": paths}, None),
+        {"role": "assistant", "content": "2"},
+    ]
+    sample = only(tmp_path, plain_entry(files=files, dialogs=dialogs))
+    assert [file.name for file in sample.files] == ["file.jpg", "file_2.jpg", "2.JPG"]
+    assert sample.reference is not None
+    assert sample.reference.steps[0].arguments == {"image": "file_2.jpg", "images": ["file.jpg", "file_2.jpg", "2.JPG"]}
+
+
+def test_a_tool_that_is_called_and_not_listed_is_offered(tmp_path: Path) -> None:
+    dialogs = [{"role": "user", "content": "?"}, call("Solver", {"command": "x"}, None)]
+    sample = only(tmp_path, plain_entry(dialogs=dialogs, tools=["OCR"]))
+    assert sample.toolset == ("OCR", "Solver")
+
+
+def test_gold_is_in_nothing_that_a_policy_sees(tmp_path: Path) -> None:
+    entry = plain_entry(gt_answer={"whitelist": [["MARKER"]], "blacklist": [["MARKER2"]]})
+    entry["dialogs"][-1]["content"] = "MARKER"
+    write_entries(tmp_path, {"0": entry})
+    benchmark = load_benchmark("gta", tmp_path)
+    view = benchmark.view(benchmark.samples[0], "end-to-end")
+    assert "MARKER" not in view.model_dump_json()
+
+
+def test_missing_folders_and_files_say_what_to_put_where(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as usage:
+        load_benchmark("gta")
+    with pytest.raises(BenchmarkError) as missing:
+        load_benchmark("gta", tmp_path / "nowhere")
+    with pytest.raises(BenchmarkError) as empty:
+        load_benchmark("gta", tmp_path)
+    for error in (usage, missing, empty):
+        assert "gta_dataset.zip" in str(error.value.hint)
+        assert "gta_dataset/dataset.json" in str(error.value.hint)
+
+
+def test_an_unknown_option_is_refused(tmp_path: Path) -> None:
+    write_entries(tmp_path, {"0": plain_entry()})
+    with pytest.raises(UsageError, match="no option 'split'"):
+        load_benchmark("gta", tmp_path, options={"split": "all"})
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=6)
+    | st.sampled_from(["user", "assistant", "tool"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(
+        ["role", "content", "tool_calls", "function", "name", "arguments", "path", "type", "whitelist", "thought"]
+    ), inner, max_size=4),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(
+    st.fixed_dictionaries({}, optional=dict.fromkeys(("tools", "files", "dialogs", "gt_answer", "evaluation"), _JSON))
+)
+def test_whatever_an_entry_holds_there_is_a_sample_or_a_reason(
+    tmp_path_factory: pytest.TempPathFactory, entry: dict[str, Any]
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    (folder / "dataset.json").write_text(json.dumps({"0": {**plain_entry(files=[]), **entry}}))
+    read = read_gta(folder / "dataset.json")
+    assert bool(read.samples) != bool(read.faults)
+
+
+def test_real_entries_are_read(field_data: Path, tmp_path: Path) -> None:
+    source = field_data / "gta_entries" / "real_entries_via_TRACE.json"
+    if not source.is_file():
+        pytest.skip(f"no entries of GTA at {source.parent}: set AGROTOOLS_TEST_DATA")
+    write_entries(tmp_path, json.loads(source.read_text("utf-8")))
+    first, second = load_benchmark("gta", tmp_path).samples
+    assert (first.toolset, first.groups) == (
+        ("Calculator", "OCR"),
+        {"answer": "objective", "steps": "2", "tools": "2"},
+    )
+    assert first.reference is not None
+    assert first.reference.steps[0].arguments == {"image": "image_96.jpg"}
+    assert isinstance(second.answer[0], KeywordsSlot)
+    assert second.answer[0].whitelist == (("-3",),)
+    assert second.reference is not None
+    assert [step.thought for step in second.reference.steps] == ["", ""]

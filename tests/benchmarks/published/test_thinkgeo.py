@@ -1,0 +1,142 @@
+"""ThinkGeo from files in the shape in which it is published: whole folders of ours, and pieces of the real one."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agrotools.benchmarks import load_benchmark
+from agrotools.benchmarks.thinkgeo.use_cases import USE_CASES, use_case
+from agrotools.core import BenchmarkError, KeywordsSlot, UsageError
+from support.made_gta import call, plain_entry, write_entries
+from support.made_thinkgeo import write_thinkgeo
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("whole")
+    write_thinkgeo(root / "ThinkGeo_dataset")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("split", "samples", "steps", "images"), [("optical", 436, 1534, 68), ("sar", 50, 244, 14), ("all", 486, 1778, 82)]
+)
+def test_a_whole_folder_has_the_published_counts(
+    folder: Path, split: str, samples: int, steps: int, images: int
+) -> None:
+    benchmark = load_benchmark("thinkgeo", folder, options={"split": split})
+    calls = [len(sample.reference.steps) for sample in benchmark.samples if sample.reference]
+    assert (len(benchmark.samples), sum(calls)) == (samples, steps)
+    assert sum(slot.type == "image_calls" for sample in benchmark.samples for slot in sample.answer) == images
+    assert len({sample.id for sample in benchmark.samples}) == samples
+
+
+def test_optical_questions_are_easy_or_hard_as_often_as_the_paper_says(folder: Path) -> None:
+    benchmark = load_benchmark("thinkgeo", folder, options={"split": "all"})
+    optical = [sample for sample in benchmark.samples if sample.groups["sensor"] == "optical"]
+    assert Counter(sample.groups["difficulty"] for sample in optical) == {"easy": 281, "hard": 155}
+    assert all("difficulty" not in sample.groups for sample in benchmark.samples if sample.groups["sensor"] == "sar")
+    plain = [sample for sample in optical if " and " not in sample.query]
+    assert plain
+    assert {sample.groups["difficulty"] for sample in plain} == {"easy"}
+    worded = [sample for sample in optical if "how many" in sample.query]
+    assert {sample.groups["difficulty"] for sample in worded} == {"hard"}
+
+
+def test_questions_to_the_judge_stand_beside_the_keywords(folder: Path) -> None:
+    slots = [slot for sample in load_benchmark("thinkgeo", folder).samples for slot in sample.answer]
+    words = [slot for slot in slots if isinstance(slot, KeywordsSlot)]
+    assert len(words) == 368
+    assert all(len(slot.questions) == 1 and slot.questions[0].startswith("Does the response") for slot in words)
+
+
+def test_both_pictures_of_a_pair_are_named_in_the_call(folder: Path) -> None:
+    benchmark = load_benchmark("thinkgeo", folder)
+    pair = next(sample for sample in benchmark.samples if len(sample.files) == 2)
+    assert pair.reference is not None
+    first = pair.reference.steps[0]
+    assert first.tool == "ChangeDetection"
+    assert (first.arguments["pre_image"], first.arguments["post_image"]) == tuple(file.name for file in pair.files)
+    assert pair.groups["use_case"] == pair.task_type == "disaster_and_change"
+
+
+def test_the_sar_split_may_lie_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    write_entries(tmp_path, {"0": plain_entry()}, "ThinkGeoBench.json")
+    write_entries(tmp_path / "SAR", {"0": plain_entry()}, "bench.json")
+    benchmark = load_benchmark("thinkgeo", tmp_path, options={"split": "all"})
+    assert [(sample.id, sample.files[0].path) for sample in benchmark.samples] == [
+        ("thinkgeo-000", "image/image_1.jpg"),
+        ("thinkgeo-sar-000", "SAR/image/image_1.jpg"),
+    ]
+    assert benchmark.samples[1].metadata["published_paths"] == {"image_1.jpg": "image/image_1.jpg"}
+
+
+def test_a_missing_sar_split_is_said(tmp_path: Path) -> None:
+    write_entries(tmp_path, {"0": plain_entry()}, "ThinkGeoBench.json")
+    with pytest.raises(BenchmarkError, match="SAR split"):
+        load_benchmark("thinkgeo", tmp_path, options={"split": "sar"})
+    with pytest.raises(UsageError, match="split=radar"):
+        load_benchmark("thinkgeo", tmp_path, options={"split": "radar"})
+
+
+@pytest.mark.parametrize(
+    ("query", "names", "expected"),
+    [
+        ("How many major-damage buildings are in the post-disaster image?", (), "disaster_and_change"),
+        ("How many planes stand near the runway?", (), "aviation"),
+        ("Which courts are beside the tennis court with players?", (), "recreation"),
+        ("What is the diameter of each storage tank?", (), "industrial_sites"),
+        ("Is garbage dumped near the water body?", (), "environment"),
+        ("How many cars head north?", (), "transportation"),
+        ("How many houses have swimming pools?", (), "urban_planning"),
+        ("What is the scale?", ("hurricane-florence_00000396_pre_disaster.png",), "disaster_and_change"),
+        ("What is the scale?", (), "other"),
+        ("Is it careful?", (), "other"),
+    ],
+)
+def test_use_cases_are_told_by_words(query: str, names: tuple[str, ...], expected: str) -> None:
+    assert use_case(query, names, ()) == expected
+    assert expected in {*USE_CASES, "other"}
+
+
+def test_real_entries_are_read(field_data: Path, tmp_path: Path) -> None:
+    source = field_data / "gta_entries" / "real_prefix_via_reynaldj.json"
+    if not source.is_file():
+        pytest.skip(f"no entries of ThinkGeo at {source.parent}: set AGROTOOLS_TEST_DATA")
+    entries: dict[str, Any] = {}
+    for piece in json.loads(source.read_text("utf-8")):
+        named = [
+            value
+            for message in piece["dialogs_prefix"]
+            for made in message.get("tool_calls", ())
+            for value in made["function"]["arguments"].values()
+            if str(value).startswith("image/")
+        ]
+        entries[piece["id"]] = {
+            "tools": [],
+            "files": [{"type": "image", "path": path, "url": None} for path in dict.fromkeys(named)],
+            "dialogs": [*piece["dialogs_prefix"], {"role": "assistant", "content": "done"}],
+            "gt_answer": {"whitelist": [["1"]], "blacklist": None},
+        }
+    write_entries(tmp_path, entries, "ThinkGeoBench.json")
+    first, second = load_benchmark("thinkgeo", tmp_path).samples
+    assert (first.id, first.task_type) == ("thinkgeo-404", "transportation")
+    assert first.reference is not None
+    assert [step.tool for step in first.reference.steps] == ["SegmentObjectPixels", "CountGivenObject", "Calculator"]
+    assert first.reference.steps[0].arguments == {"image": "P0194.png", "text": "small vehicles", "flag": False}
+    assert second.task_type == "disaster_and_change"
+    assert {file.name for file in second.files} == {
+        "hurricane-florence_00000396_pre_disaster.png",
+        "hurricane-florence_00000396_post_disaster.png",
+    }
+    assert second.reference is not None
+    assert second.reference.steps[0].arguments["pre_image"] == "hurricane-florence_00000396_pre_disaster.png"
+
+
+def test_tools_of_gta_alone_are_read_too(tmp_path: Path) -> None:
+    dialogs = [{"role": "user", "content": "?"}, call("MathOCR", {"image": "image/image_1.jpg"}, None)]
+    write_entries(tmp_path, {"0": plain_entry(dialogs=dialogs)}, "ThinkGeoBench.json")
+    assert "MathOCR" in load_benchmark("thinkgeo", tmp_path).toolset
