@@ -7,7 +7,8 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 
 from agrotools.core import Noun, UsageError
-from agrotools.scoring.judging.questions import OPEN_ANSWER, JudgeQuestion, open_question
+from agrotools.scoring.judging.question import JudgeQuestion
+from agrotools.scoring.judging.questions import OPEN_ANSWER, open_question
 
 SHIPPED = "shipped"
 

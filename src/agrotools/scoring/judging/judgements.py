@@ -7,7 +7,8 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from agrotools.core import Noun, Record, Score
-from agrotools.scoring.judging.questions import JUDGED_METRICS, JudgeQuestion, judge_questions
+from agrotools.scoring.judging.question import JudgeQuestion
+from agrotools.scoring.judging.questions import JUDGED_METRICS, judge_questions
 
 VERSION = "1"
 

@@ -4,14 +4,14 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
 from agrotools.core import KeywordsSlot, OpenTextSlot, Record, ReferenceTextSlot, Slot
-from agrotools.scoring.judging.replies import read_grade, read_published_yes, read_yes_no
+from agrotools.scoring.judging.question import JudgeQuestion
+from agrotools.scoring.judging.replies import read_published_yes, read_yes_no
 
 OPEN_ANSWER = "agrieval.judge"
 OPEN_TEXT = "agrotools.ots_judge"
@@ -51,29 +51,6 @@ _PROMPTS = Path(__file__).with_name("prompts.toml")
 _LONGEST_ANSWER = 12_000
 _HAN = re.compile(r"[一-鿿]")
 _HOLE = re.compile(r"\{(mark|question|reference|answer)\}")
-
-
-@dataclass(frozen=True)
-class JudgeQuestion:
-    """A question to a judge. ``read`` finds the grade in a reply, 0 to ``most``; None where there is none.
-
-    ``prompt`` is a hash of the words that are the same for all questions of the kind, ``asked`` one of this question.
-    """
-
-    metric: str
-    slot: str
-    system: str
-    user: str
-    prompt: str
-    most: int = 2
-    read: Callable[[str], float | None] = read_grade
-    longest_reply: int = 2048
-    """Tokens that a reply may have."""
-
-    @property
-    def asked(self) -> str:
-        text = f"{self.system}\0{self.user}".encode(errors="surrogatepass")
-        return hashlib.sha256(text).hexdigest()[:24]
 
 
 def judge_questions(record: Record) -> list[JudgeQuestion]:

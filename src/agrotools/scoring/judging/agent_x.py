@@ -1,0 +1,72 @@
+"""The twelve questions that Agent-X has a model judge a chain of reasoning by, with rubrics of our own wording."""
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from agrotools.scoring.judging.question import JudgeQuestion
+from agrotools.scoring.judging.replies import read_score
+from agrotools.scoring.reference.agent_x import COLUMNS
+
+RUBRICS = Path(__file__).with_name("agent_x.toml")
+METRICS = {key: f"agent_x.{column}" for key, column in COLUMNS.items()}
+"""Metric of each criterion, by its name in Agent-X's files."""
+
+_LONGEST_PART = 20_000
+
+
+def agent_x_questions(
+    gold: Mapping[str, Any], prediction: Mapping[str, Any], rubrics: Path = RUBRICS
+) -> list[JudgeQuestion]:
+    """What is asked about one prediction; nothing where it has neither steps nor an answer.
+
+    Args:
+        gold: ``query``, ``query_type``, ``reasoning_steps``, ``final_answer`` and ``tool_metadata``, as published.
+        prediction: ``reasoning_steps`` and ``final_answer`` in Agent-X's form.
+        rubrics: a TOML file like the one that ships, for those who have the original wording.
+    """
+    steps, answer = prediction.get("reasoning_steps") or [], prediction.get("final_answer")
+    if not steps and not _said(answer):
+        return []
+    values = {
+        "task": gold.get("query"),
+        "reference_steps": gold.get("reasoning_steps"),
+        "reference_answer": gold.get("final_answer"),
+        "kind": gold.get("query_type"),
+        "tools": gold.get("tool_metadata"),
+        "steps": steps,
+        "answer": answer,
+    }
+    texts = {name: _text(value) for name, value in values.items()}
+    words = _words(rubrics)
+    mark = f"=== {hashlib.sha256(chr(0).join(texts.values()).encode(errors='surrogatepass')).hexdigest()[:12]} ==="
+    found: list[JudgeQuestion] = []
+    for key, criterion in words["criteria"].items():
+        system = words["system"].replace("{mark}", mark).replace("{rubric}", criterion["rubric"]).strip()
+        user = "\n".join(f"{words['parts'][part]}:\n{mark}\n{texts[part]}\n{mark}" for part in criterion["shows"])
+        prompt = _hash(words["system"] + criterion["rubric"])
+        found.append(JudgeQuestion(METRICS[key], key, system, user, prompt, most=1, read=read_score))
+    return found
+
+
+def _said(answer: Any) -> bool:
+    return any(map(bool, answer.values())) if isinstance(answer, Mapping) else bool(answer)
+
+
+def _text(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, default=str)
+    return text if len(text) <= _LONGEST_PART else f"{text[:_LONGEST_PART]} [...]"
+
+
+@cache
+def _words(rubrics: Path) -> dict[str, Any]:
+    return tomllib.loads(rubrics.read_text(encoding="utf-8"))
+
+
+@cache
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,30 @@
+"""A question to a judge."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agrotools.scoring.judging.replies import read_grade
+
+
+@dataclass(frozen=True)
+class JudgeQuestion:
+    """A question to a judge. ``read`` finds the grade in a reply, 0 to ``most``; None where there is none.
+
+    ``prompt`` is a hash of the words that are the same for all questions of the kind, ``asked`` one of this question.
+    """
+
+    metric: str
+    slot: str
+    system: str
+    user: str
+    prompt: str
+    most: int = 2
+    read: Callable[[str], float | None] = read_grade
+    longest_reply: int = 2048
+    """Tokens that a reply may have."""
+
+    @property
+    def asked(self) -> str:
+        text = f"{self.system}\0{self.user}".encode(errors="surrogatepass")
+        return hashlib.sha256(text).hexdigest()[:24]
