@@ -144,7 +144,7 @@ class TestDescribe:
         assert {"notes", "flags"} <= set(found["result"]["properties"])
 
     def test_unknown(self):
-        assert "did you mean calculate" in invoke("describe", "calculator", code=2).stderr
+        assert "did you mean describe_region" in invoke("describe", "describe_regions", code=2).stderr
 
 
 class TestRun:
@@ -238,7 +238,7 @@ class TestRun:
         assert found["error"]["hint"] == "give gsd_m"
 
     def test_unknown_and_broken_tools(self):
-        assert "did you mean calculate" in run("calculator", code=2).stderr
+        assert "did you mean describe_region" in run("describe_regions", code=2).stderr
         assert "cannot be loaded" in run("broken_example", code=3).stderr
 
     def test_the_real_tools(self, tmp_path):

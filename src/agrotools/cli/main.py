@@ -6,6 +6,7 @@ import sys
 import typer
 
 from agrotools.cli import (
+    benchmarks,
     build,
     eval_command,
     explain,
@@ -38,6 +39,7 @@ app.command("build")(build.build)
 app.command("scenes")(scenes.scenes)
 app.command("review")(review.review)
 app.command("export")(export.export)
+app.add_typer(benchmarks.app, name="benchmarks")
 app.add_typer(tools.app, name="tools")
 app.add_typer(packs.app, name="packs")
 app.add_typer(kb.app, name="kb")

@@ -97,6 +97,36 @@ def _result_fields(tool: Tool[..., Any]) -> Iterable[tuple[str, str, str]]:
         yield name, kind, field.description or ""
 
 
+def listed(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """All tools in sections: those of the AgroTools benchmark, the general ones, published names, others'."""
+    from agrotools.tools import AGENT_X_TOOLS, AGROTOOLS, GENERAL_TOOLS, GTA_TOOLS, THINKGEO_TOOLS
+
+    toolsets = {"GTA": GTA_TOOLS, "ThinkGeo": THINKGEO_TOOLS, "Agent-X": AGENT_X_TOOLS}
+    published = {name for names in toolsets.values() for name in names}
+    known = {*AGROTOOLS, *GENERAL_TOOLS, *published}
+    sections: tuple[tuple[str, list[Mapping[str, Any]]], ...] = (
+        ("The toolset of the AgroTools benchmark", [row for row in rows if row["name"] in AGROTOOLS]),
+        ("General tools", [row for row in rows if row["name"] in GENERAL_TOOLS]),
+        ("Under the names of published benchmarks", [row for row in rows if row["name"] in published]),
+        ("Tools of installed plug-ins", [row for row in rows if row["name"] not in known]),
+    )
+    lines: list[str] = []
+    for title, members in sections:
+        if not members:
+            continue
+        cells = [
+            (
+                str(row["name"]),
+                ", ".join(label for label, names in toolsets.items() if row["name"] in names)
+                or str(row["category"] or "-"),
+                str(row["summary"] or f"cannot be loaded: {row['error']}"),
+            )
+            for row in members
+        ]
+        lines += [*([""] if lines else []), f"{title}:", *aligned(cells)]
+    return lines
+
+
 def _is_artifact(annotation: Any) -> bool:
     return annotation is Artifact or Artifact in getattr(annotation, "__args__", ())
 

@@ -19,8 +19,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 @app.command("list")
 def list_tools(as_json: AsJson = False) -> None:
-    """Name, category and purpose of every tool."""
-    from agrotools.cli.tool_text import aligned, summary
+    """Name, category and purpose of every tool; tools under published names with the benchmarks that have them."""
+    from agrotools.cli.tool_text import listed, summary
     from agrotools.core import UsageError
     from agrotools.tools import get_tool, tool_names
 
@@ -35,10 +35,7 @@ def list_tools(as_json: AsJson = False) -> None:
     if as_json:
         print_json(rows)
     else:
-        cells = [
-            (row["name"], row["category"] or "-", row["summary"] or f"cannot be loaded: {row['error']}") for row in rows
-        ]
-        typer.echo("\n".join(aligned(cells)))
+        typer.echo("\n".join(listed(rows)))
 
 
 @app.command()

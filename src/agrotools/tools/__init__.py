@@ -32,6 +32,49 @@ TOOLS: Registry["Tool[..., Any]"] = Registry(
         "lookup_agronomy": "agrotools.tools.recognition.lookup_agronomy:lookup_agronomy",
         "calculate": "agrotools.tools.analytics.calculate:calculate",
         "plot": "agrotools.tools.analytics.plot:plot",
+        "read_text": "agrotools.tools.general.read_text:read_text",
+        "describe_image": "agrotools.tools.general.describe_image:describe_image",
+        "describe_attribute": "agrotools.tools.general.describe_attribute:describe_attribute",
+        "locate_objects": "agrotools.tools.general.locate_objects:locate_objects",
+        "detect_objects": "agrotools.tools.general.detect_objects:detect_objects",
+        "count_given_object": "agrotools.tools.general.count_given_object:count_given_object",
+        "segment_objects": "agrotools.tools.general.segment_objects:segment_objects",
+        "compare_images": "agrotools.tools.general.compare_images:compare_images",
+        "draw_box": "agrotools.tools.general.draw_box:draw_box",
+        "add_text": "agrotools.tools.general.add_text:add_text",
+        "search_web": "agrotools.tools.general.search_web:search_web",
+        "solve_equations": "agrotools.tools.general.solve_equations:solve_equations",
+        "plot_code": "agrotools.tools.general.plot_code:plot_code",
+        "read_formula": "agrotools.tools.general.read_formula:read_formula",
+        "generate_image": "agrotools.tools.general.generate_image:generate_image",
+        "stylize_image": "agrotools.tools.general.stylize_image:stylize_image",
+        # Under the names of published benchmarks.
+        "Calculator": "agrotools.tools.published.gta:Calculator",
+        "OCR": "agrotools.tools.published.gta:OCR",
+        "CountGivenObject": "agrotools.tools.published.gta:CountGivenObject",
+        "ImageDescription": "agrotools.tools.published.gta:ImageDescription",
+        "GoogleSearch": "agrotools.tools.published.gta:GoogleSearch",
+        "RegionAttributeDescription": "agrotools.tools.published.gta:RegionAttributeDescription",
+        "TextToBbox": "agrotools.tools.published.gta:TextToBbox",
+        "Plot": "agrotools.tools.published.gta:Plot",
+        "MathOCR": "agrotools.tools.published.gta:MathOCR",
+        "Solver": "agrotools.tools.published.gta:Solver",
+        "DrawBox": "agrotools.tools.published.gta:DrawBox",
+        "AddText": "agrotools.tools.published.gta:AddText",
+        "TextToImage": "agrotools.tools.published.gta:TextToImage",
+        "ImageStylization": "agrotools.tools.published.gta:ImageStylization",
+        "SegmentObjectPixels": "agrotools.tools.published.thinkgeo:SegmentObjectPixels",
+        "ObjectDetection": "agrotools.tools.published.thinkgeo:ObjectDetection",
+        "ChangeDetection": "agrotools.tools.published.thinkgeo:ChangeDetection",
+        "ObjectCounter": "agrotools.tools.published.agent_x:ObjectCounter",
+        "SceneDescriber": "agrotools.tools.published.agent_x:SceneDescriber",
+        "WebSearch": "agrotools.tools.published.agent_x:WebSearch",
+        "RegionDescriber": "agrotools.tools.published.agent_x:RegionDescriber",
+        "LocateObjectByText": "agrotools.tools.published.agent_x:LocateObjectByText",
+        "CodePlotter": "agrotools.tools.published.agent_x:CodePlotter",
+        "DrawBoundingBox": "agrotools.tools.published.agent_x:DrawBoundingBox",
+        "OverlayText": "agrotools.tools.published.agent_x:OverlayText",
+        "ImageGenerator": "agrotools.tools.published.agent_x:ImageGenerator",
     },
 )
 
@@ -52,6 +95,80 @@ AGROTOOLS: tuple[str, ...] = (
     "plot",
 )
 """The toolset of the AgroTools benchmark."""
+
+GENERAL_TOOLS: tuple[str, ...] = (
+    "read_text",
+    "describe_image",
+    "describe_attribute",
+    "locate_objects",
+    "detect_objects",
+    "count_given_object",
+    "segment_objects",
+    "compare_images",
+    "draw_box",
+    "add_text",
+    "search_web",
+    "solve_equations",
+    "plot_code",
+    "read_formula",
+    "generate_image",
+    "stylize_image",
+)
+"""Tools for pictures of any kind, which the published toolsets are made of."""
+
+GTA_TOOLS: tuple[str, ...] = (
+    "Calculator",
+    "OCR",
+    "CountGivenObject",
+    "ImageDescription",
+    "GoogleSearch",
+    "RegionAttributeDescription",
+    "TextToBbox",
+    "Plot",
+    "MathOCR",
+    "Solver",
+    "DrawBox",
+    "AddText",
+    "TextToImage",
+    "ImageStylization",
+)
+"""The toolset of GTA, by its published names."""
+
+THINKGEO_TOOLS: tuple[str, ...] = (
+    "Calculator",
+    "GoogleSearch",
+    "Plot",
+    "Solver",
+    "OCR",
+    "DrawBox",
+    "AddText",
+    "RegionAttributeDescription",
+    "SegmentObjectPixels",
+    "ObjectDetection",
+    "ChangeDetection",
+    "ImageDescription",
+    "TextToBbox",
+    "CountGivenObject",
+)
+"""The toolset of ThinkGeo, by its published names."""
+
+AGENT_X_TOOLS: tuple[str, ...] = (
+    "Calculator",
+    "OCR",
+    "ObjectCounter",
+    "SceneDescriber",
+    "WebSearch",
+    "RegionDescriber",
+    "LocateObjectByText",
+    "CodePlotter",
+    "MathOCR",
+    "Solver",
+    "DrawBoundingBox",
+    "OverlayText",
+    "ImageGenerator",
+    "ImageStylization",
+)
+"""The toolset of Agent-X, by its published names."""
 
 
 def tool_names() -> tuple[str, ...]:
@@ -83,4 +200,14 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *TOOLS})
 
 
-__all__ = ["AGROTOOLS", "TOOLS", "get_tool", "tool_names", "tool_specs"]
+__all__ = [
+    "AGENT_X_TOOLS",
+    "AGROTOOLS",
+    "GENERAL_TOOLS",
+    "GTA_TOOLS",
+    "THINKGEO_TOOLS",
+    "TOOLS",
+    "get_tool",
+    "tool_names",
+    "tool_specs",
+]

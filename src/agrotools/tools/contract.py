@@ -61,7 +61,7 @@ R = TypeVar("R", bound=ToolResult)
 _SECTION = re.compile(
     r"^[A-Z][A-Za-z ]*:\s*$|^(Raises|Source|Sources|References|Example|Examples|Returns):", re.MULTILINE
 )
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _LONGEST_DESCRIPTION = 1024
 """Endpoints refuse longer descriptions of a function."""
 _LARGEST_EXACT_INTEGER = 2**53
@@ -85,11 +85,13 @@ def tool(
     data_files: Callable[[], Iterable[Path]] | None = None,
     backend_files: Callable[[str], Iterable[Path]] | None = None,
     cacheable: bool = True,
+    files_by_last_part: bool = False,
 ) -> Callable[[Callable[P, R]], "Tool[P, R]"]:
     """Declare a typed function a tool.
 
     Args:
-        category: ``identification``, ``measurement``, ``segmentation``, ``change``, ``analytics`` or ``general``.
+        category: ``identification``, ``measurement``, ``segmentation``, ``change``, ``analytics``, ``general`` or
+            ``published`` (a tool under the name and with the arguments that a published benchmark gives it).
         version: to be raised whenever the same call may give another result.
         significant_digits: to which floats of an observation are rounded; None leaves them as the tool made them.
         backends: names of the ways to do the work; the first is the default. One that ends with a colon takes a
@@ -99,6 +101,8 @@ def tool(
             value leads to nothing.
         cacheable: False for a tool whose result may differ from one equal call to the next, or that is done sooner
             than its result is found in a cache.
+        files_by_last_part: whether a path that ends in the name of a listed file stands for that file, as in calls of
+            published benchmarks. No other file is opened for it.
 
     Raises:
         ToolDeclarationError: no docstring, an argument without type or description, a default outside its own type...
@@ -114,6 +118,7 @@ def tool(
             data_files=data_files,
             backend_files=backend_files,
             cacheable=cacheable,
+            files_by_last_part=files_by_last_part,
         )
 
     return declare
@@ -133,6 +138,7 @@ class Tool(Generic[P, R]):
         data_files: Callable[[], Iterable[Path]] | None,
         backend_files: Callable[[str], Iterable[Path]] | None,
         cacheable: bool,
+        files_by_last_part: bool,
     ) -> None:
         self.function = function
         self.name: str = function.__name__
@@ -141,12 +147,13 @@ class Tool(Generic[P, R]):
         self.significant_digits = significant_digits
         self.backends = backends
         self.cacheable = cacheable
+        self.files_by_last_part = files_by_last_part
         self.doc: str = inspect.cleandoc(function.__doc__ or "")
         self._data_files = data_files
         self._backend_files = backend_files
         self._parameters = inspect.signature(function).parameters
         if not _NAME.fullmatch(self.name):
-            raise ToolDeclarationError(f"{self.name}: a tool's name is lower_case_with_underscores")
+            raise ToolDeclarationError(f"{self.name}: a tool's name has letters, digits and underscores, 64 at most")
         if not category or not version or not backends:
             raise ToolDeclarationError(f"{self.name}: category, version and backends must not be empty")
         if backends[0].endswith(":"):

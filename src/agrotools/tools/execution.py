@@ -26,6 +26,9 @@ from agrotools.tools import get_tool
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.contract import Tool
 from agrotools.tools.frames import BrokenFrame, Reply
+from agrotools.tools.outside import IMAGES, asks_outside
+from agrotools.tools.outside.request import Request
+from agrotools.tools.outside.services import answer, check_service
 from agrotools.tools.result import with_artifact_names
 from agrotools.tools.vlm import LEARNED, NAME_A_MODEL, VLM
 from agrotools.tools.vlm.question import MOST_QUESTIONS, Question
@@ -77,6 +80,8 @@ def check_backend(tool: Tool[..., Any], backend: str) -> None:
 
 def _with_whole_path(backend: str) -> str:
     """A back-end whose value is a path, with that path in full: workers run in another folder."""
+    if backend.startswith((LEARNED, IMAGES)):
+        return backend  # names of models have slashes too; a folder of weights is named by its whole path
     kind, colon, value = backend.partition(":")
     return f"{kind}:{Path(value).expanduser().absolute()}" if colon and os.sep in value else backend
 
@@ -124,6 +129,8 @@ class ToolExecutor:
             check_backend(find_tool(name), backend)
             if backend == VLM and vision is None:
                 raise UsageError(f"{name} is to ask a vision model, and none is named", hint=NAME_A_MODEL)
+            if asks_outside(backend):
+                check_service(backend)
 
     async def __aenter__(self) -> "ToolExecutor":
         await self._stack.enter_async_context(self._pool)
@@ -172,7 +179,7 @@ class ToolExecutor:
             checked = self._checked(call, workspace, toolset)
         except ToolError as error:
             return ToolOutcome(Observation(error=error.info), time.perf_counter() - started)
-        if self.cache is None or not checked.tool.cacheable or checked.backend == VLM:
+        if self.cache is None or not checked.tool.cacheable or _asks(checked.backend):
             return await self._run_and_observe(checked, workspace)
         try:
             if self.cache.has_hashed(checked.tool, checked.backend, checked.paths.values()):
@@ -204,7 +211,7 @@ class ToolExecutor:
         paths: dict[str, Path] = {}
 
         def resolve(name: str) -> Path:
-            paths[name] = workspace.resolve(name)
+            paths[name] = workspace.resolve(name, by_last_part=tool.files_by_last_part)
             return paths[name]
 
         if tool.takes_files:
@@ -224,8 +231,8 @@ class ToolExecutor:
     ) -> ToolOutcome:
         started = time.perf_counter()
         message, contents = await (
-            self._reply_of_model(checked, workspace)
-            if checked.backend == VLM
+            self._reply_with_answers(checked, workspace)
+            if _asks(checked.backend)
             else self._reply_of_worker(checked, workspace)
         )
         seconds = message.get("seconds", time.perf_counter() - started)
@@ -238,35 +245,47 @@ class ToolExecutor:
         )
         return ToolOutcome(observation, seconds, log=message.get("log", ""))
 
-    async def _reply_of_model(self, checked: _CheckedCall, workspace: Workspace) -> Reply:
-        """The reply of a worker whose questions a vision model answers, here: keys do not go into workers.
+    async def _reply_with_answers(self, checked: _CheckedCall, workspace: Workspace) -> Reply:
+        """The reply of a worker whose questions are answered here, by a vision model or a service on the network: keys
+        do not go into workers.
 
         The call is run again with each answer, so that no worker waits for an endpoint, and time limits are of work.
         """
-        assert self.vision is not None
-        started, replies = time.perf_counter(), list[str]()
+        started, replies = time.perf_counter(), list[Any]()
         while True:
-            vision = {"name": self.vision.name, "replies": replies}
-            message, contents = await self._reply_of_worker(checked, workspace, vision)
-            if "question" not in message:
+            if checked.backend == VLM:
+                assert self.vision is not None
+                asking: dict[str, Any] = {"vision": {"name": self.vision.name, "replies": replies}}
+            else:
+                asking = {"outside": replies}
+            message, contents = await self._reply_of_worker(checked, workspace, asking)
+            if "question" not in message and "request" not in message:
                 return {**message, "seconds": time.perf_counter() - started}, contents
             try:
                 if len(replies) >= MOST_QUESTIONS:
                     raise ToolError("tool_failed", "the tool asks too many questions")
-                replies.append(await self.vision.answer(Question.of(message["question"], contents[0])))
+                if "question" in message:
+                    assert self.vision is not None
+                    replies.append(await self.vision.answer(Question.of(message["question"], contents)))
+                else:
+                    replies.append(await answer(Request.of(message["request"], contents)))
             except ToolError as error:
                 return _failed(error.info, "")
 
     async def _reply_of_worker(
-        self, checked: _CheckedCall, workspace: Workspace, vision: dict[str, Any] | None = None
+        self, checked: _CheckedCall, workspace: Workspace, asking: dict[str, Any] | None = None
     ) -> Reply:
         request = {
             "target": _importable_target(checked.tool),
             "arguments": checked.arguments,
             "paths": {name: str(path) for name, path in checked.paths.items()},
-            "files": [info.model_dump(mode="json") for name in checked.paths if (info := workspace.info(name))],
+            "files": [
+                {**info.model_dump(mode="json"), "name": name}
+                for name in checked.paths
+                if (info := workspace.info(name))
+            ],
             "backend": checked.backend,
-            **({"vision": vision} if vision else {}),
+            **(asking or {}),
         }
         fresh = False
         while True:
@@ -318,6 +337,11 @@ class ToolExecutor:
             worker.spent = True
             return reply, used
         return reply, False
+
+
+def _asks(backend: str) -> bool:
+    """Whether a call may ask somebody, so that its result may differ from one time to the next."""
+    return backend == VLM or asks_outside(backend)
 
 
 async def _load(worker: Worker, target: str) -> Reply | None:

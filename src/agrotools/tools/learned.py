@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.core import ToolError
 from agrotools.tools.vlm import LEARNED
-from agrotools.tools.vlm.said import Named, Pointed, Said
+from agrotools.tools.vlm.said import Labelled, Named, Pointed, Said
 from agrotools.vision.formats import Box
 
 FLAG = "learned_model"
@@ -25,7 +26,12 @@ def weight_files(backend: str) -> tuple[Path, ...]:
     """
     from agrotools.vision.learned.weights import find_weights
 
-    return find_weights(backend.removeprefix(LEARNED)).files
+    return tuple(file for model in models_of(backend) for file in find_weights(model).files)
+
+
+def models_of(backend: str) -> list[str]:
+    """The models that a back-end names: one, or a detector and a model for outlines with a plus between them."""
+    return backend.removeprefix(LEARNED).split("+")
 
 
 def _is_tree(target: str) -> bool:
@@ -92,3 +98,60 @@ def name_learned(backend: str, pixels: NDArray[np.uint8], box: Box, names: Seque
         "scores are shares among the names given, not calibrated: one of them is always the likeliest",
     )
     return Named(candidates, notes, (FLAG,))
+
+
+def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> Labelled:
+    """All things that the model knows in a picture, uint8 (rows, columns, 3).
+
+    Raises:
+        ToolError: ``backend_unavailable``; also where the model does not name what it finds.
+    """
+    from agrotools.vision.learned.common_objects import find_common
+    from agrotools.vision.learned.weights import find_weights
+
+    weights = find_weights(backend.removeprefix(LEARNED))
+    found = find_common(np.ascontiguousarray(pixels), weights, score_min=score_min)
+    notes = (f"found by {weights.name} ({weights.kind})", "scores are the model's own, not calibrated")
+    return Labelled(found.boxes, found.scores, found.names, notes, (FLAG,))
+
+
+def outline_learned(
+    backend: str, pixels: NDArray[np.uint8], text: str, score_min: float
+) -> tuple[Pointed, NDArray[np.bool_]]:
+    """What a detector takes for ``text`` in a picture, uint8 (rows, columns, 3), and a mask of each (n, rows, columns).
+
+    The back-end names two models, the detector and one for outlines, with a plus between them.
+
+    Raises:
+        ToolError: ``backend_unavailable``.
+    """
+    from agrotools.vision.learned.masks import masks_in_boxes
+    from agrotools.vision.learned.weights import EXAMPLES, find_weights
+
+    models = models_of(backend)
+    if len(models) != 2:
+        raise ToolError(
+            "backend_unavailable",
+            "outlines need two models: one that finds things by their name and one that outlines what is in a box",
+            hint=f"write learned:{EXAMPLES['grounding-dino']}+{EXAMPLES['sam2']}",
+        )
+    outliner = find_weights(models[1])
+    height, width = pixels.shape[:2]
+    found = find_learned(LEARNED + models[0], pixels, (0, 0, width, height), text, score_min)
+    masks, _ = masks_in_boxes(np.ascontiguousarray(pixels), found.boxes, outliner)
+    return found._replace(notes=(*found.notes, f"outlined by {outliner.name} ({outliner.kind})")), masks
+
+
+def write_down_learned(backend: str, pixels: NDArray[np.uint8], box: Box) -> Said:
+    """What the model makes of the formula in the part ``box`` of a picture, uint8 (rows, columns, 3).
+
+    Raises:
+        ToolError: ``backend_unavailable``; also where the model does not write down what a picture says.
+    """
+    from agrotools.vision.learned.formulas import write_down
+    from agrotools.vision.learned.weights import find_weights
+
+    weights = find_weights(backend.removeprefix(LEARNED))
+    x0, y0, x1, y1 = box
+    text = write_down(np.ascontiguousarray(pixels[y0:y1, x0:x1]), weights)
+    return Said(text, (f"formula: written down by {weights.name} ({weights.kind})",), (FLAG,))

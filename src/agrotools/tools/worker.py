@@ -93,8 +93,10 @@ def load(target: str) -> Any:
 def _run(request: dict[str, Any]) -> Reply:
     """Run a call: ``target``, ``arguments``, ``paths`` (name of a file to its path), ``files``, ``backend``.
 
-    With ``vision`` (name and replies so far of a model that the tool may ask) the reply may be a ``question``.
+    With ``vision`` (name and replies so far of a model that the tool may ask) the reply may be a ``question``; with
+    ``outside`` (replies so far of a service on the network) it may be a ``request``.
     """
+    from agrotools.tools.outside.request import OutsideReplies, Request
     from agrotools.tools.result import ToolResult, encode_result
     from agrotools.tools.vlm.question import AnswerNeeded, Replies
     from agrotools.tools.workspace import Work, at_work
@@ -112,12 +114,14 @@ def _run(request: dict[str, Any]) -> Reply:
     _forget_the_last_call()
     started = time.perf_counter()
     vision = Replies(**request["vision"]) if "vision" in request else None
+    outside = OutsideReplies(request["outside"]) if "outside" in request else None
     infos = {paths[file.name]: file for file in files}
-    with at_work(Work(keep, infos, request["backend"], vision=vision)):
+    with at_work(Work(keep, infos, request["backend"], vision=vision, outside=outside)):
         try:
             result = tool.function(**arguments)
         except AnswerNeeded as needed:
-            return {"question": needed.question.message(), "artifacts": []}, [needed.question.jpeg]
+            asked = "request" if isinstance(needed.question, Request) else "question"
+            return {asked: needed.question.message(), "artifacts": []}, list(needed.question.pictures)
     seconds = time.perf_counter() - started
     if not isinstance(result, ToolResult):
         raise TypeError(f"{tool.name} gave back a {type(result).__name__}, not a ToolResult")
@@ -159,13 +163,26 @@ def _forget_the_last_call() -> None:
 
 
 def _has_children() -> bool:
-    """Whether the call left processes behind that still run; what has ended is cleared away."""
+    """Whether the call left processes behind that still run; what has ended is cleared away.
+
+    Sandboxes that wait for the next call's code are no call's doing.
+    """
     with suppress(ChildProcessError):
         while True:
             pid, _ = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
-                return True
+                pool = sys.modules.get("agrotools.sandbox.pool")
+                return pool is None or not pool.are_workers(_children())
     return False
+
+
+def _children() -> set[int]:
+    """Processes that this one started or adopted. Those of our threads; empty where the system does not say."""
+    children: set[int] = set()
+    with suppress(OSError, ValueError):
+        for thread in Path("/proc/self/task").iterdir():
+            children.update(map(int, (thread / "children").read_text().split()))
+    return children
 
 
 def _has_threads() -> bool:

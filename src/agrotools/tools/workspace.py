@@ -25,6 +25,7 @@ from agrotools.tools.sidecar import read_sidecar
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from agrotools.tools.outside.request import OutsideReplies
     from agrotools.tools.vlm.question import VisionModel
 
 ArtifactKind = Literal["overlay", "mask", "plot", "image", "table"]
@@ -52,13 +53,18 @@ class Workspace:
     artifacts: Path
     root: Path | None = None
 
-    def resolve(self, name: str) -> Path:
+    def resolve(self, name: str, *, by_last_part: bool = False) -> Path:
         """The real path of the file of that name.
+
+        With ``by_last_part`` a path that is no such name stands for the one listed file, or artifact, that is called
+        like its last part (``/data/image/a.jpg`` for ``a.jpg``); nothing else is looked up for it.
 
         Raises:
             ToolError: ``path_outside_workspace`` (absolute path, ``..``, link leading out), ``file_not_found`` with
                 the closest names, ``unreadable_file`` (a folder, pipe or device).
         """
+        if by_last_part:
+            name = self._meant_by(name) or name
         name = _inside(name)
         for file in self.files:
             if file.name == name:
@@ -70,8 +76,25 @@ class Workspace:
         raise _not_found(name, [file.name for file in self.files])
 
     def info(self, name: str) -> SampleFile | None:
-        """What is known of the file of that name beside its pixels; None for an artifact."""
-        return next((file for file in self.files if file.name == name), None)
+        """What is known of the file of that name, or of that last part, beside its pixels; None for an artifact."""
+        meant = self._meant_by(name)
+        return next((file for file in self.files if file.name == meant), None)
+
+    def _meant_by(self, name: str) -> str | None:
+        """The name of the one file or artifact that ``name``, or its last part, names; None where it is not one."""
+        known = [file.name for file in self.files]
+        path = Path(name)
+        if str(path) in known:
+            return str(path)
+        if "\0" in name or ".." in path.parts or "\\" in name or name.startswith("~") or not path.name:
+            return None
+        alike = [each for each in known if Path(each).name == path.name]
+        if len(alike) > 1:  # of two files in two folders, the one whose folder is named too
+            alike = [each for each in alike if path.parts[-len(Path(each).parts) :] == Path(each).parts]
+        if len(alike) == 1:
+            return alike[0]
+        made = not alike and _FILE_NAME.fullmatch(path.name) and os.path.lexists(self.artifacts / path.name)
+        return path.name if made else None
 
     def keep(self, artifact: Artifact, content: bytes) -> Artifact:
         """Write an artifact under a name that is still free; equal content under the same name is written once."""
@@ -146,6 +169,8 @@ class Work:
     """Whether what is not in ``infos`` is looked up in a file beside the image (see :mod:`agrotools.tools.sidecar`)."""
     vision: "VisionModel | None" = None
     """What answers questions about pictures, for the back-end ``vlm``."""
+    outside: "OutsideReplies | None" = None
+    """What answers requests to services on the network, in a worker; elsewhere they are asked directly."""
 
 
 _work: ContextVar[Work | None] = ContextVar("agrotools_work", default=None)
@@ -178,6 +203,7 @@ def artifacts_in(
         backend=backend or (current.backend if current else None),
         reads_sidecars=current.reads_sidecars if current else True,
         vision=vision or (current.vision if current else None),
+        outside=current.outside if current else None,
     )
     with at_work(work):
         yield where
@@ -214,6 +240,12 @@ def vision_in_use() -> "VisionModel | None":
     """What answers the questions of the running tool; None where nothing does."""
     work = _work.get()
     return work.vision if work else None
+
+
+def outside_in_use() -> "OutsideReplies | None":
+    """What answers the running tool's requests to services on the network; None where it asks them itself."""
+    work = _work.get()
+    return work.outside if work else None
 
 
 def save_artifact(name: str, kind: ArtifactKind, content: "Image | bytes") -> Artifact:

@@ -33,7 +33,7 @@ def entry(**changes: Any) -> dict[str, Any]:
         "query_type": "objective",
         "tool_metadata": {"ObjectCounter": {"name": "ObjectCounter"}},
         "reasoning_steps": [
-            {"step": 1, "task": "a", "tool": "ObjectCounter", "input": "VCA_1.jpg, shape", "output": "3", "thought": "t"}
+            {"step": 1, "tool": "ObjectCounter", "input": "VCA_1.jpg, shape", "output": "3", "thought": "t"}
         ],
         "final_answer": {"value": "3", "justification": "counted"},
     } | changes  # fmt: skip

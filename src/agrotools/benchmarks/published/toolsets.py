@@ -49,3 +49,17 @@ def known_tool(name: str) -> bool:
     from agrotools.tools import tool_names
 
     return name in {*GTA_TOOLS, *THINKGEO_TOOLS, *AGENT_X_TOOLS} or name in tool_names()
+
+
+CATEGORIES: Mapping[str, str] = {
+    **dict.fromkeys(("OCR", "ImageDescription", "RegionAttributeDescription", "TextToBbox"), "perception"),
+    **dict.fromkeys(("ChangeDetection", "ObjectDetection", "SegmentObjectPixels"), "perception"),
+    **dict.fromkeys(("DrawBox", "AddText", "GoogleSearch"), "operation"),
+    **dict.fromkeys(("Calculator", "Solver", "Plot", "MathOCR", "CountGivenObject"), "logic"),
+    **dict.fromkeys(("TextToImage", "ImageStylization"), "creativity"),
+    **dict.fromkeys(("SceneDescriber", "RegionDescriber", "LocateObjectByText"), "perception"),
+    **dict.fromkeys(("DrawBoundingBox", "OverlayText", "WebSearch"), "operation"),
+    **dict.fromkeys(("ObjectCounter", "CodePlotter"), "logic"),
+    "ImageGenerator": "creativity",
+}
+"""The categories of GTA's and ThinkGeo's scorers; tools of Agent-X are in that of the tool of GTA that they are."""

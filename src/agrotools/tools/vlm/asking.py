@@ -34,6 +34,7 @@ def asked(
     check: Callable[[Answered], str | None] = lambda _reply: None,
     *,
     max_output_tokens: int = 1024,
+    more: tuple[bytes, ...] = (),
 ) -> tuple[Answered, str]:
     """Ask the vision model of the running tool; its reply in the form that was asked for, and the note on it.
 
@@ -45,6 +46,7 @@ def asked(
         wanted: what the reply is read as.
         check: what is wrong with a reply that has the form; None where nothing is.
         max_output_tokens: of the reply.
+        more: further pictures, shown after the first.
 
     Raises:
         ToolError: ``backend_unavailable`` (no vision model), ``tool_failed`` (two replies in no usable form), and what
@@ -58,7 +60,7 @@ def asked(
             hint=NAME_A_MODEL,
         )
     schema = wanted.model_json_schema()
-    question = Question(f"{text}\n\n{_form(schema)}", jpeg, schema, max_output_tokens)
+    question = Question(f"{text}\n\n{_form(schema)}", jpeg, schema, max_output_tokens, more=more)
     for _ in range(MOST_QUESTIONS):
         reply = model.ask(question)
         read, fault = _read(reply, wanted, check)

@@ -29,3 +29,22 @@ class Named(NamedTuple):
     candidates: tuple[tuple[str, float], ...]
     notes: tuple[str, ...]
     flags: tuple[str, ...]
+
+
+class Labelled(NamedTuple):
+    """Boxes (n, 4) in pixels of the whole picture, scores (n,) and a name or text of each; what to say of them."""
+
+    boxes: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    labels: list[str]
+    notes: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+class Outlined(NamedTuple):
+    """Outlines, each (points, 2) in pixels of the whole picture, and a score of each; what to say of them."""
+
+    outlines: list[NDArray[np.float64]]
+    scores: list[float]
+    notes: tuple[str, ...]
+    flags: tuple[str, ...]

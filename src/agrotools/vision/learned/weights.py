@@ -23,6 +23,11 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "clip": ("torch", "transformers"),
     "open_clip": ("torch", "open_clip"),
     "deepforest": ("torch", "deepforest"),
+    "rt-detr": ("torch", "transformers"),
+    "detr": ("torch", "transformers"),
+    "blip": ("torch", "transformers"),
+    "vision-encoder-decoder": ("torch", "transformers"),
+    "diffusers": ("torch", "diffusers", "transformers"),
 }
 """Kinds of models that can be loaded, and what is imported for each."""
 
@@ -34,6 +39,11 @@ EXAMPLES = {
     "clip": "openai/clip-vit-base-patch16",
     "open_clip": "imageomics/bioclip",
     "deepforest": "weecology/deepforest-tree",
+    "rt-detr": "PekingU/rtdetr_r50vd",
+    "detr": "facebook/detr-resnet-50",
+    "blip": "Salesforce/blip-vqa-base",
+    "vision-encoder-decoder": "facebook/nougat-small",
+    "diffusers": "timbrooks/instruct-pix2pix",
 }
 """A model of each kind, by its name on the hub."""
 
@@ -71,7 +81,9 @@ def find_weights(model: str) -> Weights:
     """
     folder = _folder(model)
     kind = _kind(folder, model)
-    files = tuple(sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")))
+    inside = folder.glob("*/*") if kind == "diffusers" else ()  # its parts have a folder each
+    every = (*folder.iterdir(), *inside)
+    files = tuple(sorted(path for path in every if path.is_file() and not path.name.startswith(".")))
     if not any(path.suffix == ".safetensors" for path in files):
         others = [path.name for path in files if path.suffix in (".bin", ".pt", ".pth", ".ckpt", ".pl")]
         raise ToolError(
@@ -186,10 +198,13 @@ def _snapshot(cached: Path) -> Path | None:
 def _kind(folder: Path, model: str) -> str:
     if (folder / "open_clip_config.json").is_file():
         return "open_clip"
+    if _json(folder / "model_index.json").get("_diffusers_version"):
+        return "diffusers"
     config = _json(folder / "config.json")
     kind = str(config.get("model_type") or "").replace("_", "-")
     named = {"grounding-dino": "grounding-dino", "owlv2": "owlv2", "sam2": "sam2", "sam2-video": "sam2",
-             "florence2": "florence2", "clip": "clip"}  # fmt: skip
+             "florence2": "florence2", "clip": "clip", "rt-detr": "rt-detr", "rt-detr-v2": "rt-detr", "detr": "detr",
+             "blip": "blip", "vision-encoder-decoder": "vision-encoder-decoder"}  # fmt: skip
     if kind in named:
         return named[kind]
     if not kind and "label_dict" in config:  # as DeepForest writes the arguments of its network

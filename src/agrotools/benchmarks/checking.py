@@ -1,0 +1,212 @@
+"""Whether the files of a benchmark are whole: what is missing or broken, and counts beside the published ones."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from agrotools.benchmarks import BENCHMARKS, load_benchmark
+from agrotools.benchmarks.published.findings import EntryFault
+from agrotools.benchmarks.published.loaded import ReadSet
+from agrotools.construct.progress import Progress, no_progress
+from agrotools.core import BenchmarkError, Sample
+
+
+class Count(NamedTuple):
+    """A count beside the published one. ``decides``: whether the benchmark is another one where they differ.
+
+    Others rest on a rule of ours (which answer is an image, what a use case is), or on how the paper counted.
+    """
+
+    what: str
+    published: int
+    here: int
+    decides: bool
+
+    @property
+    def agrees(self) -> bool:
+        return self.published == self.here
+
+
+class Checkup(NamedTuple):
+    """What a check found. ``missing``: what is not there, with what to do about it; nothing else was looked at then."""
+
+    name: str
+    files: tuple[str, ...]
+    entries: int
+    usable: int
+    faults: Sequence[EntryFault]
+    notes: Sequence[str]
+    counts: Sequence[Count]
+    missing: str = ""
+    hint: str = ""
+
+    @property
+    def sound(self) -> bool:
+        return not self.missing and not self.faults and all(count.agrees for count in self.counts if count.decides)
+
+
+def check_benchmark(name: str, data_root: Path | None, progress: Progress = no_progress) -> Checkup:
+    """Look for the files of the benchmark ``name`` below ``data_root``, read all of them, and count.
+
+    Raises:
+        UsageError: there is no such benchmark, or no folder was given for one that needs it.
+    """
+    if name not in BENCHMARKS:
+        BENCHMARKS.get(name)  # says which names are close
+    try:
+        read = _READERS[name](data_root, progress) if name in _READERS else None
+        if read is None:
+            return _of_loaded(name, data_root, progress)
+    except BenchmarkError as error:
+        return Checkup(name, (), 0, 0, (), (), (), error.message, error.hint or "")
+    files = tuple(str(path) for path in read.files)
+    notes = read.findings.notes()
+    counts = _counts(name, read.samples)
+    if name == "thinkgeo" and len(read.files) < 2:
+        notes.append("the SAR split is not there: 50 questions fewer")
+    return Checkup(name, files, read.entries, len(read.samples), read.faults, notes, counts)
+
+
+def _of_loaded(name: str, data_root: Path | None, progress: Progress) -> Checkup:
+    benchmark = load_benchmark(name, data_root, progress)
+    told = benchmark.header.metadata.get("notes")
+    notes = [str(note) for note in told] if isinstance(told, list) else []
+    total = len(benchmark.samples)
+    counts = _counts(name, benchmark.samples) if name in _COUNTS else []
+    return Checkup(name, (str(benchmark.root),), total, total, (), notes, counts)
+
+
+def _read_gta(data_root: Path | None, progress: Progress) -> ReadSet:
+    from agrotools.benchmarks.gta import GTA_LAYOUT, read_gta
+    from agrotools.benchmarks.published.places import find_file
+
+    return read_gta(find_file(GTA_LAYOUT, data_root), progress)
+
+
+def _read_thinkgeo(data_root: Path | None, progress: Progress) -> ReadSet:
+    from agrotools.benchmarks.published.places import find_file
+    from agrotools.benchmarks.thinkgeo import THINKGEO_LAYOUT, find_sar, read_thinkgeo
+
+    path = find_file(THINKGEO_LAYOUT, data_root)
+    try:
+        find_sar(path)
+        split = "all"
+    except BenchmarkError:
+        split = "optical"
+    return read_thinkgeo(path, split, progress)
+
+
+def _read_agent_x(data_root: Path | None, progress: Progress) -> ReadSet:
+    from agrotools.benchmarks.agent_x import AGENT_X_LAYOUT, read_agent_x
+    from agrotools.benchmarks.published.places import find_file
+
+    return read_agent_x(find_file(AGENT_X_LAYOUT, data_root), progress=progress)
+
+
+_READERS: Mapping[str, Callable[[Path | None, Progress], ReadSet]] = {
+    "gta": _read_gta,
+    "thinkgeo": _read_thinkgeo,
+    "agent-x": _read_agent_x,
+}
+
+_Measure = Callable[[Sequence[Sample]], int]
+_Expected = tuple[str, int, bool, _Measure]
+
+
+def _calls(samples: Sequence[Sample]) -> int:
+    return sum(len(sample.reference.steps) for sample in samples if sample.reference)
+
+
+def _answers(*kinds: str) -> _Measure:
+    return lambda samples: sum(sample.answer_type in kinds for sample in samples)
+
+
+def _files(samples: Sequence[Sample]) -> int:
+    return len({file.path for sample in samples for file in sample.files})
+
+
+def _offered(samples: Sequence[Sample]) -> int:
+    return len({tool for sample in samples for tool in sample.toolset})
+
+
+def _with_tools(number: int) -> _Measure:
+    return lambda samples: sum(len(sample.toolset) == number for sample in samples)
+
+
+def _grouped(group: str, value: str, inner: _Measure = len) -> _Measure:
+    return lambda samples: inner([sample for sample in samples if sample.groups.get(group) == value])
+
+
+def _on_video(samples: Sequence[Sample]) -> int:
+    return sum(sample.groups.get("input") == "video" for sample in samples)
+
+
+def _open(samples: Sequence[Sample]) -> int:
+    return Counter(sample.answer_type for sample in samples)["open_text"]
+
+
+_TEXT = _answers("exact", "open_text")
+_OPTICAL: tuple[_Expected, ...] = tuple(
+    (what, number, decides, _grouped("sensor", "optical", measure))
+    for what, number, decides, measure in (
+        ("optical questions", 436, True, len),
+        ("optical tool steps", 1534, True, _calls),
+        ("optical text answers", 368, True, _TEXT),
+        ("optical image answers", 68, True, _answers("image")),
+        ("easy optical questions", 281, False, _grouped("difficulty", "easy")),
+        ("disaster and change", 148, False, _grouped("use_case", "disaster_and_change")),
+        ("urban planning", 71, False, _grouped("use_case", "urban_planning")),
+        ("transportation", 90, False, _grouped("use_case", "transportation")),
+        ("aviation", 40, False, _grouped("use_case", "aviation")),
+        ("industrial sites", 15, False, _grouped("use_case", "industrial_sites")),
+        ("recreation", 41, False, _grouped("use_case", "recreation")),
+        ("environment", 31, False, _grouped("use_case", "environment")),
+    )
+)
+_SAR: tuple[_Expected, ...] = tuple(
+    (what, number, decides, _grouped("sensor", "sar", measure))
+    for what, number, decides, measure in (
+        ("radar questions", 50, True, len),
+        ("radar tool steps", 244, True, _calls),
+        ("radar text answers", 36, False, _TEXT),
+    )
+)
+_COUNTS: Mapping[str, tuple[_Expected, ...]] = {
+    "gta": (
+        ("questions", 229, True, len),
+        ("tool steps", 557, True, _calls),
+        ("text answers", 172, True, _TEXT),
+        ("image answers", 57, True, _answers("image")),
+        ("objective answers", 156, False, _answers("exact")),
+        ("subjective answers", 16, False, _answers("open_text")),
+        ("image files", 252, False, _files),
+        ("tools", 14, False, _offered),
+        *((f"questions with {n} tools", count, False, _with_tools(n)) for n, count in enumerate((17, 147, 50, 15), 1)),
+    ),
+    "thinkgeo": (*_OPTICAL, *_SAR),
+    "agent-x": (
+        ("questions", 828, True, len),
+        ("tool steps", 2807, True, _calls),
+        ("questions on videos", 112, True, _on_video),
+        ("image answers", 222, False, _answers("image")),
+        ("tools", 14, False, _offered),
+        *(
+            (f"questions with {n} tools", count, False, _with_tools(n))
+            for n, count in enumerate((239, 389, 130, 24), 2)
+        ),
+    ),
+    "agrieval": (
+        ("multiple-choice questions", 14697, True, _answers("exact")),
+        ("open questions", 2167, True, _open),
+    ),
+}
+"""Published counts: GTA tables 3 and 4 and its figure 3 (557 steps and 172 text answers follow from its result table),
+ThinkGeo section 3 and table A3 (1,534 and 368 follow likewise), Agent-X's table of statistics, AgriEval table 1."""
+
+
+def _counts(name: str, samples: Sequence[Sample]) -> list[Count]:
+    expected = _COUNTS[name]
+    if name == "thinkgeo" and not any(sample.groups.get("sensor") == "sar" for sample in samples):
+        expected = _OPTICAL
+    return [Count(what, published, measure(samples), decides) for what, published, decides, measure in expected]

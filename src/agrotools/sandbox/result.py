@@ -1,0 +1,84 @@
+"""What a run of untrusted code is allowed, and what comes of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+from agrotools.core import AgrotoolsError
+
+SandboxTermination = Literal[
+    "ok",
+    "error",
+    "wall_timeout",
+    "cpu_limit",
+    "memory",
+    "output_cap",
+    "artifact_cap",
+    "denied",
+    "infrastructure",
+]
+"""How a run ended. Only ``infrastructure`` is not the doing of the code: its worker never began, or was lost."""
+
+NO_INPUTS: Mapping[str, bytes] = MappingProxyType({})
+
+
+class SandboxUnavailable(AgrotoolsError):
+    """Nothing on this machine can run untrusted code safely, or the runner asked for cannot."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a run may use. All of it is enforced from outside of the code."""
+
+    wall_s: float = 10.0
+    """from the moment the code starts"""
+    cpu_s: int = 5
+    """processor time; whole seconds, as the kernel counts"""
+    memory_mb: int = 1500
+    """address space, the interpreter and its libraries (about 400 MB) included"""
+    file_mb: int = 20
+    """size of one file"""
+    open_files: int = 128
+    output_bytes: int = 2**20
+    """of standard output, and as much of standard error and of the value"""
+    artifacts: int = 8
+    artifact_bytes: int = 8 * 2**20
+    """of each"""
+    artifact_pixels: int = 16_000_000
+    """of each"""
+
+
+DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True)
+class SandboxArtifact:
+    """A picture that the code drew, decoded and encoded anew outside of the sandbox."""
+
+    name: str
+    media_type: str
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class SandboxResult:
+    """What came of a run."""
+
+    value: str | None
+    """``str`` of what the function returned; None where it returned None or a figure, or nothing was called"""
+    stdout: str = field(repr=False)
+    artifacts: tuple[SandboxArtifact, ...]
+    """the returned figure first, then what the code saved, in order"""
+    termination: SandboxTermination
+    message: str
+    """one line that says what went wrong and, where known, in which line of the code; empty where nothing did"""
+    seconds: float
+    """wall time from the start of the code to its result"""
+    runner: str
+    log: str = field(default="", repr=False)
+    """all that is known of a failure: traceback, standard error, exit status. Not for a model"""
+
+    @property
+    def ok(self) -> bool:
+        return self.termination == "ok"

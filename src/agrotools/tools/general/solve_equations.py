@@ -1,0 +1,144 @@
+"""Equations solved exactly, by SymPy."""
+
+import json
+from typing import Annotated
+
+from pydantic import Field
+
+from agrotools.core import ToolError
+from agrotools.tools.contract import Agree, ToolResult, tool
+from agrotools.tools.general.sandboxed import LONGEST_CODE, run_in_sandbox
+from agrotools.tools.outside import SANDBOX
+
+MOST_EQUATIONS = 20
+_LONGEST_VALUE = 4_000
+_TEMPLATE = """
+import json, re
+import sympy
+from sympy.parsing.sympy_parser import (
+    convert_xor, implicit_multiplication_application, parse_expr, standard_transformations)
+
+GIVEN = json.loads({given!r})
+CONSTANTS = {{"pi": sympy.pi, "e": sympy.E, "E": sympy.E, "I": sympy.I, "oo": sympy.oo}}
+
+def read(text, names):
+    tried = (*standard_transformations, convert_xor, implicit_multiplication_application)
+    return parse_expr(text, local_dict=names, transformations=tried)
+
+def solution():
+    found = set(GIVEN["unknowns"] or ())
+    for text in GIVEN["equations"]:
+        found |= set(re.findall(r"[A-Za-z_][A-Za-z_0-9]*(?![A-Za-z_0-9]*\\s*\\()", text))
+    known = {{name for name in found if hasattr(sympy, name) and len(name) > 1}} | set(CONSTANTS)
+    names = {{name: sympy.Symbol(name) for name in found if name not in known or name in (GIVEN["unknowns"] or ())}}
+    names = {{**CONSTANTS, **names}}
+    equations = []
+    for text in GIVEN["equations"]:
+        parts = re.split(r"(?<![<>=!])={{1,2}}(?!=)", text)
+        if len(parts) > 2:
+            raise ValueError("more than one = in " + text)
+        sides = [read(part, names) for part in parts]
+        equations.append(sympy.Eq(*sides) if len(sides) == 2 else sides[0])
+    equations = [each for each in equations if each != sympy.true]
+    if any(each == sympy.false for each in equations):
+        return json.dumps({{"solutions": [], "exact": []}})
+    free = sorted(set().union(*(each.free_symbols for each in equations)), key=str) if equations else []
+    unknowns = [names[name] for name in GIVEN["unknowns"]] if GIVEN["unknowns"] else free
+    if not unknowns:
+        return json.dumps({{"solutions": [{{}}], "exact": [{{}}], "always": True}})
+    if any(each.is_Relational and not isinstance(each, sympy.Eq) for each in equations):
+        answer = sympy.reduce_inequalities(equations, unknowns[0] if len(unknowns) == 1 else unknowns)
+        return json.dumps({{"condition": str(answer)}})
+    answers = sympy.solve(equations, unknowns, dict=True)
+    exact = [{{str(name): str(value) for name, value in answer.items()}} for answer in answers]
+    def number(value):
+        value = sympy.N(value, 15)
+        return float(value) if value.is_real and value.is_number else str(value)
+    plain = [{{str(name): number(value) for name, value in answer.items()}} for answer in answers]
+    return json.dumps({{"solutions": plain, "exact": exact}})
+"""
+
+
+class Solutions(ToolResult):
+    text: str
+    """the solutions in words, one to a line; or what the code returned"""
+    solutions: tuple[dict[str, float | str], ...] | None
+    """each solution: the unknowns and their values, as numbers where they are real; null for code and inequalities"""
+    exact: tuple[dict[str, str], ...] | None
+    """the same exactly: 3/2, sqrt(2)"""
+
+
+@tool(category="general", version="1", backends=(SANDBOX,), cacheable=False, significant_digits=15)
+def solve_equations(
+    equations: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=500)]] | None,
+        Agree("text"),
+        Field(min_length=1, max_length=MOST_EQUATIONS, description="equations: ['2*x + y = 7', 'x - y = -1']"),
+    ] = None,
+    unknowns: Annotated[
+        list[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z_0-9]{0,30}$")]] | None,
+        Agree("text"),
+        Field(min_length=1, max_length=MOST_EQUATIONS, description="what to solve for; default: all names in them"),
+    ] = None,
+    code: Annotated[
+        str | None,
+        Agree("text"),
+        Field(max_length=LONGEST_CODE, description="instead: Python whose solution() returns the answer as text"),
+    ] = None,
+) -> Solutions:
+    """Solve equations or inequalities exactly: give equations as text, or Python code that uses SymPy.
+
+    An equation without = is taken as equal to 0; ^ and ** are powers. Code defines solution() without arguments, which
+    returns text; it runs in a sandbox, without network and files, for a few seconds.
+
+    Raises:
+        ToolError: ``invalid_argument`` (neither or both given, an equation or code that fails), ``timeout``,
+            ``limit``, ``backend_unavailable`` (no sandbox on this machine).
+    """
+    if (equations is None) == (code is None):
+        raise ToolError("invalid_argument", "give either equations or code", argument="equations")
+    if code is not None:
+        ran = run_in_sandbox(code, argument="code")
+        if ran.fault:
+            raise ToolError("invalid_argument", f"the code failed: {ran.fault}", argument="code", hint="mend that line")
+        if ran.value is None:
+            raise ToolError("invalid_argument", "solution() returned nothing", argument="code", hint="return text")
+        return Solutions(text=_short(ran.value), solutions=None, exact=None, flags=("by_code",))
+    given = json.dumps({"equations": equations, "unknowns": unknowns})
+    ran = run_in_sandbox(_TEMPLATE.format(given=given), argument="equations")
+    if ran.fault or ran.value is None:
+        raise ToolError(
+            "invalid_argument",
+            f"the equations cannot be solved: {ran.fault or 'no answer'}",
+            argument="equations",
+            hint="write * for products and name the unknowns; not every equation has a solution in closed form",
+        )
+    found = json.loads(ran.value)
+    if "condition" in found:
+        return Solutions(text=_short(found["condition"]), solutions=None, exact=None)
+    flags = () if found["solutions"] else ("no_solution",)
+    if found.get("always"):
+        flags = ("always_true",)
+    return Solutions(
+        text=_short(_in_words(found)), solutions=tuple(found["solutions"]), exact=tuple(found["exact"]), flags=flags
+    )
+
+
+def _in_words(found: dict[str, list[dict[str, object]]]) -> str:
+    if found.get("always"):
+        return "true whatever the names stand for"
+    if not found["solutions"]:
+        return "no solution"
+    lines: list[str] = []
+    for plain, exact in zip(found["solutions"], found["exact"], strict=True):
+        parts: list[str] = []
+        for name, value in exact.items():
+            number = plain[name]
+            short = f"{number:.10g}" if isinstance(number, float) else str(value)
+            parts.append(f"{name} = {value}" + (f" ({short})" if short != value else ""))
+        lines.append(", ".join(parts))
+    return "\n".join(lines)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + "..."

@@ -1,0 +1,155 @@
+"""The tools of Agent-X (Ashraf et al. 2025, arXiv 2505.24876) that are GTA's under other names."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from agrotools.tools.general.add_text import add_text
+from agrotools.tools.general.count_given_object import count_given_object
+from agrotools.tools.general.describe_attribute import describe_attribute
+from agrotools.tools.general.describe_image import describe_image
+from agrotools.tools.general.draw_box import draw_box
+from agrotools.tools.general.generate_image import generate_image
+from agrotools.tools.general.locate_objects import locate_objects
+from agrotools.tools.general.plot_code import plot_code
+from agrotools.tools.general.search_web import search_web
+from agrotools.tools.published.forms import (
+    BoxText,
+    Description,
+    PictureFile,
+    PublishedImage,
+    PublishedText,
+    published,
+)
+from agrotools.tools.published.gta import (
+    AddText,
+    Command,
+    CountGivenObject,
+    DrawBox,
+    GoogleSearch,
+    ImageDescription,
+    Plot,
+    RegionAttributeDescription,
+    TextToBbox,
+    TextToImage,
+)
+
+
+@published(count_given_object)
+def ObjectCounter(image: PictureFile, text: Description) -> PublishedText:
+    """Count an object in an image. Gives a whole number.
+
+    Raises:
+        ToolError: as CountGivenObject.
+    """
+    return CountGivenObject.function(image, text)
+
+
+@published(describe_image)
+def SceneDescriber(image: PictureFile) -> PublishedText:
+    """Describe an image in a few words.
+
+    Raises:
+        ToolError: as ImageDescription.
+    """
+    return ImageDescription.function(image)
+
+
+@published(search_web)
+def WebSearch(
+    query: Annotated[str, Field(min_length=1, max_length=500, description="what to search for")],
+    k: Annotated[int, Field(ge=1, le=100, description="how many results")] = 10,
+) -> PublishedText:
+    """Search the web. Gives excerpts of the pages found, numbered.
+
+    Raises:
+        ToolError: as GoogleSearch.
+    """
+    return GoogleSearch.function(query, k)
+
+
+@published(describe_attribute)
+def RegionDescriber(
+    image: PictureFile,
+    bbox: BoxText,
+    attribute: Annotated[str, Field(min_length=1, max_length=200, description="the attribute to describe")],
+) -> PublishedText:
+    """Describe an attribute of what is in a box of an image.
+
+    Raises:
+        ToolError: as RegionAttributeDescription.
+    """
+    return RegionAttributeDescription.function(image, bbox, attribute)
+
+
+@published(locate_objects)
+def LocateObjectByText(
+    image: PictureFile,
+    text: Description,
+    top1: Annotated[bool, Field(description="only the object with the highest score")] = True,
+) -> PublishedText:
+    """Find the object that a text describes. Gives boxes and scores, a line each, as: (x1, y1, x2, y2), score 76
+
+    Raises:
+        ToolError: as TextToBbox.
+    """
+    return TextToBbox.function(image, text, top1)
+
+
+@published(plot_code)
+def CodePlotter(command: Command) -> PublishedImage:
+    """Draw a figure by Python code. The function solution() takes no argument and returns a matplotlib figure.
+
+    Raises:
+        ToolError: as Plot.
+    """
+    return Plot.function(command)
+
+
+@published(draw_box)
+def DrawBoundingBox(
+    image: PictureFile,
+    bbox: BoxText,
+    annotation: Annotated[str | None, Field(max_length=200, description="written at the box")] = None,
+) -> PublishedImage:
+    """Draw a box on an image.
+
+    Raises:
+        ToolError: as DrawBox.
+    """
+    return DrawBox.function(image, bbox, annotation)
+
+
+@published(add_text)
+def OverlayText(
+    image: PictureFile,
+    text: Annotated[str, Field(min_length=1, max_length=500, description="the text")],
+    position: Annotated[
+        str,
+        Field(
+            min_length=2,
+            max_length=60,
+            description="lower left corner as (x, y), or l, m or r and t, m or b for left, middle, right and top, "
+            "middle, bottom: mt is the middle of the top",
+        ),
+    ],
+    color: Annotated[str, Field(max_length=40, description="the colour of the text")] = "red",
+) -> PublishedImage:
+    """Write text on an image.
+
+    Raises:
+        ToolError: as AddText.
+    """
+    return AddText.function(image, text, position, color)
+
+
+@published(generate_image)
+def ImageGenerator(
+    keywords: Annotated[str, Field(min_length=1, max_length=2000, description="keywords, with commas between them")],
+) -> PublishedImage:
+    """Make an image of what keywords say.
+
+    Raises:
+        ToolError: as TextToImage.
+    """
+    return TextToImage.function(keywords)

@@ -1,0 +1,93 @@
+"""Printed text in pictures, with the PP-OCR models of PaddleOCR as rapidocr ships them (extra ``ocr``).
+
+The weights lie in rapidocr's own package; nothing is downloaded.
+"""
+
+import logging
+import os
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.core import ToolError
+from agrotools.vision.onnx_session import THREADS
+from agrotools.vision.reading_order import reading_order
+
+INSTALL = "pip install 'agrotools[ocr]'"
+SEEN_PX = 2000
+"""The library looks at a picture of at most so many pixels a side."""
+_PARTS = {"Det": "*det*.onnx", "Cls": "*cls*.onnx", "Rec": "*rec*.onnx"}
+_WORD_PX = 100
+"""In a picture this low without any text that is found as such, the whole of it is read as one line."""
+
+
+class TextLine(NamedTuple):
+    """One line of text: x0, y0, x1, y1 in pixels, what it says, and how sure the model is, 0 to 1."""
+
+    box: tuple[float, float, float, float]
+    text: str
+    score: float
+
+
+def ocr_files() -> tuple[Path, ...]:
+    """The weights; none where the library is not installed."""
+    spec = find_spec("rapidocr")
+    if spec is None or spec.origin is None:
+        return ()
+    folder = Path(spec.origin).parent / "models"
+    found = [sorted(folder.glob(pattern)) for pattern in _PARTS.values()]
+    return tuple(files[0] for files in found) if all(found) else ()
+
+
+def read_lines(pixels: NDArray[np.uint8]) -> list[TextLine]:
+    """The lines of text in a picture, uint8 (rows, columns, 3), in reading order. Upside-down lines are read too.
+
+    Raises:
+        ToolError: ``backend_unavailable``: the library or its weights are not there.
+    """
+    engine = _engine()
+    given = np.ascontiguousarray(pixels[:, :, ::-1])
+    found = engine(given, use_det=True, use_cls=True, use_rec=True)
+    lines: list[TextLine] = []
+    if found.txts:
+        for corners, text, score in zip(found.boxes, found.txts, found.scores, strict=True):
+            low, high = corners.min(axis=0), corners.max(axis=0)
+            box = (float(low[0]), float(low[1]), float(high[0]), float(high[1]))
+            lines.append(TextLine(box, str(text), float(score)))
+    elif pixels.shape[0] <= _WORD_PX:
+        alone = engine(given, use_det=False, use_cls=True, use_rec=True)
+        if alone.txts and alone.txts[0].strip() and alone.scores[0] >= 0.5:
+            box = (0.0, 0.0, float(pixels.shape[1]), float(pixels.shape[0]))
+            lines.append(TextLine(box, str(alone.txts[0]), float(alone.scores[0])))
+    if not lines:
+        return []
+    return [lines[index] for index in reading_order(np.array([line.box for line in lines]))]
+
+
+@lru_cache(maxsize=1)
+def _engine() -> Any:
+    files = ocr_files()
+    if not files:
+        there = find_spec("rapidocr") is not None
+        why = "its installation of rapidocr holds no weights" if there else "it needs rapidocr, which is not installed"
+        raise ToolError("backend_unavailable", f"reading text: {why}", hint=INSTALL)
+    try:
+        from rapidocr import RapidOCR  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise ToolError("backend_unavailable", f"rapidocr cannot be imported: {error}", hint=INSTALL) from error
+    logging.getLogger("RapidOCR").disabled = True
+    paths = {f"{part}.model_path": str(path) for part, path in zip(_PARTS, files, strict=True)}
+    threads = int(os.environ.get(THREADS, "1"))
+    return RapidOCR(
+        params={
+            **paths,
+            "Global.log_level": "critical",
+            "Global.max_side_len": SEEN_PX,
+            "EngineConfig.onnxruntime.intra_op_num_threads": threads,
+            "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+        }
+    )

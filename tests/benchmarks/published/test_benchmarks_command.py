@@ -1,0 +1,170 @@
+"""``agrotools benchmarks list | check | describe``."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from agrotools.benchmarks import BENCHMARKS, load_benchmark
+from agrotools.benchmarks.describing import describe
+from agrotools.benchmarks.known import KNOWN, list_benchmarks
+from agrotools.cli.main import app
+from agrotools.core import UsageError
+from agrotools.report.description import sections
+from agrotools.report.description_figure import description_png
+from support.made_agent_x import write_agent_x
+from support.made_agrieval import write_agrieval
+from support.made_gta import plain_entry, write_entries, write_gta
+from support.made_thinkgeo import write_thinkgeo
+from support.text_benchmark import write_text_benchmark
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("data")
+    write_gta(root / "gta_dataset")
+    write_thinkgeo(root / "ThinkGeo_dataset")
+    write_agent_x(root / "AgentX", count=60, calls=203, images=16, videos=4)
+    return root
+
+
+def said(*words: str) -> Result:
+    return CliRunner().invoke(app, ["benchmarks", *words])
+
+
+def test_every_benchmark_known_by_name_says_what_it_needs() -> None:
+    assert set(KNOWN) == set(BENCHMARKS.names())
+
+
+def test_list_says_what_is_found(data: Path) -> None:
+    found = {each.name: each for each in list_benchmarks(data)}
+    assert {name: each.found for name, each in found.items()} == {
+        "embedded": True,
+        "agrieval": False,
+        "cmmlu-agronomy": False,
+        "gta": True,
+        "thinkgeo": True,
+        "agent-x": True,
+    }
+    assert found["gta"].where.endswith("gta_dataset/dataset.json")
+    assert {each.found for each in list_benchmarks(None) if each.name != "embedded"} == {None}
+    printed = said("list", "--data-root", str(data)).stdout
+    assert "gta: 229 general questions" in printed
+    assert "not found" in printed
+    assert len(json.loads(said("list", "--json").stdout)) == len(found)
+
+
+def test_check_of_whole_files_is_sound(data: Path) -> None:
+    for name, line in (("gta", "tool steps"), ("thinkgeo", "optical tool steps")):
+        result = said("check", name, str(data))
+        assert result.exit_code == 0, result.stdout
+        assert "sound" in result.stdout
+        assert line in result.stdout
+    counts = json.loads(said("check", "gta", str(data), "--json").stdout)["counts"]
+    assert [count["what"] for count in counts if not count["agrees"]] == []
+
+
+def test_check_tells_counts_that_differ(data: Path) -> None:
+    result = said("check", "agent-x", str(data))
+    assert result.exit_code == 1
+    assert "60" in result.stdout
+    assert "828  differs" in result.stdout
+    assert "not sound" in result.stdout
+
+
+def test_check_lists_every_fault_at_once(tmp_path: Path) -> None:
+    entries: dict[str, Any] = {str(number): plain_entry(gt_answer=True) for number in range(60)}
+    write_entries(tmp_path, {**entries, "60": plain_entry()})
+    result = said("check", "gta", str(tmp_path))
+    assert result.exit_code == 1
+    assert "1 of 61 entries can be used" in result.stdout
+    assert result.stdout.count("gt_answer has an unknown form") == 60
+
+
+def test_check_says_what_to_put_where(tmp_path: Path) -> None:
+    for name, words in (("gta", "gta_dataset.zip"), ("thinkgeo", "MBZUAI/ThinkGeo"), ("agent-x", "Tajamul21/Agent-X")):
+        result = said("check", name, str(tmp_path))
+        assert result.exit_code == 1
+        assert words in result.stdout
+        assert json.loads(said("check", name, str(tmp_path), "--json").stdout)["sound"] is False
+
+
+def test_a_missing_sar_split_is_a_note(tmp_path: Path) -> None:
+    write_thinkgeo(tmp_path / "ThinkGeo_dataset", sar=False)
+    result = said("check", "thinkgeo", str(tmp_path))
+    assert result.exit_code == 0
+    assert "the SAR split is not there" in result.stdout
+
+
+def test_check_of_questions_without_tools_counts_them_too(tmp_path: Path) -> None:
+    write_agrieval(tmp_path / "agrieval", choices=30, questions=10)
+    result = said("check", "agrieval", str(tmp_path))
+    assert result.exit_code == 1
+    assert "14,697  differs" in result.stdout
+
+
+def test_an_unknown_name_or_no_folder_is_a_usage_error() -> None:
+    assert isinstance(said("check", "gat").exception, UsageError)
+    assert isinstance(said("check", "gta").exception, UsageError)
+
+
+def test_describe_prints_and_draws(data: Path, tmp_path: Path) -> None:
+    result = said("describe", "gta", "--data-root", str(data), "--out", str(tmp_path / "figures"))
+    assert result.exit_code == 0
+    for line in ("questions", "229", "Calls by tool", "Tools called together", "run no-tool"):
+        assert line in result.stdout
+    picture = (tmp_path / "figures" / "gta.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    described = describe(load_benchmark("gta", data))
+    assert description_png(described) == picture
+    assert description_png(described.model_copy(update={"tools": {"OCR": 1}})) != picture
+
+
+def test_describe_as_json(data: Path, tmp_path: Path) -> None:
+    result = said("describe", "thinkgeo", "--data-root", str(data), "-o", "split=all", "--out", str(tmp_path), "--json")
+    told = json.loads(result.stdout)
+    assert (told["questions"], told["calls"], told["modes"]) == (
+        486,
+        1778,
+        {"no-tool": 404, "step-by-step": 486, "end-to-end": 486},
+    )
+    assert told["groups"]["difficulty"] == {"easy": 281, "hard": 155}
+    assert told["figure"] == str(tmp_path / "thinkgeo.png")
+
+
+def test_counts_of_a_description(data: Path) -> None:
+    described = describe(load_benchmark("gta", data))
+    assert (described.questions, described.calls, described.files, described.offered_tools) == (229, 557, 252, 14)
+    assert described.tools_per_question == {"1": 17, "2": 147, "3": 50, "4": 15}
+    assert sum(described.steps_per_question.values()) == 229
+    assert sum(int(steps) * count for steps, count in described.steps_per_question.items()) == 557
+    assert sum(described.tools.values()) == 557
+    assert sum(described.combinations.values()) == sum(described.category_combinations.values()) == 229
+    assert set("+".join(described.category_combinations).replace(" ", "").split("+")) == {
+        *("perception", "operation", "logic", "creativity")
+    }
+    titles = [title for title, _ in sections(described)]
+    assert len(titles) == len(set(titles))
+
+
+def test_any_benchmark_can_be_described(tmp_path: Path) -> None:
+    folder = write_text_benchmark(tmp_path / "mine", 3)
+    described = describe(load_benchmark(str(folder)))
+    assert (described.name, described.questions, described.calls) == ("questions", 3, 0)
+    assert described.modes == {"no-tool": 3, "end-to-end": 3}
+    assert description_png(described).startswith(b"\x89PNG")
+    write_agrieval(tmp_path / "agrieval", choices=30, questions=10)
+    questions = describe(load_benchmark("agrieval", tmp_path))
+    assert questions.modes == {"no-tool": 40}
+    assert questions.tools == {}
+    assert description_png(questions).startswith(b"\x89PNG")
+
+
+def test_our_own_tools_are_in_their_own_categories(small_benchmark: Path) -> None:
+    described = describe(load_benchmark(str(small_benchmark)))
+    assert described.calls > 0
+    assert "other" not in " ".join(described.category_combinations)
+    assert "SI" not in described.families
