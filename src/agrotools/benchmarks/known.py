@@ -31,6 +31,19 @@ def list_benchmarks(data_root: Path | None) -> list[Listed]:
     return [_listed(name, data_root) for name in BENCHMARKS.names()]
 
 
+def file_roots(name: str, data_root: Path | None) -> list[Path]:
+    """Folders that the paths of a published benchmark's files are relative to; none where the files are not found."""
+    from agrotools.core.paths import cache_dir
+
+    if name not in ("gta", "thinkgeo", "agent-x"):
+        return []
+    try:
+        # Frames of videos lie in the cache.
+        return [Path(KNOWN[name].find(data_root)).parent, cache_dir().resolve()]
+    except AgrotoolsError:
+        return []
+
+
 def _listed(name: str, data_root: Path | None) -> Listed:
     known = KNOWN.get(name)
     if known is None:

@@ -10,8 +10,8 @@ from agrotools.core import BenchmarkError
 from agrotools.core.paths import cache_dir
 
 Choice = Literal["even", "first"]
-PLACE = "@frames"
-"""First part of the paths of frames, which lie in :func:`frames_folder`."""
+PLACE = "video-frames"
+"""First part of the paths of frames, and the name of the folder in the user's cache that they lie in."""
 _QUALITY = 95
 _MOST_READ = 200_000
 _FORM = "1"
@@ -20,7 +20,7 @@ _FORM = "1"
 
 def frames_folder() -> Path:
     """Where frames lie."""
-    return cache_dir("frames")
+    return cache_dir(PLACE)
 
 
 def frames_of(video: Path, count: int, choice: Choice) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from agrotools.benchmarks import BENCHMARKS
 from agrotools.benchmarks.folder import resolve_file
+from agrotools.benchmarks.known import file_roots
 from agrotools.construct.export import HEADER_FILE, sha256_of_file
 from agrotools.core import Artifact, BenchmarkError, SampleFile
 from agrotools.core.paths import artifact_path
@@ -31,7 +32,7 @@ def benchmark_roots(manifest: Manifest, run: Path, data_root: Path | None) -> li
     given = Path(manifest.benchmark_path).expanduser()
     if manifest.benchmark_path in BENCHMARKS:
         if manifest.benchmark_path != "embedded":
-            return [data_root / given] if data_root else []
+            return file_roots(manifest.benchmark_path, data_root)
         from agrotools.benchmarks.embedded import embedded_folder
 
         found = [embedded_folder()]

@@ -14,7 +14,9 @@ from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks.agent_x import read_agent_x
 from agrotools.benchmarks.agent_x.arguments import arguments_of
 from agrotools.benchmarks.agent_x.frames import frames_folder, frames_of
+from agrotools.benchmarks.known import file_roots
 from agrotools.core import BenchmarkError, ImageCallsSlot, KeywordsSlot, ReferenceTextsSlot, Sample, UsageError
+from agrotools.report.html.places import Places
 from support.made_agent_x import write_agent_x, write_video
 from support.made_gta import draw, write_json
 
@@ -67,7 +69,7 @@ def test_frames_of_a_film_are_files_that_a_model_can_be_shown(whole: Benchmark) 
     sample = next(sample for sample in whole.samples if sample.groups["input"] == "video")
     view = whole.view(sample, "end-to-end")
     assert len(file_parts(view.files)) == 2 * len(sample.files)
-    assert all(file.path.startswith("@frames/") and file.sha256 for file in sample.files)
+    assert all(file.path.startswith("video-frames/") and file.sha256 for file in sample.files)
     assert sample.reference is not None
     assert sample.metadata["videos"] == [f"files/{sample.metadata['file_path']}"]
 
@@ -94,6 +96,16 @@ def test_frames_that_were_lost_are_made_again(tmp_path: Path) -> None:
     (frames_folder() / frames[1]).unlink()
     assert frames_of(film, 4, "even") == frames
     assert all((frames_folder() / frame).is_file() for frame in frames)
+
+
+def test_reports_find_the_frames(tmp_path: Path) -> None:
+    root = written(tmp_path, {"0": [entry(file_path="film.avi, VCA_1.jpg")]})
+    write_video(root / "AgentX" / "files" / "film.avi", 8, frames=3)
+    (sample,) = load_benchmark("agent-x", root).samples
+    places = Places([])
+    roots = file_roots("agent-x", root)
+    assert all(isinstance(places.of_file(file, roots), Path) for file in sample.files)
+    assert file_roots("agent-x", tmp_path / "nowhere") == file_roots("agrieval", root) == []
 
 
 def test_the_number_of_frames_is_an_option(tmp_path: Path) -> None:

@@ -197,6 +197,13 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, content: bytes, mes
     assert "dataset.json" in error.value.message
 
 
+def test_a_file_that_is_far_too_large_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "dataset.json").open("wb") as file:
+        file.truncate((1 << 30) + 1)
+    with pytest.raises(BenchmarkError, match="more than 1 GiB"):
+        load_benchmark("gta", tmp_path)
+
+
 def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
     folder = write_entries(tmp_path, {"0": plain_entry()})
     path = folder / "dataset.json"
