@@ -56,7 +56,7 @@ class Workspace:
     def resolve(self, name: str, *, by_last_part: bool = False) -> Path:
         """The real path of the file of that name.
 
-        With ``by_last_part`` a path that is no such name stands for the listed file, or the artifact, that is called like
+        With ``by_last_part`` a path that is no such name stands for the listed file, or the artifact, called like
         its last part (``/data/image/a.jpg`` for ``a.jpg``); nothing else is looked up for it.
 
         Raises:

@@ -38,7 +38,7 @@ def recorded(place: str, query: str, k: int) -> dict[str, Any] | None:
         OSError: the file cannot be read.
         ValueError: a line of it is no recorded search (a torn last line is passed over).
     """
-    lines = recorded_file(place).read_text(encoding="utf-8").splitlines()
+    lines = recorded_file(place).read_text(encoding="utf-8").split("\n")  # other line breaks may stand in text
     best: dict[str, Any] | None = None
     enough = False
     for number, line in enumerate(lines, start=1):
@@ -49,7 +49,7 @@ def recorded(place: str, query: str, k: int) -> dict[str, Any] | None:
             same, asked = same_query(entry["query"]) == same_query(query), int(entry.get("k", 0))
             entry["results"][:0]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            if number == len(lines):
+            if number == len(lines):  # what ends in a line break has an empty last line
                 break
             raise ValueError(f"line {number} is no recorded search") from error
         if same and (asked >= k or not enough):
