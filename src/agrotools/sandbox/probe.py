@@ -1,18 +1,155 @@
 """Which runner there is, found out by running a job that tries to get out."""
 
-from agrotools.sandbox.result import SandboxUnavailable
+import json
+import os
+import socket
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from agrotools.core import AgrotoolsError
+from agrotools.sandbox import places
+from agrotools.sandbox.pool import pool_of
+from agrotools.sandbox.result import DEFAULT_LIMITS, NO_INPUTS, SandboxUnavailable
+from agrotools.sandbox.runners import NONE, RUNNERS, missing
+
+VARIABLE = "AGROTOOLS_SANDBOX"
+"""Environment variable: the runner to use, by name."""
+_USERNS = (
+    "user namespaces are not allowed here. On Ubuntu 23.10 or later give bwrap an AppArmor profile: "
+    "apt-get install apparmor-profiles && ln -s /usr/share/apparmor/extra-profiles/bwrap-userns-restrict "
+    "/etc/apparmor.d/ && apparmor_parser -r /etc/apparmor.d/bwrap-userns-restrict. Elsewhere: "
+    "sysctl kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000. In a container: allow it there"
+)
+_LANDLOCK = "it needs Linux 5.13 or later with Landlock enabled (lsm=...,landlock) and not filtered by a container"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a probe of one runner found."""
+
+    runner: str
+    holds: bool
+    message: str
+    """what it let through or lacks; what was tried where it holds"""
+    hint: str | None = None
+    seconds: float = 0.0
+
+
+_found: dict[str, Probe] = {}
+_lock = threading.Lock()
 
 
 def available_runners() -> tuple[str, ...]:
-    """Names of the runners that held on this machine, best first. ``none`` is never among them."""
-    return ()
+    """Names of the runners that hold on this machine, best first. ``none`` is never among them."""
+    return tuple(runner for runner in RUNNERS if probe(runner).holds)
 
 
 def select_runner(name: str | None = None) -> str:
     """The runner that ``name`` (default: ``AGROTOOLS_SANDBOX``) means, or else the best that there is.
 
     Raises:
-        SandboxUnavailable: it did not hold, or none did.
+        SandboxUnavailable: it does not hold, or none does.
         UsageError: there is no runner of that name.
     """
-    raise SandboxUnavailable(f"no sandbox can run code here ({name or 'none asked for by name'})")
+    name = name or os.environ.get(VARIABLE, "").strip() or None
+    if name is not None:
+        found = probe(name)
+        if found.holds or name == NONE:
+            return name
+        raise SandboxUnavailable(f"the sandbox {name} does not work here: {found.message}", hint=found.hint)
+    for runner in RUNNERS:
+        if probe(runner).holds:
+            return runner
+    said = "; ".join(f"{runner}: {probe(runner).message}" for runner in RUNNERS)
+    hint = probe(RUNNERS[0]).hint
+    raise SandboxUnavailable(
+        f"nothing here can run untrusted code safely ({said})",
+        hint=f"{hint}. To run it without any isolation: {VARIABLE}={NONE}" if hint else None,
+    )
+
+
+def probe(runner: str, *, again: bool = False) -> Probe:
+    """Whether ``runner`` holds here. Found out once in each process, in about a tenth of a second, unless ``again``.
+
+    Raises:
+        UsageError: there is no such runner.
+    """
+    with _lock:
+        if again or runner not in _found:
+            started = time.perf_counter()
+            found = _probed(runner)
+            _found[runner] = Probe(found.runner, found.holds, found.message, found.hint, time.perf_counter() - started)
+        return _found[runner]
+
+
+def _probed(runner: str) -> Probe:
+    lacking = missing(runner)
+    if lacking is not None:
+        return Probe(runner, False, *lacking)
+    if runner == NONE:
+        return Probe(runner, False, "it isolates nothing: it only limits memory, time and output")
+    canary = f"AGROTOOLS_CANARY_{uuid4().hex}"
+    try:
+        with (
+            tempfile.TemporaryDirectory(prefix="agrotools-probe-") as folder,
+            socket.create_server(("127.0.0.1", 0)) as server,
+        ):
+            server.settimeout(0)
+            secret = Path(folder, "canary")
+            secret.write_text(canary)
+            os.environ[canary] = canary
+            try:
+                reached = _reached(runner, secret, server.getsockname()[1])
+            finally:
+                del os.environ[canary]
+            try:
+                server.accept()[0].close()
+                reached["connect"] = "this machine"
+            except OSError:
+                pass
+    except AgrotoolsError as error:
+        return Probe(runner, False, error.message, error.hint or _hint(runner, error.message))
+    except OSError as error:
+        return Probe(runner, False, f"it cannot be tried: {error}", "check that the folder for temporary files works")
+    through = [f"{name} ({what})" for name, what in reached.items() if what]
+    if through:
+        return Probe(runner, False, f"it lets untrusted code {', '.join(through)}", "please report this")
+    return Probe(runner, True, f"held: {', '.join(reached)}")
+
+
+def _reached(runner: str, secret: Path, port: int) -> dict[str, str | None]:
+    """What the job got at.
+
+    Raises:
+        SandboxUnavailable: it did not run.
+    """
+    from agrotools.sandbox.running import run_in
+
+    canary = {
+        "variables": [*places.environment(), "MATPLOTLIBRC"],
+        "file": str(secret),
+        "folder": str(secret.parent),
+        "port": port,
+        "pid": os.getpid(),
+    }
+    code = f"{(places.INSIDE / 'probe.py').read_text(encoding='utf-8')}\nCANARY.update({canary!r})\n"
+    pool = pool_of(runner)
+    worker = pool.start(warm=())
+    try:
+        result = run_in(worker, code, "solution", NO_INPUTS, DEFAULT_LIMITS)
+    finally:
+        pool.throw_away(worker)
+    try:
+        return dict(json.loads(result.value or ""))
+    except ValueError:
+        raise SandboxUnavailable(f"a job does not run in it: {result.message or result.termination}") from None
+
+
+def _hint(runner: str, message: str) -> str | None:
+    if runner == "bubblewrap" and ("uid map" in message or "namespace" in message or "ermission" in message):
+        return _USERNS
+    return _LANDLOCK if runner == "landlock" else None

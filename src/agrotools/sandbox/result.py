@@ -31,7 +31,7 @@ class SandboxUnavailable(AgrotoolsError):
 class Limits:
     """What a run may use. All of it is enforced from outside of the code."""
 
-    wall_s: float = 8.0
+    wall_s: float = 10.0
     """from the moment the code starts"""
     cpu_s: int = 5
     """processor time; whole seconds, as the kernel counts"""
@@ -67,7 +67,7 @@ class SandboxResult:
 
     value: str | None
     """``str`` of what the function returned; None where it returned None or a figure, or nothing was called"""
-    stdout: str
+    stdout: str = field(repr=False)
     artifacts: tuple[SandboxArtifact, ...]
     """the returned figure first, then what the code saved, in order"""
     termination: SandboxTermination

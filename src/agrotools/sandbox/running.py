@@ -1,9 +1,37 @@
 """Running a piece of untrusted code."""
 
+import re
 from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+from agrotools.core import UsageError
+from agrotools.sandbox.exchange import Ended
+from agrotools.sandbox.pictures import BadPicture, checked
+from agrotools.sandbox.pool import Pool, pool_of
 from agrotools.sandbox.probe import select_runner
-from agrotools.sandbox.result import DEFAULT_LIMITS, NO_INPUTS, Limits, SandboxResult
+from agrotools.sandbox.result import (
+    DEFAULT_LIMITS,
+    NO_INPUTS,
+    Limits,
+    SandboxArtifact,
+    SandboxResult,
+    SandboxTermination,
+)
+from agrotools.sandbox.runners import needs_folder
+from agrotools.sandbox.session import Worker, new_folder
+
+LONGEST_CODE = 200_000
+MOST_INPUT_BYTES = 16 * 2**20
+_FROM_OUTSIDE = "the worker was killed from outside"
+_LONGEST_MESSAGE = 700
+_FENCE = re.compile(r"```[ \t]*([\w+-]*)[^\n]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL)
+_FILE_NAME = re.compile(r"[^/\0]{1,255}")
+_SIGNALS = {-6: "aborted", -7: "bus error", -11: "segmentation fault", -31: "bad system call"}
+_CPU, _KILLED = -24, -9
+_OUT_OF_MEMORY = (b"bad_alloc", b"Cannot allocate memory", b"MemoryError", b"Memory allocation")
 
 
 def run_code(
@@ -21,7 +49,7 @@ def run_code(
     Args:
         code: the code, bare or in a Markdown fence.
         call: the function to call without arguments once the code has run; None: only the code is run. A figure that it
-            returns, or the current one of pyplot where it returns None, becomes a PNG artifact, as do pictures that
+            returns, or the current one of pyplot where it returns None, becomes a PNG artifact, as do the figures that
             the code saves.
         inputs: files that the code finds in its working folder, by name.
         limits: what it may use.
@@ -29,6 +57,160 @@ def run_code(
 
     Raises:
         SandboxUnavailable: nothing here can run code safely.
-        UsageError: there is no such runner, or a name of ``inputs`` is not a plain file name.
+        UsageError: there is no such runner, or the inputs are too many or not plain file names.
     """
-    raise NotImplementedError(select_runner(runner), code, call, inputs, limits)
+    _check_inputs(inputs)
+    runner = select_runner(runner)
+    code = unfenced(code)
+    if len(code) > LONGEST_CODE:
+        message = f"the code has {len(code):,} characters, more than {LONGEST_CODE:,}"
+        return SandboxResult(None, "", (), "error", message, 0.0, runner)
+    pool = pool_of(runner)
+    result = _run_once(pool, code, call, inputs, limits)
+    if result.termination == "infrastructure":
+        result = _run_once(pool, code, call, inputs, limits)
+        if result.message == _FROM_OUTSIDE:
+            # Killed twice while it was at work: by the kernel, for memory. No way out for code that wants no score.
+            message = "the system killed the code twice, most likely for want of memory: use less"
+            result = replace(result, termination="memory", message=message)
+    return result
+
+
+def unfenced(text: str) -> str:
+    """The code of the first Markdown fence that holds Python, else of the first; the text itself without any."""
+    fences = [(language.lower(), body) for language, body in _FENCE.findall(text)]
+    python = [body for language, body in fences if language in ("python", "py", "python3")]
+    return (python or [body for _, body in fences] or [text])[0]
+
+
+def run_in(worker: Worker, code: str, call: str | None, inputs: Mapping[str, bytes], limits: Limits) -> SandboxResult:
+    """Run code in a worker that has been started. It is for the caller to end it."""
+    if not worker.wait_ready():
+        log = worker.read_stderr()
+        return _infrastructure(worker, f"the worker did not get ready: {_last_line(log) or 'no reply'}", log)
+    return _told(worker, worker.run(code, call, inputs, limits), limits)
+
+
+def _run_once(pool: Pool, code: str, call: str | None, inputs: Mapping[str, bytes], limits: Limits) -> SandboxResult:
+    with ExitStack() as stack:
+        if not needs_folder(pool.runner, bool(inputs)):
+            stack.callback(pool.refill)
+            worker = pool.take()
+        else:
+            folder = stack.enter_context(new_folder())
+            for name, content in inputs.items():
+                Path(folder, name).write_bytes(content)
+            inputs = NO_INPUTS
+            worker = pool.start(folder=folder)
+        stack.callback(pool.throw_away, worker)
+        return run_in(worker, code, call, inputs, limits)
+
+
+def _check_inputs(inputs: Mapping[str, bytes]) -> None:
+    for name in inputs:
+        if not _FILE_NAME.fullmatch(name) or name in (".", ".."):
+            raise UsageError(f"{name!r} is not a plain file name", hint="give inputs of a sandbox without folders")
+    if (size := sum(map(len, inputs.values()))) > MOST_INPUT_BYTES:
+        raise UsageError(f"the inputs of a sandbox have {size:,} bytes", hint=f"at most {MOST_INPUT_BYTES:,}")
+
+
+def _told(worker: Worker, ended: Ended, limits: Limits) -> SandboxResult:
+    """What the code did, in our words: nothing in ``ended`` is believed beyond what the code may say about itself."""
+    stdout, stderr = (_text(part.decode(errors="replace")) for part in (ended.stdout, ended.stderr))
+    if ended.cause == "not_started":
+        return _infrastructure(worker, f"the worker was lost: {_last_line(stderr) or 'no reply'}", stderr)
+    termination, message = _judged(ended, limits)
+    if termination == "infrastructure":
+        return _infrastructure(worker, message, stderr)
+    artifacts: list[SandboxArtifact] = []
+    try:
+        for name, content in (*ended.figures, *ended.saved):
+            artifact = checked(name, content, limits)
+            if all(artifact.content != other.content for other in artifacts):
+                artifacts.append(artifact)
+    except BadPicture as error:
+        if termination == "ok":
+            termination, message = "artifact_cap", str(error)
+    value = ended.done.get("value") if termination == "ok" else None
+    log = [f"exit status {ended.status}" if ended.cause == "ended" else "", str(ended.done.get("log") or ""), stderr]
+    return SandboxResult(
+        _text(value) if isinstance(value, str) else None,
+        stdout,
+        tuple(artifacts),
+        termination,
+        _one_line(message),
+        ended.seconds,
+        worker.runner,
+        log="" if termination == "ok" and not stderr else _text("\n".join(part for part in log if part))[-40_000:],
+    )
+
+
+def _judged(ended: Ended, limits: Limits) -> tuple[SandboxTermination, str]:
+    """How it ended, and the message."""
+    match ended.cause:
+        case "wall_timeout":
+            return "wall_timeout", f"the code ran for more than {limits.wall_s:g} s and was stopped: make it quicker"
+        case "output_cap":
+            return "output_cap", f"the code printed more than {limits.output_bytes:,} bytes and was stopped: print less"
+        case "artifact_cap":
+            most = f"{limits.artifacts} pictures of {limits.artifact_bytes:,} bytes"
+            return "artifact_cap", f"the code made more, or larger, pictures than allowed ({most})"
+        case "nonsense":
+            return "error", "the code wrote to a channel that is not its own"
+        case "ended" | "not_started":
+            return _judged_by_status(ended, limits)
+        case "done":
+            return _judged_by_itself(ended.done, limits)
+
+
+def _judged_by_itself(done: Mapping[str, Any], limits: Limits) -> tuple[SandboxTermination, str]:
+    status, message = done.get("status"), done.get("message")
+    message = message if isinstance(message, str) else "it does not say why"
+    match status:
+        case "ok":
+            return "ok", ""
+        case "memory":
+            return "memory", f"the code needs more than the {limits.memory_mb} MB of memory that it may use: {message}"
+        case "denied":
+            return "denied", (
+                f"{message}: not allowed here; the code may not reach the network or other files, nor start processes "
+                "or threads"
+            )
+        case "output_cap" | "artifact_cap":
+            return ("output_cap" if status == "output_cap" else "artifact_cap"), message
+        case _:
+            return "error", message
+
+
+def _judged_by_status(ended: Ended, limits: Limits) -> tuple[SandboxTermination, str]:
+    status = ended.status
+    if status == _CPU or (status == _KILLED and ended.seconds >= limits.cpu_s):
+        return (
+            "cpu_limit",
+            f"the code used more than {limits.cpu_s} s of processor time and was stopped: make it quicker",
+        )
+    if any(words in ended.stderr for words in _OUT_OF_MEMORY):
+        return "memory", f"the code needs more than the {limits.memory_mb} MB of memory that it may use"
+    if status == _KILLED:
+        return "infrastructure", _FROM_OUTSIDE
+    if status in _SIGNALS:
+        return "error", f"the code crashed the interpreter ({_SIGNALS[status]})"
+    return "error", f"the code ended the interpreter (exit status {'unknown' if status is None else status})"
+
+
+def _infrastructure(worker: Worker, message: str, log: str) -> SandboxResult:
+    return SandboxResult(None, "", (), "infrastructure", _one_line(message), 0.0, worker.runner, log=log)
+
+
+def _one_line(message: str) -> str:
+    return _text(" ".join(message.split()))[:_LONGEST_MESSAGE]
+
+
+def _last_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1] if lines else ""
+
+
+def _text(value: str) -> str:
+    """Without halves of surrogate pairs, which no file could hold."""
+    return value.encode("utf-8", "replace").decode()

@@ -35,6 +35,8 @@ def worker_environment(threads: int = 1) -> dict[str, str]:
     No keys, no PATH, no HOME. ``threads`` are those of numeric libraries.
     """
     from agrotools.knowledge.loading import user_folders
+    from agrotools.sandbox.pool import SIZE as SANDBOX_WORKERS
+    from agrotools.sandbox.probe import VARIABLE as SANDBOX
     from agrotools.vision.learned.weights import hub_cache
     from agrotools.vision.onnx_session import THREADS
 
@@ -50,11 +52,13 @@ def worker_environment(threads: int = 1) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         **dict.fromkeys((*_THREAD_LIMITS, THREADS), str(threads)),
         "MALLOC_ARENA_MAX": "2",
+        SANDBOX_WORKERS: "1",  # a tool is asked for one thing at a time
         # GDAL writes .aux.xml files beside what it reads, and reads files that lie beside it, unless told otherwise
         "GDAL_PAM_ENABLED": "NO",
         "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",
     }
-    for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"):  # without it some installations of Python do not start
+    # the first two: without them some installations of Python do not start
+    for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", SANDBOX):
         if name in os.environ:
             environment[name] = os.environ[name]
     return environment

@@ -1,0 +1,170 @@
+"""What goes between a worker and us while a job runs: its output is counted, its frames are read, and none believed."""
+
+import json
+import os
+import select
+import struct
+import time
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from agrotools.sandbox.result import Limits
+
+START_TIMEOUT_S = 60.0
+"""Until a worker is ready, and from there until it starts the code: on a busy machine that takes a while."""
+CHUNK = 2**16
+_HEAD = struct.Struct(">cI")
+_LONGEST_NAME = 300
+_OWN_WORDS = 2**17
+"""What a worker adds to a result: message, traceback."""
+
+Cause = Literal["done", "ended", "not_started", "wall_timeout", "output_cap", "artifact_cap", "nonsense"]
+
+
+@dataclass
+class Ended:
+    """What is known once a job is over. All but ``cause``, ``status`` and ``seconds`` came from the code."""
+
+    cause: Cause = "ended"
+    done: dict[str, Any] = field(default_factory=dict[str, Any])
+    figures: list[tuple[str, bytes]] = field(default_factory=list[tuple[str, bytes]])
+    saved: list[tuple[str, bytes]] = field(default_factory=list[tuple[str, bytes]])
+    stdout: bytes = b""
+    stderr: bytes = b""
+    status: int | None = None
+    """exit status of the worker, that of a signal negative; None where it had to be killed"""
+    seconds: float = 0.0
+
+
+def frame(kind: bytes, content: bytes = b"") -> bytes:
+    """A frame, either way: one byte that names the kind, the length, the content."""
+    return _HEAD.pack(kind, len(content)) + content
+
+
+class Exchange:
+    """A job on its way in and its output on the way out, over four pipes."""
+
+    def __init__(self, stdin: int, stdout: int, stderr: int, result: int, limits: Limits) -> None:
+        self._stdin = stdin
+        self._streams = {stdout: "stdout", stderr: "stderr", result: "result"}
+        self._limits = limits
+        self._ended = Ended()
+        self._started: float | None = None
+        self._outputs = {"stdout": bytearray(), "stderr": bytearray()}
+        self._frames = bytearray()
+        picture = limits.artifact_bytes + _LONGEST_NAME
+        self._longest = {b"S": 0, b"A": picture, b"F": picture, b"D": 8 * limits.output_bytes + _OWN_WORDS}
+
+    def run(self, job: bytes) -> Ended:
+        """Send the job and read until its end or until it breaks a limit. The process is left as it is."""
+        left_to_send = memoryview(job)
+        open_streams = dict(self._streams)
+        poll = select.poll()
+        for fd in (*open_streams, self._stdin):
+            os.set_blocking(fd, False)
+        for fd in open_streams:
+            poll.register(fd, select.POLLIN)
+        poll.register(self._stdin, select.POLLOUT)
+        begun = time.monotonic()
+        cause: Cause | None = None
+        while cause is None and "result" in open_streams.values():
+            limit = begun + START_TIMEOUT_S if self._started is None else self._started + self._limits.wall_s
+            if (left := limit - time.monotonic()) <= 0:
+                cause = "not_started" if self._started is None else "wall_timeout"
+                break
+            for fd, _ in poll.poll(1000 * left):
+                if fd == self._stdin:
+                    left_to_send = _sent(fd, left_to_send)
+                    if not left_to_send:
+                        poll.unregister(fd)
+                elif (data := read_some(fd)) == b"":
+                    poll.unregister(fd)
+                    del open_streams[fd]
+                elif data is not None:
+                    cause = cause or self._receive(open_streams[fd], data)
+        return self._finish(cause)
+
+    def _receive(self, name: str, data: bytes) -> Cause | None:
+        if name == "result":
+            return self._take(data)
+        self._outputs[name] += data
+        return "output_cap" if len(self._outputs[name]) > self._limits.output_bytes else None
+
+    def _take(self, data: bytes) -> Cause | None:
+        """Read frames; the first that breaks a limit, or is none of ours, ends the job."""
+        frames = self._frames
+        frames += data
+        while len(frames) >= _HEAD.size:
+            kind, length = _HEAD.unpack_from(frames)
+            if kind not in self._longest:
+                return "nonsense"
+            if length > self._longest[kind]:
+                return "artifact_cap" if kind in (b"A", b"F") else "nonsense"
+            end = _HEAD.size + length
+            if len(frames) < end:
+                return None
+            content = bytes(frames[_HEAD.size : end])
+            del frames[:end]
+            if (cause := self._handle(kind, content)) is not None:
+                return cause
+        return None
+
+    def _handle(self, kind: bytes, content: bytes) -> Cause | None:
+        ended = self._ended
+        if kind == b"S":
+            self._started = self._started or time.monotonic()
+            return None
+        if kind == b"D":
+            try:
+                done = json.loads(content)
+            except (ValueError, RecursionError):
+                return "nonsense"
+            ended.done = done if isinstance(done, dict) else {}
+            return "done"
+        name, _, picture = content.partition(b"\0")
+        (ended.figures if kind == b"F" else ended.saved).append((name.decode(errors="replace"), picture))
+        return "artifact_cap" if len(ended.figures) + len(ended.saved) > self._limits.artifacts else None
+
+    def _finish(self, cause: Cause | None) -> Ended:
+        ended, most = self._ended, self._limits.output_bytes
+        if self._started is not None:
+            ended.seconds = time.monotonic() - self._started
+        for fd, name in self._streams.items():
+            if name == "result":
+                continue
+            output = self._outputs[name]
+            output += drained(fd, most - len(output))
+            if len(output) > most and cause in (None, "done"):
+                cause = "output_cap"
+        ended.cause = cause or ("ended" if self._started is not None else "not_started")
+        ended.stdout, ended.stderr = (bytes(self._outputs[name][:most]) for name in ("stdout", "stderr"))
+        return ended
+
+
+def read_some(fd: int) -> bytes | None:
+    """What lies in a pipe, as far as one reading goes; None where there is nothing yet, empty at its end."""
+    try:
+        return os.read(fd, CHUNK)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""
+
+
+def drained(fd: int, most: int) -> bytes:
+    """What lies in a pipe already, until it is more than ``most``."""
+    os.set_blocking(fd, False)
+    data = bytearray()
+    while len(data) <= most and (part := read_some(fd)):
+        data += part
+    return bytes(data)
+
+
+def _sent(fd: int, data: memoryview) -> memoryview:
+    """What is left to send; nothing where nobody reads it any more."""
+    try:
+        return data[os.write(fd, data[:CHUNK]) :]
+    except BlockingIOError:
+        return data
+    except OSError:
+        return data[:0]

@@ -1,0 +1,84 @@
+"""The job that tries whether a sandbox holds: run as untrusted code, with ``CANARY`` filled in before it."""
+
+import json
+import os
+import sys
+
+CANARY: dict[str, object] = {}
+
+
+def solution() -> str:
+    """JSON: what was tried, and what was reached or None. Only failures to get out are good news."""
+    tries = {
+        "environment": environment,
+        "read": read,
+        "write": write,
+        "connect": connect,
+        "fork": fork,
+        "signal": signal,
+        "run": run,
+    }
+    return json.dumps({name: tried(each) for name, each in tries.items()})
+
+
+def tried(attempt: object) -> str | None:
+    try:
+        return attempt()  # pyright: ignore[reportCallIssue]
+    except BaseException:
+        return None
+
+
+def environment() -> str | None:
+    """Variables that are not the worker's own, here or in any process that can be seen."""
+    seen = {*os.environ}
+    for process in ("1", "self", str(os.getppid()), str(CANARY["pid"])):
+        try:
+            with open(f"/proc/{process}/environ", "rb") as file:
+                seen |= {entry.split(b"=")[0].decode() for entry in file.read().split(b"\0") if entry}
+        except OSError:
+            continue
+    foreign = sorted(seen - {"PWD", *CANARY["variables"]})  # pyright: ignore[reportGeneralTypeIssues]
+    return f"{len(foreign)} foreign variables" if foreign else None
+
+
+def read() -> str | None:
+    with open(str(CANARY["file"])) as file:
+        return f"a file of the host ({len(file.read())} characters)"
+
+
+def write() -> str | None:
+    written = []
+    for folder in (CANARY["folder"], os.path.dirname(os.__file__), sys.prefix, "/", "/etc", "/usr", "/dev/shm"):
+        try:
+            with open(f"{folder}/agrotools-probe", "w") as file:
+                file.write("x")
+        except OSError:
+            continue
+        os.unlink(f"{folder}/agrotools-probe")
+        written.append(str(folder))
+    return ", ".join(written) or None
+
+
+def connect() -> str | None:
+    import socket
+
+    with socket.create_connection(("127.0.0.1", int(str(CANARY["port"]))), timeout=1):
+        return "this machine"
+
+
+def fork() -> str | None:
+    process = os.fork()
+    if process == 0:
+        os._exit(0)
+    os.waitpid(process, 0)
+    return "a process"
+
+
+def signal() -> str | None:
+    os.kill(int(str(CANARY["pid"])), 0)
+    return "a process of the host"
+
+
+def run() -> str | None:
+    os.execv(sys.executable, [sys.executable, "-c", "print('ran')"])
+    return "a program"
