@@ -279,11 +279,7 @@ class ToolExecutor:
             "target": _importable_target(checked.tool),
             "arguments": checked.arguments,
             "paths": {name: str(path) for name, path in checked.paths.items()},
-            "files": [
-                {**info.model_dump(mode="json"), "name": name}
-                for name in checked.paths
-                if (info := workspace.info(name))
-            ],
+            "files": {name: info.model_dump(mode="json") for name in checked.paths if (info := workspace.info(name))},
             "backend": checked.backend,
             **(asking or {}),
         }

@@ -91,7 +91,8 @@ def load(target: str) -> Any:
 
 
 def _run(request: dict[str, Any]) -> Reply:
-    """Run a call: ``target``, ``arguments``, ``paths`` (name of a file to its path), ``files``, ``backend``.
+    """Run a call: ``target``, ``arguments``, ``paths`` and ``files`` (from the name of a file in the call to its
+    path, and to what the sample says of it), ``backend``.
 
     With ``vision`` (name and replies so far of a model that the tool may ask) the reply may be a ``question``; with
     ``outside`` (replies so far of a service on the network) it may be a ``request``.
@@ -103,7 +104,7 @@ def _run(request: dict[str, Any]) -> Reply:
 
     tool = load(request["target"])
     paths = {name: Path(path) for name, path in request["paths"].items()}
-    files = [SampleFile.model_validate(file) for file in request["files"]]
+    infos = {paths[name]: SampleFile.model_validate(file) for name, file in request["files"].items()}
     contents: dict[Artifact, bytes] = {}
 
     def keep(artifact: Artifact, content: bytes) -> Artifact:
@@ -115,7 +116,6 @@ def _run(request: dict[str, Any]) -> Reply:
     started = time.perf_counter()
     vision = Replies(**request["vision"]) if "vision" in request else None
     outside = OutsideReplies(request["outside"]) if "outside" in request else None
-    infos = {paths[file.name]: file for file in files}
     with at_work(Work(keep, infos, request["backend"], vision=vision, outside=outside)):
         try:
             result = tool.function(**arguments)

@@ -56,8 +56,8 @@ class Workspace:
     def resolve(self, name: str, *, by_last_part: bool = False) -> Path:
         """The real path of the file of that name.
 
-        With ``by_last_part`` a path that is no such name stands for the one listed file, or artifact, that is called
-        like its last part (``/data/image/a.jpg`` for ``a.jpg``); nothing else is looked up for it.
+        With ``by_last_part`` a path that is no such name stands for the listed file, or the artifact, called like
+        its last part (``/data/image/a.jpg`` for ``a.jpg``); nothing else is looked up for it.
 
         Raises:
             ToolError: ``path_outside_workspace`` (absolute path, ``..``, link leading out), ``file_not_found`` with
@@ -81,20 +81,15 @@ class Workspace:
         return next((file for file in self.files if file.name == meant), None)
 
     def _meant_by(self, name: str) -> str | None:
-        """The name of the one file or artifact that ``name``, or its last part, names; None where it is not one."""
-        known = [file.name for file in self.files]
+        """The name of the file or artifact that ``name``, or its last part, names; None where it names none."""
+        listed = {file.name for file in self.files}
         path = Path(name)
-        if str(path) in known:
+        if str(path) in listed:
             return str(path)
-        if "\0" in name or ".." in path.parts or "\\" in name or name.startswith("~") or not path.name:
+        if "\0" in name or ".." in path.parts or "\\" in name or name.startswith("~"):
             return None
-        alike = [each for each in known if Path(each).name == path.name]
-        if len(alike) > 1:  # of two files in two folders, the one whose folder is named too
-            alike = [each for each in alike if path.parts[-len(Path(each).parts) :] == Path(each).parts]
-        if len(alike) == 1:
-            return alike[0]
-        made = not alike and _FILE_NAME.fullmatch(path.name) and os.path.lexists(self.artifacts / path.name)
-        return path.name if made else None
+        made = _FILE_NAME.fullmatch(path.name) and os.path.lexists(self.artifacts / path.name)
+        return path.name if path.name in listed or made else None
 
     def keep(self, artifact: Artifact, content: bytes) -> Artifact:
         """Write an artifact under a name that is still free; equal content under the same name is written once."""

@@ -9,8 +9,8 @@ from agrotools.core import ToolError
 from agrotools.tools.contract import ToolResult, tool
 from agrotools.tools.general.looking import chosen_backend
 from agrotools.tools.outside import SEARXNG, SERPER
+from agrotools.tools.outside.recorded_searches import recorded, recorded_file
 from agrotools.tools.outside.request import Request, asked_outside
-from agrotools.tools.outside.search import recorded, recorded_file
 
 RECORDED = "recorded:"
 """With the folder or file of recorded searches behind it."""

@@ -1,6 +1,7 @@
 """Equations solved exactly, by SymPy."""
 
 import json
+import re
 from typing import Annotated
 
 from pydantic import Field
@@ -12,6 +13,9 @@ from agrotools.tools.outside import SANDBOX
 
 MOST_EQUATIONS = 20
 _LONGEST_VALUE = 4_000
+_NO_EQUATION = re.compile(r"[^\w\s+\-*/^().,=<>!|&]|__|[A-Za-z_)]\s*\.|\.\s*[A-Za-z_]|\blambda\b")
+"""What no equation holds: quotes, brackets, attributes. The sandbox is the wall, this is the door."""
+_LINE_OF_OURS = re.compile(r" \(line \d+.*\Z", re.DOTALL)
 _TEMPLATE = """
 import json, re
 import sympy
@@ -19,7 +23,7 @@ from sympy.parsing.sympy_parser import (
     convert_xor, implicit_multiplication_application, parse_expr, standard_transformations)
 
 GIVEN = json.loads({given!r})
-CONSTANTS = {{"pi": sympy.pi, "e": sympy.E, "E": sympy.E, "I": sympy.I, "oo": sympy.oo}}
+CONSTANTS = {{"pi": sympy.pi, "e": sympy.E, "oo": sympy.oo}}
 
 def read(text, names):
     tried = (*standard_transformations, convert_xor, implicit_multiplication_application)
@@ -49,13 +53,31 @@ def solution():
     if any(each.is_Relational and not isinstance(each, sympy.Eq) for each in equations):
         answer = sympy.reduce_inequalities(equations, unknowns[0] if len(unknowns) == 1 else unknowns)
         return json.dumps({{"condition": str(answer)}})
-    answers = sympy.solve(equations, unknowns, dict=True)
+    try:
+        answers, numeric = sympy.solve(equations, unknowns, dict=True), False
+    except NotImplementedError:
+        if len(equations) != 1 or len(unknowns) != 1:
+            raise
+        answers, numeric = by_steps(equations[0], unknowns[0]), True
     exact = [{{str(name): str(value) for name, value in answer.items()}} for answer in answers]
     def number(value):
         value = sympy.N(value, 15)
         return float(value) if value.is_real and value.is_number else str(value)
     plain = [{{str(name): number(value) for name, value in answer.items()}} for answer in answers]
-    return json.dumps({{"solutions": plain, "exact": exact}})
+    return json.dumps({{"solutions": plain, "exact": exact, "numeric": numeric}})
+
+def by_steps(equation, name):
+    roots = []
+    for start in (0.1, 1, -1, 3, -3, 10, -10, 100, -100):
+        try:
+            root = sympy.nsolve(equation, name, start)
+        except (ValueError, ZeroDivisionError, TypeError):
+            continue
+        if root.is_real and all(abs(root - other) > 1e-9 * max(1, abs(root)) for other in roots):
+            roots.append(root)
+    if not roots:
+        raise NotImplementedError("no solution in closed form, and none was found near 0")
+    return [{{name: root}} for root in sorted(roots)]
 """
 
 
@@ -88,8 +110,9 @@ def solve_equations(
 ) -> Solutions:
     """Solve equations or inequalities exactly: give equations as text, or Python code that uses SymPy.
 
-    An equation without = is taken as equal to 0; ^ and ** are powers. Code defines solution() without arguments, which
-    returns text; it runs in a sandbox, without network and files, for a few seconds.
+    An equation without = is taken as equal to 0; ^ and ** are powers; pi and e are constants. Where there is no closed
+    form, real solutions of a single equation are sought near 0 (flag numeric). Code defines solution() without
+    arguments, which returns text; it runs in a sandbox, without network and files, for a few seconds.
 
     Raises:
         ToolError: ``invalid_argument`` (neither or both given, an equation or code that fails), ``timeout``,
@@ -104,12 +127,20 @@ def solve_equations(
         if ran.value is None:
             raise ToolError("invalid_argument", "solution() returned nothing", argument="code", hint="return text")
         return Solutions(text=_short(ran.value), solutions=None, exact=None, flags=("by_code",))
+    for equation in equations or ():
+        if _NO_EQUATION.search(equation):
+            raise ToolError(
+                "invalid_argument",
+                f"{equation[:60]!r} is no equation",
+                argument="equations",
+                hint="write numbers, names, + - * / ^ ( ) and functions such as sqrt(x); anything else goes into code",
+            )
     given = json.dumps({"equations": equations, "unknowns": unknowns})
     ran = run_in_sandbox(_TEMPLATE.format(given=given), argument="equations")
     if ran.fault or ran.value is None:
         raise ToolError(
             "invalid_argument",
-            f"the equations cannot be solved: {ran.fault or 'no answer'}",
+            f"the equations cannot be solved: {_LINE_OF_OURS.sub('', ran.fault) or 'no answer'}",
             argument="equations",
             hint="write * for products and name the unknowns; not every equation has a solution in closed form",
         )
@@ -119,6 +150,8 @@ def solve_equations(
     flags = () if found["solutions"] else ("no_solution",)
     if found.get("always"):
         flags = ("always_true",)
+    if found.get("numeric"):
+        flags = ("numeric", "more_solutions_possible")
     return Solutions(
         text=_short(_in_words(found)), solutions=tuple(found["solutions"]), exact=tuple(found["exact"]), flags=flags
     )
