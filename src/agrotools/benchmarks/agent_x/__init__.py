@@ -17,10 +17,10 @@ from agrotools.benchmarks.published.findings import Findings, PublishedSettings
 from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of
 from agrotools.benchmarks.published.places import Layout, find_file
 from agrotools.benchmarks.published.reading import entries_of, read_json
-from agrotools.benchmarks.published.toolsets import AGENT_X_TOOLS
 from agrotools.construct.progress import Progress, no_progress
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.benchmark_header import SourceNote
+from agrotools.tools import AGENT_X_TOOLS
 
 VERSION = "1"
 AGENT_X = SourceNote(

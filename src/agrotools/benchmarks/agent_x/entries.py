@@ -13,7 +13,7 @@ from agrotools.benchmarks.published.answers import ANSWER_TYPES, AnswerKind
 from agrotools.benchmarks.published.dialogs import first_reason, text_of
 from agrotools.benchmarks.published.files import VIDEO_SUFFIXES, FileTable, safe_name
 from agrotools.benchmarks.published.findings import Findings, shortened, shown
-from agrotools.benchmarks.published.toolsets import IMAGE_TOOLS, known_tool
+from agrotools.benchmarks.published.toolsets import IMAGE_TOOLS
 from agrotools.core import (
     Arguments,
     BenchmarkError,
@@ -27,6 +27,7 @@ from agrotools.core import (
     SampleFile,
     Slot,
 )
+from agrotools.tools import TOOLS
 
 FOLDERS = ("files", "", "images", "videos")
 """Where files lie below the root, the published place first."""
@@ -239,7 +240,7 @@ def _toolset(given: Any, called: Sequence[str], key: str, findings: Findings) ->
         findings.note(key, "it calls a tool that it does not describe")
     tools = list(dict.fromkeys([*listed, *called]))
     for tool in tools:
-        if not known_tool(tool):
+        if tool not in TOOLS:
             findings.fault(key, f"there is no tool {shown(tool)}")
     if not tools:
         findings.fault(key, "it describes no tool and calls none")

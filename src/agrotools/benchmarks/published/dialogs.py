@@ -15,7 +15,7 @@ from pydantic import JsonValue, ValidationError
 from agrotools.benchmarks.published.answers import ANSWER_TYPES, MISSING, AnswerKind, gold_of
 from agrotools.benchmarks.published.files import VIDEO_SUFFIXES, FileTable, safe_name
 from agrotools.benchmarks.published.findings import Findings, shortened, shown
-from agrotools.benchmarks.published.toolsets import IMAGE_TOOLS, known_tool
+from agrotools.benchmarks.published.toolsets import IMAGE_TOOLS
 from agrotools.core import (
     Arguments,
     BenchmarkError,
@@ -25,6 +25,7 @@ from agrotools.core import (
     Sample,
     SampleFile,
 )
+from agrotools.tools import TOOLS
 
 _KINDS: Mapping[str, str] = {"image": "image", "video": "video", "table": "table"}
 
@@ -273,7 +274,7 @@ def _toolset(given: Any, called: Sequence[str], reader: _Reader) -> list[str]:
         reader.note("it calls a tool that it does not list")
     tools = list(dict.fromkeys([*listed, *called]))
     for tool in tools:
-        if not known_tool(tool):
+        if tool not in TOOLS:
             reader.fault(f"there is no tool {shown(tool)}")
     if not tools and not reader.broken:
         reader.fault("it lists no tools and calls none")

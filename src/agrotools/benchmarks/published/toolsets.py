@@ -1,22 +1,9 @@
-"""The published tools by name: which benchmark has which, in which order they take what, and which make images.
+"""What is to be known of published tools by name: which make images, and in which order Agent-X gives arguments.
 
 From toolmeta.json of GTA and its kin (open-compass/GTA, mbzuai-oryx/ThinkGeo, mbzuai-oryx/Agent-X).
 """
 
 from collections.abc import Mapping
-
-GTA_TOOLS = (
-    "Calculator", "OCR", "CountGivenObject", "ImageDescription", "GoogleSearch", "RegionAttributeDescription",
-    "TextToBbox", "Plot", "MathOCR", "Solver", "DrawBox", "AddText", "TextToImage", "ImageStylization",
-)  # fmt: skip
-THINKGEO_TOOLS = (
-    "Calculator", "GoogleSearch", "Plot", "Solver", "OCR", "DrawBox", "AddText", "RegionAttributeDescription",
-    "SegmentObjectPixels", "ObjectDetection", "ChangeDetection", "ImageDescription", "TextToBbox", "CountGivenObject",
-)  # fmt: skip
-AGENT_X_TOOLS = (
-    "Calculator", "OCR", "ObjectCounter", "SceneDescriber", "WebSearch", "RegionDescriber", "LocateObjectByText",
-    "CodePlotter", "MathOCR", "Solver", "DrawBoundingBox", "OverlayText", "ImageGenerator", "ImageStylization",
-)  # fmt: skip
 
 IMAGE_TOOLS: Mapping[str, frozenset[str]] = {
     "gta": frozenset({"DrawBox", "AddText", "Plot", "TextToImage", "ImageStylization"}),
@@ -42,13 +29,6 @@ AGENT_X_PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "ImageStylization": ("image", "instruction"),
 }
 """What the tools of Agent-X take, in order."""
-
-
-def known_tool(name: str) -> bool:
-    """Whether a tool of that name is published with one of the benchmarks, or installed here."""
-    from agrotools.tools import tool_names
-
-    return name in {*GTA_TOOLS, *THINKGEO_TOOLS, *AGENT_X_TOOLS} or name in tool_names()
 
 
 CATEGORIES: Mapping[str, str] = {

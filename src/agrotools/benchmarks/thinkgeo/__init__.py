@@ -15,11 +15,11 @@ from agrotools.benchmarks.published.findings import Findings, PublishedSettings
 from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of
 from agrotools.benchmarks.published.places import Layout, find_file, how_to_get
 from agrotools.benchmarks.published.reading import entries_of, read_json
-from agrotools.benchmarks.published.toolsets import THINKGEO_TOOLS
 from agrotools.benchmarks.thinkgeo.use_cases import difficulties, use_case
 from agrotools.construct.progress import Progress, no_progress
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.benchmark_header import SourceNote
+from agrotools.tools import THINKGEO_TOOLS
 
 VERSION = "1"
 THINKGEO = SourceNote(

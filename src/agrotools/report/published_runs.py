@@ -1,0 +1,138 @@
+"""Runs on GTA and ThinkGeo in the metrics of their papers: as published, corrected, and beside the printed rows."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from agrotools.core import Mode
+from agrotools.report.cells import DASH, Notes, name_cell, new_table, percent, run_names, stacked, value_cell
+from agrotools.report.published import PublishedRow, paper, published_rows, same_model
+from agrotools.scoring import PublishedFigures, Summary
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+MARK = "†"
+
+
+class Layout(NamedTuple):
+    """A table as a paper lays it out: the columns (end of the metric's id to heading), and where the printed rows are.
+
+    ``with_cosines``: columns whose value needs an embedder where answers are subjective or images.
+    """
+
+    title: str
+    columns: Mapping[str, str]
+    table: str = ""
+
+
+_STEPS = {"inst_acc": "Inst", "tool_acc": "Tool", "arg_acc": "Arg", "summ_acc": "Summ"}
+LAYOUTS: dict[tuple[str, Mode], Layout] = {
+    ("gta", "step-by-step"): Layout("GTA, step by step", _STEPS, "4"),
+    ("gta", "end-to-end"): Layout(
+        "GTA, end to end",
+        {"p_f1": "P", "o_f1": "O", "l_f1": "L", "c_f1": "C", "ans_acc": "Ans", "ans_acc_imggen": "Ans+I"},
+        "4",
+    ),
+    ("thinkgeo", "step-by-step"): Layout("ThinkGeo, step by step", _STEPS, "3"),
+    ("thinkgeo", "end-to-end"): Layout(
+        "ThinkGeo, end to end", {"p_f1": "P", "o_f1": "O", "l_f1": "L", "ans_acc": "Ans", "ans_i": "Ans_I"}, "3"
+    ),
+}
+SAR_TABLE = "A1"
+"""ThinkGeo's table of radar images."""
+
+
+def published_blocks(summaries: Sequence[Summary], notes: Notes) -> list["RenderableType"]:
+    """A table for each benchmark and mode that runs have published metrics of; nothing where none has."""
+    blocks: list[RenderableType] = []
+    for (family, mode), layout in LAYOUTS.items():
+        shown = [
+            (name, summary, figures)
+            for name, summary in zip(run_names(summaries), summaries, strict=True)
+            if (figures := _figures(summary, mode)) is not None and figures.family == family
+        ]
+        if shown:
+            blocks += _block(family, mode, layout, shown, notes)
+    return blocks
+
+
+def _figures(summary: Summary, mode: Mode) -> PublishedFigures | None:
+    return summary.modes[mode].published if mode in summary.modes else None
+
+
+def _block(
+    family: str, mode: Mode, layout: Layout, shown: Sequence[tuple[str, Summary, PublishedFigures]], notes: Notes
+) -> Iterator["RenderableType"]:
+    from rich.text import Text
+
+    table = new_table(f"{layout.title}: as its scorer has it, and corrected")
+    table.add_column("", overflow="fold", min_width=14)
+    for heading in layout.columns.values():
+        table.add_column(heading, justify="right")
+    for name, summary, figures in shown:
+        marks = (
+            notes.mark(f"Not comparable with the printed rows: {'; '.join(figures.differs)}.")
+            if figures.differs
+            else ""
+        )
+        table.add_row(name_cell(f"{name}{marks}", summary), *(stacked([""]) for _ in layout.columns))
+        table.add_row(
+            stacked(["  as published"], value_style=""),
+            *(_reference_cell(figures, f"{family}.{column}", notes) for column in layout.columns),
+        )
+        table.add_row(
+            stacked(["  corrected"], value_style=""),
+            *(_corrected_cell(figures, f"{family}.{column}", notes) for column in layout.columns),
+        )
+    rows = _printed(family, mode, layout, [summary for _, summary, _ in shown])
+    if rows:
+        about = paper(family)
+        note = notes.mark(f"{about.title} (arXiv {about.arxiv}), Table {rows[0].table}, as printed. {about.protocol}")
+        table.add_row(stacked([f"printed {MARK}{note}"]), *(stacked([""]) for _ in layout.columns))
+        for model in dict.fromkeys(row.model for row in rows):
+            table.add_row(
+                stacked([f"  {model}"], value_style="dim"),
+                *(_printed_cell(rows, model, f"{family}.{column}", notes) for column in layout.columns),
+            )
+    yield table
+    counts = shown[0][2].counts
+    told = ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in counts.items())
+    if len(shown) == 1 and told:
+        yield Text(f"counted by the published scorer: {told}", style="dim")
+
+
+def _reference_cell(figures: PublishedFigures, metric: str, notes: Notes) -> "Text":
+    if figures.stops:
+        return notes.dash(f"The published scorer ends with an exception here: {figures.stops}")
+    if metric in figures.left_out:
+        return notes.dash(figures.left_out[metric])
+    value = figures.reference.get(metric)
+    return stacked([DASH if value is None else percent(value)])
+
+
+def _corrected_cell(figures: PublishedFigures, metric: str, notes: Notes) -> "Text":
+    estimate = figures.corrected.get(f"{metric}_corrected")
+    if estimate is None:
+        return notes.dash(figures.left_out.get(f"{metric}_corrected", "nothing here is counted by it"))
+    return value_cell(estimate)
+
+
+def _printed(family: str, mode: Mode, layout: Layout, summaries: Sequence[Summary]) -> list[PublishedRow]:
+    """The printed rows of the models that were run, and of the best two others by the last column that is printed."""
+    sar = any(summary.benchmark_options.get("split") == "sar" for summary in summaries)
+    table = SAR_TABLE if sar else layout.table
+    rows = [row for row in published_rows(family) if row.table == table and row.setting == mode]
+    wanted = {row.model for row in rows for summary in summaries if same_model(row.model, summary.model)}
+    last = [row for row in rows if row.metric == f"{family}.{'ans_acc' if mode == 'end-to-end' else 'summ_acc'}"]
+    best = sorted(last, key=lambda row: row.number, reverse=True)[:2]
+    chosen = wanted | {row.model for row in best}
+    return [row for row in rows if row.model in chosen]
+
+
+def _printed_cell(rows: Sequence[PublishedRow], model: str, metric: str, notes: Notes) -> "Text":
+    found = next((row for row in rows if row.model == model and row.metric == metric), None)
+    if found is None:
+        return stacked([DASH], value_style="dim")
+    marks = "".join(notes.mark(f"{MARK} {doubt}") for doubt in found.doubts)
+    return stacked([f"{found.percent}{marks}"], value_style="dim")
