@@ -29,6 +29,8 @@ class Outcome(Protocol):
     def seconds(self) -> float: ...
     @property
     def cached(self) -> bool: ...
+    @property
+    def recorded(self) -> bool: ...
 
 
 CallTool = Callable[[ToolCall], Awaitable[Outcome]]
@@ -85,6 +87,7 @@ async def _call_steps(turn: int, action: CallTools, call_tool: CallTool) -> list
                 reply=action.reply if index == 0 else None,
                 seconds=outcome.seconds,
                 cached=outcome.cached,
+                recorded=outcome.recorded,
             )
         )
     return steps

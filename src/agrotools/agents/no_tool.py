@@ -12,6 +12,7 @@ class _Refusal:
     observation: Observation
     seconds: float = 0.0
     cached: bool = False
+    recorded: bool = False
 
 
 async def run_no_tool(policy: Policy, view: SampleView) -> Trajectory:

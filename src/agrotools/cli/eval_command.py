@@ -57,7 +57,8 @@ def evaluate(
     price: Annotated[str | None, typer.Option(help="IN/OUT, USD per million tokens, instead of the table's.")] = None,
     images: Annotated[bool | None, typer.Option("--images/--no-images", help="Whether the model sees images.")] = None,
     backend: Annotated[
-        list[str] | None, typer.Option(help="Back-end of a tool, TOOL=KIND; may be given several times.")
+        list[str] | None,
+        typer.Option(help="Back-end of a tool, TOOL=KIND (or recorded, for all); several times."),
     ] = None,
     vlm_model: Annotated[str | None, typer.Option(help="Vision model that tools ask, for --backend TOOL=vlm.")] = None,
     vlm_base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of that model.")] = None,

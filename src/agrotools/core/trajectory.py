@@ -28,6 +28,8 @@ class Step(Noun):
     seconds: float = 0.0
     """Wall time of the tool call."""
     cached: bool = False
+    recorded: bool = False
+    """Whether no tool was run: the observation is the one that was recorded of the reference."""
 
 
 class Trajectory(Noun):

@@ -322,10 +322,19 @@ def general_notes(summaries: Sequence[Summary]) -> list[str]:
     if any(summary.privileged for summary in summaries):
         lines.append("privileged: this policy sees the gold. It shows what the tools can reach, and is no result.")
     for name, summary in zip(run_names(summaries), summaries, strict=True):
+        lines += [_recorded_line(name, mode, part) for mode, part in summary.modes.items() if part.counts.recorded]
         lines += [_invalid_line(name, mode, part) for mode, part in summary.modes.items() if part.invalid.n]
     if any(part.invalid.n for summary in summaries for part in summary.modes.values()):
         lines.append("Invalid samples are tried again when the same agrotools eval command is given again.")
     return lines
+
+
+def _recorded_line(name: str, mode: Mode, part: ModeSummary) -> str:
+    counts = part.counts
+    return (
+        f"{name}, {mode}: {counts.recorded} of {counts.tool_calls} observations were recorded ones. No tool was run "
+        f"for them; calls that the reference does not make got an error."
+    )
 
 
 def _invalid_line(name: str, mode: Mode, part: ModeSummary) -> str:

@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
+def time_text(step: Step) -> str:
+    """How long a call took, or why it took no time."""
+    return "recorded" if step.recorded else "cached" if step.cached else f"{step.seconds:.2f} s"
+
+
 def trajectory_trace(trajectory: Trajectory, sample: Sample | None) -> Iterator["RenderableType"]:
     """Each step of a trajectory; with ``sample`` calls stand beside the reference call they come closest to."""
     reference = sample.reference.steps if sample is not None and sample.reference else ()
@@ -104,7 +109,7 @@ def _call_step(
     reference = sample.reference.steps[match] if sample and sample.reference and match is not None else None
     compared = agreements(call, reference, sample) if reference is not None and sample is not None else []
     head = Text(f"{number:>3} call {harmless(call.tool)}", style="bold")
-    head.append(f"  {'cached' if step.cached else f'{step.seconds:.2f} s'}", style="not bold dim")
+    head.append(f"  {time_text(step)}", style="not bold dim")
     if match is not None:
         mark, word = (WRONG, "differs from") if disagreements(compared) else (RIGHT, "as")
         head.append(f"  {mark} {word} reference step {match + 1}", style=f"not bold {MARK_STYLES[mark]}")

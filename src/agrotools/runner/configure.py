@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from agrotools.benchmarks import WITHOUT_TOOLS
 from agrotools.core import UsageError
 from agrotools.runner.evaluate import EvalConfig
+from agrotools.runner.recorded_tools import EVERY_TOOL, RECORDED
 
 FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle")
 """What runs when no model is named: plans of similar questions put to use, and the best that the tools allow."""
@@ -58,12 +59,13 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
 
 
 def tool_backends(given: Sequence[str]) -> dict[str, str]:
-    """``TOOL=KIND`` options as a table.
+    """``TOOL=KIND`` options as a table; ``recorded`` alone is for every tool.
 
     Raises:
         UsageError: not of that form.
     """
-    return _pairs(given, "--backend", "TOOL=KIND", "agrotools tools list")
+    by_tool = [f"{EVERY_TOOL}={text}" if text == RECORDED else text for text in given]
+    return _pairs(by_tool, "--backend", "TOOL=KIND, or recorded for all tools", "agrotools tools list")
 
 
 def benchmark_options(given: Sequence[str]) -> dict[str, str]:

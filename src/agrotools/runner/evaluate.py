@@ -28,6 +28,7 @@ from agrotools.runner.pace import Pace
 from agrotools.runner.plan import Plan, remaining, work_items
 from agrotools.runner.policies import PolicySource, policy_source
 from agrotools.runner.progress import Progress, stage_progress
+from agrotools.runner.recorded_tools import RECORDED, real_backends, spelled_out
 from agrotools.runner.run_item import RunContext
 from agrotools.runner.store import RunStore
 from agrotools.runner.tool_model import ToolModel, recorded_backends, tool_model
@@ -133,7 +134,8 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
     benchmark = load_benchmark(
         config.benchmark, data_root=config.data_root, progress=stage_progress(progress), options=config.options
     )
-    config = config.model_copy(update={"backends": {**benchmark.header.backends, **config.backends}})
+    backends = spelled_out({**benchmark.header.backends, **config.backends}, benchmark.toolset)
+    config = config.model_copy(update={"backends": backends})
     settings = config.settings
     source = policy_source(
         config.model,
@@ -216,17 +218,18 @@ async def _execute(
         unpriced = "" if price else "; the price of the model is not known (--price IN/OUT)"
         cached = "; replies that are in the cache cost nothing" if config.cache else ""
         bar.note(f"{expected}{unpriced}{cached}")
+    recorded = frozenset(tool for tool, backend in config.backends.items() if backend == RECORDED)
     try:
         async with ToolExecutor(
             workers=config.tool_workers,
             cache=ResultCache(cache_dir("tool-results")),
-            backends=config.backends,
+            backends=real_backends(config.backends),
             vision=vision,
         ) as executor:
             if source.stats is not None and any(part.mode == "end-to-end" for part in items.parts):
-                await executor.prepare(benchmark.toolset)
+                await executor.prepare([tool for tool in benchmark.toolset if tool not in recorded])
             pace = _pace(config, source)
-            context = RunContext(source, benchmark, store, executor, pace, config.max_steps)
+            context = RunContext(source, benchmark, store, executor, pace, config.max_steps, recorded)
             await execute(
                 items,
                 context,
@@ -306,7 +309,7 @@ def manifest_of(
         tool_data={
             name: _content_hash(files)
             for name in benchmark.toolset
-            if (files := _present(name, config.backends.get(name)))
+            if config.backends.get(name) != RECORDED and (files := _present(name, config.backends.get(name)))
         },
         backends=recorded_backends(config.backends, asked),
         vlm_base_url=asked.base_url if asked else None,

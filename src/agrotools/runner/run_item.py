@@ -26,6 +26,7 @@ from agrotools.core.shown import with_shown_observations, with_truth_observation
 from agrotools.runner.pace import Pace
 from agrotools.runner.plan import WorkItem
 from agrotools.runner.policies import PolicySource
+from agrotools.runner.recorded_tools import RecordedTools
 from agrotools.runner.store import RunStore
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.workspace import Workspace
@@ -43,6 +44,8 @@ class RunContext:
     executor: ToolExecutor
     pace: Pace
     max_steps: int
+    recorded: frozenset[str] = frozenset()
+    """Tools that are not run: their calls get what was recorded of the reference."""
 
 
 async def run_item(item: WorkItem, context: RunContext) -> Record:
@@ -109,11 +112,14 @@ def _tool_caller(
 
         return answer_with_truth
 
+    replay = RecordedTools(sample) if context.recorded else None
     workspace = Workspace(files, context.store.scratch / f"{next(_NUMBERS)}")
     has_artifacts = False
 
     async def call_tool(call: ToolCall) -> ToolOutcome:
         nonlocal has_artifacts
+        if replay is not None and call.tool in context.recorded and call.tool in sample.toolset:
+            return replay.run(call)
         context.pace.tool_begins()
         try:
             outcome = await context.executor.run(call, workspace, sample.toolset)

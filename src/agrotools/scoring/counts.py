@@ -38,6 +38,7 @@ class Tallied:
             self._terminations[record.trajectory.termination] += 1
             for step in record.trajectory.steps:
                 self._counts[step.kind] += 1
+                self._counts["recorded"] += step.recorded
                 if step.observation and step.observation.error:
                     self._errors[step.observation.error.kind] += 1
         for action in record.actions or ():
@@ -70,6 +71,7 @@ class Tallied:
             unscored_calls=self._counts["unscored"],
             tool_calls=self._counts["call"],
             tool_errors=_by_frequency(self._errors),
+            recorded=self._counts["recorded"],
             answers=self._counts["answers"],
             used_form=self._counts["forms"],
             median_box_iou=median(self._ious) if self._ious else None,

@@ -51,6 +51,8 @@ class Counts(Noun):
     tool_calls: int = 0
     tool_errors: dict[str, int] = {}
     """Calls that ended in an error, by its kind."""
+    recorded: int = 0
+    """Calls that no tool was run for: they got what was recorded of the reference."""
     answers: int = 0
     """Answers to samples with slots other than plots."""
     used_form: int = 0

@@ -51,6 +51,8 @@ class ToolOutcome:
     seconds: float
     """Wall time of the tool itself; of the look-up, where the result came from the cache."""
     cached: bool = False
+    recorded: bool = False
+    """Whether no tool was run: the observation was recorded beforehand."""
     log: str = ""
 
 

@@ -29,7 +29,7 @@ from agrotools.report.html.pictures import Shown
 from agrotools.report.html.places import Absent
 from agrotools.report.layout import RIGHT, WRONG, Told
 from agrotools.report.readings import SlotReading, slot_readings, summary_readings
-from agrotools.report.trace import call_text, shown_result, why_wrong
+from agrotools.report.trace import call_text, shown_result, time_text, why_wrong
 from agrotools.report.values import shortened, value_text
 from agrotools.scoring import METRICS
 
@@ -190,7 +190,7 @@ def _done(
 def _call(
     number: int, step: Step, call: ToolCall, match: int | None, sample: Sample | None, showing: Showing
 ) -> StepPart:
-    part = StepPart(number, call.tool, "cached" if step.cached else f"{step.seconds:.2f} s", thought=_cut(step.thought))
+    part = StepPart(number, call.tool, time_text(step), thought=_cut(step.thought))
     reference = sample.reference.steps if sample is not None and sample.reference else ()
     if match is not None and sample is not None:
         part.arguments = agreements(call, reference[match], sample)
