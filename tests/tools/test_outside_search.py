@@ -18,6 +18,7 @@ from agrotools.tools.general.search_web import numbered_text, search_web
 from agrotools.tools.outside import addresses
 from agrotools.tools.outside.addresses import is_public
 from agrotools.tools.outside.exchange import Patience
+from agrotools.tools.outside.recorded_searches import record
 from agrotools.tools.outside.search import read_searxng, read_serper, search
 from agrotools.tools.published.gta import GoogleSearch
 from agrotools.tools.workspace import Workspace, artifacts_in
@@ -285,6 +286,18 @@ async def test_what_was_found_is_recorded_and_replayed(monkeypatch: pytest.Monke
     file.write_text("no json\n" + file.read_text())
     with artifacts_in(tmp_path, backend=f"recorded:{folder}"), pytest.raises(ToolError, match="cannot be read"):
         search_web(query="rye yield", k=5)
+
+
+async def test_workers_find_recorded_searches_by_a_relative_path(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    record(tmp_path / "searches", "serper", "rye", 10, read_serper(FOUND, 10))
+    monkeypatch.chdir(tmp_path)
+    async with ToolExecutor(workers=1, backends={"WebSearch": "recorded:searches"}) as executor:
+        call = ToolCall(tool="WebSearch", arguments={"query": "Rye"})
+        outcome = await executor.run(call, Workspace((), tmp_path), ["WebSearch"])
+    assert outcome.observation.result is not None, outcome.observation.error
+    assert outcome.observation.result["text"].startswith("1 - Answer box: 4 t/ha")
 
 
 @given(st.lists(st.tuples(st.text(max_size=80), st.text(max_size=300)), max_size=20))

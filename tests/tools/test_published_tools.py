@@ -195,6 +195,17 @@ class TestPaths:
         assert info is not None
         assert info.name == "image_1.png"
 
+    @given(st.text(max_size=60))
+    def test_any_name_is_a_listed_file_or_a_typed_error(self, name: str) -> None:
+        listed = SampleFile(name="a.png", path=str(Path(__file__).resolve()), kind="image")
+        workspace = Workspace((listed,), Path("/nowhere"))
+        for prefix in ("", "/", "image/", "../"):
+            try:
+                found = workspace.resolve(prefix + name, by_last_part=True)
+            except ToolError:
+                continue
+            assert found == Path(listed.path)
+
     @pytest.mark.parametrize(
         ("name", "kind"),
         [("/etc/passwd", "path_outside_workspace"), ("../secret.png", "path_outside_workspace"),
@@ -220,6 +231,28 @@ class TestPaths:
             workspace.resolve("image/image_1.png")
         assert not get_tool("read_text").files_by_last_part
         assert all(get_tool(name).files_by_last_part for name in SIGNATURES)
+
+    def test_a_file_that_was_renamed_is_found_by_the_end_of_its_path(self, tmp_path: Path) -> None:
+        files: list[SampleFile] = []
+        for name, place in (
+            ("a.png", "before/a.png"),
+            ("a_2.png", "after/a.png"),
+            ("my_field.png", "after/my field.png"),
+        ):
+            path = tmp_path / place
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(b"x")
+            files.append(SampleFile(name=name, path=str(path), kind="image"))
+        workspace = Workspace(tuple(files), tmp_path / "made")
+        for path_in_call, place in (
+            ("/data/after/a.png", "after/a.png"),
+            ("before/a.png", "before/a.png"),
+            ("image/my field.png", "after/my field.png"),
+            ("a.png", "before/a.png"),
+        ):
+            assert workspace.resolve(path_in_call, by_last_part=True) == tmp_path / place
+        with pytest.raises(ToolError):
+            workspace.resolve("/data/elsewhere/a.png", by_last_part=True)
 
     async def test_a_call_finds_its_file_and_the_next_one_what_it_made(self, workspace: Workspace) -> None:
         async with ToolExecutor(workers=1) as executor:

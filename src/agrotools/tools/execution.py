@@ -85,7 +85,8 @@ def _with_whole_path(backend: str) -> str:
     if backend.startswith((LEARNED, IMAGES)):
         return backend  # names of models have slashes too; a folder of weights is named by its whole path
     kind, colon, value = backend.partition(":")
-    return f"{kind}:{Path(value).expanduser().absolute()}" if colon and os.sep in value else backend
+    is_path = colon and (os.sep in value or kind == "recorded")
+    return f"{kind}:{Path(value).expanduser().absolute()}" if is_path else backend
 
 
 class ToolExecutor:

@@ -20,6 +20,7 @@ from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Literal
 
 from agrotools.core import Artifact, SampleFile, ToolError
+from agrotools.tools.paths_in_calls import file_meant
 from agrotools.tools.sidecar import read_sidecar
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Workspace:
                 the closest names, ``unreadable_file`` (a folder, pipe or device).
         """
         if by_last_part:
-            name = self._meant_by(name) or name
+            name = file_meant(name, self.files, self.artifacts) or name
         name = _inside(name)
         for file in self.files:
             if file.name == name:
@@ -77,19 +78,8 @@ class Workspace:
 
     def info(self, name: str) -> SampleFile | None:
         """What is known of the file of that name, or of that last part, beside its pixels; None for an artifact."""
-        meant = self._meant_by(name)
+        meant = file_meant(name, self.files, self.artifacts)
         return next((file for file in self.files if file.name == meant), None)
-
-    def _meant_by(self, name: str) -> str | None:
-        """The name of the file or artifact that ``name``, or its last part, names; None where it names none."""
-        listed = {file.name for file in self.files}
-        path = Path(name)
-        if str(path) in listed:
-            return str(path)
-        if "\0" in name or ".." in path.parts or "\\" in name or name.startswith("~"):
-            return None
-        made = _FILE_NAME.fullmatch(path.name) and os.path.lexists(self.artifacts / path.name)
-        return path.name if path.name in listed or made else None
 
     def keep(self, artifact: Artifact, content: bytes) -> Artifact:
         """Write an artifact under a name that is still free; equal content under the same name is written once."""

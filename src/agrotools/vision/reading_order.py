@@ -85,14 +85,15 @@ def _by_columns(boxes: NDArray[np.float64]) -> list[int]:
         between = (middle > low) & (middle < high) & over[a] & over[b]
         before[a, b] = not between.any()
     order: list[int] = []
-    waiting = set(range(len(boxes)))
-    while waiting:
-        free = [index for index in waiting if not any(before[other, index] for other in waiting if other != index)]
+    left_before = before.sum(axis=0)
+    waiting = np.ones(len(boxes), np.bool_)
+    while waiting.any():
+        free = np.flatnonzero(waiting & (left_before == 0))
         # The two rules can contradict each other; then the highest line goes first.
-        if free:
-            chosen = min(free, key=lambda index: (float(x0[index]), float(middle[index])))
-        else:
-            chosen = min(waiting, key=lambda index: float(middle[index]))
+        among = free if len(free) else np.flatnonzero(waiting)
+        keys = (middle[among], x0[among]) if len(free) else (x0[among], middle[among])
+        chosen = int(among[np.lexsort(keys)[0]])
         order.append(chosen)
-        waiting.remove(chosen)
+        waiting[chosen] = False
+        left_before -= before[chosen]
     return order
