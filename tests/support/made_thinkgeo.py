@@ -68,11 +68,19 @@ def _calls(count: int, paths: list[str], number: int, kind: str) -> Iterator[Ent
             yield returned("DrawBox", f"image/drawn_{number}.png", "image")
         else:
             tool = _MIDDLE[(number + place) % len(_MIDDLE)]
-            given = {"expression": f"{number} * 0.5"} if tool == "Calculator" else {"image": image, "text": "cars"}
-            if tool == "SegmentObjectPixels":
-                given["flag"] = False
-            yield call(tool, given, thought)
+            yield call(tool, _given(tool, image, number), thought)
             yield returned(tool, str(number))
+
+
+def _given(tool: str, image: str, number: int) -> dict[str, Any]:
+    if tool == "Calculator":
+        return {"expression": f"{number} * 0.5"}
+    own: dict[str, dict[str, Any]] = {
+        "ObjectDetection": {},
+        "RegionAttributeDescription": {"bbox": "(1, 2, 30, 40)", "attribute": "colour"},
+        "SegmentObjectPixels": {"text": "cars", "flag": False},
+    }
+    return {"image": image, **own.get(tool, {"text": "cars"})}
 
 
 def write_thinkgeo(folder: Path, *, sar: bool = True) -> Path:

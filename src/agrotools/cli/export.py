@@ -1,4 +1,4 @@
-"""``agrotools export``: a benchmark in the layouts that others read."""
+"""``agrotools export``: a benchmark in the layouts that others read, or a run as a prediction file."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -7,12 +7,13 @@ import typer
 
 
 def export(
-    benchmark: Annotated[str, typer.Argument(help="Benchmark folder, or the name of a benchmark.")],
+    benchmark: Annotated[str, typer.Argument(help="Benchmark folder, or the name of a benchmark; a run folder.")],
     format: Annotated[
-        Literal["hf", "gta", "croissant"],
+        Literal["hf", "gta", "croissant", "predictions"],
         typer.Option(
             help="hf: parquet with pictures, for datasets.load_dataset. gta: GTA-shaped JSON. croissant: the folder"
-            " itself, described by croissant.json and a card."
+            " itself, described by croissant.json and a card. predictions: of a run on gta, thinkgeo or agent-x, what"
+            " their own scorers read."
         ),
     ],
     out: Annotated[
@@ -32,10 +33,18 @@ def export(
     from agrotools.core import UsageError
 
     place = Path(benchmark).expanduser()
-    if (place / "records.jsonl").is_file():
+    is_run = (place / "records.jsonl").is_file()
+    if format == "predictions":
+        if not is_run or out is None:
+            raise UsageError(
+                "predictions are those of a run", hint="agrotools export RUN --format predictions --out DIR"
+            )
+        _export_predictions(place, out.expanduser())
+        return
+    if is_run:
         raise UsageError(
-            f"{benchmark} is a run: these are formats of benchmarks",
-            hint="export the benchmark it was made on; a run's records.jsonl is JSON lines, `agrotools report` a page",
+            f"{benchmark} is a run: {format} is a format of benchmarks",
+            hint="--format predictions is one of runs; records.jsonl is JSON lines, `agrotools report` a page",
         )
     loaded = load_benchmark(benchmark)
     in_place = out is None or out.expanduser().resolve() == loaded.root
@@ -56,6 +65,22 @@ def export(
     else:
         typer.echo(f"read back by: agrotools build --source {format}={target} --out BENCHMARK")
     typer.echo(f"Terms of use: {loaded.licence}")
+
+
+def _export_predictions(run: Path, folder: Path) -> None:
+    from agrotools.core import RunStoreError
+    from agrotools.runner.predictions import write_predictions
+
+    try:
+        written = write_predictions(run, folder)
+    except OSError as error:
+        raise RunStoreError(
+            f"{folder} cannot be written: {error.strerror or error}", hint="choose another --out"
+        ) from error
+    for each in written:
+        typer.echo(f"{each.path}: {each.predictions} predictions, {each.mode}")
+        if each.invalid:
+            typer.echo(f"warning: {each.invalid} samples got no reply and are not in it", err=True)
 
 
 def _show_check(folder: Path) -> None:

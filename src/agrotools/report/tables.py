@@ -23,6 +23,7 @@ from agrotools.report.judges import judge_lines
 from agrotools.report.layout import PLAIN_WIDTH, console_for, put, rendered
 from agrotools.report.option_places import option_lines
 from agrotools.report.parts import correlation_lines, counts_table, part_tables
+from agrotools.report.published_runs import published_blocks
 from agrotools.report.schematic import NO_HEADLINE, kept_out_line, only_schematic, schematic_block
 from agrotools.report.values import harmless, shortened
 from agrotools.scoring import METRICS, Metric, ModeSummary, Summary
@@ -163,6 +164,7 @@ def tables(summaries: Sequence[Summary], *, details: bool = True) -> list["Rende
     for setting in SETTINGS:
         if any(setting.of(summary) is not None for summary in summaries):
             parts += setting_table(setting, summaries, notes)
+    parts += published_blocks(summaries, notes)
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
         parts += gain_table(summaries, notes)
     parts += schematic_block(summaries, notes)

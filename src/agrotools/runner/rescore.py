@@ -15,9 +15,10 @@ from agrotools.core import Mode, Record, RunStoreError, Score
 from agrotools.runner.durable import written_beside
 from agrotools.runner.judging import read_judgements
 from agrotools.runner.manifest import Manifest
+from agrotools.runner.published_way import PUBLISHED_SAMPLES, departures
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import SAMPLE_METRICS, Summary, Tally, score_record
+from agrotools.scoring import SAMPLE_METRICS, ModeSummary, Summary, Tally, score_record
 from agrotools.scoring.judging import JudgedRows
 
 _OF_SAMPLE = (*SAMPLE_METRICS, "agrotools.summ_acc_truth")
@@ -48,7 +49,7 @@ def rescore(
             judgements = read_judgements(run)
             judges = JudgedRows(judgements)
             tally, telling_sample = _scored(run, rows, extras, judges, on_scored)
-            summary = summary_of(tally, manifest, allow_invalid)
+            summary = _with_published(summary_of(tally, manifest, allow_invalid), run, manifest, extras)
             if judgements:
                 summary = summary.model_copy(update={"judging": judges.panel()})
             with made.open("wb") as file:
@@ -87,6 +88,26 @@ def _scored(
         for record in iter_records(run):
             tally.add_answer(record)
     return tally, worst[1] if worst else None
+
+
+def _with_published(summary: Summary, run: Path, manifest: Manifest, extras: Sequence[str]) -> Summary:
+    """The summary with the metrics of the benchmark's own paper, where it is one of those."""
+    if manifest.benchmark not in PUBLISHED_SAMPLES:
+        return summary
+    from agrotools.scoring.published_run import published_figures
+
+    similarity, embedder = None, ""
+    if "similarity" in extras:
+        from agrotools.knowledge.embedding import sentence_similarity as similarity
+
+        embedder = "all-MiniLM-L6-v2"
+    modes: dict[Mode, ModeSummary] = {}
+    for mode, part in summary.modes.items():
+        records = [record for record in iter_records(run) if record.mode == mode]
+        differs = departures(read_manifest(run), mode)
+        figures = published_figures(manifest.benchmark, mode, records, similarity, embedder=embedder, differs=differs)
+        modes[mode] = part.model_copy(update={"published": figures})
+    return summary.model_copy(update={"modes": modes})
 
 
 def summary_of(tally: Tally, manifest: Manifest, allow_invalid: bool) -> Summary:

@@ -16,6 +16,7 @@ from agrotools.scoring.summary import (
     Metric,
     ModeSummary,
     NoToolPart,
+    PublishedFigures,
     SchematicPart,
     Summary,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "ModeSummary",
     "NoToolPart",
     "OptionPlaces",
+    "PublishedFigures",
     "Rotations",
     "SchematicPart",
     "SlotScore",

@@ -85,6 +85,25 @@ class SchematicPart(Noun):
     ots_chance: Estimate | None = None
 
 
+class PublishedFigures(Noun):
+    """A mode of a run in the metrics that the benchmark's paper prints.
+
+    ``reference``: as the published scorer has them, bugs included: some may lie above 1; None where it counts
+    nothing. ``stops``: why it would end with an exception instead. ``corrected``: the same without what misleads.
+    ``left_out``: metrics that could not be computed, and why. ``differs``: how the run differs from the published way,
+    so that printed rows are not comparable. ``embedder``: whose similarities are in the figures, empty without one.
+    """
+
+    family: str
+    reference: dict[str, float | None] = {}
+    stops: str = ""
+    corrected: dict[str, Estimate] = {}
+    left_out: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    embedder: str = ""
+    differs: tuple[str, ...] = ()
+
+
 class ModeSummary(Noun):
     """The headline metrics of one mode: those over all samples but schematic drawings, which stand in ``schematic``.
 
@@ -107,6 +126,8 @@ class ModeSummary(Noun):
     """Of questions with one right option; None where there are none."""
     rotations: Rotations | None = None
     """Of questions that were asked in every rotation of their options; None where there are none."""
+    published: PublishedFigures | None = None
+    """On GTA and ThinkGeo: the metrics of their papers."""
     schematic: SchematicPart | None = None
     """The samples kept out of ``metrics`` and ``ots_chance``; None where there are none."""
 

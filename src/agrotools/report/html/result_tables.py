@@ -10,6 +10,7 @@ from agrotools.report.html.intervals import Mark, difference_drawing, interval_d
 from agrotools.report.judges import judge_notes
 from agrotools.report.option_places import option_notes
 from agrotools.report.parts import counts_table, part_tables
+from agrotools.report.published_runs import published_blocks
 from agrotools.report.schematic import schematic_block, schematic_columns, schematic_metric
 from agrotools.report.tables import OUTCOME, SETTINGS, Setting, gain_table, general_notes, setting_table
 from agrotools.scoring import Metric, Summary
@@ -82,6 +83,7 @@ def result_tables(summaries: Sequence[Summary]) -> Results:
     for setting in SETTINGS:
         if any(setting.of(summary) is not None for summary in summaries):
             main += html_tables(setting_table(setting, summaries, notes), _intervals(_of_setting(setting), summaries))
+    main += html_tables(published_blocks(summaries, notes))
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
         main += html_tables(gain_table(summaries, notes), _gains(summaries))
     main += html_tables(schematic_block(summaries, notes), _intervals(_of_schematic(summaries), summaries))
