@@ -54,6 +54,10 @@ KNOWLEDGE = (
     "agrieval.similarity_minilm",
     "agrieval.judge",
 )
+AGENT_X_STEPS = tuple(f"agent_x.{name}" for name in ("ground_s", "tool_p", "tool_acc", "step_s", "clarity", "reward"))
+AGENT_X_OUTCOME = tuple(
+    f"agent_x.{name}" for name in ("faith_acc", "context_s", "fact_p", "sem_acc", "goal_acc", "toolset_acc")
+)
 BESIDE_KNOWLEDGE = ("agrieval.accuracy_lexeval", "agrieval.accuracy_published", "agrieval.rouge_l_normalised")
 BESIDE = {
     "agrieval.accuracy": (
@@ -120,6 +124,22 @@ def _metrics_on_no_tool(summary: Summary) -> Mapping[str, Metric] | None:
     return summary.no_tool_part.metrics if has and summary.no_tool_part else None
 
 
+def _judged_metrics(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | None]:
+    """Those of Agent-X, where a judge was asked."""
+
+    def metrics(summary: Summary) -> Mapping[str, Metric] | None:
+        own = summary.modes[mode].metrics if mode in summary.modes else {}
+        return own if AGENT_X_STEPS[0] in own else None
+
+    return metrics
+
+
+_AGENT_X_MODES: tuple[Mode, ...] = ("no-tool", "end-to-end")
+_OF_AGENT_X = tuple(
+    Setting(f"Agent-X ({mode}), {what}, by our rubrics", mode, columns, _judged_metrics(mode), lambda _: 0)
+    for mode in _AGENT_X_MODES
+    for what, columns in (("steps", AGENT_X_STEPS), ("reasoning and outcome", AGENT_X_OUTCOME))
+)
 SETTINGS = (
     Setting("Examination questions", "no-tool", KNOWLEDGE, _knowledge_metrics, _kept_out_of_mode("no-tool")),
     Setting(
@@ -138,6 +158,7 @@ SETTINGS = (
     Setting(
         "Step by step", "step-by-step", PROCESS, _metrics_of_mode("step-by-step"), _kept_out_of_mode("step-by-step")
     ),
+    *_OF_AGENT_X,
 )
 
 

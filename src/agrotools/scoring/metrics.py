@@ -22,6 +22,21 @@ class MetricInfo:
     lower_is_better: bool = False
 
 
+_AGENT_X = {
+    "ground_s": ("Ground_s", "steps are borne out by input and reference"),
+    "tool_p": ("Tool_p", "each step calls the tool of the reference"),
+    "tool_acc": ("Tool_acc", "outputs are such as the tools give"),
+    "faith_acc": ("Faith", "the plan follows the reference"),
+    "context_s": ("Context_s", "steps use what is given"),
+    "fact_p": ("Fact_p", "nothing is invented"),
+    "sem_acc": ("Sem_acc", "all that matters is covered"),
+    "goal_acc": ("Goal", "the answer is that of the reference"),
+    "toolset_acc": ("Tool_acc_s", "the set of tools is that of the reference"),
+    "step_s": ("Step_s", "steps go on from each other"),
+    "clarity": ("Clarity", "every step is clear"),
+    "reward": ("Reward", "later steps put earlier ones right"),
+}
+"""The criteria of Agent-X (arXiv 2505.24876)."""
 METRICS: dict[str, MetricInfo] = {
     "agrotools.fas": MetricInfo("FAS", "Final Answer Score: mean over all slots of a sample"),
     "agrotools.css": MetricInfo("CSS", "Closed-Slot Score: labels, yes/no, sets, files and numbers"),
@@ -51,6 +66,10 @@ METRICS: dict[str, MetricInfo] = {
     "agrotools.ots_judge": MetricInfo("OTS judge", "grade of a model that looks for the key facts in the answer"),
     "thinkgeo.llm_score": MetricInfo("LLM judge", "a model says yes to every question on the answer, as published"),
     "thinkgeo.llm_score_corrected": MetricInfo("LLM judge*", "the same, where a reply may say more than yes"),
+    **{
+        f"agent_x.{name}": MetricInfo(label, f"{meaning}; by a judge, with rubrics of ours")
+        for name, (label, meaning) in _AGENT_X.items()
+    },
     "agrieval.rouge_l_normalised": MetricInfo("ROUGE-L norm.", "the same without punctuation and case"),
 }
 

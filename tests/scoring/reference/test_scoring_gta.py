@@ -195,7 +195,9 @@ def test_what_needs_an_embedder_is_left_out_and_named():
 
 
 def test_a_subjective_answer_counts_by_its_nearest_reference():
-    scores = gta.score_steps([step_sample("0", [call("OCR", {}), answer("x")], [call("OCR", {}), answer("a cat")], CAT)], overlap)
+    scores = gta.score_steps(
+        [step_sample("0", [call("OCR", {}), answer("x")], [call("OCR", {}), answer("a cat")], CAT)], overlap
+    )
     assert figures(scores, "summ_acc") == pytest.approx([50.0])
 
 

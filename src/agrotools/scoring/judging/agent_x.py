@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from agrotools.scoring.judging.question import JudgeQuestion
 from agrotools.scoring.judging.replies import read_score
@@ -29,10 +29,11 @@ def agent_x_questions(
         prediction: ``reasoning_steps`` and ``final_answer`` in Agent-X's form.
         rubrics: a TOML file like the one that ships, for those who have the original wording.
     """
-    steps, answer = prediction.get("reasoning_steps") or [], prediction.get("final_answer")
+    steps: Any = prediction.get("reasoning_steps") or []
+    answer: Any = prediction.get("final_answer")
     if not steps and not _said(answer):
         return []
-    values = {
+    values: dict[str, Any] = {
         "task": gold.get("query"),
         "reference_steps": gold.get("reasoning_steps"),
         "reference_answer": gold.get("final_answer"),
@@ -54,7 +55,7 @@ def agent_x_questions(
 
 
 def _said(answer: Any) -> bool:
-    return any(map(bool, answer.values())) if isinstance(answer, Mapping) else bool(answer)
+    return any(cast("Mapping[str, Any]", answer).values()) if isinstance(answer, Mapping) else bool(answer)
 
 
 def _text(value: Any) -> str:

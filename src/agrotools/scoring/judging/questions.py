@@ -9,10 +9,23 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from agrotools.core import KeywordsSlot, OpenTextSlot, Record, ReferenceTextSlot, Slot
+from agrotools.core import (
+    ImageCallsSlot,
+    KeywordsSlot,
+    OpenTextSlot,
+    Record,
+    ReferenceTextSlot,
+    ReferenceTextsSlot,
+    Slot,
+)
+from agrotools.scoring.judging.agent_x import METRICS as AGENT_X_METRICS
+from agrotools.scoring.judging.agent_x import agent_x_questions
 from agrotools.scoring.judging.question import JudgeQuestion
 from agrotools.scoring.judging.replies import read_published_yes, read_yes_no
+from agrotools.scoring.published_form import agent_x_gold, agent_x_prediction
 
+AGENT_X = "Agent-X"
+"""The source of its samples."""
 OPEN_ANSWER = "agrieval.judge"
 OPEN_TEXT = "agrotools.ots_judge"
 YES_NO = "thinkgeo.llm_score"
@@ -40,11 +53,17 @@ def _has_questions(slot: Slot) -> bool:
     return isinstance(slot, KeywordsSlot) and bool(slot.questions)
 
 
+def _is_published(slot: Slot) -> bool:
+    return isinstance(slot, KeywordsSlot | ReferenceTextsSlot | ImageCallsSlot)
+
+
 JUDGED_METRICS: dict[str, JudgedMetric] = {
     OPEN_ANSWER: JudgedMetric(_is_text),
     OPEN_TEXT: JudgedMetric(_is_open_text),
     YES_NO: JudgedMetric(_has_questions, min),
     YES_NO_CORRECTED: JudgedMetric(_has_questions, min, asked_as=YES_NO),
+    # Asked about Agent-X alone; its samples have slots of every published form.
+    **{metric: JudgedMetric(_is_published) for metric in AGENT_X_METRICS.values()},
 }
 
 _PROMPTS = Path(__file__).with_name("prompts.toml")
@@ -55,6 +74,8 @@ _HOLE = re.compile(r"\{(mark|question|reference|answer)\}")
 
 def judge_questions(record: Record) -> list[JudgeQuestion]:
     """What there is to ask of ``record``; nothing where it holds no answer that a judge can grade."""
+    if record.sample.source == AGENT_X and record.trajectory is not None and record.invalid is None:
+        return agent_x_questions(agent_x_gold(record.sample), agent_x_prediction(record))
     answer = record.trajectory.answer if record.trajectory is not None and record.invalid is None else None
     if answer is None or not answer.strip():
         return []
