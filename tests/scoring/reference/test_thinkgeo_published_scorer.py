@@ -1,10 +1,10 @@
 """Figures that ThinkGeo's published scorer gave, run with stand-ins for its embeddings and its judge."""
 
 import pytest
-from support.gta_files import answer, call, end_sample, overlap
 
 from agrotools.scoring.reference import thinkgeo
 from agrotools.scoring.reference.stops import PublishedScorerStops
+from support.gta_files import answer, call, end_sample, overlap
 
 BOXES = [call("DrawBox", {"bbox": box, "annotation": "car"}) for box in ("(1, 2, 3, 4)", "(5, 6, 7, 8)")]
 GOLD = [

@@ -34,7 +34,7 @@ def test_a_column_is_the_mean_of_its_numbers():
 
 def test_published_goal_star_follows_from_its_three_means():
     # README of Agent-X: GPT-4o and Kimi-VL under the judge GPT-4o.
-    assert (0.591 + 0.765 + 0.731) / 3 == pytest.approx(0.696, abs=5e-4)
+    assert pytest.approx(0.696, abs=5e-4) == (0.591 + 0.765 + 0.731) / 3
     row = {"goal_accuray": 0, "precision_score": 0.591, "tool_accuray": 0.765, "toolset_accuray": 0.731}
     assert agent_x.aggregate([row], {0}).metrics["agent_x.goal_acc_imggen"].value == pytest.approx(69.5666667)
     row |= {"precision_score": 0.273, "tool_accuray": 0.593, "toolset_accuray": 0.0}
