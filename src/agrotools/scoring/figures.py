@@ -50,10 +50,12 @@ class Scores:
     embedder: str | None = None
 
     def estimate(self, metric: str) -> Estimate | None:
-        """The metric as a share, 0 to 1, with its 95 % interval over samples; None where no sample counts for it.
+        """The metric as a share, 0 to 1, with its 95 % interval over samples; None where it is not in ``metrics``.
 
         A sample's scores are taken to be equal to their mean, except where they are all 0 or 1.
         """
+        if metric not in self.metrics:
+            return None
         values: list[float] = []
         keys: list[int] = []
         for index, sample in enumerate(self.samples):

@@ -178,7 +178,7 @@ def score_end(
             if reference and kind == "answer" and answer:
                 answers += _answer(position, answer, reference, cosines, rules, on_objective)
             if not reference:
-                images += _image_calls(steps, sample.gold[0], cosines, rules)
+                images += _image_calls(steps, sample.gold, cosines, rules)
             called = [step for step in steps if "tool_calls" in step]
             counts["tool_call"] += len(called)
             counts["tool_call_error"] += sum("error" in step for step in called)
@@ -235,7 +235,7 @@ def _image_calls(steps: Any, gold: Any, cosines: _Cosines, rules: Rules) -> floa
             if name in rules.image_tools:
                 last[name] = arguments
     score = 1.0
-    for step in gold:
+    for step in gold[0]:
         if "tool_calls" in step:
             call = step["tool_calls"][0]["function"]
             name, arguments = call["name"], call["arguments"]

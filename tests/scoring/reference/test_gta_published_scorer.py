@@ -1,6 +1,11 @@
 """Figures that GTA's published scorer gave, run with a stand-in for its embeddings."""
 
 import pytest
+
+from agrotools.scoring.figures import Scores
+from agrotools.scoring.reference import gta
+from agrotools.scoring.reference.gta_family import is_correct
+from agrotools.scoring.reference.stops import PublishedScorerStops
 from support.gta_files import (
     CAT,
     ERROR,
@@ -16,11 +21,6 @@ from support.gta_files import (
     step_file,
     step_sample,
 )
-
-from agrotools.scoring.figures import Scores
-from agrotools.scoring.reference import gta
-from agrotools.scoring.reference.gta_family import is_correct
-from agrotools.scoring.reference.stops import PublishedScorerStops
 
 
 def figures(scores: Scores, *names: str) -> list[float | None]:
@@ -129,8 +129,7 @@ END_ROWS = [
 def test_end_to_end(predictions, expected, calls, errors):
     scores = gta.score_end(end_file(*predictions), overlap)
     names = ("ans_acc", "ans_acc_imggen", "p_f1", "o_f1", "l_f1", "c_f1")
-    # The expected F1 are printed with three to six digits.
-    assert figures(scores, *names) == pytest.approx(expected, abs=1e-4)
+    assert figures(scores, *names) == pytest.approx(expected, abs=1e-6)
     assert (scores.counts["tool_call"], scores.counts["tool_call_error"]) == (calls, errors)
 
 

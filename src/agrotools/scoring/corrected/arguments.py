@@ -1,0 +1,73 @@
+"""When the arguments of two calls are the same, and when they agree.
+
+The published rule is Python's equality of the two objects: a default that is written out differs from one that is left
+out, ``true`` is 1, a path depends on where the data lie, and ``(1,2,3,4)`` is another box than ``(1, 2, 3, 4)``.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from pydantic import JsonValue
+
+from agrotools.core import ToolSpec
+from agrotools.scoring.loose import is_list, is_object, is_text
+from agrotools.text.agreement import compare_arguments
+from agrotools.text.agreement_values import same_json
+
+Specs = Mapping[str, ToolSpec]
+
+_NUMBER = re.compile(r"[-+]?\d*\.?\d+")
+_BOX = re.compile(r"\s*[(\[]?\s*-?\d*\.?\d+(?:\s*,\s*-?\d*\.?\d+){3}\s*[)\]]?\s*")
+_FILE = re.compile(r"\.(?:jpe?g|png|tiff?|bmp|webp|gif|mp4)$", re.IGNORECASE)
+_DEEPEST = 50
+
+
+def canonical(name: str, arguments: Any, specs: Specs) -> dict[str, JsonValue] | None:
+    """The arguments with defaults filled in, files by their base name and boxes as numbers; None for no object."""
+    if not is_object(arguments) or not _is_flat_enough(arguments):
+        return None
+    spec = specs.get(name)
+    defaults: dict[str, JsonValue] = dict(spec.defaults) if spec else {}
+    kinds: Mapping[str, str] = spec.agreement if spec else {}
+    given = {key: value for key, value in arguments.items() if value is not None or key not in defaults}
+    return {key: _plain(value, kinds.get(key)) for key, value in {**defaults, **given}.items()}
+
+
+def _plain(value: Any, kind: str | None) -> JsonValue:
+    if is_text(value):
+        if kind == "file" or (kind is None and ("/" in value or "\\" in value) and _FILE.search(value)):
+            return PurePosixPath(value.strip().replace("\\", "/")).name
+        if kind == "box" and _BOX.fullmatch(value):
+            return [float(number) for number in _NUMBER.findall(value)]
+    return value
+
+
+def _is_flat_enough(value: Any, left: int = _DEEPEST) -> bool:
+    if is_object(value):
+        return left > 0 and all(_is_flat_enough(item, left - 1) for item in value.values())
+    return left > 0 and all(_is_flat_enough(item, left - 1) for item in value) if is_list(value) else True
+
+
+def equal(name: str, predicted: Any, reference: Any, specs: Specs) -> bool:
+    """Whether both calls ask for the same, spelt differently at most in defaults, folders and spaces of boxes."""
+    first, second = canonical(name, predicted, specs), canonical(name, reference, specs)
+    return first is not None and second is not None and same_json(first, second)
+
+
+def agree(name: str, predicted: Any, reference: Any, specs: Specs) -> bool:
+    """Whether they agree as AgroTools compares calls: sums by value, boxes by overlap, texts by their words."""
+    first, second = canonical(name, predicted, specs), canonical(name, reference, specs)
+    if first is None or second is None:
+        return False
+    if (spec := specs.get(name)) is None or same_json(first, second):
+        return same_json(first, second)
+    return all(row.agrees for row in compare_arguments(spec, first, second))
+
+
+def as_text(name: str, arguments: Any, specs: Specs) -> str:
+    """The arguments in one spelling, to be embedded."""
+    found = canonical(name, arguments, specs)
+    return json.dumps(found if found is not None else str(arguments), sort_keys=True, ensure_ascii=False)
