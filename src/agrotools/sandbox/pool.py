@@ -16,7 +16,10 @@ SIZE = "AGROTOOLS_SANDBOX_WORKERS"
 
 
 class Pool:
-    """Workers of one runner. All of them are started by one thread, since each dies with the thread that started it."""
+    """Workers of one runner, none before the first is taken.
+
+    All of them are started by one thread, since each dies with the thread that started it.
+    """
 
     def __init__(self, runner: str, size: int) -> None:
         self.runner = runner
@@ -28,8 +31,8 @@ class Pool:
         self._closed = False
         self._thread = threading.Thread(target=self._start_workers, name=f"starts sandboxes ({runner})", daemon=True)
         self._thread.start()
-        for _ in range(size):
-            self.refill()
+        self._size = size
+        self._filled = False
 
     def take(self) -> Worker:
         """A worker that was started ahead, as soon as there is one. Give it back by :meth:`throw_away`.
@@ -37,6 +40,10 @@ class Pool:
         Raises:
             InfrastructureError: it cannot be started.
         """
+        with self._lock:
+            first, self._filled = not self._filled, True
+        for _ in range(self._size if first else 0):
+            self.refill()
         return self._result(self._ahead.get())
 
     def start(self, warm: tuple[str, ...] = places.WARM, folder: str | None = None) -> Worker:
