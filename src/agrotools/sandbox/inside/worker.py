@@ -1,8 +1,9 @@
 """A worker: gets ready, says so, reads one job, runs it, and ends. Nothing that it writes is trusted outside.
 
-Started as a script with one argument, JSON: ``result_fd``, ``parent`` (0: somebody else sees to our end),
-``packages`` (the folder in which each package lies), ``warm`` (modules to import), ``read_only`` (paths to ``read`` and folders to ``list``, or null
-where the file system is our own), ``drop`` (whether to drop privileges), ``calls`` (numbers of system calls).
+Started as a script with one argument, JSON: ``result_fd``, ``parent`` (0: somebody else sees to our end), ``packages``
+(the folder in which each package lies), ``warm`` (modules to import), ``read_only`` (paths to ``read`` and folders to
+``list``, or null where the file system is our own), ``drop`` (whether to drop privileges), ``calls`` (numbers of system
+calls).
 Frames both ways: one byte that names the kind, the length as four bytes, the content.
 """
 
