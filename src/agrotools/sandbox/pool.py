@@ -5,7 +5,6 @@ import os
 import queue
 import threading
 from concurrent.futures import Future
-from contextlib import suppress
 
 from agrotools.core import InfrastructureError, UsageError
 from agrotools.sandbox import places
@@ -16,7 +15,10 @@ SIZE = "AGROTOOLS_SANDBOX_WORKERS"
 
 
 class Pool:
-    """Workers of one runner. All of them are started by one thread, since each dies with the thread that started it."""
+    """Workers of one runner, none before the first is taken.
+
+    All of them are started by one thread, since each dies with the thread that started it.
+    """
 
     def __init__(self, runner: str, size: int) -> None:
         self.runner = runner
@@ -28,8 +30,8 @@ class Pool:
         self._closed = False
         self._thread = threading.Thread(target=self._start_workers, name=f"starts sandboxes ({runner})", daemon=True)
         self._thread.start()
-        for _ in range(size):
-            self.refill()
+        self._size = size
+        self._filled = False
 
     def take(self) -> Worker:
         """A worker that was started ahead, as soon as there is one. Give it back by :meth:`throw_away`.
@@ -37,7 +39,14 @@ class Pool:
         Raises:
             InfrastructureError: it cannot be started.
         """
-        return self._result(self._ahead.get())
+        with self._lock:
+            first, self._filled = not self._filled, True
+        for _ in range(self._size if first else 0):
+            self.refill()
+        future = self._ahead.get()
+        if self._closed:
+            self._ahead.put(_never())  # for the next that waits
+        return self._result(future)
 
     def start(self, warm: tuple[str, ...] = places.WARM, folder: str | None = None) -> Worker:
         """A worker beside those of the pool, as :meth:`take`."""
@@ -66,13 +75,14 @@ class Pool:
         for worker in alive:
             worker.kill()
             worker.end()
-        with suppress(queue.Empty):
-            while True:
-                self._ahead.get_nowait().cancel()
+        self._ahead.put(_never())
 
     def _order(self, warm: tuple[str, ...], folder: str | None) -> "Future[Worker]":
         future: Future[Worker] = Future()
-        self._wanted.put((future, warm, folder))
+        with self._lock:
+            if self._closed:
+                return _never()
+            self._wanted.put((future, warm, folder))
         return future
 
     def _result(self, future: "Future[Worker]") -> Worker:
@@ -84,8 +94,6 @@ class Pool:
     def _start_workers(self) -> None:
         while (order := self._wanted.get()) is not None:
             future, warm, folder = order
-            if not future.set_running_or_notify_cancel():
-                continue
             with self._starting:
                 try:
                     worker = Worker(self.runner, warm, folder)
@@ -97,10 +105,15 @@ class Pool:
                     closed = self._closed
             if closed:
                 self.throw_away(worker)
-                future.set_exception(InfrastructureError("the sandboxes are closed"))
+                future.set_exception(InfrastructureError("the sandboxes were closed"))
             else:
                 future.set_result(worker)
-        threading.Event().wait()  # the workers that are at work live as long as this thread
+
+
+def _never() -> "Future[Worker]":
+    future: Future[Worker] = Future()
+    future.set_exception(InfrastructureError("the sandboxes were closed"))
+    return future
 
 
 _pools: dict[str, Pool] = {}

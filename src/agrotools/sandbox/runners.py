@@ -70,7 +70,7 @@ def start(runner: str, result_fd: int, filter_fd: int, *, warm: tuple[str, ...],
     config = {
         "result_fd": result_fd,
         "parent": 0 if runner == "bubblewrap" else os.getpid(),
-        "search": list(places.package_folders()),
+        "packages": places.package_folders(),
         "warm": list(warm),
         "read_only": None,
         "drop": runner == "landlock",
@@ -85,8 +85,9 @@ def start(runner: str, result_fd: int, filter_fd: int, *, warm: tuple[str, ...],
             bpf.assemble("code", architecture),
         )
     if runner == "landlock":
-        readable = [*places.readable(), str(places.INSIDE), "/dev/null", "/dev/urandom"]
-        config["read_only"] = [*readable, folder] if folder else readable
+        read, listed = places.readable().pieces()
+        own = [str(places.INSIDE), "/dev/null", "/dev/urandom", *([folder] if folder else [])]
+        config["read_only"] = {"read": [*read, *own], "list": listed}
     script = _python(str(places.INSIDE / "worker.py"), json.dumps(config))
     code_filter = bpf.assemble("code_reading_host", architecture) if runner == "landlock" else b""
     return Start(script, places.environment(), folder or "/", code_filter=code_filter)
@@ -102,8 +103,15 @@ def _bubblewrap(filter_fd: int, config: str) -> list[str]:
         argv += ["--disable-userns"]
     argv += ["--cap-drop", "ALL", "--hostname", "sandbox", "--seccomp", str(filter_fd)]
     argv += ["--size", str(TEMPORARY_BYTES), "--tmpfs", "/tmp"]
-    for path in places.readable():
+    seen = places.readable()
+    for path in seen.folders:
         argv += ["--ro-bind", path, path]
+    for path in seen.hidden:
+        argv += ["--tmpfs", path]
+    for path in seen.packages:
+        argv += ["--ro-bind", path, path]
+    for path in seen.hidden:
+        argv += ["--remount-ro", path]
     for name in ("/lib", "/lib32", "/lib64"):
         if os.path.islink(name):  # noqa: PTH114
             argv += ["--symlink", os.readlink(name), name]  # noqa: PTH115

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agrotools.core import UsageError
+from agrotools.core import InfrastructureError, UsageError
 from agrotools.sandbox.exchange import Ended
 from agrotools.sandbox.pictures import BadPicture, checked
 from agrotools.sandbox.pool import Pool, pool_of
@@ -93,15 +93,18 @@ def run_in(worker: Worker, code: str, call: str | None, inputs: Mapping[str, byt
 
 def _run_once(pool: Pool, code: str, call: str | None, inputs: Mapping[str, bytes], limits: Limits) -> SandboxResult:
     with ExitStack() as stack:
-        if not needs_folder(pool.runner, bool(inputs)):
-            stack.callback(pool.refill)
-            worker = pool.take()
-        else:
-            folder = stack.enter_context(new_folder())
-            for name, content in inputs.items():
-                Path(folder, name).write_bytes(content)
-            inputs = NO_INPUTS
-            worker = pool.start(folder=folder)
+        try:
+            if not needs_folder(pool.runner, bool(inputs)):
+                stack.callback(pool.refill)
+                worker = pool.take()
+            else:
+                folder = stack.enter_context(new_folder())
+                for name, content in inputs.items():
+                    Path(folder, name).write_bytes(content)
+                inputs = NO_INPUTS
+                worker = pool.start(folder=folder)
+        except (InfrastructureError, OSError) as error:
+            return SandboxResult(None, "", (), "infrastructure", _one_line(str(error)), 0.0, pool.runner)
         stack.callback(pool.throw_away, worker)
         return run_in(worker, code, call, inputs, limits)
 

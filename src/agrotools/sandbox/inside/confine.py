@@ -44,8 +44,8 @@ def drop_privileges() -> None:
     _checked(_libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
 
 
-def read_only(paths: list[str], calls: dict[str, int]) -> None:
-    """Let nothing be read but ``paths``, and nothing be written, listed or reached elsewhere (Landlock)."""
+def read_only(paths: list[str], listed: list[str], calls: dict[str, int]) -> None:
+    """Let nothing be read but ``paths``, only the names in ``listed``, and nothing be written or reached (Landlock)."""
     version = _libc.syscall(calls["landlock_create_ruleset"], None, 0, _ABI_VERSION)
     _checked(version, "Landlock")
     files = (1 << _FILE_RIGHTS.get(version, 16)) - 1
@@ -54,12 +54,14 @@ def read_only(paths: list[str], calls: dict[str, int]) -> None:
     wanted = struct.pack("=QQQ", files, network, scopes)[: 24 if version >= 6 else 16 if version >= 4 else 8]
     ruleset = _libc.syscall(calls["landlock_create_ruleset"], wanted, len(wanted), 0)
     _checked(ruleset, "Landlock")
-    for path in paths:
+    for path in (*paths, *listed):
         try:
             opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except OSError:
             continue
-        rights = _READ_FILE | (_READ_DIR if os.path.isdir(path) else 0)
+        rights = _READ_DIR if os.path.isdir(path) else 0
+        if path not in listed:
+            rights |= _READ_FILE
         rule = struct.pack("=Qi", rights, opened)
         _checked(_libc.syscall(calls["landlock_add_rule"], ruleset, _RULE_PATH_BENEATH, rule, 0), path)
         os.close(opened)

@@ -80,5 +80,7 @@ def signal() -> str | None:
 
 
 def run() -> str | None:
-    os.execv(sys.executable, [sys.executable, "-c", "print('ran')"])
-    return "a program"
+    try:
+        os.execv("/nonexistent/program", ["program"])
+    except FileNotFoundError:  # it was looked for
+        return "a program"

@@ -1,8 +1,9 @@
 """A worker: gets ready, says so, reads one job, runs it, and ends. Nothing that it writes is trusted outside.
 
-Started as a script with one argument, JSON: ``result_fd``, ``parent`` (0: somebody else sees to our end), ``search``
-(folders of packages), ``warm`` (modules to import), ``read_only`` (paths, or null where the file system is our own),
-``drop`` (whether to drop privileges), ``calls`` (numbers of system calls).
+Started as a script with one argument, JSON: ``result_fd``, ``parent`` (0: somebody else sees to our end), ``packages``
+(the folder in which each package lies), ``warm`` (modules to import), ``read_only`` (paths to ``read`` and folders to
+``list``, or null where the file system is our own), ``drop`` (whether to drop privileges), ``calls`` (numbers of system
+calls).
 Frames both ways: one byte that names the kind, the length as four bytes, the content.
 """
 
@@ -19,6 +20,7 @@ import sys
 import traceback
 import types
 from contextlib import suppress
+from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -60,9 +62,9 @@ def main() -> None:
     if config["drop"]:
         confine.drop_privileges()
     if config["read_only"] is not None:
-        confine.read_only(config["read_only"], config["calls"])
-    # The first entry is the folder of this script.
-    sys.path[:] = sys.path[1:] + config["search"]
+        confine.read_only(config["read_only"]["read"], config["read_only"]["list"], config["calls"])
+    del sys.path[0]  # the folder of this script
+    sys.meta_path.append(Packages(config["packages"]))
     faulthandler.enable()
     setattr(builtins, "exit", sys.exit)  # noqa: B010 - only `site` makes them
     setattr(builtins, "quit", sys.exit)  # noqa: B010
@@ -94,6 +96,18 @@ def main() -> None:
             stream.flush()  # pyright: ignore[reportOptionalMemberAccess]
     out.send(b"D", json.dumps(done).encode())
     os._exit(0)
+
+
+class Packages:
+    """Finds the packages that code may import; all others that lie beside them do not exist for it."""
+
+    def __init__(self, folders: dict[str, str]) -> None:
+        self._folders = folders
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        if path is not None or name not in self._folders:
+            return None
+        return PathFinder.find_spec(name, [self._folders[name]], target)
 
 
 def warm(modules: list[str], draw: drawing.Drawing) -> None:

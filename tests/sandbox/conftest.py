@@ -1,0 +1,18 @@
+"""Every runner that this machine has."""
+
+import shutil
+
+import pytest
+
+from agrotools.sandbox.probe import probe
+from agrotools.sandbox.runners import RUNNERS
+
+
+@pytest.fixture(params=RUNNERS)
+def runner(request: pytest.FixtureRequest) -> str:
+    if request.param == "bubblewrap" and shutil.which("bwrap") is None:
+        pytest.skip("bwrap is not installed")
+    found = probe(request.param)
+    if not found.holds:
+        pytest.skip(f"{request.param} does not work here: {found.message}")
+    return request.param

@@ -1,0 +1,45 @@
+"""A tool that runs code. Imported by the tests and by their workers."""
+
+import os
+import threading
+from typing import Annotated
+
+from pydantic import Field
+
+from agrotools.sandbox import run_code
+from agrotools.sandbox.pool import pool_size
+from agrotools.tools.contract import Agree, ToolResult, tool
+
+
+class Ran(ToolResult):
+    value: str
+    termination: str
+    runner: str
+    pid: int
+    kept: int
+
+
+@tool(category="general")
+def run_it(code: Annotated[str, Agree("text"), Field(description="Python")]) -> Ran:
+    """Run code in a sandbox."""
+    result = run_code(code)
+    return Ran(
+        value=result.value or result.message,
+        termination=result.termination,
+        runner=result.runner,
+        pid=os.getpid(),
+        kept=pool_size(),
+    )
+
+
+@tool(category="general")
+def leave_a_process() -> Ran:
+    """Run code in a sandbox and leave a process of its own behind."""
+    import subprocess
+
+    run_code("x = 1")
+    left = subprocess.Popen(["sleep", "100"])
+    return Ran(value=str(left.pid), termination="", runner="", pid=os.getpid(), kept=threading.active_count())
+
+
+BY_NAME = {each.name: each for each in (run_it, leave_a_process)}

@@ -1,0 +1,251 @@
+"""Workers come and go: warm ones, killed ones, those of processes that end in every way."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from agrotools.core import InfrastructureError, UsageError
+from agrotools.sandbox import Limits, places, run_code
+from agrotools.sandbox.places import Readable
+from agrotools.sandbox.pool import SIZE, Pool, close_pools, pool_of, pool_size
+
+ANSWER = "def solution():\n    return 6 * 7"
+
+
+@pytest.fixture
+def no_pools() -> Iterator[None]:
+    close_pools()
+    yield
+    close_pools()
+
+
+def descendants(pid: int) -> set[int]:
+    """Processes that this one started, and theirs."""
+    found: set[int] = set()
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(entry.parent.name)] = int(entry.read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+    todo = {pid}
+    while todo:
+        todo = {child for child, parent in parents.items() if parent in todo} - found
+        found |= todo
+    return found
+
+
+def alive(pids: set[int]) -> set[int]:
+    left: set[int] = set()
+    for pid in pids:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+                left.add(pid)
+        except OSError:
+            continue
+    return left
+
+
+def gone_within(pids: set[int], seconds: float) -> bool:
+    until = time.monotonic() + seconds
+    while alive(pids) and time.monotonic() < until:
+        time.sleep(0.02)
+    return not alive(pids)
+
+
+@contextmanager
+def python(code: str) -> Iterator["subprocess.Popen[str]"]:
+    """A process of its own that runs code; killed at the end."""
+    environment = {**os.environ, SIZE: "3"}
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_is_left_of_a_parent_that_was_killed(how: signal.Signals, runner: str) -> None:
+    """While one job runs, one sleeps, and a warm worker waits."""
+    with python(f"""
+        import threading, time
+        from agrotools.sandbox import run_code
+        run_code("x = 1", call=None, runner={runner!r})
+        for code in ("while True: pass", "import time; time.sleep(1000)"):
+            threading.Thread(target=run_code, args=(code,), kwargs={{"call": None, "runner": {runner!r}}}).start()
+        time.sleep(1)
+        print("started", flush=True)
+    """) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        workers = descendants(process.pid)
+        assert len(alive(workers)) >= 3
+        process.send_signal(how)
+        process.wait(10)
+        assert gone_within(workers, 10), alive(workers)
+
+
+@pytest.mark.parametrize("ending", ["pass", "raise SystemExit(3)", "import os; os._exit(0)", "1 / 0"])
+def test_nothing_is_left_of_a_parent_that_ends(ending: str, runner: str) -> None:
+    with python(f"""
+        import os, sys
+        sys.stderr = open(os.devnull, "w")
+        from agrotools.sandbox import run_code
+        run_code("x = 1", call=None, runner={runner!r})
+        print("run", flush=True)
+        sys.stdin.readline()
+        {ending}
+    """) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        workers = descendants(process.pid)
+        assert alive(workers)
+        process.communicate(timeout=20)
+        assert gone_within(workers, 10), alive(workers)
+
+
+def test_closing_leaves_no_process_thread_or_descriptor(no_pools: None, runner: str) -> None:
+    run_code(ANSWER, runner=runner)
+    close_pools()
+    before = set(os.listdir("/proc/self/fd")), descendants(os.getpid())  # noqa: PTH208
+    for _ in range(2):
+        assert run_code(ANSWER, runner=runner).value == "42"
+        close_pools()
+    assert set(os.listdir("/proc/self/fd")) == before[0]  # noqa: PTH208
+    assert gone_within(descendants(os.getpid()) - before[1], 5)
+
+
+def test_callers_that_wait_are_told_when_the_pool_closes(no_pools: None, runner: str) -> None:
+    pool = Pool(runner, 1)
+    taken = pool.take()
+    with ThreadPoolExecutor(3) as threads:
+        waiting = [threads.submit(pool.take) for _ in range(3)]
+        time.sleep(0.1)
+        pool.close()
+        for each in waiting:
+            with pytest.raises(InfrastructureError, match="closed"):
+                each.result(10)
+    with pytest.raises(InfrastructureError, match="closed"):
+        pool.start()
+    assert gone_within({taken.pid}, 5)
+
+
+def test_a_runner_that_does_not_start_is_our_fault(no_pools: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "interpreter", lambda: "/nonexistent/python")
+    result = run_code(ANSWER, runner="none")
+    assert result.termination == "infrastructure"
+    assert "/nonexistent/python" in result.message
+
+
+def test_a_worker_is_used_once(runner: str) -> None:
+    marked = run_code("import sys\nsys.marked = True\nopen('/tmp/mark', 'w')", call=None, runner=runner)
+    assert marked.termination in ("ok", "denied")
+    code = "import os, sys\ndef solution():\n    return hasattr(sys, 'marked'), os.path.exists('/tmp/mark')"
+    assert run_code(code, runner=runner).value == "(False, False)"
+
+
+@pytest.mark.parametrize("when", ["waiting", "starting"])
+def test_a_worker_that_is_lost_is_replaced(
+    when: str, no_pools: None, runner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SIZE, "1")
+    assert run_code(ANSWER, runner=runner).value == "42"
+    if when == "waiting":
+        time.sleep(1.5)
+    for pid in pool_of(runner).alive():
+        os.kill(pid, signal.SIGKILL)
+    assert run_code(ANSWER, runner=runner).value == "42"
+
+
+def test_workers_that_are_lost_again_and_again_are_our_fault(
+    no_pools: None, runner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take = Pool.take
+
+    def take_and_kill(pool: Pool):
+        worker = take(pool)
+        os.kill(worker.pid, signal.SIGKILL)
+        return worker
+
+    monkeypatch.setattr(Pool, "take", take_and_kill)
+    result = run_code(ANSWER, runner=runner)
+    assert result.termination == "infrastructure"
+    assert "did not get ready" in result.message
+
+
+def test_a_worker_that_is_killed_at_work_twice_had_no_memory(no_pools: None, runner: str) -> None:
+    import threading
+
+    def kill() -> None:
+        for _ in range(200):
+            time.sleep(0.05)
+            if done.is_set():
+                return
+            for pid in descendants(os.getpid()):
+                try:
+                    command = Path(f"/proc/{pid}/stat").read_text()
+                except OSError:
+                    continue
+                if "(python" in command and float(command.rpartition(")")[2].split()[11]) > BUSY:
+                    os.kill(pid, signal.SIGKILL)
+
+    BUSY = 130  # hundredths of a second of processor time: more than it takes to get ready
+    done = threading.Event()
+    killer = threading.Thread(target=kill)
+    killer.start()
+    result = run_code("while True: pass", call=None, limits=Limits(cpu_s=20, wall_s=30), runner=runner)
+    done.set()
+    killer.join()
+    assert (result.termination, result.ok) == ("memory", False)
+    assert "killed the code twice" in result.message
+
+
+def test_a_process_that_was_forked_off_has_workers_of_its_own(no_pools: None, runner: str) -> None:
+    code = f"""
+        import os
+        from agrotools.sandbox import run_code
+        assert run_code("x = 1", call=None, runner={runner!r}).ok
+        child = os.fork()
+        result = run_code("def solution():\\n    return 42", runner={runner!r})
+        assert result.value == "42", result
+        if child:
+            assert os.waitpid(child, 0)[1] == 0
+    """
+    with python(code) as process:
+        assert process.wait(60) == 0
+
+
+def test_how_many_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(SIZE, raising=False)
+    assert pool_size() == len(os.sched_getaffinity(0))
+    monkeypatch.setenv(SIZE, " 3 ")
+    assert pool_size() == 3
+    for wrong in ("0", "-1", "many", "1e3", "2000"):
+        monkeypatch.setenv(SIZE, wrong)
+        with pytest.raises(UsageError, match=SIZE):
+            pool_size()
+
+
+def test_what_is_readable_without_what_is_hidden(tmp_path: Path) -> None:
+    for name in ("a/x", "b/site/other/x", "b/site/ours/x", "b/y", "b/c/z"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    (tmp_path / "b/link").symlink_to(tmp_path / "b/site/other")
+    root = str(tmp_path)
+    places = Readable((f"{root}/a", f"{root}/b"), (f"{root}/b/site",), (f"{root}/b/site/ours",))
+    read, listed = places.pieces()
+    assert sorted(read) == [f"{root}/{name}" for name in ("a", "b/c", "b/site/ours", "b/y")]
+    assert sorted(listed) == [f"{root}/b", f"{root}/b/site"]

@@ -1,0 +1,260 @@
+"""Code that means well: what it gives back, what it is told when it goes wrong, what it may use."""
+
+import asyncio
+import io
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from attacks import run_bare
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from agrotools.core import UsageError
+from agrotools.sandbox import Limits, SandboxUnavailable, run_code, select_runner
+from agrotools.sandbox import probe as probing
+from agrotools.sandbox.running import LONGEST_CODE, MOST_INPUT_BYTES, unfenced
+
+PLOT = """
+import matplotlib.pyplot as plt
+
+def solution():
+    figure, (left, right) = plt.subplots(1, 2, figsize=(6, 3))
+    left.plot([1, 2, 3], [3, 1, 2], label="yield, t/ha")
+    left.legend()
+    right.bar(["wheat", "maize"], [3.1, 5.4])
+    right.set_title("$CO_2$, 产量")
+    return figure
+"""
+
+
+def test_a_figure_becomes_a_picture_and_always_the_same(runner: str) -> None:
+    first, second = run_code(PLOT, runner=runner), run_code(PLOT, runner=runner)
+    assert first.ok, first.message
+    assert first.value is None
+    (artifact,) = first.artifacts
+    assert (artifact.name, artifact.media_type) == ("plot.png", "image/png")
+    picture = Image.open(io.BytesIO(artifact.content))
+    assert picture.size == (600, 300)
+    assert not picture.info
+    assert len(picture.convert("RGB").getcolors(100_000) or ()) > 20
+    assert second.artifacts[0].content == artifact.content
+    assert (first.runner, second.runner) == (runner, runner)
+
+
+def test_runners_draw_the_same_picture() -> None:
+    drawn = {run_code(PLOT, runner=runner).artifacts[0].content for runner in probing.available_runners()}
+    assert len(drawn) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        ("plt.plot([1, 2])", ["plot.png"]),
+        ("plt.plot([1, 2])\n    plt.show()\n    return plt", ["plot.png"]),
+        ("return plt.gca()", ["plot.png"]),
+        ("return plt.plot([1, 2])[0]", ["plot.png"]),
+        ("plt.plot([1, 2])\n    plt.savefig('/anywhere/else/a b.svg', dpi=900, bbox_inches='tight')", ["a b.png"]),
+        ("plt.plot([1, 2])\n    plt.savefig('one.png')\n    return plt.gcf()", ["plot.png"]),
+        ("for i in range(3):\n        plt.plot([1, i])\n        plt.savefig(f'{i}.png')", ["0.png", "1.png", "2.png"]),
+    ],
+)
+def test_figures_that_are_drawn_but_not_returned(body: str, names: list[str], runner: str) -> None:
+    result = run_code(f"import matplotlib.pyplot as plt\ndef solution():\n    {body}", runner=runner)
+    assert result.ok, result.message
+    assert [artifact.name for artifact in result.artifacts] == names
+
+
+def test_a_figure_may_be_kept_in_memory(runner: str) -> None:
+    code = PLOT + "\nimport io\nmade = io.BytesIO()\nsolution().savefig(made, format='svg')\n"
+    code += "print(made.getvalue()[:5])\nplt.close()"
+    result = run_code(code, call=None, runner=runner)
+    assert result.stdout == "b'<?xml'\n", result.message
+    assert [artifact.name for artifact in result.artifacts] == []
+
+
+def test_a_script_without_a_function(runner: str) -> None:
+    result = run_code("import sys\nprint('sum', 2 + 3)\nsys.exit()", call=None, runner=runner)
+    assert (result.termination, result.stdout, result.value) == ("ok", "sum 5\n", None)
+
+
+@pytest.mark.parametrize(
+    ("code", "value"),
+    [
+        ("from sympy import *\ndef solution():\n    x = symbols('x')\n    return solve(x**2 - 5*x + 6, x)", "[2, 3]"),
+        ("import numpy as np\ndef solution():\n    return round(np.linalg.det(np.eye(200) * 1.01), 3)", "7.316"),
+        (
+            "from scipy.optimize import brentq\ndef solution():\n    return round(brentq(lambda x: x**3 - 2, 0, 2), 6)",
+            "1.259921",
+        ),
+        ("def solution():\n    return {'a': 1.5}", "{'a': 1.5}"),
+        ("def solution():\n    return ''", ""),
+        ("def solution():\n    return None", None),
+        ("if __name__ == '__main__':\n    def solution():\n        return __name__", "__main__"),
+        (
+            "from dataclasses import dataclass\n@dataclass\nclass A:\n    b: 'int'\ndef solution():\n    return A(1)",
+            "A(b=1)",
+        ),
+    ],
+)
+def test_values(code: str, value: str | None, runner: str) -> None:
+    result = run_bare(code, runner)
+    assert (result.value, result.termination) == (value, "ok"), result.message
+
+
+def test_equal_code_throws_equal_dice(runner: str) -> None:
+    code = "import random, numpy\ndef solution():\n    return random.random(), float(numpy.random.rand()), hash('seed')"
+    assert len({run_code(code, runner=runner).value for _ in range(2)}) == 1
+
+
+def test_files_are_given_by_name(runner: str) -> None:
+    code = "import numpy\ndef solution():\n    return numpy.loadtxt('a b.csv', delimiter=',').sum()"
+    result = run_code(code, inputs={"a b.csv": b"1,2\n3,4"}, runner=runner)
+    assert result.value == "10.0", result.message
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/etc/passwd", "x\0y", "x" * 256])
+def test_files_are_named_without_folders(name: str) -> None:
+    with pytest.raises(UsageError, match="plain file name"):
+        run_code("", inputs={name: b""})
+
+
+def test_inputs_have_a_limit() -> None:
+    with pytest.raises(UsageError, match="have 16,777,217 bytes"):
+        run_code("", inputs={"x": bytes(MOST_INPUT_BYTES + 1)})
+
+
+@pytest.mark.parametrize(
+    ("code", "termination", "words"),
+    [
+        ("def solution():\n    return 1 / 0", "error", "ZeroDivisionError: division by zero (line 2: return 1 / 0)"),
+        ("def f(x):\n    return int(x)\ndef solution():\n    return f('a')", "error", "(line 2: return int(x))"),
+        ("def solution(:\n    pass", "error", "SyntaxError: invalid syntax (line 1: def solution(:)"),
+        ("x = 1", "error", "defines no function solution()"),
+        ("solution = 3", "error", "defines no function solution()"),
+        ("def solution(x): return x", "error", "missing 1 required positional argument"),
+        ("import nonexistent_module", "error", "No module named 'nonexistent_module' (line 1"),
+        ("import sys\ndef solution():\n    sys.exit('bye')", "error", "SystemExit: bye (line 3"),
+        ("def solution():\n    return input()", "error", "EOFError"),
+        ("def solution():\n    return [0] * 10**9", "memory", "1500 MB"),
+        (
+            "def solution():\n    return open('/etc/hosts').read()",
+            ("denied", "error"),
+            "(line 2: return open('/etc/hosts').read())",
+        ),
+        (
+            "import urllib.request\ndef solution():\n    urllib.request.urlopen('http://1.1.1.1')",
+            "denied",
+            "may not reach the network",
+        ),
+        ("import subprocess\ndef solution():\n    subprocess.run(['ls'])", "denied", "nor start processes"),
+        ("import threading\ndef solution():\n    threading.Thread(target=print).start()", "denied", "or threads"),
+        ("def solution():\n    open('/usr/x', 'w')", "denied", "(line 2: open('/usr/x', 'w'))"),
+        (
+            "import matplotlib.pyplot as plt\ndef solution():\n    return plt.figure(figsize=(400, 400))",
+            "artifact_cap",
+            "40000 x 40000 pixels, more than 16,000,000 in all: choose a smaller figsize",
+        ),
+    ],
+)
+def test_what_goes_wrong_is_told_in_one_line(code: str, termination: str, words: str, runner: str) -> None:
+    result = run_code(code, runner=runner) if "matplotlib" in code else run_bare(code, runner)
+    assert result.termination in termination, result
+    assert words in result.message
+    assert "\n" not in result.message
+    assert result.value is None
+
+
+def test_the_log_holds_what_the_message_leaves_out(runner: str) -> None:
+    code = "import sys\ndef inner():\n    raise ValueError('deep')\n"
+    code += "def solution():\n    print('to err', file=sys.stderr)\n    inner()"
+    result = run_bare(code, runner)
+    assert "Traceback" in result.log
+    assert "in inner" in result.log
+    assert "to err" in result.log
+
+
+def test_output_before_a_timeout_is_kept(runner: str) -> None:
+    code = "import time\nprint('so far', flush=True)\ntime.sleep(60)"
+    started = time.monotonic()
+    result = run_code(code, call=None, limits=Limits(wall_s=0.5), runner=runner)
+    assert (result.termination, result.stdout) == ("wall_timeout", "so far\n")
+    assert "more than 0.5 s" in result.message
+    assert time.monotonic() - started < 30
+
+
+def test_more_code_than_anybody_writes_is_refused() -> None:
+    result = run_code("#" * (LONGEST_CODE + 1))
+    assert (result.termination, result.seconds) == ("error", 0.0)
+
+
+def test_many_callers_at_once(runner: str) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        values = list(
+            threads.map(lambda n: run_code(f"def solution():\n    return {n}", runner=runner).value, range(8))
+        )
+    assert values == [str(n) for n in range(8)]
+
+
+async def test_from_asyncio(runner: str) -> None:
+    calls = [asyncio.to_thread(run_code, f"def solution():\n    return {n}", runner=runner) for n in range(3)]
+    assert [result.value for result in await asyncio.gather(*calls)] == ["0", "1", "2"]
+
+
+def test_without_isolation_only_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "none" not in probing.available_runners()
+    assert run_code("def solution():\n    return 6 * 7", runner="none").value == "42"
+    monkeypatch.setenv(probing.VARIABLE, "none")
+    assert select_runner() == "none"
+
+
+def test_a_runner_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="no sandbox 'docker'"):
+        run_code("", runner="docker")
+    monkeypatch.setattr(probing, "_found", {})
+    monkeypatch.setattr(probing, "missing", lambda runner: ("it is not there", f"install {runner}"))
+    assert probing.available_runners() == ()
+    with pytest.raises(SandboxUnavailable, match="nothing here can run") as caught:
+        select_runner()
+    assert "install bubblewrap" in str(caught.value.hint)
+    assert "AGROTOOLS_SANDBOX=none" in str(caught.value.hint)
+    monkeypatch.setenv(probing.VARIABLE, "landlock")
+    with pytest.raises(SandboxUnavailable, match="landlock does not work here: it is not there"):
+        run_code("")
+
+
+def test_a_runner_that_lets_something_through_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The probe is run in a worker that is not held at all."""
+    from agrotools.sandbox import runners
+
+    start = runners.start
+    monkeypatch.setattr(runners, "start", lambda runner, *rest, **named: start("none", *rest, **named))
+    monkeypatch.setattr(probing, "_found", {})
+    found = probing.probe("landlock")
+    assert not found.holds
+    for reached in ("read", "connect", "write", "signal"):
+        assert reached in found.message
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("x = 1", "x = 1"),
+        ("```python\nx = 1\n```", "x = 1"),
+        ("Here you are:\n```py\nx = 1\ny = 2\n```\nDone.", "x = 1\ny = 2"),
+        ("```\nx = 1\n```", "x = 1"),
+        ("```json\n{}\n```\n```Python\nx = 1\n```", "x = 1"),
+        ("```python\nx = 1", "x = 1"),
+        ("  ```python\n  x = 1\n  ```", "  x = 1"),
+        ("print('```')", "print('```')"),
+    ],
+)
+def test_fences(text: str, code: str) -> None:
+    assert unfenced(text) == code
+
+
+@given(st.text())
+def test_fences_of_any_text(text: str) -> None:
+    assert unfenced(text) in text
+    assert unfenced(f"so:\n```python\n{text}\n```").rstrip() == text.split("\n```")[0].rstrip() or "```" in text
