@@ -1,6 +1,7 @@
 """What a model is asked: the published prompt to the letter, examples, passages, and options in every order."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -134,6 +135,20 @@ def test_examples_are_of_the_same_kind_and_never_of_the_own_group():
     assert examples.groups_kept_out == {"single": True, "multiple": False}
     assert pool[41] not in examples.for_item(pool[41], 5), "never itself, where all are of one group"
     assert Examples(pool, seed=1).for_item(pool[0], 5) != examples.for_item(pool[0], 5)
+
+
+def test_a_question_that_differs_in_marks_alone_is_no_example_of_the_other():
+    same = [replace(item(1, "a"), question="什么是间作？"), replace(item(2, "b"), question=" 什么是间作:")]
+    pool = [*same, *(item(n, "b") for n in range(3, 8))]
+    for seed in range(40):
+        drawn = Examples(pool, seed).for_item(same[0], 5)
+        assert {other.number for other in drawn} == {"3", "4", "5", "6", "7"}
+
+
+def test_all_that_there_is_outside_a_group_is_drawn_from_however_little():
+    pool = [item(n, "a") for n in range(2000)] + [item(n, "b") for n in range(2000, 2005)]
+    for each in pool[:20]:
+        assert {other.groups["field"] for other in Examples(pool, 0).for_item(each, 5)} == {"b"}
 
 
 def test_too_few_examples_are_an_error():
