@@ -128,6 +128,15 @@ def test_mean_and_deviation_over_epochs():
     assert "n 252" in block
 
 
+def test_results_of_one_model_and_setting_are_told_apart():
+    results = [result(setting="5-shot", shift=(0, 1), apart=f"shots={shots}") for shots in (3, 5)]
+    text = agrieval_text(results, models=[])
+    table, spread = text.split("Mean and standard deviation")
+    for part in (table, spread):
+        assert "shots=3" in part
+        assert "shots=5" in part
+
+
 def test_few_items_have_no_interval():
     text = rendered(agrieval_parts([result({"I-G": (8, 2), "M-R": (4, 2)})], numbers=["7"], published=False), 100)
     assert re.search(r"model-a +50\.0 +25\.0 +33\.3\n +21", text) is None

@@ -41,6 +41,7 @@ METRICS: dict[str, MetricInfo] = {
     "agrieval.accuracy_published": MetricInfo("Acc. published", "mean credit of the scorer in AgriEval's repository"),
     "agrieval.likelihood": MetricInfo("Likelihood", "the likeliest letter of the first token is right"),
     "agrieval.rouge_l": MetricInfo("ROUGE-L", "overlap with the reference text, by characters"),
+    "agrieval.rouge_l_normalised": MetricInfo("ROUGE-L norm.", "the same without punctuation, spaces and case"),
     "agrieval.rouge_l_lexeval": MetricInfo(
         "ROUGE-L LexEval", "overlap by words of jieba, as the code of LexEval has it"
     ),
@@ -49,7 +50,6 @@ METRICS: dict[str, MetricInfo] = {
     ),
     "agrieval.judge": MetricInfo("Judge", "grade of a model that compares the answer with the reference text"),
     "agrotools.ots_judge": MetricInfo("OTS judge", "grade of a model that looks for the key facts in the answer"),
-    "agrieval.rouge_l_normalised": MetricInfo("ROUGE-L norm.", "the same without punctuation and case"),
 }
 
 

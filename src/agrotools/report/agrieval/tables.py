@@ -30,6 +30,8 @@ class RunLine:
     setting: str
     cells: tuple[Cell | None, ...]
     n_epochs: int
+    apart: str = ""
+    """What tells it from another row of the same model and setting."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ class EpochSpread(NamedTuple):
     open_questions: bool
     n_items: int
     epochs: tuple[float, ...]
+    apart: str = ""
 
     @property
     def mean(self) -> float:
@@ -173,7 +176,7 @@ def _spread(result: SettingResult, open_questions: bool) -> EpochSpread | None:
     if not shared:
         return None
     means = tuple(sum(scores[epoch][item] for item in shared) / len(shared) for epoch in sorted(scores))
-    return EpochSpread(result.model, setting_of(result.setting), open_questions, len(shared), means)
+    return EpochSpread(result.model, setting_of(result.setting), open_questions, len(shared), means, result.apart)
 
 
 def _laid_out(table: PaperTable, of: Results, published: bool) -> LaidOutTable | None:
@@ -186,7 +189,11 @@ def _laid_out(table: PaperTable, of: Results, published: bool) -> LaidOutTable |
     columns = tuple(table.columns[place] for place in kept)
     rows = tuple(
         RunLine(
-            of.all[at].model, of.settings[at], tuple(cells[place] for place in kept), _epochs(of.units(at, table.open))
+            of.all[at].model,
+            of.settings[at],
+            tuple(cells[place] for place in kept),
+            _epochs(of.units(at, table.open)),
+            of.all[at].apart,
         )
         for at, cells in lines
     )
