@@ -152,5 +152,10 @@ def test_all_that_there_is_outside_a_group_is_drawn_from_however_little():
 
 
 def test_too_few_examples_are_an_error():
+    examples = Examples([item(1, "a"), item(2, "b"), item(3, "b")], seed=0)
     with pytest.raises(UsageError, match="not 3 examples"):
-        Examples([item(1, "a"), item(2, "b"), item(3, "b")], seed=0).for_item(item(1, "a"), 3)
+        examples.for_item(item(1, "a"), 3)
+    examples.check([item(1, "a")], 2)
+    for few, count in ((item(1, "a"), 3), (item(4, "b"), 2)):
+        with pytest.raises(UsageError, match=f"not {count} examples .* question {few.number}"):
+            examples.check([item(1, "a")] * (count < 3) + [few], count)

@@ -2,7 +2,7 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from agrotools.benchmarks.agrieval.items import Item, question_key
 from agrotools.core import OptionKind, UsageError
@@ -17,13 +17,14 @@ class Examples:
     """
 
     def __init__(self, pool: Sequence[Item], seed: int) -> None:
-        self._by_kind: dict[OptionKind | None, dict[str, Item]] = defaultdict(dict)
+        self._by_kind: dict[OptionKind | None, dict[str, tuple[str, Item]]] = defaultdict(dict)
+        """By what is asked: group and item."""
         for item in pool:
-            self._by_kind[item.kind].setdefault(question_key(item.question), item)
+            self._by_kind[item.kind].setdefault(question_key(item.question), (_group(item), item))
         self._seed = seed
         self._outside: dict[tuple[OptionKind | None, str | None], list[tuple[str, Item]]] = {}
         self.groups_kept_out = {
-            kind: len({_group(item) for item in items.values()}) > 1 for kind, items in self._by_kind.items()
+            kind: len({group for group, _ in items.values()}) > 1 for kind, items in self._by_kind.items()
         }
 
     def for_item(self, item: Item, count: int) -> list[Item]:
@@ -32,7 +33,7 @@ class Examples:
         Raises:
             UsageError: there are not enough of its kind outside its group.
         """
-        others = self._others(item.kind, _group(item) if self.groups_kept_out.get(item.kind) else None)
+        others = self._others(item)
         rng = random.Random(f"{self._seed}/{item.kind}/{item.number}/{item.question}")
         own = question_key(item.question)
         # One more than is asked for, as the question itself may be among them.
@@ -45,11 +46,18 @@ class Examples:
             )
         return drawn
 
-    def _others(self, kind: OptionKind | None, group: str | None) -> list[tuple[str, Item]]:
-        """The items of a kind outside a group (None: all of them), by what is asked."""
+    def check(self, items: Iterable[Item], count: int) -> None:
+        """Raises as :meth:`for_item` does for the first of ``items`` that has too few."""
+        for item in items:
+            if len(self._others(item)) <= count:  # with more, there are enough even if it is itself among them
+                self.for_item(item, count)
+
+    def _others(self, item: Item) -> list[tuple[str, Item]]:
+        """What examples for ``item`` are drawn from, with the keys of the questions; itself may be among them."""
+        kind, group = item.kind, _group(item) if self.groups_kept_out.get(item.kind) else None
         if (kind, group) not in self._outside:
             items = self._by_kind.get(kind, {}).items()
-            self._outside[kind, group] = [(key, item) for key, item in items if group is None or _group(item) != group]
+            self._outside[kind, group] = [(key, item) for key, (own, item) in items if own != group]
         return self._outside[kind, group]
 
 

@@ -34,6 +34,7 @@ _KINDS: dict[str, OptionKind] = {
     "true_false": "true_false",
 }
 _SEPARATORS = re.compile(r"[\s,，、;；/]+")
+_MARKS = re.compile(r"[\W_]+")
 _LETTER = re.compile(r"[A-Z]")
 _PLAIN = frozenset("ABCDEFG")
 
@@ -54,7 +55,7 @@ class Item:
 
 def question_key(question: str) -> str:
     """What is left of a question without case, spaces and marks: alike for questions that differ in these alone."""
-    return "".join(letter for letter in unicodedata.normalize("NFKC", question) if letter.isalnum()).casefold()
+    return _MARKS.sub("", unicodedata.normalize("NFKC", question)).casefold()
 
 
 @dataclass(frozen=True)

@@ -88,8 +88,7 @@ def question_benchmark(
     facts = Facts(ids, bytes([1]) * len(ids), bytes(len(ids)))
     header = _header(name, source, files, settings, examples, note)
     if examples:
-        for place in places:
-            examples.for_item(place.item, settings.shots)
+        examples.check((place.item for place in places), settings.shots)
     digest = hashlib.sha256(prompts_hash().encode() + header.model_dump_json(exclude={"metadata"}).encode())
     digest.update(settings.model_dump_json(exclude={"examples", "retrieval", "files"}).encode())
     for item in pool if settings.examples else ():
