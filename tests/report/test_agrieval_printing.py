@@ -56,7 +56,7 @@ def test_selections_are_shown_where_they_are_asked_for():
 
 
 def test_some_published_models_are_those_that_were_run_the_best_and_the_followed_ones():
-    text = rendered(agrieval_parts([result(model="org/yi-1.5-9b-chat")], numbers=["8"]), 100)
+    text = rendered(agrieval_parts([result(model="siliconflow:org/yi-1.5-9b-chat")], numbers=["8"]), 100)
     shown = set(re.findall(r"^  (\S+) +\d", text, re.MULTILINE))
     assert shown == {
         "Yi-1.5-9B-Chat",

@@ -150,10 +150,12 @@ def _item(entry: Mapping[str, Any]) -> Item:
     number = re.sub(r"[^A-Za-z0-9_.-]", "", _said(entry, "id", "", "Unnamed: 0"))[:60] or "x"
     groups = _groups(entry)
     options = _options(entry)
+    kind = _KINDS.get(_said(entry, "question_type"))
     if options is None:
+        if kind is not None:
+            raise _LeftOut("with fewer than two options")
         return Item(number, None, question, (answer,), {}, groups)
     letters = _letters(answer, options)
-    kind = _KINDS.get(_said(entry, "question_type"))
     if kind is None:
         kind = "multiple" if len(letters) > 1 else "true_false" if len(options) == 2 else "single"
     if kind != "multiple" and len(letters) > 1:

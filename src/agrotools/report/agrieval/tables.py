@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 from typing import NamedTuple
 
 from agrotools.core import UsageError
@@ -175,7 +176,7 @@ def _spread(result: SettingResult, open_questions: bool) -> EpochSpread | None:
     shared = set[str].intersection(*map(set, scores.values())) if scores else set[str]()
     if not shared:
         return None
-    means = tuple(sum(scores[epoch][item] for item in shared) / len(shared) for epoch in sorted(scores))
+    means = tuple(fsum(scores[epoch][item] for item in shared) / len(shared) for epoch in sorted(scores))
     return EpochSpread(result.model, setting_of(result.setting), open_questions, len(shared), means, result.apart)
 
 
