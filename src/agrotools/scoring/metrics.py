@@ -41,6 +41,7 @@ METRICS: dict[str, MetricInfo] = {
     "agrieval.accuracy_published": MetricInfo("Acc. published", "mean credit of the scorer in AgriEval's repository"),
     "agrieval.likelihood": MetricInfo("Likelihood", "the likeliest letter of the first token is right"),
     "agrieval.rouge_l": MetricInfo("ROUGE-L", "overlap with the reference text, by characters"),
+    "agrieval.rouge_l_normalised": MetricInfo("ROUGE-L norm.", "the same without punctuation, spaces and case"),
     "agrieval.rouge_l_lexeval": MetricInfo(
         "ROUGE-L LexEval", "overlap by words of jieba, as the code of LexEval has it"
     ),
@@ -51,7 +52,6 @@ METRICS: dict[str, MetricInfo] = {
     "agrotools.ots_judge": MetricInfo("OTS judge", "grade of a model that looks for the key facts in the answer"),
     "thinkgeo.llm_score": MetricInfo("LLM judge", "a model says yes to every question on the answer, as published"),
     "thinkgeo.llm_score_corrected": MetricInfo("LLM judge*", "the same, where a reply may say more than yes"),
-    "agrieval.rouge_l_normalised": MetricInfo("ROUGE-L norm.", "the same without punctuation and case"),
 }
 
 
