@@ -56,7 +56,7 @@ def test_selections_are_shown_where_they_are_asked_for():
 
 
 def test_some_published_models_are_those_that_were_run_the_best_and_the_followed_ones():
-    text = rendered(agrieval_parts([result(model="org/yi-1.5-9b-chat")], numbers=["8"]), 100)
+    text = rendered(agrieval_parts([result(model="siliconflow:org/yi-1.5-9b-chat")], numbers=["8"]), 100)
     shown = set(re.findall(r"^  (\S+) +\d", text, re.MULTILINE))
     assert shown == {
         "Yi-1.5-9B-Chat",
@@ -126,6 +126,15 @@ def test_mean_and_deviation_over_epochs():
     block = blocks_of(text)["AgriEval. Mean and standard deviation over epochs"]
     assert re.search(r"model-a +3 +45\.2 ± 4\.76 +—", block)
     assert "n 252" in block
+
+
+def test_results_of_one_model_and_setting_are_told_apart():
+    results = [result(setting="5-shot", shift=(0, 1), apart=f"shots={shots}") for shots in (3, 5)]
+    text = agrieval_text(results, models=[])
+    table, spread = text.split("Mean and standard deviation")
+    for part in (table, spread):
+        assert "shots=3" in part
+        assert "shots=5" in part
 
 
 def test_few_items_have_no_interval():

@@ -213,11 +213,14 @@ def test_domains_of_the_older_label_are_marked_as_such():
     types = ["动物类" if number % 2 else "中药类" for number in range(COUNT)]
     types[0] = ""
     plain = without(result(), domain=types)
-    made = table("8", [SettingResult("m", "zero-shot", plain.items, domains_are_types=True)])
+    made_of_types = SettingResult("m", "zero-shot", plain.items, domains_are_types=True)
+    made = table("8", [made_of_types])
     assert [column.code for column in made.columns] == ["TCH", "AST", "Overall"]
     assert any("deprecated" in note and "95.8 %" in note for note in made.notes)
     assert any(f"1 of {COUNT} items" in note for note in made.notes)
     assert [column.code for column in table("8", [plain]).columns] == ["Overall"]
+    both = without(made_of_types, domain=["林学类", *types[1:]])
+    assert [column.code for column in table("8", [both]).columns] == ["TCH", "Fore", "AST", "Overall"]
 
 
 def test_published_lines_stand_in_the_columns_of_the_run():

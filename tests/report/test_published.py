@@ -284,7 +284,10 @@ def test_sizes_of_the_data_sets():
     assert agentx["all", "tool calls"].number == 2807
 
 
-def test_names_of_models_are_compared_without_case_and_organisation():
+def test_names_of_models_are_compared_without_case_organisation_and_provider():
+    assert same_model("openai:gpt-4o", "GPT-4o")
+    assert same_model("siliconflow:Qwen/Qwen2.5-7B-Instruct", "Qwen2.5-7B-Instruct")
+    assert not same_model("qwen2.5:14b", "14b")
     assert same_model("Qwen/Qwen2.5-7B-Instruct", "qwen2.5-7b-instruct")
     assert not same_model("Qwen2.5-7B", "Qwen2.5-72B")
     assert {row.table for row in rows_of_model("agrieval", "THUDM/chatglm3-6B")} >= {"2", "3", "7", "13"}

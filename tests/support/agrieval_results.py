@@ -1,6 +1,7 @@
 """Scripted results of AgriEval: how many items each part has, and how many of them are right."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from agrotools.core.agrieval_taxonomy import DOMAINS, TASKS, task_of
 from agrotools.report.agrieval import ItemColumns, SettingResult
@@ -16,7 +17,7 @@ def result(
     model: str = "maker/model-a",
     setting: str = "zero-shot",
     shift: Sequence[int] = (0,),
-    **options: bool,
+    **options: bool | str,
 ) -> SettingResult:
     """Items of each task, the first of which are right; in epoch ``e`` as many more as ``shift[e]`` says.
 
@@ -49,8 +50,4 @@ def without(made: SettingResult, **columns: Sequence[object] | str) -> SettingRe
     """The same result with some columns replaced; a text stands for all entries."""
     length = len(made.items.item)
     replaced = {name: [column] * length if isinstance(column, str) else column for name, column in columns.items()}
-    return SettingResult(made.model, made.setting, ItemColumns(**{**vars(made.items), **replaced}), **_flags(made))
-
-
-def _flags(made: SettingResult) -> dict[str, bool]:
-    return {"domains_are_types": made.domains_are_types}
+    return replace(made, items=ItemColumns(**{**vars(made.items), **replaced}))

@@ -34,10 +34,13 @@ def show_runs(
 
     items = RunItems()
     code = _shown(_scored(runs, allow_invalid, extras, items=items), runs, details=details, as_json=as_json)
-    if results := items.results():
-        if paper and not as_json:
+    results = items.results()
+    if paper and not results:
+        typer.echo("--paper: none of these runs is of a benchmark whose paper's tables are known (agrieval)", err=True)
+    elif results and not as_json:
+        if paper:
             print_agrieval(results)
-        elif not as_json:
+        else:
             typer.echo(f"in the tables of the paper, beside its figures: agrotools score {_again(runs)} --paper")
     return code
 

@@ -40,7 +40,8 @@ def _lines(places: OptionPlaces | None, rotations: Rotations | None) -> Iterator
         yield f"places chosen/right: {shares}; preference {percent(places.preference)} points{unread}"
     if rotations is not None:
         yield (
-            f"every rotation of {rotations.n_questions} questions: accuracy {_estimate(rotations.accuracy)}, "
+            f"every rotation of {rotations.n_questions} questions, each question counted once: "
+            f"accuracy {_estimate(rotations.accuracy)}, "
             f"by majority {_estimate(rotations.majority)}, same choice in all {_estimate(rotations.consistency)}"
         )
 

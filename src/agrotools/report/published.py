@@ -19,6 +19,7 @@ from importlib.resources import files
 from typing import Any, Literal
 
 from agrotools.core import UsageError
+from agrotools.models.providers import split_provider
 
 Unit = Literal["%", "0-1", "% of errors", "points", "count", "s/query"]
 """``points``: a difference in percentage points; ``s/query``: seconds."""
@@ -176,8 +177,13 @@ def rows_of_model(benchmark: str, model: str) -> Sequence[PublishedRow]:
 
 
 def same_model(first: str, second: str) -> bool:
-    """Whether two names are of one model: alike but for case, and for an organisation before a slash."""
-    return first.rpartition("/")[2].casefold() == second.rpartition("/")[2].casefold()
+    """Whether two names are of one model: alike but for case, an organisation before a slash, and a provider
+    (``openai:gpt-4o``)."""
+    return _plain_name(first) == _plain_name(second)
+
+
+def _plain_name(model: str) -> str:
+    return split_provider(model)[1].rpartition("/")[2].casefold()
 
 
 def _known(benchmark: str) -> str:

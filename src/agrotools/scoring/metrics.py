@@ -56,6 +56,7 @@ METRICS: dict[str, MetricInfo] = {
     "agrieval.accuracy_published": MetricInfo("Acc. published", "mean credit of the scorer in AgriEval's repository"),
     "agrieval.likelihood": MetricInfo("Likelihood", "the likeliest letter of the first token is right"),
     "agrieval.rouge_l": MetricInfo("ROUGE-L", "overlap with the reference text, by characters"),
+    "agrieval.rouge_l_normalised": MetricInfo("ROUGE-L norm.", "the same without punctuation, spaces and case"),
     "agrieval.rouge_l_lexeval": MetricInfo(
         "ROUGE-L LexEval", "overlap by words of jieba, as the code of LexEval has it"
     ),
@@ -70,7 +71,6 @@ METRICS: dict[str, MetricInfo] = {
         f"agent_x.{name}": MetricInfo(label, f"{meaning}; by a judge, with rubrics of ours")
         for name, (label, meaning) in _AGENT_X.items()
     },
-    "agrieval.rouge_l_normalised": MetricInfo("ROUGE-L norm.", "the same without punctuation and case"),
 }
 
 

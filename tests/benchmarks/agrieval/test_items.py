@@ -22,7 +22,7 @@ RIGHT = {
 
 def written(folder: Path, entries: Any, name: str = "choice.json") -> Path:
     path = folder / name
-    path.write_text(json.dumps(entries, ensure_ascii=False), encoding="utf-8")
+    path.write_text(json.dumps(entries), encoding="utf-8")
     return path
 
 
@@ -63,8 +63,11 @@ def test_cmmlu_is_read_from_json_and_from_its_table(field_data: Path, tmp_path: 
         ({"options": {"a": "甲", "A": "乙"}}, "with options that lack letters of their own"),
         ({"options": {"A": "甲", "B": " "}}, "with fewer than two options"),
         ({"options": {}}, "with fewer than two options"),
+        ({"options": None, "question_type": "判断", "answer": "正确"}, "with fewer than two options"),
         ({"options": "A甲B乙"}, "with options of another form"),
         ({"question": "长" * 30_000}, "with over 20000 characters in a field"),
+        ({"question": "\ud83c 问"}, "with half of a character"),
+        ({"options": {"A": "甲", "B": "\udf3e"}}, "with half of a character"),
     ],
 )
 def test_what_cannot_be_asked_is_left_out_and_counted(tmp_path: Path, change: dict[str, Any], reason: str):
@@ -89,6 +92,13 @@ def test_kinds_follow_from_the_options_where_none_is_told(tmp_path: Path):
     assert [item.kind for item in file.items] == ["single", "multiple", "true_false", None]
 
 
+def test_a_list_of_many_options_has_a_letter_for_each(tmp_path: Path):
+    many = {**RIGHT, "options": [f"第{number}" for number in range(12)], "answer": "L"}
+    (item,) = read_items(written(tmp_path, [many])).items
+    assert list(item.options) == list("ABCDEFGHIJKL")
+    assert item.answer == ("L",)
+
+
 def test_ids_that_come_again_are_told_apart(tmp_path: Path):
     file = read_items(written(tmp_path, [RIGHT, {**RIGHT, "question": "又问"}, {**RIGHT, "id": "a/../b 题"}]))
     assert [item.number for item in file.items] == ["1", "1.2", "a..b"]
@@ -97,7 +107,7 @@ def test_ids_that_come_again_are_told_apart(tmp_path: Path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'[{"id": 1, "question": "\xe9\x97', "is not UTF-8"),
+        (b'[{"id": 1, "question": "\xe9\x97', "is cut off within a character"),
         (b'[{"id": 1', "is not whole JSON"),
         ("问题".encode("gb18030"), "is not UTF-8"),
         (b"{}", "holds no list"),

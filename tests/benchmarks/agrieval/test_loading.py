@@ -3,7 +3,7 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -33,6 +33,17 @@ def test_the_published_files_are_found_and_what_they_lack_is_said(field_data: Pa
     assert "non-commercial" in benchmark.licence
     cmmlu = load(field_data / "agri_text", "cmmlu-agronomy")
     assert {sample.task_type for sample in cmmlu.samples} == {"single_choice"}
+
+
+@pytest.mark.parametrize("shots", [1, 5])
+def test_the_published_files_have_examples_enough(field_data: Path, shots: int):
+    benchmark = load(field_data, shots=shots)
+    assert {len(cast("list[str]", sample.metadata["examples"])) for sample in benchmark.samples} == {shots}
+
+
+def test_a_file_whose_name_says_both_parts_is_read_once(made: Path, tmp_path: Path):
+    shutil.copy(next(made.glob("*choice*.json")), tmp_path / "multiple_choice_questions.json")
+    assert len(load(tmp_path).samples) == len(load(made, part="choice").samples)
 
 
 def test_all_variants_can_be_named(field_data: Path):

@@ -1,6 +1,7 @@
 """What a model is asked: the published prompt to the letter, examples, passages, and options in every order."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -136,6 +137,25 @@ def test_examples_are_of_the_same_kind_and_never_of_the_own_group():
     assert Examples(pool, seed=1).for_item(pool[0], 5) != examples.for_item(pool[0], 5)
 
 
+def test_a_question_that_differs_in_marks_alone_is_no_example_of_the_other():
+    same = [replace(item(1, "a"), question="什么是间作？"), replace(item(2, "b"), question=" 什么是间作:")]
+    pool = [*same, *(item(n, "b") for n in range(3, 8))]
+    for seed in range(40):
+        drawn = Examples(pool, seed).for_item(same[0], 5)
+        assert {other.number for other in drawn} == {"3", "4", "5", "6", "7"}
+
+
+def test_all_that_there_is_outside_a_group_is_drawn_from_however_little():
+    pool = [item(n, "a") for n in range(2000)] + [item(n, "b") for n in range(2000, 2005)]
+    for each in pool[:20]:
+        assert {other.groups["field"] for other in Examples(pool, 0).for_item(each, 5)} == {"b"}
+
+
 def test_too_few_examples_are_an_error():
+    examples = Examples([item(1, "a"), item(2, "b"), item(3, "b")], seed=0)
     with pytest.raises(UsageError, match="not 3 examples"):
-        Examples([item(1, "a"), item(2, "b"), item(3, "b")], seed=0).for_item(item(1, "a"), 3)
+        examples.for_item(item(1, "a"), 3)
+    examples.check([item(1, "a")], 2)
+    for few, count in ((item(1, "a"), 3), (item(4, "b"), 2)):
+        with pytest.raises(UsageError, match=f"not {count} examples .* question {few.number}"):
+            examples.check([item(1, "a")] * (count < 3) + [few], count)

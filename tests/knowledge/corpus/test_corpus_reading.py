@@ -126,6 +126,17 @@ def test_lines_come_whole_whatever_the_blocks(tmp_path_factory: pytest.TempPathF
         assert [found[2] for found in read(path)] == texts
 
 
+@given(st.integers(1, 40), st.integers(1, 4))
+def test_blank_lines_are_no_lines_whatever_the_blocks(
+    tmp_path_factory: pytest.TempPathFactory, block: int, blanks: int
+):
+    path = tmp_path_factory.getbasetemp() / "blank.jsonl"
+    path.write_bytes(b'{"text": "a"}\r\n' + b" \r\n" * blanks + b'{"text": "b"}\r\n\r\n')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("agrotools.knowledge.corpus.files._BLOCK", block)
+        assert [found[2] for found in read(path)] == ["a", "b"]
+
+
 def test_lines_that_are_too_long_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(documents, "LONGEST", 1000)
     monkeypatch.setattr("agrotools.knowledge.corpus.files._BLOCK", 64)

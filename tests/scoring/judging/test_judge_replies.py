@@ -19,6 +19,7 @@ from agrotools.scoring.judging import read_grade
         ('{"grade": "2/2"}', 2),
         ("<think>maybe 0, maybe 2</think>Grade: 1", 1),
         ("**Grade: 2**", 2),
+        ("Grade: 2, 3 of the points are there", 2),
         ("The grade is 1.", 1),
         ("Score: 1/2", 1),
         ("评分：2分", 2),
@@ -47,6 +48,10 @@ def test_grades_are_read_however_they_are_written(reply: str, grade: int):
         '{"grade": [2]}',
         "Grade: 1 or rather grade: 2",  # two grades
         "grade: 1-2",
+        "Grade: 1 or 2",
+        "评分：1或2",
+        '{"reason": "one short sentence", "grade": 0, 1 or 2}',  # what it was told, repeated
+        '{"reason": "一句简短的理由", "grade": 0、1或2}',
         "Score: 8/10",  # another scale
         "the answer names 2 of 5 points",
         "<think>grade: 2",  # cut off while it thought

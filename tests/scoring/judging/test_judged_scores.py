@@ -1,5 +1,8 @@
 """What is asked of judges, and what their grades come to."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from agrotools.core import Fact, KeywordsSlot, OpenTextSlot, Record, ReferenceTextSlot, Step, Trajectory
@@ -42,6 +45,25 @@ def test_a_judge_gets_question_reference_and_answer_as_data_that_no_answer_can_c
     assert "考生" in question.user, "asked in the language of the reference"
     (english,) = judge_questions(record("Drain it.", "Drain the field."))
     assert "Candidate's answer" in english.user
+
+
+def test_a_judge_sees_the_question_and_not_the_examples_and_passages_of_its_prompt():
+    plain = record("晒田")
+    sample = plain.sample.model_copy(
+        update={"query": "[1] 资料\n问题：例题\n答案：例答\n问题：怎样治？", "metadata": {"question": "怎样治？"}}
+    )
+    (question,) = judge_questions(plain.model_copy(update={"sample": sample}))
+    assert "怎样治？" in question.user
+    assert "例答" not in question.user
+    assert "资料" not in question.user
+
+
+def test_a_file_of_known_grades_may_hold_any_mark_of_unicode(tmp_path: Path):
+    item = {"question": "问\u2028题\x85", "reference": "r", "answer": "a", "grade": 1}
+    path = tmp_path / "own.jsonl"
+    path.write_text("\ufeff" + json.dumps(item, ensure_ascii=False) + "\r\n\n", encoding="utf-8", newline="")
+    (question,) = labelled_questions(str(path))
+    assert "问\u2028题\x85" in question.user
 
 
 def test_texts_with_braces_stay_as_they_are():

@@ -2,29 +2,29 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from agrotools.benchmarks.agrieval.items import Item
+from agrotools.benchmarks.agrieval.items import Item, question_key
 from agrotools.core import OptionKind, UsageError
-
-_TRIES = 50
 
 
 class Examples:
     """Draws examples from ``pool``, the same for the same item and seed.
 
     The group of an item is the narrowest that its file tells: field, else domain, else type. Where all of a kind are of
-    one group, or tell none, the group cannot be kept out; ``groups_kept_out`` says so. An item with the same question
-    is never drawn.
+    one group, or tell none, the group cannot be kept out; ``groups_kept_out`` says so. An item with the same question,
+    or with one that differs in marks and spaces alone, is never drawn: it would tell the answer.
     """
 
     def __init__(self, pool: Sequence[Item], seed: int) -> None:
-        self._by_kind: dict[OptionKind | None, list[Item]] = defaultdict(list)
+        self._by_kind: dict[OptionKind | None, dict[str, tuple[str, Item]]] = defaultdict(dict)
+        """By what is asked: group and item."""
         for item in pool:
-            self._by_kind[item.kind].append(item)
+            self._by_kind[item.kind].setdefault(question_key(item.question), (_group(item), item))
         self._seed = seed
+        self._outside: dict[tuple[OptionKind | None, str | None], list[tuple[str, Item]]] = {}
         self.groups_kept_out = {
-            kind: len({_group(item) for item in items}) > 1 for kind, items in self._by_kind.items()
+            kind: len({group for group, _ in items.values()}) > 1 for kind, items in self._by_kind.items()
         }
 
     def for_item(self, item: Item, count: int) -> list[Item]:
@@ -33,23 +33,32 @@ class Examples:
         Raises:
             UsageError: there are not enough of its kind outside its group.
         """
-        pool = self._by_kind.get(item.kind, [])
-        own = _group(item) if self.groups_kept_out.get(item.kind) else None
+        others = self._others(item)
         rng = random.Random(f"{self._seed}/{item.kind}/{item.number}/{item.question}")
-        drawn: dict[str, Item] = {}
-        for _ in range(_TRIES * count):
-            if len(drawn) == count or not pool:
-                break
-            other = pool[rng.randrange(len(pool))]
-            if other.question != item.question and (own is None or _group(other) != own):
-                drawn.setdefault(other.question, other)
+        own = question_key(item.question)
+        # One more than is asked for, as the question itself may be among them.
+        drawn = [other for key, other in rng.sample(others, min(count + 1, len(others))) if key != own][:count]
         if len(drawn) < count:
             raise UsageError(
                 f"there are not {count} examples of the kind {item.kind or 'open'} outside the group of question "
                 f"{item.number}",
                 hint="ask for fewer shots, or give another file with --option examples=FILE",
             )
-        return list(drawn.values())
+        return drawn
+
+    def check(self, items: Iterable[Item], count: int) -> None:
+        """Raises as :meth:`for_item` does for the first of ``items`` that has too few."""
+        for item in items:
+            if len(self._others(item)) <= count:  # with more, there are enough even if it is itself among them
+                self.for_item(item, count)
+
+    def _others(self, item: Item) -> list[tuple[str, Item]]:
+        """What examples for ``item`` are drawn from, with the keys of the questions; itself may be among them."""
+        kind, group = item.kind, _group(item) if self.groups_kept_out.get(item.kind) else None
+        if (kind, group) not in self._outside:
+            items = self._by_kind.get(kind, {}).items()
+            self._outside[kind, group] = [(key, item) for key, (own, item) in items if own != group]
+        return self._outside[kind, group]
 
 
 def _group(item: Item) -> str:

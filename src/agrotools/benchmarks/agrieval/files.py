@@ -35,7 +35,7 @@ def find_files(name: str, data_root: Path | None, settings: QuestionSettings) ->
         found = [path for path in there if "agronomy" in path.name.lower()][:1]
     else:
         parts = [part for part in ("choice", "question") if settings.part in ("all", part)]
-        found = [path for part in parts if (path := _preferred(there, part))]
+        found = list(dict.fromkeys(path for part in parts if (path := _preferred(there, part))))
     if not found:
         raise BenchmarkError(
             f"{root} holds no file of {name}",

@@ -9,10 +9,12 @@ import csv
 import io
 import json
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any, cast
 
 from agrotools.core import BenchmarkError, OptionKind
@@ -32,6 +34,7 @@ _KINDS: dict[str, OptionKind] = {
     "true_false": "true_false",
 }
 _SEPARATORS = re.compile(r"[\s,，、;；/]+")
+_MARKS = re.compile(r"[\W_]+")
 _LETTER = re.compile(r"[A-Z]")
 _PLAIN = frozenset("ABCDEFG")
 
@@ -48,6 +51,11 @@ class Item:
     """Letters of the right options, or the text alone."""
     options: Mapping[str, str] = field(default_factory=dict)
     groups: Mapping[str, str] = field(default_factory=dict)
+
+
+def question_key(question: str) -> str:
+    """What is left of a question without case, spaces and marks: alike for questions that differ in these alone."""
+    return _MARKS.sub("", unicodedata.normalize("NFKC", question)).casefold()
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,7 @@ def read_items(path: Path) -> ItemFile:
     return ItemFile(path, items, dict(left_out))
 
 
+_CUT_OFF = "it may have been cut off: fetch it again"
 _SHAPE = "a JSON list of objects with question, options (letter to text) and answer, or question and answer"
 
 
@@ -110,8 +119,10 @@ def _entries(path: Path) -> Iterator[Mapping[str, Any]]:
     except OSError as error:
         raise BenchmarkError(f"cannot read {path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
+        cut_off = error.reason == "unexpected end of data"
         raise BenchmarkError(
-            f"{path} is not UTF-8 (byte {error.start})", hint=f"iconv -f GB18030 -t UTF-8 {path.name} > utf8.json"
+            f"{path} is cut off within a character" if cut_off else f"{path} is not UTF-8 (byte {error.start})",
+            hint=_CUT_OFF if cut_off else f"iconv -f GB18030 -t UTF-8 {path.name} > utf8{path.suffix}",
         ) from error
     if path.suffix.lower() == ".csv":
         try:
@@ -122,9 +133,7 @@ def _entries(path: Path) -> Iterator[Mapping[str, Any]]:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BenchmarkError(
-            f"{path} is not whole JSON: {error}", hint="it may have been cut off: fetch it again"
-        ) from error
+        raise BenchmarkError(f"{path} is not whole JSON: {error}", hint=_CUT_OFF) from error
     if not isinstance(data, list):
         raise BenchmarkError(f"{path} holds no list", hint=_SHAPE)
     for entry in cast("list[Any]", data):
@@ -141,10 +150,12 @@ def _item(entry: Mapping[str, Any]) -> Item:
     number = re.sub(r"[^A-Za-z0-9_.-]", "", _said(entry, "id", "", "Unnamed: 0"))[:60] or "x"
     groups = _groups(entry)
     options = _options(entry)
+    kind = _KINDS.get(_said(entry, "question_type"))
     if options is None:
+        if kind is not None:
+            raise _LeftOut("with fewer than two options")
         return Item(number, None, question, (answer,), {}, groups)
     letters = _letters(answer, options)
-    kind = _KINDS.get(_said(entry, "question_type"))
     if kind is None:
         kind = "multiple" if len(letters) > 1 else "true_false" if len(options) == 2 else "single"
     if kind != "multiple" and len(letters) > 1:
@@ -160,6 +171,10 @@ def _said(entry: Mapping[str, Any], *names: str) -> str:
             text = str(value).strip()
             if len(text) > _MOST_CHARACTERS:
                 raise _LeftOut(f"with over {_MOST_CHARACTERS} characters in a field")
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:  # JSON can spell it, no request and no record can
+                raise _LeftOut("with half of a character") from error
             if text:
                 return text
     return ""
@@ -173,7 +188,7 @@ def _options(entry: Mapping[str, Any]) -> dict[str, str] | None:
     if given is None:
         return None
     if isinstance(given, list):
-        given = dict(zip("ABCDEFGHIJ", cast("list[Any]", given), strict=False))
+        given = dict(zip(ascii_uppercase, cast("list[Any]", given), strict=False))
     if not isinstance(given, dict):
         raise _LeftOut("with options of another form")
     options: dict[str, str] = {}

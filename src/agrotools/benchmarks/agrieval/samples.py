@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,7 +10,7 @@ import orjson
 from pydantic import JsonValue
 
 from agrotools.benchmarks.agrieval.few_shot import Examples
-from agrotools.benchmarks.agrieval.items import Item, ItemFile, read_items
+from agrotools.benchmarks.agrieval.items import Item, ItemFile, question_key, read_items
 from agrotools.benchmarks.agrieval.ordering import Ordered, orders_of
 from agrotools.benchmarks.agrieval.prompting import prompt_of, prompts_hash
 from agrotools.benchmarks.agrieval.settings import QuestionSettings
@@ -89,8 +88,7 @@ def question_benchmark(
     facts = Facts(ids, bytes([1]) * len(ids), bytes(len(ids)))
     header = _header(name, source, files, settings, examples, note)
     if examples:
-        for place in places:
-            examples.for_item(place.item, settings.shots)
+        examples.check((place.item for place in places), settings.shots)
     digest = hashlib.sha256(prompts_hash().encode() + header.model_dump_json(exclude={"metadata"}).encode())
     digest.update(settings.model_dump_json(exclude={"examples", "retrieval", "files"}).encode())
     for item in pool if settings.examples else ():
@@ -126,7 +124,7 @@ def _placed(items: Sequence[Item], settings: QuestionSettings) -> tuple[list[str
             # Two files may number their questions alike.
             own += "x"
         taken.add(own)
-        cluster = first.setdefault(_question_key(item.question), own)
+        cluster = first.setdefault(question_key(item.question), own)
         if item.kind is None:
             ids.append(own)
             places.append(_Place(item, Ordered({}, (), ()), cluster))
@@ -141,10 +139,6 @@ def _placed(items: Sequence[Item], settings: QuestionSettings) -> tuple[list[str
 
 def _padded(number: str) -> str:
     return number.zfill(5) if number.isdigit() else number
-
-
-def _question_key(question: str) -> str:
-    return "".join(letter for letter in unicodedata.normalize("NFKC", question) if letter.isalnum()).casefold()
 
 
 def _slot(item: Item, ordered: Ordered) -> Slot:

@@ -130,8 +130,8 @@ def _numbered(file: CorpusFile, tally: Tally) -> Iterator[tuple[int, bytes]]:
         for part in ended:
             if too_long or len(line) + len(part) > LONGEST:
                 tally.too_long += 1
-            elif line or part.strip():
-                yield number, bytes(line) + part
+            elif (whole := bytes(line) + part).strip():
+                yield number, whole
             line.clear()
             too_long = False
             number += 1

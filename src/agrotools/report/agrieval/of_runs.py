@@ -1,6 +1,8 @@
 """From the records of runs to what the tables are made from."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from agrotools.benchmarks.agrieval import QuestionSettings
@@ -71,8 +73,14 @@ class RunItems:
         columns.epochs.append(record.epoch)
 
     def results(self) -> list[SettingResult]:
-        """A result for each run of AgriEval that has a scored question."""
-        return [run.result() for run in self._runs if run.scores]
+        """A result for each run of AgriEval that has a scored question; those of one model and setting are told apart
+        by the options of their runs."""
+        made = [(run.manifest, run.result()) for run in self._runs if run.scores]
+        times = Counter((result.model, result.setting) for _, result in made)
+        return [
+            replace(result, apart=_options(manifest)) if times[result.model, result.setting] > 1 else result
+            for manifest, result in made
+        ]
 
 
 def items_of_runs(runs: Sequence[Path]) -> list[SettingResult]:
@@ -89,6 +97,10 @@ def items_of_runs(runs: Sequence[Path]) -> list[SettingResult]:
             for record in iter_records(run):
                 items.add(record, score_record(record))
     return items.results()
+
+
+def _options(manifest: Manifest) -> str:
+    return ", ".join(f"{name}={value}" for name, value in manifest.benchmark_options.items())
 
 
 def _setting(manifest: Manifest) -> str:

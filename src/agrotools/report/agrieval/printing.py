@@ -197,8 +197,11 @@ def _has_change(table: LaidOutTable, at: int) -> bool:
 
 
 def _name(row: RunLine, with_setting: bool) -> "Text":
-    model = _short(row.model)
-    return stacked([model, harmless(row.setting)] if with_setting else [model], value_style="")
+    return _stacked_name(row.model, row.setting if with_setting else "", row.apart)
+
+
+def _stacked_name(model: str, *below: str) -> "Text":
+    return stacked([_short(model), *(harmless(line) for line in below if line)], value_style="")
 
 
 def _short(model: str) -> str:
@@ -257,10 +260,10 @@ def _spread_blocks(spreads: Sequence[EpochSpread]) -> list[Block]:
     if not several:
         return []
     rows: list[list[Text]] = []
-    for model, setting in dict.fromkeys((spread.model, spread.setting) for spread in several):
-        own = [spread for spread in several if (spread.model, spread.setting) == (model, setting)]
+    for model, setting, apart in dict.fromkeys((spread.model, spread.setting, spread.apart) for spread in several):
+        own = [one for one in several if (one.model, one.setting, one.apart) == (model, setting, apart)]
         cells = [next((one for one in own if one.open_questions == wanted), None) for wanted in (False, True)]
-        name = stacked([_short(model), harmless(setting)], value_style="")
+        name = _stacked_name(model, setting, apart)
         rows.append([name, stacked([str(max(len(one.epochs) for one in own))]), *map(_spread_cell, cells)])
     headings = [stacked([heading]) for heading in ("epochs", "choice questions", "open questions")]
     shown = _filled("AgriEval. Mean and standard deviation over epochs", headings, rows)

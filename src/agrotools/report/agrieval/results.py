@@ -67,6 +67,8 @@ class SettingResult:
     domains_are_types: bool = False
     """Whether ``domain`` holds the older label ``type`` of the published files, which differs from the domain of some
     items; the tables then say so."""
+    apart: str = ""
+    """What tells it from another result of the same model and setting, such as the number of examples."""
 
 
 def setting_of(label: str) -> str:
@@ -120,7 +122,7 @@ def units_of(result: SettingResult, *, open_questions: bool) -> Units | None:
     firsts = [first[place] for place in range(len(keys))]
     numbers: dict[Hashable, int] = {}
     clusters = [numbers.setdefault(items.cluster[at], len(numbers)) for at in firsts]
-    domains = domain_of_type if result.domains_are_types else domain_of
+    domains = _domain_of_either if result.domains_are_types else domain_of
     tasks, levels = _ids(task_of, items.task, firsts), _ids(level_of, items.level, firsts)
     parts: dict[By, Sequence[str]] = {
         "task": tasks,
@@ -131,6 +133,11 @@ def units_of(result: SettingResult, *, open_questions: bool) -> Units | None:
     }
     n_epochs = len({items.epoch[at] for at in rows})
     return Units(keys, np.clip(scores, 0, 1), np.asarray(clusters, dtype=np.int64), parts, n_epochs)
+
+
+def _domain_of_either(name: str) -> Named | None:
+    """Where some items tell only the older label, others may tell their domain."""
+    return domain_of(name) or domain_of_type(name)
 
 
 _LEVEL_OF_TASK = {task.id: task.level for task in TASKS}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 from typing import NamedTuple
 
 from agrotools.core import UsageError
@@ -30,6 +31,8 @@ class RunLine:
     setting: str
     cells: tuple[Cell | None, ...]
     n_epochs: int
+    apart: str = ""
+    """What tells it from another row of the same model and setting."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ class EpochSpread(NamedTuple):
     open_questions: bool
     n_items: int
     epochs: tuple[float, ...]
+    apart: str = ""
 
     @property
     def mean(self) -> float:
@@ -172,8 +176,8 @@ def _spread(result: SettingResult, open_questions: bool) -> EpochSpread | None:
     shared = set[str].intersection(*map(set, scores.values())) if scores else set[str]()
     if not shared:
         return None
-    means = tuple(sum(scores[epoch][item] for item in shared) / len(shared) for epoch in sorted(scores))
-    return EpochSpread(result.model, setting_of(result.setting), open_questions, len(shared), means)
+    means = tuple(fsum(scores[epoch][item] for item in shared) / len(shared) for epoch in sorted(scores))
+    return EpochSpread(result.model, setting_of(result.setting), open_questions, len(shared), means, result.apart)
 
 
 def _laid_out(table: PaperTable, of: Results, published: bool) -> LaidOutTable | None:
@@ -186,7 +190,11 @@ def _laid_out(table: PaperTable, of: Results, published: bool) -> LaidOutTable |
     columns = tuple(table.columns[place] for place in kept)
     rows = tuple(
         RunLine(
-            of.all[at].model, of.settings[at], tuple(cells[place] for place in kept), _epochs(of.units(at, table.open))
+            of.all[at].model,
+            of.settings[at],
+            tuple(cells[place] for place in kept),
+            _epochs(of.units(at, table.open)),
+            of.all[at].apart,
         )
         for at, cells in lines
     )

@@ -32,13 +32,13 @@ def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
         if source == SHIPPED:
             text = files("agrotools").joinpath("data", "judging", "open_answers.jsonl").read_text(encoding="utf-8")
         else:
-            text = Path(source).expanduser().read_text(encoding="utf-8")
+            text = Path(source).expanduser().read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"the answers with known grades cannot be read from {source}: {error}", hint=f"give a file, or {SHIPPED}"
         ) from error
     found: dict[JudgeQuestion, int] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):  # splitlines would part at marks within texts, too
         if line.strip():
             try:
                 item = _Labelled.model_validate_json(line)

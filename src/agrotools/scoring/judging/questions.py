@@ -82,7 +82,9 @@ def judge_questions(record: Record) -> list[JudgeQuestion]:
     asked: list[JudgeQuestion] = []
     for slot in record.sample.answer:
         if isinstance(slot, ReferenceTextSlot):
-            asked.append(open_question(OPEN_ANSWER, slot.name, record.sample.query, slot.value, answer))
+            # Not the prompt: its examples and passages hold answers too, and differ between settings.
+            question = str(record.sample.metadata.get("question") or record.sample.query)
+            asked.append(open_question(OPEN_ANSWER, slot.name, question, slot.value, answer))
         elif isinstance(slot, OpenTextSlot):
             facts = "\n".join("- " + " / ".join(fact.phrases) for fact in slot.facts)
             asked.append(open_question(OPEN_TEXT, slot.name, record.sample.query, facts, answer))
