@@ -7,6 +7,7 @@ import typer
 
 from agrotools.cli import (
     build,
+    doctor,
     eval_command,
     explain,
     export,
@@ -38,6 +39,7 @@ app.command("build")(build.build)
 app.command("scenes")(scenes.scenes)
 app.command("review")(review.review)
 app.command("export")(export.export)
+app.command("doctor")(doctor.doctor)
 app.add_typer(tools.app, name="tools")
 app.add_typer(packs.app, name="packs")
 app.add_typer(kb.app, name="kb")
