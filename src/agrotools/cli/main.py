@@ -8,6 +8,7 @@ import typer
 from agrotools.cli import (
     benchmarks,
     build,
+    doctor,
     eval_command,
     explain,
     export,
@@ -39,6 +40,7 @@ app.command("build")(build.build)
 app.command("scenes")(scenes.scenes)
 app.command("review")(review.review)
 app.command("export")(export.export)
+app.command("doctor")(doctor.doctor)
 app.add_typer(benchmarks.app, name="benchmarks")
 app.add_typer(tools.app, name="tools")
 app.add_typer(packs.app, name="packs")

@@ -19,10 +19,12 @@ from agrotools.sandbox.runners import NONE, RUNNERS, missing
 VARIABLE = "AGROTOOLS_SANDBOX"
 """Environment variable: the runner to use, by name."""
 _USERNS = (
-    "user namespaces are not allowed here. On Ubuntu 23.10 or later give bwrap an AppArmor profile: "
-    "apt-get install apparmor-profiles && ln -s /usr/share/apparmor/extra-profiles/bwrap-userns-restrict "
-    "/etc/apparmor.d/ && apparmor_parser -r /etc/apparmor.d/bwrap-userns-restrict. Elsewhere: "
-    "sysctl kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000. In a container: allow it there"
+    "bwrap needs user namespaces: sysctl -w user.max_user_namespaces=10000 (on Debian also "
+    "kernel.unprivileged_userns_clone=1); in a container, let it make them"
+)
+_APPARMOR = (
+    "AppArmor keeps bwrap from making user namespaces (Ubuntu 23.10 and later): give it a profile, which "
+    "docs/sandbox.md has, or apt-get install apparmor-profiles and enable bwrap-userns-restrict"
 )
 _LANDLOCK = "it needs Linux 5.13 or later with Landlock enabled (lsm=...,landlock) and not filtered by a container"
 
@@ -112,13 +114,13 @@ def _probed(runner: str) -> Probe:
             except OSError:
                 pass
     except AgrotoolsError as error:
-        return Probe(runner, False, error.message, error.hint or _hint(runner, error.message))
+        return Probe(runner, False, error.message, error.hint or _hint(runner))
     except OSError as error:
         return Probe(runner, False, f"it cannot be tried: {error}", "check that the folder for temporary files works")
     through = [f"{name} ({what})" for name, what in reached.items() if what]
     if through:
         return Probe(runner, False, f"it lets untrusted code {', '.join(through)}", "please report this")
-    return Probe(runner, True, f"held: {', '.join(reached)}")
+    return Probe(runner, True, f"tried and held: {', '.join(reached)}")
 
 
 def _reached(runner: str, secret: Path, port: int) -> dict[str, str | None]:
@@ -149,7 +151,14 @@ def _reached(runner: str, secret: Path, port: int) -> dict[str, str | None]:
         raise SandboxUnavailable(f"a job does not run in it: {result.message or result.termination}") from None
 
 
-def _hint(runner: str, message: str) -> str | None:
-    if runner == "bubblewrap" and ("uid map" in message or "namespace" in message or "ermission" in message):
-        return _USERNS
-    return _LANDLOCK if runner == "landlock" else None
+def _hint(runner: str) -> str:
+    if runner == "landlock":
+        return _LANDLOCK
+    return _APPARMOR if _setting("kernel/apparmor_restrict_unprivileged_userns") == "1" else _USERNS
+
+
+def _setting(name: str) -> str | None:
+    try:
+        return Path("/proc/sys", name).read_text().strip()
+    except OSError:
+        return None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import sandbox_tools
-from test_pool import alive, descendants, gone_within
+from test_sandbox_pool import alive, descendants, gone_within
 
 from agrotools.core import ToolCall
 from agrotools.sandbox.probe import VARIABLE

@@ -1,0 +1,188 @@
+"""``agrotools doctor``: what of this machine and installation works, and how to mend what does not."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agrotools.cli.json_output import print_json
+
+if TYPE_CHECKING:
+    from agrotools.sandbox.probe import Probe
+
+
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False) -> None:
+    """Check the sandbox, the installation, the cache and the keys. Changes nothing; values of keys are not shown.
+
+    Exit status 0; 1 where model-written code cannot be run, neither isolated nor, by your own wish, without isolation.
+    """
+    found = {"sandbox": _sandbox(), "installation": _installation(), "cache": _cache(), "keys": _keys()}
+    if as_json:
+        print_json(found)
+    else:
+        _print_sandbox(found["sandbox"])
+        _print_installation(found["installation"])
+        _print_cache(found["cache"])
+        _print_keys(found["keys"])
+    raise typer.Exit(0 if found["sandbox"]["active"] else 1)
+
+
+def _sandbox() -> dict[str, Any]:
+    """``active``: the runner that would run code now; None where none would."""
+    import os
+
+    from agrotools.core import AgrotoolsError
+    from agrotools.sandbox import select_runner
+    from agrotools.sandbox.pool import pool_size
+    from agrotools.sandbox.probe import VARIABLE, probe
+    from agrotools.sandbox.runners import RUNNERS
+
+    found: dict[str, Any] = {"active": None, "asked_for": os.environ.get(VARIABLE, "").strip() or None, "problem": None}
+    found["runners"] = [_as_data(probe(runner)) for runner in RUNNERS]
+    try:
+        found["workers"] = pool_size()
+        found["active"] = select_runner()
+    except AgrotoolsError as error:
+        found["problem"], found["hint"] = error.message, error.hint
+    return found
+
+
+def _as_data(probe: "Probe") -> dict[str, Any]:
+    return {
+        "runner": probe.runner,
+        "holds": probe.holds,
+        "message": probe.message,
+        "hint": probe.hint,
+        "seconds": round(probe.seconds, 3),
+    }
+
+
+def _print_sandbox(found: dict[str, Any]) -> None:
+    active = found["active"]
+    typer.echo("Running model-written code")
+    if active is None:
+        typer.echo(f"  NOTHING HERE CAN RUN CODE: {found['problem']}")
+        if found.get("hint"):
+            typer.echo(f"  {found['hint']}")
+    elif active == "none":
+        typer.echo("  active: none. Code is NOT isolated, because AGROTOOLS_SANDBOX asks for that")
+    else:
+        asked = ", by AGROTOOLS_SANDBOX" if found["asked_for"] else ""
+        typer.echo(f"  active: {active}{asked} ({found['workers']} workers)")
+    for each in found["runners"]:
+        typer.echo(f"  {each['runner']}: {'works' if each['holds'] else 'does not work'}; {each['message']}")
+        if not each["holds"] and each["hint"]:
+            better = "" if active is None or active == "none" or each["runner"] == "landlock" else "better than now: "
+            typer.echo(f"    {better}{each['hint']}")
+
+
+def _installation() -> dict[str, Any]:
+    """Versions, what is missing of the dependencies, and which extras are complete."""
+    import os
+    import platform
+    import sys
+
+    from agrotools import __version__
+
+    missing, extras = _requirements()
+    return {
+        "agrotools": __version__,
+        "python": platform.python_version(),
+        "executable": sys.executable,
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "missing": missing,
+        "extras": extras,
+    }
+
+
+def _requirements() -> tuple[list[str], dict[str, dict[str, Any]]]:
+    """Dependencies that are not installed, and for each extra whether it is, with what it lacks."""
+    import re
+    from importlib.metadata import PackageNotFoundError, distribution, requires
+
+    def installed(name: str) -> bool:
+        try:
+            distribution(name)
+        except PackageNotFoundError:
+            return False
+        return True
+
+    missing: list[str] = []
+    lacking: dict[str, list[str]] = {}
+    for line in requires("agrotools") or ():
+        name = re.match(r"[\w.-]+", line)
+        extra = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", line)
+        if name is None or name.group() == "agrotools":
+            continue
+        without = [] if installed(name.group()) else [name.group()]
+        if extra is None:
+            missing += without
+        elif extra.group(1) != "test":
+            lacking.setdefault(extra.group(1), []).extend(without)
+    return missing, {extra: {"installed": not without, "missing": without} for extra, without in lacking.items()}
+
+
+def _print_installation(found: dict[str, Any]) -> None:
+    typer.echo("Installation")
+    typer.echo(f"  agrotools {found['agrotools']}, Python {found['python']} ({found['executable']})")
+    typer.echo(f"  {found['system']}, {found['cores']} cores")
+    if found["missing"]:
+        typer.echo(f"  MISSING: {', '.join(found['missing'])}; pip install --upgrade agrotools")
+    complete = [extra for extra, state in found["extras"].items() if state["installed"]]
+    typer.echo(f"  extras that are installed: {', '.join(complete) or 'none'}")
+    for extra, state in found["extras"].items():
+        if not state["installed"]:
+            typer.echo(f"  extra {extra} lacks {', '.join(state['missing'])}; pip install 'agrotools[{extra}]'")
+
+
+def _cache() -> dict[str, Any]:
+    """Where the cache is, whether it can be written, its size, and the space left there."""
+    import os
+    import shutil
+
+    from agrotools.core.paths import cache_dir
+
+    folder = cache_dir()
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    size, files = 0, 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            try:
+                size += os.lstat(os.path.join(where, name)).st_size  # noqa: PTH118 - there may be many
+            except OSError:
+                continue  # it was swept meanwhile
+            files += 1
+    writable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+    return {
+        "folder": str(folder),
+        "writable": writable,
+        "size_mb": round(size / 1e6, 1),
+        "files": files,
+        "free_mb": round(shutil.disk_usage(existing).free / 1e6),
+    }
+
+
+def _print_cache(found: dict[str, Any]) -> None:
+    typer.echo("Cache")
+    typer.echo(
+        f"  {found['folder']}: {found['size_mb']:,} MB in {found['files']:,} files, {found['free_mb']:,} MB free"
+    )
+    if not found["writable"]:
+        typer.echo("  IT CANNOT BE WRITTEN: set AGROTOOLS_CACHE to a folder of yours")
+
+
+def _keys() -> dict[str, Any]:
+    """Names of the variables that hold keys or addresses of models. Never their values."""
+    import os
+
+    from agrotools.models.providers import PROVIDERS
+
+    known = [*dict.fromkeys(each.key_env for each in PROVIDERS.values() if each.key_env), "OPENAI_BASE_URL"]
+    return {"set": [name for name in known if os.environ.get(name, "").strip()], "known": known}
+
+
+def _print_keys(found: dict[str, Any]) -> None:
+    typer.echo("Keys and addresses of models")
+    typer.echo(f"  set: {', '.join(found['set']) or 'none; local servers and baselines need none'}")
+    unset = [name for name in found["known"] if name not in found["set"]]
+    typer.echo(f"  not set: {', '.join(unset)}")

@@ -1,0 +1,129 @@
+"""``agrotools doctor``: what it says of this machine, of one without sandboxes, and what it must not say."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from agrotools.cli.main import app
+from agrotools.models.providers import PROVIDERS
+from agrotools.sandbox import probe as probing
+
+RUN = CliRunner()
+COMMAND = [sys.executable, "-c", "from agrotools.cli.main import main; main()", "doctor"]
+SECRET = "sk-not-to-be-shown"
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv(probing.VARIABLE, raising=False)
+    for provider in PROVIDERS.values():
+        if provider.key_env:
+            monkeypatch.delenv(provider.key_env, raising=False)
+
+
+def found(exit_code: int = 0) -> dict[str, Any]:
+    result = RUN.invoke(app, ["doctor", "--json"])
+    assert result.exit_code == exit_code, result.output
+    return json.loads(result.output)
+
+
+def without_sandboxes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probing, "_found", {})
+    monkeypatch.setattr(probing, "missing", lambda runner: ("it is not there", f"install {runner}"))
+
+
+def test_what_runs_code_here() -> None:
+    available = probing.available_runners()
+    if not available:
+        pytest.skip("no sandbox works here")
+    sandbox = found()["sandbox"]
+    assert sandbox["active"] == available[0]
+    assert [each["runner"] for each in sandbox["runners"] if each["holds"]] == list(available)
+    text = RUN.invoke(app, ["doctor"]).output
+    assert f"active: {available[0]}" in text
+
+
+def test_nothing_can_run_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_sandboxes(monkeypatch)
+    assert found(exit_code=1)["sandbox"]["active"] is None
+    result = RUN.invoke(app, ["doctor"])
+    assert result.exit_code == 1
+    assert "NOTHING HERE CAN RUN CODE" in result.output
+    assert "install bubblewrap" in result.output
+    assert "AGROTOOLS_SANDBOX=none" in result.output
+
+
+def test_no_isolation_by_wish(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_sandboxes(monkeypatch)
+    monkeypatch.setenv(probing.VARIABLE, "none")
+    assert found()["sandbox"]["active"] == "none"
+    assert "NOT isolated" in RUN.invoke(app, ["doctor"]).output
+
+
+@pytest.mark.parametrize(("variable", "value"), [(probing.VARIABLE, "docker"), ("AGROTOOLS_SANDBOX_WORKERS", "many")])
+def test_settings_that_mean_nothing(variable: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, value)
+    assert value in found(exit_code=1)["sandbox"]["problem"]
+
+
+def test_a_bubblewrap_that_may_not(tmp_path: Path) -> None:
+    """As on a system that lets nobody make user namespaces."""
+    bwrap = tmp_path / "bwrap"
+    bwrap.write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")
+    bwrap.chmod(0o755)
+    environment = {**os.environ, "PATH": str(tmp_path)}
+    done = subprocess.run([*COMMAND, "--json"], env=environment, capture_output=True, text=True, check=False)
+    sandbox = json.loads(done.stdout)["sandbox"]
+    bubblewrap = next(each for each in sandbox["runners"] if each["runner"] == "bubblewrap")
+    assert not bubblewrap["holds"]
+    assert "setting up uid map: Permission denied" in bubblewrap["message"]
+    assert "user namespaces" in bubblewrap["hint"]
+    assert sandbox["active"] != "bubblewrap"
+
+
+def test_keys_are_named_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("GROQ_API_KEY", "  ")
+    assert found()["keys"]["set"] == ["OPENAI_API_KEY"]
+    for arguments in (["doctor"], ["doctor", "--json"]):
+        output = RUN.invoke(app, arguments).output
+        assert "OPENAI_API_KEY" in output
+        assert SECRET not in output
+
+
+def test_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = found()["cache"]
+    assert (cache["writable"], cache["files"]) == (True, 0)
+    assert not (tmp_path / "cache").exists(), "it changes nothing"
+    (tmp_path / "cache" / "a").mkdir(parents=True)
+    (tmp_path / "cache" / "a" / "b").write_bytes(bytes(2_000_000))
+    assert (found()["cache"]["size_mb"], found()["cache"]["files"]) == (2.0, 1)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "file" / "below"))
+    assert not found()["cache"]["writable"]
+    assert "CANNOT BE WRITTEN" in RUN.invoke(app, ["doctor"]).output
+
+
+def test_the_installation(monkeypatch: pytest.MonkeyPatch) -> None:
+    installation = found()["installation"]
+    assert installation["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert installation["missing"] == []
+    assert "test" not in installation["extras"]
+    from importlib import metadata
+
+    lines = ["numpy>=2", "no-such-package>=1", 'nor-this[x]>=2; extra == "learned"', 'numpy; extra == "build"']
+    monkeypatch.setattr(metadata, "requires", lambda name: [*lines, 'pytest; extra == "test"'])
+    installation = found()["installation"]
+    assert installation["missing"] == ["no-such-package"]
+    assert installation["extras"] == {
+        "learned": {"installed": False, "missing": ["nor-this"]},
+        "build": {"installed": True, "missing": []},
+    }
+    assert "MISSING: no-such-package" in RUN.invoke(app, ["doctor"]).output
