@@ -79,6 +79,7 @@ class Ran:
     observation: Observation
     seconds: float = 0.01
     cached: bool = False
+    recorded: bool = False
 
 
 async def run_tool(call: ToolCall) -> Ran:

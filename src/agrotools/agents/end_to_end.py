@@ -1,6 +1,7 @@
 """End-to-end: the policy plans, its calls really run, it reads what they return, and it answers."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from agrotools.agents.policy import Policy
@@ -36,8 +37,26 @@ class Outcome(Protocol):
 CallTool = Callable[[ToolCall], Awaitable[Outcome]]
 
 
-async def run_end_to_end(policy: Policy, view: SampleView, call_tool: CallTool, max_steps: int = 20) -> Trajectory:
+@dataclass(frozen=True)
+class Refusal:
+    """The outcome of a call that reaches no tool."""
+
+    observation: Observation
+    seconds: float = 0.0
+    cached: bool = False
+    recorded: bool = False
+
+
+async def run_end_to_end(
+    policy: Policy,
+    view: SampleView,
+    call_tool: CallTool,
+    max_steps: int = 20,
+    unparseable_limit: int | None = UNPARSEABLE_LIMIT,
+) -> Trajectory:
     """Let ``policy`` act for at most ``max_steps`` turns; several calls of one turn run in order.
+
+    ``unparseable_limit`` outputs in a row that cannot be read end the sample before; None: none do.
 
     Raises:
         InfrastructureError: from the policy or from ``call_tool``.
@@ -59,8 +78,8 @@ async def run_end_to_end(policy: Policy, view: SampleView, call_tool: CallTool, 
             case Unparseable():
                 steps.append(_unparseable_step(turn, action))
                 unparseable_in_a_row += 1
-                if unparseable_in_a_row == UNPARSEABLE_LIMIT:
-                    reason = f"{UNPARSEABLE_LIMIT} unparseable outputs in a row; the last: {action.reason}"
+                if unparseable_in_a_row == unparseable_limit:
+                    reason = f"{unparseable_limit} unparseable outputs in a row; the last: {action.reason}"
                     return Trajectory(steps=tuple(steps), termination="unparseable", reason=reason)
             case CallTools():
                 steps.extend(await _call_steps(turn, action, call_tool))
@@ -76,7 +95,7 @@ def _unparseable_step(turn: int, action: Unparseable) -> Step:
 async def _call_steps(turn: int, action: CallTools, call_tool: CallTool) -> list[Step]:
     steps: list[Step] = []
     for index, call in enumerate(action.calls):
-        outcome = await call_tool(call)
+        outcome = await call_tool(call) if action.refused is None else Refusal(Observation(error=action.refused))
         steps.append(
             Step(
                 turn=turn,

@@ -120,10 +120,7 @@ class LLMAgent:
 
     def _action(self, completion: Completion) -> Action:
         reply = _reply(completion)
-        halt = _HALTS.get(completion.finish_reason)
-        if halt is not None:
-            return Halt(termination=halt, reason=completion.detail or _REASONS[halt], reply=reply)
-        return parse_output(
+        return halt_of(completion, reply) or parse_output(
             completion.text,
             completion.tool_calls,
             protocol=self.protocol,
@@ -134,10 +131,26 @@ class LLMAgent:
 
 def _bare_action(completion: Completion) -> Action:
     """The reply as it is: the answer, even where a token limit cut it off."""
+    reply = _reply(completion)
+    halt = None if completion.finish_reason == "length" else halt_of(completion, reply)
+    return halt or Answer(text=completion.text, thought=completion.thought, reply=reply)
+
+
+def halt_of(completion: Completion, reply: Reply) -> Halt | None:
+    """What a reply that is none comes to: it was cut off, refused, or did not end in time."""
     halt = _HALTS.get(completion.finish_reason)
-    if halt is not None and halt != "length":
-        return Halt(termination=halt, reason=completion.detail or _REASONS[halt], reply=_reply(completion))
-    return Answer(text=completion.text, thought=completion.thought, reply=_reply(completion))
+    return None if halt is None else Halt(termination=halt, reason=completion.detail or _REASONS[halt], reply=reply)
+
+
+def reply_of(completion: Completion, text: str) -> Reply:
+    """``text`` with what the endpoint said of it."""
+    return Reply(
+        text=text,
+        finish_reason=completion.finish_reason,
+        usage=completion.usage,
+        seconds=round(completion.seconds, 3),
+        first_token=completion.first_token,
+    )
 
 
 def _goes_on(told: _Told, history: Sequence[Step]) -> bool:
@@ -163,10 +176,4 @@ def _heading(files: int) -> TextPart:
 def _reply(completion: Completion) -> Reply:
     """The raw reply as text that the parser reads to the same action."""
     thought = f"<think>\n{completion.thought}\n</think>\n" if completion.thought else ""
-    return Reply(
-        text=thought + completion.text + "".join(as_text(call) for call in completion.tool_calls),
-        finish_reason=completion.finish_reason,
-        usage=completion.usage,
-        seconds=round(completion.seconds, 3),
-        first_token=completion.first_token,
-    )
+    return reply_of(completion, thought + completion.text + "".join(as_text(call) for call in completion.tool_calls))

@@ -1,18 +1,8 @@
 """No-tool: the query and its images, one direct answer."""
 
-from dataclasses import dataclass
-
-from agrotools.agents.end_to_end import UNPARSEABLE_LIMIT, run_end_to_end
+from agrotools.agents.end_to_end import UNPARSEABLE_LIMIT, Refusal, run_end_to_end
 from agrotools.agents.policy import Policy
 from agrotools.core import ErrorInfo, Observation, SampleView, ToolCall, Trajectory
-
-
-@dataclass(frozen=True)
-class _Refusal:
-    observation: Observation
-    seconds: float = 0.0
-    cached: bool = False
-    recorded: bool = False
 
 
 async def run_no_tool(policy: Policy, view: SampleView) -> Trajectory:
@@ -26,8 +16,8 @@ async def run_no_tool(policy: Policy, view: SampleView) -> Trajectory:
     return await run_end_to_end(policy, view, _refuse, max_steps=UNPARSEABLE_LIMIT)
 
 
-async def _refuse(call: ToolCall) -> _Refusal:
+async def _refuse(call: ToolCall) -> Refusal:
     error = ErrorInfo(
         kind="unknown_tool", message=f"there is no tool {call.tool!r}: this mode has none", hint="answer directly"
     )
-    return _Refusal(Observation(error=error))
+    return Refusal(Observation(error=error))

@@ -15,7 +15,8 @@ async def run_step_by_step(policy: Policy, view: SampleView, reference: Referenc
         InfrastructureError: from the policy.
     """
     history = reference_history(reference)
-    return tuple([await policy.act(view, history[:shown]) for shown in range(len(history) + 1)])
+    called = [await policy.act(view, history[:shown]) for shown in range(len(history))]
+    return (*called, await policy.act(view.model_copy(update={"closing": True}), history))
 
 
 def reference_history(reference: ReferenceTrajectory) -> tuple[Step, ...]:

@@ -79,6 +79,7 @@ class Benchmark:
             query=sample.query,
             files=files,
             toolset=() if mode == "no-tool" else sample.toolset,
+            paths=sample.published_paths,
             answer_form="" if self.header.bare else answer_form(sample.answer),
             bare=self.header.bare,
         )

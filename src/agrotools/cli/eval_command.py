@@ -22,7 +22,10 @@ def evaluate(
     mode: Annotated[
         str | None, typer.Option(help="no-tool, step-by-step, end-to-end or all.", show_default="all")
     ] = None,
-    protocol: Annotated[str | None, typer.Option(help="react or tool-calling.", show_default="react")] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(help="react, tool-calling, lagent (of GTA and ThinkGeo) or agent-x.", show_default="react"),
+    ] = None,
     base_url: Annotated[
         str | None, typer.Option(help="OpenAI-compatible endpoint, e.g. http://localhost:8000/v1.")
     ] = None,
@@ -35,7 +38,9 @@ def evaluate(
     ] = None,
     limit: Annotated[int | None, typer.Option(help="Only this many samples.")] = None,
     epochs: Annotated[int | None, typer.Option(help="Repeats of every sample.", show_default="1")] = None,
-    max_steps: Annotated[int | None, typer.Option(help="Model turns per sample.", show_default="20")] = None,
+    max_steps: Annotated[
+        int | None, typer.Option(help="Model turns per sample.", show_default="20; lagent: as published")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of random choices.", show_default="0")] = None,
     temperature: Annotated[float | None, typer.Option(help="Sampling temperature.")] = None,
     max_output_tokens: Annotated[int | None, typer.Option(help="Token limit of one reply.")] = None,
@@ -55,7 +60,10 @@ def evaluate(
     ] = None,
     budget: Annotated[float | None, typer.Option(help="USD that the run may cost in all.")] = None,
     price: Annotated[str | None, typer.Option(help="IN/OUT, USD per million tokens, instead of the table's.")] = None,
-    images: Annotated[bool | None, typer.Option("--images/--no-images", help="Whether the model sees images.")] = None,
+    images: Annotated[
+        bool | None,
+        typer.Option("--images/--no-images", help="Whether the model sees images (lagent: only if asked for)."),
+    ] = None,
     backend: Annotated[
         list[str] | None,
         typer.Option(help="Back-end of a tool, TOOL=KIND (or recorded, for all); several times."),

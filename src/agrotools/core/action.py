@@ -44,6 +44,8 @@ class CallTools(Noun):
     calls: Annotated[tuple[ToolCall, ...], Field(min_length=1)]
     thought: str = ""
     reply: Reply | None = None
+    refused: ErrorInfo | None = None
+    """Why the protocol does not let these calls reach their tools; it is what they return."""
 
 
 class Answer(Noun):

@@ -1,7 +1,7 @@
 """References to values of earlier steps: ``steps[0].observation.crop_pct`` and ``{"$ref": ..., "value": ...}``."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from pydantic import JsonValue
@@ -90,4 +90,19 @@ def resolved_value(value: JsonValue, results: Results) -> JsonValue:
         return {key: resolved_value(item, results) for key, item in value.items()}
     if isinstance(value, list):
         return [resolved_value(item, results) for item in value]
+    return value
+
+
+def renamed(value: dict[str, JsonValue], names: Mapping[str, str]) -> dict[str, JsonValue]:
+    """``value`` with every text in it that is a key of ``names``, as a whole, exchanged for what stands there."""
+    return {key: _renamed(item, names) for key, item in value.items()} if names else value
+
+
+def _renamed(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
+    if isinstance(value, str):
+        return names.get(value, value)
+    if isinstance(value, list):
+        return [_renamed(item, names) for item in value]
+    if isinstance(value, dict):
+        return {key: _renamed(item, names) for key, item in value.items()}
     return value

@@ -65,6 +65,16 @@ class Sample(Noun):
     """What else results are broken down by, e.g. ``{"domain": "forestry"}``."""
 
     @property
+    def published_paths(self) -> dict[str, str] | None:
+        """By name of each file its path in the files of a benchmark that others publish; None for samples of ours."""
+        paths = self.metadata.get("published_paths")
+        if isinstance(paths, dict):
+            return {name: str(path) for name, path in paths.items()}
+        # Entries of GTA and ThinkGeo; those of Agent-X (with ``file_path``) call files by other names than paths.
+        published = "entry" in self.metadata and "file_path" not in self.metadata
+        return {file.name: file.path for file in self.files} if published else None
+
+    @property
     def schematic(self) -> bool:
         """Whether it asks to recognise what a schematic drawing shows, which its ``metadata`` says: no headline metric
         counts it."""
@@ -79,5 +89,9 @@ class SampleView(Noun):
     files: tuple[SampleFile, ...]
     toolset: tuple[str, ...]
     answer_form: str
+    paths: dict[str, str] | None = None
+    """By name of each file the path that those who published the question call it by; None where they are we."""
+    closing: bool = False
+    """Whether the answer is asked for now, and no further call. Step-by-step alone knows; few protocols tell."""
     bare: bool = False
     """Whether ``query`` is the whole prompt: a model is told nothing else, and its whole reply is the answer."""

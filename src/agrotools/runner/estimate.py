@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agrotools.agents import LLMAgent
+from agrotools.agents import AgentXAgent, ModelAgent
 from agrotools.agents.step_by_step import reference_history
 from agrotools.benchmarks import Benchmark
 from agrotools.core import BenchmarkError, Mode, Sample, SampleView, Step
@@ -68,7 +68,7 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
     total = _Sum()
     for mode, at in positions.items():
         agent = source.make(plan.samples[at[0]], mode, 0)
-        if not isinstance(agent, LLMAgent):
+        if not isinstance(agent, ModelAgent):
             return None
         total += await _of_mode(at, plan.samples, benchmark, agent, price, RENDERED // len(positions))
     requests = round(total.requests)
@@ -105,7 +105,7 @@ async def _of_mode(
     positions: Sequence[int],
     samples: Sequence[Sample],
     benchmark: Benchmark,
-    agent: LLMAgent,
+    agent: ModelAgent,
     price: Price | None,
     rendered: int,
 ) -> _Sum:
@@ -123,16 +123,17 @@ async def _of_mode(
     )
 
 
-def _turns(sample: Sample, agent: LLMAgent) -> int:
+def _turns(sample: Sample, agent: ModelAgent) -> int:
     """Requests that the sample takes, as far as can be told: the reference's calls and the answer."""
     if agent.mode == "no-tool":
         return 1
     return len(sample.reference.steps) + 1 if sample.reference else TURNS_WITHOUT_REFERENCE
 
 
-async def _tokens_of(sample: Sample, benchmark: Benchmark, agent: LLMAgent, price: Price | None) -> tuple[int, float]:
+async def _tokens_of(sample: Sample, benchmark: Benchmark, agent: ModelAgent, price: Price | None) -> tuple[int, float]:
     """Requests of one sample, and the input tokens of all of them. They grow about evenly from first to last."""
-    view = benchmark.view(sample, agent.mode)
+    # Agent-X's prompt holds the tools, though none runs.
+    view = benchmark.view(sample, "end-to-end" if isinstance(agent, AgentXAgent) else agent.mode)
     turns = _turns(sample, agent)
     history = _history(sample) if turns > 1 else ()
     first = await _request_tokens(view, (), agent, price)
@@ -152,7 +153,7 @@ def _history(sample: Sample) -> Sequence[Step]:
         return ()  # Not every step has a recorded observation: end-to-end needs none.
 
 
-async def _request_tokens(view: SampleView, history: Sequence[Step], agent: LLMAgent, price: Price | None) -> float:
+async def _request_tokens(view: SampleView, history: Sequence[Step], agent: ModelAgent, price: Price | None) -> float:
     messages, tools = await agent.request_for(view, history)
     text = len(request_text(agent.model.name, messages, tools, agent.settings)) / BYTES_PER_TOKEN
     full = price.image_tokens[0] if price else IMAGE_TOKENS[0]

@@ -12,7 +12,8 @@ from typing import Annotated, NamedTuple, TextIO
 import orjson
 from pydantic import Field
 
-from agrotools.agents import prompt_hash
+from agrotools.agents import UNPARSEABLE_LIMIT, prompt_hash
+from agrotools.agents.lagent import MAX_TURNS
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks.samples import facts_of, selected
 from agrotools.construct.export import sha256_of_file
@@ -26,17 +27,21 @@ from agrotools.runner.execute import execute
 from agrotools.runner.manifest import Manifest, identity_hash
 from agrotools.runner.pace import Pace
 from agrotools.runner.plan import Plan, remaining, work_items
-from agrotools.runner.policies import PolicySource, policy_source
+from agrotools.runner.policies import AgentOptions, PolicySource, policy_source
 from agrotools.runner.progress import Progress, stage_progress
+from agrotools.runner.published_way import PUBLISHED_STEPS
 from agrotools.runner.recorded_tools import RECORDED, real_backends, spelled_out
 from agrotools.runner.run_item import RunContext
 from agrotools.runner.store import RunStore
 from agrotools.runner.tool_model import ToolModel, recorded_backends, tool_model
+from agrotools.text.lagent import described
 from agrotools.tools import get_tool, tool_specs
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
+from agrotools.tools.published.declared import declared_by
 from agrotools.tools.vlm.endpoint import VisionEndpoint
 
+DEFAULT_TURNS = 20
 _SETTINGS = ("temperature", "max_output_tokens", "top_logprobs", "seed")
 _WIRE_FIELDS = ("concurrency", "rpm", "tpm", "timeout_s", "stall_s", "attempts", "retry_wall_s")
 _SAMPLES_WITHOUT_MODEL = 8
@@ -57,10 +62,12 @@ class EvalConfig(Noun):
     api_key_env: str | None = None
     mode: Mode | str = "all"
     protocol: Protocol = "react"
-    images: bool = True
+    images: bool | None = None
+    """Whether the model sees images; None: as the protocol has it (``lagent`` shows none)."""
     limit: Annotated[int | None, Field(ge=1)] = None
     epochs: Annotated[int, Field(ge=1)] = 1
-    max_steps: Annotated[int, Field(ge=1)] = 20
+    max_steps: Annotated[int | None, Field(ge=1)] = None
+    """Model turns per sample; None: 20, in the protocol ``lagent`` as many as the benchmark's own runs had."""
     seed: int | None = None
     """Seeds baselines (0 if not given), and is sent to the endpoint only if given: some refuse it."""
     temperature: Annotated[float | None, Field(ge=0)] = None
@@ -104,6 +111,17 @@ class EvalConfig(Noun):
         return tuple(wanted)
 
     @property
+    def shown(self) -> bool:
+        """Whether the model sees images."""
+        return self.protocol != "lagent" if self.images is None else self.images
+
+    def turns(self, benchmark: str) -> int:
+        """Model turns per sample of the benchmark of that name."""
+        if self.max_steps is not None:
+            return self.max_steps
+        return PUBLISHED_STEPS.get(benchmark, MAX_TURNS) if self.protocol == "lagent" else DEFAULT_TURNS
+
+    @property
     def settings(self) -> ModelSettings:
         """How the model samples; what is not given is left to the defaults."""
         given = {name: getattr(self, name) for name in _SETTINGS}
@@ -137,13 +155,18 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
     backends = spelled_out({**benchmark.header.backends, **config.backends}, benchmark.toolset)
     config = config.model_copy(update={"backends": backends})
     settings = config.settings
+    agents = AgentOptions(
+        protocol=config.protocol,
+        settings=settings,
+        images=config.shown,
+        max_steps=config.turns(benchmark.name),
+        declared=declared_by(benchmark.name, benchmark.root) if config.protocol == "lagent" else None,
+    )
     source = policy_source(
         config.model,
         benchmark.samples,
-        protocol=config.protocol,
-        settings=settings,
+        agents=agents,
         base_url=config.base_url,
-        images=config.images,
         api_key_env=config.api_key_env,
         wire=config.wire,
         seed=config.seed or 0,
@@ -161,11 +184,12 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
     samples = chosen(benchmark.samples, config.limit)
     modes: list[Mode] = [mode for mode in config.modes if mode in source.modes and mode in benchmark.modes]
     if not modes:
+        of_protocol = f"in the protocol {config.protocol} " if source.model is not None else ""
         raise UsageError(
             f"{source.name} cannot be run in mode {config.mode}",
-            hint=f"it runs in {', '.join(source.modes)}; the benchmark has {', '.join(benchmark.modes)}",
+            hint=f"{of_protocol}it runs in {', '.join(source.modes)}; the benchmark has {', '.join(benchmark.modes)}",
         )
-    items = work_items(samples, modes, config.epochs)
+    items = work_items(samples, modes, config.epochs, single_shot=source.single_shot)
     manifest = manifest_of(config, benchmark, source, settings, modes, samples, asked)
     folder = config.out or default_folder(manifest)
     with (
@@ -229,7 +253,9 @@ async def _execute(
             if source.stats is not None and any(part.mode == "end-to-end" for part in items.parts):
                 await executor.prepare([tool for tool in benchmark.toolset if tool not in recorded])
             pace = _pace(config, source)
-            context = RunContext(source, benchmark, store, executor, pace, config.max_steps, recorded)
+            limit = None if config.protocol == "lagent" else UNPARSEABLE_LIMIT
+            turns = config.turns(benchmark.name)
+            context = RunContext(source, benchmark, store, executor, pace, turns, recorded, limit)
             await execute(
                 items,
                 context,
@@ -300,9 +326,9 @@ def manifest_of(
         base_url=source.base_url,
         privileged=source.privileged,
         protocol=config.protocol,
-        images=config.images,
+        images=config.shown,
         settings=settings.model_dump(mode="json", exclude_none=True) if has_model else {},
-        max_steps=config.max_steps,
+        max_steps=config.turns(benchmark.name),
         seed=config.seed or 0,
         toolset=toolset,
         toolset_hash=hashlib.sha256(orjson.dumps(toolset, option=orjson.OPT_SORT_KEYS)).hexdigest(),
@@ -313,13 +339,21 @@ def manifest_of(
         },
         backends=recorded_backends(config.backends, asked),
         vlm_base_url=asked.base_url if asked else None,
-        prompt_hash=prompt_hash() if has_model else "",
+        prompt_hash=prompt_hash(config.protocol, _declared_text(config, benchmark)) if has_model else "",
         python=f"{platform.python_version()} on {sys.platform}",
         libraries={name: version(name) for name in _LIBRARIES},
         modes=tuple(modes),
         epochs=config.epochs,
         sample_ids=tuple(facts_of(samples).ids),
     )
+
+
+def _declared_text(config: EvalConfig, benchmark: Benchmark) -> str:
+    """What the protocol ``lagent`` says of tools, which is no template."""
+    if config.protocol != "lagent":
+        return ""
+    declared = declared_by(benchmark.name, benchmark.root)
+    return described(declared[tool] for tool in sorted(declared) if tool in benchmark.toolset)
 
 
 def _present(tool: str, backend: str | None) -> list[Path]:

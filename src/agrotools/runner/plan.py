@@ -78,22 +78,22 @@ class Plan(Sequence[WorkItem]):
                 yield (part.mode, self.ids[position], part.epoch)
 
 
-def work_items(samples: Sequence[Sample], modes: Iterable[Mode], epochs: int) -> Plan:
+def work_items(samples: Sequence[Sample], modes: Iterable[Mode], epochs: int, *, single_shot: bool = False) -> Plan:
     """All items of a run, epoch by epoch, so that a run stopped early is complete in its first epochs.
 
-    In no-tool, samples that need raster processing or a figure are excluded; in step-by-step, those without a
-    reference trajectory.
+    In no-tool, samples that need raster processing or a figure are excluded, unless the policy makes everything up in
+    a ``single_shot``; in step-by-step, those without a reference trajectory.
     """
     asked = set(modes)
     facts = facts_of(samples)
     wanted: list[Mode] = [mode for mode in MODES if mode in asked]
-    parts = [Part(mode, 0, array("I", _running_in(facts, mode))) for mode in wanted]
+    parts = [Part(mode, 0, array("I", _running_in(facts, mode, single_shot))) for mode in wanted]
     return Plan(samples, [part._replace(epoch=epoch) for epoch in range(epochs) for part in parts])
 
 
-def _running_in(facts: Facts, mode: Mode) -> Iterable[int]:
+def _running_in(facts: Facts, mode: Mode, single_shot: bool) -> Iterable[int]:
     """Positions of the samples that take part in ``mode``."""
-    if mode == "end-to-end":
+    if mode == "end-to-end" or single_shot:
         return range(len(facts.ids))
     able = facts.no_tool if mode == "no-tool" else facts.reference
     return (position for position, can in enumerate(able) if can)

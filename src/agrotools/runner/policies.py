@@ -2,11 +2,10 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypedDict
 
-from agrotools.agents import LLMAgent, Policy
+from agrotools.agents import AgentXAgent, LagentAgent, LLMAgent, ModelAgent, Policy
 from agrotools.agents.baselines import (
     BASELINES,
     EchoPolicy,
@@ -23,33 +22,56 @@ from agrotools.core import MODES, Mode, Protocol, Sample, UsageError
 from agrotools.models import DEFAULT_WIRE, Model, ModelSettings, WireSettings, WireStats, make_model
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
+from agrotools.tools.published.declared import Declared
 
 
 class Agents:
     """Makes the agent for a sample: one for each mode and epoch, each with the model that ``model_of`` gives it."""
 
-    def __init__(
-        self, model_of: Callable[[int], Model], *, protocol: Protocol, settings: ModelSettings, images: bool
-    ) -> None:
+    def __init__(self, model_of: Callable[[int], Model], options: "AgentOptions") -> None:
         self._model_of = model_of
-        self._options: _AgentOptions = {"protocol": protocol, "settings": settings, "images": images}
-        self._made: dict[tuple[Mode, int], LLMAgent] = {}
+        self._options = options
+        self._made: dict[tuple[Mode, int], ModelAgent] = {}
 
-    def __call__(self, _sample: Sample, mode: Mode, epoch: int) -> LLMAgent:
+    def __call__(self, _sample: Sample, mode: Mode, epoch: int) -> ModelAgent:
         key = (mode, epoch)
         if key not in self._made:
-            self._made[key] = LLMAgent(self._model_of(epoch), mode=mode, **self._options)
+            self._made[key] = self._agent(self._model_of(epoch), mode)
         return self._made[key]
+
+    def _agent(self, model: Model, mode: Mode) -> ModelAgent:
+        own = self._options
+        if own.protocol == "lagent":
+            return LagentAgent(model, mode, own.settings, own.images, own.max_steps, own.declared)
+        if own.protocol == "agent-x":
+            return AgentXAgent(model, mode, own.settings, own.images)
+        return LLMAgent(model, mode, own.protocol, own.settings, own.images)
 
     def through(self, model_of: Callable[[int], Model]) -> "Agents":
         """The same agents with other models, by epoch."""
-        return Agents(model_of, **self._options)
+        return Agents(model_of, self._options)
 
 
-class _AgentOptions(TypedDict):
-    protocol: Protocol
-    settings: ModelSettings
-    images: bool
+@dataclass(frozen=True)
+class AgentOptions:
+    """How agents talk to models."""
+
+    protocol: Protocol = "react"
+    settings: ModelSettings = field(default_factory=ModelSettings)
+    images: bool = True
+    max_steps: int = 20
+    """Model turns per sample; the protocol ``lagent`` tells a model that the last one has come."""
+    declared: Declared | None = None
+    """What the protocol ``lagent`` says of tools."""
+
+
+PROTOCOL_MODES: dict[Protocol, tuple[Mode, ...]] = {
+    "react": MODES,
+    "tool-calling": MODES,
+    "lagent": ("step-by-step", "end-to-end"),
+    "agent-x": ("no-tool",),
+}
+"""The modes that a protocol has."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +85,8 @@ class PolicySource:
     make: Callable[[Sample, Mode, int], Policy]
     truth_tools: bool = False
     """Whether its calls are answered with the truth instead of real tools."""
+    single_shot: bool = False
+    """Whether it is told of tools in no-tool, and makes up what they return; all samples are run then."""
     model: Model | None = None
     """The model behind the policy, to be closed after the run; None for baselines."""
     base_url: str | None = None
@@ -73,14 +97,15 @@ class PolicySource:
     """SHA-256 of the script of a scripted model: the same name may say something else tomorrow."""
 
 
+DEFAULT_AGENTS = AgentOptions()
+
+
 def policy_source(
     name: str,
     samples: Sequence[Sample],
     *,
-    protocol: Protocol = "react",
-    settings: ModelSettings | None = None,
+    agents: AgentOptions = DEFAULT_AGENTS,
     base_url: str | None = None,
-    images: bool = True,
     api_key_env: str | None = None,
     wire: WireSettings = DEFAULT_WIRE,
     seed: int = 0,
@@ -98,14 +123,14 @@ def policy_source(
     if name.startswith("baseline:"):
         return _baseline(name.removeprefix("baseline:"), samples, seed)
     model = make_model(name, base_url=base_url, api_key_env=api_key_env, wire=wire)
-    agents = Agents(lambda _epoch: model, protocol=protocol, settings=settings or ModelSettings(), images=images)
     script = Path(name.removeprefix("scripted:")).read_bytes() if name.startswith("scripted:") else b""
     model_hash = hashlib.sha256(script).hexdigest() if script else ""
     return PolicySource(
         name,
         False,
-        MODES,
-        agents,
+        PROTOCOL_MODES[agents.protocol],
+        Agents(lambda _epoch: model, agents),
+        single_shot=agents.protocol == "agent-x",
         model=model,
         base_url=getattr(model, "base_url", None),
         stats=model.stats,

@@ -10,7 +10,13 @@ from agrotools.runner.durable import write_whole
 from agrotools.runner.published_way import PUBLISHED_SAMPLES
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
-from agrotools.scoring.published_form import agent_x_prediction, dialogue_of, in_file_order, prediction_entry
+from agrotools.scoring.published_form import (
+    agent_x_prediction,
+    dialogue_of,
+    in_file_order,
+    origin_prompts,
+    prediction_entry,
+)
 from agrotools.scoring.units import is_invalid
 
 AGENT_X = "agent-x"
@@ -55,9 +61,13 @@ def write_predictions(run: Path, folder: Path) -> list[Written]:
             continue
         content: Any
         if manifest.benchmark == AGENT_X:
-            content = [{str(record.sample.metadata.get("entry", "")): agent_x_prediction(record)} for record in valid]
+            made = [agent_x_prediction(record) for record in valid]
+            content = [{str(r.sample.metadata.get("entry", "")): each} for r, each in zip(valid, made, strict=True)]
         else:
-            content = {str(at): prediction_entry(dialogue_of(record)) for at, record in enumerate(valid)}
+            content = {
+                str(at): prediction_entry(dialogue_of(record, manifest.protocol), origin_prompts(record))
+                for at, record in enumerate(valid)
+            }
         path = folder / f"{manifest.benchmark}_{mode}.json"
         write_whole(path, orjson.dumps(content, option=orjson.OPT_INDENT_2))
         written.append(Written(path, mode, len(valid), len(records) - len(valid)))

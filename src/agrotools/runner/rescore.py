@@ -105,7 +105,15 @@ def _with_published(summary: Summary, run: Path, manifest: Manifest, extras: Seq
     for mode, part in summary.modes.items():
         records = [record for record in iter_records(run) if record.mode == mode]
         differs = departures(read_manifest(run), mode)
-        figures = published_figures(manifest.benchmark, mode, records, similarity, embedder=embedder, differs=differs)
+        figures = published_figures(
+            manifest.benchmark,
+            mode,
+            records,
+            similarity,
+            embedder=embedder,
+            differs=differs,
+            protocol=manifest.protocol,
+        )
         modes[mode] = part.model_copy(update={"published": figures})
     return summary.model_copy(update={"modes": modes})
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from agrotools.agents import run_end_to_end, run_no_tool, run_step_by_step
+from agrotools.agents import UNPARSEABLE_LIMIT, run_end_to_end, run_no_tool, run_single_shot, run_step_by_step
 from agrotools.agents.baselines import TruthTools
 from agrotools.benchmarks import Benchmark
 from agrotools.core import (
@@ -46,6 +46,8 @@ class RunContext:
     max_steps: int
     recorded: frozenset[str] = frozenset()
     """Tools that are not run: their calls get what was recorded of the reference."""
+    unparseable_limit: int | None = UNPARSEABLE_LIMIT
+    """Replies in a row that cannot be read and end a sample; None where the protocol goes on."""
 
 
 async def run_item(item: WorkItem, context: RunContext) -> Record:
@@ -56,13 +58,15 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
     """
     started = time.monotonic()
     sample = _as_shown(item, context.source)
-    view = context.benchmark.view(sample, item.mode)
+    view = context.benchmark.view(sample, "end-to-end" if context.source.single_shot else item.mode)
     trajectory: Trajectory | None = None
     actions: tuple[Action, ...] | None = None
     invalid: str | None = None
     try:
         policy = context.source.make(sample, item.mode, item.epoch)
-        if item.mode == "no-tool":
+        if context.source.single_shot:
+            trajectory = await run_single_shot(policy, view)
+        elif item.mode == "no-tool":
             trajectory = await run_no_tool(policy, view)
         elif item.mode == "step-by-step":
             assert sample.reference is not None
@@ -70,7 +74,8 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         else:
             with ExitStack() as stack:
                 call_tool = _tool_caller(sample, view.files, context, stack)
-                trajectory = await run_end_to_end(policy, view, call_tool, max_steps=context.max_steps)
+                limits = context.max_steps, context.unparseable_limit
+                trajectory = await run_end_to_end(policy, view, call_tool, *limits)
     except InfrastructureError as error:
         invalid = str(error)
     except AgrotoolsError:

@@ -15,10 +15,14 @@ from agrotools.core import (
     Answer,
     Arguments,
     CallTools,
+    ErrorInfo,
+    Halt,
     KeywordsSlot,
     Observation,
+    Protocol,
     Record,
     ReferenceTextsSlot,
+    Reply,
     Sample,
     ToolCall,
     Trajectory,
@@ -26,29 +30,51 @@ from agrotools.core import (
 )
 from agrotools.core.refs import literal_value
 from agrotools.scoring.reference.gta_family import Dialogue
+from agrotools.text.agent_x import Prediction, read_prediction
+from agrotools.text.lagent import (
+    CHECK_NAME,
+    FOLLOW_FORMAT,
+    INVALID_ACTION,
+    NO_ACTION,
+    arguments_in,
+    is_argument_failure,
+    read_reply,
+    received,
+)
 from agrotools.text.loose_json import dumps
 from agrotools.tools import get_tool
 
 Message = dict[str, Any]
-_FORMAT = "Please follow the format"
-_NO_TOOL = "The action is invalid, please check the action name."
 
 
-def dialogue_of(record: Record) -> Dialogue:
-    """The record as a sample of a prediction file of GTA or ThinkGeo, step by step or end to end."""
+def dialogue_of(record: Record, protocol: Protocol = "react") -> Dialogue:
+    """The record as a sample of a prediction file of GTA or ThinkGeo, step by step or end to end.
+
+    A run in the ``protocol`` lagent is told by the model's own replies, read as the published evaluation reads them;
+    any other by what we took its replies for.
+    """
     paths = _published_paths(record.sample)
     gold = _gold(record.sample, paths)
+    as_said = protocol == "lagent"
     if record.actions is not None:
         own = [message for message in gold if message["role"] == "assistant"]
-        predicted = [_of_action(action, record.sample, paths) for action in record.actions]
+        predicted = [_of_action(action, record.sample, paths, as_said) for action in record.actions]
         return Dialogue(record.sample.id, own, predicted, published_answer(record.sample))
-    steps = _of_trajectory(record.trajectory, record.sample, paths) if record.trajectory is not None else []
+    steps = _of_trajectory(record.trajectory, record.sample, paths, as_said) if record.trajectory is not None else []
     return Dialogue(record.sample.id, [gold], [steps], published_answer(record.sample))
 
 
-def prediction_entry(dialogue: Dialogue) -> dict[str, Any]:
+def origin_prompts(record: Record) -> list[Any]:
+    """What a prediction file holds as prompts: of each step the dialog up to it, end-to-end the question."""
+    if record.actions is None:
+        return [record.sample.query]
+    dialog = [{"role": "user", "content": record.sample.query}, *_gold(record.sample, _published_paths(record.sample))]
+    return [dialog[:place] for place, message in enumerate(dialog) if message["role"] == "assistant"]
+
+
+def prediction_entry(dialogue: Dialogue, prompts: Sequence[Any] = ()) -> dict[str, Any]:
     """The dialogue as an entry of a prediction file."""
-    return {"gold": dialogue.gold, "prediction": dialogue.prediction, "origin_prompt": [], "steps": []}
+    return {"gold": dialogue.gold, "prediction": dialogue.prediction, "origin_prompt": [*prompts], "steps": []}
 
 
 def published_answer(sample: Sample) -> Any:
@@ -71,7 +97,9 @@ def _gold(sample: Sample, paths: Mapping[str, str]) -> list[Message]:
     return [*messages, {"role": "assistant", "content": str(sample.metadata.get("final_text", ""))}]
 
 
-def _of_action(action: Action, sample: Sample, paths: Mapping[str, str]) -> Message:
+def _of_action(action: Action, sample: Sample, paths: Mapping[str, str], as_said: bool) -> Message:
+    if as_said and action.reply is not None and not isinstance(action, Halt):
+        return _of_reply(action.reply, action.refused if isinstance(action, CallTools) else None)
     if isinstance(action, Answer):
         return {"role": "assistant", "content": action.text}
     if isinstance(action, CallTools):
@@ -79,10 +107,33 @@ def _of_action(action: Action, sample: Sample, paths: Mapping[str, str]) -> Mess
     return _no_action()
 
 
-def _of_trajectory(trajectory: Trajectory, sample: Sample, paths: Mapping[str, str]) -> list[Message]:
+def _of_reply(reply: Reply, failed: ErrorInfo | None) -> Message:
+    """What the published evaluation makes of a reply; ``failed`` is why its call came to nothing, where it did."""
+    said = read_reply(received(reply.text))
+    if said.kind == "answer":
+        return {"role": "assistant", "content": said.text}
+    if said.kind == "nothing":
+        return _no_action()
+    if not said.tool or (failed is not None and failed.kind == "unknown_tool"):
+        return _call(INVALID_ACTION, {"text": said.text}, ("API_ERROR", said.text or CHECK_NAME))
+    tool = said.tool.partition(".")[0]
+    given = arguments_in(said.text)
+    if failed is None:
+        return _call(tool, given)
+    if given is None or is_argument_failure(failed.message):
+        kind = "ARGS_ERROR" if is_argument_failure(failed.message) else "API_ERROR"
+        return _call(tool, said.text, (kind, failed.message))
+    return _call(tool, given, ("API_ERROR", failed.message))
+
+
+def _of_trajectory(trajectory: Trajectory, sample: Sample, paths: Mapping[str, str], as_said: bool) -> list[Message]:
     messages: list[Message] = []
     for step in trajectory.steps:
-        if step.kind == "answer":
+        if as_said and step.reply is not None:
+            message = _of_reply(step.reply, step.observation.error if step.observation else None)
+            returned = None if "error" in message else [_returned(step.observation)]
+            messages += [message, *([] if step.kind == "answer" else [{"role": "tool", "content": returned}])]
+        elif step.kind == "answer":
             messages.append({"role": "assistant", "content": step.text})
         elif step.call is None:
             messages += [_no_action(), {"role": "tool", "content": None}]
@@ -99,7 +150,7 @@ def _checked_call(call: ToolCall, sample: Sample, paths: Mapping[str, str]) -> M
     arguments = _restored(call.arguments, paths)
     if call.tool not in sample.toolset:
         raw = dumps(call.arguments)
-        return _call("InvalidAction", {"text": raw}, ("API_ERROR", raw or _NO_TOOL))
+        return _call(INVALID_ACTION, {"text": raw}, ("API_ERROR", raw or CHECK_NAME))
     fault = _argument_fault(call)
     return _call(call.tool, dumps(arguments), ("ARGS_ERROR", fault)) if fault else _call(call.tool, arguments)
 
@@ -128,7 +179,7 @@ def _call(tool: str, arguments: Any, error: tuple[str, str] | None = None) -> Me
 
 
 def _no_action() -> Message:
-    return _call("NoAction", {"text": ""}, ("API_ERROR", _FORMAT))
+    return _call(NO_ACTION, {"text": ""}, ("API_ERROR", FOLLOW_FORMAT))
 
 
 def _returned(observation: Observation | None) -> dict[str, Any]:
@@ -152,9 +203,17 @@ def _restored(arguments: Arguments, paths: Mapping[str, str]) -> dict[str, JsonV
 def agent_x_prediction(record: Record) -> dict[str, Any]:
     """The record as the object that Agent-X keeps of a prediction: steps with what the tools returned, and the answer.
 
-    Agent-X has a model make the outputs up; here they are what the tools gave.
+    Agent-X has a model make the outputs up, and so has a run in the protocol agent-x, whose reply is told as it is; of
+    any other run they are what the tools gave.
     """
     sample = record.sample
+    if record.mode == "no-tool" and (made_up := _made_up(record)):
+        return {
+            "query": sample.query,
+            "filename": str(sample.metadata.get("file_path", "")),
+            "reasoning_steps": [*made_up.steps],
+            "final_answer": {"value": made_up.value, "justification": made_up.justification},
+        }
     steps: list[dict[str, Any]] = []
     for number, step in enumerate(record.trajectory.calls if record.trajectory else (), start=1):
         assert step.call is not None
@@ -175,6 +234,14 @@ def agent_x_prediction(record: Record) -> dict[str, Any]:
         "reasoning_steps": steps or "",
         "final_answer": {"value": answer or "", "justification": ""},
     }
+
+
+def _made_up(record: Record) -> Prediction | None:
+    steps = record.trajectory.steps if record.trajectory else ()
+    if not steps or steps[-1].kind != "answer" or steps[-1].reply is None:
+        return None
+    read = read_prediction(steps[-1].reply.text)
+    return None if isinstance(read, str) else read
 
 
 def agent_x_gold(sample: Sample) -> dict[str, Any]:

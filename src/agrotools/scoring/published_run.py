@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from agrotools.core import Mode, Record
+from agrotools.core import Mode, Protocol, Record
 from agrotools.scoring.corrected import gta_family as corrected
 from agrotools.scoring.figures import Scores, Similarity
 from agrotools.scoring.published_form import dialogue_of, in_file_order
@@ -24,6 +24,7 @@ def published_figures(
     *,
     embedder: str = "",
     differs: Sequence[str] = (),
+    protocol: Protocol = "react",
 ) -> PublishedFigures | None:
     """The figures of one mode; None where its records have none (no tools, or all of them invalid).
 
@@ -32,12 +33,13 @@ def published_figures(
         records: those of the mode; invalid ones and repeats count for nothing, as no prediction file holds them.
         similarity: the cosine of two texts' embeddings, for subjective answers and images; left out without one.
         differs: how the run differs from the published way.
+        protocol: that of the run.
     """
     valid = [record for record in in_file_order(records) if record.epoch == 0 and not is_invalid(record)]
     if mode == "no-tool" or not valid:
         return None
     rules = FAMILIES[family]
-    dialogues = [dialogue_of(record) for record in valid]
+    dialogues = [dialogue_of(record, protocol) for record in valid]
     stops, reference = "", None
     try:
         reference = _reference(mode, dialogues, rules, similarity)

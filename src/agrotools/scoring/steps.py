@@ -103,7 +103,10 @@ def _call_rows(record: Record, index: int, action: Action, steps: Sequence[Refer
     tool_right = call is not None and any(steps[step].tool == call.tool for step in open_steps)
     right, arguments = _arguments(record.sample, call, open_steps, steps) if call and tool_right else (False, {})
     as_written = call is not None and call.tool == steps[index].tool
-    equal = call is not None and as_written and _equal(call, steps[index])
+    refused = action.refused if isinstance(action, CallTools) else None
+    if refused is not None:  # what is left of arguments that could not be read says nothing
+        right, arguments = False, {**arguments, "invalid": refused.message}
+    equal = call is not None and as_written and refused is None and _equal(call, steps[index])
     return [
         _row(record, "tool_acc", index, float(tool_right), tools),
         _row(record, "tool_acc_strict", index, float(as_written), tools),

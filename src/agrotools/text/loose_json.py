@@ -63,6 +63,21 @@ def loads(text: str) -> JsonValue:
     return _clean(value, MAX_DEPTH)
 
 
+def loads_strictly(text: str) -> JsonValue:
+    """Read one JSON value without repairs, as Python's own reader does; NaN and the infinities become texts.
+
+    Integers beyond 64 bits and lone surrogates as in :func:`loads`.
+
+    Raises:
+        NotJson: it is none, is not finite, or nested deeper than ``MAX_DEPTH``.
+    """
+    try:
+        value = _STRICT_DECODER.decode(text)
+    except (ValueError, RecursionError) as error:
+        raise NotJson("nested too deeply" if isinstance(error, RecursionError) else str(error)) from None
+    return _clean(value, MAX_DEPTH)
+
+
 def _respelt(match: re.Match[str]) -> str:
     token = match[0]
     if match["string"]:
@@ -101,6 +116,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(strict=False, parse_int=_integer, parse_float=_finite, parse_constant=_refuse)
+_STRICT_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_finite, parse_constant=str)
 
 
 def _clean(value: Any, depth: int) -> JsonValue:

@@ -2,12 +2,15 @@
 
 Templates are filled with values only; no value is ever read as a template, so hostile text stays text. Those in
 ``building/`` are said to models that help to build a benchmark (``render("building/NAME")``); no run depends on them.
+Those in ``lagent/`` and ``agent_x/`` are said in the protocols of that name, and in no others.
 """
 
 import hashlib
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+
+from agrotools.core import Protocol
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -16,12 +19,15 @@ if TYPE_CHECKING:
 
 
 _BUILDING = "building"
+_OF_PROTOCOL: dict[Protocol, str] = {"lagent": "lagent", "agent-x": "agent_x"}
+"""The folders of protocols that have templates of their own."""
 
 
 @cache
 def _sources() -> dict[str, str]:
     folder = files(__name__)
-    return {**_in(folder), **{f"{_BUILDING}/{name}": text for name, text in _in(folder.joinpath(_BUILDING)).items()}}
+    own = (_BUILDING, *_OF_PROTOCOL.values())
+    return _in(folder) | {f"{sub}/{name}": text for sub in own for name, text in _in(folder.joinpath(sub)).items()}
 
 
 def _in(folder: "Traversable") -> dict[str, str]:
@@ -81,9 +87,14 @@ def _pieces(name: str) -> tuple[tuple[str, bool], ...]:
 
 
 @cache
-def prompt_hash() -> str:
-    """SHA-256 over names and texts of the templates that runs use, 16 hexadecimal digits. Runs compare if it agrees."""
-    return _hash({name: text for name, text in _sources().items() if not name.startswith(f"{_BUILDING}/")})
+def prompt_hash(protocol: Protocol = "react", beside: str = "") -> str:
+    """SHA-256 over names and texts of the templates that runs in a protocol use, 16 hexadecimal digits.
+
+    Runs compare if it agrees. ``beside``: what else the prompts are made of, where that is no template.
+    """
+    own = f"{_OF_PROTOCOL[protocol]}/" if protocol in _OF_PROTOCOL else None
+    used = {name: text for name, text in _sources().items() if "/" not in name or (own and name.startswith(own))}
+    return _hash({**used, **({"": beside} if beside else {})})
 
 
 @cache

@@ -1,0 +1,106 @@
+"""Replies in the form of Agent-X: one JSON object with ``reasoning_steps`` and ``final_answer``, made up in one go.
+
+Keys as its prediction files have them (Ashraf et al. 2025, arXiv 2505.24876); what a step's tool is called (``tool`` or
+``tool_used``) and what it gave (``output`` or ``tool_output``) stays as it was written.
+"""
+
+import ast
+import re
+from typing import Any, NamedTuple, cast
+
+from pydantic import JsonValue
+
+from agrotools.text.loose_json import MAX_DEPTH, NotJson, dumps, loads, values_in, without_surrogates
+
+STEPS, ANSWER = "reasoning_steps", "final_answer"
+_FENCE = re.compile(r"\A```(?:json)?\s*|\s*```\Z", re.IGNORECASE)
+_THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_LONGEST_LITERAL = 100_000
+
+
+class Prediction(NamedTuple):
+    """What a model made up: the steps as it wrote them, and its answer."""
+
+    steps: list[dict[str, JsonValue]]
+    value: str
+    justification: str
+
+
+def read_prediction(text: str) -> Prediction | str:
+    """The prediction that a reply holds, or why it holds none.
+
+    JSON, or Python's spelling of it, in a fence or with prose around: of several objects the last with both keys.
+    """
+    text = _THINKING.sub("", without_surrogates(text)).strip()
+    found = [value for value in _values(text) if isinstance(value, dict)]
+    whole = [value for value in found if STEPS in value and ANSWER in value]
+    if not whole:
+        missing = [key for key in (STEPS, ANSWER) if not any(key in value for value in found)]
+        return f"it has no {' and no '.join(missing or (STEPS, ANSWER))}" if found else "it is no JSON object"
+    steps = _steps(whole[-1][STEPS])
+    if steps is None:
+        return f"its {STEPS} are no list of objects"
+    answer = whole[-1][ANSWER]
+    if isinstance(answer, dict):
+        return Prediction(steps, _text(answer.get("value")), _text(answer.get("justification")))
+    return Prediction(steps, _text(answer), "")
+
+
+def _values(text: str) -> list[JsonValue]:
+    whole = _value(_FENCE.sub("", text))
+    if isinstance(whole, dict):
+        return [whole]
+    # Some models write the key of the sample, or a list, around the object.
+    return [value for start, end in values_in(text) for value in _inner(_value(text[start:end]))]
+
+
+def _inner(value: JsonValue) -> list[JsonValue]:
+    if isinstance(value, list):
+        return [inner for item in value for inner in _inner(item)]
+    if isinstance(value, dict) and len(value) == 1 and STEPS not in value and ANSWER not in value:
+        return [*value.values()]
+    return [value]
+
+
+def _value(text: str) -> JsonValue:
+    """The value that a text spells in JSON or Python; None where it spells none."""
+    try:
+        return loads(text)
+    except NotJson:
+        if len(text) > _LONGEST_LITERAL or "(" not in text:
+            return None
+    try:  # tuples, which are all that Python spells and the reader above does not know
+        return _plain(ast.literal_eval(text), MAX_DEPTH)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+
+
+def _plain(value: Any, depth: int) -> JsonValue:
+    if isinstance(value, dict) and depth:
+        items = cast("dict[Any, Any]", value).items()
+        return {without_surrogates(str(key)): _plain(item, depth - 1) for key, item in items}
+    if isinstance(value, list | tuple) and depth:
+        return [_plain(item, depth - 1) for item in cast("list[Any]", value)]
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int | float) and abs(value) < 2**63:
+        return value
+    return without_surrogates(str(cast(object, value)))
+
+
+def _steps(given: JsonValue) -> list[dict[str, JsonValue]] | None:
+    """The steps, out of the further list that some wrap them in, or of an object that numbers them."""
+    while isinstance(given, list) and len(given) == 1 and isinstance(given[0], list):
+        given = given[0]
+    if isinstance(given, dict):
+        given = [*given.values()]
+    if not isinstance(given, list):
+        return None
+    steps = [step for step in given if isinstance(step, dict)]
+    return steps if len(steps) == len(given) else None
+
+
+def _text(value: JsonValue) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else dumps(value)

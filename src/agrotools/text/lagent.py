@@ -1,0 +1,211 @@
+"""Replies and calls as lagent 0.2.4 reads them, arguments as AgentLego 0.2.0 takes them: what GTA and ThinkGeo ran on.
+
+Written anew from their behaviour (Apache-2.0; github.com/InternLM/lagent: agents/react.py, actions/parser.py,
+actions/builtin_actions.py; github.com/InternLM/agentlego: parsers/default_parser.py, types.py). The few messages that
+are told back to a model, the words of the format among them, stand here as they are there. What goes beyond: where the
+originals end with an exception (arguments that are no object, nested too deep), the arguments are invalid here, and
+where they print a Python set, its members are sorted.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, NamedTuple, cast
+
+from pydantic import JsonValue
+
+from agrotools.core import Arguments
+from agrotools.text.loose_json import NotJson, loads_strictly, without_surrogates
+
+THOUGHT, ACTION, ACTION_INPUT = "Thought:", "Action:", "Action Input:"
+RESPONSE, FINISH = "Response:", "Final Answer:"
+NO_ACTION, INVALID_ACTION = "NoAction", "InvalidAction"
+FOLLOW_FORMAT = "Please follow the format"
+CHECK_NAME = "The action is invalid, please check the action name."
+JSON_ARGUMENTS = (
+    "If you call this tool, you must pass arguments in "
+    "the JSON format {key: value}, where the key is the parameter name."
+)
+_ARGS_ERRORS = ("invalid json format: ", "unknown arguments: ", "missing required arguments: ")
+
+_TYPES = {"int": "NUMBER", "float": "FLOAT", "bool": "BOOLEAN"}
+_HOLDERS = {"image": "ImageIO", "audio": "AudioIO", "video": "VideoIO", "file": "File"}
+_FENCE_OPENS, _FENCE_CLOSES = "```json\n", "\n```"
+
+
+class Parameter(NamedTuple):
+    """A parameter as AgentLego declares it; ``type``: image, text, audio, file, int, float or bool."""
+
+    name: str
+    type: str
+    description: str | None
+    required: bool
+
+
+class DeclaredTool(NamedTuple):
+    """A tool as a ``toolmeta.json`` declares it."""
+
+    name: str
+    description: str
+    parameters: tuple[Parameter, ...]
+
+
+class Said(NamedTuple):
+    """A reply as it was read. ``text``: the answer, or the input of the action, as written."""
+
+    kind: Literal["answer", "call", "nothing"]
+    thought: str
+    tool: str
+    text: str
+
+
+class Failure(NamedTuple):
+    """Why a call failed: the type that prediction files have for it, and what the model is told."""
+
+    type: Literal["ARGS_ERROR", "API_ERROR"]
+    message: str
+
+
+class Checked(NamedTuple):
+    """A call after all that happens to it before its tool runs.
+
+    ``given``: the arguments as the model gave them; its own text where they cannot be read. ``taken``: as the tool
+    takes them, each of its declared type; None where it does not come to that.
+    """
+
+    tool: str
+    given: Arguments | str
+    taken: Arguments | None
+    failure: Failure | None
+
+
+def read_reply(text: str) -> Said:
+    """The answer after the last ``Final Answer:``; else the last ``Action:`` that a line ends, and all that follows
+    the first ``Action Input:``; else nothing."""
+    thought = text.split(ACTION)[0].split(THOUGHT)[-1].split(FINISH)[0]
+    if FINISH in text:
+        return Said("answer", thought, "", text.rpartition(FINISH)[2])
+    lines = text.split("\n")[:-1]
+    tool = next((line.partition(ACTION)[2] for line in reversed(lines) if ACTION in line), None)
+    _, marker, given = text.partition(ACTION_INPUT)
+    if tool is None or not marker:
+        return Said("nothing", thought, "", "")
+    return Said("call", thought, tool.strip(), given.strip().strip('"'))
+
+
+def check_call(said: Said, tools: Sequence[DeclaredTool], exists: Callable[[str], bool]) -> Checked:
+    """What comes of a reply that is no answer, up to the point where its tool would run.
+
+    Args:
+        said: read by :func:`read_reply`.
+        tools: those that were offered.
+        exists: whether there is a file at a path that an argument names.
+    """
+    if said.kind != "call":
+        return Checked(NO_ACTION, {"text": ""}, None, Failure("API_ERROR", FOLLOW_FORMAT))
+    # "OCR.run" names the tool OCR too: run is what every tool's function is called.
+    name, dot, function = said.tool.partition(".")
+    tool = next((each for each in tools if each.name == name), None)
+    if tool is None or "." in function:
+        return Checked(INVALID_ACTION, {"text": said.text}, None, Failure("API_ERROR", said.text or CHECK_NAME))
+    if dot and function != "run":
+        return Checked(name, said.text, None, Failure("API_ERROR", f"invalid API: {function}"))
+    given = read_arguments(tool.parameters, said.text)
+    if isinstance(given, Failure):
+        return Checked(name, said.text, None, given)
+    taken = cast_arguments(tool.parameters, given, exists)
+    if isinstance(taken, Failure):
+        return Checked(name, given, None, taken)
+    return Checked(name, given, taken, None)
+
+
+def read_arguments(parameters: Sequence[Parameter], text: str) -> Arguments | Failure:
+    """The arguments that an action's input holds: a JSON object, in a fence marked ``json`` or bare."""
+    arguments = arguments_in(text)
+    if arguments is None:
+        return Failure("ARGS_ERROR", f"invalid json format: {_unfenced(text)}")
+    known = {parameter.name for parameter in parameters}
+    if unknown := arguments.keys() - known:
+        return Failure("ARGS_ERROR", f"unknown arguments: {_as_set(unknown)}")
+    if missing := {parameter.name for parameter in parameters if parameter.required} - arguments.keys():
+        return Failure("ARGS_ERROR", f"missing required arguments: {_as_set(missing)}")
+    return arguments
+
+
+def arguments_in(text: str) -> Arguments | None:
+    """The JSON object that an action's input is, whatever is in it; None where it is none."""
+    try:
+        value = loads_strictly(_unfenced(text))
+    except NotJson:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def is_argument_failure(message: str) -> bool:
+    """Whether a failure with this message is an ``ARGS_ERROR``, for which prediction files keep arguments as text."""
+    return message.startswith(_ARGS_ERRORS)
+
+
+def cast_arguments(
+    parameters: Sequence[Parameter], arguments: Arguments, exists: Callable[[str], bool]
+) -> Arguments | Failure:
+    """The arguments as their tool takes them: what is not of its declared type is made so as Python does it."""
+    by_name = {parameter.name: parameter.type for parameter in parameters}
+    try:
+        return {name: _cast(by_name[name], value, exists) for name, value in arguments.items()}
+    except (TypeError, ValueError, OverflowError, FileNotFoundError, NotImplementedError) as error:
+        return Failure("API_ERROR", repr(error))
+
+
+def _cast(kind: str, value: JsonValue, exists: Callable[[str], bool]) -> JsonValue:
+    match kind:
+        case "text":
+            return value if isinstance(value, str) else str(value)
+        case "int":
+            return value if isinstance(value, int) else int(cast(Any, value))
+        case "float":
+            return value if isinstance(value, float) else float(cast(Any, value))
+        case "bool":
+            return bool(value)
+        case "image" | "audio" | "video" | "file":
+            if not isinstance(value, str):
+                raise NotImplementedError(f"The value type `{type(value)}` is not supported by `{_HOLDERS[kind]}`")
+            if not exists(value):
+                raise FileNotFoundError(f"No such file: '{value}'")
+            return value
+        case _:  # lists and objects, which no published tool takes
+            return value
+
+
+def described(tools: Iterable[DeclaredTool]) -> str:
+    """The tools as the system message lists them: a Python list, printed."""
+    return str(
+        [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": [
+                    {"name": each.name, "description": each.description, "type": _TYPES.get(each.type, "STRING")}
+                    for each in tool.parameters
+                ],
+                "required": [each.name for each in tool.parameters if each.required],
+                "parameter_description": JSON_ARGUMENTS,
+            }
+            for tool in tools
+        ]
+    )
+
+
+def received(text: str) -> str:
+    """A reply as their client hands it on: without blanks at its ends."""
+    return without_surrogates(text).strip()
+
+
+def _unfenced(text: str) -> str:
+    """What stands in a fence that ends the text; one that opens it is taken off only where it is marked ``json``."""
+    ended = text.rstrip()
+    if not ended.endswith(_FENCE_CLOSES):
+        return text
+    return ended.removesuffix(_FENCE_CLOSES).lstrip().removeprefix(_FENCE_OPENS).strip()
+
+
+def _as_set(names: Iterable[str]) -> str:
+    return f"{{{', '.join(repr(name) for name in sorted(names))}}}"
