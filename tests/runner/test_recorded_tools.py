@@ -1,14 +1,17 @@
 """The back-end ``recorded``: reference calls get what was recorded of them, others are told so, nothing is run."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
+import tomli_w
 from typer.testing import CliRunner
 
 from agrotools.cli.main import app
-from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, ToolCall
+from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, ToleranceSlot, ToolCall, UsageError
 from agrotools.runner.recorded_tools import RecordedTools, real_backends, spelled_out
+from support.eval_process import AGROTOOLS, wait_for
 from support.made_gta import write_gta
 from support.plain_sample import plain_sample
 
@@ -103,3 +106,80 @@ def test_some_tools_may_run_while_others_are_recorded(tmp_path: Path, monkeypatc
     assert by_tool.pop("Calculator") is False
     assert by_tool
     assert all(by_tool.values())
+
+
+def test_a_tool_to_be_recorded_that_the_benchmark_has_not_is_refused_with_the_closest_name():
+    with pytest.raises(UsageError, match="did you mean calculate"):
+        spelled_out({"calulate": "recorded"}, ("calculate", "plot"))
+
+
+def write_weighings(folder: Path, count: int) -> Path:
+    """Questions that are answered by a tool which is installed nowhere, from what was recorded of it."""
+    folder.mkdir(parents=True)
+    header = {"name": "weighings", "version": "1", "licence": "CC0-1.0", "toolset": ["weigh_on_the_moon", "calculate"]}
+    header |= {"modes": ["end-to-end"], "backends": {"calculate": "offline"}}
+    (folder / "benchmark.toml").write_text(tomli_w.dumps(header), encoding="utf-8")
+    with (folder / "samples.jsonl").open("w", encoding="utf-8") as lines:
+        for number in range(count):
+            weigh = ReferenceStep(
+                tool="weigh_on_the_moon",
+                arguments={"crop": f"lot {number}", "scales": ["a", {"zero": number}]},
+                observation=Observation(result={"mass_kg": number / 2}),
+            )
+            double = ReferenceStep(
+                tool="calculate",
+                arguments={"expression": f"{number} / 2"},
+                observation=Observation(result={"value": number / 2}),
+            )
+            made = plain_sample(
+                f"w{number:04}",
+                query=f"What does lot {number} weigh?",
+                answer_type="tolerance",
+                toolset=("weigh_on_the_moon", "calculate"),
+                reference=ReferenceTrajectory(steps=(weigh, double) if number % 2 else (weigh,)),
+                answer=(
+                    ToleranceSlot(
+                        name="mass",
+                        label="mass",
+                        value=number / 2,
+                        unit="kg",
+                        **{"from": "steps[0].observation.mass_kg"},
+                    ),
+                ),
+            )
+            lines.write(made.model_dump_json(by_alias=True, exclude_none=True) + "\n")
+    return folder
+
+
+def test_a_benchmark_runs_where_a_tool_of_it_is_not_installed(tmp_path: Path):
+    benchmark, run = write_weighings(tmp_path / "benchmark", 6), tmp_path / "run"
+    command = ["eval", str(benchmark), "-m", "baseline:oracle", "--out", str(run)]
+    refused = CliRunner().invoke(app, command)
+    assert refused.exit_code != 0
+    assert "weigh_on_the_moon" in str(refused.exception)
+    agrotools(*command, "--backend", "recorded", "--limit", 3)
+    told = agrotools(*command, "--backend", "recorded")
+    lines = (run / "records.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 6
+    manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["backends"] == {"calculate": "recorded", "weigh_on_the_moon": "recorded"}
+    assert "9 of 9 observations were recorded ones" in " ".join(told.split())
+
+
+@pytest.mark.slow
+def test_kill_9_of_a_recorded_run_then_the_same_command_gives_every_record_once(tmp_path: Path):
+    count = 3000
+    benchmark, run = write_weighings(tmp_path / "benchmark", count), tmp_path / "run"
+    command = ["eval", benchmark, "-m", "baseline:oracle", "--out", run, "--backend", "recorded"]
+    records = run / "records.jsonl"
+    process = subprocess.Popen([*AGROTOOLS, *map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for(lambda: records.exists() and records.stat().st_size > 10_000)
+    process.kill()
+    process.wait()
+    at_the_kill = len(records.read_bytes().splitlines())
+    assert 0 < at_the_kill < count
+    agrotools(*command)
+    done = [json.loads(line) for line in records.read_text(encoding="utf-8").splitlines()]
+    assert sorted(record["sample"]["id"] for record in done) == [f"w{number:04}" for number in range(count)]
+    steps = [step for record in done for step in record["trajectory"]["steps"] if step["kind"] == "call"]
+    assert all(step["recorded"] for step in steps)

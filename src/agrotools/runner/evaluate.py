@@ -5,6 +5,7 @@ import hashlib
 import platform
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, NamedTuple, TextIO
@@ -30,7 +31,7 @@ from agrotools.runner.plan import Plan, remaining, work_items
 from agrotools.runner.policies import AgentOptions, PolicySource, policy_source
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.published_way import PUBLISHED_STEPS
-from agrotools.runner.recorded_tools import RECORDED, real_backends, spelled_out
+from agrotools.runner.recorded_tools import EVERY_TOOL, RECORDED, real_backends, spelled_out
 from agrotools.runner.run_item import RunContext
 from agrotools.runner.store import RunStore
 from agrotools.runner.tool_model import ToolModel, recorded_backends, tool_model
@@ -152,7 +153,9 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
     benchmark = load_benchmark(
         config.benchmark, data_root=config.data_root, progress=stage_progress(progress), options=config.options
     )
-    backends = spelled_out({**benchmark.header.backends, **config.backends}, benchmark.toolset)
+    # What is asked of all tools wins over what the benchmark itself asks of one.
+    own = {} if EVERY_TOOL in config.backends else benchmark.header.backends
+    backends = spelled_out({**own, **config.backends}, benchmark.toolset)
     config = config.model_copy(update={"backends": backends})
     settings = config.settings
     agents = AgentOptions(
@@ -161,6 +164,7 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
         images=config.shown,
         max_steps=config.turns(benchmark.name),
         declared=declared_by(benchmark.name, benchmark.root) if config.protocol == "lagent" else None,
+        specs=partial(tool_specs, may_be_absent=_recorded(config)),
     )
     source = policy_source(
         config.model,
@@ -242,7 +246,7 @@ async def _execute(
         unpriced = "" if price else "; the price of the model is not known (--price IN/OUT)"
         cached = "; replies that are in the cache cost nothing" if config.cache else ""
         bar.note(f"{expected}{unpriced}{cached}")
-    recorded = frozenset(tool for tool, backend in config.backends.items() if backend == RECORDED)
+    recorded = _recorded(config)
     try:
         async with ToolExecutor(
             workers=config.tool_workers,
@@ -310,7 +314,7 @@ def manifest_of(
     asked: ToolModel | None = None,
 ) -> Manifest:
     """The manifest of the run that ``config`` describes."""
-    specs = tool_specs(benchmark.toolset)
+    specs = tool_specs(benchmark.toolset, _recorded(config))
     toolset = {spec.name: f"{spec.version}:{_hash(spec)[:12]}" for spec in specs}
     has_model = source.model is not None
     return Manifest(
@@ -346,6 +350,11 @@ def manifest_of(
         epochs=config.epochs,
         sample_ids=tuple(facts_of(samples).ids),
     )
+
+
+def _recorded(config: EvalConfig) -> frozenset[str]:
+    """The tools that are not run: their calls get what was recorded of the reference."""
+    return frozenset(tool for tool, backend in config.backends.items() if backend == RECORDED)
 
 
 def _declared_text(config: EvalConfig, benchmark: Benchmark) -> str:

@@ -18,10 +18,11 @@ from agrotools.agents.baselines import (
     ReplayPolicy,
 )
 from agrotools.benchmarks.samples import facts_of
-from agrotools.core import MODES, Mode, Protocol, Sample, UsageError
+from agrotools.core import MODES, Mode, Protocol, Sample, ToolSpec, UsageError
 from agrotools.models import DEFAULT_WIRE, Model, ModelSettings, WireSettings, WireStats, make_model
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
+from agrotools.tools import tool_specs
 from agrotools.tools.published.declared import Declared
 
 
@@ -42,10 +43,10 @@ class Agents:
     def _agent(self, model: Model, mode: Mode) -> ModelAgent:
         own = self._options
         if own.protocol == "lagent":
-            return LagentAgent(model, mode, own.settings, own.images, own.max_steps, own.declared)
+            return LagentAgent(model, mode, own.settings, own.images, own.max_steps, own.declared, own.specs)
         if own.protocol == "agent-x":
-            return AgentXAgent(model, mode, own.settings, own.images)
-        return LLMAgent(model, mode, own.protocol, own.settings, own.images)
+            return AgentXAgent(model, mode, own.settings, own.images, own.specs)
+        return LLMAgent(model, mode, own.protocol, own.settings, own.images, own.specs)
 
     def through(self, model_of: Callable[[int], Model]) -> "Agents":
         """The same agents with other models, by epoch."""
@@ -63,6 +64,8 @@ class AgentOptions:
     """Model turns per sample; the protocol ``lagent`` tells a model that the last one has come."""
     declared: Declared | None = None
     """What the protocol ``lagent`` says of tools."""
+    specs: Callable[[Sequence[str]], Sequence[ToolSpec]] = tool_specs
+    """From tool names to their specifications."""
 
 
 PROTOCOL_MODES: dict[Protocol, tuple[Mode, ...]] = {

@@ -4,9 +4,10 @@ So a benchmark runs end to end where its tools cannot: without weights, keys or 
 than the reference is told so, and no tool is run.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 
-from agrotools.core import ErrorInfo, Observation, Sample, ToolCall
+from agrotools.core import ErrorInfo, Observation, Sample, ToolCall, UsageError
 from agrotools.scoring.image_calls import agrees
 from agrotools.tools.execution import ToolOutcome
 
@@ -15,9 +16,18 @@ EVERY_TOOL = "*"
 """Stands for all tools of a benchmark where back-ends are given by tool."""
 
 
-def spelled_out(backends: Mapping[str, str], toolset: Iterable[str]) -> dict[str, str]:
-    """``backends`` with what is said of every tool said of each one of ``toolset`` that nothing else is said of."""
+def spelled_out(backends: Mapping[str, str], toolset: Sequence[str]) -> dict[str, str]:
+    """``backends`` with what is said of every tool said of each one of ``toolset`` that nothing else is said of.
+
+    Raises:
+        UsageError: a tool is to be recorded that is none of ``toolset``.
+    """
     found = {tool: backend for tool, backend in backends.items() if tool != EVERY_TOOL}
+    for tool, backend in found.items():
+        if backend == RECORDED and tool not in toolset:
+            close = get_close_matches(tool, toolset, n=2)
+            hint = f"did you mean {' or '.join(close)}?" if close else f"it has {', '.join(toolset)}"
+            raise UsageError(f"the benchmark has no tool {tool!r} whose calls could be recorded", hint=hint)
     if EVERY_TOOL in backends:
         return {**dict.fromkeys(toolset, backends[EVERY_TOOL]), **found}
     return found

@@ -93,8 +93,11 @@ class Tally:
         if no_tool is None and end_to_end is None:
             return None
         able = units_where(end_to_end or {}, self.table, lambda kind: kind.no_tool_eligible and not kind.schematic)
+        # A policy that makes everything up in one go is run on all samples.
+        all_ran = "no-tool" in self.modes and self.modes["no-tool"].has_ineligible
+        excluded = self.table.count(lambda kind: not kind.no_tool_eligible and not kind.schematic)
         return NoToolPart(
-            n_excluded=self.table.count(lambda kind: not kind.no_tool_eligible and not kind.schematic),
+            n_excluded=0 if all_ran else excluded,
             n_schematic=self.table.count(lambda kind: kind.no_tool_eligible and kind.schematic),
             metrics=_metrics(able, self.table),
             gain=_differences(able, no_tool or {}, self.table),
@@ -106,6 +109,8 @@ class ModeTally:
 
     def __init__(self, mode: Mode, table: SampleTable) -> None:
         self.chance = OpenTextChance(table)
+        self.has_ineligible = False
+        """Whether a record is of a sample that no-tool leaves out."""
         self._table = table
         self._counts = Tallied()
         self._places = PlacesTally()
@@ -119,6 +124,7 @@ class ModeTally:
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
         """A record and its score rows."""
+        self.has_ineligible = self.has_ineligible or not record.sample.no_tool_eligible
         place = self._place(self._table.number(record.sample))
         self._epochs[place] += 1
         self._n_epochs = max(self._n_epochs, record.epoch + 1)

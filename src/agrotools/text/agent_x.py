@@ -49,12 +49,12 @@ def read_prediction(text: str) -> Prediction | str:
 def _values(text: str) -> list[JsonValue]:
     whole = _value(_FENCE.sub("", text))
     if isinstance(whole, dict):
-        return [whole]
-    # Some models write the key of the sample, or a list, around the object.
+        return _inner(whole)
     return [value for start, end in values_in(text) for value in _inner(_value(text[start:end]))]
 
 
 def _inner(value: JsonValue) -> list[JsonValue]:
+    """What stands in the list, or under the key of the sample, that some models write around the object."""
     if isinstance(value, list):
         return [inner for item in value for inner in _inner(item)]
     if isinstance(value, dict) and len(value) == 1 and STEPS not in value and ANSWER not in value:

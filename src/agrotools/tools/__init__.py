@@ -6,10 +6,10 @@
 and :func:`get_tool` for a name that is known only at run time.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING, Any
 
-from agrotools.core import Registry, ToolSpec
+from agrotools.core import Registry, ToolSpec, UsageError
 
 if TYPE_CHECKING:
     from agrotools.tools.contract import Tool
@@ -185,9 +185,32 @@ def get_tool(name: str) -> "Tool[..., Any]":
     return TOOLS.get(name)
 
 
-def tool_specs(names: Iterable[str]) -> list[ToolSpec]:
-    """What models and scorers know of these tools, in the given order."""
-    return [get_tool(name).spec for name in names]
+def tool_specs(names: Iterable[str], may_be_absent: Container[str] = ()) -> list[ToolSpec]:
+    """What models and scorers know of these tools, in the given order.
+
+    Of one of ``may_be_absent`` that is not installed here, or cannot be imported, its name is known.
+
+    Raises:
+        UsageError: another one cannot be had.
+    """
+    return [_spec(name, may_be_absent) for name in names]
+
+
+def _spec(name: str, may_be_absent: Container[str]) -> ToolSpec:
+    try:
+        return get_tool(name).spec
+    except UsageError:
+        if name not in may_be_absent:
+            raise
+    return ToolSpec(
+        name=name,
+        category="absent",
+        version="0",
+        description="A tool that is not installed here.",
+        parameters={"type": "object", "properties": {}},
+        agreement={},
+        defaults={},
+    )
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,286 @@
+"""``agrotools eval --protocol lagent`` and ``--protocol agent-x`` against a server on this machine."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from aiohttp import web
+from typer.testing import CliRunner
+
+from agrotools.benchmarks import load_benchmark
+from agrotools.cli.main import app
+from agrotools.core import Sample
+from agrotools.core.refs import literal_value, renamed
+from support.eval_process import wait_for
+from support.made_agent_x import write_agent_x
+from support.made_gta import write_gta
+from support.openai_server import Body, completion, serve
+
+AGROTOOLS = [sys.executable, "-c", "from agrotools.cli.main import main; main()"]
+
+
+@contextmanager
+def served(responder: Callable[[Body], web.Response], latency_s: float = 0.0) -> Iterator[str]:
+    """The address of a server that answers with ``responder``, in a thread of its own."""
+    import asyncio
+
+    address: list[str] = []
+    end: list[Callable[[], object]] = []
+
+    async def main() -> None:
+        done = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        end.append(lambda: loop.call_soon_threadsafe(done.set))
+        async with serve(responder, latency_s=latency_s) as server:
+            address.append(server.base_url)
+            await done.wait()
+
+    thread = Thread(target=asyncio.run, args=(main(),))
+    thread.start()
+    try:
+        wait_for(lambda: address)
+        yield address[0]
+    finally:
+        end[0]()
+        thread.join()
+
+
+def text_of(message: Body) -> str:
+    content = message["content"]
+    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
+
+
+class Follower:
+    """Makes the reference calls in the published words, then says the first right answer; slips as it is told to."""
+
+    def __init__(self, samples: list[Sample], slips: bool = False) -> None:
+        self.by_query = {sample.query: sample for sample in samples}
+        self.slips = slips
+        self.bodies: list[Body] = []
+
+    def __call__(self, body: Body) -> web.Response:
+        self.bodies.append(body)
+        messages = body["messages"]
+        assert not any(isinstance(message["content"], list) for message in messages), "no image is sent"
+        sample = next(self.by_query[text_of(each)] for each in messages if text_of(each) in self.by_query)
+        steps = sample.reference.steps if sample.reference else ()
+        done = sum(message["role"] == "assistant" for message in messages)
+        if self.slips and done == 0:
+            return completion("I wonder what to do.")
+        done -= self.slips and any(text_of(each) == "Response:Please follow the format\n" for each in messages)
+        if done >= len(steps) or text_of(messages[-1]).startswith("Please summarize"):
+            return completion(f"Thought: that is it\nFinal Answer: {sample.metadata['final_text']}")
+        arguments = {name: literal_value(value) for name, value in steps[done].arguments.items()}
+        given = json.dumps(renamed(arguments, sample.published_paths or {}))
+        return completion(f"Thought: I go on.\nAction: {steps[done].tool}\nAction Input: {given}")
+
+
+def agrotools(*arguments: object) -> str:
+    done = CliRunner().invoke(app, [*map(str, arguments)])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def records(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "records.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("published")
+    write_gta(root / "gta_dataset")
+    # The tools of the made-up folder are declared with one argument each: the package's own words are tried here.
+    (root / "gta_dataset" / "toolmeta.json").unlink()
+    write_agent_x(root / "AgentX", count=8, calls=24, images=2, videos=1)
+    return root
+
+
+@pytest.fixture(scope="module")
+def gta(root: Path) -> list[Sample]:
+    return list(load_benchmark("gta", data_root=root).samples)
+
+
+def test_a_perfect_model_in_the_published_protocol_has_the_published_figures(
+    root: Path, gta: list[Sample], tmp_path: Path
+):
+    run, follower = tmp_path / "run", Follower(gta)
+    with served(follower) as address:
+        command = ("gta", "--data-root", root, "-m", "m", "--base-url", address, "--protocol", "lagent")
+        agrotools("eval", *command, "--backend", "recorded", "--out", run)
+    manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
+    assert (manifest["protocol"], manifest["max_steps"], manifest["images"]) == ("lagent", 10, False)
+    assert manifest["modes"] == ["step-by-step", "end-to-end"]
+    modes = json.loads((run / "scores.json").read_text(encoding="utf-8"))["summary"]["modes"]
+    steps = modes["step-by-step"]["published"]
+    assert steps["reference"]["gta.tool_acc"] == 1
+    assert steps["reference"]["gta.arg_acc"] == 1
+    assert steps["reference"]["gta.inst_acc"] == pytest.approx((557 + 229) / (557 + 172))
+    assert steps["differs"] == []
+    end = modes["end-to-end"]["published"]
+    assert end["counts"]["tool_call_error"] == 0
+    assert end["differs"] == ["recorded observations instead of tools"]
+    assert all(body["messages"][0]["content"].startswith("You are a assistant") for body in follower.bodies)
+
+
+def test_a_prediction_file_tells_what_was_said(root: Path, gta: list[Sample], tmp_path: Path):
+    run = tmp_path / "run"
+    with served(Follower(gta, slips=True)) as address:
+        command = ("gta", "--data-root", root, "-m", "m", "--base-url", address, "--protocol", "lagent")
+        agrotools("eval", *command, "--backend", "recorded", "--limit", 12, "--out", run)
+    agrotools("export", run, "--format", "predictions", "--out", tmp_path / "files")
+    by_step = json.loads((tmp_path / "files" / "gta_step-by-step.json").read_text(encoding="utf-8"))
+    end = json.loads((tmp_path / "files" / "gta_end-to-end.json").read_text(encoding="utf-8"))
+    assert [*by_step] == [*end] == [str(number) for number in range(12)]
+    wondered = {
+        "role": "assistant",
+        "tool_calls": [{"type": "function", "function": {"name": "NoAction", "arguments": {"text": ""}}}],
+        "error": {"type": "API_ERROR", "msg": "Please follow the format"},
+    }
+    for entry in by_step.values():
+        assert len(entry["gold"]) == len(entry["prediction"]) == len(entry["origin_prompt"])
+        assert entry["prediction"][0] == wondered
+        assert entry["prediction"][1:] == [
+            *entry["gold"][1:-1],
+            {**entry["gold"][-1], "content": f" {entry['gold'][-1]['content']}"},
+        ]
+        assert entry["origin_prompt"][0][0]["role"] == "user"
+    for entry in end.values():
+        assert entry["prediction"][0][:2] == [wondered, {"role": "tool", "content": None}]
+        assert entry["prediction"][0][-1]["content"].startswith(" ")
+        assert isinstance(entry["origin_prompt"][0], str)
+
+
+def test_turns_are_as_many_as_asked_for_and_unreadable_replies_do_not_end_a_sample(root: Path, tmp_path: Path):
+    run = tmp_path / "run"
+    with served(lambda _body: completion("I wonder.")) as address:
+        command = ("gta", "--data-root", root, "-m", "m", "--base-url", address, "--protocol", "lagent")
+        agrotools("eval", *command, "--mode", "end-to-end", "--limit", 2, "--max-steps", 5, "--out", run)
+    for record in records(run):
+        assert len(record["trajectory"]["steps"]) == 5
+        assert record["trajectory"]["termination"] == "max_steps"
+
+
+def test_a_tool_list_beside_the_data_wins_and_makes_another_run(root: Path, tmp_path: Path):
+    meta = root / "gta_dataset" / "toolmeta.json"
+    sent: list[str] = []
+
+    def responder(body: Body) -> web.Response:
+        sent.append(text_of(body["messages"][0]))
+        return completion("Final Answer: 1")
+
+    hashes: list[str] = []
+    with served(responder) as address:
+        command = ["gta", "--data-root", root, "-m", "m", "--base-url", address, "--protocol", "lagent"]
+        command += ["--mode", "end-to-end", "--limit", 40]
+        for number in range(2):
+            run = tmp_path / f"run{number}"
+            agrotools("eval", *command, "--out", run)
+            hashes.append(json.loads((run / "manifest.json").read_text(encoding="utf-8"))["prompt_hash"])
+            inputs = [{"type": "image", "name": "image", "description": None, "optional": False}]
+            own = {"OCR": {"name": "OCR", "description": "Reads what stands there.", "inputs": inputs}}
+            meta.write_text(json.dumps(own), encoding="utf-8")
+    try:
+        assert hashes[0] != hashes[1]
+        assert any("Reads what stands there." in text for text in sent)
+        assert any("recognize all text" in text for text in sent)
+        meta.write_text("{", encoding="utf-8")
+        refused = CliRunner().invoke(app, [*map(str, ("eval", *command, "--out", tmp_path / "run2"))])
+        assert refused.exit_code != 0
+        assert "toolmeta.json is no list of tools" in str(refused.exception)
+    finally:
+        meta.unlink()
+
+
+def test_the_published_protocol_has_no_mode_without_tools(root: Path):
+    command = ("eval", "gta", "--data-root", root, "-m", "m", "--base-url", "http://127.0.0.1:9/v1")
+    done = CliRunner().invoke(app, [*map(str, (*command, "--protocol", "lagent", "--mode", "no-tool"))])
+    assert done.exit_code != 0
+    assert "in the protocol lagent it runs in step-by-step, end-to-end" in str(done.exception)
+
+
+def made_up(body: Body) -> web.Response:
+    prompt = text_of(body["messages"][0])
+    tool = next(iter(json.loads(prompt.split("as JSON:\n")[1].split("\n")[0])))
+    step = {"step": 1, "task": "look", "tool_used": tool, "tool_output": "3", "thought": "needed"}
+    answer = {"value": "3 shapes", "justification": "the tool says so"}
+    return completion(f"```json\n{json.dumps({'reasoning_steps': [step], 'final_answer': answer})}\n```")
+
+
+def test_agent_x_is_asked_once_for_everything_and_no_tool_runs(root: Path, tmp_path: Path):
+    run, bodies = tmp_path / "run", list[Body]()
+
+    def responder(body: Body) -> web.Response:
+        bodies.append(body)
+        return made_up(body)
+
+    with served(responder) as address:
+        command = ("agent-x", "--data-root", root, "-m", "m", "--base-url", address, "--protocol", "agent-x")
+        told = agrotools("eval", *command, "--out", run)
+    assert len(bodies) == len(records(run)) == 8
+    assert {record["mode"] for record in records(run)} == {"no-tool"}
+    assert any(not record["sample"]["no_tool_eligible"] for record in records(run)), "images are asked for, too"
+    assert "No-tool leaves out" not in told
+    assert all("tools" not in body for body in bodies)
+    for record in records(run):
+        assert [step["kind"] for step in record["trajectory"]["steps"]] == ["answer"]
+        assert record["trajectory"]["steps"][0]["text"] == "3 shapes"
+    agrotools("export", run, "--format", "predictions", "--out", tmp_path / "files")
+    predictions = json.loads((tmp_path / "files" / "agent-x_no-tool.json").read_text(encoding="utf-8"))
+    assert [[*each] for each in predictions] == [[str(number)] for number in range(8)]
+    first = predictions[0]["0"]
+    assert [*first] == ["query", "filename", "reasoning_steps", "final_answer"]
+    assert first["reasoning_steps"][0]["tool_output"] == "3"
+    assert first["final_answer"] == {"value": "3 shapes", "justification": "the tool says so"}
+
+
+def test_agent_x_is_asked_a_second_time_and_then_given_up(root: Path, tmp_path: Path):
+    run, counts = tmp_path / "run", dict[str, int]()
+
+    def responder(body: Body) -> web.Response:
+        query = text_of(body["messages"][1])
+        counts[query] = counts.get(query, 0) + 1
+        return made_up(body) if counts[query] == 2 and "drawing 3?" not in query else completion("{ 3 shapes")
+
+    with served(responder) as address:
+        command = ("agent-x", "--data-root", root, "-m", "m", "--base-url", address, "--protocol", "agent-x")
+        agrotools("eval", *command, "--out", run)
+    assert set(counts.values()) == {2}
+    ends = {record["sample"]["id"]: record["trajectory"]["termination"] for record in records(run)}
+    assert sorted(ends.values()) == ["answered"] * 7 + ["unparseable"]
+    agrotools("export", run, "--format", "predictions", "--out", tmp_path / "files")
+    predictions = json.loads((tmp_path / "files" / "agent-x_no-tool.json").read_text(encoding="utf-8"))
+    failed = [each for entry in predictions for each in entry.values() if each["reasoning_steps"] == ""]
+    assert [each["final_answer"] for each in failed] == [{"value": "", "justification": ""}]
+
+
+@pytest.mark.slow
+def test_kill_9_then_the_same_command_gives_every_record_once(root: Path, gta: list[Sample], tmp_path: Path):
+    run = tmp_path / "run"
+    with served(Follower(gta), latency_s=0.05) as address:
+        command = ["eval", "gta", "--data-root", root, "-m", "m", "--base-url", address, "--protocol", "lagent"]
+        command += ["--backend", "recorded", "--limit", 60, "--concurrency", 4, "--out", run]
+        line = [*AGROTOOLS, *map(str, command)]
+        for _ in range(2):
+            process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ})
+            before = len((run / "records.jsonl").read_bytes().splitlines()) if (run / "records.jsonl").exists() else 0
+
+            def went_on(before: int = before) -> bool:
+                path = run / "records.jsonl"
+                return path.exists() and len(path.read_bytes().splitlines()) > before + 5
+
+            wait_for(went_on)
+            time.sleep(0.05)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        agrotools(*command)
+    keys = [(record["mode"], record["sample"]["id"]) for record in records(run)]
+    assert len(keys) == len(set(keys)) == 120

@@ -1,0 +1,253 @@
+"""Replies as lagent 0.2.4 reads them, and arguments as AgentLego 0.2.0 takes them."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.text.lagent import (
+    CHECK_NAME,
+    FOLLOW_FORMAT,
+    DeclaredTool,
+    Failure,
+    Parameter,
+    arguments_in,
+    cast_arguments,
+    check_call,
+    described,
+    is_argument_failure,
+    read_arguments,
+    read_reply,
+    received,
+)
+
+TYPES = {"image": str, "text": str, "int": int, "bool": bool}
+IMAGE, TEXT = Parameter("image", "image", None, True), Parameter("text", "text", "what", True)
+OCR = DeclaredTool("OCR", "reads", (IMAGE,))
+COUNT = DeclaredTool("CountGivenObject", "counts", (IMAGE, TEXT))
+FIND = DeclaredTool("TextToBbox", "finds", (IMAGE, TEXT, Parameter("top1", "bool", None, False)))
+SEARCH = DeclaredTool(
+    "GoogleSearch", "searches", (Parameter("query", "text", None, True), Parameter("k", "int", None, False))
+)
+SUM = DeclaredTool("Calculator", "computes", (Parameter("expression", "text", None, True),))
+TOOLS = (OCR, COUNT, FIND, SEARCH, SUM)
+FILE = "image/image_1.jpg"
+
+
+def there(path: str) -> bool:
+    return path == FILE
+
+
+def checked(reply: str):
+    return check_call(read_reply(reply), TOOLS, there)
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "tool", "text"),
+    [
+        ("Action: OCR\nAction Input: {a}", "call", "OCR", "{a}"),
+        ("Thought: done\nFinal Answer: 58", "answer", "", " 58"),
+        ("Final Answer: 1\nFinal Answer: 2", "answer", "", " 2"),
+        ("I think it is 58.", "nothing", "", ""),
+        ("Action: OCR Action Input: {}", "nothing", "", ""),
+        ("Action: OCR\nAction Input: {}\nFinal Answer: 5", "answer", "", " 5"),
+        ('Action: Calculator\nAction Input: "1+1"', "call", "Calculator", "1+1"),
+        ("action: OCR\naction input: {}", "nothing", "", ""),
+        (
+            "Action: A\nAction Input: {}\nResponse: 1\nAction: B\nAction Input: {1}",
+            "call",
+            "B",
+            "{}\nResponse: 1\nAction: B\nAction Input: {1}",
+        ),
+        ("Final Answer:", "answer", "", ""),
+        ("Action:\nAction Input: x", "call", "", "x"),
+        ("Action: one Action: two\nAction Input: x", "call", "one Action: two", "x"),
+        ("Action Input: {}\nAction: OCR\n", "call", "OCR", "{}\nAction: OCR"),
+    ],
+)
+def test_replies_are_read_as_published(reply: str, kind: str, tool: str, text: str):
+    said = read_reply(reply)
+    assert (said.kind, said.tool, said.text) == (kind, tool, text)
+
+
+def test_the_thought_is_what_stands_before():
+    assert read_reply("Thought: I see\nAction: OCR\nAction Input: {}").thought == " I see\n"
+    assert read_reply("Thought: so\nFinal Answer: 5").thought == " so\n"
+
+
+@pytest.mark.parametrize(
+    ("reply", "tool", "given", "failure"),
+    [
+        ("no idea", "NoAction", {"text": ""}, Failure("API_ERROR", FOLLOW_FORMAT)),
+        (
+            'Action: Nope\nAction Input: {"a": 1}',
+            "InvalidAction",
+            {"text": '{"a": 1}'},
+            Failure("API_ERROR", '{"a": 1}'),
+        ),
+        ("Action: Nope\nAction Input:", "InvalidAction", {"text": ""}, Failure("API_ERROR", CHECK_NAME)),
+        ("Action: ocr\nAction Input: {}", "InvalidAction", {"text": "{}"}, Failure("API_ERROR", "{}")),
+        ("Action: OCR.read\nAction Input: {}", "OCR", "{}", Failure("API_ERROR", "invalid API: read")),
+        (
+            "Action: OCR\nAction Input: {'a': 1}",
+            "OCR",
+            "{'a': 1}",
+            Failure("ARGS_ERROR", "invalid json format: {'a': 1}"),
+        ),
+        ('Action: OCR\nAction Input: "1+1"', "OCR", "1+1", Failure("ARGS_ERROR", "invalid json format: 1+1")),
+        ("Action: OCR\nAction Input: 58", "OCR", "58", Failure("ARGS_ERROR", "invalid json format: 58")),
+        (
+            'Action: OCR\nAction Input: ["image"]',
+            "OCR",
+            '["image"]',
+            Failure("ARGS_ERROR", 'invalid json format: ["image"]'),
+        ),
+        (
+            'Action: OCR\nAction Input: {"image": "a", "colour": 1}',
+            "OCR",
+            '{"image": "a", "colour": 1}',
+            Failure("ARGS_ERROR", "unknown arguments: {'colour'}"),
+        ),
+        ("Action: OCR\nAction Input: {}", "OCR", "{}", Failure("ARGS_ERROR", "missing required arguments: {'image'}")),
+        (
+            'Action: OCR\nAction Input: {"image": "b.jpg"}',
+            "OCR",
+            {"image": "b.jpg"},
+            Failure("API_ERROR", "FileNotFoundError(\"No such file: 'b.jpg'\")"),
+        ),
+        (
+            'Action: OCR\nAction Input: {"image": 5}',
+            "OCR",
+            {"image": 5},
+            Failure(
+                "API_ERROR",
+                "NotImplementedError(\"The value type `<class 'int'>` is not supported by `ImageIO`\")",
+            ),
+        ),
+    ],
+)
+def test_what_goes_wrong_before_a_tool_runs_is_told_as_published(reply: str, tool: str, given: Any, failure: Failure):
+    found = checked(reply)
+    assert (found.tool, found.given, found.failure) == (tool, given, failure)
+    assert found.taken is None
+
+
+def test_a_good_call_is_taken_by_its_tool():
+    found = checked(f'Action: TextToBbox\nAction Input: {{"image": "{FILE}", "text": "car"}}')
+    assert found == ("TextToBbox", {"image": FILE, "text": "car"}, {"image": FILE, "text": "car"}, None)
+
+
+def test_a_fence_marked_json_is_taken_off_and_another_is_not():
+    call = f'{{"image": "{FILE}"}}'
+    assert checked(f"Action: OCR\nAction Input: ```json\n{call}\n```").failure is None
+    assert checked(f"Action: OCR\nAction Input: {call}\n```").failure is None
+    plain = checked(f"Action: OCR\nAction Input: ```\n{call}\n```")
+    assert plain.failure == Failure("ARGS_ERROR", f"invalid json format: ```\n{call}")
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "taken"),
+    [
+        ("text", 7, "7"),
+        ("text", None, "None"),
+        ("text", True, "True"),
+        ("text", ["a"], "['a']"),
+        ("int", "5", 5),
+        ("int", 2.7, 2),
+        ("int", True, True),
+        ("float", 2, 2.0),
+        ("bool", "False", True),
+        ("bool", "", False),
+        ("json", [1, 2], [1, 2]),
+    ],
+)
+def test_values_are_cast_to_the_declared_type_as_python_does(parameter: str, value: Any, taken: Any):
+    cast = cast_arguments([Parameter("x", parameter, None, True)], {"x": value}, there)
+    assert isinstance(cast, dict)
+    assert (cast["x"], type(cast["x"])) == (taken, type(taken))
+
+
+def test_a_value_that_cannot_be_cast_is_told_in_pythons_words():
+    failed = cast_arguments(SEARCH.parameters, {"query": "x", "k": "abc"}, there)
+    message = "ValueError(\"invalid literal for int() with base 10: 'abc'\")"
+    assert failed == Failure("API_ERROR", message)
+
+
+def test_several_unknown_arguments_are_told_in_one_order():
+    failed = read_arguments(OCR.parameters, '{"b": 1, "a": 2, "image": "x"}')
+    assert failed == Failure("ARGS_ERROR", "unknown arguments: {'a', 'b'}")
+
+
+def test_tools_are_listed_as_a_python_list():
+    assert described([FIND]) == (
+        "[{'name': 'TextToBbox', 'description': 'finds', 'parameters': [{'name': 'image', 'description': None, 'type': "
+        "'STRING'}, {'name': 'text', 'description': 'what', 'type': 'STRING'}, {'name': 'top1', 'description': None, "
+        "'type': 'BOOLEAN'}], 'required': ['image', 'text'], 'parameter_description': 'If you call this tool, you must "
+        "pass arguments in the JSON format {key: value}, where the key is the parameter name.'}]"
+    )
+
+
+def test_a_nested_or_endless_input_is_invalid_and_takes_no_time():
+    assert isinstance(read_arguments(OCR.parameters, "[" * 200_000), Failure)
+    assert read_reply("Action:" * 50_000).kind == "nothing"
+    assert read_reply("Action Input:" * 20_000 + "\n" * 20_000).kind == "nothing"
+
+
+BITS = ["Thought:", "Action:", "Action Input:", "Final Answer:", "Response:", "\n", " ", '"', "{}", "OCR", "x", "\r"]
+REPLIES = st.one_of(st.text(max_size=200), st.lists(st.sampled_from(BITS), max_size=20).map("".join))
+
+
+def by_expressions(message: str) -> tuple[str, str, str]:
+    """The published way to read a reply: regular expressions, which take quadratic time."""
+    if "Final Answer:" in message:
+        return "answer", "", message.split("Final Answer:")[-1]
+    tools = re.findall("Action:(.*?)\n", message)
+    inputs = re.findall("Action Input:(.*)", message, re.DOTALL)
+    if not tools or not inputs:
+        return "nothing", "", ""
+    return "call", tools[-1].strip(), inputs[-1].strip().strip('"')
+
+
+@given(REPLIES)
+def test_replies_are_read_as_by_the_published_expressions(reply: str):
+    said = read_reply(reply)
+    assert (said.kind, said.tool, said.text) == by_expressions(reply)
+
+
+@given(st.one_of(REPLIES, st.text(alphabet='`json\n {}"a1:,', max_size=60)))
+def test_a_fence_is_taken_off_as_by_the_published_expression(text: str):
+    match = re.search(r"^\s*(```json\n)?(.*)\n```\s*$", text, re.DOTALL)
+    body = match.group(2).strip() if match else text
+    try:
+        value = json.loads(body)
+    except json.JSONDecodeError:
+        value = None
+    assert arguments_in(text) == (value if isinstance(value, dict) else None)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+CALLS = st.builds(
+    lambda tool, given: f"Thought: x\nAction: {tool}\nAction Input: {json.dumps(given)}",
+    st.sampled_from([*(tool.name for tool in TOOLS), "Nope", "OCR.run", "OCR.x", "a.b.c", ""]),
+    st.dictionaries(st.sampled_from(["image", "text", "top1", "query", "k", "expression", "other"]), JSON, max_size=4),
+)
+
+
+@given(st.one_of(REPLIES, CALLS))
+def test_whatever_a_model_says_comes_to_a_call_or_to_one_failure(reply: str):
+    found = checked(received(reply))
+    assert (found.taken is None) != (found.failure is None)
+    if found.failure is not None:
+        assert (found.failure.type == "ARGS_ERROR") == is_argument_failure(found.failure.message)
+        assert isinstance(found.given, str) or found.failure.type == "API_ERROR"
+    else:
+        kinds = {each.name: each.type for tool in TOOLS if tool.name == found.tool for each in tool.parameters}
+        assert found.taken is not None
+        assert all(isinstance(value, TYPES[kinds[name]]) for name, value in found.taken.items())
