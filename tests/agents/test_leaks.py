@@ -10,7 +10,15 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from agrotools.agents import LLMAgent, run_end_to_end, run_no_tool, run_step_by_step
+from agrotools.agents import (
+    AgentXAgent,
+    LagentAgent,
+    LLMAgent,
+    run_end_to_end,
+    run_no_tool,
+    run_single_shot,
+    run_step_by_step,
+)
 from agrotools.core import ReferenceTrajectory, Sample
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from support.openai_server import Body, completion, serve
@@ -153,3 +161,37 @@ async def test_no_request_holds_gold(sample: Sample, tmp_path: Path, mode, proto
         assert found(body, of_steps(range(3))) == of_steps(list(shown))
         assert ("base64," in json.dumps(body)) is images
         assert "image_3.jpg: image; cannot be shown: the file is missing" in json.dumps(body)
+
+
+@pytest.mark.parametrize("images", [True, False])
+@pytest.mark.parametrize("mode", ["step-by-step", "end-to-end"])
+async def test_no_request_in_the_protocol_of_gta_holds_gold(sample: Sample, tmp_path: Path, mode, images: bool) -> None:
+    said = replies()
+    async with serve(lambda _body: completion(next(said))) as endpoint:
+        model = OpenAICompatibleModel("m", base_url=endpoint.base_url)
+        policy = LagentAgent(model, mode, images=images)
+        assert isinstance(sample.reference, ReferenceTrajectory)
+        if mode == "step-by-step":
+            await run_step_by_step(policy, view_of(sample, tmp_path), sample.reference)
+        else:
+            await run_end_to_end(policy, view_of(sample, tmp_path), run_tool, 10, None)
+        await model.close()
+    assert len(endpoint.requests) == 4
+    for number, body in enumerate(endpoint.requests):
+        assert found(body, ALWAYS_HIDDEN) == []
+        shown = range(number) if mode == "step-by-step" else range(0)
+        told = [marker for marker in of_steps(list(shown)) if "thought" not in marker]
+        assert found(body, of_steps(range(3))) == told
+        assert ("base64," in json.dumps(body)) is images
+
+
+async def test_no_request_in_the_protocol_of_agent_x_holds_gold(sample: Sample, tmp_path: Path) -> None:
+    async with serve(lambda _body: completion("no JSON")) as endpoint:
+        model = OpenAICompatibleModel("m", base_url=endpoint.base_url)
+        trajectory = await run_single_shot(AgentXAgent(model), view_of(sample, tmp_path))
+        await model.close()
+    assert trajectory.termination == "unparseable"
+    assert len(endpoint.requests) == 2
+    for body in endpoint.requests:
+        assert found(body, (*ALWAYS_HIDDEN, *of_steps(range(3)))) == []
+        assert "base64," in json.dumps(body)

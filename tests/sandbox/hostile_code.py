@@ -36,6 +36,7 @@ def solution():
         return f"MemoryError at {size // 10**6} MB"
     return f"reached {size}"
 """,
+        ends=("ok", "memory", "cpu_limit"),
     ),
     Attack("endless loop", "def solution():\n    while True: pass", ends=("cpu_limit", "wall_timeout")),
     Attack(

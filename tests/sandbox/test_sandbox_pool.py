@@ -194,8 +194,8 @@ def test_a_worker_that_is_lost_is_replaced(
     assert run_code(ANSWER, runner=runner).value == "42"
     if when == "waiting":
         time.sleep(1.5)
-    for pid in pool_of(runner).alive():
-        os.kill(pid, signal.SIGKILL)
+    for worker in list(pool_of(runner)._alive):
+        worker.kill()
     assert run_code(ANSWER, runner=runner).value == "42"
 
 

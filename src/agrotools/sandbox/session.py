@@ -108,14 +108,30 @@ class Worker:
         return status
 
     def kill(self) -> None:
-        """Kill it now. In bubblewrap, from the inside: the outer process then ends after all others, not before."""
-        inner = _children(self.pid) if self._process.returncode is None else []
-        for pid in inner:
-            with suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
-        if not inner or self._wait(_LAST_WORDS_S) is None:
-            with suppress(OSError):
-                os.killpg(self.pid, signal.SIGKILL) if self.runner == runners.NONE else self._process.kill()
+        """Kill it now."""
+        if self._process.returncode is not None:
+            return
+        with suppress(OSError):
+            if self.runner == "bubblewrap" and self._kill_inner():
+                return
+            if self.runner == runners.NONE:
+                os.killpg(self.pid, signal.SIGKILL)
+            self._process.kill()
+
+    def _kill_inner(self) -> bool:
+        """Kill what runs inside of bubblewrap; whether the outer process, which then has nothing to do, has ended.
+
+        While the two are still setting up (some milliseconds), an inner one whose outer one is killed waits for it for
+        ever. So that is waited for: the inner one has started the worker then.
+        """
+        until = time.monotonic() + _TIME_TO_END_S
+        while self._wait(0) is None and time.monotonic() < until:
+            inner = _children(self.pid)
+            if inner and _children(inner[0]):
+                os.kill(inner[0], signal.SIGKILL)
+                return self._wait(_LAST_WORDS_S) is not None
+            time.sleep(0.0005)
+        return self._process.returncode is not None
 
     def read_stderr(self) -> str:
         """What it has written so far, of one that did not get ready."""
