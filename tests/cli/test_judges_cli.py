@@ -116,6 +116,8 @@ def test_judges_grade_once_and_plain_scoring_shows_it_ever_after(fresh: Path):
     told = agrotools("explain", fresh, "q1").stdout
     assert "Judged\n  Judge 75.0\n  mild: " in told
     assert "strict, vote 2: " in told
+    agrotools("report", fresh, "--out", fresh / "page.html")
+    assert "Judge by strict" in (fresh / "page.html").read_text(encoding="utf-8")
     assert f"{SAMPLES} of {SAMPLES} answers graded" in offline.stdout
     assert "the judges agree: alpha 0.45" in offline.stdout
     (scores,) = json.loads(agrotools("score", fresh, "--json").stdout)

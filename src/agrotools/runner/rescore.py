@@ -46,12 +46,9 @@ def rescore(
     manifest = read_manifest(run).model_copy(update={"sample_ids": ()})
     try:
         with written_beside(run / "scores.json") as made, tempfile.TemporaryFile(dir=run) as rows:
-            judgements = read_judgements(run)
-            judges = JudgedRows(judgements)
+            judges = JudgedRows(read_judgements(run))
             tally, telling_sample = _scored(run, rows, extras, judges, on_scored)
-            summary = _with_published(summary_of(tally, manifest, allow_invalid), run, manifest, extras)
-            if judgements:
-                summary = summary.model_copy(update={"judging": judges.panel()})
+            summary = summary_of(run, manifest, tally, judges, allow_invalid=allow_invalid, extras=extras)
             with made.open("wb") as file:
                 file.write(b'{\n  "summary": ' + _indented(summary.model_dump(mode="json"), 2) + b',\n  "scores": [')
                 file.write(b"\n    " if rows.tell() else b"")
@@ -118,12 +115,25 @@ def _with_published(summary: Summary, run: Path, manifest: Manifest, extras: Seq
     return summary.model_copy(update={"modes": modes})
 
 
-def summary_of(tally: Tally, manifest: Manifest, allow_invalid: bool) -> Summary:
-    """What the tally of a run comes to, with what the manifest says of the run."""
+def summary_of(
+    run: Path,
+    manifest: Manifest,
+    tally: Tally,
+    judges: JudgedRows,
+    *,
+    allow_invalid: bool = False,
+    extras: Sequence[str] = (),
+) -> Summary:
+    """What the tally of a run comes to, with what the manifest says of the run, what its judges came to, and the
+    metrics of the benchmark's own paper where it is one of those.
+
+    Raises:
+        RunStoreError: the records of ``run`` cannot be read.
+    """
     said = ("benchmark", "benchmark_version", "benchmark_options", "synthetic", "model", "protocol", "privileged")
-    return tally.summary(allow_invalid=allow_invalid).model_copy(
-        update={name: getattr(manifest, name) for name in said}
-    )
+    told = {name: getattr(manifest, name) for name in said}
+    summary = tally.summary(allow_invalid=allow_invalid).model_copy(update={**told, "judging": judges.panel()})
+    return _with_published(summary, run, manifest, extras)
 
 
 def _rows(mode: Mode, scores: Sequence[Score]) -> bytes:

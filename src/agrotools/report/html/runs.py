@@ -9,11 +9,13 @@ from agrotools.core import Record, RunStoreError, Sample
 from agrotools.report.html.choosing import Outcomes
 from agrotools.report.html.pictures import artifact_key, file_key
 from agrotools.report.html.places import benchmark_roots
+from agrotools.runner.judging import read_judgements
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import OrderedRecords, RecordIndex
 from agrotools.runner.rescore import summary_of
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import Summary, Tally, score_record
+from agrotools.scoring.judging import JudgedRows
 
 
 @dataclass
@@ -62,11 +64,11 @@ def opened_runs(
         given = list(summaries or ())
         if summaries is None or outcomes is None:
             outcomes = Outcomes()
-            for shelf, manifest in zip(shelves, manifests, strict=True):
-                tally = None if summaries else Tally()
-                _score(shelf, outcomes, tally)
+            for folder, shelf, manifest in zip(folders, shelves, manifests, strict=True):
+                tally, judges = None if summaries else Tally(), JudgedRows(read_judgements(folder))
+                _score(shelf, outcomes, tally, judges)
                 if tally is not None:
-                    given.append(summary_of(tally, manifest, allow_invalid))
+                    given.append(summary_of(folder, manifest, tally, judges, allow_invalid=allow_invalid))
         privileged = frozenset(at for at, manifest in enumerate(manifests) if manifest.privileged)
         places = outcomes.chosen(samples, privileged=privileged)
     names = _distinct([re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name) or "run" for folder in folders])
@@ -78,11 +80,11 @@ def opened_runs(
     ]
 
 
-def _score(records: OrderedRecords, outcomes: Outcomes, tally: Tally | None) -> None:
+def _score(records: OrderedRecords, outcomes: Outcomes, tally: Tally | None, judges: JudgedRows) -> None:
     """Score the records of a run for ``outcomes``, and for ``tally`` where one is wanted."""
     outcomes.begin_run()
     for record in records:
-        scores = score_record(record)
+        scores = [*score_record(record), *judges.rows(record)]
         outcomes.add(record, scores)
         if tally is not None:
             tally.add(record, scores)

@@ -99,9 +99,9 @@ class JudgedRows:
         asked = [question.asked for question in judge_questions(record)] if self._metrics else []
         return [each for key in asked for each in self._by_question.get(key, ())]
 
-    def panel(self) -> Panel:
-        """What the judges came to over all records that rows were made for."""
-        return self._tally.panel(self._labelled)
+    def panel(self) -> Panel | None:
+        """What the judges came to over all records that rows were made for; None where nobody was asked."""
+        return self._tally.panel(self._labelled) if self._metrics or self._labelled else None
 
 
 def _judge_summary(metric: str, name: str, given: Sequence[Judged]) -> JudgeSummary:
