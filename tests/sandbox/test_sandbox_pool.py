@@ -105,7 +105,7 @@ def test_nothing_is_left_of_a_parent_that_was_killed(how: signal.Signals, runner
         assert len(alive(workers)) >= 3
         process.send_signal(how)
         process.wait(10)
-        assert gone_within(workers, 10), alive(workers)
+        assert gone_within(workers, 30), alive(workers)
 
 
 def test_nothing_is_left_of_a_parent_that_was_killed_while_workers_start(runner: str) -> None:
@@ -143,7 +143,7 @@ def test_nothing_is_left_of_a_parent_that_ends(ending: str, runner: str) -> None
         workers = descendants(process.pid)
         assert alive(workers)
         process.communicate(timeout=20)
-        assert gone_within(workers, 10), alive(workers)
+        assert gone_within(workers, 30), alive(workers)
 
 
 def test_closing_leaves_no_process_thread_or_descriptor(runner: str) -> None:
@@ -165,7 +165,7 @@ def test_closing_leaves_no_process_thread_or_descriptor(runner: str) -> None:
     """) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "same\n"
-        assert gone_within(descendants(process.pid), 5)
+        assert gone_within(descendants(process.pid), 30)
 
 
 def test_callers_that_wait_are_told_when_the_pool_closes(no_pools: None, runner: str) -> None:
@@ -180,7 +180,7 @@ def test_callers_that_wait_are_told_when_the_pool_closes(no_pools: None, runner:
                 each.result(10)
     with pytest.raises(InfrastructureError, match="closed"):
         pool.start()
-    assert gone_within({taken.pid}, 5)
+    assert gone_within({taken.pid}, 30)
 
 
 def test_a_runner_that_does_not_start_is_our_fault(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +220,7 @@ def test_workers_that_are_lost_again_and_again_are_our_fault(
         assert worker.wait_ready()  # bubblewrap's inner processes know when to die by then
         whole = {worker.pid} | descendants(worker.pid)
         os.kill(worker.pid, signal.SIGKILL)
-        assert gone_within(whole, 10)
+        assert gone_within(whole, 30)
         return worker
 
     monkeypatch.setattr(Pool, "take", take_and_kill)
@@ -233,7 +233,7 @@ def test_a_worker_that_is_killed_at_work_twice_had_no_memory(no_pools: None, run
     import threading
 
     def kill() -> None:
-        for _ in range(200):
+        for _ in range(800):
             time.sleep(0.05)
             if done.is_set():
                 return
@@ -245,7 +245,7 @@ def test_a_worker_that_is_killed_at_work_twice_had_no_memory(no_pools: None, run
                 if "(python" in command and float(command.rpartition(")")[2].split()[11]) > BUSY:
                     os.kill(pid, signal.SIGKILL)
 
-    BUSY = 130  # hundredths of a second of processor time: more than it takes to get ready
+    BUSY = 300  # hundredths of a second of processor time: more than it takes to get ready
     done = threading.Event()
     killer = threading.Thread(target=kill)
     killer.start()
