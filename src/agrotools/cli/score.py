@@ -7,7 +7,7 @@ import typer
 
 
 def score(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders.")],
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or one prediction file with --format.")],
     extra: Annotated[
         list[str] | None,
         typer.Option("--with", help="Also by rouge-l-lexeval (extra zh) or similarity (extra embed): open questions."),
@@ -38,6 +38,16 @@ def score(
     judge_concurrency: Annotated[
         int | None, typer.Option(min=1, help="Requests in flight.", show_default="as many as the endpoint bears")
     ] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", metavar="gta|thinkgeo|agentx", help="Score a prediction file of that form."),
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="With --format: the data set, which holds the answers.")] = None,
+    judgements: Annotated[Path | None, typer.Option(help="With --format: what a judge said (JSON or CSV).")] = None,
+    embedder: Annotated[
+        str | None, typer.Option(help="With --format: model that compares texts, such as all-mpnet-base-v2.")
+    ] = None,
+    embedder_path: Annotated[Path | None, typer.Option(help="Folder of its files; nothing is downloaded.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
     """Score runs again and print the table; offline, unless a judge is asked. Several runs stand side by side."""
@@ -46,6 +56,13 @@ def score(
     from agrotools.core import UsageError
     from agrotools.scoring.knowledge_answers import EXTRA_METRICS
 
+    given = {"data": data, "judgements": judgements, "embedder": embedder, "embedder_path": embedder_path}
+    if format_ is None and any(given.values()):
+        raise UsageError("--data, --judgements and --embedder go with --format", hint="--format gta|thinkgeo|agentx")
+    if format_ is not None:
+        from agrotools.cli.score_predictions import score_predictions
+
+        raise typer.Exit(score_predictions(runs, format_, **given, as_json=as_json))
     extras = extra or []
     if unknown := [name for name in extras if name not in EXTRA_METRICS]:
         raise UsageError(f"--with {unknown[0]}: no such metric", hint=f"known: {', '.join(EXTRA_METRICS)}")

@@ -72,7 +72,8 @@ def _judged(table: JudgeTable | None, ids: list[str]) -> dict[str, Mapping[str, 
             f"the table of scores has {len(table.rows)} rows without ids, but there are {len(ids)} predictions",
             hint="add a column named id",
         )
-    names = table.ids or ids or [str(position) for position in range(len(table.rows))]
+    positions = [str(position) for position in range(len(table.rows))]
+    names = table.ids if table.ids is not None else ids or positions
     return dict(zip(names, table.rows, strict=True))
 
 

@@ -67,7 +67,7 @@ def _share(value: Any, rule: str) -> JudgeScore:
         return JudgeScore(None, UNREADABLE)
     number = float("nan")
     if isinstance(value, int | float):
-        number = float(value) if abs(value) < 1e9 else math.inf
+        number = math.inf if abs(value) > 1e9 else float(value)
     elif is_text(value) and (match := _SHARE.fullmatch(value)):
         number = float(match["number"])
         whole = 100.0 if match["percent"] else float(match["whole"] or 1)

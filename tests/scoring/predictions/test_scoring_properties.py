@@ -1,0 +1,167 @@
+"""Whatever stands in a prediction file: figures or one typed error, the same each time, the gold with all points."""
+
+import json
+import re
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agrotools.core import BenchmarkError
+from agrotools.scoring.corrected import agent_x as corrected_agent_x
+from agrotools.scoring.corrected import gta_family as corrected
+from agrotools.scoring.error_taxonomy import errors_of_dialogues
+from agrotools.scoring.error_taxonomy_agent_x import errors_of_agent_x
+from agrotools.scoring.predictions import agent_x_files, gta_files
+from agrotools.scoring.reference import agent_x, gta, gta_family, thinkgeo
+from agrotools.scoring.reference.agent_x_errors import error_analysis
+from agrotools.scoring.reference.gta_family import Dialogue
+from support.gta_files import answer, call, overlap, returned
+
+RULES = (gta.RULES, thinkgeo.RULES)
+KEYS = "role content tool_calls function name arguments error gold prediction reasoning_steps final_answer value tool "
+KEYS += "tool_used output thought Score goal_accuray whitelist blacklist type meta msg query_type"
+anything = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=6)
+    | st.sampled_from(KEYS.split()),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS.split()), inner, max_size=5),
+    max_leaves=12,
+)
+names = st.sampled_from(
+    "OCR DrawBox Plot Calculator TextToBbox TextToImage NoAction InvalidAction CountGivenObject".split()
+)
+arguments = st.dictionaries(
+    st.sampled_from("image text bbox k expression".split()),
+    st.text("ab1,() ", max_size=9) | st.integers(0, 3),
+    max_size=3,
+)
+errors = st.none() | anything
+messages = st.one_of(
+    st.builds(call, names | anything, arguments | anything, errors),
+    st.builds(answer, st.text(max_size=8) | anything),
+    st.builds(returned, anything),
+    anything,
+)
+turns = st.lists(messages, max_size=5)
+references = (
+    st.none()
+    | st.just({"whitelist": [["6", "six"]], "blacklist": None})
+    | st.lists(st.text(max_size=5), max_size=3)
+    | anything
+)
+dialogues = st.builds(
+    Dialogue,
+    st.sampled_from("012"),
+    turns | st.lists(turns, max_size=2) | anything,
+    turns | st.lists(turns, max_size=2) | anything,
+    references,
+)
+whole_answers = st.sampled_from(
+    [
+        ("6", {"whitelist": [["6"]], "blacklist": [["no"]]}),
+        ("a cat", ["the cat", "a cat"]),
+        ("", None),
+        ("-2.5 kg", {"whitelist": [["-2.5"]], "blacklist": None}),
+    ]
+)
+
+
+@st.composite
+def golden(draw):
+    """A gold that can be scored, in both modes."""
+    calls = draw(st.lists(st.builds(call, names.filter(lambda name: "Action" not in name), arguments), max_size=4))
+    text, reference = draw(whole_answers)
+    return [*calls, answer(text)], reference
+
+
+def figures(score, *given):
+    try:
+        return score(*given)
+    except BenchmarkError as error:
+        return error.message
+
+
+def in_range(scores):
+    assert not isinstance(scores, str)
+    for name, figure in scores.metrics.items():
+        assert figure.value is None or 0 <= figure.value <= 100, name
+        assert figure.n >= 0
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(dialogues, max_size=3), st.sampled_from(RULES), st.booleans())
+def test_any_dialogue_is_scored_or_refused(samples, rules, embeds):
+    similarity = overlap if embeds else None
+    for score in (gta_family.score_steps, gta_family.score_end, corrected.score_steps, corrected.score_end):
+        first = figures(score, samples, rules, similarity)
+        assert repr(first) == repr(figures(score, samples, rules, similarity))
+        if "corrected" in score.__module__ and not isinstance(first, str):
+            in_range(first)
+    found = errors_of_dialogues(samples)
+    assert found.counts == errors_of_dialogues(samples).counts
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(golden(), min_size=1, max_size=4), st.sampled_from(RULES))
+def test_the_gold_has_all_points(made, rules):
+    steps = [Dialogue(str(i), gold, gold, reference) for i, (gold, reference) in enumerate(made)]
+    ends = [Dialogue(str(i), [gold], [gold], reference) for i, (gold, reference) in enumerate(made)]
+    for scores in (corrected.score_steps(steps, rules, overlap), corrected.score_end(ends, rules, overlap)):
+        assert all(figure.value in (None, 100) for figure in scores.metrics.values()), scores.metrics
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(golden(), min_size=1, max_size=3), st.lists(turns, min_size=3, max_size=3), st.sampled_from(RULES))
+def test_any_prediction_of_a_sound_gold_is_scored(made, predictions, rules):
+    pairs = list(zip(made, predictions, strict=False))
+    steps = [Dialogue(str(i), gold, mine, reference) for i, ((gold, reference), mine) in enumerate(pairs)]
+    ends = [Dialogue(str(i), [gold], [mine], reference) for i, ((gold, reference), mine) in enumerate(pairs)]
+    in_range(corrected.score_steps(steps, rules, overlap))
+    in_range(corrected.score_end(ends, rules, overlap))
+
+
+@given(anything, anything)
+def test_any_file_of_gta_is_read_or_refused(found, data):
+    read = figures(gta_files.parse_predictions, found, "file")
+    assert isinstance(read, str | list)
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(anything, max_size=4)
+    | st.lists(st.dictionaries(st.sampled_from("012"), anything, min_size=1, max_size=1), max_size=4),
+    st.dictionaries(st.sampled_from("012"), anything, max_size=3),
+)
+def test_any_file_of_agent_x_is_scored_or_refused(items, replies):
+    def words(text):
+        return re.findall(r"\w+", text)[:21]
+
+    for score, given_ in (
+        (agent_x.tool_call_statistics, (items,)),
+        (error_analysis, (items, replies, words)),
+        (agent_x.aggregate, (list(filter(lambda row: isinstance(row, dict), items)),)),
+    ):
+        assert repr(figures(score, *given_)) == repr(figures(score, *given_))
+    assert errors_of_agent_x(items, replies).total == len(items)
+    predictions = figures(agent_x_files.parse_predictions, items, "file")
+    table = figures(agent_x_files.parse_judgements, replies, "file")
+    if isinstance(predictions, list) and not isinstance(table, str):
+        in_range(corrected_agent_x.score(table, predictions))
+
+
+@given(st.lists(st.sets(st.sampled_from("OCR Solver Plot".split()), min_size=1), min_size=1, max_size=4))
+def test_the_tools_of_agent_x_against_themselves(tool_sets):
+    samples = {
+        str(i): {"reasoning_steps": [{"tool_used": tool} for tool in sorted(tools)]}
+        for i, tools in enumerate(tool_sets)
+    }
+    scores = corrected_agent_x.score(None, [{key: sample} for key, sample in samples.items()], samples)
+    assert scores.metrics["agent_x.toolset_f1_corrected"].value == 100
+
+
+def test_nothing_of_a_file_is_evaluated():
+    items = json.loads('[{"0": {"reasoning_steps": "__import__(\'os\').abort()", "final_answer": "1/0"}}]')
+    assert errors_of_agent_x(items).counts["invalid_format"] == 1

