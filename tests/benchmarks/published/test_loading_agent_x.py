@@ -259,6 +259,24 @@ def test_files_are_found_by_name_where_their_path_is_that_of_another_machine(tmp
     ]
 
 
+def test_backslashes_in_paths_are_slashes(tmp_path: Path) -> None:
+    sample = only(tmp_path, entry(file_path="files\\VCA_1.jpg, C:\\data\\VCA_2.jpg"))
+    assert [file.path for file in sample.files] == ["files/VCA_1.jpg", "files/VCA_2.jpg"]
+    steps = [{"tool": "OCR", "input": "VCA_2.jpg", "output": "7"}]
+    sample = only(tmp_path, entry(file_path="files\\VCA_1.jpg, C:\\data\\VCA_2.jpg", reasoning_steps=steps))
+    assert sample.reference is not None
+    assert sample.reference.steps[0].arguments == {"image": "VCA_2.jpg"}
+
+
+@pytest.mark.parametrize("field", ["query", "file_path", "reasoning_steps", "final_answer", "tool_metadata"])
+def test_what_is_nested_too_deep_is_a_fault(tmp_path: Path, field: str) -> None:
+    value: Any = "x"
+    for _ in range(300):
+        value = {"value": value}
+    with pytest.raises(BenchmarkError, match="nested too deep"):
+        load_benchmark("agent-x", written(tmp_path, {"0": [entry(**{field: value})]}))
+
+
 def test_what_is_unusual_is_noted(tmp_path: Path) -> None:
     steps = [*entry()["reasoning_steps"], {"tool": None, "thought": "so"}, "stray", {"tool": "Calculator"}]
     root = written(tmp_path, {"0": [entry(reasoning_steps=steps)]})

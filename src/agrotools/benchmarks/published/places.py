@@ -36,7 +36,8 @@ def find_file(layout: Layout, data_root: Path | None) -> Path:
     for folder in (*layout.folders, "."):
         for name in layout.files:
             if (root / folder / name).is_file():
-                return (root / folder / name).resolve()
+                # Not the file itself: where it is a link, the images still lie beside the link.
+                return (root / folder).resolve() / name
     raise BenchmarkError(f"{root} holds no {_either(layout.files)} of {layout.name}", hint=how_to_get(layout))
 
 

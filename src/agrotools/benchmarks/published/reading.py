@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from agrotools.benchmarks.published.files import is_web_page
 from agrotools.core import BenchmarkError
 
 _LARGEST_BYTES = 1 << 30
@@ -26,6 +27,8 @@ def read_json(path: Path) -> Any:
         raise BenchmarkError(f"{path} cannot be read: {error.strerror or error}") from error
     if content.startswith(b"version https://git-lfs"):
         raise BenchmarkError(f"{path} is a pointer of Git LFS, not the file", hint="git lfs pull")
+    if is_web_page(content[:200]):
+        raise BenchmarkError(f"{path} is a web page, not the file", hint="download it again")
     content = content.removeprefix(b"\xef\xbb\xbf")
     if not content.strip():
         raise BenchmarkError(f"{path} is empty", hint="download it again")
@@ -38,7 +41,7 @@ def read_json(path: Path) -> Any:
     try:
         return orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        ends = error.pos >= len(error.doc.rstrip()) - 1
+        ends = error.pos >= len(error.doc.rstrip())
         what = "is cut off" if ends else "is no JSON"
         raise BenchmarkError(
             f"{path} {what}: line {error.lineno}, column {error.colno}: {error.msg}", hint="download it again"
