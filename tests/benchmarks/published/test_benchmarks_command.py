@@ -99,6 +99,13 @@ def test_check_says_that_the_description_of_tools_cannot_be_read(tmp_path: Path,
     assert "toolmeta.json is no list of tools" in said("check", "gta", str(tmp_path)).stdout
 
 
+def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path) -> None:
+    folder = write_entries(tmp_path, {"0": plain_entry()})
+    result = said("check", "gta", str(folder / "dataset.json"))
+    assert result.exit_code == 1
+    assert "dataset.json is a file, not a folder" in result.stdout
+
+
 def test_check_says_what_to_put_where(tmp_path: Path) -> None:
     for name, words in (("gta", "gta_dataset.zip"), ("thinkgeo", "MBZUAI/ThinkGeo"), ("agent-x", "Tajamul21/Agent-X")):
         result = said("check", name, str(tmp_path))
@@ -163,6 +170,12 @@ def test_counts_of_a_description(data: Path) -> None:
     }
     titles = [title for title, _ in sections(described)]
     assert len(titles) == len(set(titles))
+
+
+def test_frames_of_videos_are_no_published_images(data: Path) -> None:
+    described = describe(load_benchmark("agent-x", data))
+    assert set(described.file_kinds) == {"image", "frame of a video"}
+    assert sum(described.file_kinds.values()) == described.files
 
 
 def test_any_benchmark_can_be_described(tmp_path: Path) -> None:

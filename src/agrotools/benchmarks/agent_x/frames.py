@@ -32,7 +32,10 @@ def frames_of(video: Path, count: int, choice: Choice) -> list[str]:
     Raises:
         BenchmarkError: it cannot be decoded, or the cache cannot be written.
     """
-    name = f"{sha256_of_file(video)[:32]}-{choice}-{count}-{_FORM}"
+    try:
+        name = f"{sha256_of_file(video)[:32]}-{choice}-{count}-{_FORM}"
+    except OSError as error:
+        raise BenchmarkError(f"{video.name} cannot be read: {error.strerror or error}") from error
     target = frames_folder() / name
     if not _whole(target):
         shutil.rmtree(target, ignore_errors=True)

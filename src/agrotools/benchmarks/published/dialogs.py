@@ -98,6 +98,8 @@ def read_entry(
         return None
     for note in gold.notes:
         reader.note(note)
+    if questions and gold.kind != "objective":
+        reader.note("its questions to the judge are not asked: only answers with keywords are judged")
     metadata: dict[str, JsonValue] = {"entry": key, "position": position, "final_text": turn.final_text}
     if turn.user_turns > 1:
         metadata["user_turns"] = turn.user_turns

@@ -54,7 +54,7 @@ class FileTable:
         if known is None:
             path = self.root / relative
             width, height = image_size(path, relative)
-            digest = sha256_of_file(path)
+            digest = self._hash(relative)
             known = SampleFile(
                 name="image", path=relative, kind="image", sha256=digest, width_px=width, height_px=height
             )
@@ -67,11 +67,13 @@ class FileTable:
         Raises:
             BenchmarkError: it cannot be read.
         """
+        return SampleFile(name=name, path=relative, kind=kind, sha256=self._hash(relative))
+
+    def _hash(self, relative: str) -> str:
         try:
-            digest = sha256_of_file(self.root / relative)
+            return sha256_of_file(self.root / relative)
         except OSError as error:
             raise BenchmarkError(f"{relative} cannot be read: {error.strerror or error}") from error
-        return SampleFile(name=name, path=relative, kind=kind, sha256=digest)
 
 
 def plain_path(published: str) -> str:
