@@ -184,7 +184,7 @@ def _no_action() -> Message:
 def _returned(observation: Observation | None) -> dict[str, Any]:
     result = (observation.result if observation is not None else None) or {}
     kind = "image" if "image" in result else "text"
-    content = result.get(kind)
+    content = result.get(kind) if result else ""
     return {"type": kind, "content": content if isinstance(content, str) else dumps(dict(result))}
 
 

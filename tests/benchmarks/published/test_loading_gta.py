@@ -9,9 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agrotools.agents.step_by_step import reference_history
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks.gta import read_gta
-from agrotools.core import BenchmarkError, ImageCallsSlot, KeywordsSlot, ReferenceTextsSlot, Sample, UsageError
+from agrotools.core import (
+    BenchmarkError,
+    ImageCallsSlot,
+    KeywordsSlot,
+    Observation,
+    ReferenceTextsSlot,
+    Sample,
+    UsageError,
+)
+from agrotools.runner.recorded_tools import RecordedTools
 from support.made_gta import call, draw, plain_entry, returned, write_entries, write_gta
 
 
@@ -293,6 +303,21 @@ def test_keys_need_not_be_contiguous_nor_numbers(tmp_path: Path) -> None:
     ]
 
 
+def test_a_call_without_a_recorded_observation_returned_nothing(tmp_path: Path) -> None:
+    entry = plain_entry()
+    entry["dialogs"] = [message for message in entry["dialogs"] if message["role"] != "tool"]
+    sample = only(tmp_path, entry)
+    assert sample.reference is not None
+    # Step-by-step goes on, as the published evaluation does.
+    (step,) = reference_history(sample.reference)
+    assert step.observation is not None
+    assert step.observation.empty
+    assert step.call is not None
+    given = RecordedTools(sample).run(step.call).observation.error
+    assert given is not None
+    assert given.message == "nothing was recorded of this call"
+
+
 def test_keys_that_are_alike_give_samples_of_their_own(tmp_path: Path) -> None:
     write_entries(tmp_path, dict.fromkeys(("1", "01", "001", "x/1", "2"), plain_entry()))
     benchmark = load_benchmark("gta", tmp_path)
@@ -318,7 +343,7 @@ def test_what_is_unusual_is_noted_and_used(tmp_path: Path) -> None:
     assert sample.query == "First\nquestion"
     assert sample.reference is not None
     assert [step.tool for step in sample.reference.steps] == ["OCR", "Calculator"]
-    assert sample.reference.steps[0].observation is None
+    assert sample.reference.steps[0].observation == Observation(result={})
     assert sample.reference.steps[1].observation is not None
     assert sample.reference.steps[1].observation.result == {"text": "58"}
     assert sample.metadata["user_turns"] == 2

@@ -209,6 +209,8 @@ def _steps(raw: Sequence[dict[str, JsonValue]], files: _Files, key: str, finding
             findings.note(key, "the input of a step cannot be told apart into arguments")
             arguments = cast("Arguments", {} if given is None else {"input": given})
         output = step.get("output", step.get("tool_output"))
+        if output is None:
+            findings.note(key, "a call has no recorded observation")
         thought = step.get("thought") or step.get("task")
         steps.append(
             ReferenceStep(
@@ -223,9 +225,10 @@ def _steps(raw: Sequence[dict[str, JsonValue]], files: _Files, key: str, finding
     return steps
 
 
-def _observation(tool: str, output: JsonValue) -> Observation | None:
+def _observation(tool: str, output: JsonValue) -> Observation:
+    """What the step says that its tool returned; an empty result for nothing."""
     if output is None:
-        return None
+        return Observation(result={})
     text = text_of(output)
     is_file = bool(re.fullmatch(r"[^\s]+\.(?:png|jpe?g|webp|bmp)", text, re.IGNORECASE))
     return Observation(result={"image" if tool in IMAGE_TOOLS["agent-x"] and is_file else "text": text})

@@ -5,6 +5,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Literal
 
+from agrotools.benchmarks.published.files import instead
 from agrotools.construct.export import sha256_of_file
 from agrotools.core import BenchmarkError
 from agrotools.core.paths import cache_dir
@@ -78,7 +79,7 @@ def _write_frames(video: Path, folder: Path, count: int, choice: Choice) -> None
     good_frames: list[Path] = []
     try:
         if not capture.isOpened():
-            raise BenchmarkError(f"{video.name} is no video that can be read")
+            raise BenchmarkError(f"{video.name} is no video that can be read{instead(video)}")
         length = _length(cv2, video) if choice == "even" else count
         wanted = set(_places(length, count) if choice == "even" else range(count))
         place = 0

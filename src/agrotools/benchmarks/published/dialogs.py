@@ -222,7 +222,7 @@ def _steps(messages: Sequence[dict[str, Any]], reader: _Reader) -> list[Referenc
             ReferenceStep(
                 tool=tool,
                 arguments=arguments,
-                observation=observation_of(returned.get("content")) if returned else None,
+                observation=observation_of(returned.get("content")),
                 thought=thought if isinstance(thought, str) else "",
             )
         )
@@ -308,10 +308,10 @@ def _questions(given: Any, reader: _Reader) -> list[str]:
     return found
 
 
-def observation_of(content: Any) -> Observation | None:
-    """What a tool returned: ``{"text": ...}``, or ``{"image": path as written}``; None for nothing."""
+def observation_of(content: Any) -> Observation:
+    """What a tool returned: ``{"text": ...}``, or ``{"image": path as written}``; an empty result for nothing."""
     if content is None:
-        return None
+        return Observation(result={})
     if isinstance(content, dict):
         given = cast("dict[str, Any]", content)
         if "content" in given:

@@ -97,7 +97,7 @@ def image_size(path: Path, shown: str) -> tuple[int, int]:
         except Image.DecompressionBombError as error:
             raise BenchmarkError(f"{shown} has more pixels than can be read") from error
         except Exception as error:  # decoders raise whatever a damaged file leads them to
-            raise BenchmarkError(f"{shown} is no readable image{_pointer(path)}") from error
+            raise BenchmarkError(f"{shown} is no readable image{instead(path)}") from error
 
 
 def is_web_page(head: bytes) -> bool:
@@ -105,8 +105,8 @@ def is_web_page(head: bytes) -> bool:
     return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:14].lower().startswith((b"<!doctype html", b"<html"))
 
 
-def _pointer(path: Path) -> str:
-    """What an unreadable image is instead, as far as that can be told."""
+def instead(path: Path) -> str:
+    """What an unreadable image or video is instead, as far as that can be told; begins with a blank."""
     try:
         with path.open("rb") as file:
             head = file.read(64)
