@@ -121,6 +121,12 @@ async def test_an_image_is_told_as_a_link():
     assert model.sent(1)[4] == ("system", "[image](image/made.png)")
 
 
+async def test_of_a_call_that_returned_nothing_nothing_is_told():
+    model = Scripted(CALL, "Final Answer: 7")
+    await run_step_by_step(agent(model, "step-by-step"), view(), reference({}))
+    assert [role for role, _ in model.sent(1)] == ["system", "system", "user", "assistant", "user"]
+
+
 async def test_end_to_end_tells_what_the_published_agent_tells():
     model = Scripted(f"  {CALL}\n", "I wonder.", "Thought: now\nFinal Answer: 7")
     trajectory = await run_end_to_end(agent(model, "end-to-end", max_turns=3), view(), returning_text, 3, None)

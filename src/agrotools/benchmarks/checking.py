@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agrotools.benchmarks import BENCHMARKS, load_benchmark
-from agrotools.benchmarks.published.findings import EntryFault
+from agrotools.benchmarks.published.findings import EntryFault, told
 from agrotools.benchmarks.published.loaded import ReadSet
+from agrotools.benchmarks.published.places import Layout, find_file, how_to_get
 from agrotools.construct.progress import Progress, no_progress
 from agrotools.core import BenchmarkError, Sample
 
@@ -29,7 +30,10 @@ class Count(NamedTuple):
 
 
 class Checkup(NamedTuple):
-    """What a check found. ``missing``: what is not there, with what to do about it; nothing else was looked at then."""
+    """What a check found. ``missing``: what is not there; nothing else was looked at then.
+
+    ``hint``: what to do about what is missing, or about the faults.
+    """
 
     name: str
     files: tuple[str, ...]
@@ -55,9 +59,9 @@ def check_benchmark(name: str, data_root: Path | None, progress: Progress = no_p
     if name not in BENCHMARKS:
         BENCHMARKS.get(name)  # says which names are close
     try:
-        read = _READERS[name](data_root, progress) if name in _READERS else None
-        if read is None:
+        if name not in _READERS:
             return _of_loaded(name, data_root, progress)
+        read, layout = _READERS[name](data_root, progress)
     except BenchmarkError as error:
         return Checkup(name, (), 0, 0, (), (), (), error.message, error.hint or "")
     files = tuple(str(path) for path in read.files)
@@ -65,7 +69,21 @@ def check_benchmark(name: str, data_root: Path | None, progress: Progress = no_p
     counts = _counts(name, read.samples)
     if name == "thinkgeo" and len(read.files) < 2:
         notes.append("the SAR split is not there: 50 questions fewer")
-    return Checkup(name, files, read.entries, len(read.samples), read.faults, notes, counts)
+    notes += _on_toolmeta(read.root)
+    hint = f"whole files are {how_to_get(layout)}" if read.faults else ""
+    return Checkup(name, files, read.entries, len(read.samples), read.faults, notes, counts, hint=hint)
+
+
+def _on_toolmeta(root: Path) -> list[str]:
+    """What is wrong with the ``toolmeta.json`` beside the data, which the protocol lagent reads."""
+    from agrotools.tools.published.declared import TOOLMETA_FILE, read_toolmeta
+
+    try:
+        if (root / TOOLMETA_FILE).is_file():
+            read_toolmeta(root / TOOLMETA_FILE)
+    except BenchmarkError as error:
+        return [told(error)]
+    return []
 
 
 def _of_loaded(name: str, data_root: Path | None, progress: Progress) -> Checkup:
@@ -77,15 +95,13 @@ def _of_loaded(name: str, data_root: Path | None, progress: Progress) -> Checkup
     return Checkup(name, (str(benchmark.root),), total, total, (), notes, counts)
 
 
-def _read_gta(data_root: Path | None, progress: Progress) -> ReadSet:
+def _read_gta(data_root: Path | None, progress: Progress) -> tuple[ReadSet, Layout]:
     from agrotools.benchmarks.gta import GTA_LAYOUT, read_gta
-    from agrotools.benchmarks.published.places import find_file
 
-    return read_gta(find_file(GTA_LAYOUT, data_root), progress)
+    return read_gta(find_file(GTA_LAYOUT, data_root), progress), GTA_LAYOUT
 
 
-def _read_thinkgeo(data_root: Path | None, progress: Progress) -> ReadSet:
-    from agrotools.benchmarks.published.places import find_file
+def _read_thinkgeo(data_root: Path | None, progress: Progress) -> tuple[ReadSet, Layout]:
     from agrotools.benchmarks.thinkgeo import THINKGEO_LAYOUT, find_sar, read_thinkgeo
 
     path = find_file(THINKGEO_LAYOUT, data_root)
@@ -94,17 +110,16 @@ def _read_thinkgeo(data_root: Path | None, progress: Progress) -> ReadSet:
         split = "all"
     except BenchmarkError:
         split = "optical"
-    return read_thinkgeo(path, split, progress)
+    return read_thinkgeo(path, split, progress), THINKGEO_LAYOUT
 
 
-def _read_agent_x(data_root: Path | None, progress: Progress) -> ReadSet:
+def _read_agent_x(data_root: Path | None, progress: Progress) -> tuple[ReadSet, Layout]:
     from agrotools.benchmarks.agent_x import AGENT_X_LAYOUT, read_agent_x
-    from agrotools.benchmarks.published.places import find_file
 
-    return read_agent_x(find_file(AGENT_X_LAYOUT, data_root), progress=progress)
+    return read_agent_x(find_file(AGENT_X_LAYOUT, data_root), progress=progress), AGENT_X_LAYOUT
 
 
-_READERS: Mapping[str, Callable[[Path | None, Progress], ReadSet]] = {
+_READERS: Mapping[str, Callable[[Path | None, Progress], tuple[ReadSet, Layout]]] = {
     "gta": _read_gta,
     "thinkgeo": _read_thinkgeo,
     "agent-x": _read_agent_x,
@@ -182,7 +197,8 @@ _COUNTS: Mapping[str, tuple[_Expected, ...]] = {
         ("subjective answers", 16, False, _answers("open_text")),
         ("image files", 252, False, _files),
         ("tools", 14, False, _offered),
-        *((f"questions with {n} tools", count, False, _with_tools(n)) for n, count in enumerate((17, 147, 50, 15), 1)),
+        ("questions with 1 tool", 17, False, _with_tools(1)),
+        *((f"questions with {n} tools", count, False, _with_tools(n)) for n, count in enumerate((147, 50, 15), 2)),
     ),
     "thinkgeo": (*_OPTICAL, *_SAR),
     "agent-x": (

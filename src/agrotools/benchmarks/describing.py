@@ -3,9 +3,10 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
+from agrotools.benchmarks.agent_x.frames import PLACE
 from agrotools.benchmarks.benchmark import Benchmark
 from agrotools.benchmarks.published.toolsets import CATEGORIES
-from agrotools.core import FAMILIES, Noun, UsageError
+from agrotools.core import FAMILIES, Noun, SampleFile, UsageError
 from agrotools.scoring.open_text import count_words
 
 Counts = dict[str, int]
@@ -62,7 +63,7 @@ def describe(benchmark: Benchmark) -> Description:
         called = sample.reference.tools if sample.reference else ()
         distinct = dict.fromkeys(called)
         clusters.add(sample.cluster)
-        kinds |= {file.path: file.kind for file in sample.files}
+        kinds |= {file.path: _kind(file) for file in sample.files}
         words.append(count_words(sample.query))
         numbers["files"][len(sample.files)] += 1
         counted["answer_types"][sample.answer_type] += 1
@@ -112,6 +113,11 @@ def describe(benchmark: Benchmark) -> Description:
         words_per_question=_spread(words),
         notes=tuple(str(note) for note in notes) if isinstance(notes, list) else (),
     )
+
+
+def _kind(file: SampleFile) -> str:
+    """The kind of a file; frames that were made of videos are told apart from published images."""
+    return "frame of a video" if file.path.startswith(f"{PLACE}/") else file.kind
 
 
 class _Categories:

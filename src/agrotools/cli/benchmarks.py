@@ -71,6 +71,8 @@ def _as_json(found: "Checkup") -> dict[str, object]:
 
 
 def _print_check(found: "Checkup") -> None:
+    from agrotools.benchmarks.published.findings import shortened
+
     if found.missing:
         typer.echo(f"{found.name}: {found.missing}")
         if found.hint:
@@ -79,7 +81,9 @@ def _print_check(found: "Checkup") -> None:
     typer.echo(f"{found.name}: {', '.join(found.files)}")
     typer.echo(f"{found.usable} of {found.entries} entries can be used")
     for fault in found.faults:
-        typer.echo(f"  entry {fault.entry}: {fault.message}")
+        typer.echo(f"  entry {shortened(fault.entry, 40)}: {fault.message}")
+    if found.hint:
+        typer.echo(f"  {found.hint}")
     for note in found.notes:
         typer.echo(f"  note: {note}")
     width = max((len(count.what) for count in found.counts), default=0)

@@ -98,3 +98,8 @@ class Observation(Noun):
     @property
     def ok(self) -> bool:
         return self.error is None
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing came back: no result, no error, no artifact."""
+        return not self.result and self.error is None and not self.artifacts

@@ -18,6 +18,8 @@ _PANEL_IN = 0.95
 """Height of what a panel has beside its bars: title, margin."""
 _MOST_BARS = 14
 _LONGEST = 46
+_LONGEST_OF_TWO = 54
+"""Letters of a line of two, which are set smaller."""
 _FEWEST = 5
 """Upright bars are no wider than where there are so many."""
 _BLUE, _GREEN, _ORANGE, _PINK, _SKY, _GREY = "#0072B2", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C8C8C"
@@ -142,7 +144,7 @@ def _lying(axes: "Axes", panel: _Panel, rows: int) -> None:
     """Bars from the top down, as thick as where there are ``rows`` of them; what is too many is said, not drawn."""
     shown = list(panel.counts.items())[:_MOST_BARS]
     values = [count for _, count in shown]
-    labels = [_short(worded(panel.title, name)) for name, _ in shown]
+    labels = [short(worded(panel.title, name)) for name, _ in shown]
     said = [_said(value, panel.total) for value in values]
     if left_out := len(panel.counts) - len(shown):
         rest = sum(panel.counts.values()) - sum(values)
@@ -150,6 +152,9 @@ def _lying(axes: "Axes", panel: _Panel, rows: int) -> None:
         said.append(_said(rest, panel.total))
     axes.barh(range(len(shown)), values, color=panel.colour, height=0.7)
     axes.set_yticks(range(len(labels)), labels, fontsize=9.5)
+    for label in axes.get_yticklabels():
+        if "\n" in label.get_text():
+            label.set(fontsize=7.5, linespacing=0.95)
     axes.set_ylim(rows - 0.4, -0.6)
     for row, text in enumerate(said):
         end = values[row] if row < len(values) else 0
@@ -167,5 +172,12 @@ def _said(value: int, total: int) -> str:
     return f"{value:,}  ({share:.0f} %)" if share >= 0.5 or not value else f"{value:,}  (< 1 %)"
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+def short(name: str) -> str:
+    """A name on one line; a long one on two of about the same length, so that sums of tools can be told apart."""
+    if len(name) <= _LONGEST:
+        return name
+    parts = name.split(" + ")
+    cuts = [(" + ".join(parts[:place]) + " +", " + ".join(parts[place:])) for place in range(1, len(parts))]
+    lines = min(cuts, key=lambda lines: max(map(len, lines)), default=(name,))
+    longest = _LONGEST_OF_TWO if len(lines) > 1 else _LONGEST
+    return "\n".join(line if len(line) <= longest else f"{line[: longest - 1]}…" for line in lines)

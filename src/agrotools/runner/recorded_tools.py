@@ -57,7 +57,7 @@ class RecordedTools:
         place = next((place for place in found if place not in self._given), found[-1])
         self._given.add(place)
         observation = steps[place].observation
-        if observation is None:
+        if observation is None or observation.empty:
             return _failed("nothing was recorded of this call", "run the tool itself: choose another --backend")
         # Artifacts of a recorded observation lie in no workspace: a later call can name them, not open them.
         return ToolOutcome(observation.model_copy(update={"artifacts": ()}), 0.0, recorded=True)

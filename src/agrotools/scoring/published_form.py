@@ -8,12 +8,9 @@ take, or lacks, are an ``ARGS_ERROR`` with the arguments as raw text, a tool's o
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import JsonValue
-
 from agrotools.core import (
     Action,
     Answer,
-    Arguments,
     CallTools,
     ErrorInfo,
     Halt,
@@ -28,7 +25,7 @@ from agrotools.core import (
     Trajectory,
     UsageError,
 )
-from agrotools.core.refs import literal_value
+from agrotools.core.refs import literal_value, renamed
 from agrotools.scoring.reference.gta_family import Dialogue
 from agrotools.text.agent_x import Prediction, read_prediction
 from agrotools.text.lagent import (
@@ -38,6 +35,7 @@ from agrotools.text.lagent import (
     NO_ACTION,
     arguments_in,
     is_argument_failure,
+    name_failure,
     read_reply,
     received,
 )
@@ -92,7 +90,7 @@ def _gold(sample: Sample, paths: Mapping[str, str]) -> list[Message]:
     messages: list[Message] = []
     for step in sample.reference.steps if sample.reference else ():
         arguments = {name: literal_value(value) for name, value in step.arguments.items()}
-        messages.append(_call(step.tool, _restored(arguments, paths)))
+        messages.append(_call(step.tool, renamed(arguments, paths)))
         messages.append({"role": "tool", "name": step.tool, "content": _returned(step.observation)})
     return [*messages, {"role": "assistant", "content": str(sample.metadata.get("final_text", ""))}]
 
@@ -143,31 +141,32 @@ def _of_trajectory(trajectory: Trajectory, sample: Sample, paths: Mapping[str, s
                 message["error"] = {"type": "API_ERROR", "msg": step.observation.error.message}
             returned = None if "error" in message else [_returned(step.observation)]
             messages += [message, {"role": "tool", "content": returned}]
-    return messages
+    # A sample that ended before its first step: the published client goes on with an empty reply.
+    return messages or [_no_action(), {"role": "tool", "content": None}]
 
 
 def _checked_call(call: ToolCall, sample: Sample, paths: Mapping[str, str]) -> Message:
-    arguments = _restored(call.arguments, paths)
+    arguments = renamed(call.arguments, paths)
     if call.tool not in sample.toolset:
-        raw = dumps(call.arguments)
-        return _call(INVALID_ACTION, {"text": raw}, ("API_ERROR", raw or CHECK_NAME))
+        raw = dumps(arguments)
+        return _call(INVALID_ACTION, {"text": raw}, ("API_ERROR", raw))
     fault = _argument_fault(call)
     return _call(call.tool, dumps(arguments), ("ARGS_ERROR", fault)) if fault else _call(call.tool, arguments)
 
 
 def _argument_fault(call: ToolCall) -> str:
-    """What the published evaluation says of arguments that the tool does not take, or that are missing."""
+    """What the published evaluation says of arguments that the tool does not take or that are missing."""
     try:
         schema = get_tool(call.tool).spec.parameters
     except UsageError:
         return ""
-    known = schema.get("properties")
-    required = schema.get("required")
-    unknown = [name for name in call.arguments if isinstance(known, dict) and name not in known]
-    if unknown:
-        return f"unknown arguments: {unknown}"
-    missing = [name for name in required or () if name not in call.arguments] if isinstance(required, list) else []
-    return f"missing required arguments: {missing}" if missing else ""
+    known, required = schema.get("properties"), schema.get("required")
+    failure = name_failure(
+        known if isinstance(known, dict) else call.arguments,
+        map(str, required) if isinstance(required, list) else (),
+        call.arguments,
+    )
+    return failure.message if failure else ""
 
 
 def _call(tool: str, arguments: Any, error: tuple[str, str] | None = None) -> Message:
@@ -185,7 +184,7 @@ def _no_action() -> Message:
 def _returned(observation: Observation | None) -> dict[str, Any]:
     result = (observation.result if observation is not None else None) or {}
     kind = "image" if "image" in result else "text"
-    content = result.get(kind)
+    content = result.get(kind) if result else ""
     return {"type": kind, "content": content if isinstance(content, str) else dumps(dict(result))}
 
 
@@ -194,10 +193,6 @@ def _published_paths(sample: Sample) -> dict[str, str]:
     given = sample.metadata.get("published_paths")
     told = {name: str(path) for name, path in given.items()} if isinstance(given, dict) else {}
     return {**{file.name: file.path for file in sample.files}, **told}
-
-
-def _restored(arguments: Arguments, paths: Mapping[str, str]) -> dict[str, JsonValue]:
-    return {name: paths.get(value, value) if isinstance(value, str) else value for name, value in arguments.items()}
 
 
 def agent_x_prediction(record: Record) -> dict[str, Any]:

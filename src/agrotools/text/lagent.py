@@ -122,12 +122,17 @@ def read_arguments(parameters: Sequence[Parameter], text: str) -> Arguments | Fa
     arguments = arguments_in(text)
     if arguments is None:
         return Failure("ARGS_ERROR", f"invalid json format: {_unfenced(text)}")
-    known = {parameter.name for parameter in parameters}
-    if unknown := arguments.keys() - known:
+    required = [parameter.name for parameter in parameters if parameter.required]
+    return name_failure([parameter.name for parameter in parameters], required, arguments) or arguments
+
+
+def name_failure(known: Iterable[str], required: Iterable[str], given: Iterable[str]) -> Failure | None:
+    """What is told of arguments that a tool does not take, or else lacks; None where the names are right."""
+    if unknown := set(given).difference(known):
         return Failure("ARGS_ERROR", f"unknown arguments: {_as_set(unknown)}")
-    if missing := {parameter.name for parameter in parameters if parameter.required} - arguments.keys():
+    if missing := set(required).difference(given):
         return Failure("ARGS_ERROR", f"missing required arguments: {_as_set(missing)}")
-    return arguments
+    return None
 
 
 def arguments_in(text: str) -> Arguments | None:

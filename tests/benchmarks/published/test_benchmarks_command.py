@@ -14,7 +14,7 @@ from agrotools.benchmarks.known import KNOWN, list_benchmarks
 from agrotools.cli.main import app
 from agrotools.core import UsageError
 from agrotools.report.description import sections
-from agrotools.report.description_figure import description_png
+from agrotools.report.description_figure import description_png, short
 from support.made_agent_x import write_agent_x
 from support.made_agrieval import write_agrieval
 from support.made_gta import plain_entry, write_entries, write_gta
@@ -84,6 +84,28 @@ def test_check_lists_every_fault_at_once(tmp_path: Path) -> None:
     assert result.stdout.count("gt_answer has an unknown form") == 60
 
 
+def test_check_says_where_files_belong_and_are_to_be_had(tmp_path: Path) -> None:
+    folder = write_entries(tmp_path / "gta_dataset", {"0": plain_entry()})
+    (folder / "image" / "image_1.jpg").unlink()
+    result = said("check", "gta", str(tmp_path))
+    assert f"(expected at {folder.resolve() / 'image' / 'image_1.jpg'})" in result.stdout
+    assert "releases/download/v0.1.0/gta_dataset.zip" in result.stdout
+
+
+@pytest.mark.parametrize("content", ["{", "[3]", '[{"name": 3, "inputs": []}]', '{"a": {"name": "a", "inputs": 3}}'])
+def test_check_says_that_the_description_of_tools_cannot_be_read(tmp_path: Path, content: str) -> None:
+    write_entries(tmp_path, {"0": plain_entry()})
+    (tmp_path / "toolmeta.json").write_text(content)
+    assert "toolmeta.json is no list of tools" in said("check", "gta", str(tmp_path)).stdout
+
+
+def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path) -> None:
+    folder = write_entries(tmp_path, {"0": plain_entry()})
+    result = said("check", "gta", str(folder / "dataset.json"))
+    assert result.exit_code == 1
+    assert "dataset.json is a file, not a folder" in result.stdout
+
+
 def test_check_says_what_to_put_where(tmp_path: Path) -> None:
     for name, words in (("gta", "gta_dataset.zip"), ("thinkgeo", "MBZUAI/ThinkGeo"), ("agent-x", "Tajamul21/Agent-X")):
         result = said("check", name, str(tmp_path))
@@ -150,6 +172,12 @@ def test_counts_of_a_description(data: Path) -> None:
     assert len(titles) == len(set(titles))
 
 
+def test_frames_of_videos_are_no_published_images(data: Path) -> None:
+    described = describe(load_benchmark("agent-x", data))
+    assert set(described.file_kinds) == {"image", "frame of a video"}
+    assert sum(described.file_kinds.values()) == described.files
+
+
 def test_any_benchmark_can_be_described(tmp_path: Path) -> None:
     folder = write_text_benchmark(tmp_path / "mine", 3)
     described = describe(load_benchmark(str(folder)))
@@ -168,3 +196,12 @@ def test_our_own_tools_are_in_their_own_categories(small_benchmark: Path) -> Non
     assert described.calls > 0
     assert "other" not in " ".join(described.category_combinations)
     assert "SI" not in described.families
+
+
+def test_long_sums_of_tools_stay_told_apart_in_the_figure() -> None:
+    tools = ("RegionAttributeDescription", "SegmentObjectPixels", "TextToBbox", "Calculator", "DrawBox")
+    names = [" + ".join(("CountGivenObject", *more, last)) for more in (tools[:2], tools[:3]) for last in tools[3:]]
+    drawn = [short(name) for name in names]
+    assert len(set(drawn)) == len(names)
+    assert [label.replace("\n", " ") for label in drawn] == names
+    assert short("x" * 60) == "x" * 45 + "…"

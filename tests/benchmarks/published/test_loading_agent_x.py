@@ -118,6 +118,21 @@ def test_the_number_of_frames_is_an_option(tmp_path: Path) -> None:
             load_benchmark("agent-x", root, options=wrong)
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "it is empty"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "pointer of Git LFS"),
+        (b"<!DOCTYPE html><html>", "it is a web page"),
+    ],
+)
+def test_a_film_that_was_not_downloaded_is_a_fault(tmp_path: Path, content: bytes, message: str) -> None:
+    root = written(tmp_path, {"0": [entry(file_path="VCA_1.mp4")]})
+    (tmp_path / "AgentX" / "files" / "VCA_1.mp4").write_bytes(content)
+    with pytest.raises(BenchmarkError, match=rf"VCA_1\.mp4 is no video that can be read \(.*{message}"):
+        load_benchmark("agent-x", root)
+
+
 def test_a_film_that_cannot_be_decoded_is_a_fault(tmp_path: Path) -> None:
     root = written(tmp_path, {"0": [entry(file_path="film.mp4")]})
     (root / "AgentX" / "files" / "film.mp4").write_bytes(b"no film")
@@ -257,6 +272,34 @@ def test_files_are_found_by_name_where_their_path_is_that_of_another_machine(tmp
         ("VCA_1.jpg", "files/VCA_1.jpg"),
         ("VCA_2.jpg", "files/VCA_2.jpg"),
     ]
+
+
+def test_backslashes_in_paths_are_slashes(tmp_path: Path) -> None:
+    sample = only(tmp_path, entry(file_path="files\\VCA_1.jpg, C:\\data\\VCA_2.jpg"))
+    assert [file.path for file in sample.files] == ["files/VCA_1.jpg", "files/VCA_2.jpg"]
+    steps = [{"tool": "OCR", "input": "VCA_2.jpg", "output": "7"}]
+    sample = only(tmp_path, entry(file_path="files\\VCA_1.jpg, C:\\data\\VCA_2.jpg", reasoning_steps=steps))
+    assert sample.reference is not None
+    assert sample.reference.steps[0].arguments == {"image": "VCA_2.jpg"}
+
+
+def test_a_step_without_output_is_noted_and_returned_nothing(tmp_path: Path) -> None:
+    root = written(tmp_path, {"0": [entry(reasoning_steps=[{"tool": "OCR", "input": "VCA_1.jpg", "output": None}])]})
+    benchmark = load_benchmark("agent-x", root)
+    assert "a call has no recorded observation: entry 0" in str(benchmark.header.metadata["notes"])
+    reference = benchmark.samples[0].reference
+    assert reference is not None
+    assert reference.steps[0].observation is not None
+    assert reference.steps[0].observation.empty
+
+
+@pytest.mark.parametrize("field", ["query", "file_path", "reasoning_steps", "final_answer", "tool_metadata"])
+def test_what_is_nested_too_deep_is_a_fault(tmp_path: Path, field: str) -> None:
+    value: Any = "x"
+    for _ in range(300):
+        value = {"value": value}
+    with pytest.raises(BenchmarkError, match="nested too deep"):
+        load_benchmark("agent-x", written(tmp_path, {"0": [entry(**{field: value})]}))
 
 
 def test_what_is_unusual_is_noted(tmp_path: Path) -> None:

@@ -9,9 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agrotools.agents.step_by_step import reference_history
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks.gta import read_gta
-from agrotools.core import BenchmarkError, ImageCallsSlot, KeywordsSlot, ReferenceTextsSlot, Sample, UsageError
+from agrotools.core import (
+    BenchmarkError,
+    ImageCallsSlot,
+    KeywordsSlot,
+    Observation,
+    ReferenceTextsSlot,
+    Sample,
+    UsageError,
+)
+from agrotools.runner.recorded_tools import RecordedTools
 from support.made_gta import call, draw, plain_entry, returned, write_entries, write_gta
 
 
@@ -112,6 +122,13 @@ def test_without_a_gold_answer_and_an_image_the_dialogs_last_text_is_it(tmp_path
     assert sample.answer == (ReferenceTextsSlot(name="answer", label="the answer", values=("7",)),)
 
 
+def nested(levels: int) -> Any:
+    value: Any = "x"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
 def broken(**changes: Any) -> dict[str, Any]:
     return plain_entry(**changes)
 
@@ -130,6 +147,13 @@ def broken(**changes: Any) -> dict[str, Any]:
         (broken(files="image/image_1.jpg"), "files are no list"),
         (broken(tools=[{"name": "Teleport"}]), "there is no tool 'Teleport'"),
         (broken(tools=[{}]), "a tool without a name"),
+        (broken(tools="OCR"), "its tools are no list: 'OCR'"),
+        (broken(gt_answer=nested(300)), "nested too deep"),
+        (broken(dialogs=[{"role": "user", "content": nested(300)}]), "nested too deep"),
+        (
+            broken(dialogs=[{"role": "user", "content": "?"}, call("OCR", {"image": nested(900)}, None)]),
+            "nested too deep",
+        ),
         (broken(gt_answer={"whitelist": ["7"]}), "no list of lists"),
         (broken(gt_answer={"white": [["7"]]}), "no whitelist"),
         (broken(gt_answer={"whitelist": [[None]]}), "something else than texts"),
@@ -182,6 +206,10 @@ def test_what_was_left_out_stands_in_the_header(tmp_path: Path) -> None:
         (b"", "is empty"),
         (b'{"0": {"tools": [', "is cut off"),
         (b'{"0": oops}', "is no JSON"),
+        (b'{"0": {}}x', "is no JSON"),
+        (b'{"0": {"a": 1}, "1": {}, "0": {"b": 2}}', "'0' stands there twice as a key"),
+        (b'{"0": "\\ud800"}', "is no JSON"),
+        (b"\n<!DOCTYPE html><html><body>404", "is a web page"),
         (b'"text"', "no object of entries"),
         (b"{}", "holds no entry"),
         (json.dumps({"0": "\u00e4"}, ensure_ascii=False).encode("utf-16"), "not UTF-8"),
@@ -216,7 +244,8 @@ def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
     [
         (b"", "it is empty"),
         (b"version https://git-lfs.github.com/spec/v1\n", "pointer of Git LFS"),
-        (b"<html>not found</html>", "no readable image"),
+        (b"<html>not found</html>", r"no readable image \(it is a web page"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n", "no readable image"),
     ],
 )
 def test_an_image_that_was_not_downloaded_is_a_fault(tmp_path: Path, content: bytes, message: str) -> None:
@@ -224,6 +253,36 @@ def test_an_image_that_was_not_downloaded_is_a_fault(tmp_path: Path, content: by
     (folder / "image" / "image_1.jpg").write_bytes(content)
     with pytest.raises(BenchmarkError, match=message):
         load_benchmark("gta", tmp_path)
+
+
+def test_a_file_that_is_not_there_is_told_with_the_place_where_it_belongs(tmp_path: Path) -> None:
+    folder = write_entries(tmp_path / "gta_dataset", {"0": plain_entry()})
+    (folder / "image" / "image_1.jpg").unlink()
+    with pytest.raises(BenchmarkError, match=r"expected at .*/gta_dataset/image/image_1\.jpg"):
+        load_benchmark("gta", tmp_path)
+
+
+def test_images_lie_beside_a_file_of_entries_that_is_a_link(tmp_path: Path) -> None:
+    folder = write_entries(tmp_path / "gta_dataset", {"0": plain_entry()})
+    (folder / "dataset.json").rename(tmp_path / "blob")
+    (folder / "dataset.json").symlink_to(tmp_path / "blob")
+    assert load_benchmark("gta", tmp_path).root == folder.resolve()
+
+
+def test_backslashes_in_paths_are_slashes(tmp_path: Path) -> None:
+    draw(tmp_path / "gta_dataset" / "image" / "image_1.jpg", 1)
+    sample = only(tmp_path, plain_entry(files=[{"type": "image", "path": "image\\image_1.jpg"}]))
+    assert sample.files[0].path == "image/image_1.jpg"
+    assert sample.reference is not None
+    assert sample.reference.steps[0].arguments == {"image": "image_1.jpg"}
+
+
+def test_tools_by_name_and_one_question_to_the_judge_are_read(tmp_path: Path) -> None:
+    entry = plain_entry(tools={"OCR": {}, "Calculator": {}}, evaluation={"question": "Is it 7?"})
+    sample = only(tmp_path, entry)
+    assert sample.toolset == ("OCR", "Calculator")
+    assert isinstance(slot := sample.answer[0], KeywordsSlot)
+    assert slot.questions == ("Is it 7?",)
 
 
 def test_a_link_that_leads_out_of_the_folder_is_a_fault(tmp_path: Path) -> None:
@@ -245,6 +304,28 @@ def test_keys_need_not_be_contiguous_nor_numbers(tmp_path: Path) -> None:
     ]
 
 
+def test_a_call_without_a_recorded_observation_returned_nothing(tmp_path: Path) -> None:
+    entry = plain_entry()
+    entry["dialogs"] = [message for message in entry["dialogs"] if message["role"] != "tool"]
+    sample = only(tmp_path, entry)
+    assert sample.reference is not None
+    # Step-by-step goes on, as the published evaluation does.
+    (step,) = reference_history(sample.reference)
+    assert step.observation is not None
+    assert step.observation.empty
+    assert step.call is not None
+    given = RecordedTools(sample).run(step.call).observation.error
+    assert given is not None
+    assert given.message == "nothing was recorded of this call"
+
+
+def test_keys_that_are_alike_give_samples_of_their_own(tmp_path: Path) -> None:
+    write_entries(tmp_path, dict.fromkeys(("1", "01", "001", "x/1", "2"), plain_entry()))
+    benchmark = load_benchmark("gta", tmp_path)
+    assert [sample.id for sample in benchmark.samples] == ["gta-001", "gta-001_2", "gta-001_3", "gta-1", "gta-002"]
+    assert "its key is like that of another entry: entries 01, 001" in str(benchmark.header.metadata["notes"])
+
+
 def test_what_is_unusual_is_noted_and_used(tmp_path: Path) -> None:
     dialogs = [
         {"role": "user", "content": [{"type": "text", "text": "First"}, {"type": "text", "text": "question"}]},
@@ -263,7 +344,7 @@ def test_what_is_unusual_is_noted_and_used(tmp_path: Path) -> None:
     assert sample.query == "First\nquestion"
     assert sample.reference is not None
     assert [step.tool for step in sample.reference.steps] == ["OCR", "Calculator"]
-    assert sample.reference.steps[0].observation is None
+    assert sample.reference.steps[0].observation == Observation(result={})
     assert sample.reference.steps[1].observation is not None
     assert sample.reference.steps[1].observation.result == {"text": "58"}
     assert sample.metadata["user_turns"] == 2

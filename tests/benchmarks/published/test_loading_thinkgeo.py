@@ -74,6 +74,23 @@ def test_the_sar_split_may_lie_in_a_folder_of_its_own(tmp_path: Path) -> None:
     assert benchmark.samples[1].metadata["published_paths"] == {"image_1.jpg": "image/image_1.jpg"}
 
 
+def test_questions_that_the_judge_is_not_asked_are_noted(tmp_path: Path) -> None:
+    asked = plain_entry(evaluation=[{"question": "Is it 7?"}])
+    write_entries(tmp_path, {"0": asked, "1": {**asked, "gt_answer": ["seven"]}}, "ThinkGeoBench.json")
+    notes = str(load_benchmark("thinkgeo", tmp_path).header.metadata["notes"])
+    assert "questions to the judge are not asked: only answers with keywords are judged: entry 1" in notes
+
+
+def test_faults_of_both_files_are_told_apart(tmp_path: Path) -> None:
+    for name in ("ThinkGeoBench.json", "ThinkGeoBench_SAR.json"):
+        write_entries(tmp_path, {"0": plain_entry(), "3": plain_entry(gt_answer=True)}, name)
+    with pytest.raises(BenchmarkError) as error:
+        load_benchmark("thinkgeo", tmp_path, options={"split": "all"})
+    lines = error.value.message.split("\n")
+    assert "2 of 4 entries cannot be used" in lines[0]
+    assert [line.split(":")[0].strip() for line in lines[1:]] == ["entry 3", "entry sar 3"]
+
+
 def test_a_missing_sar_split_is_said(tmp_path: Path) -> None:
     write_entries(tmp_path, {"0": plain_entry()}, "ThinkGeoBench.json")
     with pytest.raises(BenchmarkError, match="SAR split"):

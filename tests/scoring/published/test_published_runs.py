@@ -128,6 +128,34 @@ def test_predictions_are_written_as_the_published_evaluation_writes_them(samples
     assert len(dialogue.prediction) == len(dialogue.gold) == len(sample.reference.steps) + 1
 
 
+def test_a_sample_that_ended_before_its_first_step_stops_no_figures(samples: list[Sample]):
+    ended = Record(sample=samples[1], mode="end-to-end", trajectory=Trajectory(termination="context"))
+    assert [message["role"] for message in dialogue_of(ended).prediction[0]] == ["assistant", "tool"]
+    figures = published_figures("gta", "end-to-end", [to_the_end(samples[0]), ended])
+    assert figures is not None
+    assert figures.stops == ""
+    assert figures.counts["tool_call_error"] == 1
+
+
+def test_wrong_arguments_are_told_as_the_published_evaluation_tells_them(samples: list[Sample]):
+    sample = next(sample for sample in samples if "OCR" in sample.toolset)
+    path = sample.files[0].path
+    calls = [
+        ToolCall(tool="OCR", arguments={"b": 1, "a": 2}),
+        ToolCall(tool="OCR", arguments={}),
+        ToolCall(tool="Nonsense", arguments={"image": sample.files[0].name}),
+        ToolCall(tool="OCR", arguments={"image": [sample.files[0].name]}),
+    ]
+    actions = tuple(CallTools(calls=(call,)) for call in calls)
+    told = dialogue_of(Record(sample=sample, mode="step-by-step", actions=actions)).prediction
+    assert [message["error"]["msg"] for message in told[:3]] == [
+        "unknown arguments: {'a', 'b'}",
+        "missing required arguments: {'image'}",
+        f'{{"image": "{path}"}}',
+    ]
+    assert told[3]["tool_calls"][0]["function"]["arguments"] == {"image": [path]}
+
+
 def test_files_have_their_published_paths_again(samples: list[Sample]):
     sample = next(sample for sample in samples if sample.files)
     call = dialogue_of(to_the_end(sample)).prediction[0][0]["tool_calls"][0]["function"]["arguments"]

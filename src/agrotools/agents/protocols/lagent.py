@@ -28,13 +28,17 @@ def files_text(paths: Sequence[str]) -> str:
 
 
 def shown_history(steps: Sequence[Step], paths: Mapping[str, str]) -> list[Message]:
-    """Reference calls with what they returned, as step-by-step tells them. ``paths``: by name of each file."""
+    """Reference calls with what they returned, as step-by-step tells them; of a call that returned nothing, nothing.
+
+    ``paths``: by name of each file.
+    """
     messages: list[Message] = []
     for step in steps:
         if step.call is None:
             continue
         messages.append(Message.of("assistant", _called(step, paths)))
-        messages.append(Message.of("system", result_text(step)))
+        if step.observation is not None and not step.observation.empty:
+            messages.append(Message.of("system", result_text(step)))
     return messages
 
 

@@ -14,7 +14,7 @@ from agrotools.benchmarks.benchmark import Benchmark
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.benchmarks.published.files import FileTable
 from agrotools.benchmarks.published.findings import Findings, PublishedSettings
-from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of
+from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of, with_own_ids
 from agrotools.benchmarks.published.places import Layout, find_file
 from agrotools.benchmarks.published.reading import entries_of, read_json
 from agrotools.construct.progress import Progress, no_progress
@@ -82,6 +82,7 @@ def read_agent_x(path: Path, frames: FrameSettings = DEFAULT_FRAMES, progress: P
         if sample := read_entry(key, position, entry, table, frames, findings):
             samples.append(sample)
         progress("entries", position + 1, len(entries))
+    samples = with_own_ids(samples, findings)
     return ReadSet(path.parent, (path,), len(entries), samples, findings, {PLACE: frames_folder()})
 
 

@@ -10,9 +10,9 @@ from pydantic import JsonValue, ValidationError
 from agrotools.benchmarks.agent_x.arguments import arguments_of
 from agrotools.benchmarks.agent_x.frames import PLACE, Choice, frames_folder, frames_of
 from agrotools.benchmarks.published.answers import ANSWER_TYPES, AnswerKind
-from agrotools.benchmarks.published.dialogs import first_reason, text_of
-from agrotools.benchmarks.published.files import VIDEO_SUFFIXES, FileTable, safe_name
-from agrotools.benchmarks.published.findings import Findings, shortened, shown
+from agrotools.benchmarks.published.dialogs import TOO_DEEP, first_reason, text_of
+from agrotools.benchmarks.published.files import VIDEO_SUFFIXES, FileTable, plain_path, safe_name
+from agrotools.benchmarks.published.findings import Findings, is_too_deep, shortened, shown, told
 from agrotools.benchmarks.published.toolsets import IMAGE_TOOLS
 from agrotools.core import (
     Arguments,
@@ -57,6 +57,9 @@ def read_entry(
     key: str, position: int, entry: Any, table: FileTable, frames: FrameSettings, findings: Findings
 ) -> Sample | None:
     """The sample of an entry; None where it cannot be used, for which ``findings`` then hold every reason."""
+    if is_too_deep(entry):
+        findings.fault(key, TOO_DEEP)
+        return None
     content = _unwrapped(entry)
     if content is None:
         findings.fault(key, "it is no object, nor a list of one")
@@ -69,10 +72,10 @@ def read_entry(
     raw = _raw_steps(content.get("reasoning_steps"), key, findings)
     steps = _steps(raw, files, key, findings)
     toolset = _toolset(content.get("tool_metadata"), [step.tool for step in steps], key, findings)
-    told = str(content.get("query_type") or "").strip().casefold()
+    query_type = str(content.get("query_type") or "").strip().casefold()
     answer = _final_answer(content.get("final_answer"))
     try:
-        kind, slot = _gold(told, answer, [step.tool for step in steps])
+        kind, slot = _gold(query_type, answer, [step.tool for step in steps])
     except BenchmarkError as error:
         findings.fault(key, error.message)
         return None
@@ -81,7 +84,7 @@ def read_entry(
     environment = _environment(content.get("file_path"))
     groups = {
         **({"environment": environment} if environment else {}),
-        **({"query_type": told} if told else {}),
+        **({"query_type": query_type} if query_type else {}),
         "answer": kind,
         "input": "video" if files.videos else "images" if len(files.samples) > 1 else "image",
         "steps": str(len(steps)),
@@ -90,7 +93,7 @@ def read_entry(
         "entry": key,
         "position": position,
         "file_path": text_of(content.get("file_path")),
-        "query_type": told,
+        "query_type": query_type,
         "reasoning_steps": [*raw],
         "final_answer": {**answer},
     }
@@ -144,11 +147,11 @@ def _files(given: Any, table: FileTable, frames: FrameSettings, key: str, findin
             else:
                 own = [table.image(relative, safe_name(path, taken))]
         except BenchmarkError as error:
-            findings.fault(key, error.message)
+            findings.fault(key, told(error))
             fault = True
             continue
         found += own
-        names |= dict.fromkeys((path, PurePosixPath(path).name), own[0].name)
+        names |= dict.fromkeys((path, plain_path(path), PurePosixPath(plain_path(path)).name), own[0].name)
     if not found and not fault:
         findings.note(key, "it has no file")
     return _Files(found, names, videos, fault)
@@ -159,7 +162,7 @@ def _found(path: str, table: FileTable) -> str:
     try:
         return table.find(path, FOLDERS)
     except BenchmarkError:
-        return table.find(PurePosixPath(path.replace("\\", "/")).name, FOLDERS)
+        return table.find(PurePosixPath(plain_path(path)).name, FOLDERS)
 
 
 def _frame_files(relative: str, table: FileTable, frames: FrameSettings, taken: Sequence[str]) -> list[SampleFile]:
@@ -206,6 +209,8 @@ def _steps(raw: Sequence[dict[str, JsonValue]], files: _Files, key: str, finding
             findings.note(key, "the input of a step cannot be told apart into arguments")
             arguments = cast("Arguments", {} if given is None else {"input": given})
         output = step.get("output", step.get("tool_output"))
+        if output is None:
+            findings.note(key, "a call has no recorded observation")
         thought = step.get("thought") or step.get("task")
         steps.append(
             ReferenceStep(
@@ -220,9 +225,10 @@ def _steps(raw: Sequence[dict[str, JsonValue]], files: _Files, key: str, finding
     return steps
 
 
-def _observation(tool: str, output: JsonValue) -> Observation | None:
+def _observation(tool: str, output: JsonValue) -> Observation:
+    """What the step says that its tool returned; an empty result for nothing."""
     if output is None:
-        return None
+        return Observation(result={})
     text = text_of(output)
     is_file = bool(re.fullmatch(r"[^\s]+\.(?:png|jpe?g|webp|bmp)", text, re.IGNORECASE))
     return Observation(result={"image" if tool in IMAGE_TOOLS["agent-x"] and is_file else "text": text})
@@ -255,7 +261,7 @@ def _final_answer(given: Any) -> dict[str, JsonValue]:
     return {"value": text_of(content.get("value")), "justification": text_of(content.get("justification"))}
 
 
-def _gold(told: str, answer: Mapping[str, JsonValue], called: Sequence[str]) -> tuple[AnswerKind, Slot]:
+def _gold(query_type: str, answer: Mapping[str, JsonValue], called: Sequence[str]) -> tuple[AnswerKind, Slot]:
     """What kind of answer a query has, and its slot.
 
     Generative ones (the query type says so; or it does not say factual or interpretive, and the last call makes an
@@ -267,13 +273,13 @@ def _gold(told: str, answer: Mapping[str, JsonValue], called: Sequence[str]) -> 
     """
     makers = IMAGE_TOOLS["agent-x"]
     used = tuple(dict.fromkeys(tool for tool in called if tool in makers))
-    ends_in_image = bool(called) and called[-1] in makers and not told.startswith(("factual", "interpret"))
-    if used and (told.startswith("generat") or ends_in_image):
+    ends_in_image = bool(called) and called[-1] in makers and not query_type.startswith(("factual", "interpret"))
+    if used and (query_type.startswith("generat") or ends_in_image):
         return "image", ImageCallsSlot(name="image", label="the image", tools=used)
     value = str(answer.get("value") or "").strip()
     if not value:
         raise BenchmarkError("it has no final answer")
-    if told.startswith(("objective", "factual")) and len(value.split()) <= _MOST_WORDS:
+    if query_type.startswith(("objective", "factual")) and len(value.split()) <= _MOST_WORDS:
         return "objective", KeywordsSlot(name="answer", label="the answer", whitelist=((value.rstrip("."),),))
     return "subjective", ReferenceTextsSlot(name="answer", label="the answer", values=(value,))
 

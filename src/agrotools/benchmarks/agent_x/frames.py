@@ -5,6 +5,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Literal
 
+from agrotools.benchmarks.published.files import instead
 from agrotools.construct.export import sha256_of_file
 from agrotools.core import BenchmarkError
 from agrotools.core.paths import cache_dir
@@ -32,7 +33,10 @@ def frames_of(video: Path, count: int, choice: Choice) -> list[str]:
     Raises:
         BenchmarkError: it cannot be decoded, or the cache cannot be written.
     """
-    name = f"{sha256_of_file(video)[:32]}-{choice}-{count}-{_FORM}"
+    try:
+        name = f"{sha256_of_file(video)[:32]}-{choice}-{count}-{_FORM}"
+    except OSError as error:
+        raise BenchmarkError(f"{video.name} cannot be read: {error.strerror or error}") from error
     target = frames_folder() / name
     if not _whole(target):
         shutil.rmtree(target, ignore_errors=True)
@@ -75,7 +79,7 @@ def _write_frames(video: Path, folder: Path, count: int, choice: Choice) -> None
     good_frames: list[Path] = []
     try:
         if not capture.isOpened():
-            raise BenchmarkError(f"{video.name} is no video that can be read")
+            raise BenchmarkError(f"{video.name} is no video that can be read{instead(video)}")
         length = _length(cv2, video) if choice == "even" else count
         wanted = set(_places(length, count) if choice == "even" else range(count))
         place = 0

@@ -10,7 +10,7 @@ from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.benchmarks.published.dialogs import DialogForm, ReadEntry, read_entry
 from agrotools.benchmarks.published.files import FileTable
 from agrotools.benchmarks.published.findings import Findings, PublishedSettings
-from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of
+from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of, with_own_ids
 from agrotools.benchmarks.published.places import Layout, find_file
 from agrotools.benchmarks.published.reading import entries_of, read_json
 from agrotools.construct.progress import Progress, no_progress
@@ -68,7 +68,7 @@ def read_gta(path: Path, progress: Progress = no_progress) -> ReadSet:
         if read := read_entry(key, position, entry, form, table, findings):
             samples.append(_grouped(read))
         progress("entries", position + 1, len(entries))
-    return ReadSet(path.parent, (path,), len(entries), samples, findings)
+    return ReadSet(path.parent, (path,), len(entries), with_own_ids(samples, findings), findings)
 
 
 def _grouped(read: ReadEntry) -> Sample:

@@ -13,8 +13,8 @@ import orjson
 from pydantic import JsonValue, ValidationError
 
 from agrotools.benchmarks.published.answers import ANSWER_TYPES, MISSING, AnswerKind, gold_of
-from agrotools.benchmarks.published.files import VIDEO_SUFFIXES, FileTable, safe_name
-from agrotools.benchmarks.published.findings import Findings, shortened, shown
+from agrotools.benchmarks.published.files import VIDEO_SUFFIXES, FileTable, plain_path, safe_name
+from agrotools.benchmarks.published.findings import Findings, is_too_deep, shortened, shown, told
 from agrotools.benchmarks.published.toolsets import IMAGE_TOOLS
 from agrotools.core import (
     Arguments,
@@ -27,6 +27,7 @@ from agrotools.core import (
 )
 from agrotools.tools import TOOLS
 
+TOO_DEEP = "it is nested too deep"
 _KINDS: Mapping[str, str] = {"image": "image", "video": "video", "table": "table"}
 
 
@@ -77,6 +78,9 @@ def read_entry(
     if not isinstance(entry, dict):
         reader.fault("it is no object")
         return None
+    if is_too_deep(entry):
+        reader.fault(TOO_DEEP)
+        return None
     content = cast("dict[str, Any]", entry)
     files = _files(content.get("files"), form, table, reader)
     turn = _first_turn(content.get("dialogs"), reader)
@@ -94,6 +98,8 @@ def read_entry(
         return None
     for note in gold.notes:
         reader.note(note)
+    if questions and gold.kind != "objective":
+        reader.note("its questions to the judge are not asked: only answers with keywords are judged")
     metadata: dict[str, JsonValue] = {"entry": key, "position": position, "final_text": turn.final_text}
     if turn.user_turns > 1:
         metadata["user_turns"] = turn.user_turns
@@ -124,7 +130,7 @@ def read_entry(
 def first_reason(error: ValidationError | RecursionError) -> str:
     """What pydantic found first, in words."""
     if isinstance(error, RecursionError):
-        return "it is nested too deep"
+        return TOO_DEEP
     detail = error.errors(include_url=False, include_input=False)[0]
     return f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}"
 
@@ -145,14 +151,14 @@ def _files(given: Any, form: DialogForm, table: FileTable, reader: _Reader) -> l
             reader.note("it names a file twice")
             continue
         name = safe_name(path, reader.names.values())
-        told = cast("dict[str, Any]", item).get("type") if isinstance(item, dict) else None
+        said = cast("dict[str, Any]", item).get("type") if isinstance(item, dict) else None
         suffix = PurePosixPath(path).suffix.lower()
-        kind = "video" if suffix in VIDEO_SUFFIXES - {".gif"} else _KINDS.get(str(told), "image")
+        kind = "video" if suffix in VIDEO_SUFFIXES - {".gif"} else _KINDS.get(str(said), "image")
         try:
             relative = table.find(path, (form.folder,))
             made = table.image(relative, name) if kind == "image" else table.other(relative, name, cast("Any", kind))
         except BenchmarkError as error:
-            reader.fault(error.message)
+            reader.fault(told(error))
             continue
         reader.names[path] = name
         found.append(made)
@@ -216,7 +222,7 @@ def _steps(messages: Sequence[dict[str, Any]], reader: _Reader) -> list[Referenc
             ReferenceStep(
                 tool=tool,
                 arguments=arguments,
-                observation=observation_of(returned.get("content")) if returned else None,
+                observation=observation_of(returned.get("content")),
                 thought=thought if isinstance(thought, str) else "",
             )
         )
@@ -249,7 +255,8 @@ def _called(calls: Any, reader: _Reader, number: int) -> tuple[str, Arguments] |
         reader.fault(f"the arguments of step {number} are no object")
         return None
     given = cast("Arguments", arguments)
-    return tool.strip(), {name: with_names(value, reader.names) for name, value in given.items()}
+    names = {plain_path(path): name for path, name in reader.names.items()} | reader.names
+    return tool.strip(), {name: with_names(value, names) for name, value in given.items()}
 
 
 def with_names(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
@@ -258,12 +265,16 @@ def with_names(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
         return [with_names(item, names) for item in value]
     if not isinstance(value, str):
         return value
-    return names.get(value) or names.get(value.strip().removeprefix("./").replace("\\", "/")) or value
+    return names.get(value) or names.get(plain_path(value)) or value
 
 
 def _toolset(given: Any, called: Sequence[str], reader: _Reader) -> list[str]:
     """The entry's own tools in the order in which it lists them, then those that it calls and does not list."""
     listed: list[str] = []
+    if isinstance(given, dict):  # by name, as a toolmeta.json has them
+        given = [*cast("dict[str, Any]", given)]
+    elif given is not None and not isinstance(given, list):
+        reader.fault(f"its tools are no list: {shown(given)}")
     for item in cast("list[Any]", given) if isinstance(given, list) else []:
         name = cast("dict[str, Any]", item).get("name") if isinstance(item, dict) else item
         if isinstance(name, str) and name.strip():
@@ -284,6 +295,10 @@ def _toolset(given: Any, called: Sequence[str], reader: _Reader) -> list[str]:
 def _questions(given: Any, reader: _Reader) -> list[str]:
     """ThinkGeo's questions to a judge."""
     found: list[str] = []
+    if isinstance(given, dict):
+        given = [cast("dict[str, Any]", given)]
+    elif given is not None and not isinstance(given, list):
+        reader.note("its questions to the judge are no list")
     for item in cast("list[Any]", given) if isinstance(given, list) else []:
         text = cast("dict[str, Any]", item).get("question") if isinstance(item, dict) else item
         if isinstance(text, str) and text.strip():
@@ -293,15 +308,15 @@ def _questions(given: Any, reader: _Reader) -> list[str]:
     return found
 
 
-def observation_of(content: Any) -> Observation | None:
-    """What a tool returned: ``{"text": ...}``, or ``{"image": path as written}``; None for nothing."""
+def observation_of(content: Any) -> Observation:
+    """What a tool returned: ``{"text": ...}``, or ``{"image": path as written}``; an empty result for nothing."""
     if content is None:
-        return None
+        return Observation(result={})
     if isinstance(content, dict):
-        told = cast("dict[str, Any]", content)
-        if "content" in told:
-            kind = "image" if told.get("type") == "image" and isinstance(told["content"], str) else "text"
-            return Observation(result={kind: text_of(told["content"])})
+        given = cast("dict[str, Any]", content)
+        if "content" in given:
+            kind = "image" if given.get("type") == "image" and isinstance(given["content"], str) else "text"
+            return Observation(result={kind: text_of(given["content"])})
     return Observation(result={"text": text_of(content)})
 
 

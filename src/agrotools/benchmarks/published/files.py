@@ -11,6 +11,8 @@ from agrotools.core import BenchmarkError, FileKind, SampleFile
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_NAME = 90
+IMAGE_FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "GIF", "BMP")
+"""Formats in which images may be, by Pillow's names; no other decoder is ever tried."""
 VIDEO_SUFFIXES = frozenset({".mp4", ".avi", ".mov", ".mkv", ".webm", ".gif", ".m4v", ".mpg", ".mpeg"})
 
 
@@ -27,7 +29,7 @@ class FileTable:
         Raises:
             BenchmarkError: it is nowhere, leads out of the root, or is no regular file.
         """
-        path = published.strip().replace("\\", "/").removeprefix("./")
+        path = plain_path(published)
         if not path:
             raise BenchmarkError("a file without a path")
         first: BenchmarkError | None = None
@@ -52,7 +54,7 @@ class FileTable:
         if known is None:
             path = self.root / relative
             width, height = image_size(path, relative)
-            digest = sha256_of_file(path)
+            digest = self._hash(relative)
             known = SampleFile(
                 name="image", path=relative, kind="image", sha256=digest, width_px=width, height_px=height
             )
@@ -60,8 +62,23 @@ class FileTable:
         return known.model_copy(update={"name": name})
 
     def other(self, relative: str, name: str, kind: FileKind) -> SampleFile:
-        """A file of another kind at ``relative``."""
-        return SampleFile(name=name, path=relative, kind=kind, sha256=sha256_of_file(self.root / relative))
+        """A file of another kind at ``relative``.
+
+        Raises:
+            BenchmarkError: it cannot be read.
+        """
+        return SampleFile(name=name, path=relative, kind=kind, sha256=self._hash(relative))
+
+    def _hash(self, relative: str) -> str:
+        try:
+            return sha256_of_file(self.root / relative)
+        except OSError as error:
+            raise BenchmarkError(f"{relative} cannot be read: {error.strerror or error}") from error
+
+
+def plain_path(published: str) -> str:
+    """A path as it is looked for: slashes forward, no ``./`` before it."""
+    return published.strip().replace("\\", "/").removeprefix("./")
 
 
 def image_size(path: Path, shown: str) -> tuple[int, int]:
@@ -75,15 +92,21 @@ def image_size(path: Path, shown: str) -> tuple[int, int]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            with Image.open(path) as image:
+            with Image.open(path, formats=IMAGE_FORMATS) as image:
                 return image.size
         except Image.DecompressionBombError as error:
             raise BenchmarkError(f"{shown} has more pixels than can be read") from error
-        except (OSError, ValueError, SyntaxError) as error:
-            raise BenchmarkError(f"{shown} is no readable image{_pointer(path)}") from error
+        except Exception as error:  # decoders raise whatever a damaged file leads them to
+            raise BenchmarkError(f"{shown} is no readable image{instead(path)}") from error
 
 
-def _pointer(path: Path) -> str:
+def is_web_page(head: bytes) -> bool:
+    """Whether a file that begins so is what a server says in place of a file."""
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:14].lower().startswith((b"<!doctype html", b"<html"))
+
+
+def instead(path: Path) -> str:
+    """What an unreadable image or video is instead, as far as that can be told; begins with a blank."""
     try:
         with path.open("rb") as file:
             head = file.read(64)
@@ -91,6 +114,8 @@ def _pointer(path: Path) -> str:
         return ""
     if not head:
         return " (it is empty)"
+    if is_web_page(head):
+        return " (it is a web page: download it again)"
     return " (it is a pointer of Git LFS: git lfs pull)" if head.startswith(b"version https://git-lfs") else ""
 
 

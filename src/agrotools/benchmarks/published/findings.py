@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from pydantic import JsonValue
 
@@ -12,6 +12,8 @@ FaultRule = Literal["stop", "leave-out"]
 _SHOWN = 40
 """Faults that an error lists; ``agrotools benchmarks check`` lists all."""
 _NAMED = 12
+_DEEPEST = 100
+"""Levels of lists and objects in an entry; the published ones have about ten, and no more than 250 can be written."""
 
 
 class EntryFault(NamedTuple):
@@ -29,20 +31,20 @@ class PublishedSettings(Noun):
 
 
 class Findings:
-    """Collects faults and notes while a file is read."""
+    """Collects faults and notes while a file is read. ``part``: told before an entry's key, where files are several."""
 
     def __init__(self) -> None:
+        self.part = ""
         self.faults: list[EntryFault] = []
-        self._notes: dict[str, list[str]] = defaultdict(list)
+        self._notes: dict[str, dict[str, None]] = defaultdict(dict)
 
     def fault(self, entry: str, message: str) -> None:
         """The entry cannot be used."""
-        self.faults.append(EntryFault(entry, message))
+        self.faults.append(EntryFault(self.part + entry, message))
 
     def note(self, entry: str, message: str) -> None:
         """The entry is used, and something about it was not as published files have it."""
-        if entry not in self._notes[message]:
-            self._notes[message].append(entry)
+        self._notes[message][self.part + entry] = None
 
     @property
     def broken(self) -> list[str]:
@@ -51,7 +53,7 @@ class Findings:
 
     def notes(self) -> list[str]:
         """Each kind of note once, with the entries it is about."""
-        return [f"{message}: {named(entries)}" for message, entries in self._notes.items()]
+        return [f"{message}: {named([*entries])}" for message, entries in self._notes.items()]
 
 
 def named(entries: Sequence[str]) -> str:
@@ -70,6 +72,27 @@ def shortened(text: str, most: int = 80) -> str:
 def shown(value: JsonValue) -> str:
     """A value of a file as a message quotes it."""
     return shortened(repr(value), 60)
+
+
+def told(error: BenchmarkError) -> str:
+    """An error as a fault tells it, with what to do about it."""
+    return f"{error.message} ({error.hint})" if error.hint else error.message
+
+
+def is_too_deep(entry: object) -> bool:
+    """Whether an entry has more levels than can be read and written again."""
+    level: list[object] = [entry]
+    for _ in range(_DEEPEST):
+        inner: list[object] = []
+        for value in level:
+            if isinstance(value, dict):
+                inner += cast("dict[str, Any]", value).values()
+            elif isinstance(value, list):
+                inner += cast("list[Any]", value)
+        if not inner:
+            return False
+        level = inner
+    return True
 
 
 def stop_at_faults(name: str, faults: Sequence[EntryFault], entries: int, folder: object) -> None:

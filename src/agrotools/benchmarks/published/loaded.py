@@ -33,6 +33,22 @@ class ReadSet:
         return self.findings.faults
 
 
+def with_own_ids(samples: Sequence[Sample], findings: Findings) -> list[Sample]:
+    """The samples, later ones of the same id (keys ``1`` and ``01``) under one of their own, with a note."""
+    taken: set[str] = set()
+    found: list[Sample] = []
+    for sample in samples:
+        name, number = sample.id, 2
+        while name in taken:
+            name, number = f"{sample.id}_{number}", number + 1
+        taken.add(name)
+        if name != sample.id:
+            findings.note(str(sample.metadata.get("entry", "")), "its key is like that of another entry")
+            sample = sample.model_copy(update={"id": name})
+        found.append(sample)
+    return found
+
+
 def benchmark_of(
     name: str,
     version: str,

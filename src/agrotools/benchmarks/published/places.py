@@ -29,14 +29,20 @@ def find_file(layout: Layout, data_root: Path | None) -> Path:
         BenchmarkError: the folder is not there, or holds no such file; the message says what is expected where.
     """
     if data_root is None:
-        raise UsageError(f"where are the files of {layout.name}?", hint=f"--data-root DIR; {how_to_get(layout)}")
+        raise UsageError(
+            f"where are the files of {layout.name}?",
+            hint=f"--data-root DIR, or `agrotools benchmarks check {layout.name} DIR`; {how_to_get(layout)}",
+        )
     root = data_root.expanduser()
+    if root.is_file():
+        raise BenchmarkError(f"{root} is a file, not a folder", hint=f"give the folder DIR; {how_to_get(layout)}")
     if not root.is_dir():
         raise BenchmarkError(f"there is no folder {root}", hint=how_to_get(layout))
     for folder in (*layout.folders, "."):
         for name in layout.files:
             if (root / folder / name).is_file():
-                return (root / folder / name).resolve()
+                # Not the file itself: where it is a link, the images still lie beside the link.
+                return (root / folder).resolve() / name
     raise BenchmarkError(f"{root} holds no {_either(layout.files)} of {layout.name}", hint=how_to_get(layout))
 
 

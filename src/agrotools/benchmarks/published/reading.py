@@ -1,21 +1,28 @@
 """Reading the JSON of a published benchmark."""
 
+import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from agrotools.benchmarks.published.files import is_web_page
+from agrotools.benchmarks.published.findings import shown
 from agrotools.core import BenchmarkError
 
 _LARGEST_BYTES = 1 << 30
 """The published files have a few megabytes."""
+_LARGEST_CHECKED = 64 << 20
+"""Larger files are not read a second time, to look for keys that stand there twice."""
 
 
 def read_json(path: Path) -> Any:
     """The content of a JSON file.
 
     Raises:
-        BenchmarkError: missing, too large, not UTF-8, cut off or no JSON; the message says which and where.
+        BenchmarkError: missing, too large, not UTF-8, cut off, no JSON, or an object with a key twice; the message says
+            which and where.
     """
     try:
         size = path.stat().st_size
@@ -26,6 +33,8 @@ def read_json(path: Path) -> Any:
         raise BenchmarkError(f"{path} cannot be read: {error.strerror or error}") from error
     if content.startswith(b"version https://git-lfs"):
         raise BenchmarkError(f"{path} is a pointer of Git LFS, not the file", hint="git lfs pull")
+    if is_web_page(content[:200]):
+        raise BenchmarkError(f"{path} is a web page, not the file", hint="download it again")
     content = content.removeprefix(b"\xef\xbb\xbf")
     if not content.strip():
         raise BenchmarkError(f"{path} is empty", hint="download it again")
@@ -36,15 +45,34 @@ def read_json(path: Path) -> Any:
             f"{path} is not UTF-8: byte {error.start} cannot be read", hint="save it as UTF-8, or download it again"
         ) from error
     try:
-        return orjson.loads(content)
+        value = orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        ends = error.pos >= len(error.doc.rstrip()) - 1
+        ends = error.pos >= len(error.doc.rstrip())
         what = "is cut off" if ends else "is no JSON"
         raise BenchmarkError(
             f"{path} {what}: line {error.lineno}, column {error.colno}: {error.msg}", hint="download it again"
         ) from error
     except RecursionError as error:
         raise BenchmarkError(f"{path} is nested too deep", hint="give the published file") from error
+    if isinstance(value, dict) and size <= _LARGEST_CHECKED and (twice := _twice(content, len(value))):
+        raise BenchmarkError(f"{path}: {shown(twice)} stands there twice as a key", hint="keep one of the two entries")
+    return value
+
+
+def _twice(content: bytes, keys: int) -> str | None:
+    """A key that the object ``content`` has more than once; such an object has fewer ``keys`` than are written."""
+    last: list[str] = []
+
+    def keep(pairs: list[tuple[str, Any]]) -> None:
+        # Objects end from the inside out: the whole is the last one.
+        nonlocal last
+        last = [key for key, _ in pairs]
+
+    try:
+        json.loads(content, object_pairs_hook=keep)
+    except (ValueError, RecursionError):  # what only the quicker reader takes is let pass
+        return None
+    return Counter(last).most_common(1)[0][0] if len(last) > keys else None
 
 
 def entries_of(content: Any, path: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.benchmarks.published.dialogs import DialogForm, ReadEntry, read_entry
 from agrotools.benchmarks.published.files import FileTable
 from agrotools.benchmarks.published.findings import Findings, PublishedSettings
-from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of
+from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of, with_own_ids
 from agrotools.benchmarks.published.places import Layout, find_file, how_to_get
 from agrotools.benchmarks.published.reading import entries_of, read_json
 from agrotools.benchmarks.thinkgeo.use_cases import difficulties, use_case
@@ -77,6 +77,7 @@ def read_thinkgeo(path: Path, split: str = "optical", progress: Progress = no_pr
     for sensor, file in parts:
         entries = entries_of(read_json(file), file)
         count += len(entries)
+        findings.part = "sar " if sensor == "sar" else ""
         prefix = "thinkgeo" if sensor == "optical" else "thinkgeo-sar"
         folder = file.parent.relative_to(root).as_posix().removeprefix(".")
         form = DialogForm("thinkgeo", prefix, family="remote_sensing", source="ThinkGeo", folder=folder)
@@ -85,6 +86,7 @@ def read_thinkgeo(path: Path, split: str = "optical", progress: Progress = no_pr
             if read := read_entry(key, position, entry, form, table, findings):
                 own.append(_grouped(read, sensor))
             progress(f"{sensor} entries", position + 1, len(entries))
+        own = with_own_ids(own, findings)
         samples += _with_difficulty(own) if sensor == "optical" else own
     return ReadSet(root, tuple(file for _, file in parts), count, samples, findings)
 

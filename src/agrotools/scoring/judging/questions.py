@@ -23,6 +23,7 @@ from agrotools.scoring.judging.agent_x import agent_x_questions
 from agrotools.scoring.judging.question import JudgeQuestion
 from agrotools.scoring.judging.replies import read_published_yes, read_yes_no
 from agrotools.scoring.published_form import agent_x_gold, agent_x_prediction
+from agrotools.scoring.reference.thinkgeo import JUDGE_SYSTEM, JUDGE_USER, judge_prompt
 
 AGENT_X = "Agent-X"
 """The source of its samples."""
@@ -116,14 +117,12 @@ def yes_no_questions(slot: KeywordsSlot, answer: str) -> list[JudgeQuestion]:
     Each stands twice: as ThinkGeo reads the reply (nothing but ``yes`` counts), and so that ``Yes.`` is yes and what is
     neither yes nor no has no grade.
     """
-    words = _words()["yes_no"]["en"]
+    prompt = _hash(JUDGE_SYSTEM + JUDGE_USER)
     found: list[JudgeQuestion] = []
     for number, question in enumerate(slot.questions, start=1):
-        values = {"answer": answer, "question": question.strip().rstrip("?")}
-        user = _HOLE.sub(lambda hole, values=values: values[hole[1]], words["user"])
+        system, user = judge_prompt(answer, question)
         for metric, read in ((YES_NO, read_published_yes), (YES_NO_CORRECTED, read_yes_no)):
-            prompt = _hash(words["system"] + words["user"])
-            found.append(JudgeQuestion(metric, f"{slot.name} {number}", words["system"], user, prompt, 1, read, 3))
+            found.append(JudgeQuestion(metric, f"{slot.name} {number}", system, user, prompt, 1, read, 3))
     return found
 
 

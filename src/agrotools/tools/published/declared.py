@@ -47,7 +47,7 @@ def read_toolmeta(path: Path) -> Declared:
     try:
         content = orjson.loads(path.read_bytes())
         tools = content.values() if isinstance(content, dict) else content
-        return {tool["name"]: _declared(tool["name"], tool) for tool in tools}
+        return {_named(tool, "name"): _declared(tool["name"], tool) for tool in tools}
     except OSError as error:
         raise BenchmarkError(f"{path} cannot be read: {error.strerror or error}") from error
     except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError) as error:
@@ -91,9 +91,19 @@ def _ours() -> dict[str, dict[str, DeclaredTool]]:
 
 
 def _declared(name: str, said: Mapping[str, Any]) -> DeclaredTool:
-    """A tool from its entry in a ``toolmeta.json``."""
+    """A tool from its entry in a ``toolmeta.json``.
+
+    Raises:
+        TypeError, LookupError: a name or a type is missing or no text.
+    """
     parameters = tuple(
-        Parameter(each["name"], each["type"], each.get("description"), not each.get("optional"))
+        Parameter(_named(each, "name"), _named(each, "type"), _text(each.get("description")), not each.get("optional"))
         for each in said["inputs"]
     )
-    return DeclaredTool(str(name), str(said.get("description") or ""), parameters)
+    return DeclaredTool(name, str(said.get("description") or ""), parameters)
+
+
+def _named(said: Mapping[str, Any], key: str) -> str:
+    if not isinstance(said[key], str):
+        raise TypeError(f"the {key} of a tool or an input is no text")
+    return said[key]
