@@ -6,20 +6,23 @@ of the rule that count the same twice are in :mod:`agrotools.scoring.reference.a
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 GTA = "GTA (arXiv 2407.08713), Table 5"
 THINKGEO = "ThinkGeo (arXiv 2505.23752), Table A2"
 THINKGEO_CASES = "ThinkGeo (arXiv 2505.23752), section on failures and Figure 7"
 AGENT_X = "Agent-X (arXiv 2505.24876), Table 10"
 AGENT_X_CALLS = "Agent-X (arXiv 2505.24876), Figure 5"
+OF_KEYWORDS = ("no_answer_keyword", "no_step_keyword")
 
 
 @dataclass(frozen=True)
 class ErrorClass:
-    """``unit``: what is counted, steps or whole samples. ``sources``: every paper that has the class."""
+    """``unit``: what is counted, steps or whole samples. ``sources``: every paper that has the class, with the word
+    that it has for it."""
 
     id: str
-    unit: str
+    unit: Literal["step", "sample"]
     sources: tuple[str, ...]
     meaning: str
 
@@ -48,10 +51,15 @@ CLASSES: Mapping[str, ErrorClass] = {
         ErrorClass(
             "wrong_tool_name",
             "step",
-            (f"{THINKGEO}: Tool Name", f"{AGENT_X_CALLS}: invalid tool usage"),
+            (f"{GTA}: N/A", f"{THINKGEO}: Tool Name", f"{AGENT_X_CALLS}: invalid tool usage"),
             "a call of a tool that there is not",
         ),
-        ErrorClass("tool_error", "step", (f"{GTA}: N/A",), "any other error of a call, mostly inside of the tool"),
+        ErrorClass(
+            "tool_error",
+            "step",
+            (f"{GTA}: N/A",),
+            "any other error of a call, mostly inside of the tool: in the right form, but not executed to its end",
+        ),
         ErrorClass(
             "call_without_output",
             "step",
@@ -109,7 +117,7 @@ CLASSES: Mapping[str, ErrorClass] = {
         ErrorClass(
             "no_answer_keyword",
             "sample",
-            (f"{AGENT_X}: misinterpreting visual content",),
+            (f"{AGENT_X}: misinterpreting visual content, wrong visual interpretation",),
             "an answer with no keyword of the gold answer (keywords by a rule of ours, not by spaCy)",
         ),
         ErrorClass(
@@ -122,15 +130,66 @@ CLASSES: Mapping[str, ErrorClass] = {
 }
 
 
+@dataclass(frozen=True)
+class PaperTable:
+    """A table of a paper that gives the errors of a model as percentages of each other, in its own words.
+
+    ``rows``: by the paper's word the classes here that are counted for it.
+    """
+
+    source: str
+    rows: Mapping[str, tuple[str, ...]]
+
+
+PAPER_TABLES = (
+    PaperTable(
+        GTA,
+        {
+            "format error": ("format_error",),
+            "argument format error": ("invalid_json", "invalid_arguments"),
+            "N/A": ("tool_error", "wrong_tool_name"),
+        },
+    ),
+    PaperTable(
+        THINKGEO,
+        {
+            "NoAction": ("format_error",),
+            "Inv. JSON": ("invalid_json",),
+            "Arg. Values": ("invalid_arguments",),
+            "Tool Name": ("wrong_tool_name",),
+            "others, not printed": ("tool_error",),
+        },
+    ),
+    PaperTable(
+        AGENT_X,
+        {
+            "no action, no response": ("no_response",),
+            "no action, whole response is a thought": ("only_thought",),
+            "invalid JSON arguments": ("invalid_format",),
+            "multiple tool calls in a single step": ("several_calls",),
+            "final answer not in required format": ("answer_in_invalid_format",),
+            "wrong visual interpretation": ("no_answer_keyword",),
+            "incorrect spatial reasoning": ("no_step_keyword",),
+        },
+    ),
+)
+"""ThinkGeo's last column, Final Ans. (SingleStep), is not among its rows: with the others it comes to more than 100 %,
+and the paper does not say of what it is a share."""
+
+
 @dataclass
 class Errors:
     """Errors counted by class. ``samples``: ids in which each class occurred, in order; ``steps``: calls and answers
-    that were looked at, ``total``: samples."""
+    that were looked at, ``total``: samples.
+
+    ``keyed``: samples in which a keyword could have been missed, for the classes that look for keywords.
+    """
 
     total: int = 0
     steps: int = 0
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CLASSES, 0))
     samples: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    keyed: dict[str, int] = field(default_factory=dict[str, int])
     not_looked_for: dict[str, str] = field(default_factory=dict[str, str])
     """Classes that could not be told, and why: their count of 0 says nothing."""
 
@@ -141,15 +200,28 @@ class Errors:
             if not listed or listed[-1] != sample:
                 listed.append(sample)
 
+    def add_keyed(self, error: str, sample: str, missed: bool) -> None:
+        """A sample in which keywords were looked for."""
+        self.keyed[error] = self.keyed.get(error, 0) + 1
+        self.add(error, sample, int(missed))
+
     def skip(self, errors: Iterable[str], reason: str) -> None:
         self.not_looked_for |= dict.fromkeys(errors, reason)
 
+    def looked_at(self, error: str) -> int:
+        """In how many steps or samples, whichever it is counted in, a class was looked for."""
+        if error in OF_KEYWORDS:
+            return self.keyed.get(error, 0)
+        return self.steps if CLASSES[error].unit == "step" else self.total
+
     def as_data(self) -> list[dict[str, object]]:
-        """One row for each class: id, count, samples, unit, meaning, sources, and why it was not looked for."""
+        """One row for each class: id, count, of how many, samples, unit, meaning, sources, and why it was not looked
+        for."""
         return [
             {
                 "error": each.id,
                 "count": None if each.id in self.not_looked_for else self.counts[each.id],
+                "of": 0 if each.id in self.not_looked_for else self.looked_at(each.id),
                 "samples": len(self.samples.get(each.id, [])),
                 "unit": each.unit,
                 "meaning": each.meaning,

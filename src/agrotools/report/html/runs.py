@@ -65,7 +65,10 @@ def opened_runs(
         if summaries is None or outcomes is None:
             outcomes = Outcomes()
             for folder, shelf, manifest in zip(folders, shelves, manifests, strict=True):
-                tally, judges = None if summaries else Tally(), JudgedRows(read_judgements(folder))
+                tally, judges = (
+                    None if summaries else Tally(protocol=manifest.protocol),
+                    JudgedRows(read_judgements(folder)),
+                )
                 _score(shelf, outcomes, tally, judges)
                 if tally is not None:
                     given.append(summary_of(folder, manifest, tally, judges, allow_invalid=allow_invalid))
