@@ -6,13 +6,37 @@ of the rule that count the same twice are in :mod:`agrotools.scoring.reference.a
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
-GTA = "GTA (arXiv 2407.08713), Table 5"
-THINKGEO = "ThinkGeo (arXiv 2505.23752), Table A2"
-THINKGEO_CASES = "ThinkGeo (arXiv 2505.23752), section on failures and Figure 7"
-AGENT_X = "Agent-X (arXiv 2505.24876), Table 10"
-AGENT_X_CALLS = "Agent-X (arXiv 2505.24876), Figure 5"
+Unit = Literal["step", "sample"]
+
+
+class Source(NamedTuple):
+    """Where a paper has classes of errors. ``name``: how the paper is called here for short."""
+
+    name: str
+    arxiv: str
+    place: str
+
+    def __str__(self) -> str:
+        return f"{self.name} (arXiv {self.arxiv}), {self.place}"
+
+
+class Named(NamedTuple):
+    """What a paper calls a class."""
+
+    source: Source
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.words}"
+
+
+GTA = Source("GTA", "2407.08713", "Table 5")
+THINKGEO = Source("ThinkGeo", "2505.23752", "Table A2")
+THINKGEO_CASES = Source("ThinkGeo", "2505.23752", "section on failures and Figure 7")
+AGENT_X = Source("Agent-X", "2505.24876", "Table 10")
+AGENT_X_CALLS = Source("Agent-X", "2505.24876", "Figure 5")
 OF_KEYWORDS = ("no_answer_keyword", "no_step_keyword")
 
 
@@ -22,8 +46,8 @@ class ErrorClass:
     that it has for it."""
 
     id: str
-    unit: Literal["step", "sample"]
-    sources: tuple[str, ...]
+    unit: Unit
+    sources: tuple[Named, ...]
     meaning: str
 
 
@@ -33,97 +57,97 @@ CLASSES: Mapping[str, ErrorClass] = {
         ErrorClass(
             "format_error",
             "step",
-            (f"{GTA}: format error", f"{THINKGEO}: NoAction"),
+            (Named(GTA, "format error"), Named(THINKGEO, "NoAction")),
             "output that is neither a call nor an answer",
         ),
         ErrorClass(
             "invalid_json",
             "step",
-            (f"{GTA}: argument format error", f"{THINKGEO}: Inv. JSON"),
+            (Named(GTA, "argument format error"), Named(THINKGEO, "Inv. JSON")),
             "a call whose arguments are no JSON object",
         ),
         ErrorClass(
             "invalid_arguments",
             "step",
-            (f"{GTA}: argument format error", f"{THINKGEO}: Arg. Values"),
+            (Named(GTA, "argument format error"), Named(THINKGEO, "Arg. Values")),
             "a call whose arguments the tool does not take: unknown, missing, or of a wrong type or value",
         ),
         ErrorClass(
             "wrong_tool_name",
             "step",
-            (f"{GTA}: N/A", f"{THINKGEO}: Tool Name", f"{AGENT_X_CALLS}: invalid tool usage"),
+            (Named(GTA, "N/A"), Named(THINKGEO, "Tool Name"), Named(AGENT_X_CALLS, "invalid tool usage")),
             "a call of a tool that there is not",
         ),
         ErrorClass(
             "tool_error",
             "step",
-            (f"{GTA}: N/A",),
+            (Named(GTA, "N/A"),),
             "any other error of a call, mostly inside of the tool: in the right form, but not executed to its end",
         ),
         ErrorClass(
             "call_without_output",
             "step",
-            (f"{AGENT_X_CALLS}: failed calls",),
+            (Named(AGENT_X_CALLS, "failed calls"),),
             "a step that names a tool but no output, where the model writes both",
         ),
         ErrorClass(
             "repeated_tool",
             "sample",
-            (f"{AGENT_X}: multiple tool calls in a single step (which its code counts so)",),
+            (Named(AGENT_X, "multiple tool calls in a single step (which its code counts so)"),),
             "the same tool in two consecutive steps",
         ),
         ErrorClass(
             "redundant_call",
             "step",
-            (f"{THINKGEO_CASES}: redundant tool calls",),
+            (Named(THINKGEO_CASES, "redundant tool calls"),),
             "a call with the very arguments of an earlier one that worked",
         ),
         ErrorClass(
             "several_calls",
             "step",
-            (f"{AGENT_X}: multiple tool calls in a single step (as the words say)",),
+            (Named(AGENT_X, "multiple tool calls in a single step (as the words say)"),),
             "more than one call in one message or step",
         ),
         ErrorClass(
             "single_step_answer",
             "sample",
-            (f"{THINKGEO}: Final Ans. (SingleStep)",),
+            (Named(THINKGEO, "Final Ans. (SingleStep)"),),
             "an answer without any call where the reference has calls; step by step: an answer where a call was due",
         ),
         ErrorClass(
             "no_response",
             "sample",
-            (f"{AGENT_X}: no action, no response",),
+            (Named(AGENT_X, "no action, no response"),),
             "neither steps nor an answer",
         ),
         ErrorClass(
             "only_thought",
             "sample",
-            (f"{AGENT_X}: no action, the whole response is model thought",),
+            (Named(AGENT_X, "no action, the whole response is model thought"),),
             "an answer without steps (Agent-X), or text alone that is neither a call nor an answer",
         ),
         ErrorClass(
             "invalid_format",
             "sample",
-            (f"{AGENT_X}: invalid JSON format in argument specification",),
+            (Named(AGENT_X, "invalid JSON format in argument specification"),),
             "a prediction that lacks a field, or has a step that does",
         ),
         ErrorClass(
             "answer_in_invalid_format",
             "sample",
-            (f"{AGENT_X}: final answer generation without adhering to the format",),
+            (Named(AGENT_X, "final answer generation without adhering to the format"),),
             "the same, though with an answer",
         ),
         ErrorClass(
             "no_answer_keyword",
             "sample",
-            (f"{AGENT_X}: misinterpreting visual content, wrong visual interpretation",),
+            (Named(AGENT_X, "misinterpreting visual content, wrong visual interpretation"),),
             "an answer with no keyword of the gold answer (keywords by a rule of ours, not by spaCy)",
         ),
         ErrorClass(
             "no_step_keyword",
             "sample",
-            (f"{AGENT_X}: incorrect spatial reasoning",),
+            (Named(AGENT_X, "incorrect spatial reasoning"),),
             "steps with no keyword of the gold steps (keywords by a rule of ours, not by spaCy)",
         ),
     )
@@ -137,7 +161,7 @@ class PaperTable:
     ``rows``: by the paper's word the classes here that are counted for it.
     """
 
-    source: str
+    source: Source
     rows: Mapping[str, tuple[str, ...]]
 
 
@@ -166,7 +190,7 @@ PAPER_TABLES = (
             "no action, no response": ("no_response",),
             "no action, whole response is a thought": ("only_thought",),
             "invalid JSON arguments": ("invalid_format",),
-            "multiple tool calls in a single step": ("several_calls",),
+            "multiple tool calls in a single step, as its code counts": ("repeated_tool",),
             "final answer not in required format": ("answer_in_invalid_format",),
             "wrong visual interpretation": ("no_answer_keyword",),
             "incorrect spatial reasoning": ("no_step_keyword",),
@@ -208,24 +232,22 @@ class Errors:
     def skip(self, errors: Iterable[str], reason: str) -> None:
         self.not_looked_for |= dict.fromkeys(errors, reason)
 
-    def looked_at(self, error: str) -> int:
-        """In how many steps or samples, whichever it is counted in, a class was looked for."""
+    def looked_at(self, error: str, unit: Unit) -> int:
+        """In how many steps or samples a class was looked for."""
         if error in OF_KEYWORDS:
             return self.keyed.get(error, 0)
-        return self.steps if CLASSES[error].unit == "step" else self.total
+        return self.steps if unit == "step" else self.total
 
     def as_data(self) -> list[dict[str, object]]:
-        """One row for each class: id, count, of how many, samples, unit, meaning, sources, and why it was not looked
-        for."""
+        """One row for each class: id, count, samples, unit, meaning, sources, and why it was not looked for."""
         return [
             {
                 "error": each.id,
                 "count": None if each.id in self.not_looked_for else self.counts[each.id],
-                "of": 0 if each.id in self.not_looked_for else self.looked_at(each.id),
                 "samples": len(self.samples.get(each.id, [])),
                 "unit": each.unit,
                 "meaning": each.meaning,
-                "sources": list(each.sources),
+                "sources": list(map(str, each.sources)),
                 "not_looked_for": self.not_looked_for.get(each.id),
             }
             for each in CLASSES.values()

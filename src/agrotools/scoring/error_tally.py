@@ -41,10 +41,12 @@ class ErrorTally:
         )
 
     def _count(self, error: str) -> ErrorCount:
-        count, of = self._errors.counts[error], self._errors.looked_at(error)
+        # Step by step there is one prediction for each step, and an error of each at most.
+        unit = "step" if self._mode == "step-by-step" else CLASSES[error].unit
+        count, of = self._errors.counts[error], self._errors.looked_at(error, unit)
         return ErrorCount(
             error=error,
-            unit=CLASSES[error].unit,
+            unit=unit,
             count=count,
             of=of,
             share=count / of if of else None,

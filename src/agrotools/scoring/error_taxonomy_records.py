@@ -1,6 +1,6 @@
 """Counts errors by the classes of GTA, ThinkGeo and Agent-X in records of runs, one record at a time."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from agrotools.core import (
@@ -177,7 +177,9 @@ def _add_missed_keywords(record: Record, found: Errors) -> None:
         return
     key, answer = record.sample.id, record.trajectory.answer
     if answer is not None and (texts := [text for slot in record.sample.answer for text in _texts_of(slot)]):
-        _look_for_keywords("no_answer_keyword", key, " ".join(texts), answer, found)
+        # A right answer may be an alias that has no keyword in it, a number above all.
+        aliases = [text for slot in record.sample.answer if slot.type == "keywords" for text in _texts_of(slot)]
+        _look_for_keywords("no_answer_keyword", key, " ".join(texts), answer, found, aliases)
     calls = [step for step in record.trajectory.calls if step.call]
     reference = record.sample.reference.steps if record.sample.reference else ()
     if calls and any(step.thought for step in reference):
@@ -186,10 +188,10 @@ def _add_missed_keywords(record: Record, found: Errors) -> None:
         _look_for_keywords("no_step_keyword", key, gold, given, found)
 
 
-def _look_for_keywords(error: str, key: str, gold: str, given: str, found: Errors) -> None:
+def _look_for_keywords(error: str, key: str, gold: str, given: str, found: Errors, also: Sequence[str] = ()) -> None:
     if max(gold, default="") < _FIRST_OF_EAST_ASIA and (wanted := keywords(gold)):
         given = given.lower()
-        found.add_keyed(error, key, not any(word in given for word in wanted))
+        found.add_keyed(error, key, not any(word in given for word in (*wanted, *map(str.lower, also))))
 
 
 def _texts_of(slot: Slot) -> list[str]:

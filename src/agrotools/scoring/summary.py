@@ -204,6 +204,36 @@ class Correlation(Noun):
     interval: Interval | None = None
 
 
+class RunCorrelation(Noun):
+    """Over ``n`` runs: Pearson's r and Spearman's rho of a step metric with an outcome metric, run by run.
+
+    None where one of the two is the same in all runs. ``interval``: 95 %, of Pearson's r by Fisher's z; None with
+    fewer than ten runs, where it says nothing.
+    """
+
+    step: str
+    outcome: str
+    n: int
+    pearson: float | None = None
+    spearman: float | None = None
+    interval: Interval | None = None
+
+
+class AcrossRuns(Noun):
+    """How step metrics go with outcomes over the runs on one benchmark: ``runs`` (their models) with both modes.
+
+    ``left_out``: why which runs do not count. ``least_r``: what r must exceed, one way or the other, to be told from 0
+    at the 5 % level with so many runs, if these were runs of models drawn at random.
+    """
+
+    benchmark: str
+    benchmark_version: str
+    runs: tuple[str, ...]
+    left_out: dict[str, tuple[str, ...]] = {}
+    least_r: float
+    correlations: tuple[RunCorrelation, ...] = ()
+
+
 class Summary(Noun):
     """The scores of one run: who answered, on what, and each mode's metrics."""
 
@@ -220,7 +250,9 @@ class Summary(Noun):
     modes: dict[Mode, ModeSummary] = {}
     no_tool_part: NoToolPart | None = None
     correlations: tuple[Correlation, ...] = ()
-    """Of step metrics with the outcome, where a run has both modes."""
+    """Of step metrics with the outcome over samples, where a run has both modes."""
+    across_runs: AcrossRuns | None = None
+    """Of step metrics with outcomes over the runs that it was scored together with; the same for all on a benchmark."""
     judging: Panel | None = None
     """The judges that were asked about its answers; None where nobody was."""
 
