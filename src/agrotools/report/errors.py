@@ -63,7 +63,7 @@ def error_tables(summaries: Sequence[Summary], *, side_by_side: int) -> list["Re
         return []
     tables: list[RenderableType] = []
     for mode, shown in error_parts(columns, side_by_side=side_by_side):
-        table = new_table(f"Errors by class{f', {mode}' if mode else ''}: how many, %")
+        table = new_table(f"Errors by class{f', {mode}' if mode else ''}")
         table.add_column("", overflow="fold", min_width=22)
         for column in shown:
             table.add_column(column.name.rpartition("/")[2] if mode else column.mode, justify="right", overflow="fold")
@@ -97,7 +97,7 @@ def error_legend(columns: Sequence[ErrorColumn]) -> list[str]:
 def notes_of(columns: Sequence[ErrorColumn]) -> list[str]:
     """How to read the table, where the papers have the classes, and how the runs stand in the papers' own tables."""
     classes = classes_looked_for(columns)
-    lines = ["%: of the steps or samples, as each class says, that it was looked for in."]
+    lines = ["How many, and beneath it % of the steps or samples, as each class says, that it was looked for in."]
     sources = dict.fromkeys(named.source for error in classes for named in CLASSES[error].sources)
     places: dict[str, list[str]] = {}
     for source in sources:
