@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from agrotools.core import (
     Answer,
+    Arguments,
     CallTools,
     Halt,
     Mode,
@@ -131,16 +132,17 @@ def _add_trajectory(record: Record, found: Errors) -> None:
     for step in steps:
         if step.kind == "unparseable":
             found.add(_class_of_unread(step.reason), key)
-    worked: set[tuple[str, str]] = set()
+    worked: dict[str, list[Arguments]] = {}
     turns: dict[int, int] = {}
     for step in calls:
         turns[step.turn] = turns.get(step.turn, 0) + 1
         if error := _class_of_step(step):
             found.add(error, key)
-        elif step.call is not None and len(calls) > 1:
-            call = (step.call.tool, said(step.call.arguments))
-            found.add("redundant_call", key, int(call in worked))
-            worked.add(call)
+        elif step.call is not None:
+            earlier = worked.setdefault(step.call.tool, [])
+            if earlier and said(step.call.arguments) in map(said, earlier):
+                found.add("redundant_call", key)
+            earlier.append(step.call.arguments)
     found.add("several_calls", key, sum(count > 1 for count in turns.values()))
     names = [step.call.tool for step in calls if step.call]
     if any(one == other for one, other in pairwise(names)):
