@@ -33,7 +33,7 @@ def seconds_tables(summaries: Sequence[Summary], *, side_by_side: int) -> list["
 
 
 def _table(title: str, columns: Sequence[tuple[str, SecondsByPart]]) -> "Table":
-    table = new_table(f"{title}: mean, valid records")
+    table = new_table(f"{title}, mean")
     table.add_column("", overflow="fold", min_width=18)
     for heading, _ in columns:
         table.add_column(heading, justify="right", overflow="fold")

@@ -10,7 +10,7 @@ from agrotools.report.cells import Notes
 from agrotools.report.html.intervals import Mark, difference_drawing, interval_drawing
 from agrotools.report.judges import judge_notes
 from agrotools.report.option_places import option_notes
-from agrotools.report.parts import counts_table, part_tables
+from agrotools.report.parts import correlation_lines, counts_table, part_tables
 from agrotools.report.published_runs import published_blocks
 from agrotools.report.schematic import schematic_block, schematic_columns, schematic_metric
 from agrotools.report.seconds import seconds_tables
@@ -95,6 +95,7 @@ def result_tables(summaries: Sequence[Summary]) -> Results:
             *seconds_tables(summaries, side_by_side=_SIDE_BY_SIDE),
             *across_runs_tables(summaries),
             *counts_table(summaries),
+            *correlation_lines(summaries),
         ]
     )
     return Results(
