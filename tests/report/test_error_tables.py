@@ -67,7 +67,7 @@ def test_the_table_counts_each_class_in_each_mode(run: Path):
     flat = " ".join(text.split())
     assert "GTA: argument format error; ThinkGeo: Inv. JSON" in flat
     assert "GTA (arXiv 2407.08713): Table 5" in flat
-    assert "of 3 errors (end-to-end): format error 33.3 %, argument format error 33.3 %, N/A 33.3 %" in flat
+    assert "of 3 errors (end-to-end): format error 33.3 %; argument format error 33.3 %; N/A 33.3 %" in flat
     assert "Errors by class" not in tables_text([rescore(run, allow_invalid=True).summary], details=False)
 
 

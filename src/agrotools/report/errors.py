@@ -123,7 +123,7 @@ def paper_lines(columns: Sequence[ErrorColumn]) -> Iterator[str]:
             total = sum(counts.values())
             if total:
                 of_run = f"{column.name}, {column.mode}" if several else column.mode
-                shares = ", ".join(f"{words} {percent(count / total)} %" for words, count in counts.items())
+                shares = "; ".join(f"{words} {percent(count / total)} %" for words, count in counts.items())
                 yield f"As in {table.source.name}'s {table.source.place}, of {total} errors ({of_run}): {shares}."
 
 
