@@ -133,6 +133,20 @@ async def test_a_link_opens_its_sample_with_pictures_and_those_of_the_other_run(
         assert faults(page) == ([], [])
 
 
+async def test_a_class_of_errors_leads_to_a_sample_whatever_is_filtered(report: Path):
+    async with browser() as chromium:
+        page = await chromium.open(report.as_uri())
+        await choose(page, "task", "organ_counting")
+        await choose(page, "state", "right")
+        link = "a.example[href$='/end-to-end/s2/0']"
+        assert await page.evaluate(f"document.querySelector({link!r}).textContent") == "s2"
+        await page.click(link)
+        await page.until(f"{SHOWN}?.includes('s2 end-to-end')")
+        await page.until("document.getElementById('samples').getBoundingClientRect().top < innerHeight")
+        assert "tool error" in await page.evaluate("document.querySelector('#detail .facets').textContent")
+        assert faults(page) == ([], [])
+
+
 async def test_nothing_that_others_wrote_is_run_or_fetched(tmp_path: Path):
     report = write_report([hostile_run(tmp_path / "run"), hostile_run(tmp_path / "again")], tmp_path / "report.html")
     async with browser() as chromium:

@@ -8,13 +8,15 @@ from agrotools.core import (
     ReferenceStep,
     ReferenceTrajectory,
     Step,
+    Termination,
     ToolCall,
     Trajectory,
     Unparseable,
 )
 from agrotools.scoring.error_classes import CLASSES
-from agrotools.scoring.error_taxonomy import errors_of_dialogues, errors_of_records
+from agrotools.scoring.error_taxonomy import errors_of_dialogues
 from agrotools.scoring.error_taxonomy_agent_x import errors_of_agent_x
+from agrotools.scoring.error_taxonomy_records import errors_of_records
 from agrotools.scoring.nouns import keywords
 from support.gta_files import ERROR, GOLD_ENDS, GOLD_STEPS, answer, call, end_file, returned, step_file
 from support.plain_sample import plain_sample
@@ -76,7 +78,7 @@ def test_every_class_says_what_it_is_and_whose():
     assert unseen["not_looked_for"]
 
 
-def record(steps, termination="answered", **changes):
+def record(steps, termination: Termination = "answered", **changes):
     reference = ReferenceTrajectory(
         steps=(ReferenceStep(tool="count_objects", arguments={}, thought="count the trees"),)
     )

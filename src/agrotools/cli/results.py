@@ -94,6 +94,7 @@ def _scored(
     """Score the runs; ``items`` and ``outcomes`` are given every record with its rows."""
     from agrotools.runner.rescore import rescore
     from agrotools.runner.store import read_manifest
+    from agrotools.scoring.run_correlations import with_correlations
 
     def add(record: "Record", scores: "list[Score]") -> None:
         items.add(record, scores)
@@ -106,7 +107,8 @@ def _scored(
         if outcomes is not None:
             outcomes.begin_run()
         rescored.append(rescore(run, allow_invalid=allow_invalid, extras=extras, on_scored=add))
-    return rescored
+    summaries = with_correlations([each.summary for each in rescored])
+    return [each._replace(summary=summary) for each, summary in zip(rescored, summaries, strict=True)]
 
 
 def _again(runs: Sequence[Path]) -> str:

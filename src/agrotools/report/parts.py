@@ -1,10 +1,11 @@
 """The second half of the tables: metrics by family, task type and answer type, and what happened in the runs."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from agrotools.core import ANSWER_TYPES, FAMILIES, FAMILY_OF_TASK_TYPE, Mode
+from agrotools.core import Mode
 from agrotools.report.cells import DASH, new_table, percent, run_names, stacked
+from agrotools.report.part_rows import part_rows, schematic_rows
 from agrotools.scoring import METRICS, Amount, Correlation, Estimate, Metric, ModeSummary, Summary
 
 if TYPE_CHECKING:
@@ -81,82 +82,13 @@ def _parts_table(title: str, columns: Sequence[Column]) -> "Table":
         table.add_column(column.heading, justify="right", overflow="fold")
     counted = [column.metric for column in columns]
     drawn = [column.schematic for column in columns]
-    rows = [(label, style, of, counted) for label, style, of in _rows([metric for metric in counted if metric])]
-    rows += [(label, style, of, drawn) for label, style, of in _schematic_rows([metric for metric in drawn if metric])]
+    of_counted, of_drawn = ([metric for metric in metrics if metric] for metrics in (counted, drawn))
+    rows = [(label, style, of, counted) for label, style, of in part_rows(of_counted)]
+    rows += [(label, style, of, drawn) for label, style, of in schematic_rows(of_drawn)]
     for label, style, estimate_of, metrics in rows:
         cells = [_cell(estimate_of(metric) if metric else None) for metric in metrics]
         table.add_row(stacked([label], value_style=style), *cells)
     return table
-
-
-_Row = tuple[str, str, Callable[[Metric], Estimate | None]]
-"""Label, style and estimate of a row."""
-
-
-def _schematic_rows(metrics: Sequence[Metric]) -> Iterator[_Row]:
-    """Schematic drawings, which are in no other row, over their task types."""
-    if metrics:
-        yield "Schematic drawings, in no row above", "bold yellow", lambda metric: metric.overall
-    for task_type in _ordered(FAMILY_OF_TASK_TYPE, [set(metric.by_task_type) for metric in metrics]):
-        yield f"  {_words(task_type)}, drawn", "", _task_type(task_type)
-
-
-def _rows(metrics: Sequence[Metric]) -> Iterator[_Row]:
-    """Families over their task types, then answer types."""
-    if not metrics:
-        return
-    families = _ordered(FAMILIES, [set(metric.by_family) for metric in metrics])
-    task_types = _ordered(FAMILY_OF_TASK_TYPE, [set(metric.by_task_type) for metric in metrics])
-    for family in families:
-        own = [task_type for task_type in task_types if FAMILY_OF_TASK_TYPE.get(task_type) == family]
-        # Of a family with one task type, the figures of the family would only repeat those of the task type.
-        yield FAMILIES.get(family, family), "bold", _nothing if len(own) == 1 else _family(family)
-        for task_type in own:
-            yield f"  {_words(task_type)}", "", _task_type(task_type)
-    for task_type in task_types:
-        if FAMILY_OF_TASK_TYPE.get(task_type) not in families:
-            yield _words(task_type), "", _task_type(task_type)
-    yield "By answer type", "bold", _nothing
-    for answer_type in _ordered(ANSWER_TYPES, [set(metric.by_answer_type) for metric in metrics]):
-        yield f"  {_words(answer_type)}", "", _answer_type(answer_type)
-    for group in _ordered((), [set(metric.by_group) for metric in metrics]):
-        yield f"By {_words(group)}", "bold", _nothing
-        for value in _ordered((), [set(metric.by_group.get(group, {})) for metric in metrics]):
-            yield f"  {value}", "", _group(group, value)
-
-
-def _nothing(_: Metric) -> None:
-    return None
-
-
-def _family(family: str) -> Callable[[Metric], Estimate | None]:
-    return lambda metric: metric.by_family.get(family)
-
-
-def _answer_type(answer_type: str) -> Callable[[Metric], Estimate | None]:
-    return lambda metric: metric.by_answer_type.get(answer_type)
-
-
-def _task_type(task_type: str) -> Callable[[Metric], Estimate | None]:
-    return lambda metric: metric.by_task_type.get(task_type)
-
-
-def _group(name: str, value: str) -> Callable[[Metric], Estimate | None]:
-    return lambda metric: metric.by_group.get(name, {}).get(value)
-
-
-def _words(identifier: str) -> str:
-    return identifier.replace("_", " ")
-
-
-def _ordered(known: Sequence[str] | Mapping[str, str], present: Sequence[set[str]]) -> list[str]:
-    """What is present anywhere: the known names in their order, then numbers, then the others by name."""
-    there = set[str]().union(*present)
-    return [name for name in known if name in there] + sorted(there.difference(known), key=_by_number)
-
-
-def _by_number(name: str) -> tuple[bool, int, str]:
-    return (not name.isdecimal(), int(name) if name.isdecimal() else 0, name)
 
 
 def _cell(estimate: Estimate | None) -> "Text":

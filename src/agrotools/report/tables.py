@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
 from agrotools.core import Mode
+from agrotools.report.across_runs import across_runs_tables
 from agrotools.report.cells import (
     Notes,
     difference_cell,
@@ -19,12 +20,14 @@ from agrotools.report.cells import (
     stacked,
     value_cell,
 )
+from agrotools.report.errors import error_tables
 from agrotools.report.judges import judge_lines
 from agrotools.report.layout import PLAIN_WIDTH, console_for, put, rendered
 from agrotools.report.option_places import option_lines
-from agrotools.report.parts import correlation_lines, counts_table, part_tables
+from agrotools.report.parts import RUNS_SIDE_BY_SIDE, correlation_lines, counts_table, part_tables
 from agrotools.report.published_runs import published_blocks
 from agrotools.report.schematic import NO_HEADLINE, kept_out_line, only_schematic, schematic_block
+from agrotools.report.seconds import seconds_tables
 from agrotools.report.values import harmless, shortened
 from agrotools.scoring import METRICS, Metric, ModeSummary, Summary
 from agrotools.scoring.statistics import MIN_CLUSTERS
@@ -194,7 +197,10 @@ def tables(summaries: Sequence[Summary], *, details: bool = True) -> list["Rende
     if details:
         parts += part_tables(summaries)
         parts += correlation_lines(summaries)
+        parts += across_runs_tables(summaries)
         parts += counts_table(summaries)
+        parts += seconds_tables(summaries, side_by_side=RUNS_SIDE_BY_SIDE)
+        parts += error_tables(summaries, side_by_side=RUNS_SIDE_BY_SIDE)
     lines = [*general_notes(summaries), *notes.numbered()]
     parts.append(Text("\n" + "\n".join(lines), style="dim"))
     return parts

@@ -47,7 +47,7 @@ def rescore(
     try:
         with written_beside(run / "scores.json") as made, tempfile.TemporaryFile(dir=run) as rows:
             judges = JudgedRows(read_judgements(run))
-            tally, telling_sample = _scored(run, rows, extras, judges, on_scored)
+            tally, telling_sample = _scored(run, rows, extras, judges, on_scored, Tally(protocol=manifest.protocol))
             summary = summary_of(run, manifest, tally, judges, allow_invalid=allow_invalid, extras=extras)
             with made.open("wb") as file:
                 file.write(b'{\n  "summary": ' + _indented(summary.model_dump(mode="json"), 2) + b',\n  "scores": [')
@@ -64,10 +64,9 @@ def rescore(
 
 
 def _scored(
-    run: Path, rows: IO[bytes], extras: Sequence[str], judges: JudgedRows, on_scored: OnScored | None
+    run: Path, rows: IO[bytes], extras: Sequence[str], judges: JudgedRows, on_scored: OnScored | None, tally: Tally
 ) -> tuple[Tally, str | None]:
-    """The tally of the run's records and its telling sample; the score rows go to ``rows``, as they stand in a list."""
-    tally = Tally()
+    """``tally`` with the run's records, and its telling sample; score rows go to ``rows``, as they stand in a list."""
     worst: tuple[float, str] | None = None
     for record in iter_records(run):
         scores = [*score_record(record, extras), *judges.rows(record)]

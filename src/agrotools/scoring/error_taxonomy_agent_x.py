@@ -3,13 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agrotools.core import Record
 from agrotools.scoring.error_classes import Errors
 from agrotools.scoring.loose import is_list, is_object, is_text
 from agrotools.scoring.nouns import keywords
 from agrotools.scoring.reference.agent_x import TOOLS
 from agrotools.scoring.reference.agent_x_errors import Keywords
+from agrotools.text.agent_x import raw_object, without_thinking
 
-_OF_RUNS = ("format_error", "invalid_json", "invalid_arguments", "tool_error", "redundant_call")
+OF_CALLS = ("format_error", "invalid_json", "invalid_arguments", "tool_error", "redundant_call")
+"""Classes of calls that are really made."""
 _STEP_KEYS = frozenset(("step", "task", "tool_used", "tool_output", "thought"))
 _NOTHING = (None, "", "null")
 
@@ -25,7 +28,7 @@ def errors_of_agent_x(
     keyword, and a step under ``tool`` and ``output`` is as good as one under ``tool_used`` and ``tool_output``.
     """
     found = Errors(total=len(predictions))
-    found.skip(_OF_RUNS, "no tool is run, and predictions hold no arguments")
+    found.skip(OF_CALLS, "no tool is run, and predictions hold no arguments")
     if data is None:
         found.skip(("no_answer_keyword", "no_step_keyword", "single_step_answer"), "needs the data set")
     for position, item in enumerate(predictions):
@@ -33,6 +36,37 @@ def errors_of_agent_x(
         for key, entry in pairs:
             _errors_of_entry(str(key), entry, _gold(data, key), found, keywords_of)
     return found
+
+
+def add_made_up(record: Record, found: Errors) -> None:
+    """Count the errors of a valid record whose model made up steps and answer in one reply.
+
+    Query and file name, which Agent-X's predictions hold beside them, are not asked of a model here, nor missed. A
+    reply without any JSON object is a thought; one that begins an object and cannot be read is in an invalid format.
+    """
+    sample = record.sample
+    found.total += 1
+    text = _last_reply(record)
+    entry: Any = raw_object(text)
+    if entry is None:
+        body = without_thinking(text).strip()
+        found.add("no_response" if not text.strip() else "invalid_format" if "{" in body else "only_thought", sample.id)
+        return
+    gold = {
+        "reasoning_steps": sample.metadata.get("reasoning_steps", []),
+        "final_answer": sample.metadata.get("final_answer", {}),
+        "tool_metadata": dict.fromkeys(sample.toolset),
+    }
+    _errors_of_entry(sample.id, {"query": "", "filename": "", **entry}, gold, found, keywords)
+
+
+def _last_reply(record: Record) -> str:
+    trajectory = record.trajectory
+    if trajectory is None:
+        return ""
+    replies = [step.reply for step in trajectory.steps if step.reply is not None]
+    last = trajectory.halted_by or (replies[-1] if replies else None)
+    return last.text if last is not None else ""
 
 
 def _gold(data: Mapping[str, Any] | None, key: Any) -> Any:
@@ -112,13 +146,12 @@ def _steps_of(gold: Any) -> list[Any]:
 
 
 def _missed_keywords(key: str, entry: Any, steps: list[Any], gold: Any, found: Errors, keywords_of: Keywords) -> None:
-    wanted = keywords_of(_answer_text(gold.get("final_answer")))
-    said = _answer_text(entry.get("final_answer")).lower()
-    found.add("no_answer_keyword", key, int(bool(wanted) and not any(word.lower() in said for word in wanted)))
-    if steps:
-        wanted = keywords_of(_steps_text(_steps_of(gold)))
+    if wanted := keywords_of(_answer_text(gold.get("final_answer"))):
+        said = _answer_text(entry.get("final_answer")).lower()
+        found.add_keyed("no_answer_keyword", key, not any(word.lower() in said for word in wanted))
+    if steps and (wanted := keywords_of(_steps_text(_steps_of(gold)))):
         said = _steps_text(steps).lower()
-        found.add("no_step_keyword", key, int(bool(wanted) and not any(word.lower() in said for word in wanted)))
+        found.add_keyed("no_step_keyword", key, not any(word.lower() in said for word in wanted))
 
 
 def _answer_text(answer: Any) -> str:

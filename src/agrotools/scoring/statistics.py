@@ -29,6 +29,7 @@ percentiles cover 0.89 to 0.95, the widened ones 0.94 to 0.98; at 50 and 200 clu
 # scipy ships no type stubs.
 # pyright: reportMissingTypeStubs=false
 
+import math
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -280,6 +281,12 @@ def _tail_share(sizes: "FloatArray", sums: "FloatArray", spread: Spread) -> floa
     plain = np.sqrt(np.sum((sums - spread.mean * sizes) ** 2)) / np.sum(sizes)
     reach = _t_quantile(1 - (1 - LEVEL) / 2, spread.degrees) * spread.error / plain
     return float(ndtr(-reach))
+
+
+def least_correlation(n: int) -> float:
+    """What Pearson's r of ``n`` (at least 3) independent pairs exceeds, one way or the other, in 5 % of all cases."""
+    t = float(_t_quantile(0.975, n - 2))
+    return t / math.sqrt(n - 2 + t * t)
 
 
 def _t_quantile(probability: float, degrees: "FloatArray | float") -> "FloatArray":

@@ -1,5 +1,7 @@
 """What a run comes to, as data: the content of ``scores.json``. Values are fractions in [0, 1], never percent."""
 
+from typing import Literal
+
 from agrotools.core import Mode, Noun
 from agrotools.scoring.judging.panel import Panel
 from agrotools.scoring.option_places import OptionPlaces, Rotations
@@ -69,6 +71,44 @@ class Counts(Noun):
     """``turns``, ``input_tokens``, ``output_tokens``, ``seconds``, ``tool_seconds``."""
 
 
+class ErrorCount(Noun):
+    """Errors of one class (:data:`agrotools.scoring.error_classes.CLASSES`) in the valid records of a mode.
+
+    ``count``: None where the class cannot be told here, for the reason that ``not_looked_for`` gives. ``of``: the steps
+    or samples that were looked at; ``samples``: those in which the class occurs, epochs taken together; ``share``:
+    ``count / of``; ``examples``: ids of the first few such samples.
+    """
+
+    error: str
+    unit: Literal["step", "sample"]
+    count: int | None = None
+    of: int = 0
+    share: float | None = None
+    samples: int = 0
+    examples: tuple[str, ...] = ()
+    not_looked_for: str = ""
+
+
+class Seconds(Noun):
+    """Mean seconds per query over ``n`` valid records."""
+
+    mean: float
+    n: int
+
+
+class SecondsByPart(Noun):
+    """Seconds per query over all valid records of a mode, schematic drawings among them, and over those of each part.
+
+    The parts are those of :class:`Metric`.
+    """
+
+    overall: Seconds
+    by_family: dict[str, Seconds] = {}
+    by_task_type: dict[str, Seconds] = {}
+    by_answer_type: dict[str, Seconds] = {}
+    by_group: dict[str, dict[str, Seconds]] = {}
+
+
 class SchematicPart(Noun):
     """The samples of a mode that ask to recognise schematic drawings. No headline metric counts them.
 
@@ -122,6 +162,10 @@ class ModeSummary(Noun):
     ots_chance: Estimate | None = None
     """Open-text score of the same answers against the facts of other clusters' samples."""
     counts: Counts = Counts()
+    errors: tuple[ErrorCount, ...] = ()
+    """A row for every class of errors, of all valid records."""
+    seconds: SecondsByPart | None = None
+    """None where no record is valid."""
     option_places: OptionPlaces | None = None
     """Of questions with one right option; None where there are none."""
     rotations: Rotations | None = None
@@ -160,6 +204,36 @@ class Correlation(Noun):
     interval: Interval | None = None
 
 
+class RunCorrelation(Noun):
+    """Over ``n`` runs: Pearson's r and Spearman's rho of a step metric with an outcome metric, run by run.
+
+    None where one of the two is the same in all runs. ``interval``: 95 %, of Pearson's r by Fisher's z; None with
+    fewer than ten runs, where it says nothing.
+    """
+
+    step: str
+    outcome: str
+    n: int
+    pearson: float | None = None
+    spearman: float | None = None
+    interval: Interval | None = None
+
+
+class AcrossRuns(Noun):
+    """How step metrics go with outcomes over the runs on one benchmark: ``runs`` (their models) with both modes.
+
+    ``left_out``: why which runs do not count. ``least_r``: what r must exceed, one way or the other, to be told from 0
+    at the 5 % level with so many runs, if these were runs of models drawn at random.
+    """
+
+    benchmark: str
+    benchmark_version: str
+    runs: tuple[str, ...]
+    left_out: dict[str, tuple[str, ...]] = {}
+    least_r: float
+    correlations: tuple[RunCorrelation, ...] = ()
+
+
 class Summary(Noun):
     """The scores of one run: who answered, on what, and each mode's metrics."""
 
@@ -176,7 +250,9 @@ class Summary(Noun):
     modes: dict[Mode, ModeSummary] = {}
     no_tool_part: NoToolPart | None = None
     correlations: tuple[Correlation, ...] = ()
-    """Of step metrics with the outcome, where a run has both modes."""
+    """Of step metrics with the outcome over samples, where a run has both modes."""
+    across_runs: AcrossRuns | None = None
+    """Of step metrics with outcomes over the runs that it was scored together with; the same for all on a benchmark."""
     judging: Panel | None = None
     """The judges that were asked about its answers; None where nobody was."""
 

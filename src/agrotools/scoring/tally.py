@@ -5,12 +5,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from agrotools.core import MODES, Mode, Record, Score
+from agrotools.core import MODES, Mode, Protocol, Record, Score
 from agrotools.scoring.chance import OpenTextChance
 from agrotools.scoring.correlations import correlations
 from agrotools.scoring.counts import Tallied
+from agrotools.scoring.error_tally import ErrorTally
 from agrotools.scoring.option_places import PlacesTally
 from agrotools.scoring.sample_table import Kind, SampleTable, any_kind
+from agrotools.scoring.seconds import SecondsTally
 from agrotools.scoring.summary import (
     Comparison,
     Correlation,
@@ -40,19 +42,20 @@ MAX_INVALID_SHARE = 0.01
 
 
 class Tally:
-    """The records of one run. Tallies that are to be compared share a table of samples.
+    """The records of one run in the ``protocol``. Tallies that are to be compared share a table of samples.
 
     Add every record with its rows; then, if :attr:`wants_answers`, give every record again to :meth:`add_answer`.
     """
 
-    def __init__(self, table: SampleTable | None = None) -> None:
+    def __init__(self, table: SampleTable | None = None, protocol: Protocol = "react") -> None:
         self.table = table or SampleTable()
+        self.protocol: Protocol = protocol
         self.modes: dict[Mode, ModeTally] = {}
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
         """A record and its score rows (none if it is invalid). Records may come in any order."""
         if record.mode not in self.modes:
-            self.modes[record.mode] = ModeTally(record.mode, self.table)
+            self.modes[record.mode] = ModeTally(record.mode, self.table, self.protocol)
         self.modes[record.mode].add(record, rows)
 
     @property
@@ -107,12 +110,14 @@ class Tally:
 class ModeTally:
     """The records of one mode. A sample's *place* is its rank by first record in this mode."""
 
-    def __init__(self, mode: Mode, table: SampleTable) -> None:
+    def __init__(self, mode: Mode, table: SampleTable, protocol: Protocol = "react") -> None:
         self.chance = OpenTextChance(table)
         self.has_ineligible = False
         """Whether a record is of a sample that no-tool leaves out."""
         self._table = table
         self._counts = Tallied()
+        self._error_tally = ErrorTally(mode, protocol)
+        self._seconds = SecondsTally(table)
         self._places = PlacesTally()
         self._samples = array("I")
         self._epochs = array("I")
@@ -125,7 +130,8 @@ class ModeTally:
     def add(self, record: Record, rows: Sequence[Score]) -> None:
         """A record and its score rows."""
         self.has_ineligible = self.has_ineligible or not record.sample.no_tool_eligible
-        place = self._place(self._table.number(record.sample))
+        number = self._table.number(record.sample)
+        place = self._place(number)
         self._epochs[place] += 1
         self._n_epochs = max(self._n_epochs, record.epoch + 1)
         if is_invalid(record):
@@ -137,6 +143,8 @@ class ModeTally:
             if row.metric in self._rows:
                 self._rows[row.metric].add(place, row.step, row.value)
         self._counts.add(record, rows)
+        self._error_tally.add(record, number)
+        self._seconds.add(number, record.seconds)
         self._places.add(record, rows)
         if record.trajectory:
             self.chance.add(record)
@@ -165,6 +173,8 @@ class ModeTally:
             metrics=_metrics(units_where(units, self._table, _counted), self._table),
             ots_chance=self.chance.estimate(_counted),
             counts=self._counts.counts(),
+            errors=self._error_tally.counts(),
+            seconds=self._seconds.by_part(),
             option_places=self._places.places(),
             rotations=self._places.rotations(),
             schematic=SchematicPart(

@@ -31,8 +31,7 @@ def read_prediction(text: str) -> Prediction | str:
 
     JSON, or Python's spelling of it, in a fence or with prose around: of several objects the last with both keys.
     """
-    text = _THINKING.sub("", without_surrogates(text)).strip()
-    found = [value for value in _values(text) if isinstance(value, dict)]
+    found = _objects(text)
     whole = [value for value in found if STEPS in value and ANSWER in value]
     if not whole:
         missing = [key for key in (STEPS, ANSWER) if not any(key in value for value in found)]
@@ -44,6 +43,23 @@ def read_prediction(text: str) -> Prediction | str:
     if isinstance(answer, dict):
         return Prediction(steps, _text(answer.get("value")), _text(answer.get("justification")))
     return Prediction(steps, _text(answer), "")
+
+
+def raw_object(text: str) -> dict[str, JsonValue] | None:
+    """The object that :func:`read_prediction` reads, as it was written, or one with but one of its keys; else None."""
+    found = _objects(text)
+    whole = [value for value in found if STEPS in value and ANSWER in value]
+    parts = [value for value in found if STEPS in value or ANSWER in value]
+    return (whole or parts or [None])[-1]
+
+
+def without_thinking(text: str) -> str:
+    """A reply without the thinking that it begins with."""
+    return _THINKING.sub("", without_surrogates(text))
+
+
+def _objects(text: str) -> list[dict[str, JsonValue]]:
+    return [value for value in _values(without_thinking(text).strip()) if isinstance(value, dict)]
 
 
 def _values(text: str) -> list[JsonValue]:

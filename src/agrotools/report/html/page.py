@@ -17,6 +17,7 @@ from agrotools.report.agrieval import SettingResult, items_of_runs
 from agrotools.report.html.agrieval import agrieval_section
 from agrotools.report.html.choosing import Outcomes, value_of
 from agrotools.report.html.detail import detail_of
+from agrotools.report.html.errors import errors_section
 from agrotools.report.html.facets import FACETS, TOOL_LOST_IT
 from agrotools.report.html.pictures import BUDGET_BYTES, Pictures, Shown
 from agrotools.report.html.places import Absent, Places
@@ -177,6 +178,7 @@ class _Page:
             facts=[run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs],
             differences=incomparable([run.manifest for run in self._runs]),
             results=result_tables([run.summary for run in self._runs]),
+            errors=errors_section([run.summary for run in self._runs], [run.name for run in self._runs]),
             paper=agrieval_section(self._paper, models="some") if self._paper else "",
             notes=[note for run in self._runs for note in run.records.notes],
         )

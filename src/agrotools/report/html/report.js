@@ -17,6 +17,11 @@
     part.row = row(part);
   }
   const byLink = new Map(parts.map((part) => [part.link, part]));
+  // Examples of errors lead to their samples, where these are shown.
+  for (const link of document.querySelectorAll("a.example")) {
+    if (!byLink.has(link.hash.slice(1))) link.replaceWith(make("span", "dim", link.textContent));
+    else link.addEventListener("click", () => setTimeout(() => byId("samples").scrollIntoView(), 0));
+  }
 
   function make(name, className, text) {
     const element = document.createElement(name);

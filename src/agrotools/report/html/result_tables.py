@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from agrotools.report.across_runs import across_runs_tables
 from agrotools.report.cells import Notes
 from agrotools.report.html.intervals import Mark, difference_drawing, interval_drawing
 from agrotools.report.judges import judge_notes
 from agrotools.report.option_places import option_notes
-from agrotools.report.parts import counts_table, part_tables
+from agrotools.report.parts import correlation_lines, counts_table, part_tables
 from agrotools.report.published_runs import published_blocks
 from agrotools.report.schematic import schematic_block, schematic_columns, schematic_metric
+from agrotools.report.seconds import seconds_tables
 from agrotools.report.tables import OUTCOME, SETTINGS, Setting, gain_table, general_notes, setting_table
 from agrotools.scoring import Metric, Summary
 
@@ -87,7 +89,15 @@ def result_tables(summaries: Sequence[Summary]) -> Results:
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
         main += html_tables(gain_table(summaries, notes), _gains(summaries))
     main += html_tables(schematic_block(summaries, notes), _intervals(_of_schematic(summaries), summaries))
-    parts = html_tables([*part_tables(summaries, side_by_side=_SIDE_BY_SIDE), *counts_table(summaries)])
+    parts = html_tables(
+        [
+            *part_tables(summaries, side_by_side=_SIDE_BY_SIDE),
+            *seconds_tables(summaries, side_by_side=_SIDE_BY_SIDE),
+            *across_runs_tables(summaries),
+            *counts_table(summaries),
+            *correlation_lines(summaries),
+        ]
+    )
     return Results(
         main, parts, [*judge_notes(summaries), *option_notes(summaries), *general_notes(summaries), *notes.numbered()]
     )

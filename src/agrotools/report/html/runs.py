@@ -16,6 +16,7 @@ from agrotools.runner.rescore import summary_of
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import Summary, Tally, score_record
 from agrotools.scoring.judging import JudgedRows
+from agrotools.scoring.run_correlations import with_correlations
 
 
 @dataclass
@@ -65,12 +66,16 @@ def opened_runs(
         if summaries is None or outcomes is None:
             outcomes = Outcomes()
             for folder, shelf, manifest in zip(folders, shelves, manifests, strict=True):
-                tally, judges = None if summaries else Tally(), JudgedRows(read_judgements(folder))
+                tally, judges = (
+                    None if summaries else Tally(protocol=manifest.protocol),
+                    JudgedRows(read_judgements(folder)),
+                )
                 _score(shelf, outcomes, tally, judges)
                 if tally is not None:
                     given.append(summary_of(folder, manifest, tally, judges, allow_invalid=allow_invalid))
         privileged = frozenset(at for at, manifest in enumerate(manifests) if manifest.privileged)
         places = outcomes.chosen(samples, privileged=privileged)
+    given = with_correlations(given)
     names = _distinct([re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name) or "run" for folder in folders])
     return [
         Run(folder, name, manifest, shelf, benchmark_roots(manifest, folder, data_root), summary, shown)

@@ -1,0 +1,139 @@
+"""Classes of errors in runs: a table of how often each occurs, what each is, and whose class it is."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from agrotools.core import MODES, Mode
+from agrotools.report.cells import DASH, new_table, percent, run_names, stacked
+from agrotools.scoring import Summary
+from agrotools.scoring.error_classes import CLASSES, PAPER_TABLES, PaperTable
+from agrotools.scoring.summary import ErrorCount
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+
+class ErrorColumn(NamedTuple):
+    """A mode of a run: its place among the runs, and its errors by class."""
+
+    run: int
+    name: str
+    mode: Mode
+    errors: dict[str, ErrorCount]
+
+
+def error_columns(summaries: Sequence[Summary]) -> list[ErrorColumn]:
+    """The modes of the runs in which errors were counted."""
+    return [
+        ErrorColumn(at, name, mode, {row.error: row for row in part.errors})
+        for at, (name, summary) in enumerate(zip(run_names(summaries), summaries, strict=True))
+        for mode, part in summary.modes.items()
+        if part.errors and part.invalid.n < part.n_records
+    ]
+
+
+def classes_looked_for(columns: Sequence[ErrorColumn]) -> list[str]:
+    """The classes that any of the columns could tell, in the order of the taxonomy."""
+    return [
+        error
+        for error in CLASSES
+        if any(error in column.errors and column.errors[error].count is not None for column in columns)
+    ]
+
+
+def error_parts(columns: Sequence[ErrorColumn], *, side_by_side: int) -> list[tuple[Mode | None, list[ErrorColumn]]]:
+    """The columns of each table: the modes of one run (under None), or for each mode the runs, at most that many."""
+    if len({column.run for column in columns}) < 2:
+        return [(None, [*columns])] if columns else []
+    parts: list[tuple[Mode | None, list[ErrorColumn]]] = []
+    for mode in MODES:
+        own = [column for column in columns if column.mode == mode]
+        for start in range(0, len(own), side_by_side):
+            parts.append((mode, own[start : start + side_by_side]))
+    return parts
+
+
+def error_tables(summaries: Sequence[Summary], *, side_by_side: int) -> list["RenderableType"]:
+    """The table, in parts of at most that many columns, and a legend; nothing where no record is valid."""
+    from rich.text import Text
+
+    columns = error_columns(summaries)
+    if not columns:
+        return []
+    tables: list[RenderableType] = []
+    for mode, shown in error_parts(columns, side_by_side=side_by_side):
+        table = new_table(f"Errors by class{f', {mode}' if mode else ''}")
+        table.add_column("", overflow="fold", min_width=22)
+        for column in shown:
+            table.add_column(column.name.rpartition("/")[2] if mode else column.mode, justify="right", overflow="fold")
+        for error in classes_looked_for(shown):
+            heading = stacked([error_label(error, shown)], value_style="")
+            table.add_row(heading, *(_cell(column.errors.get(error)) for column in shown))
+        tables.append(table)
+    return [*tables, Text("\n".join(error_legend(columns)), style="dim")]
+
+
+def error_label(error: str, columns: Sequence[ErrorColumn]) -> str:
+    """The class as a heading, with what is counted in the columns."""
+    rows = [column.errors[error] for column in columns if error in column.errors]
+    units = dict.fromkeys(f"{row.unit}s" for row in rows if row.count is not None)
+    return f"{error.replace('_', ' ')} ({', '.join(units)})"
+
+
+def _cell(row: ErrorCount | None) -> "Text":
+    if row is None or row.count is None:
+        return stacked([DASH], value_style="dim")
+    return stacked([str(row.count), percent(row.share or 0)], value_style="bold" if row.count else "dim")
+
+
+def error_legend(columns: Sequence[ErrorColumn]) -> list[str]:
+    """What the classes are and what the papers call them, then :func:`notes_of`."""
+    classes = classes_looked_for(columns)
+    lines = [f"{error.replace('_', ' ')}: {CLASSES[error].meaning}. {told_of(error)}" for error in classes]
+    return [*lines, *notes_of(columns)]
+
+
+def notes_of(columns: Sequence[ErrorColumn]) -> list[str]:
+    """How to read the table, where the papers have the classes, and how the runs stand in the papers' own tables."""
+    classes = classes_looked_for(columns)
+    lines = ["How many, and beneath it % of the steps or samples, as each class says, that it was looked for in."]
+    sources = dict.fromkeys(named.source for error in classes for named in CLASSES[error].sources)
+    places: dict[str, list[str]] = {}
+    for source in sources:
+        places.setdefault(f"{source.name} (arXiv {source.arxiv})", []).append(source.place)
+    lines.append("; ".join(f"{paper}: {', '.join(own)}" for paper, own in places.items()) + ".")
+    skipped = sorted({row.not_looked_for for column in columns for row in column.errors.values() if row.not_looked_for})
+    if skipped:
+        lines.append(f"{DASH}: the class cannot be told there: {'; '.join(skipped)}.")
+    return [*lines, *paper_lines(columns)]
+
+
+def told_of(error: str) -> str:
+    """What each paper calls the class: ``GTA: format error; ThinkGeo: NoAction``."""
+    return "; ".join(f"{named.source.name}: {named.words}" for named in CLASSES[error].sources)
+
+
+def paper_lines(columns: Sequence[ErrorColumn]) -> Iterator[str]:
+    """The errors of each column as shares of each other, in the words of each paper whose classes could all be told."""
+    several = len({column.run for column in columns}) > 1
+    for table in PAPER_TABLES:
+        for column in columns:
+            counts = _paper_counts(table, column)
+            total = sum(counts.values())
+            if total:
+                of_run = f"{column.name}, {column.mode}" if several else column.mode
+                shares = "; ".join(f"{words} {percent(count / total)} %" for words, count in counts.items())
+                yield f"As in {table.source.name}'s {table.source.place}, of {total} errors ({of_run}): {shares}."
+
+
+def _paper_counts(table: PaperTable, column: ErrorColumn) -> dict[str, int]:
+    """By the paper's word how many errors; empty where one of its classes could not be told."""
+    counts: dict[str, int] = {}
+    for words, classes in table.rows.items():
+        found = [column.errors[error].count if error in column.errors else None for error in classes]
+        known = [count for count in found if count is not None]
+        if len(known) < len(found):
+            return {}
+        counts[words] = sum(known)
+    return counts

@@ -1,0 +1,310 @@
+"""Classes of errors and seconds in the summary of a run: one record at a time, by mode and protocol."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agrotools.agents import AgentXAgent, LagentAgent, run_end_to_end, run_step_by_step
+from agrotools.agents.agent_x import run_single_shot
+from agrotools.agents.end_to_end import Refusal
+from agrotools.agents.parsing import parse_output
+from agrotools.core import (
+    CallTools,
+    Mode,
+    Observation,
+    OpenTextSlot,
+    Protocol,
+    Record,
+    ReferenceStep,
+    ReferenceTextsSlot,
+    ReferenceTrajectory,
+    Sample,
+    SampleFile,
+    SampleView,
+    Step,
+    ToolCall,
+    Trajectory,
+    Unparseable,
+)
+from agrotools.core.slot import Fact
+from agrotools.models import Completion
+from agrotools.models.scripted import ScriptedModel
+from agrotools.scoring import Summary, Tally
+from agrotools.scoring.error_classes import CLASSES, OF_KEYWORDS, PAPER_TABLES
+from agrotools.scoring.error_taxonomy import errors_of_dialogues
+from agrotools.scoring.error_taxonomy_records import errors_of_records
+from agrotools.scoring.published_form import dialogue_of
+from agrotools.scoring.summary import ErrorCount
+from agrotools.tools.published.declared import declared_by
+from support.plain_sample import plain_sample
+
+FILE = SampleFile(name="a.jpg", path="image/a.jpg", kind="image")
+SEEN = Observation(result={"text": "seven"})
+REPLIES = {
+    "right": 'Thought: look\nAction: OCR\nAction Input: {"image": "image/a.jpg"}',
+    "another": 'Thought: look\nAction: CountGivenObject\nAction Input: {"text": "x", "image": "image/a.jpg"}',
+    "no json": "Thought: look\nAction: OCR\nAction Input: image/a.jpg",
+    "unknown argument": 'Thought: look\nAction: OCR\nAction Input: {"picture": "image/a.jpg"}',
+    "no argument": "Thought: look\nAction: OCR\nAction Input: {}",
+    "no such file": 'Thought: look\nAction: OCR\nAction Input: {"image": "image/b.jpg"}',
+    "no such tool": 'Thought: look\nAction: Magic\nAction Input: {"image": "image/a.jpg"}',
+    "no action": "I wonder.",
+    "answer": "Thought: done\nFinal Answer: the seven ships",
+}
+
+
+def saying(replies: Sequence[str | Completion]) -> ScriptedModel:
+    """A model that says one reply after the other, and the last for ever."""
+    left = list(replies)
+    return ScriptedModel(lambda messages, tools, settings: left.pop(0) if len(left) > 1 else left[0])
+
+
+def sample(name: str = "s1", calls: int = 2, **changes: Any) -> Sample:
+    step = ReferenceStep(tool="OCR", arguments={"image": "a.jpg"}, observation=SEEN, thought="read the ships")
+    fields: dict[str, Any] = {
+        "files": (FILE,),
+        "toolset": ("OCR", "CountGivenObject"),
+        "reference": ReferenceTrajectory(steps=(step,) * calls),
+        "answer": (ReferenceTextsSlot(name="answer", label="answer", values=("seven ships",)),),
+        "metadata": {"published_paths": {"a.jpg": "image/a.jpg"}, "final_text": "seven ships"},
+    }
+    return plain_sample(name, **{**fields, **changes})
+
+
+def view(of: Sample) -> SampleView:
+    return SampleView(
+        id=of.id, query=of.query, files=of.files, toolset=of.toolset, answer_form="", paths=of.published_paths
+    )
+
+
+async def tool(call: ToolCall) -> Refusal:
+    return Refusal(SEEN)
+
+
+async def lagent_record(mode: Mode, replies: Sequence[str], name: str = "s1") -> Record:
+    of = sample(name)
+    policy = LagentAgent(saying([REPLIES[each] for each in replies]), mode, declared=declared_by("gta"))
+    if mode == "step-by-step":
+        assert of.reference is not None
+        return Record(sample=of, mode=mode, actions=await run_step_by_step(policy, view(of), of.reference))
+    done = await run_end_to_end(policy, view(of), tool, max_steps=6, unparseable_limit=None)
+    return Record(sample=of, mode=mode, trajectory=done)
+
+
+async def agent_x_record(reply: str | Completion, name: str = "s1") -> Record:
+    steps = [{"step": 1, "task": "t", "tool_used": "OCR", "tool_output": "seven ships", "thought": "read"}]
+    of = sample(name, metadata={"reasoning_steps": steps, "final_answer": {"value": "seven ships"}})
+    done = await run_single_shot(AgentXAgent(saying([reply]), images=False), view(of))
+    return Record(sample=of, mode="no-tool", trajectory=done)
+
+
+def summary(records: Sequence[Record], protocol: Protocol = "react") -> Summary:
+    tally = Tally(protocol=protocol)
+    for record in records:
+        tally.add(record, [])
+    return tally.summary()
+
+
+def rows(records: Sequence[Record], protocol: Protocol = "react") -> dict[str, ErrorCount]:
+    (part,) = summary(records, protocol).modes.values()
+    return {row.error: row for row in part.errors}
+
+
+def counted(found: dict[str, ErrorCount]) -> dict[str, int]:
+    return {error: row.count for error, row in found.items() if row.count}
+
+
+SCRIPT = ("right", "right", "no json", "unknown argument", "no such tool", "no action")
+
+
+async def test_a_lagent_run_has_the_classes_that_its_prediction_file_has():
+    found = rows([await lagent_record("end-to-end", SCRIPT)], "lagent")
+    assert counted(found) == {
+        "redundant_call": 1,
+        "repeated_tool": 1,
+        "invalid_json": 1,
+        "invalid_arguments": 1,
+        "wrong_tool_name": 1,
+        "format_error": 1,
+    }
+    assert (found["invalid_json"].of, found["invalid_json"].share) == (6, 1 / 6)
+    by_step = rows([await lagent_record("step-by-step", ("answer", "no such file", "no json"))], "lagent")
+    assert counted(by_step) == {"single_step_answer": 1, "tool_error": 1, "invalid_json": 1}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(("step-by-step", "end-to-end")),
+    st.lists(st.lists(st.sampled_from(sorted(REPLIES)), min_size=1, max_size=6), min_size=1, max_size=4),
+)
+async def test_any_lagent_run_agrees_with_its_prediction_file(mode: Mode, scripts: list[list[str]]):
+    records = [await lagent_record(mode, script, f"s{at}") for at, script in enumerate(scripts)]
+    found = rows(records, "lagent")
+    theirs = errors_of_dialogues([dialogue_of(record, "lagent") for record in records])
+    for error, row in found.items():
+        # Prediction files hold no thoughts and no right texts that keywords could be taken of; records do.
+        if error not in OF_KEYWORDS and not row.not_looked_for:
+            assert (row.count, row.samples) == (theirs.counts[error], len(theirs.samples.get(error, []))), error
+    if mode == "end-to-end":
+        assert [error for error, row in found.items() if row.not_looked_for and error not in OF_KEYWORDS] == [
+            error for error in theirs.not_looked_for if error not in OF_KEYWORDS
+        ]
+
+
+WHOLE = {
+    "reasoning_steps": [{"step": 1, "task": "t", "tool_used": "OCR", "tool_output": "ships", "thought": "read"}],
+    "final_answer": {"value": "seven ships", "justification": "read"},
+}
+
+
+@pytest.mark.parametrize(
+    ("reply", "classes"),
+    [
+        (json.dumps(WHOLE), set()),
+        ("", {"no_response"}),
+        ("I believe there are ships.", {"only_thought"}),
+        ("<think>seven ships</think>", {"only_thought"}),
+        ('{"reasoning_steps": [{"step": 1', {"invalid_format"}),
+        (json.dumps({**WHOLE, "final_answer": "seven ships"}), {"invalid_format", "answer_in_invalid_format"}),
+        (json.dumps({"final_answer": "9"}), {"only_thought", "invalid_format", "answer_in_invalid_format",
+                                            "single_step_answer", "no_answer_keyword"}),
+        (json.dumps({**WHOLE, "reasoning_steps": [*WHOLE["reasoning_steps"]] * 2}), {"repeated_tool"}),
+        (json.dumps({**WHOLE, "reasoning_steps": [{**WHOLE["reasoning_steps"][0], "tool_used": ["OCR", "Eye"]}]}),
+         {"several_calls"}),
+    ],
+)  # fmt: skip
+async def test_what_is_made_up_in_one_go_has_the_classes_of_agent_x(reply: str, classes: set[str]):
+    assert set(counted(rows([await agent_x_record(reply)], "agent-x"))) == classes
+
+
+async def test_a_reply_cut_off_in_its_object_is_in_an_invalid_format():
+    cut = Completion(text='{"reasoning_steps": [', finish_reason="length")
+    found = rows([await agent_x_record(cut), await agent_x_record(json.dumps(WHOLE), "s2")], "agent-x")
+    assert counted(found) == {"invalid_format": 1}
+    assert (found["invalid_format"].of, found["invalid_format"].examples) == (2, ("s1",))
+    assert found["invalid_json"].not_looked_for
+    assert found["no_step_keyword"].of == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Action: OCR\nAction Input: a.jpg",
+        'Action: OCR\nAction Input: {"image": ',
+        "<tool_call>OCR</tool_call>",
+        'Action: OCR\nAction Input: {"image" "a.jpg" : : }',
+        '{"name": "OCR", "arguments": [1]}',
+    ],
+)
+@pytest.mark.parametrize("protocol", ["react", "tool-calling"])
+def test_calls_that_are_no_json_are_told_from_other_unreadable_replies(text: str, protocol: Protocol):
+    said = parse_output(text, protocol=protocol)
+    assert isinstance(said, Unparseable), said
+    step = Step(turn=0, kind="unparseable", text=said.text, reason=f"{said.reason} {said.hint}")
+    done = Record(sample=sample(), mode="end-to-end", trajectory=Trajectory(steps=(step,), termination="unparseable"))
+    assert counted(rows([done])) == {"invalid_json": 1, "only_thought": 1}
+    by_step = Record(sample=sample(), mode="step-by-step", actions=(said,))
+    assert counted(rows([by_step])) == {"invalid_json": 1}
+
+
+def test_a_reply_that_is_neither_is_a_format_error_though_the_hint_speaks_of_json():
+    said = parse_output("I wonder.", protocol="react")
+    assert isinstance(said, Unparseable)
+    assert "JSON" in said.hint
+    assert counted(rows([Record(sample=sample(), mode="step-by-step", actions=(said,))])) == {"format_error": 1}
+
+
+def answered(text: str, name: str = "s1", mode: Mode = "end-to-end", **changes: Any) -> Record:
+    calls = ToolCall(tool="OCR", arguments={"image": "a.jpg"})
+    steps = (
+        *([Step(turn=0, kind="call", call=calls, observation=SEEN, thought="hm")] if mode != "no-tool" else []),
+        Step(turn=1, kind="answer", text=text),
+    )
+    fields = {"sample": sample(name), "mode": mode, "trajectory": Trajectory(steps=steps, termination="answered")}
+    return Record.model_validate({**fields, **changes})
+
+
+def test_keywords_are_looked_for_where_there_is_english_text_alone():
+    chinese = sample("s2", answer=(ReferenceTextsSlot(name="a", label="a", values=("七艘船",)),))
+    number = sample("s3", answer=plain_sample().answer, reference=ReferenceTrajectory(steps=()))
+    fact = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("spray oil",)),))
+    advice = sample("s4", answer=(fact,))
+    records = [
+        answered("two trains"),
+        answered("two trains", sample=chinese),
+        answered("two trains", sample=number),
+        answered("spray it", sample=advice),
+    ]
+    found = rows(records)
+    assert (found["no_answer_keyword"].count, found["no_answer_keyword"].of) == (1, 2)
+    assert found["no_answer_keyword"].examples == ("s1",)
+    assert (found["no_step_keyword"].count, found["no_step_keyword"].of) == (0, 3), "the name of the tool is one"
+    alone = rows([answered("two trains", sample=number)])
+    assert "keywords" in alone["no_answer_keyword"].not_looked_for
+    assert alone["no_answer_keyword"].count is None
+
+
+def test_invalid_records_count_for_nothing_and_epochs_for_one_sample():
+    lost = Record(sample=sample("s9"), mode="end-to-end", invalid="refused")
+    stopped = lost.model_copy(update={"invalid": None, "trajectory": Trajectory(termination="infrastructure")})
+    twice = [answered("trains", "s1", epoch=epoch) for epoch in range(2)]
+    found = rows([lost, stopped, *twice, answered("trains", "s2")])
+    assert (found["no_answer_keyword"].count, found["no_answer_keyword"].samples) == (3, 2)
+    assert found["no_answer_keyword"].examples == ("s1", "s2")
+    assert found["no_response"].of == 3
+    assert counted(rows([lost])) == {}
+
+
+def test_a_few_examples_are_kept_of_many():
+    found = rows([answered("trains", f"s{number}") for number in range(40)])["no_answer_keyword"]
+    assert (found.samples, found.examples) == (40, ("s0", "s1", "s2", "s3", "s4"))
+
+
+def test_each_mode_has_every_class_and_says_which_it_cannot_tell():
+    by_step = Record(sample=sample(), mode="step-by-step", actions=(CallTools(calls=(ToolCall(tool="OCR"),)),))
+    made = summary([by_step, answered("x"), answered("x", mode="no-tool")])
+    for part in made.modes.values():
+        assert [row.error for row in part.errors] == list(CLASSES)
+        assert all((row.count is None) == bool(row.not_looked_for) for row in part.errors)
+    looked = {mode: {row.error for row in part.errors if row.count is not None} for mode, part in made.modes.items()}
+    assert looked["no-tool"] == {"format_error", "no_response", "only_thought", "no_answer_keyword"}
+    assert "tool_error" not in looked["step-by-step"]
+    assert {"tool_error", "redundant_call", "several_calls", "single_step_answer"} <= looked["end-to-end"]
+    again = Summary.model_validate_json(made.model_dump_json())
+    assert again.modes["end-to-end"].errors == made.modes["end-to-end"].errors
+
+
+def test_the_tally_and_all_records_at_once_agree():
+    records = [answered(text, f"s{at}") for at, text in enumerate(("ships", "trains", "seven"))]
+    whole = errors_of_records(records)
+    assert {error: row.count for error, row in rows(records).items() if row.count is not None} == {
+        error: count for error, count in whole.counts.items() if error not in whole.not_looked_for
+    }
+
+
+def test_the_rows_of_the_papers_tables_are_classes():
+    for table in PAPER_TABLES:
+        for classes in table.rows.values():
+            assert set(classes) <= set(CLASSES)
+
+
+def test_seconds_per_query_are_means_of_the_valid_records_of_each_part():
+    hard, easy = {"difficulty": "hard"}, {"difficulty": "easy"}
+    records = [
+        answered("x", seconds=1.0, sample=sample("s1", groups=easy)),
+        answered("x", seconds=3.0, sample=sample("s1", groups=easy), epoch=1),
+        answered("x", seconds=8.0, sample=sample("s2", groups=hard, calls=3)),
+        Record(sample=sample("s3", groups=hard), mode="end-to-end", invalid="refused", seconds=99),
+    ]
+    found = summary(records).modes["end-to-end"].seconds
+    assert found is not None
+    assert (found.overall.mean, found.overall.n) == (4.0, 3)
+    assert {value: each.mean for value, each in found.by_group["difficulty"].items()} == {"easy": 2.0, "hard": 8.0}
+    assert {value: each.mean for value, each in found.by_group["calls of the reference"].items()} == {"2": 2, "3": 8}
+    assert {value: each.n for value, each in found.by_group["tools of the reference"].items()} == {"1": 3}
+    assert found.by_task_type["weed_crop_area"] == found.overall
+    assert summary(records[3:]).modes["end-to-end"].seconds is None
