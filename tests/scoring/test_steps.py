@@ -225,6 +225,15 @@ def test_arguments_must_pass_the_schema_even_where_they_agree():
     assert "precision" in reading(scores, "arg_acc", 2)["invalid"]
 
 
+def test_a_reference_that_the_tool_would_not_take_is_still_right_and_only_it():
+    odd = STEPS[0].model_copy(update={"arguments": {"input": "image_1.jpg, weeds"}})
+    own = sample(steps=(odd, *STEPS[1:]))
+    same = step_scores(record(call("measure_cover", input="image_1.jpg, weeds"), *RIGHT[1:], of=own))
+    assert values(same, "arg_acc")[0] == values(same, "arg_acc_strict")[0] == 1
+    other = step_scores(record(call("measure_cover", input="image_1.jpg"), *RIGHT[1:], of=own))
+    assert values(other, "arg_acc")[0] == values(other, "arg_acc_strict")[0] == 0
+
+
 def test_measured_values_may_be_rounded():
     scores = step_scores(record(FIRST, SECOND, call("calculate", expression="8.89/3.21"), RIGHT[3]))
     assert values(scores, "arg_acc")[2] == 1

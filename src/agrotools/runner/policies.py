@@ -155,7 +155,7 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
             spelled,
             True,
             ("step-by-step", "end-to-end"),
-            lambda sample, _mode, _epoch: OraclePolicy(sample),
+            lambda sample, _mode, _epoch: OraclePolicy(sample, told=name == "perfect-tools"),
             truth_tools=name == "perfect-tools",
         )
     if name == "planner":

@@ -30,13 +30,17 @@ from agrotools.text import ExpressionError, evaluate_from, format_answer
 
 
 class OraclePolicy:
-    """Makes the reference calls in written order and rebuilds the answer from what they return."""
+    """Makes the reference calls in written order and rebuilds the answer from what they return.
 
-    def __init__(self, sample: Sample) -> None:
+    ``told``: it is told texts of which nothing says how they follow from what tools return.
+    """
+
+    def __init__(self, sample: Sample, *, told: bool = False) -> None:
         if sample.reference is None:
             raise ValueError(f"sample {sample.id} has no reference trajectory")
         self._slots = sample.answer
         self._steps = sample.reference.steps
+        self._told = told
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
         observations = [step.observation for step in history if step.kind == "call"]
@@ -46,7 +50,7 @@ class OraclePolicy:
             arguments = live_arguments(step, results)
             if arguments is not None:
                 return CallTools(calls=(ToolCall(tool=step.tool, arguments=arguments),))
-        return Answer(text=answer_from(self._slots, results))
+        return Answer(text=answer_from(self._slots, results, told=self._told))
 
 
 def live_arguments(step: ReferenceStep, results: Results) -> Arguments | None:
@@ -59,15 +63,16 @@ def live_arguments(step: ReferenceStep, results: Results) -> Arguments | None:
         return None
 
 
-def answer_from(slots: Sequence[Slot], results: Results) -> str:
+def answer_from(slots: Sequence[Slot], results: Results, *, told: bool = False) -> str:
     """The answer that ``results`` imply, in the answer form. A slot they do not yield is left unanswered.
 
-    Keywords and texts of which nothing says how they follow are looked for in what the last call returned.
+    Keywords and texts of which nothing says how they follow are looked for in what the last call returned; they are
+    the right ones where the policy is ``told``.
     """
     values: dict[str, JsonValue] = {}
     for slot in slots:
         if slot.from_ is None and isinstance(slot, KeywordsSlot | ReferenceTextsSlot):
-            values[slot.name] = _last_text(results)
+            values[slot.name] = _right_text(slot) if told else _last_text(results)
         if slot.from_ is None or slot.type in MADE_SLOT_TYPES:
             continue
         try:
@@ -82,12 +87,26 @@ def _last_text(results: Results) -> JsonValue:
     return next((text for text in reversed(texts) if isinstance(text, str) and text.strip()), None)
 
 
+def _right_text(slot: KeywordsSlot | ReferenceTextsSlot) -> JsonValue:
+    if isinstance(slot, KeywordsSlot):
+        return ", ".join(group[0] for group in slot.whitelist if group)
+    return next(iter(slot.values), None)
+
+
 class TruthTools:
-    """Answers the k-th call of a sample with the truth of its k-th reference step."""
+    """Answers the k-th call of a sample with the truth of its k-th reference step.
+
+    Where nothing says how an answer follows from what tools return, there is no such truth: what was recorded stands
+    for it.
+    """
 
     def __init__(self, sample: Sample) -> None:
         steps = sample.reference.steps if sample.reference else ()
-        self._truths = [_with_made_files(index, step.truth, steps) for index, step in enumerate(steps)]
+        truths = [step.truth for step in steps]
+        if all(slot.from_ is None for slot in sample.answer):
+            truths = [truth or (step.observation and step.observation.result)
+                      for truth, step in zip(truths, steps, strict=True)]  # fmt: skip
+        self._truths = [_with_made_files(index, truth, steps) for index, truth in enumerate(truths)]
         self._calls = 0
 
     def observe(self) -> Observation:
