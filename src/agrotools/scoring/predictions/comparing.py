@@ -8,10 +8,12 @@ from typing import Any, Literal
 
 from agrotools.scoring.corrected import agent_x as corrected_agent_x
 from agrotools.scoring.corrected import gta_family as corrected_family
+from agrotools.scoring.corrected.thinkgeo import with_llm_score
+from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.error_classes import Errors
 from agrotools.scoring.error_taxonomy import errors_of_dialogues
 from agrotools.scoring.error_taxonomy_agent_x import errors_of_agent_x
-from agrotools.scoring.figures import Scores, Similarity
+from agrotools.scoring.figures import Scores
 from agrotools.scoring.nouns import keywords
 from agrotools.scoring.predictions import agent_x_files, gta_files
 from agrotools.scoring.predictions.judge_replies import read_judge_score
@@ -52,17 +54,17 @@ def compare_file(
     *,
     data: Path | None = None,
     judgements: Path | None = None,
-    similarity: Similarity | None = None,
-    embedder: str | None = None,
+    embedder: Embedder | None = None,
 ) -> Compared:
-    """Scores a prediction file both ways. ``embedder`` names the model behind ``similarity``.
+    """Scores a prediction file both ways. Without an ``embedder`` metrics that need one are left out (of GTA and
+    ThinkGeo; Agent-X has none).
 
     Raises:
         BenchmarkError: a file cannot be read, or files do not belong together.
     """
     if format_ == "agentx":
         return _agent_x(path, data, judgements)
-    return _gta_family(format_, path, data, judgements, similarity, embedder)
+    return _gta_family(format_, path, data, judgements, embedder)
 
 
 def _gta_family(
@@ -70,9 +72,9 @@ def _gta_family(
     path: Path,
     data: Path | None,
     judgements: Path | None,
-    similarity: Similarity | None,
-    embedder: str | None,
+    embedder: Embedder | None,
 ) -> Compared:
+    similarity, name = (embedder.similarity, embedder.name) if embedder else (None, None)
     rules = GTA_RULES if format_ == "gta" else thinkgeo.RULES
     predictions = gta_files.read_predictions(path)
     entries = gta_files.read_data(data) if data is not None else None
@@ -80,23 +82,25 @@ def _gta_family(
     if entries is not None:
         predictions = gta_files.with_answers(predictions, entries)
         everything = (*predictions.samples, *gta_files.unanswered(predictions, entries))
+    by_step = predictions.mode == "step-by-step"
+    log = read_log(judgements) if judgements is not None and format_ == "thinkgeo" and not by_step else None
     stop = None
     published: Scores | None = None
     try:
         samples = predictions.samples if entries is not None else _asking_nothing(predictions.samples)
-        if predictions.mode == "step-by-step":
+        if by_step:
             published = gta_family.score_steps(samples, rules, similarity)
         elif format_ == "gta":
             published = gta_family.score_end(samples, rules, similarity)
         else:
-            log = read_log(judgements) if judgements is not None else None
             published = thinkgeo.score_end(samples, similarity, data=entries, judgements=log)
-        published = replace(published, embedder=embedder)
+        published = replace(published, embedder=name)
     except PublishedScorerStops as error:
         stop = error.message
-    by_step = predictions.mode == "step-by-step"
     score = corrected_family.score_steps if by_step else corrected_family.score_end
-    corrected = score(everything, rules, similarity, embedder=embedder)
+    corrected = score(everything, rules, similarity, embedder=name)
+    if log is not None and entries is not None:
+        corrected = with_llm_score(corrected, log, entries)
     if entries is None:
         published = published and _without_answers(published, rules.image_metric)
         corrected = _without_answers(corrected, rules.image_metric)
