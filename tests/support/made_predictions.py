@@ -190,7 +190,7 @@ def agent_x(entries: dict[str, list[Entry]], seed: int) -> tuple[list[Entry], di
         if rng.random() < 0.04:
             continue
         predictions.append({key: _at_once(rng, entry)})
-        replies[key] = None if rng.random() < 0.02 else {name: _reply(rng) for name in JUDGED}
+        replies[key] = None if rng.random() < 0.02 else {name: _reply(rng, key) for name in JUDGED}
     return predictions, replies
 
 
@@ -215,12 +215,13 @@ def _at_once(rng: random.Random, entry: Entry) -> Entry:
     return about | {"reasoning_steps": made, "final_answer": answer}
 
 
-def _reply(rng: random.Random) -> Any:
+def _reply(rng: random.Random, key: str) -> Any:
+    why = f"Step {rng.randrange(9)} of sample {key} is as it ought to be, and so is what follows from it"
     score = rng.choice((0, 0.25, 0.5, 0.75, 1, 1))
     forms: tuple[Callable[[], Any], ...] = (
-        lambda: f"{{'Score': {score}, 'Justification': 'it's so'}}",
-        lambda: f"{{'Score': '{score}', 'Justification': \"so\"}}",
-        lambda: f'```json\n{{"Score": {score}, "Justification": "so"}}\n```',
-        lambda: "I cannot tell from what is given.",
+        lambda: f"{{'Score': {score}, 'Justification': 'it's so: {why}'}}",
+        lambda: f"{{'Score': '{score}', 'Justification': \"{why}\"}}",
+        lambda: f'```json\n{{"Score": {score}, "Justification": "{why}"}}\n```',
+        lambda: f"I cannot tell. {why}.",
     )
     return rng.choices(forms, (50, 30, 15, 5))[0]()

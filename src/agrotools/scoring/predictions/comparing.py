@@ -16,7 +16,7 @@ from agrotools.scoring.error_taxonomy_agent_x import errors_of_agent_x
 from agrotools.scoring.figures import Scores
 from agrotools.scoring.nouns import keywords
 from agrotools.scoring.predictions import agent_x_files, gta_files
-from agrotools.scoring.predictions.judge_replies import read_judge_score
+from agrotools.scoring.predictions.json_files import without_collecting
 from agrotools.scoring.predictions.thinkgeo_log import read_log
 from agrotools.scoring.reference import agent_x, gta_family, thinkgeo
 from agrotools.scoring.reference.agent_x_errors import error_analysis
@@ -62,9 +62,10 @@ def compare_file(
     Raises:
         BenchmarkError: a file cannot be read, or files do not belong together.
     """
-    if format_ == "agentx":
-        return _agent_x(path, data, judgements)
-    return _gta_family(format_, path, data, judgements, embedder)
+    with without_collecting():
+        if format_ == "agentx":
+            return _agent_x(path, data, judgements)
+        return _gta_family(format_, path, data, judgements, embedder)
 
 
 def _gta_family(
@@ -134,7 +135,7 @@ def _agent_x(path: Path, data: Path | None, judgements: Path | None) -> Compared
     extra: dict[str, Mapping[str, int | None]] = {}
     try:
         if table is not None:
-            published = agent_x.aggregate([_numbers(row) for row in table.rows] if table.raw else table.rows)
+            published = agent_x.aggregate(_numbers(table) if table.raw else table.rows)
         if predictions:
             calls = agent_x.tool_call_statistics(predictions)
             extra["tool calls as published"] = {**vars(calls), "failures": calls.failures}
@@ -150,9 +151,12 @@ def _agent_x(path: Path, data: Path | None, judgements: Path | None) -> Compared
     return Compared("agentx", "single-shot", samples, published, corrected, errors, stop, extra)
 
 
-def _numbers(row: Mapping[str, Any]) -> dict[str, float | None]:
+def _numbers(table: agent_x_files.JudgeTable) -> list[dict[str, float | None]]:
     """Whole replies as numbers, by our reading: how the published tables read them is not known."""
-    return {column: read_judge_score(reply).value for column, reply in row.items()}
+    return [
+        {column: score.value for column, score in scores.items() if column in row}
+        for row, scores in zip(table.rows, table.scores, strict=True)
+    ]
 
 
 def finite(value: float | None) -> float | None:
