@@ -26,19 +26,18 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from support.gta_files import overlap  # noqa: E402  # pyright: ignore[reportMissingImports]
-from support.made_predictions import made_files  # noqa: E402  # pyright: ignore[reportMissingImports]
-
-from agrotools.core import BenchmarkError  # noqa: E402
-from agrotools.report.predictions import metric_ids  # noqa: E402
-from agrotools.scoring.corrected import agent_x as corrected_agent_x  # noqa: E402
-from agrotools.scoring.corrected import gta_family as corrected  # noqa: E402
-from agrotools.scoring.embedders import Embedder, chosen_embedder  # noqa: E402
-from agrotools.scoring.error_taxonomy import errors_of_dialogues  # noqa: E402
-from agrotools.scoring.error_taxonomy_agent_x import errors_of_agent_x  # noqa: E402
-from agrotools.scoring.predictions.comparing import Compared, Format, compare_file, finite  # noqa: E402
-from agrotools.scoring.reference import agent_x, gta, gta_family, thinkgeo  # noqa: E402
-from agrotools.scoring.reference.gta_family import Dialogue  # noqa: E402
+from agrotools.core import BenchmarkError
+from agrotools.report.predictions import metric_ids
+from agrotools.scoring.corrected import agent_x as corrected_agent_x
+from agrotools.scoring.corrected import gta_family as corrected
+from agrotools.scoring.embedders import Embedder, chosen_embedder
+from agrotools.scoring.error_taxonomy import errors_of_dialogues
+from agrotools.scoring.error_taxonomy_agent_x import errors_of_agent_x
+from agrotools.scoring.predictions.comparing import Compared, Format, compare_file, finite
+from agrotools.scoring.reference import agent_x, gta, gta_family, thinkgeo
+from agrotools.scoring.reference.gta_family import Dialogue
+from support.gta_files import overlap  # pyright: ignore[reportMissingImports]
+from support.made_predictions import made_files  # pyright: ignore[reportMissingImports]
 
 STAND_IN = Embedder("word overlap", overlap, lambda: 0)
 _ANYTHING: tuple[Any, ...] = (None, True, -1, 10**30, 1.5, "", "x", "\ud800", [], {}, [[]], {"": None})
