@@ -29,17 +29,22 @@ def print_compared(compared: "Compared", name: str, *, file: IO[str] | None = No
 
 def compared_tables(compared: "Compared", name: str) -> Iterator["RenderableType"]:
     """A table of metrics, what is missing in it and why, and a table of errors. ``name``: of the prediction file."""
+    from rich.text import Text
+
     benchmark = _NAMES[compared.format]
     table = new_table(f"{harmless(name)}: {compared.samples} samples of {benchmark}, {compared.mode}")
     for heading in ("metric", "published", "n", "corrected", "n", "what is corrected"):
         words = heading in ("metric", "what is corrected")
         table.add_column(heading, justify="left" if words else "right", no_wrap=heading != "what is corrected")
     for metric in metric_ids(compared):
-        table.add_row(*_row(compared, metric))
-    yield table
+        if _has_figure(compared, metric):
+            table.add_row(*_row(compared, metric))
+    yield table if table.row_count else Text(f"{table.title}: no figures", style="bold")
+    yield line("")
     family = {"agentx": "agent_x"}.get(compared.format, compared.format)
     ids = f"{family}.NAME, and {family}.NAME{_CORRECTED} where corrected"
-    yield line(f"\nPercent, with 95 % intervals over samples; n: what it is a share of. Ids: {ids}.")
+    if table.row_count:
+        yield line(f"Percent, with 95 % intervals over samples; n: what it is a share of. Ids: {ids}.")
     yield from map(line, _missing(compared))
     yield line(f"counted: {_counts(compared.corrected)}")
     yield from _errors(compared)
@@ -59,15 +64,18 @@ def metric_ids(compared: "Compared") -> list[str]:
     return sorted(found, key=lambda name: order.index(name) if name in order else len(order))
 
 
+def _has_figure(compared: "Compared", metric: str) -> bool:
+    published = compared.published.metrics if compared.published else {}
+    return metric in published or metric + _CORRECTED in compared.corrected.metrics
+
+
 def _row(compared: "Compared", metric: str) -> list["RenderableType"]:
     published, corrected = compared.published, compared.corrected
     theirs = published.metrics.get(metric) if published else None
     mine = corrected.metrics.get(metric + _CORRECTED)
     short = metric.split(".", 1)[1]
     by = [f"by {harmless(corrected.embedder)}"] if corrected.embedder and short in WITH_COSINES else []
-    differs = DIFFERENCES.get(metric, "") if theirs or mine else ""
-    if mine and mine.value is None:
-        differs = "nothing to count"
+    differs = "nothing to count" if mine and mine.value is None else DIFFERENCES.get(metric, "")
     return [
         stacked([short, *by], value_style=""),
         _shown(theirs.value) if theirs else DASH,

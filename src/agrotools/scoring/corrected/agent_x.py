@@ -143,14 +143,14 @@ def _left_out(
 ) -> dict[str, str]:
     reasons: dict[str, str] = {}
     if table is None:
-        reasons |= dict.fromkeys(ids, "needs what the judge said")
+        reasons |= dict.fromkeys(ids, "needs what the judge said (--judgements)")
     else:
         absent = [f"agent_x.{name}_corrected" for column, name in COLUMNS.items() if column not in table.columns]
         reasons |= dict.fromkeys([name for name in absent if name in ids], "not in what the judge said")
     if not has_predictions or data is None:
-        reasons[_TOOLSET] = "needs the predictions and the data set"
+        reasons[_TOOLSET] = "needs the predictions and the data set (--data)"
     if missing := [name for name in _STAR_PARTS if name in reasons]:
-        reasons[_GOAL_STAR] = f"needs {', '.join(missing)}"
+        reasons[_GOAL_STAR] = f"needs {', '.join(name.split('.')[1].removesuffix('_corrected') for name in missing)}"
     return reasons
 
 

@@ -28,6 +28,8 @@ Format = Literal["gta", "thinkgeo", "agentx"]
 FORMATS: tuple[Format, ...] = ("gta", "thinkgeo", "agentx")
 
 _NO_DATA = "needs the data set, which holds the answers (--data)"
+_OF_ANSWERS = ("text_answers", "objective", "subjective", "no_text_answer", "image_tasks", "unscorable")
+"""Counts that say nothing without the answers."""
 _ASKS_NOTHING: Mapping[str, Any] = {"whitelist": [], "blacklist": None}
 
 
@@ -121,7 +123,8 @@ def _without_answers(scores: Scores, image_metric: str) -> Scores:
     hidden += ["gta.inst_acc", "thinkgeo.inst_acc"]
     gone = [name for name in (*scores.metrics, *scores.left_out) if name in hidden]
     kept = {name: figure for name, figure in scores.metrics.items() if name not in hidden}
-    return replace(scores, metrics=kept, left_out={**scores.left_out, **dict.fromkeys(gone, _NO_DATA)})
+    counts = {name: count for name, count in scores.counts.items() if name not in _OF_ANSWERS}
+    return replace(scores, metrics=kept, counts=counts, left_out={**scores.left_out, **dict.fromkeys(gone, _NO_DATA)})
 
 
 def _agent_x(path: Path, data: Path | None, judgements: Path | None) -> Compared:
