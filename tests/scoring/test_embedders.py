@@ -67,6 +67,7 @@ def test_cosines_are_those_of_the_model(folder):
             expected = max(0.0, float(torch.cosine_similarity(embedded(first), embedded(second), dim=0)))
             assert similarity(first, second) == pytest.approx(expected, abs=1e-5)
     assert similarity(TEXTS[0], TEXTS[0]) == pytest.approx(1)
+    assert 0 <= similarity("\ud800", "") <= 1
 
 
 def test_cosines_are_those_of_sentence_transformers(folder):
@@ -107,6 +108,8 @@ def test_opposite_texts_have_no_negative_cosine_and_each_text_is_embedded_once(m
     assert embedder.similarity("up", "aslant") == pytest.approx(0.6)
     assert embedder.texts_embedded() == 3
     assert chosen_embedder(None, tmp_path / "all-mpnet-base-v2").name == "all-mpnet-base-v2"
+    of_hub = tmp_path / "models--sentence-transformers--all-mpnet-base-v2" / "snapshots" / "0a1b2c"
+    assert chosen_embedder(None, of_hub).name == "all-mpnet-base-v2"
 
 
 def test_minilm_knows_what_is_alike():

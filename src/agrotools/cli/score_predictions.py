@@ -36,6 +36,8 @@ def score_predictions(
         raise UsageError("--format scores one prediction file", hint="give its path alone")
     if known == "agentx" and (embedder or embedder_path):
         raise UsageError("Agent-X compares no texts: --embedder is for gta and thinkgeo", hint="leave it out")
+    if known == "gta" and judgements is not None:
+        raise UsageError("GTA has no judge: --judgements is for thinkgeo and agentx", hint="leave it out")
     chosen = _embedder(embedder, embedder_path) if known != "agentx" else None
     compared = compare_file(known, files[0], data=data, judgements=judgements, embedder=chosen)
     if as_json:

@@ -45,7 +45,14 @@ def chosen_embedder(name: str | None, folder: Path | None) -> Embedder:
     Raises:
         UsageError: as :func:`open_embedder`.
     """
-    return open_embedder(name or (folder.resolve().name if folder is not None else MINILM), folder)
+    return open_embedder(name or (_name_of(folder) if folder is not None else MINILM), folder)
+
+
+def _name_of(folder: Path) -> str:
+    """What the model in ``folder`` is called. In the cache of the Hugging Face hub, folders are called by commits."""
+    parts = folder.resolve().parts
+    of_hub = next((part for part in reversed(parts) if part.startswith("models--")), None)
+    return of_hub.rpartition("--")[2] if of_hub else parts[-1]
 
 
 def open_embedder(name: str, folder: Path | None = None) -> Embedder:
@@ -102,8 +109,12 @@ def _encoder(folder: Path) -> "Callable[[str], NDArray[np.float32]]":
     def encode(text: str) -> "NDArray[np.float32]":
         import numpy as np
 
-        pieces = np.asarray([tokenizer.encode(text).ids], np.int64)
-        mean = run(pieces)[0].mean(axis=0)
+        # Half a surrogate pair, which JSON can hold, is no text to a tokenizer.
+        pieces = np.asarray([tokenizer.encode(text.encode("utf-8", "replace").decode("utf-8")).ids], np.int64)
+        states = run(pieces)
+        if states.ndim != 3:
+            raise UsageError(f"{folder} gives no vector for each word piece, so that no mean can be taken")
+        mean = states[0].mean(axis=0)
         return (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
 
     return encode
@@ -131,6 +142,8 @@ def _onnx(folder: Path) -> "Callable[[NDArray[np.int64]], NDArray[np.float32]]":
             raise
         raise UsageError(f"{folder}/onnx/model.onnx cannot be loaded: {str(error)[:200]}") from error
     wanted = [entry.name for entry in session.get_inputs()]
+    if unknown := set(wanted) - {"input_ids", "attention_mask", "token_type_ids"}:
+        raise UsageError(f"{folder}/onnx/model.onnx asks for {', '.join(sorted(unknown))}, which is not known here")
 
     def run(pieces: "NDArray[np.int64]") -> "NDArray[np.float32]":
         given = {"input_ids": pieces, "attention_mask": np.ones_like(pieces), "token_type_ids": np.zeros_like(pieces)}

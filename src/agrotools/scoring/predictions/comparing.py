@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from agrotools.core import BenchmarkError
 from agrotools.scoring.corrected import agent_x as corrected_agent_x
 from agrotools.scoring.corrected import gta_family as corrected_family
 from agrotools.scoring.corrected.thinkgeo import with_llm_score
@@ -86,7 +87,11 @@ def _gta_family(
         predictions = gta_files.with_answers(predictions, entries)
         everything = (*predictions.samples, *gta_files.unanswered(predictions, entries))
     by_step = predictions.mode == "step-by-step"
-    log = read_log(judgements) if judgements is not None and format_ == "thinkgeo" and not by_step else None
+    if judgements is not None and by_step:
+        raise BenchmarkError(
+            f"{path.name} holds step-by-step predictions, which nobody judges", hint="leave out the judgements"
+        )
+    log = read_log(judgements) if judgements is not None and format_ == "thinkgeo" else None
     stop = None
     published: Scores | None = None
     try:
