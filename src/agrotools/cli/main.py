@@ -72,6 +72,9 @@ def main() -> None:
 
 
 def _say(message: str, hint: str | None) -> None:
-    sys.stderr.write(f"error: {message}\n")
+    # A message may quote what stands in a file.
+    from agrotools.report.values import harmless
+
+    sys.stderr.write(harmless(f"error: {message}\n"))
     if hint:
-        sys.stderr.write(f"hint: {hint}\n")
+        sys.stderr.write(harmless(f"hint: {hint}\n"))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from agrotools.report.html import Outcomes
     from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.rescore import Rescored
+    from agrotools.scoring.embedders import Embedder
 
 
 def show_runs(
@@ -22,18 +23,20 @@ def show_runs(
     allow_invalid: bool,
     details: bool,
     as_json: bool,
-    extras: Sequence[str] = (),
+    rouge: bool = False,
+    embedder: "Embedder | None" = None,
     paper: bool = False,
 ) -> int:
     """Score runs, write each one's ``scores.json``, print them side by side; with ``paper`` also in the tables of the
-    paper that the benchmark is from, beside its figures.
+    paper that the benchmark is from, beside its figures. ``rouge``, ``embedder``: see ``rescore``.
 
     Returns 0, 1 where invalid samples remain, 3 where nothing else is left.
     """
     from agrotools.report.agrieval import RunItems, print_agrieval
 
     items = RunItems()
-    code = _shown(_scored(runs, allow_invalid, extras, items=items), runs, details=details, as_json=as_json)
+    rescored = _scored(runs, allow_invalid, rouge=rouge, embedder=embedder, items=items)
+    code = _shown(rescored, runs, details=details, as_json=as_json)
     results = items.results()
     if paper and not results:
         typer.echo("--paper: none of these runs is of a benchmark whose paper's tables are known (agrieval)", err=True)
@@ -86,9 +89,10 @@ def show_evaluations(
 def _scored(
     runs: Sequence[Path],
     allow_invalid: bool,
-    extras: Sequence[str] = (),
     *,
     items: "RunItems",
+    rouge: bool = False,
+    embedder: "Embedder | None" = None,
     outcomes: "Outcomes | None" = None,
 ) -> "list[Rescored]":
     """Score the runs; ``items`` and ``outcomes`` are given every record with its rows."""
@@ -106,7 +110,7 @@ def _scored(
         items.begin_run(read_manifest(run))
         if outcomes is not None:
             outcomes.begin_run()
-        rescored.append(rescore(run, allow_invalid=allow_invalid, extras=extras, on_scored=add))
+        rescored.append(rescore(run, allow_invalid=allow_invalid, rouge=rouge, embedder=embedder, on_scored=add))
     summaries = with_correlations([each.summary for each in rescored])
     return [each._replace(summary=summary) for each, summary in zip(rescored, summaries, strict=True)]
 

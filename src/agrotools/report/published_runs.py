@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from agrotools.core import Mode
 from agrotools.report.cells import DASH, Notes, name_cell, new_table, percent, run_names, stacked, value_cell
 from agrotools.report.published import PublishedRow, paper, published_rows, same_model
+from agrotools.report.values import harmless
 from agrotools.scoring import PublishedFigures, Summary
+from agrotools.scoring.embedders import WITH_COSINES
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -16,10 +18,7 @@ MARK = "†"
 
 
 class Layout(NamedTuple):
-    """A table as a paper lays it out: the columns (end of the metric's id to heading), and where the printed rows are.
-
-    ``with_cosines``: columns whose value needs an embedder where answers are subjective or images.
-    """
+    """A table as a paper lays it out: the columns (end of a metric's id to heading), and where the printed rows are."""
 
     title: str
     columns: Mapping[str, str]
@@ -68,8 +67,8 @@ def _block(
 
     table = new_table(f"{layout.title}: as its scorer has it, and corrected")
     table.add_column("", overflow="fold", min_width=14)
-    for heading in layout.columns.values():
-        table.add_column(heading, justify="right")
+    for column, heading in layout.columns.items():
+        table.add_column(heading + _embedder_mark(column, [figures for _, _, figures in shown], notes), justify="right")
     for name, summary, figures in shown:
         marks = (
             notes.mark(f"Not comparable with the printed rows: {'; '.join(figures.differs)}.")
@@ -102,11 +101,19 @@ def _block(
         yield Text(f"counted by the published scorer: {told}", style="dim")
 
 
+def _embedder_mark(column: str, shown: Sequence[PublishedFigures], notes: Notes) -> str:
+    """Leads from the heading of a metric to the models whose cosines are in it."""
+    used = ", ".join(dict.fromkeys(harmless(figures.embedder) for figures in shown if figures.embedder))
+    if not used or column not in WITH_COSINES:
+        return ""
+    return notes.mark(f"By cosines of {used} where answers are subjective or images.")
+
+
 def _reference_cell(figures: PublishedFigures, metric: str, notes: Notes) -> "Text":
     if figures.stops:
         return notes.dash(f"The published scorer ends with an exception here: {figures.stops}")
     if metric in figures.left_out:
-        return notes.dash(figures.left_out[metric])
+        return notes.dash(_reason(figures.left_out[metric]))
     value = figures.reference.get(metric)
     return stacked([DASH if value is None else percent(value)])
 
@@ -114,8 +121,12 @@ def _reference_cell(figures: PublishedFigures, metric: str, notes: Notes) -> "Te
 def _corrected_cell(figures: PublishedFigures, metric: str, notes: Notes) -> "Text":
     estimate = figures.corrected.get(f"{metric}_corrected")
     if estimate is None:
-        return notes.dash(figures.left_out.get(f"{metric}_corrected", "nothing here is counted by it"))
+        return notes.dash(_reason(figures.left_out.get(f"{metric}_corrected", "nothing here is counted by it")))
     return value_cell(estimate)
+
+
+def _reason(left_out: str) -> str:
+    return f"{left_out} (score --with similarity, or --embedder)" if "embedder" in left_out else left_out
 
 
 def _printed(family: str, mode: Mode, layout: Layout, summaries: Sequence[Summary]) -> list[PublishedRow]:

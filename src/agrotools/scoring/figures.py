@@ -8,7 +8,7 @@ from typing import NamedTuple
 from agrotools.scoring.statistics import Estimate, estimate_mean
 
 Similarity = Callable[[str, str], float]
-"""Cosine of the embeddings of two texts, -1 to 1 (below 0 counts as 0)."""
+"""Cosine of the embeddings of two texts, 0 to 1: a negative one counts as 0, here as in the published scorers."""
 
 
 class Figure(NamedTuple):

@@ -5,12 +5,13 @@ very set is given; ROUGE-L at alpha 1 over characters. Beside them stand a parti
 rule of LexEval would read it, and ROUGE-L without punctuation.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 
 from pydantic import JsonValue
 
-from agrotools.core import OptionsSlot, Record, ReferenceTextSlot, Score, Slot, Trajectory
+from agrotools.core import OptionsSlot, Record, ReferenceTextSlot, Score, Slot, Trajectory, UsageError
 from agrotools.scoring.choices import read_choices
+from agrotools.scoring.embedders import MINILM, MPNET, Embedder
 from agrotools.scoring.reference import agrieval, lexeval
 from agrotools.text.rouge import rouge_l, rouge_l_normalised
 
@@ -18,8 +19,23 @@ VERSION = "1"
 READ_METRICS = ("agrieval.accuracy", "agrieval.partial", "agrieval.accuracy_lexeval", "agrieval.accuracy_published")
 OPTION_METRICS = (*READ_METRICS, "agrieval.likelihood")
 TEXT_METRICS = ("agrieval.rouge_l", "agrieval.rouge_l_normalised")
-EXTRA_METRICS = {"rouge-l-lexeval": "agrieval.rouge_l_lexeval", "similarity": "agrieval.similarity_minilm"}
-"""Metrics of texts that need an extra to be installed, by the name under which they are asked for."""
+ROUGE_LEXEVAL = "agrieval.rouge_l_lexeval"
+SIMILARITIES = {MINILM: "agrieval.similarity_minilm", MPNET: "agrieval.similarity_mpnet"}
+"""Metrics by the embedder whose cosines they are."""
+EXTRA_METRICS = (ROUGE_LEXEVAL, *SIMILARITIES.values())
+"""Metrics of texts that need an extra to be installed, and are computed only when asked for."""
+Extras = Mapping[str, Callable[[str, str], float]]
+"""Of :data:`EXTRA_METRICS` those that are asked for: what an answer and the reference text score, 0 to 1."""
+
+
+def extra_metrics(*, rouge: bool = False, embedder: Embedder | None = None) -> Extras:
+    """Raises :class:`UsageError` where no metric is known by the name of the embedder."""
+    if embedder is not None and embedder.name not in SIMILARITIES:
+        raise UsageError(
+            f"open questions are not compared by the embedder {embedder.name}", hint=f"known: {', '.join(SIMILARITIES)}"
+        )
+    asked = {ROUGE_LEXEVAL: lexeval.rouge_l} if rouge else {}
+    return asked | ({SIMILARITIES[embedder.name]: embedder.similarity} if embedder else {})
 
 
 def is_knowledge_slot(slot: Slot) -> bool:
@@ -27,7 +43,7 @@ def is_knowledge_slot(slot: Slot) -> bool:
     return isinstance(slot, OptionsSlot | ReferenceTextSlot)
 
 
-def knowledge_scores(record: Record, trajectory: Trajectory, extras: Sequence[str] = ()) -> list[Score]:
+def knowledge_scores(record: Record, trajectory: Trajectory, extras: Extras | None = None) -> list[Score]:
     """The rows of a record whose sample is an examination question: ``agrotools.slot`` says how the answer was read.
 
     ``agrieval.accuracy``: the very set of right options. ``agrieval.partial``: the share of the right options that was
@@ -35,7 +51,7 @@ def knowledge_scores(record: Record, trajectory: Trajectory, extras: Sequence[st
     ``agrieval.accuracy_published``: the credit of the scorer in AgriEval's repository, a mean over the lots it draws.
     ``agrieval.likelihood``: the likeliest letter of the first token, where the endpoint told likelihoods and one option
     is right. ``agrieval.rouge_l`` and ``agrieval.rouge_l_normalised``: overlap with the reference text.
-    ``extras``: names of :data:`EXTRA_METRICS` that texts are scored by, too.
+    ``extras``: what texts are scored by, too.
 
     Raises:
         UsageError: what an extra metric needs is not installed.
@@ -59,17 +75,10 @@ def knowledge_scores(record: Record, trajectory: Trajectory, extras: Sequence[st
         reading["likeliest"] = likeliest
         values["agrieval.likelihood"] = float(slot.value == (likeliest,))
     if isinstance(slot, ReferenceTextSlot):
-        values |= {EXTRA_METRICS[name]: _extra(name)(answer, slot.value) if answer else 0.0 for name in extras}
+        extra = (extras or {}).items()
+        values |= {metric: score(answer, slot.value) if answer else 0.0 for metric, score in extra}
     rows = [_row(record, metric, value) for metric, value in values.items()]
     return [_row(record, "agrotools.slot", rows[0].value, slot.name, reading), *rows]
-
-
-def _extra(name: str) -> Callable[[str, str], float]:
-    if name == "similarity":
-        from agrotools.knowledge.embedding import sentence_similarity
-
-        return sentence_similarity
-    return lexeval.rouge_l
 
 
 def _read(slot: OptionsSlot, answer: str) -> tuple[dict[str, JsonValue], dict[str, float]]:

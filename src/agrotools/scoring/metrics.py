@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agrotools.core import Record, Score
+from agrotools.scoring.knowledge_answers import Extras
 from agrotools.scoring.outcome import outcome_scores
 from agrotools.scoring.sample_table import SampleTable
 from agrotools.scoring.steps import step_scores
@@ -61,7 +62,10 @@ METRICS: dict[str, MetricInfo] = {
         "ROUGE-L LexEval", "overlap by words of jieba, as the code of LexEval has it"
     ),
     "agrieval.similarity_minilm": MetricInfo(
-        "Similarity", "cosine of sentence embeddings of all-MiniLM-L6-v2 (English)"
+        "Similarity (MiniLM)", "cosine of sentence embeddings of all-MiniLM-L6-v2 (English)"
+    ),
+    "agrieval.similarity_mpnet": MetricInfo(
+        "Similarity (mpnet)", "cosine of sentence embeddings of all-mpnet-base-v2 (English)"
     ),
     "agrieval.judge": MetricInfo("Judge", "grade of a model that compares the answer with the reference text"),
     "agrotools.ots_judge": MetricInfo("OTS judge", "grade of a model that looks for the key facts in the answer"),
@@ -74,7 +78,7 @@ METRICS: dict[str, MetricInfo] = {
 }
 
 
-def score_record(record: Record, extras: Sequence[str] = ()) -> list[Score]:
+def score_record(record: Record, extras: Extras | None = None) -> list[Score]:
     """All score rows of a record. An invalid record has none. ``extras``: metrics computed only when asked for.
 
     Raises:

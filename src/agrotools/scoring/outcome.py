@@ -3,7 +3,7 @@
 A sample's score is the mean of its slots' scores; a sample without an answer scores 0, whatever it drew before.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from pydantic import ValidationError
 
@@ -26,6 +26,7 @@ from agrotools.scoring.knowledge_answers import (
     EXTRA_METRICS,
     OPTION_METRICS,
     TEXT_METRICS,
+    Extras,
     is_knowledge_slot,
     knowledge_scores,
 )
@@ -41,7 +42,7 @@ SLOTS_OF_METRIC: dict[str, Callable[[Slot], bool]] = {
     "agrotools.ots": lambda slot: slot.type == "open_text",
     "agrotools.plot": lambda slot: slot.type == "plot",
     **dict.fromkeys(OPTION_METRICS, lambda slot: slot.type == "options"),
-    **dict.fromkeys((*TEXT_METRICS, *EXTRA_METRICS.values()), lambda slot: slot.type == "reference_text"),
+    **dict.fromkeys((*TEXT_METRICS, *EXTRA_METRICS), lambda slot: slot.type == "reference_text"),
     **{name: metric.belongs for name, metric in JUDGED_METRICS.items()},
 }
 """Which slots of a sample each metric is the mean of; a sample without any has no row of that metric."""
@@ -50,7 +51,7 @@ SAMPLE_METRICS = ("agrotools.fas", "agrieval.accuracy", "agrieval.rouge_l")
 """Metrics that stand for a whole sample: it has a row of one of them."""
 
 
-def outcome_scores(record: Record, extras: Sequence[str] = ()) -> list[Score]:
+def outcome_scores(record: Record, extras: Extras | None = None) -> list[Score]:
     """The rows of a record of no-tool or end-to-end: ``agrotools.slot`` per slot, then fas, css, ots and plot.
 
     Examination questions have those of :mod:`agrotools.scoring.knowledge_answers` instead, which ``extras`` are for.

@@ -44,7 +44,7 @@ def test_without_data_the_published_ids_tell_what_is_generative():
     scores = score(table)
     assert scores.metrics["agent_x.goal_acc_corrected"] == (0, 1)
     assert scores.counts["generative"] == 1
-    assert scores.left_out["agent_x.toolset_f1_corrected"] == "needs the predictions and the data set"
+    assert scores.left_out["agent_x.toolset_f1_corrected"] == "needs the predictions and the data set (--data)"
 
 
 def test_query_types_go_before_the_published_ids():

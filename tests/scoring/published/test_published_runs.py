@@ -23,6 +23,7 @@ from agrotools.core import (
 )
 from agrotools.core.refs import literal_value
 from agrotools.runner.published_way import departures
+from agrotools.scoring import embedders
 from agrotools.scoring.published_form import dialogue_of, published_answer
 from agrotools.scoring.published_run import published_figures
 from support.made_gta import write_gta
@@ -219,6 +220,32 @@ def test_a_run_shows_published_corrected_and_printed_figures_side_by_side(run: P
         page = (run / name).read_text(encoding="utf-8")
         assert "as its scorer has it, and corrected" in page
         assert "107.8" in page
+
+
+def test_the_embedder_of_a_run_is_named_wherever_its_cosines_are(run: Path, monkeypatch: pytest.MonkeyPatch):
+    told = agrotools("score", run)
+    assert "score --with similarity, or --embedder" in " ".join(told.split())
+    half = embedders.Embedder("all-mpnet-base-v2", lambda first, second: 0.5, lambda: 0)
+    monkeypatch.setattr(embedders, "open_embedder", lambda name, folder: half)
+    told = agrotools("score", run, "--embedder", "all-mpnet-base-v2", "--embedder-path", run)
+    assert "By cosines of all-mpnet-base-v2 where answers are subjective or images." in " ".join(told.split())
+    (summary,) = json.loads(agrotools("score", run, "--embedder-path", run, "--json"))
+    figures = summary["modes"]["end-to-end"]["published"]
+    assert figures["embedder"] == "all-mpnet-base-v2"
+    assert "gta.ans_acc" in figures["reference"]
+    assert json.loads((run / "scores.json").read_bytes())["summary"]["modes"]["end-to-end"]["published"] == figures
+
+
+def test_a_run_and_the_prediction_files_written_from_it_have_the_same_figures(root: Path, run: Path, tmp_path: Path):
+    agrotools("export", run, "--format", "predictions", "--out", tmp_path)
+    (summary,) = json.loads(agrotools("score", run, "--json"))
+    for mode in ("step-by-step", "end-to-end"):
+        data = root / "gta_dataset" / "dataset.json"
+        scored = agrotools("score", "--format", "gta", tmp_path / f"gta_{mode}.json", "--data", data, "--json")
+        for name, figure in json.loads(scored)["published"]["metrics"].items():
+            if "embedder" not in figure:
+                theirs = summary["modes"][mode]["published"]["reference"][name]
+                assert figure["value"] == pytest.approx(100 * theirs), name
 
 
 def test_a_run_is_exported_as_prediction_files(run: Path, tmp_path: Path):

@@ -11,12 +11,13 @@ from agrotools.core import BenchmarkError
 from agrotools.scoring.figures import Figure, Part, SampleParts, Scores, summed
 from agrotools.scoring.loose import is_list, is_object, is_text, zeroes
 from agrotools.scoring.predictions.agent_x_files import JudgeTable
-from agrotools.scoring.predictions.judge_replies import MISSING, read_judge_score
+from agrotools.scoring.predictions.judge_replies import MISSING, JudgeScore
 from agrotools.scoring.reference.agent_x import COLUMNS, GOAL
 from agrotools.scoring.reference.generative_rows import GENERATIVE_ROWS
 
 _TOOLSET = "agent_x.toolset_f1_corrected"
 _GOAL_STAR = "agent_x.goal_acc_imggen_corrected"
+_NOT_JUDGED = JudgeScore(None, MISSING)
 _STAR_PARTS = ("agent_x.tool_p_corrected", "agent_x.tool_acc_corrected", _TOOLSET)
 
 
@@ -64,7 +65,7 @@ def generative_ids(data: Mapping[str, Mapping[str, Any]]) -> set[str]:
     return said or {str(row) for row in GENERATIVE_ROWS if str(row) in data}
 
 
-def _judged(table: JudgeTable | None, ids: list[str]) -> dict[str, Mapping[str, Any]]:
+def _judged(table: JudgeTable | None, ids: list[str]) -> dict[str, Mapping[str, JudgeScore]]:
     if table is None:
         return {}
     if table.ids is None and ids and len(ids) != len(table.rows):
@@ -74,7 +75,7 @@ def _judged(table: JudgeTable | None, ids: list[str]) -> dict[str, Mapping[str, 
         )
     positions = [str(position) for position in range(len(table.rows))]
     names = table.ids if table.ids is not None else ids or positions
-    return dict(zip(names, table.rows, strict=True))
+    return dict(zip(names, table.scores, strict=True))
 
 
 def _keys(data: Mapping[str, Any] | None, given: Mapping[str, Any], judged: Mapping[str, Any]) -> list[str]:
@@ -90,7 +91,7 @@ def _keys(data: Mapping[str, Any] | None, given: Mapping[str, Any], judged: Mapp
 
 def _parts(
     key: str,
-    judged: Mapping[str, Mapping[str, Any]],
+    judged: Mapping[str, Mapping[str, JudgeScore]],
     given: Mapping[str, Any],
     data: Mapping[str, Mapping[str, Any]] | None,
     generative: bool,
@@ -103,7 +104,7 @@ def _parts(
         for column, name in COLUMNS.items():
             if column not in table.columns or name == "toolset_acc" or (column == GOAL and generative):
                 continue
-            read = read_judge_score(judged.get(key, {}).get(column))
+            read = judged.get(key, {}).get(column, _NOT_JUDGED)
             if read.value is None:
                 counts["missing_scores" if read.rule == MISSING else "unreadable_scores"] += 1
             parts[f"agent_x.{name}_corrected"] = Part(read.value or 0.0, 1)
@@ -142,14 +143,14 @@ def _left_out(
 ) -> dict[str, str]:
     reasons: dict[str, str] = {}
     if table is None:
-        reasons |= dict.fromkeys(ids, "needs what the judge said")
+        reasons |= dict.fromkeys(ids, "needs what the judge said (--judgements)")
     else:
         absent = [f"agent_x.{name}_corrected" for column, name in COLUMNS.items() if column not in table.columns]
         reasons |= dict.fromkeys([name for name in absent if name in ids], "not in what the judge said")
     if not has_predictions or data is None:
-        reasons[_TOOLSET] = "needs the predictions and the data set"
+        reasons[_TOOLSET] = "needs the predictions and the data set (--data)"
     if missing := [name for name in _STAR_PARTS if name in reasons]:
-        reasons[_GOAL_STAR] = f"needs {', '.join(missing)}"
+        reasons[_GOAL_STAR] = f"needs {', '.join(name.split('.')[1].removesuffix('_corrected') for name in missing)}"
     return reasons
 
 

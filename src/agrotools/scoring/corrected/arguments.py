@@ -7,8 +7,7 @@ out, ``true`` is 1, a path depends on where the data lie, and ``(1,2,3,4)`` is a
 import json
 import re
 from collections.abc import Mapping
-from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
@@ -39,7 +38,7 @@ def canonical(name: str, arguments: Any, specs: Specs) -> dict[str, JsonValue] |
 def _plain(value: Any, kind: str | None) -> JsonValue:
     if is_text(value):
         if kind == "file" or (kind is None and ("/" in value or "\\" in value) and _FILE.search(value)):
-            return PurePosixPath(value.strip().replace("\\", "/")).name
+            return value.strip().replace("\\", "/").rstrip("/").rpartition("/")[2]
         if kind == "box" and _BOX.fullmatch(value):
             return [float(number) for number in _NUMBER.findall(value)]
     return value
@@ -51,20 +50,24 @@ def _is_flat_enough(value: Any, left: int = _DEEPEST) -> bool:
     return left > 0 and all(_is_flat_enough(item, left - 1) for item in value) if is_list(value) else True
 
 
-def equal(name: str, predicted: Any, reference: Any, specs: Specs) -> bool:
-    """Whether both calls ask for the same, spelt differently at most in defaults, folders and spaces of boxes."""
-    first, second = canonical(name, predicted, specs), canonical(name, reference, specs)
-    return first is not None and second is not None and same_json(first, second)
+class Same(NamedTuple):
+    """``equal``: both calls ask for the same, spelt differently at most in defaults, folders and blanks of boxes.
+    ``agree``: they agree as AgroTools compares calls: sums by value, boxes by overlap, texts by their words."""
+
+    equal: bool
+    agree: bool
 
 
-def agree(name: str, predicted: Any, reference: Any, specs: Specs) -> bool:
-    """Whether they agree as AgroTools compares calls: sums by value, boxes by overlap, texts by their words."""
+def compare(name: str, predicted: Any, reference: Any, specs: Specs) -> Same:
+    """How alike the arguments of two calls of the tool ``name`` are; arguments that are no object are like nothing."""
     first, second = canonical(name, predicted, specs), canonical(name, reference, specs)
     if first is None or second is None:
-        return False
-    if (spec := specs.get(name)) is None or same_json(first, second):
-        return same_json(first, second)
-    return all(row.agrees for row in compare_arguments(spec, first, second))
+        return Same(equal=False, agree=False)
+    if same_json(first, second):
+        return Same(equal=True, agree=True)
+    spec = specs.get(name)
+    agrees = spec is not None and all(row.agrees for row in compare_arguments(spec, first, second))
+    return Same(equal=False, agree=agrees)
 
 
 def as_text(name: str, arguments: Any, specs: Specs) -> str:

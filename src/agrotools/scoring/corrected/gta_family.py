@@ -11,7 +11,7 @@ from typing import Any
 
 from agrotools.core import BenchmarkError
 from agrotools.scoring.corrected import keywords
-from agrotools.scoring.corrected.arguments import Specs, agree, equal
+from agrotools.scoring.corrected.arguments import Specs, compare
 from agrotools.scoring.corrected.image_calls import NeedsEmbedder, image_score
 from agrotools.scoring.corrected.messages import Message, gold_messages, read_message, read_messages
 from agrotools.scoring.corrected.published_tools import published_specs
@@ -76,11 +76,10 @@ def _step_parts(steps: Sequence[Message], gold: Sequence[Message], specs: Specs)
     calls = [(mine, theirs) for mine, theirs in zip(steps, gold, strict=True) if theirs.kind == "call"]
     if calls:
         named = [(mine, theirs) for mine, theirs in calls if mine.kind == "call" and mine.name == theirs.name]
-        same = sum(equal(mine.name, mine.arguments, theirs.arguments, specs) for mine, theirs in named)
-        alike = sum(agree(mine.name, mine.arguments, theirs.arguments, specs) for mine, theirs in named)
+        compared = [compare(mine.name, mine.arguments, theirs.arguments, specs) for mine, theirs in named]
         parts["tool_acc"] = Part(len(named), len(calls))
-        parts["arg_acc"] = Part(same, len(calls))
-        parts["arg_acc_agreement"] = Part(alike, len(calls))
+        parts["arg_acc"] = Part(sum(each.equal for each in compared), len(calls))
+        parts["arg_acc_agreement"] = Part(sum(each.agree for each in compared), len(calls))
     return parts
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from agrotools.core import BenchmarkError
 from agrotools.scoring.loose import is_list, is_object
 from agrotools.scoring.predictions.json_files import read_json, read_text
+from agrotools.scoring.predictions.judge_replies import JudgeScore, read_judge_score
 from agrotools.scoring.reference.agent_x import COLUMNS
 
 _FORM = 'predictions look like [{"0": {"query": ..., "reasoning_steps": [...], "final_answer": {...}}}, ...]'
@@ -34,6 +35,12 @@ class JudgeTable:
     def columns(self) -> frozenset[str]:
         """All names that some row has."""
         return frozenset(column for row in self.rows for column in row)
+
+    @cached_property
+    def scores(self) -> tuple[Mapping[str, JudgeScore], ...]:
+        """Each row by column, read once for both scorers."""
+        wanted = self.columns & COLUMNS.keys()
+        return tuple({column: read_judge_score(row.get(column)) for column in wanted} for row in self.rows)
 
 
 def read_predictions(path: Path) -> list[dict[str, Any]]:

@@ -6,15 +6,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from agrotools.core import BenchmarkError
 from agrotools.scoring.corrected import agent_x as corrected_agent_x
 from agrotools.scoring.corrected import gta_family as corrected_family
+from agrotools.scoring.corrected.thinkgeo import with_llm_score
+from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.error_classes import Errors
 from agrotools.scoring.error_taxonomy import errors_of_dialogues
 from agrotools.scoring.error_taxonomy_agent_x import errors_of_agent_x
-from agrotools.scoring.figures import Scores, Similarity
+from agrotools.scoring.figures import Scores
 from agrotools.scoring.nouns import keywords
 from agrotools.scoring.predictions import agent_x_files, gta_files
-from agrotools.scoring.predictions.judge_replies import read_judge_score
+from agrotools.scoring.predictions.json_files import without_collecting
 from agrotools.scoring.predictions.thinkgeo_log import read_log
 from agrotools.scoring.reference import agent_x, gta_family, thinkgeo
 from agrotools.scoring.reference.agent_x_errors import error_analysis
@@ -26,6 +29,8 @@ Format = Literal["gta", "thinkgeo", "agentx"]
 FORMATS: tuple[Format, ...] = ("gta", "thinkgeo", "agentx")
 
 _NO_DATA = "needs the data set, which holds the answers (--data)"
+_OF_ANSWERS = ("text_answers", "objective", "subjective", "no_text_answer", "image_tasks", "unscorable")
+"""Counts that say nothing without the answers."""
 _ASKS_NOTHING: Mapping[str, Any] = {"whitelist": [], "blacklist": None}
 
 
@@ -52,17 +57,18 @@ def compare_file(
     *,
     data: Path | None = None,
     judgements: Path | None = None,
-    similarity: Similarity | None = None,
-    embedder: str | None = None,
+    embedder: Embedder | None = None,
 ) -> Compared:
-    """Scores a prediction file both ways. ``embedder`` names the model behind ``similarity``.
+    """Scores a prediction file both ways. Without an ``embedder`` metrics that need one are left out (of GTA and
+    ThinkGeo; Agent-X has none).
 
     Raises:
         BenchmarkError: a file cannot be read, or files do not belong together.
     """
-    if format_ == "agentx":
-        return _agent_x(path, data, judgements)
-    return _gta_family(format_, path, data, judgements, similarity, embedder)
+    with without_collecting():
+        if format_ == "agentx":
+            return _agent_x(path, data, judgements)
+        return _gta_family(format_, path, data, judgements, embedder)
 
 
 def _gta_family(
@@ -70,9 +76,9 @@ def _gta_family(
     path: Path,
     data: Path | None,
     judgements: Path | None,
-    similarity: Similarity | None,
-    embedder: str | None,
+    embedder: Embedder | None,
 ) -> Compared:
+    similarity, name = (embedder.similarity, embedder.name) if embedder else (None, None)
     rules = GTA_RULES if format_ == "gta" else thinkgeo.RULES
     predictions = gta_files.read_predictions(path)
     entries = gta_files.read_data(data) if data is not None else None
@@ -80,23 +86,29 @@ def _gta_family(
     if entries is not None:
         predictions = gta_files.with_answers(predictions, entries)
         everything = (*predictions.samples, *gta_files.unanswered(predictions, entries))
+    by_step = predictions.mode == "step-by-step"
+    if judgements is not None and by_step:
+        raise BenchmarkError(
+            f"{path.name} holds step-by-step predictions, which nobody judges", hint="leave out the judgements"
+        )
+    log = read_log(judgements) if judgements is not None and format_ == "thinkgeo" else None
     stop = None
     published: Scores | None = None
     try:
         samples = predictions.samples if entries is not None else _asking_nothing(predictions.samples)
-        if predictions.mode == "step-by-step":
+        if by_step:
             published = gta_family.score_steps(samples, rules, similarity)
         elif format_ == "gta":
             published = gta_family.score_end(samples, rules, similarity)
         else:
-            log = read_log(judgements) if judgements is not None else None
             published = thinkgeo.score_end(samples, similarity, data=entries, judgements=log)
-        published = replace(published, embedder=embedder)
+        published = replace(published, embedder=name)
     except PublishedScorerStops as error:
         stop = error.message
-    by_step = predictions.mode == "step-by-step"
     score = corrected_family.score_steps if by_step else corrected_family.score_end
-    corrected = score(everything, rules, similarity, embedder=embedder)
+    corrected = score(everything, rules, similarity, embedder=name)
+    if log is not None and entries is not None:
+        corrected = with_llm_score(corrected, log, entries)
     if entries is None:
         published = published and _without_answers(published, rules.image_metric)
         corrected = _without_answers(corrected, rules.image_metric)
@@ -116,7 +128,8 @@ def _without_answers(scores: Scores, image_metric: str) -> Scores:
     hidden += ["gta.inst_acc", "thinkgeo.inst_acc"]
     gone = [name for name in (*scores.metrics, *scores.left_out) if name in hidden]
     kept = {name: figure for name, figure in scores.metrics.items() if name not in hidden}
-    return replace(scores, metrics=kept, left_out={**scores.left_out, **dict.fromkeys(gone, _NO_DATA)})
+    counts = {name: count for name, count in scores.counts.items() if name not in _OF_ANSWERS}
+    return replace(scores, metrics=kept, counts=counts, left_out={**scores.left_out, **dict.fromkeys(gone, _NO_DATA)})
 
 
 def _agent_x(path: Path, data: Path | None, judgements: Path | None) -> Compared:
@@ -130,7 +143,7 @@ def _agent_x(path: Path, data: Path | None, judgements: Path | None) -> Compared
     extra: dict[str, Mapping[str, int | None]] = {}
     try:
         if table is not None:
-            published = agent_x.aggregate([_numbers(row) for row in table.rows] if table.raw else table.rows)
+            published = agent_x.aggregate(_numbers(table) if table.raw else table.rows)
         if predictions:
             calls = agent_x.tool_call_statistics(predictions)
             extra["tool calls as published"] = {**vars(calls), "failures": calls.failures}
@@ -146,9 +159,12 @@ def _agent_x(path: Path, data: Path | None, judgements: Path | None) -> Compared
     return Compared("agentx", "single-shot", samples, published, corrected, errors, stop, extra)
 
 
-def _numbers(row: Mapping[str, Any]) -> dict[str, float | None]:
+def _numbers(table: agent_x_files.JudgeTable) -> list[dict[str, float | None]]:
     """Whole replies as numbers, by our reading: how the published tables read them is not known."""
-    return {column: read_judge_score(reply).value for column, reply in row.items()}
+    return [
+        {column: score.value for column, score in scores.items() if column in row}
+        for row, scores in zip(table.rows, table.scores, strict=True)
+    ]
 
 
 def finite(value: float | None) -> float | None:

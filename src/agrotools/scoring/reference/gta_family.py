@@ -191,7 +191,7 @@ def score_end(
                     name = step["tool_calls"][0]["function"]["name"]
                     category = _category(name, rules)
                     if category is None:
-                        raise KeyError("none")
+                        raise KeyError(f"none: the gold calls {name}, which is in no category of {rules.name}")
                     gold_calls[category] += 1
                     hits[category] += name in names
     with published("the end"):

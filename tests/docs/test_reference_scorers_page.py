@@ -1,0 +1,192 @@
+"""docs/reference-scorers.md: every corrected metric has a row; examples and tables come out as they are printed."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from agrotools.cli.main import app
+from agrotools.scoring.corrected import agent_x as corrected_agent_x
+from agrotools.scoring.corrected import gta_family as corrected
+from agrotools.scoring.corrected.differences import DIFFERENCES
+from agrotools.scoring.corrected.thinkgeo import with_llm_score
+from agrotools.scoring.figures import Figure, Scores
+from agrotools.scoring.predictions.agent_x_files import JudgeTable
+from agrotools.scoring.reference import agent_x, gta, gta_family, thinkgeo
+from support.gta_files import (
+    CAT,
+    ERROR,
+    GOLD_STEPS,
+    SIX,
+    answer,
+    call,
+    end_file,
+    end_sample,
+    overlap,
+    step_file,
+    step_sample,
+)
+from support.made_predictions import made_files
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "reference-scorers.md").read_text(encoding="utf-8")
+ROWS = {
+    ("agent_x" if heading == "Agent-X" else "dialogues", name): cells
+    for heading, text in re.findall(r"^### (.+?)\n(.*?)(?=^##)", PAGE, re.DOTALL | re.MULTILINE)
+    for cells in (line.strip("|").split("|") for line in text.splitlines() if line.startswith("| `"))
+    for name in re.findall(r"`(\w+)`", cells[0])
+}
+Pair = tuple[Scores, Scores]
+
+
+def steps(*samples: Any) -> Pair:
+    return gta.score_steps(samples, overlap), corrected.score_steps(samples, gta.RULES, overlap)
+
+
+def one_step(gold: list[Any], prediction: list[Any], reference: Any = None) -> Pair:
+    return steps(step_sample("0", gold, prediction, reference))
+
+
+def ends(*samples: Any, rules: Any = gta.RULES) -> Pair:
+    return gta_family.score_end(samples, rules, overlap), corrected.score_end(samples, rules, overlap)
+
+
+def one_end(gold: list[Any], prediction: list[Any], reference: Any = None) -> Pair:
+    return ends(end_sample("0", gold, prediction, reference))
+
+
+def asked(alias: str) -> dict[str, Any]:
+    return {"whitelist": [[alias]], "blacklist": None}
+
+
+OCR = call("OCR", {"image": "a"})
+BOXES = [call("DrawBox", {"bbox": box, "annotation": "car"}) for box in ("(1, 2, 3, 4)", "(5, 6, 7, 8)")]
+
+
+def search(**more: Any) -> list[Any]:
+    return [call("GoogleSearch", {"query": "a", **more}), answer("6")]
+
+
+def summed(expression: str) -> list[Any]:
+    return [call("Calculator", {"expression": expression}), answer("6")]
+
+
+def drawn() -> Pair:
+    gold = [
+        ([call("TextToBbox", {"image": "a"}), answer("There are 4 cars")], asked("4")),
+        ([call("ChangeDetection", {"text": "b"}), answer("it is x")], asked("x")),
+        (BOXES, None),
+    ]
+    samples = [end_sample(str(i), messages, messages, reference) for i, (messages, reference) in enumerate(gold)]
+    return ends(*samples, rules=thinkgeo.RULES)
+
+
+def judged_dialogue() -> Pair:
+    samples = [end_sample("0", [answer("6")], [answer("6")], SIX)]
+    data = {"0": {"evaluation": [{"question": "6?"}]}}
+    log = [thinkgeo.Judgement(0, ("yes.",))]
+    ours = corrected.score_end(samples, thinkgeo.RULES, overlap)
+    return thinkgeo.score_end(samples, overlap, data=data, judgements=log), with_llm_score(ours, log, data)
+
+
+def judged() -> Pair:
+    columns = {name: [1, 0, 1, "n/a", 0] for name in agent_x.COLUMNS}
+    columns["goal_accuray"] = [1, 0, 0.5, "", 1]
+    columns["tool_accuray"] = [1, 1, 0.5, 0, 1]
+    columns["toolset_accuray"] = [0.67, 1, 0, 0.5, 1]
+    rows = [{name: cells[row] for name, cells in columns.items()} for row in range(5)]
+    made = (("OCR", "WebSearch"), ("OCR", "Calculator"), ("OCR", "WebSearch"), (), ("OCR", "Calculator"))
+    kinds = ["factual", "factual", "generative", "factual", "generative"]
+    data = {str(key): {"query_type": kind, **used("OCR", "Calculator")} for key, kind in enumerate(kinds)}
+    predictions = [{str(key): used(*tools)} for key, tools in enumerate(made)]
+    ours = corrected_agent_x.score(JudgeTable(tuple(rows), None, raw=False), predictions, data)
+    return agent_x.aggregate(rows, {2, 4, 9}), ours
+
+
+def used(*tools: str) -> dict[str, Any]:
+    return {"reasoning_steps": [{"tool_used": tool} for tool in tools]}
+
+
+CAT_HALF = [GOLD_STEPS[2][0], answer("a cat")]
+CASES: Mapping[str, Callable[[], Pair]] = {
+    "inst_acc": lambda: steps(*step_file(*GOLD_STEPS)),
+    "tool_acc": lambda: one_step([OCR, OCR, answer("6")], [OCR], SIX),
+    "arg_acc": lambda: one_step(search(k=10), search(), SIX),
+    "arg_acc_agreement": lambda: one_step(summed("2*3"), summed("3*2"), SIX),
+    "summ_acc": lambda: one_step([OCR, answer("-3")], [OCR, answer("x = -3")], asked("-3")),
+    "summ_acc_objective": lambda: steps(*step_file(GOLD_STEPS[0], GOLD_STEPS[1], CAT_HALF)),
+    "ans_acc": lambda: one_end([answer("2")], [answer("2.5 boxes")], asked("2")),
+    "ans_acc_objective": lambda: ends(*end_file([answer("7")], [answer("")], [answer(CAT[0])])),
+    "ans_acc_imggen": lambda: one_end([OCR, answer("x")], [answer("hi")]),
+    "ans_i": drawn,
+    "p_f1": lambda: one_end([OCR, OCR, OCR, answer("6")], [OCR, answer("6")], SIX),
+    "o_f1": lambda: one_end([*BOXES, answer("6")], [BOXES[0], answer("6")], SIX),
+    "l_f1": lambda: one_end(summed("1"), [call("Calculator", {"expression": "1"}, ERROR), answer("6")], SIX),
+    "c_f1": lambda: one_end([call("TextToImage", {})], [call("TextToImage", {}, ERROR)]),
+    "llm_score": judged_dialogue,
+}
+OF_AGENT_X = ("goal_acc", "goal_acc_imggen", "toolset_f1", "ground_s", "tool_p", "clarity", "reward", "sem_acc")
+BESIDE = {
+    "arg_acc_agreement": "arg_acc",
+    "summ_acc_objective": "summ_acc",
+    "ans_acc_objective": "ans_acc",
+    "toolset_f1": "toolset_acc",
+}
+"""Metrics that are ours alone, and the published one beside which their example stands."""
+
+
+def shown(figure: Figure) -> str:
+    return "—" if figure.value is None else f"{figure.value:.2f}"
+
+
+@pytest.mark.parametrize("name", [*CASES, *OF_AGENT_X])
+def test_the_example_of_a_metric_comes_out(name: str):
+    theirs, ours = CASES[name]() if name in CASES else judged()
+    family = next(iter(theirs.metrics)).split(".")[0]
+    published = theirs.metrics[f"{family}.{BESIDE.get(name, name)}"]
+    made = f"{shown(published)} → {shown(ours.metrics[f'{family}.{name}_corrected'])}"
+    assert _row(family, name)[4].strip().endswith(f": {made}"), made
+
+
+def _row(family: str, name: str) -> list[str]:
+    return ROWS[family if family == "agent_x" else "dialogues", name]
+
+
+def test_every_metric_has_a_row_that_says_what_the_tables_of_the_command_say():
+    told = {metric: said for metric, said in DIFFERENCES.items() if metric != "agent_x.toolset_acc"}
+    for metric, difference in told.items():
+        assert difference in _row(*metric.split("."))[3], metric
+    family_of = {"agent_x": ("agent_x",), "dialogues": ("gta", "thinkgeo")}
+    for section, name in ROWS:
+        assert any(f"{family}.{name}" in told for family in family_of[section]), name
+
+
+def test_the_differences_are_those_of_the_metrics_that_there_are(tmp_path: Path):
+    found = made_files(tmp_path, 60)
+    emitted: set[str] = set()
+    for name, files in found.items():
+        asked_ = ["--format", name.split(",")[0], str(files["predictions"]), "--data", str(files["data"])]
+        asked_ += ["--judgements", str(files["judgements"])] if "judgements" in files else []
+        done = CliRunner().invoke(app, ["score", *asked_, "--json"])
+        assert done.exit_code == 0, done.output
+        emitted |= set(re.findall(r'"((?:gta|thinkgeo|agent_x)\.\w+)"', done.stdout))
+    assert {metric.removesuffix("_corrected") for metric in emitted} == set(DIFFERENCES)
+
+
+def test_the_table_is_what_the_command_prints():
+    (command,) = re.findall(r"^python (benchmarks/\S+ --table)$", PAGE, re.MULTILINE)
+    done = subprocess.run([sys.executable, *command.split()], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout in PAGE
+    assert done.stdout.count("\n") > 30
+
+
+def test_every_option_of_the_page_is_one_of_the_command():
+    told = CliRunner().invoke(app, ["score", "--help"], env={"COLUMNS": "200", "TERM": "dumb"}).stdout
+    for option in ("--format", "--data", "--judgements", "--embedder", "--embedder-path", "--with", "--json"):
+        assert option in PAGE
+        assert option in told

@@ -1,0 +1,209 @@
+"""Prediction files, data sets and judgements of any content: figures or one typed error that names the file.
+
+Files start out sound and have values replaced in a few places, so that what lies deep inside is reached as well.
+"""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agrotools.cli.main import main
+from agrotools.core import BenchmarkError
+from agrotools.report.layout import rendered
+from agrotools.report.predictions import as_data, compared_tables
+from agrotools.scoring.embedders import Embedder
+from agrotools.scoring.predictions.comparing import Compared, Format, compare_file
+from support.gta_files import overlap
+from support.made_predictions import made_files
+
+NAMES = (
+    "gta, step-by-step",
+    "gta, end-to-end",
+    "thinkgeo, step-by-step",
+    "thinkgeo, end-to-end",
+    "agentx, single-shot",
+)
+EMBEDDER = Embedder("word overlap", overlap, lambda: 0)
+leaves = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from([10**400, -(10**30), 2**63])
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(["\ud800", "\x00", "\x1b[2J", "[/bold]", "-", "$", "%", "\\", "(", "0" * 70, "1e9999", "NaN"])
+)
+anything = st.recursive(
+    leaves,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from("role content tool_calls name type 0 Score value".split()) | st.text(), inner)
+    ),
+    max_leaves=6,
+)
+
+
+def spoilt(value: Any, rng: random.Random, other: Any) -> Any:
+    """A copy of ``value`` with ``other`` in one place, or without what stood there."""
+    if isinstance(value, dict | list) and value and rng.random() < 0.93:
+        copy: Any = value.copy()
+        keys: list[Any] = list(value) if isinstance(value, dict) else list(range(len(value)))
+        key = rng.choice(keys)
+        if rng.random() < 0.1:
+            del copy[key]
+        elif isinstance(copy, dict) and rng.random() < 0.05:
+            copy["\ud800" if rng.random() < 0.5 else ""] = other
+        else:
+            copy[key] = spoilt(value[key], rng, other)
+        return copy
+    return other
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    found = made_files(tmp_path_factory.mktemp("made"), 5)
+    return {name: {kind: json.loads(path.read_text()) for kind, path in found[name].items()} for name in NAMES}
+
+
+def scored(name: str, folder: Path, files: dict[str, Any], embeds: bool) -> Compared | str:
+    paths: dict[str, Path] = {}
+    for kind, content in files.items():
+        paths[kind] = folder / f"{kind}.json"
+        paths[kind].write_text(json.dumps(content), encoding="utf-8")
+    format_: Format = "gta" if name.startswith("gta") else "thinkgeo" if name.startswith("thinkgeo") else "agentx"
+    embedder = EMBEDDER if embeds else None
+    try:
+        return compare_file(format_, paths.pop("predictions"), embedder=embedder, **paths)
+    except BenchmarkError as error:
+        return error.message
+
+
+def checked(found: Compared | str) -> None:
+    if isinstance(found, str):
+        assert found.strip()
+        return
+    for figure in found.corrected.metrics.values():
+        assert figure.value is None or 0 <= figure.value <= 100
+    json.dumps(as_data(found), allow_nan=False)
+    shown = rendered(compared_tables(found, "x"), 80)
+    assert all(letter.isprintable() or letter == "\n" for letter in shown)
+    shown.encode("utf-8")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
+@given(
+    name=st.sampled_from(NAMES),
+    seed=st.integers(0, 2**32),
+    changes=st.lists(st.tuples(st.sampled_from(["predictions", "data", "judgements"]), anything), max_size=4),
+    left_out=st.sets(st.sampled_from(["data", "judgements"])),
+    embeds=st.booleans(),
+)
+def test_any_change_of_any_file_is_scored_or_refused(
+    tmp_path: Path,
+    sound: dict[str, dict[str, Any]],
+    name: str,
+    seed: int,
+    changes: list[tuple[str, Any]],
+    left_out: set[str],
+    embeds: bool,
+):
+    rng = random.Random(seed)
+    files = {kind: content for kind, content in sound[name].items() if kind not in left_out}
+    for kind, other in changes:
+        if kind in files:
+            files[kind] = spoilt(files[kind], rng, other)
+    found = scored(name, tmp_path, files, embeds)
+    checked(found)
+    assert repr(found) == repr(scored(name, tmp_path, files, embeds))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
+@given(st.sampled_from(NAMES), anything, st.none() | anything, st.none() | anything)
+def test_any_json_in_the_place_of_a_file_is_scored_or_refused(
+    tmp_path: Path, name: str, predictions: Any, data: Any, judgements: Any
+):
+    given_ = {"predictions": predictions, "data": data, "judgements": judgements}
+    files = {kind: content for kind, content in given_.items() if content is not None or kind == "predictions"}
+    checked(scored(name, tmp_path, files, embeds=True))
+
+
+CONTENTS: dict[str, bytes] = {
+    "empty": b"",
+    "blank": b" \n",
+    "binary": bytes(range(256)),
+    "utf-16": "{}".encode("utf-16"),
+    "cut off": b'{"0": {"gold": [',
+    "NaN": b"NaN",
+    "NaN inside": b'{"0": {"gold": [], "prediction": [{"role": "assistant", "content": NaN}]}}',
+    "huge number": b"1" * 6000,
+    "huge number inside": b'[{"0": {"reasoning_steps": ' + b"9" * 5000 + b"}}]",
+    "deep lists": b"[" * 100_000 + b"]" * 100_000,
+    "deep objects": b'{"0":' * 100_000 + b"1" + b"}" * 100_000,
+    "text": b'"predictions"',
+    "number": b"3",
+    "null": b"null",
+    "true": b"true",
+    "half a pair as key": b'{"\\ud800": {"gold": [], "prediction": []}}',
+    "half a pair as id": b'[{"\\ud800": {"reasoning_steps": "\\ud800", "final_answer": "\\ud83d"}}]',
+    "steers a terminal": b'[{"\\u001b[2J": []}]',
+    "the same key twice": b'{"0": {}, "0": {}}',
+}
+
+
+def ended(arguments: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
+    monkeypatch.setattr("sys.argv", ["agrotools", "score", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    said = capfd.readouterr()
+    assert "Traceback" not in said.err
+    return int(stop.value.code or 0), said.err
+
+
+@pytest.mark.parametrize(
+    ("format_", "option"),
+    [
+        (format_, option)
+        for format_ in ("gta", "thinkgeo", "agentx")
+        for option in ("", "--data", "--judgements")
+        if (format_, option) != ("gta", "--judgements")
+    ],
+)
+@pytest.mark.parametrize("content", CONTENTS)
+def test_hostile_bytes_end_the_command_with_a_message(
+    tmp_path: Path,
+    sound: dict[str, dict[str, Any]],
+    format_: str,
+    option: str,
+    content: str,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    hostile = tmp_path / "hostile.json"
+    hostile.write_bytes(CONTENTS[content])
+    files = sound[next(name for name in reversed(NAMES) if name.startswith(format_))]
+    arguments = ["--format", format_]
+    for kind, known in files.items():
+        path = tmp_path / f"{kind}.json"
+        path.write_text(json.dumps(known), encoding="utf-8")
+        flag = "" if kind == "predictions" else f"--{kind}"
+        arguments += [*([flag] if flag else []), str(hostile if flag == option else path)]
+    code, said = ended(arguments, capfd, monkeypatch)
+    if format_ == "agentx" and content in ("half a pair as id",) and not option:
+        assert "data set has no sample" in said
+    assert code not in (0, 1), content
+    assert said.startswith("error: "), said
+    assert "\x1b" not in said
+
+
+@pytest.mark.parametrize("format_", ["gta", "thinkgeo", "agentx"])
+def test_what_is_no_file_ends_the_command_with_a_message(
+    tmp_path: Path, format_: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    for path in (tmp_path, tmp_path / "absent.json", tmp_path / ("x" * 300)):
+        code, said = ended(["--format", format_, str(path)], capfd, monkeypatch)
+        assert (code, said[:7]) == (3, "error: "), said
