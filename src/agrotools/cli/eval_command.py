@@ -24,7 +24,10 @@ def evaluate(
     ] = None,
     protocol: Annotated[
         str | None,
-        typer.Option(help="react, tool-calling, lagent (of GTA and ThinkGeo) or agent-x.", show_default="react"),
+        typer.Option(
+            help="react, tool-calling, lagent (of GTA and ThinkGeo) or agent-x; for models.",
+            show_default="as published, else react",
+        ),
     ] = None,
     base_url: Annotated[
         str | None, typer.Option(help="OpenAI-compatible endpoint, e.g. http://localhost:8000/v1.")
@@ -39,7 +42,7 @@ def evaluate(
     limit: Annotated[int | None, typer.Option(help="Only this many samples.")] = None,
     epochs: Annotated[int | None, typer.Option(help="Repeats of every sample.", show_default="1")] = None,
     max_steps: Annotated[
-        int | None, typer.Option(help="Model turns per sample.", show_default="20; lagent: as published")
+        int | None, typer.Option(help="Model turns per sample.", show_default="as published, else 20")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of random choices.", show_default="0")] = None,
     temperature: Annotated[float | None, typer.Option(help="Sampling temperature.")] = None,

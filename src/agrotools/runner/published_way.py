@@ -1,13 +1,13 @@
 """How a run on GTA or ThinkGeo differs from the way of their papers: who shows printed rows beside it says so."""
 
+from agrotools.benchmarks.published.ways import PUBLISHED_WAYS
 from agrotools.core import Mode
 from agrotools.runner.manifest import Manifest
+from agrotools.runner.policies import is_baseline
 from agrotools.runner.recorded_tools import RECORDED
 
 PUBLISHED_SAMPLES = {"gta": {"": 229}, "thinkgeo": {"": 436, "optical": 436, "sar": 50, "all": 486}}
 """Questions by benchmark and ``split``, as the papers count them."""
-PUBLISHED_PROTOCOL: str = "lagent"
-PUBLISHED_STEPS = {"gta": 10, "thinkgeo": 15}
 
 
 def departures(manifest: Manifest, mode: Mode) -> tuple[str, ...]:
@@ -15,7 +15,11 @@ def departures(manifest: Manifest, mode: Mode) -> tuple[str, ...]:
     found: list[str] = []
     if manifest.privileged:
         found.append("this policy sees the gold")
-    if manifest.protocol != PUBLISHED_PROTOCOL:
+    way = PUBLISHED_WAYS[manifest.benchmark]
+    baseline = is_baseline(manifest.model)
+    if baseline:
+        found.append("a baseline, which is no model and has no protocol")
+    elif manifest.protocol != way.protocol:
         found.append(f"protocol {manifest.protocol}, not that of the paper")
     split = str(manifest.benchmark_options.get("split", ""))
     wanted = PUBLISHED_SAMPLES[manifest.benchmark].get(split)
@@ -28,6 +32,6 @@ def departures(manifest: Manifest, mode: Mode) -> tuple[str, ...]:
             found.append("recorded observations instead of tools" + (f" for {len(recorded)} of them" if others else ""))
         if others:
             found.append("tools of this package, not those of the paper")
-        if manifest.max_steps != PUBLISHED_STEPS[manifest.benchmark]:
-            found.append(f"at most {manifest.max_steps} turns, not {PUBLISHED_STEPS[manifest.benchmark]}")
+        if not baseline and manifest.max_steps != way.max_steps:
+            found.append(f"at most {manifest.max_steps} turns, not {way.max_steps}")
     return tuple(found)
