@@ -125,18 +125,20 @@ def _metrics_on_no_tool(summary: Summary) -> Mapping[str, Metric] | None:
 
 
 def _judged_metrics(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | None]:
-    """Those of Agent-X, where a judge was asked."""
+    """Those of Agent-X, where a judge was asked and they do not stand beside the printed rows."""
 
     def metrics(summary: Summary) -> Mapping[str, Metric] | None:
-        own = summary.modes[mode].metrics if mode in summary.modes else {}
-        return own if AGENT_X_STEPS[0] in own else None
+        part = summary.modes.get(mode)
+        if part is None or (part.published is not None and part.published.reference):
+            return None
+        return part.metrics if any(metric in part.metrics for metric in (*AGENT_X_STEPS, *AGENT_X_OUTCOME)) else None
 
     return metrics
 
 
 _AGENT_X_MODES: tuple[Mode, ...] = ("no-tool", "end-to-end")
 _OF_AGENT_X = tuple(
-    Setting(f"Agent-X ({mode}), {what}, by our rubrics", mode, columns, _judged_metrics(mode), lambda _: 0)
+    Setting(f"Agent-X ({mode}), {what}, by a judge", mode, columns, _judged_metrics(mode), lambda _: 0)
     for mode in _AGENT_X_MODES
     for what, columns in (("steps", AGENT_X_STEPS), ("reasoning and outcome", AGENT_X_OUTCOME))
 )
@@ -223,7 +225,8 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     has = set[str]().union(*(setting.of(summary) or {} for summary in summaries))
     shown = [metric for metric in setting.metrics if metric in has or metric not in ON_REQUEST]
     shared = {metric: _shared_size(metric, setting, summaries) for metric in shown}
-    table = new_table(_headline_title(setting.title, summaries))
+    title = f"{setting.title}{_by_rubrics(summaries)}" if setting in _OF_AGENT_X else setting.title
+    table = new_table(_headline_title(title, summaries))
     table.add_column("", overflow="fold", min_width=14)
     for metric in shown:
         arrow = " ↓" if METRICS[metric].lower_is_better else ""
@@ -233,6 +236,12 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
         table.add_row(name_cell(name, summary), *cells)
     below = [_kept_out(setting, summaries), _detectable(setting, summaries)]
     return [table, *(Text(text, style="dim") for text in below if text)]
+
+
+def _by_rubrics(summaries: Sequence[Summary]) -> str:
+    """Whose rubrics the criteria of Agent-X were graded by."""
+    used = {summary.judging.rubrics for summary in summaries if summary.judging and summary.judging.rubrics}
+    return f", by {harmless(' and '.join(sorted(used)))}"
 
 
 def _headline_title(title: str, summaries: Sequence[Summary]) -> str:

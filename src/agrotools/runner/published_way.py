@@ -1,4 +1,4 @@
-"""How a run on GTA or ThinkGeo differs from the way of their papers: who shows printed rows beside it says so."""
+"""How a run on GTA, ThinkGeo or Agent-X differs from the way of the paper: who shows printed rows beside it says so."""
 
 from agrotools.benchmarks.published.ways import PUBLISHED_WAYS
 from agrotools.core import Mode
@@ -6,7 +6,11 @@ from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
 from agrotools.runner.recorded_tools import RECORDED
 
-PUBLISHED_SAMPLES = {"gta": {"": 229}, "thinkgeo": {"": 436, "optical": 436, "sar": 50, "all": 486}}
+PUBLISHED_SAMPLES = {
+    "gta": {"": 229},
+    "thinkgeo": {"": 436, "optical": 436, "sar": 50, "all": 486},
+    "agent-x": {"": 828},
+}
 """Questions by benchmark and ``split``, as the papers count them."""
 
 
@@ -25,9 +29,10 @@ def departures(manifest: Manifest, mode: Mode) -> tuple[str, ...]:
     wanted = PUBLISHED_SAMPLES[manifest.benchmark].get(split)
     if wanted is not None and len(manifest.sample_ids) != wanted:
         found.append(f"{len(manifest.sample_ids)} questions of {wanted}")
+    if manifest.benchmark == "agent-x":
+        return (*found, *_tools_of_agent_x(manifest, mode))
     if mode == "end-to-end":
-        recorded = sorted(tool for tool, backend in manifest.backends.items() if backend == RECORDED)
-        others = [tool for tool in manifest.toolset if tool not in recorded]
+        recorded, others = _tools(manifest)
         if recorded:
             found.append("recorded observations instead of tools" + (f" for {len(recorded)} of them" if others else ""))
         if others:
@@ -35,3 +40,19 @@ def departures(manifest: Manifest, mode: Mode) -> tuple[str, ...]:
         if not baseline and manifest.max_steps != way.max_steps:
             found.append(f"at most {manifest.max_steps} turns, not {way.max_steps}")
     return tuple(found)
+
+
+def _tools(manifest: Manifest) -> tuple[list[str], list[str]]:
+    """The tools that were not run, but answered for from the reference, and the others."""
+    recorded = sorted(tool for tool, backend in manifest.backends.items() if backend == RECORDED)
+    return recorded, [tool for tool in manifest.toolset if tool not in recorded]
+
+
+def _tools_of_agent_x(manifest: Manifest, mode: Mode) -> list[str]:
+    """Agent-X runs no tool: the model makes up what they return."""
+    if mode == "end-to-end":
+        recorded, others = _tools(manifest)
+        ran = "tools ran" if others else "recorded observations" if recorded else ""
+        return [f"{ran}; in the paper the model makes up what tools return"] if ran else []
+    prompted = manifest.protocol == PUBLISHED_WAYS["agent-x"].protocol and not is_baseline(manifest.model)
+    return ["a prompt of ours, which offers the tools of the question alone"] if prompted else []
