@@ -223,7 +223,8 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     from rich.text import Text
 
     has = set[str]().union(*(setting.of(summary) or {} for summary in summaries))
-    shown = [metric for metric in setting.metrics if metric in has or metric not in ON_REQUEST]
+    absent = _absent(summaries)
+    shown = [metric for metric in setting.metrics if metric in has or metric not in absent]
     shared = {metric: _shared_size(metric, setting, summaries) for metric in shown}
     title = f"{setting.title}{_by_rubrics(summaries)}" if setting in _OF_AGENT_X else setting.title
     table = new_table(_headline_title(title, summaries))
@@ -236,6 +237,17 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
         table.add_row(name_cell(name, summary), *cells)
     below = [_kept_out(setting, summaries), _detectable(setting, summaries)]
     return [table, *(Text(text, style="dim") for text in below if text)]
+
+
+def _absent(summaries: Sequence[Summary]) -> frozenset[str]:
+    """Metrics without a column unless a run has them: those on request, and those of slots that no sample has."""
+    scored: set[str] = set()
+    for summary in summaries:
+        for part in summary.modes.values():
+            scored |= {*part.metrics, *(part.schematic.metrics if part.schematic else ())}
+    # Where nothing was scored, nothing is known of the slots.
+    unscored = any(not part.metrics and not part.schematic for s in summaries for part in s.modes.values())
+    return ON_REQUEST if unscored else ON_REQUEST | {metric for metric in OUTCOME[1:] if metric not in scored}
 
 
 def _by_rubrics(summaries: Sequence[Summary]) -> str:
@@ -316,7 +328,9 @@ def gain_table(summaries: Sequence[Summary], notes: Notes) -> list["RenderableTy
 
     title = "Gain by tools: end to end minus no tools, paired on the samples of both, points"
     table = new_table(_headline_title(title, summaries))
-    metrics = OUTCOME[:-1]
+    gained = {metric for summary in summaries if summary.no_tool_part for metric in summary.no_tool_part.gain}
+    absent = _absent(summaries)
+    metrics = [metric for metric in OUTCOME[:-1] if metric in gained or metric not in absent]
     table.add_column("", overflow="fold", min_width=14)
     for metric in metrics:
         table.add_column(METRICS[metric].label, justify="right")
