@@ -179,19 +179,20 @@ async def _ask(
             completion = await model.generate(messages, (), settings)
             if completion.finish_reason not in KEPT:
                 return  # Nothing was replied: to be asked again another time.
-            judgement = Judgement(
-                metric=question.metric,
-                judge=helper.spec,
-                prompt=question.prompt,
-                asked=question.asked,
-                vote=each.vote,
-                sample_id=each.sample_id,
-                label=each.label,
-                reply=completion.text,
-                finish_reason=completion.finish_reason,
+            file.add(
+                Judgement(
+                    metric=question.metric,
+                    judge=helper.spec,
+                    rubrics=rubrics.digest if has_rubrics(question.metric) else "",
+                    prompt=question.prompt,
+                    asked=question.asked,
+                    vote=each.vote,
+                    sample_id=each.sample_id,
+                    label=each.label,
+                    reply=completion.text,
+                    finish_reason=completion.finish_reason,
+                )
             )
-            by_rubrics = rubrics.digest if has_rubrics(judgement) else ""
-            file.add(judgement.model_copy(update={"rubrics": by_rubrics}))
             done.asked += 1
             progress(f"answers graded by {helper.spec}", done.asked, len(wanted))
 

@@ -43,17 +43,17 @@ def asked_metrics(judgements: Iterable[Judgement], rubrics: Rubrics | None = Non
 
 def criteria_judges(judgements: Iterable[Judgement], rubrics: Rubrics) -> list[str]:
     """Who was asked for the criteria of Agent-X by ``rubrics``."""
-    return sorted({each.judge for each in judgements if has_rubrics(each) and _is_by(each, rubrics)})
+    return sorted({each.judge for each in judgements if has_rubrics(each.metric) and _is_by(each, rubrics)})
 
 
 def _is_by(judgement: Judgement, rubrics: Rubrics | None) -> bool:
     """Whether nothing speaks against its being one by ``rubrics`` (None: ours)."""
-    return judgement.rubrics == (rubrics.digest if rubrics else "") or not has_rubrics(judgement)
+    return judgement.rubrics == (rubrics.digest if rubrics else "") or not has_rubrics(judgement.metric)
 
 
-def has_rubrics(judgement: Judgement) -> bool:
-    """Whether it is on one of the criteria that are graded by rubrics: those of Agent-X."""
-    return judgement.metric in AGENT_X_METRICS.values()
+def has_rubrics(metric: str) -> bool:
+    """Whether it is one of the criteria that are graded by rubrics: those of Agent-X."""
+    return metric in AGENT_X_METRICS.values()
 
 
 Judgements = Mapping[str, Sequence[Judgement]]
