@@ -113,6 +113,11 @@ def test_one_command_runs_judges_and_shows_the_printed_rows(
     printed = [re.sub("[⁰¹²³⁴⁵⁶⁷⁸⁹]", "", line).split() for line in told.splitlines()]
     assert any(line[:3] == ["GPT-4o", "60", "47"] for line in printed), "grounding and tool precision, as printed"
     assert any(line[:3] == ["GPT-4o", "37", "70"] for line in printed), "Goal and Goal*, as printed"
+    for made in ((), ("report", run, "--out", run / "report.html")):
+        if made:
+            agrotools(*made)
+        page = (run / "report.html").read_text(encoding="utf-8")
+        assert all(words in page for words in ("Goal*", "rubrics of ours", "the same tool twice in a row"))
     assert any(line[:1] == ["OpenAI-o4-mini"] for line in printed), "the best of the paper stands beside it"
 
 

@@ -33,7 +33,7 @@ JudgeRubrics = Annotated[
 JudgeBudget = Annotated[float | None, typer.Option(help="USD that the judges of a run may cost in all.")]
 JudgePrice = Annotated[str | None, typer.Option(help="IN/OUT of a judge, USD per million tokens.")]
 JudgeConcurrency = Annotated[
-    int | None, typer.Option(min=1, help="Requests in flight.", show_default="as many as the endpoint bears")
+    int | None, typer.Option(min=1, help="Requests to a judge in flight.", show_default="as many as the endpoint bears")
 ]
 
 
