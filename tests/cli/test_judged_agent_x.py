@@ -11,7 +11,7 @@ from aiohttp import web
 from typer.testing import CliRunner, Result
 
 from agrotools.cli.main import app
-from agrotools.core import UsageError
+from agrotools.core import RunStoreError, UsageError
 from support.made_agent_x import write_agent_x
 from support.openai_server import Body, completion
 from support.published_server import served, text_of
@@ -79,6 +79,13 @@ def run(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "run"
 
 
+def rubric(folder: Path) -> Path:
+    """A file of the user's, with one criterion."""
+    own = folder / "original.toml"
+    own.write_text('[criteria.goal_accuray]\nrubric = "MINE: is it so?"\n', encoding="utf-8")
+    return own
+
+
 def test_one_command_runs_judges_and_shows_the_printed_rows(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -144,8 +151,7 @@ def test_calls_and_errors_are_counted_without_a_judge(run: Path):
 
 
 def test_rubrics_of_the_user_make_other_scores_which_are_never_mixed_with_ours(run: Path, tmp_path: Path):
-    own = tmp_path / "original.toml"
-    own.write_text('[criteria.goal_accuray]\nrubric = "MINE: is it so?"\n', encoding="utf-8")
+    own = rubric(tmp_path)
     server = Server()
     with served(server) as address:
         judge = ("score", run, "--judge", "grader", "--judge-base-url", address)
@@ -186,3 +192,26 @@ def test_wrong_rubrics_are_refused_before_anything_is_asked(run: Path, tmp_path:
         assert isinstance(done.exception, UsageError)
         assert "no judge" in done.exception.message
     assert not server.asked
+
+
+def test_names_of_judges_and_rubrics_cannot_steer_a_terminal(run: Path, tmp_path: Path):
+    with served(Server()) as address:
+        agrotools("score", run, "--judge", "grader", "--judge-base-url", address, "--judge-rubrics", rubric(tmp_path))
+    (kept,) = run.glob("judge-rubrics-*")
+    kept.rename(run / "judge-rubrics-\x1b[31mred.toml")
+    lines = (run / "judgements.jsonl").read_text(encoding="utf-8")
+    (run / "judgements.jsonl").write_text(lines.replace('"grader"', '"gr\\u001b[2Jader"'), encoding="utf-8")
+    told = agrotools("score", run, "--details")
+    assert "red.toml" in told
+    assert "\x1b" not in told
+
+
+def test_rubrics_that_were_damaged_in_a_run_are_named(run: Path, tmp_path: Path):
+    with served(Server()) as address:
+        agrotools("score", run, "--judge", "grader", "--judge-base-url", address, "--judge-rubrics", rubric(tmp_path))
+    (kept,) = run.glob("judge-rubrics-*")
+    kept.write_text("[", encoding="utf-8")
+    done = invoked("score", run)
+    assert isinstance(done.exception, RunStoreError)
+    assert kept.name in done.exception.message
+    assert "--judge-rubrics FILE" in str(done.exception.hint)

@@ -8,6 +8,7 @@ from agrotools.report.cells import DASH, Notes, name_cell, new_table, percent, r
 from agrotools.report.published import PublishedRow, paper, published_rows, same_model
 from agrotools.report.published_agent_x import FAMILY as AGENT_X
 from agrotools.report.published_agent_x import MODES, PARTS, counts_table, printed_rows
+from agrotools.report.values import harmless
 from agrotools.scoring import PublishedFigures, Summary
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _block(family: str, mode: Mode, layout: Layout, shown: Sequence[Shown], note
         table.add_column(heading, justify="right")
     for name, summary, figures in shown:
         marks = (
-            notes.mark(f"Not comparable with the printed rows: {'; '.join(figures.differs)}.")
+            notes.mark(f"Not comparable with the printed rows: {harmless('; '.join(figures.differs))}.")
             if figures.differs
             else ""
         )

@@ -247,7 +247,11 @@ def _absent(summaries: Sequence[Summary]) -> frozenset[str]:
             scored |= {*part.metrics, *(part.schematic.metrics if part.schematic else ())}
     # Where nothing was scored, nothing is known of the slots.
     unscored = any(not part.metrics and not part.schematic for s in summaries for part in s.modes.values())
-    return ON_REQUEST if unscored else ON_REQUEST | {metric for metric in OUTCOME[1:] if metric not in scored}
+    return (
+        ON_REQUEST
+        if unscored
+        else ON_REQUEST | {metric for metric in (*OUTCOME[1:], PROCESS[-1]) if metric not in scored}
+    )
 
 
 def _by_rubrics(summaries: Sequence[Summary]) -> str:
