@@ -6,10 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -23,40 +20,10 @@ from agrotools.core.refs import literal_value, renamed
 from support.eval_process import wait_for
 from support.made_agent_x import write_agent_x
 from support.made_gta import write_gta
-from support.openai_server import Body, completion, serve
+from support.openai_server import Body, completion
+from support.published_server import served, text_of
 
 AGROTOOLS = [sys.executable, "-c", "from agrotools.cli.main import main; main()"]
-
-
-@contextmanager
-def served(responder: Callable[[Body], web.Response], latency_s: float = 0.0) -> Iterator[str]:
-    """The address of a server that answers with ``responder``, in a thread of its own."""
-    import asyncio
-
-    address: list[str] = []
-    end: list[Callable[[], object]] = []
-
-    async def main() -> None:
-        done = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        end.append(lambda: loop.call_soon_threadsafe(done.set))
-        async with serve(responder, latency_s=latency_s) as server:
-            address.append(server.base_url)
-            await done.wait()
-
-    thread = Thread(target=asyncio.run, args=(main(),))
-    thread.start()
-    try:
-        wait_for(lambda: address)
-        yield address[0]
-    finally:
-        end[0]()
-        thread.join()
-
-
-def text_of(message: Body) -> str:
-    content = message["content"]
-    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
 
 
 class Follower:

@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 
 from agrotools.cli.main import app
 from agrotools.core import BudgetReached, UsageError
-from agrotools.runner.evaluate import EvalConfig, evaluate
+from agrotools.runner.eval_config import EvalConfig
+from agrotools.runner.evaluate import evaluate
 from agrotools.runner.records import record_index
 from agrotools.runner.spend import read_spend
 from agrotools.runner.store import read_manifest

@@ -135,11 +135,22 @@ def test_what_does_not_apply_is_a_dash_with_a_note():
     )
     text = tables_text([full(model="m1"), oracle])
     row = next(line for line in lines_of(text, "No tools") if "oracle" in line)
-    assert row.count("—") == 4
+    assert row.count("—") == 3
     assert "without tools there is no reference call to make" in text
     plot = next(line for line in lines_of(text, "No tools") if "m1" in line)
     assert "—" in plot
     assert "a figure needs a tool" in text
+
+
+def test_what_no_sample_has_gets_no_column():
+    closed = summary([scored(number, "end-to-end", 1.0) for number in range(12)], model="m1")
+    heading = lines_of(tables_text([closed]), "End to end")[1]
+    assert heading.split() == ["FAS", "CSS"]
+    both = lines_of(tables_text([closed, full(model="m2")]), "End to end")
+    assert both[1].split() == ["FAS", "CSS", "Plot"]
+    assert "—" in next(line for line in both if "m1" in line)
+    lost = summary([scored(number, "end-to-end", 0.0, invalid="refused") for number in range(3)], model="m3")
+    assert lines_of(tables_text([lost]), "End to end")[1].split() == ["FAS", "CSS", "OTS", "Plot"]
 
 
 def test_privileged_policies_and_synthetic_benchmarks_are_marked():

@@ -22,6 +22,7 @@ import tomli_w
 from agrotools.core import ExactSlot, Mode, Record, Trajectory, UsageError
 from agrotools.models import WireSettings
 from agrotools.runner import evaluate as evaluation
+from agrotools.runner.eval_config import EvalConfig
 from agrotools.scoring.outcome import outcome_scores
 from agrotools.tools import TOOLS
 from agrotools.tools.execution import ToolExecutor
@@ -157,7 +158,7 @@ def write_benchmark(folder: Path, cases: Sequence[Case], mode: Mode) -> Path:
     return folder
 
 
-class _StormConfig(evaluation.EvalConfig):
+class _StormConfig(EvalConfig):
     """Waits between attempts that suit a test; they are no option of the command."""
 
     @property

@@ -107,6 +107,7 @@ async def _call_steps(turn: int, action: CallTools, call_tool: CallTool) -> list
                 seconds=outcome.seconds,
                 cached=outcome.cached,
                 recorded=outcome.recorded,
+                refused=action.refused is not None,
             )
         )
     return steps

@@ -138,9 +138,11 @@ class ContentDigest:
     """
 
     def __init__(self, header: BenchmarkHeader) -> None:
-        # Left out where there are none: most benchmarks need none, and hashes outlive releases.
+        # Left out where there are none: most benchmarks need none, and hashes outlive releases. How a run was held is
+        # in its own manifest.
         left_out = {name for name in ("backends", "bare") if not getattr(header, name)}
-        self._header = header.model_dump_json(by_alias=True, exclude={"metadata", *left_out}).encode()
+        left_out |= {"metadata", "protocol", "max_steps"}
+        self._header = header.model_dump_json(by_alias=True, exclude=left_out).encode()
         self._digest = hashlib.sha256(self._header)
         self._last = ""
         self._ascending = True

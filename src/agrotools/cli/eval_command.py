@@ -5,6 +5,21 @@ from typing import Annotated
 
 import typer
 
+from agrotools.cli.judging import (
+    JudgeApiKeyEnv,
+    JudgeBaseUrl,
+    JudgeBudget,
+    JudgeCalibration,
+    JudgeConcurrency,
+    JudgeOptions,
+    JudgePrice,
+    JudgeRubrics,
+    Judges,
+    JudgeVotes,
+    ask_judges,
+    check_judges,
+)
+
 
 def evaluate(
     benchmark: Annotated[
@@ -24,7 +39,10 @@ def evaluate(
     ] = None,
     protocol: Annotated[
         str | None,
-        typer.Option(help="react, tool-calling, lagent (of GTA and ThinkGeo) or agent-x.", show_default="react"),
+        typer.Option(
+            help="react, tool-calling, lagent (of GTA and ThinkGeo) or agent-x; for models.",
+            show_default="as published, else react",
+        ),
     ] = None,
     base_url: Annotated[
         str | None, typer.Option(help="OpenAI-compatible endpoint, e.g. http://localhost:8000/v1.")
@@ -39,7 +57,7 @@ def evaluate(
     limit: Annotated[int | None, typer.Option(help="Only this many samples.")] = None,
     epochs: Annotated[int | None, typer.Option(help="Repeats of every sample.", show_default="1")] = None,
     max_steps: Annotated[
-        int | None, typer.Option(help="Model turns per sample.", show_default="20; lagent: as published")
+        int | None, typer.Option(help="Model turns per sample.", show_default="as published, else 20")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of random choices.", show_default="0")] = None,
     temperature: Annotated[float | None, typer.Option(help="Sampling temperature.")] = None,
@@ -77,11 +95,23 @@ def evaluate(
     data_root: Annotated[Path | None, typer.Option(help="Where the benchmark's files lie.")] = None,
     out: Annotated[Path | None, typer.Option(help="Run folder.", show_default="runs/BENCHMARK-MODEL-HASH")] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file with options of the run, e.g. limit = 20.")] = None,
+    judge: Judges = None,
+    judge_base_url: JudgeBaseUrl = None,
+    judge_api_key_env: JudgeApiKeyEnv = None,
+    judge_votes: JudgeVotes = 1,
+    judge_calibration: JudgeCalibration = None,
+    judge_rubrics: JudgeRubrics = None,
+    judge_budget: JudgeBudget = None,
+    judge_price: JudgePrice = None,
+    judge_concurrency: JudgeConcurrency = None,
     allow_invalid: Annotated[bool, typer.Option(help="Print headlines with more than 1 % invalid samples.")] = False,
     details: Annotated[bool, typer.Option(help="Also by task and answer type, and what happened in the run.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
-    """Run a benchmark, score it and print the table. The same command goes on where it stopped."""
+    """Run a benchmark, score it (also by judges, if any are named) and print the table.
+
+    The same command goes on where it stopped.
+    """
     import sys
 
     from agrotools.cli.results import show_evaluations
@@ -121,12 +151,24 @@ def evaluate(
     if backend:
         options["backends"] = tool_backends(backend)
     configs = read_config(config, {name: value for name, value in options.items() if value is not None}, model or [])
+    judging = JudgeOptions(
+        tuple(judge or ()),
+        base_url=judge_base_url,
+        api_key_env=judge_api_key_env,
+        votes=judge_votes,
+        calibration=judge_calibration,
+        rubrics=judge_rubrics,
+        budget=judge_budget,
+        price=judge_price,
+        concurrency=judge_concurrency,
+    )
+    check_judges(judging)
     try:
         done = [run(each, sys.stderr) for each in configs]
     except KeyboardInterrupt:
         typer.echo("\nstopped; what has finished is kept, and the same command goes on from here", err=True)
         raise typer.Exit(130) from None
+    missing = ask_judges([each.run for each in done], judging)
     data_root = configs[0].data_root
-    raise typer.Exit(
-        show_evaluations(done, data_root=data_root, allow_invalid=allow_invalid, details=details, as_json=as_json)
-    )
+    code = show_evaluations(done, data_root=data_root, allow_invalid=allow_invalid, details=details, as_json=as_json)
+    raise typer.Exit(code or int(missing))

@@ -20,11 +20,10 @@ def explain(
 
     from agrotools.core import UsageError
     from agrotools.report.explain import print_explanation
-    from agrotools.runner.judging import read_judgements
+    from agrotools.runner.judging import judged_rows
     from agrotools.runner.records import record_index
     from agrotools.runner.store import read_manifest
     from agrotools.scoring import score_record
-    from agrotools.scoring.judging import JudgedRows
 
     read_manifest(run)
     index = record_index(run)
@@ -35,7 +34,7 @@ def explain(
         close = get_close_matches(sample, known, n=3) or known[:3]
         has = f"it has {', '.join(record.mode for record in of_sample)}" if of_sample else f"e.g. {', '.join(close)}"
         raise UsageError(f"{run} holds no record of sample {sample!r} in {mode or 'any mode'}, epoch {epoch}", hint=has)
-    judges = JudgedRows(read_judgements(run))
+    judges = judged_rows(run)
     scored = [(record, [*score_record(record), *judges.rows(record)]) for record in chosen]
     if as_json:
         print_json(

@@ -3,13 +3,38 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
     from agrotools.runner.helping import Helper
     from agrotools.runner.judging import JudgedRun
+    from agrotools.scoring.judging import Rubrics
+
+Judges = Annotated[
+    list[str] | None,
+    typer.Option("--judge", help="Let this model grade open answers; several times. Its replies are kept."),
+]
+JudgeBaseUrl = Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of the judges.")]
+JudgeApiKeyEnv = Annotated[
+    str | None, typer.Option(help="Environment variable that holds its key.", show_default="OPENAI_API_KEY")
+]
+JudgeVotes = Annotated[int, typer.Option(min=1, max=25, help="How often each judge grades an answer.")]
+JudgeCalibration = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|shipped", help="Also have judges grade answers with known grades, and tell how they did."
+    ),
+]
+JudgeRubrics = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Rubrics of Agent-X's criteria to judge by, instead of ours (TOML).")
+]
+JudgeBudget = Annotated[float | None, typer.Option(help="USD that the judges of a run may cost in all.")]
+JudgePrice = Annotated[str | None, typer.Option(help="IN/OUT of a judge, USD per million tokens.")]
+JudgeConcurrency = Annotated[
+    int | None, typer.Option(min=1, help="Requests to a judge in flight.", show_default="as many as the endpoint bears")
+]
 
 
 @dataclass(frozen=True)
@@ -21,9 +46,48 @@ class JudgeOptions:
     api_key_env: str | None = None
     votes: int = 1
     calibration: str | None = None
+    rubrics: Path | None = None
     budget: float | None = None
     price: str | None = None
     concurrency: int | None = None
+
+
+def check_judges(options: JudgeOptions) -> "Rubrics | None":
+    """Refuse options that cannot be meant, before anything is run or asked; the user's rubrics, where there are any.
+
+    Raises:
+        UsageError: a judge that cannot be set up, rubrics that cannot be read, or options for a judge that nobody asked
+            for.
+    """
+    from agrotools.core import UsageError
+
+    if not options.judges:
+        if options != JudgeOptions():
+            raise UsageError("options for a judge are given, and no judge", hint="add --judge MODEL")
+        return None
+    if len(set(options.judges)) < len(options.judges):
+        raise UsageError("the same judge is given twice", hint="--judge-votes N lets one judge grade several times")
+    from agrotools.scoring.judging import labelled_questions, read_rubrics
+
+    if options.calibration:
+        labelled_questions(options.calibration)
+    for spec in options.judges:
+        _helper(spec, options)
+    return read_rubrics(options.rubrics) if options.rubrics else None
+
+
+def _helper(spec: str, options: JudgeOptions) -> "Helper":
+    from agrotools.models import WireSettings
+    from agrotools.runner.helping import helper_for
+
+    return helper_for(
+        spec,
+        base_url=options.base_url,
+        api_key_env=options.api_key_env,
+        budget_usd=options.budget,
+        price=options.price,
+        wire=WireSettings(concurrency=options.concurrency),
+    )
 
 
 def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
@@ -32,22 +96,15 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
     Returns whether replies are missing.
 
     Raises:
-        UsageError: a judge that cannot be set up, or options for a judge that nobody asked for.
+        UsageError: as of :func:`check_judges`.
         RunStoreError: a run whose files cannot be read or written.
         typer.Exit: code 130, somebody asked to stop.
     """
-    from agrotools.core import UsageError
-
+    rubrics = check_judges(options)
     if not options.judges:
-        if options != JudgeOptions():
-            raise UsageError("options for a judge are given, and no judge", hint="add --judge MODEL")
         return False
-    if len(set(options.judges)) < len(options.judges):
-        raise UsageError("the same judge is given twice", hint="--judge-votes N lets one judge grade several times")
     import sys
 
-    from agrotools.models import WireSettings
-    from agrotools.runner.helping import helper_for
     from agrotools.runner.judging import judge_run
     from agrotools.runner.progress import stage_progress
     from agrotools.runner.store import read_manifest
@@ -59,17 +116,12 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
     missing = False
     for spec in options.judges:
         for run in runs:
-            helper = helper_for(
-                spec,
-                base_url=options.base_url,
-                api_key_env=options.api_key_env,
-                budget_usd=options.budget,
-                price=options.price,
-                wire=WireSettings(concurrency=options.concurrency),
-            )
+            helper = _helper(spec, options)
             try:
                 progress = stage_progress(sys.stderr)
-                done = judge_run(run, helper, votes=options.votes, labelled=labelled, progress=progress)
+                done = judge_run(
+                    run, helper, votes=options.votes, labelled=labelled, rubrics=rubrics, progress=progress
+                )
             except KeyboardInterrupt:
                 typer.echo("\nstopped; what judges replied is kept, and the same command goes on from here", err=True)
                 raise typer.Exit(130) from None

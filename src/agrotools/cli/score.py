@@ -5,6 +5,20 @@ from typing import Annotated
 
 import typer
 
+from agrotools.cli.judging import (
+    JudgeApiKeyEnv,
+    JudgeBaseUrl,
+    JudgeBudget,
+    JudgeCalibration,
+    JudgeConcurrency,
+    JudgeOptions,
+    JudgePrice,
+    JudgeRubrics,
+    Judges,
+    JudgeVotes,
+    ask_judges,
+)
+
 _SIMILARITY, _ROUGE = _EXTRAS = ("similarity", "rouge-l-lexeval")
 
 
@@ -23,26 +37,15 @@ def score(
         bool,
         typer.Option("--paper", help="Also in the tables of the paper, beside its figures (agrieval)."),
     ] = False,
-    judge: Annotated[
-        list[str] | None,
-        typer.Option(help="Let this model grade open answers; may be given several times. Its replies are kept."),
-    ] = None,
-    judge_base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of the judges.")] = None,
-    judge_api_key_env: Annotated[
-        str | None, typer.Option(help="Environment variable that holds its key.", show_default="OPENAI_API_KEY")
-    ] = None,
-    judge_votes: Annotated[int, typer.Option(min=1, max=25, help="How often each judge grades an answer.")] = 1,
-    judge_calibration: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|shipped", help="Also have judges grade answers with known grades, and tell how they did."
-        ),
-    ] = None,
-    judge_budget: Annotated[float | None, typer.Option(help="USD that the judges of a run may cost in all.")] = None,
-    judge_price: Annotated[str | None, typer.Option(help="IN/OUT of a judge, USD per million tokens.")] = None,
-    judge_concurrency: Annotated[
-        int | None, typer.Option(min=1, help="Requests in flight.", show_default="as many as the endpoint bears")
-    ] = None,
+    judge: Judges = None,
+    judge_base_url: JudgeBaseUrl = None,
+    judge_api_key_env: JudgeApiKeyEnv = None,
+    judge_votes: JudgeVotes = 1,
+    judge_calibration: JudgeCalibration = None,
+    judge_rubrics: JudgeRubrics = None,
+    judge_budget: JudgeBudget = None,
+    judge_price: JudgePrice = None,
+    judge_concurrency: JudgeConcurrency = None,
     format_: Annotated[
         str | None,
         typer.Option("--format", metavar="gta|thinkgeo|agentx", help="Score a prediction file of that form."),
@@ -57,7 +60,6 @@ def score(
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
     """Score runs again and print the table; offline, unless a judge is asked. Several runs stand side by side."""
-    from agrotools.cli.judging import JudgeOptions, ask_judges
     from agrotools.cli.results import show_runs
     from agrotools.core import UsageError
     from agrotools.scoring.embedders import chosen_embedder
@@ -80,6 +82,7 @@ def score(
         api_key_env=judge_api_key_env,
         votes=judge_votes,
         calibration=judge_calibration,
+        rubrics=judge_rubrics,
         budget=judge_budget,
         price=judge_price,
         concurrency=judge_concurrency,

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import Field, JsonValue, model_validator
 
 from agrotools.core.noun import Noun
-from agrotools.core.taxonomy import Mode
+from agrotools.core.taxonomy import Mode, Protocol
 
 
 class SourceNote(Noun):
@@ -35,6 +35,10 @@ class BenchmarkHeader(Noun):
     sources: tuple[SourceNote, ...] = ()
     backends: dict[str, str] = {}
     """Back-ends of tools that the benchmark needs, where not the default; a run uses them unless told otherwise."""
+    protocol: Protocol | None = None
+    """That of the benchmark's own runs; runs of models use it, in the modes that it has, unless told otherwise."""
+    max_steps: Annotated[int | None, Field(ge=1)] = None
+    """Model turns per sample that its own runs had; the same holds."""
     metadata: dict[str, JsonValue] = {}
     """How it was built: package version, seeds, trained heads in use..."""
 

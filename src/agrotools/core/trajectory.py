@@ -30,6 +30,8 @@ class Step(Noun):
     cached: bool = False
     recorded: bool = False
     """Whether no tool was run: the observation is the one that was recorded of the reference."""
+    refused: bool = False
+    """Whether no tool was run: the protocol did not let the call reach one, and the observation says why."""
 
 
 class Trajectory(Noun):

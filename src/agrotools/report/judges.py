@@ -37,7 +37,8 @@ def panel_lines(panel: Panel) -> Iterator[str]:
         unreadable = f", {judge.unreadable} of {judge.votes} replies without a grade" if judge.unreadable else ""
         votes = f"; its votes agree: {_agreement(judge.between_votes)}" if judge.between_votes else ""
         label = METRICS[judge.metric].label
-        who = f"{label} by {harmless(judge.judge)} (prompt {', '.join(judge.prompts)})"
+        rubrics = f", {harmless(panel.rubrics)}" if panel.rubrics and judge.metric.startswith("agent_x.") else ""
+        who = f"{label} by {harmless(judge.judge)} (prompt {', '.join(judge.prompts)}{rubrics})"
         yield f"{who}: {judge.graded} of {judge.answers} answers graded{mean}{unreadable}{votes}"
     for metric, agreement in panel.between_judges.items():
         yield f"{METRICS[metric].label}: the judges agree: {_agreement(agreement)}"

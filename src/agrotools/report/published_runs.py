@@ -1,4 +1,4 @@
-"""Runs on GTA and ThinkGeo in the metrics of their papers: as published, corrected, and beside the printed rows."""
+"""Runs on GTA, ThinkGeo and Agent-X in the metrics of their papers: as published, corrected, beside printed rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from agrotools.core import Mode
 from agrotools.report.cells import DASH, Notes, name_cell, new_table, percent, run_names, stacked, value_cell
 from agrotools.report.published import PublishedRow, paper, published_rows, same_model
+from agrotools.report.published_agent_x import FAMILY as AGENT_X
+from agrotools.report.published_agent_x import MODES, PARTS, counts_table, printed_rows
 from agrotools.report.values import harmless
 from agrotools.scoring import PublishedFigures, Summary
 from agrotools.scoring.embedders import WITH_COSINES
@@ -46,23 +48,35 @@ def published_blocks(summaries: Sequence[Summary], notes: Notes) -> list["Render
     """A table for each benchmark and mode that runs have published metrics of; nothing where none has."""
     blocks: list[RenderableType] = []
     for (family, mode), layout in LAYOUTS.items():
-        shown = [
-            (name, summary, figures)
-            for name, summary in zip(run_names(summaries), summaries, strict=True)
-            if (figures := _figures(summary, mode)) is not None and figures.family == family
-        ]
-        if shown:
+        if shown := _shown(family, mode, summaries):
             blocks += _block(family, mode, layout, shown, notes)
+    for mode, words in MODES.items():
+        shown = _shown("agent-x", mode, summaries)
+        if any(figures.reference or figures.stops for _, _, figures in shown):
+            for part, columns in PARTS.items():
+                blocks += _block(AGENT_X, mode, Layout(f"Agent-X, {words}, {part}", columns), shown, notes)
+        if any(figures.counts for _, _, figures in shown):
+            blocks.append(counts_table(mode, shown))
     return blocks
+
+
+Shown = tuple[str, Summary, PublishedFigures]
+"""The name of a run, what it came to, and its figures of a mode."""
+
+
+def _shown(family: str, mode: Mode, summaries: Sequence[Summary]) -> list[Shown]:
+    return [
+        (name, summary, figures)
+        for name, summary in zip(run_names(summaries), summaries, strict=True)
+        if (figures := _figures(summary, mode)) is not None and figures.family == family
+    ]
 
 
 def _figures(summary: Summary, mode: Mode) -> PublishedFigures | None:
     return summary.modes[mode].published if mode in summary.modes else None
 
 
-def _block(
-    family: str, mode: Mode, layout: Layout, shown: Sequence[tuple[str, Summary, PublishedFigures]], notes: Notes
-) -> Iterator["RenderableType"]:
+def _block(family: str, mode: Mode, layout: Layout, shown: Sequence[Shown], notes: Notes) -> Iterator["RenderableType"]:
     from rich.text import Text
 
     table = new_table(f"{layout.title}: as its scorer has it, and corrected")
@@ -71,7 +85,7 @@ def _block(
         table.add_column(heading + _embedder_mark(column, [figures for _, _, figures in shown], notes), justify="right")
     for name, summary, figures in shown:
         marks = (
-            notes.mark(f"Not comparable with the printed rows: {'; '.join(figures.differs)}.")
+            notes.mark(f"Not comparable with the printed rows: {harmless('; '.join(figures.differs))}.")
             if figures.differs
             else ""
         )
@@ -86,7 +100,7 @@ def _block(
         )
     rows = _printed(family, mode, layout, [summary for _, summary, _ in shown])
     if rows:
-        about = paper(family)
+        about = paper("agentx" if family == AGENT_X else family)
         note = notes.mark(f"{about.title} (arXiv {about.arxiv}), Table {rows[0].table}, as printed. {about.protocol}")
         table.add_row(stacked([f"printed {MARK}{note}"]), *(stacked([""]) for _ in layout.columns))
         for model in dict.fromkeys(row.model for row in rows):
@@ -97,7 +111,7 @@ def _block(
     yield table
     counts = shown[0][2].counts
     told = ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in counts.items())
-    if len(shown) == 1 and told:
+    if len(shown) == 1 and told and family != AGENT_X:
         yield Text(f"counted by the published scorer: {told}", style="dim")
 
 
@@ -131,6 +145,8 @@ def _reason(left_out: str) -> str:
 
 def _printed(family: str, mode: Mode, layout: Layout, summaries: Sequence[Summary]) -> list[PublishedRow]:
     """The printed rows of the models that were run, and of the best two others by the last column that is printed."""
+    if family == AGENT_X:
+        return printed_rows(layout.columns, summaries)
     sar = any(summary.benchmark_options.get("split") == "sar" for summary in summaries)
     table = SAR_TABLE if sar else layout.table
     rows = [row for row in published_rows(family) if row.table == table and row.setting == mode]

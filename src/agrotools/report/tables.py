@@ -130,18 +130,20 @@ def _metrics_on_no_tool(summary: Summary) -> Mapping[str, Metric] | None:
 
 
 def _judged_metrics(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | None]:
-    """Those of Agent-X, where a judge was asked."""
+    """Those of Agent-X, where a judge was asked and they do not stand beside the printed rows."""
 
     def metrics(summary: Summary) -> Mapping[str, Metric] | None:
-        own = summary.modes[mode].metrics if mode in summary.modes else {}
-        return own if AGENT_X_STEPS[0] in own else None
+        part = summary.modes.get(mode)
+        if part is None or (part.published is not None and part.published.reference):
+            return None
+        return part.metrics if any(metric in part.metrics for metric in (*AGENT_X_STEPS, *AGENT_X_OUTCOME)) else None
 
     return metrics
 
 
 _AGENT_X_MODES: tuple[Mode, ...] = ("no-tool", "end-to-end")
 _OF_AGENT_X = tuple(
-    Setting(f"Agent-X ({mode}), {what}, by our rubrics", mode, columns, _judged_metrics(mode), lambda _: 0)
+    Setting(f"Agent-X ({mode}), {what}, by a judge", mode, columns, _judged_metrics(mode), lambda _: 0)
     for mode in _AGENT_X_MODES
     for what, columns in (("steps", AGENT_X_STEPS), ("reasoning and outcome", AGENT_X_OUTCOME))
 )
@@ -229,9 +231,11 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     from rich.text import Text
 
     has = set[str]().union(*(setting.of(summary) or {} for summary in summaries))
-    shown = [metric for metric in setting.metrics if metric in has or metric not in ON_REQUEST]
+    absent = _absent(summaries)
+    shown = [metric for metric in setting.metrics if metric in has or metric not in absent]
     shared = {metric: _shared_size(metric, setting, summaries) for metric in shown}
-    table = new_table(_headline_title(setting.title, summaries))
+    title = f"{setting.title}{_by_rubrics(summaries)}" if setting in _OF_AGENT_X else setting.title
+    table = new_table(_headline_title(title, summaries))
     table.add_column("", overflow="fold", min_width=14)
     for metric in shown:
         arrow = " ↓" if METRICS[metric].lower_is_better else ""
@@ -241,6 +245,27 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
         table.add_row(name_cell(name, summary), *cells)
     below = [_kept_out(setting, summaries), _detectable(setting, summaries)]
     return [table, *(Text(text, style="dim") for text in below if text)]
+
+
+def _absent(summaries: Sequence[Summary]) -> frozenset[str]:
+    """Metrics without a column unless a run has them: those on request, and those of slots that no sample has."""
+    scored: set[str] = set()
+    for summary in summaries:
+        for part in summary.modes.values():
+            scored |= {*part.metrics, *(part.schematic.metrics if part.schematic else ())}
+    # Where nothing was scored, nothing is known of the slots.
+    unscored = any(not part.metrics and not part.schematic for s in summaries for part in s.modes.values())
+    return (
+        ON_REQUEST
+        if unscored
+        else ON_REQUEST | {metric for metric in (*OUTCOME[1:], PROCESS[-1]) if metric not in scored}
+    )
+
+
+def _by_rubrics(summaries: Sequence[Summary]) -> str:
+    """Whose rubrics the criteria of Agent-X were graded by."""
+    used = {summary.judging.rubrics for summary in summaries if summary.judging and summary.judging.rubrics}
+    return f", by {harmless(' and '.join(sorted(used)))}"
 
 
 def _headline_title(title: str, summaries: Sequence[Summary]) -> str:
@@ -315,7 +340,9 @@ def gain_table(summaries: Sequence[Summary], notes: Notes) -> list["RenderableTy
 
     title = "Gain by tools: end to end minus no tools, paired on the samples of both, points"
     table = new_table(_headline_title(title, summaries))
-    metrics = OUTCOME[:-1]
+    gained = {metric for summary in summaries if summary.no_tool_part for metric in summary.no_tool_part.gain}
+    absent = _absent(summaries)
+    metrics = [metric for metric in OUTCOME[:-1] if metric in gained or metric not in absent]
     table.add_column("", overflow="fold", min_width=14)
     for metric in metrics:
         table.add_column(METRICS[metric].label, justify="right")

@@ -37,7 +37,17 @@ if TYPE_CHECKING:
 
 def time_text(step: Step) -> str:
     """How long a call took, or why it took no time."""
+    if step.refused:
+        return "refused, no tool was run"
     return "recorded" if step.recorded else "cached" if step.cached else f"{step.seconds:.2f} s"
+
+
+def refusal_text(action: CallTools, row: Score | None) -> str:
+    """Why a predicted call would have reached no tool: what the protocol says, else its arguments, whose score is
+    ``row``; empty where nothing stands against it."""
+    if action.refused is not None:
+        return harmless(action.refused.message)
+    return value_text(row.reading["invalid"]) if row is not None and "invalid" in row.reading else ""
 
 
 def trajectory_trace(trajectory: Trajectory, sample: Sample | None) -> Iterator["RenderableType"]:
@@ -93,10 +103,10 @@ def _predicted_call(
     step = row.reading.get("step") if row is not None else None
     if row is not None and isinstance(step, int) and step < len(reference):
         yield arguments_table(scored_agreements(first, reference[step], row))
-        if "invalid" in row.reading:
-            yield block("refused", value_text(row.reading["invalid"]), "red")
     elif first.arguments:
         yield block("with", fields_text(first.arguments))
+    if refused := refusal_text(action, row):
+        yield block("refused", refused, "red")
     if others:
         yield block("also", f"{', '.join(call.tool for call in others)} in the same message, not scored", "dim")
 

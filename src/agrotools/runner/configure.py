@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from agrotools.benchmarks import WITHOUT_TOOLS
 from agrotools.core import UsageError
-from agrotools.runner.evaluate import EvalConfig
+from agrotools.runner.eval_config import EvalConfig
 from agrotools.runner.recorded_tools import EVERY_TOOL, RECORDED
 
 FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle")

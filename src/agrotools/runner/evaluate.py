@@ -8,33 +8,32 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, NamedTuple, TextIO
+from typing import NamedTuple, TextIO
 
 import orjson
-from pydantic import Field
 
 from agrotools.agents import UNPARSEABLE_LIMIT, prompt_hash
-from agrotools.agents.lagent import MAX_TURNS
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks.samples import facts_of, selected
 from agrotools.construct.export import sha256_of_file
-from agrotools.core import MODES, BudgetReached, Mode, Noun, Protocol, Sample, ToolSpec, UsageError
+from agrotools.core import BudgetReached, Mode, Protocol, Sample, ToolSpec, UsageError
 from agrotools.core.paths import cache_dir
-from agrotools.models import DEFAULT_WIRE, ModelSettings, WireSettings, WireStats
+from agrotools.models import ModelSettings, WireStats
 from agrotools.models.prices import Price
 from agrotools.runner.accounts import accounted, price_for
 from agrotools.runner.estimate import estimate
+from agrotools.runner.eval_config import EvalConfig
 from agrotools.runner.execute import execute
 from agrotools.runner.manifest import Manifest, identity_hash
 from agrotools.runner.pace import Pace
 from agrotools.runner.plan import Plan, remaining, work_items
 from agrotools.runner.policies import AgentOptions, PolicySource, policy_source
 from agrotools.runner.progress import Progress, stage_progress
-from agrotools.runner.published_way import PUBLISHED_STEPS
 from agrotools.runner.recorded_tools import EVERY_TOOL, RECORDED, real_backends, spelled_out
 from agrotools.runner.run_item import RunContext
 from agrotools.runner.store import RunStore
 from agrotools.runner.tool_model import ToolModel, recorded_backends, tool_model
+from agrotools.runner.way import Way, way_of
 from agrotools.text.lagent import described
 from agrotools.tools import get_tool, tool_specs
 from agrotools.tools.cache import ResultCache
@@ -42,96 +41,10 @@ from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.published.declared import declared_by
 from agrotools.tools.vlm.endpoint import VisionEndpoint
 
-DEFAULT_TURNS = 20
-_SETTINGS = ("temperature", "max_output_tokens", "top_logprobs", "seed")
-_WIRE_FIELDS = ("concurrency", "rpm", "tpm", "timeout_s", "stall_s", "attempts", "retry_wall_s")
 _SAMPLES_WITHOUT_MODEL = 8
 """In flight where no endpoint says how many it bears."""
 _MOST_SAMPLES = 256
 _LIBRARIES = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "rasterio", "pillow", "matplotlib")
-
-
-class EvalConfig(Noun):
-    """What to evaluate and how. The fields are the options of ``agrotools eval`` and the keys of its config file."""
-
-    benchmark: str = "embedded"
-    options: dict[str, str | int | bool] = {}
-    """Options of a benchmark that is known by name: how its questions are put."""
-    data_root: Path | None = None
-    model: str = "baseline:planner"
-    base_url: str | None = None
-    api_key_env: str | None = None
-    mode: Mode | str = "all"
-    protocol: Protocol = "react"
-    images: bool | None = None
-    """Whether the model sees images; None: as the protocol has it (``lagent`` shows none)."""
-    limit: Annotated[int | None, Field(ge=1)] = None
-    epochs: Annotated[int, Field(ge=1)] = 1
-    max_steps: Annotated[int | None, Field(ge=1)] = None
-    """Model turns per sample; None: 20, in the protocol ``lagent`` as many as the benchmark's own runs had."""
-    seed: int | None = None
-    """Seeds baselines (0 if not given), and is sent to the endpoint only if given: some refuse it."""
-    temperature: Annotated[float | None, Field(ge=0)] = None
-    max_output_tokens: Annotated[int | None, Field(ge=1)] = None
-    top_logprobs: Annotated[int | None, Field(ge=1, le=20)] = None
-    """Ask the endpoint how likely other tokens were: options are then also scored by the likelihood of their letter."""
-    concurrency: Annotated[int | None, Field(ge=1)] = None
-    """Requests in flight; None: as many as the endpoint bears."""
-    cache: str | None = None
-    """Name of a response cache, shared by all runs that name it."""
-    budget: Annotated[float | None, Field(gt=0)] = None
-    """USD that the run may spend in all, over every time it is gone on with."""
-    price: str | None = None
-    """``IN/OUT`` in USD per million tokens, where the table of prices does not know the model or is out of date."""
-    rpm: Annotated[int | None, Field(ge=1)] = None
-    tpm: Annotated[int | None, Field(ge=1)] = None
-    timeout_s: Annotated[float, Field(gt=0)] = DEFAULT_WIRE.timeout_s
-    stall_s: Annotated[float, Field(gt=0)] = DEFAULT_WIRE.stall_s
-    attempts: Annotated[int, Field(ge=1)] = DEFAULT_WIRE.attempts
-    retry_wall_s: Annotated[float, Field(gt=0)] = DEFAULT_WIRE.retry_wall_s
-    tool_workers: Annotated[int, Field(ge=1)] = 2
-    backends: dict[str, str] = {}
-    vlm_model: str | None = None
-    """The vision model that tools ask whose back-end is ``vlm``: a name on the endpoint, or PROVIDER:NAME."""
-    vlm_base_url: str | None = None
-    vlm_api_key_env: str | None = None
-    vlm_price: str | None = None
-    """``IN/OUT`` in USD per million tokens, as ``price``."""
-    out: Path | None = None
-
-    @property
-    def modes(self) -> tuple[Mode, ...]:
-        """The modes that ``mode`` means.
-
-        Raises:
-            UsageError: not a mode.
-        """
-        wanted: list[Mode] = [mode for mode in MODES if self.mode in (mode, "all")]
-        if not wanted:
-            raise UsageError(f"unknown mode {self.mode!r}", hint=f"one of {', '.join(MODES)}, all")
-        return tuple(wanted)
-
-    @property
-    def shown(self) -> bool:
-        """Whether the model sees images."""
-        return self.protocol != "lagent" if self.images is None else self.images
-
-    def turns(self, benchmark: str) -> int:
-        """Model turns per sample of the benchmark of that name."""
-        if self.max_steps is not None:
-            return self.max_steps
-        return PUBLISHED_STEPS.get(benchmark, MAX_TURNS) if self.protocol == "lagent" else DEFAULT_TURNS
-
-    @property
-    def settings(self) -> ModelSettings:
-        """How the model samples; what is not given is left to the defaults."""
-        given = {name: getattr(self, name) for name in _SETTINGS}
-        return ModelSettings.model_validate({name: value for name, value in given.items() if value is not None})
-
-    @property
-    def wire(self) -> WireSettings:
-        """How the endpoint is used."""
-        return WireSettings(**{name: getattr(self, name) for name in _WIRE_FIELDS})
 
 
 class Evaluation(NamedTuple):
@@ -158,12 +71,13 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
     backends = spelled_out({**own, **config.backends}, benchmark.toolset)
     config = config.model_copy(update={"backends": backends})
     settings = config.settings
+    way = way_of(config, benchmark)
     agents = AgentOptions(
-        protocol=config.protocol,
+        protocol=way.protocol,
         settings=settings,
-        images=config.shown,
-        max_steps=config.turns(benchmark.name),
-        declared=declared_by(benchmark.name, benchmark.root) if config.protocol == "lagent" else None,
+        images=way.images,
+        max_steps=way.max_steps,
+        declared=declared_by(benchmark.name, benchmark.root) if way.protocol == "lagent" else None,
         specs=partial(tool_specs, may_be_absent=_recorded(config)),
     )
     source = policy_source(
@@ -188,7 +102,7 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
     samples = chosen(benchmark.samples, config.limit)
     modes: list[Mode] = [mode for mode in config.modes if mode in source.modes and mode in benchmark.modes]
     if not modes:
-        of_protocol = f"in the protocol {config.protocol} " if source.model is not None else ""
+        of_protocol = f"in the protocol {way.protocol} " if source.model is not None else ""
         raise UsageError(
             f"{source.name} cannot be run in mode {config.mode}",
             hint=f"{of_protocol}it runs in {', '.join(source.modes)}; the benchmark has {', '.join(benchmark.modes)}",
@@ -205,13 +119,13 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
         todo = remaining(items, store.finished, store.failed)
         title = f"{source.name} on {benchmark.name}"
         bar = Progress(progress, title, len(todo), len(items) - len(todo), _stats_of(source))
-        for note in [*notes_of(benchmark), *store.notes]:
+        for note in [*([way.note] if way.note else []), *notes_of(benchmark), *store.notes]:
             bar.note(note)
         if source.stats is not None:
             source.stats.worked_before = bool(store.finished)
         try:
             if todo:
-                asyncio.run(_execute(todo, source, benchmark, store, config, price, bar, vision))
+                asyncio.run(_execute(todo, source, benchmark, store, config, way, price, bar, vision))
         except BudgetReached as stopped:
             if not store.finished:
                 raise
@@ -235,6 +149,7 @@ async def _execute(
     benchmark: Benchmark,
     store: RunStore,
     config: EvalConfig,
+    way: Way,
     price: Price | None,
     bar: Progress,
     vision: VisionEndpoint | None,
@@ -257,9 +172,8 @@ async def _execute(
             if source.stats is not None and any(part.mode == "end-to-end" for part in items.parts):
                 await executor.prepare([tool for tool in benchmark.toolset if tool not in recorded])
             pace = _pace(config, source)
-            limit = None if config.protocol == "lagent" else UNPARSEABLE_LIMIT
-            turns = config.turns(benchmark.name)
-            context = RunContext(source, benchmark, store, executor, pace, turns, recorded, limit)
+            limit = None if way.protocol == "lagent" else UNPARSEABLE_LIMIT
+            context = RunContext(source, benchmark, store, executor, pace, way.max_steps, recorded, limit)
             await execute(
                 items,
                 context,
@@ -317,6 +231,7 @@ def manifest_of(
     specs = tool_specs(benchmark.toolset, _recorded(config))
     toolset = {spec.name: f"{spec.version}:{_hash(spec)[:12]}" for spec in specs}
     has_model = source.model is not None
+    way = way_of(config, benchmark)
     return Manifest(
         agrotools=version("agrotools"),
         benchmark=benchmark.name,
@@ -329,10 +244,10 @@ def manifest_of(
         model_hash=source.model_hash,
         base_url=source.base_url,
         privileged=source.privileged,
-        protocol=config.protocol,
-        images=config.shown,
+        protocol=way.protocol,
+        images=way.images,
         settings=settings.model_dump(mode="json", exclude_none=True) if has_model else {},
-        max_steps=config.turns(benchmark.name),
+        max_steps=way.max_steps,
         seed=config.seed or 0,
         toolset=toolset,
         toolset_hash=hashlib.sha256(orjson.dumps(toolset, option=orjson.OPT_SORT_KEYS)).hexdigest(),
@@ -343,7 +258,7 @@ def manifest_of(
         },
         backends=recorded_backends(config.backends, asked),
         vlm_base_url=asked.base_url if asked else None,
-        prompt_hash=prompt_hash(config.protocol, _declared_text(config, benchmark)) if has_model else "",
+        prompt_hash=prompt_hash(way.protocol, _declared_text(way.protocol, benchmark)) if has_model else "",
         python=f"{platform.python_version()} on {sys.platform}",
         libraries={name: version(name) for name in _LIBRARIES},
         modes=tuple(modes),
@@ -357,9 +272,9 @@ def _recorded(config: EvalConfig) -> frozenset[str]:
     return frozenset(tool for tool, backend in config.backends.items() if backend == RECORDED)
 
 
-def _declared_text(config: EvalConfig, benchmark: Benchmark) -> str:
+def _declared_text(protocol: Protocol, benchmark: Benchmark) -> str:
     """What the protocol ``lagent`` says of tools, which is no template."""
-    if config.protocol != "lagent":
+    if protocol != "lagent":
         return ""
     declared = declared_by(benchmark.name, benchmark.root)
     return described(declared[tool] for tool in sorted(declared) if tool in benchmark.toolset)

@@ -6,19 +6,31 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agrotools.construct.progress import Progress, no_progress
-from agrotools.core import AgrotoolsError, RunStoreError
+from agrotools.core import AgrotoolsError, RunStoreError, UsageError
 from agrotools.models import Message, Model, ModelSettings
 from agrotools.models.response_cache import KEPT
+from agrotools.runner.durable import write_whole
 from agrotools.runner.helping import Asked, Helper, ask_each, ready_for_repeats
 from agrotools.runner.interrupts import interrupts
 from agrotools.runner.line_file import LineFile, read_lines
 from agrotools.runner.lock import RunLock
 from agrotools.runner.records import iter_records
-from agrotools.scoring.judging import Judgement, JudgeQuestion, judge_questions
+from agrotools.scoring.judging import (
+    JudgedRows,
+    Judgement,
+    JudgeQuestion,
+    Rubrics,
+    judge_questions,
+    our_rubrics,
+    read_rubrics,
+)
+from agrotools.scoring.judging.judgements import has_rubrics
 
 JUDGEMENTS_FILE = "judgements.jsonl"
 SPEND_FILE = "judges-spend.jsonl"
 CACHE = "judging"
+_RUBRICS = "judge-rubrics-"
+"""What the name of the user's rubrics begins with in a run's folder."""
 
 _HINT = "remove that line; the judge is then asked about it again"
 _TEMPERATURE_OF_SEVERAL_VOTES = 0.7
@@ -54,16 +66,52 @@ def read_judgements(run: Path) -> list[Judgement]:
     return read_lines(run / JUDGEMENTS_FILE, Judgement, _HINT)
 
 
+def judged_rows(run: Path) -> JudgedRows:
+    """The rows that the judges of ``run`` give its records: on Agent-X by the rubrics that lie in its folder.
+
+    Raises:
+        RunStoreError: judgements or rubrics cannot be read.
+    """
+    return JudgedRows(read_judgements(run), _rubrics_of(run))
+
+
+def _rubrics_of(run: Path) -> Rubrics:
+    """The user's rubrics that the run was last judged by; ours where there are none."""
+    for path in sorted(run.glob(f"{_RUBRICS}*")):
+        try:
+            return read_rubrics(path, path.name.removeprefix(_RUBRICS))
+        except UsageError as error:
+            raise RunStoreError(error.message, hint="remove it, or judge again: --judge-rubrics FILE") from error
+    return our_rubrics()
+
+
+def _keep_rubrics(run: Path, rubrics: Rubrics) -> None:
+    """Put the user's rubrics into the run's folder, so that it can be scored again from that alone; ours need not lie
+    there, and take the place of others all the same."""
+    safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in rubrics.name)[-80:]
+    path = run / f"{_RUBRICS}{safe}" if rubrics.digest else None
+    try:
+        if path is not None and not (path.is_file() and path.read_bytes() == rubrics.content):
+            write_whole(path, rubrics.content)
+        for other in run.glob(f"{_RUBRICS}*"):
+            if other != path:
+                other.unlink()
+    except OSError as error:
+        raise RunStoreError(f"cannot write to {run}: {error.strerror or error}", hint="free some space") from error
+
+
 def judge_run(
     run: Path,
     helper: Helper,
     *,
     votes: int = 1,
     labelled: Mapping[JudgeQuestion, int] | None = None,
+    rubrics: Rubrics | None = None,
     progress: Progress = no_progress,
 ) -> JudgedRun:
     """Ask the judge of ``helper`` about every answer of ``run`` that it has not graded ``votes`` times, and about
-    ``labelled`` answers (with their right grades) likewise. Each reply is written as it comes.
+    ``labelled`` answers (with their right grades) likewise. Each reply is written as it comes. ``rubrics``: those of
+    Agent-X's criteria, of which the run keeps a copy; None: ours.
 
     Temperature 0 for a single vote, 0.7 where several are asked for.
 
@@ -76,11 +124,13 @@ def judge_run(
         lock = RunLock(run)
     except OSError as error:
         raise RunStoreError(f"cannot work in {run}: {error.strerror or error}", hint="give a run folder") from error
+    rubrics = rubrics or our_rubrics()
     try:
+        _keep_rubrics(run, rubrics)
         with LineFile(run / JUDGEMENTS_FILE, Judgement, _HINT) as file:
             held = {(each.asked, each.vote) for each in file.held if each.judge == helper.spec}
             wanted: list[Wanted] = []
-            for each in _all_wanted(run, votes, labelled or {}):
+            for each in _all_wanted(run, votes, labelled or {}, rubrics):
                 if (each.question.asked, each.vote) in held:
                     done.held += 1
                 else:
@@ -88,17 +138,17 @@ def judge_run(
                     wanted.append(each)
             if wanted:
                 temperature = 0.0 if votes == 1 else _TEMPERATURE_OF_SEVERAL_VOTES
-                asyncio.run(_ask(wanted, helper, temperature, run / SPEND_FILE, file, done, progress))
+                asyncio.run(_ask(wanted, helper, temperature, run / SPEND_FILE, file, done, rubrics, progress))
     finally:
         lock.close()
     return done
 
 
-def _all_wanted(run: Path, votes: int, labelled: Mapping[JudgeQuestion, int]) -> Iterator[Wanted]:
+def _all_wanted(run: Path, votes: int, labelled: Mapping[JudgeQuestion, int], rubrics: Rubrics) -> Iterator[Wanted]:
     for question, label in labelled.items():
         yield from (Wanted(question, vote, label=label) for vote in range(votes))
     for record in iter_records(run):
-        for question in judge_questions(record):
+        for question in judge_questions(record, rubrics):
             yield from (Wanted(question, vote, record.sample.id) for vote in range(votes))
 
 
@@ -109,6 +159,7 @@ async def _ask(
     ledger: Path,
     file: LineFile[Judgement],
     done: JudgedRun,
+    rubrics: Rubrics,
     progress: Progress,
 ) -> None:
     stopping = False
@@ -132,6 +183,7 @@ async def _ask(
                 Judgement(
                     metric=question.metric,
                     judge=helper.spec,
+                    rubrics=rubrics.digest if has_rubrics(question.metric) else "",
                     prompt=question.prompt,
                     asked=question.asked,
                     vote=each.vote,

@@ -103,6 +103,17 @@ class PolicySource:
 DEFAULT_AGENTS = AgentOptions()
 
 
+def replayed_run(name: str) -> str:
+    """The run that ``--model NAME`` repeats; empty where it is no replay."""
+    rest = name.removeprefix("baseline:")
+    return rest.removeprefix("replay:") if rest.startswith("replay:") else ""
+
+
+def is_baseline(name: str) -> bool:
+    """Whether ``--model NAME`` is a policy of our own, which neither asks a model nor repeats what one said."""
+    return name.startswith("baseline:") and not replayed_run(name)
+
+
 def policy_source(
     name: str,
     samples: Sequence[Sample],
@@ -121,8 +132,8 @@ def policy_source(
     Raises:
         UsageError: no such baseline, run or script.
     """
-    if name.startswith("replay:"):
-        return _replay(name, Path(name.removeprefix("replay:")))
+    if run := replayed_run(name):
+        return _replay(name, Path(run))
     if name.startswith("baseline:"):
         return _baseline(name.removeprefix("baseline:"), samples, seed)
     model = make_model(name, base_url=base_url, api_key_env=api_key_env, wire=wire)
@@ -168,8 +179,6 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
         return PolicySource(spelled, False, MODES, lambda sample, _mode, epoch: RandomPolicy(sample, seed, epoch))
     if name == "echo":
         return PolicySource(spelled, False, MODES, lambda _sample, _mode, _epoch: EchoPolicy())
-    if name.startswith("replay:"):
-        return _replay(spelled, Path(name.removeprefix("replay:")))
     raise UsageError(f"unknown baseline {name!r}", hint=f"known: {', '.join(BASELINES)}, replay:RUN")
 
 
@@ -188,4 +197,5 @@ def _replay(name: str, run: Path) -> PolicySource:
             )
         return ReplayPolicy(record)
 
-    return PolicySource(name, manifest.privileged, manifest.modes, make)
+    single_shot = manifest.protocol == "agent-x"
+    return PolicySource(name, manifest.privileged, manifest.modes, make, single_shot=single_shot)

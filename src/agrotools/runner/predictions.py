@@ -43,10 +43,10 @@ def write_predictions(run: Path, folder: Path) -> list[Written]:
         OSError: a file cannot be written.
     """
     manifest = read_manifest(run)
-    if manifest.benchmark not in (*PUBLISHED_SAMPLES, AGENT_X):
+    if manifest.benchmark not in PUBLISHED_SAMPLES:
         raise UsageError(
             f"{run} is a run on {manifest.benchmark}, which has no prediction files",
-            hint=f"those of {', '.join((*PUBLISHED_SAMPLES, AGENT_X))} have; records.jsonl is JSON lines",
+            hint=f"those of {', '.join(PUBLISHED_SAMPLES)} have; records.jsonl is JSON lines",
         )
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Written] = []

@@ -1,13 +1,17 @@
-"""How a run on GTA or ThinkGeo differs from the way of their papers: who shows printed rows beside it says so."""
+"""How a run on GTA, ThinkGeo or Agent-X differs from the way of the paper: who shows printed rows beside it says so."""
 
+from agrotools.benchmarks.published.ways import PUBLISHED_WAYS
 from agrotools.core import Mode
 from agrotools.runner.manifest import Manifest
+from agrotools.runner.policies import is_baseline
 from agrotools.runner.recorded_tools import RECORDED
 
-PUBLISHED_SAMPLES = {"gta": {"": 229}, "thinkgeo": {"": 436, "optical": 436, "sar": 50, "all": 486}}
+PUBLISHED_SAMPLES = {
+    "gta": {"": 229},
+    "thinkgeo": {"": 436, "optical": 436, "sar": 50, "all": 486},
+    "agent-x": {"": 828},
+}
 """Questions by benchmark and ``split``, as the papers count them."""
-PUBLISHED_PROTOCOL: str = "lagent"
-PUBLISHED_STEPS = {"gta": 10, "thinkgeo": 15}
 
 
 def departures(manifest: Manifest, mode: Mode) -> tuple[str, ...]:
@@ -15,19 +19,40 @@ def departures(manifest: Manifest, mode: Mode) -> tuple[str, ...]:
     found: list[str] = []
     if manifest.privileged:
         found.append("this policy sees the gold")
-    if manifest.protocol != PUBLISHED_PROTOCOL:
+    way = PUBLISHED_WAYS[manifest.benchmark]
+    baseline = is_baseline(manifest.model)
+    if baseline:
+        found.append("a baseline, which is no model and has no protocol")
+    elif manifest.protocol != way.protocol:
         found.append(f"protocol {manifest.protocol}, not that of the paper")
     split = str(manifest.benchmark_options.get("split", ""))
     wanted = PUBLISHED_SAMPLES[manifest.benchmark].get(split)
     if wanted is not None and len(manifest.sample_ids) != wanted:
         found.append(f"{len(manifest.sample_ids)} questions of {wanted}")
+    if manifest.benchmark == "agent-x":
+        return (*found, *_tools_of_agent_x(manifest, mode))
     if mode == "end-to-end":
-        recorded = sorted(tool for tool, backend in manifest.backends.items() if backend == RECORDED)
-        others = [tool for tool in manifest.toolset if tool not in recorded]
+        recorded, others = _tools(manifest)
         if recorded:
             found.append("recorded observations instead of tools" + (f" for {len(recorded)} of them" if others else ""))
         if others:
             found.append("tools of this package, not those of the paper")
-        if manifest.max_steps != PUBLISHED_STEPS[manifest.benchmark]:
-            found.append(f"at most {manifest.max_steps} turns, not {PUBLISHED_STEPS[manifest.benchmark]}")
+        if not baseline and manifest.max_steps != way.max_steps:
+            found.append(f"at most {manifest.max_steps} turns, not {way.max_steps}")
     return tuple(found)
+
+
+def _tools(manifest: Manifest) -> tuple[list[str], list[str]]:
+    """The tools that were not run, but answered for from the reference, and the others."""
+    recorded = sorted(tool for tool, backend in manifest.backends.items() if backend == RECORDED)
+    return recorded, [tool for tool in manifest.toolset if tool not in recorded]
+
+
+def _tools_of_agent_x(manifest: Manifest, mode: Mode) -> list[str]:
+    """Agent-X runs no tool: the model makes up what they return."""
+    if mode == "end-to-end":
+        recorded, others = _tools(manifest)
+        ran = "tools ran" if others else "recorded observations" if recorded else ""
+        return [f"{ran}; in the paper the model makes up what tools return"] if ran else []
+    prompted = manifest.protocol == PUBLISHED_WAYS["agent-x"].protocol and not is_baseline(manifest.model)
+    return ["a prompt of ours, which offers the tools of the question alone"] if prompted else []

@@ -13,7 +13,7 @@ import orjson
 
 from agrotools.core import Mode, Record, RunStoreError, Score
 from agrotools.runner.durable import written_beside
-from agrotools.runner.judging import read_judgements
+from agrotools.runner.judging import judged_rows
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.published_way import PUBLISHED_SAMPLES, departures
 from agrotools.runner.records import iter_records
@@ -58,7 +58,7 @@ def rescore(
     extras = extra_metrics(rouge=rouge, embedder=None if is_published else embedder)
     try:
         with written_beside(run / "scores.json") as made, tempfile.TemporaryFile(dir=run) as rows:
-            judges = JudgedRows(read_judgements(run))
+            judges = judged_rows(run)
             tally, telling_sample = _scored(run, rows, extras, judges, on_scored, Tally(protocol=manifest.protocol))
             summary = summary_of(run, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder)
             with made.open("wb") as file:
@@ -98,16 +98,23 @@ def _scored(
     return tally, worst[1] if worst else None
 
 
-def _with_published(summary: Summary, run: Path, manifest: Manifest, embedder: Embedder | None) -> Summary:
+def _with_published(
+    summary: Summary, run: Path, manifest: Manifest, embedder: Embedder | None, judges: JudgedRows
+) -> Summary:
     """The summary with the metrics of the benchmark's own paper, where it is one of those."""
     if manifest.benchmark not in PUBLISHED_SAMPLES:
         return summary
+    from agrotools.scoring.published_agent_x import agent_x_figures
     from agrotools.scoring.published_run import published_figures
 
     modes: dict[Mode, ModeSummary] = {}
     for mode, part in summary.modes.items():
         records = [record for record in iter_records(run) if record.mode == mode]
         differs = departures(read_manifest(run), mode)
+        if manifest.benchmark == "agent-x":
+            figures = agent_x_figures(mode, records, judges, differs=differs)
+            modes[mode] = part.model_copy(update={"published": figures})
+            continue
         figures = published_figures(
             manifest.benchmark,
             mode,
@@ -139,7 +146,7 @@ def summary_of(
     said = ("benchmark", "benchmark_version", "benchmark_options", "synthetic", "model", "protocol", "privileged")
     told = {name: getattr(manifest, name) for name in said}
     summary = tally.summary(allow_invalid=allow_invalid).model_copy(update={**told, "judging": judges.panel()})
-    return _with_published(summary, run, manifest, embedder)
+    return _with_published(summary, run, manifest, embedder, judges)
 
 
 def _rows(mode: Mode, scores: Sequence[Score]) -> bytes:

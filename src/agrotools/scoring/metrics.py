@@ -71,10 +71,7 @@ METRICS: dict[str, MetricInfo] = {
     "agrotools.ots_judge": MetricInfo("OTS judge", "grade of a model that looks for the key facts in the answer"),
     "thinkgeo.llm_score": MetricInfo("LLM judge", "a model says yes to every question on the answer, as published"),
     "thinkgeo.llm_score_corrected": MetricInfo("LLM judge*", "the same, where a reply may say more than yes"),
-    **{
-        f"agent_x.{name}": MetricInfo(label, f"{meaning}; by a judge, with rubrics of ours")
-        for name, (label, meaning) in _AGENT_X.items()
-    },
+    **{f"agent_x.{name}": MetricInfo(label, f"{meaning}; by a judge") for name, (label, meaning) in _AGENT_X.items()},
 }
 
 

@@ -171,7 +171,7 @@ class ModeSummary(Noun):
     rotations: Rotations | None = None
     """Of questions that were asked in every rotation of their options; None where there are none."""
     published: PublishedFigures | None = None
-    """On GTA and ThinkGeo: the metrics of their papers."""
+    """On GTA, ThinkGeo and Agent-X: the metrics of their papers."""
     schematic: SchematicPart | None = None
     """The samples kept out of ``metrics`` and ``ots_chance``; None where there are none."""
 

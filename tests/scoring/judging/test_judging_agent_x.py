@@ -6,7 +6,7 @@ import pytest
 
 from agrotools.benchmarks import load_benchmark
 from agrotools.core import Observation, Record, Step, ToolCall, Trajectory
-from agrotools.scoring.judging import JudgedRows, Judgement, judge_questions
+from agrotools.scoring.judging import JudgedRows, Judgement, judge_questions, read_rubrics
 from agrotools.scoring.judging.agent_x import METRICS, agent_x_questions
 from agrotools.scoring.reference.agent_x import COLUMNS
 from support.made_agent_x import write_agent_x
@@ -57,7 +57,7 @@ def test_the_users_copy_of_the_rubrics_can_be_used(tmp_path: Path):
     shipped = Path(agent_x_questions.__code__.co_filename).with_name("agent_x.toml").read_text(encoding="utf-8")
     own = tmp_path / "rubrics.toml"
     own.write_text(shipped.replace("Is every step clear", "MY OWN WORDS"), encoding="utf-8")
-    questions = {question.slot: question for question in agent_x_questions(GOLD, PREDICTED, own)}
+    questions = {question.slot: question for question in agent_x_questions(GOLD, PREDICTED, read_rubrics(own))}
     plain = {question.slot: question for question in agent_x_questions(GOLD, PREDICTED)}
     assert "MY OWN WORDS" in questions["clarity_penalty"].system
     assert questions["clarity_penalty"].prompt != plain["clarity_penalty"].prompt

@@ -1,4 +1,7 @@
-"""``replay:RUN``: takes again the actions that a finished run took, with the tools of today."""
+"""``replay:RUN``: takes again the actions that a finished run took, with the tools of today.
+
+A call that the protocol of the run did not let reach a tool reaches none here either.
+"""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -33,7 +36,8 @@ def _turns(record: Record) -> tuple[Action, ...]:
             actions.append(Unparseable(text=first.text, reason=first.reason, reply=first.reply))
         else:
             calls = tuple(step.call for step in steps if step.call is not None)
-            actions.append(CallTools(calls=calls, thought=first.thought, reply=first.reply))
+            refused = first.observation.error if first.refused and first.observation else None
+            actions.append(CallTools(calls=calls, thought=first.thought, reply=first.reply, refused=refused))
     if record.trajectory.termination not in ("answered", "max_steps", "unparseable"):
         halt = record.trajectory
         actions.append(Halt(termination=halt.termination, reason=halt.reason, reply=halt.halted_by))

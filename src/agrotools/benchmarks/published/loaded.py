@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from agrotools.benchmarks.benchmark import Benchmark, ContentDigest, with_clusters
 from agrotools.benchmarks.published.findings import EntryFault, Findings, PublishedSettings, stop_at_faults
+from agrotools.benchmarks.published.ways import PUBLISHED_WAYS
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
 
@@ -79,6 +80,7 @@ def benchmark_of(
         "settings": json.loads(settings.model_dump_json(exclude_defaults=True)),
         "notes": [*notes],
     }
+    way = PUBLISHED_WAYS.get(name)
     header = BenchmarkHeader(
         name=name,
         version=version,
@@ -86,6 +88,8 @@ def benchmark_of(
         description=description,
         toolset=(*(tool for tool in toolset if tool in used), *sorted(used.difference(toolset))),
         sources=(source,),
+        protocol=way.protocol if way else None,
+        max_steps=way.max_steps if way else None,
         metadata=metadata,
     )
     samples = with_clusters(read.samples)

@@ -29,7 +29,7 @@ from agrotools.report.html.pictures import Shown
 from agrotools.report.html.places import Absent
 from agrotools.report.layout import RIGHT, WRONG, Told
 from agrotools.report.readings import SlotReading, slot_readings, summary_readings
-from agrotools.report.trace import call_text, shown_result, time_text, why_wrong
+from agrotools.report.trace import call_text, refusal_text, shown_result, time_text, why_wrong
 from agrotools.report.values import shortened, value_text
 from agrotools.scoring import METRICS
 
@@ -275,10 +275,10 @@ def _add_action(
         if row is not None and isinstance(step, int) and step < len(reference):
             part.arguments = scored_agreements(first, reference[step], row)
             part.reference = f"reference step {step + 1}"
-            if "invalid" in row.reading:
-                part.lines.append(Told("refused", value_text(row.reading["invalid"])))
         else:
             part.given = [(name, value_text(value)) for name, value in first.arguments.items()]
+        if refused := refusal_text(action, row):
+            part.lines.append(Told("refused", _cut(refused)))
         if others:
             also = ", ".join(call.tool for call in others)
             part.lines.append(Told("also", _cut(f"{also} in the same message, not scored")))

@@ -8,6 +8,7 @@ from pathlib import Path
 from agrotools.report.cells import percent
 from agrotools.report.values import fields_text, shortened
 from agrotools.runner.manifest import Manifest
+from agrotools.runner.policies import is_baseline
 from agrotools.runner.records import RECORDS_FILE
 from agrotools.runner.spend import read_spend
 from agrotools.scoring import ModeSummary, Summary
@@ -42,7 +43,7 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
     spend = read_spend(folder / "spend.jsonl")
     settings = {
         "paid": f"{spend.usd:.4f} USD for {spend.replies} replies" if spend.replies else "",
-        "protocol": manifest.protocol,
+        "protocol": "" if is_baseline(manifest.model) else manifest.protocol,
         "images": "shown" if manifest.images else "not shown",
         "epochs": str(manifest.epochs),
         "most steps": str(manifest.max_steps),

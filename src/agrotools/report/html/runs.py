@@ -9,7 +9,7 @@ from agrotools.core import Record, RunStoreError, Sample
 from agrotools.report.html.choosing import Outcomes
 from agrotools.report.html.pictures import artifact_key, file_key
 from agrotools.report.html.places import benchmark_roots
-from agrotools.runner.judging import read_judgements
+from agrotools.runner.judging import judged_rows
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import OrderedRecords, RecordIndex
 from agrotools.runner.rescore import summary_of
@@ -66,10 +66,7 @@ def opened_runs(
         if summaries is None or outcomes is None:
             outcomes = Outcomes()
             for folder, shelf, manifest in zip(folders, shelves, manifests, strict=True):
-                tally, judges = (
-                    None if summaries else Tally(protocol=manifest.protocol),
-                    JudgedRows(read_judgements(folder)),
-                )
+                tally, judges = None if summaries else Tally(protocol=manifest.protocol), judged_rows(folder)
                 _score(shelf, outcomes, tally, judges)
                 if tally is not None:
                     given.append(summary_of(folder, manifest, tally, judges, allow_invalid=allow_invalid))

@@ -12,6 +12,7 @@ from agrotools.scoring.judging.questions import (
     open_question,
 )
 from agrotools.scoring.judging.replies import read_grade
+from agrotools.scoring.judging.rubrics import Rubrics, our_rubrics, read_rubrics
 
 __all__ = [
     "JUDGED_METRICS",
@@ -27,6 +28,7 @@ __all__ = [
     "Judgements",
     "Panel",
     "PanelTally",
+    "Rubrics",
     "agreement",
     "by_question",
     "judge_questions",
@@ -34,5 +36,7 @@ __all__ = [
     "judged_scores",
     "labelled_questions",
     "open_question",
+    "our_rubrics",
     "read_grade",
+    "read_rubrics",
 ]

@@ -1,18 +1,16 @@
-"""The twelve questions that Agent-X has a model judge a chain of reasoning by, with rubrics of our own wording."""
+"""The twelve questions that Agent-X has a model judge a chain of reasoning by."""
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, cast
 
 from agrotools.scoring.judging.question import JudgeQuestion
 from agrotools.scoring.judging.replies import read_score
+from agrotools.scoring.judging.rubrics import Rubrics, our_rubrics
 from agrotools.scoring.reference.agent_x import COLUMNS
 
-RUBRICS = Path(__file__).with_name("agent_x.toml")
 METRICS = {key: f"agent_x.{column}" for key, column in COLUMNS.items()}
 """Metric of each criterion, by its name in Agent-X's files."""
 
@@ -20,14 +18,14 @@ _LONGEST_PART = 20_000
 
 
 def agent_x_questions(
-    gold: Mapping[str, Any], prediction: Mapping[str, Any], rubrics: Path = RUBRICS
+    gold: Mapping[str, Any], prediction: Mapping[str, Any], rubrics: Rubrics | None = None
 ) -> list[JudgeQuestion]:
     """What is asked about one prediction; nothing where it has neither steps nor an answer.
 
     Args:
         gold: ``query``, ``query_type``, ``reasoning_steps``, ``final_answer`` and ``tool_metadata``, as published.
         prediction: ``reasoning_steps`` and ``final_answer`` in Agent-X's form.
-        rubrics: a TOML file like the one that ships, for those who have the original wording.
+        rubrics: what the judge is told to grade by; None: ours.
     """
     steps: Any = prediction.get("reasoning_steps") or []
     answer: Any = prediction.get("final_answer")
@@ -43,13 +41,13 @@ def agent_x_questions(
         "answer": answer,
     }
     texts = {name: _text(value) for name, value in values.items()}
-    words = _words(rubrics)
+    words = rubrics or our_rubrics()
     mark = f"=== {hashlib.sha256(chr(0).join(texts.values()).encode(errors='surrogatepass')).hexdigest()[:12]} ==="
     found: list[JudgeQuestion] = []
-    for key, criterion in words["criteria"].items():
-        system = words["system"].replace("{mark}", mark).replace("{rubric}", criterion["rubric"]).strip()
-        user = "\n".join(f"{words['parts'][part]}:\n{mark}\n{texts[part]}\n{mark}" for part in criterion["shows"])
-        prompt = _hash(words["system"] + criterion["rubric"])
+    for key, (rubric, shows) in words.criteria.items():
+        system = words.system.replace("{mark}", mark).replace("{rubric}", rubric).strip()
+        user = "\n".join(f"{words.parts[part]}:\n{mark}\n{texts[part]}\n{mark}" for part in shows)
+        prompt = _hash(words.system + rubric)
         found.append(JudgeQuestion(METRICS[key], key, system, user, prompt, most=1, read=read_score))
     return found
 
@@ -61,11 +59,6 @@ def _said(answer: Any) -> bool:
 def _text(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, default=str)
     return text if len(text) <= _LONGEST_PART else f"{text[:_LONGEST_PART]} [...]"
-
-
-@cache
-def _words(rubrics: Path) -> dict[str, Any]:
-    return tomllib.loads(rubrics.read_text(encoding="utf-8"))
 
 
 @cache

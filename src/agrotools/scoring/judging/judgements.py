@@ -7,8 +7,10 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from agrotools.core import Noun, Record, Score
+from agrotools.scoring.judging.agent_x import METRICS as AGENT_X_METRICS
 from agrotools.scoring.judging.question import JudgeQuestion
 from agrotools.scoring.judging.questions import JUDGED_METRICS, judge_questions
+from agrotools.scoring.judging.rubrics import Rubrics
 
 VERSION = "1"
 
@@ -26,14 +28,32 @@ class Judgement(Noun):
     vote: int = 0
     sample_id: str = ""
     label: int | None = None
+    rubrics: str = ""
+    """Digest of the user's rubrics that it was asked by; empty for ours, and where a metric has none."""
     reply: str
     finish_reason: str = ""
 
 
-def asked_metrics(judgements: Iterable[Judgement]) -> list[str]:
-    """The metrics that a judge was asked for about samples, and those that read the same replies otherwise."""
-    asked = {each.metric for each in judgements if each.label is None}
+def asked_metrics(judgements: Iterable[Judgement], rubrics: Rubrics | None = None) -> list[str]:
+    """The metrics that a judge was asked for about samples (those of Agent-X: by ``rubrics``), and those that read the
+    same replies otherwise."""
+    asked = {each.metric for each in judgements if each.label is None and _is_by(each, rubrics)}
     return [name for name, metric in JUDGED_METRICS.items() if (metric.asked_as or name) in asked]
+
+
+def criteria_judges(judgements: Iterable[Judgement], rubrics: Rubrics) -> list[str]:
+    """Who was asked for the criteria of Agent-X by ``rubrics``."""
+    return sorted({each.judge for each in judgements if has_rubrics(each.metric) and _is_by(each, rubrics)})
+
+
+def _is_by(judgement: Judgement, rubrics: Rubrics | None) -> bool:
+    """Whether nothing speaks against its being one by ``rubrics`` (None: ours)."""
+    return judgement.rubrics == (rubrics.digest if rubrics else "") or not has_rubrics(judgement.metric)
+
+
+def has_rubrics(metric: str) -> bool:
+    """Whether it is one of the criteria that are graded by rubrics: those of Agent-X."""
+    return metric in AGENT_X_METRICS.values()
 
 
 Judgements = Mapping[str, Sequence[Judgement]]
@@ -66,10 +86,10 @@ def by_question(judgements: Iterable[Judgement]) -> dict[str, list[Judgement]]:
     return found
 
 
-def judged(record: Record, judgements: Judgements) -> list[Judged]:
+def judged(record: Record, judgements: Judgements, rubrics: Rubrics | None = None) -> list[Judged]:
     """All that judges could be asked about ``record``, with what they gave (maybe nothing yet)."""
     found: list[Judged] = []
-    for question in judge_questions(record):
+    for question in judge_questions(record, rubrics):
         grades: dict[str, list[float | None]] = {}
         for judgement in judgements.get(question.asked, ()):
             grades.setdefault(judgement.judge, []).append(question.read(judgement.reply))

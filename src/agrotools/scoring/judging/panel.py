@@ -6,9 +6,18 @@ from statistics import median_low
 
 from agrotools.core import Noun, Record, Score
 from agrotools.scoring.judging.agreement import Agreement, agreement
-from agrotools.scoring.judging.judgements import Judged, Judgement, asked_metrics, by_question, judged, judged_scores
-from agrotools.scoring.judging.questions import judge_questions
+from agrotools.scoring.judging.judgements import (
+    Judged,
+    Judgement,
+    asked_metrics,
+    by_question,
+    criteria_judges,
+    judged,
+    judged_scores,
+)
+from agrotools.scoring.judging.questions import JUDGED_METRICS, judge_questions
 from agrotools.scoring.judging.replies import read_grade
+from agrotools.scoring.judging.rubrics import Rubrics, our_rubrics
 
 
 class JudgeSummary(Noun):
@@ -50,6 +59,8 @@ class Panel(Noun):
     judges: tuple[JudgeSummary, ...] = ()
     between_judges: dict[str, Agreement] = {}
     calibrations: tuple[Calibration, ...] = ()
+    rubrics: str = ""
+    """Whose rubrics the criteria of Agent-X were graded by; empty where they were not."""
 
 
 class PanelTally:
@@ -78,30 +89,53 @@ class PanelTally:
 
 
 class JudgedRows:
-    """The score rows that judges give records, and the panel that they come to."""
+    """The score rows that judges give records, and the panel that they come to.
 
-    def __init__(self, judgements: Sequence[Judgement]) -> None:
+    ``rubrics``: those of Agent-X's criteria; what was graded by others is left aside. None: ours.
+    """
+
+    def __init__(self, judgements: Sequence[Judgement], rubrics: Rubrics | None = None) -> None:
+        self.rubrics = rubrics or our_rubrics()
         self._labelled = [each for each in judgements if each.label is not None]
         self._by_question = by_question(judgements)
-        self._metrics = asked_metrics(judgements)
+        self.metrics = asked_metrics(judgements, self.rubrics)
+        """Those that a judge was asked for."""
+        self.criteria_judges = criteria_judges(judgements, self.rubrics)
+        """Who was asked for the criteria of Agent-X, by these rubrics."""
         self._tally = PanelTally()
 
     def rows(self, record: Record) -> list[Score]:
         """Those of ``record``; none where no judge was asked about the run."""
-        if not self._metrics:
+        if not self.metrics:
             return []
-        graded = judged(record, self._by_question)
+        graded = judged(record, self._by_question, self.rubrics)
         self._tally.add(graded)
-        return judged_scores(record, graded, self._metrics)
+        return judged_scores(record, graded, self.metrics)
+
+    def values(self, record: Record) -> dict[str, float | None]:
+        """By metric what the judges gave ``record``, over all its questions; None where a grade is missing, empty where
+        nothing could be asked about it."""
+        found: dict[str, list[float | None]] = {}
+        for each in judged(record, self._by_question, self.rubrics):
+            found.setdefault(each.question.metric, []).append(each.value)
+        return {
+            metric: None
+            if None in values
+            else JUDGED_METRICS[metric].together([each for each in values if each is not None])
+            for metric, values in found.items()
+        }
 
     def of(self, record: Record) -> list[Judgement]:
         """What judges replied about ``record``."""
-        asked = [question.asked for question in judge_questions(record)] if self._metrics else []
+        asked = [question.asked for question in judge_questions(record, self.rubrics)] if self.metrics else []
         return [each for key in asked for each in self._by_question.get(key, ())]
 
     def panel(self) -> Panel | None:
         """What the judges came to over all records that rows were made for; None where nobody was asked."""
-        return self._tally.panel(self._labelled) if self._metrics or self._labelled else None
+        if not self.metrics and not self._labelled:
+            return None
+        panel = self._tally.panel(self._labelled)
+        return panel.model_copy(update={"rubrics": self.rubrics.label}) if self.criteria_judges else panel
 
 
 def _judge_summary(metric: str, name: str, given: Sequence[Judged]) -> JudgeSummary:

@@ -22,6 +22,7 @@ from agrotools.scoring.judging.agent_x import METRICS as AGENT_X_METRICS
 from agrotools.scoring.judging.agent_x import agent_x_questions
 from agrotools.scoring.judging.question import JudgeQuestion
 from agrotools.scoring.judging.replies import read_published_yes, read_yes_no
+from agrotools.scoring.judging.rubrics import Rubrics
 from agrotools.scoring.published_form import agent_x_gold, agent_x_prediction
 from agrotools.scoring.reference.thinkgeo import JUDGE_SYSTEM, JUDGE_USER, judge_prompt
 
@@ -73,10 +74,13 @@ _HAN = re.compile(r"[一-鿿]")
 _HOLE = re.compile(r"\{(mark|question|reference|answer)\}")
 
 
-def judge_questions(record: Record) -> list[JudgeQuestion]:
-    """What there is to ask of ``record``; nothing where it holds no answer that a judge can grade."""
+def judge_questions(record: Record, rubrics: Rubrics | None = None) -> list[JudgeQuestion]:
+    """What there is to ask of ``record``; nothing where it holds no answer that a judge can grade.
+
+    ``rubrics``: those that Agent-X's criteria are graded by; None: ours.
+    """
     if record.sample.source == AGENT_X and record.trajectory is not None and record.invalid is None:
-        return agent_x_questions(agent_x_gold(record.sample), agent_x_prediction(record))
+        return agent_x_questions(agent_x_gold(record.sample), agent_x_prediction(record), rubrics)
     answer = record.trajectory.answer if record.trajectory is not None and record.invalid is None else None
     if answer is None or not answer.strip():
         return []
