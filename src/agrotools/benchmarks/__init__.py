@@ -19,6 +19,7 @@ BENCHMARKS: Registry[Loader] = Registry(
         "agrieval": "agrotools.benchmarks.agrieval:load_agrieval",
         "cmmlu-agronomy": "agrotools.benchmarks.agrieval:load_cmmlu_agronomy",
         "gta": "agrotools.benchmarks.gta:load_gta",
+        "gta-2": "agrotools.benchmarks.gta2:load_gta2",
         "thinkgeo": "agrotools.benchmarks.thinkgeo:load_thinkgeo",
         "agent-x": "agrotools.benchmarks.agent_x:load_agent_x",
     },

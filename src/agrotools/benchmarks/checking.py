@@ -101,6 +101,20 @@ def _read_gta(data_root: Path | None, progress: Progress) -> tuple[ReadSet, Layo
     return read_gta(find_file(GTA_LAYOUT, data_root), progress), GTA_LAYOUT
 
 
+def _read_gta2(data_root: Path | None, progress: Progress) -> tuple[ReadSet, Layout]:
+    from agrotools.benchmarks.gta2 import layout_of, read_gta2
+
+    try:
+        tasks = find_file(layout_of("end"), data_root)
+    except BenchmarkError as error:
+        try:
+            dialogs = find_file(layout_of("step"), data_root)
+        except BenchmarkError:
+            raise error from None
+        return read_gta2(dialogs, "step", progress), layout_of("step")
+    return read_gta2(tasks, "end", progress), layout_of("end")
+
+
 def _read_thinkgeo(data_root: Path | None, progress: Progress) -> tuple[ReadSet, Layout]:
     from agrotools.benchmarks.thinkgeo import THINKGEO_LAYOUT, find_sar, read_thinkgeo
 
@@ -121,6 +135,7 @@ def _read_agent_x(data_root: Path | None, progress: Progress) -> tuple[ReadSet, 
 
 _READERS: Mapping[str, Callable[[Path | None, Progress], tuple[ReadSet, Layout]]] = {
     "gta": _read_gta,
+    "gta-2": _read_gta2,
     "thinkgeo": _read_thinkgeo,
     "agent-x": _read_agent_x,
 }
@@ -200,6 +215,7 @@ _COUNTS: Mapping[str, tuple[_Expected, ...]] = {
         ("questions with 1 tool", 17, False, _with_tools(1)),
         *((f"questions with {n} tools", count, False, _with_tools(n)) for n, count in enumerate((147, 50, 15), 2)),
     ),
+    "gta-2": (("tools", 37, False, _offered),),
     "thinkgeo": (*_OPTICAL, *_SAR),
     "agent-x": (
         ("questions", 828, True, len),
@@ -218,7 +234,8 @@ _COUNTS: Mapping[str, tuple[_Expected, ...]] = {
     ),
 }
 """Published counts: GTA tables 3 and 4 and its figure 3 (557 steps and 172 text answers follow from its result table),
-ThinkGeo section 3 and table A3 (1,534 and 368 follow likewise), Agent-X's table of statistics, AgriEval table 1."""
+GTA-2 agentlego/benchmark_toollist_v2.txt of its repository (no other count of it is known here), ThinkGeo section 3 and
+table A3 (1,534 and 368 follow likewise), Agent-X's table of statistics, AgriEval table 1."""
 
 
 def _counts(name: str, samples: Sequence[Sample]) -> list[Count]:

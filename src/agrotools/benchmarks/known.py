@@ -35,7 +35,7 @@ def file_roots(name: str, data_root: Path | None) -> list[Path]:
     """Folders that the paths of a published benchmark's files are relative to; none where the files are not found."""
     from agrotools.core.paths import cache_dir
 
-    if name not in ("gta", "thinkgeo", "agent-x"):
+    if name not in ("gta", "gta-2", "thinkgeo", "agent-x"):
         return []
     try:
         # Frames of videos lie in the cache.
@@ -81,6 +81,13 @@ def _gta(data_root: Path | None) -> str:
     return str(find_file(GTA_LAYOUT, data_root))
 
 
+def _gta2(data_root: Path | None) -> str:
+    from agrotools.benchmarks.gta2 import layout_of
+    from agrotools.benchmarks.published.places import find_file
+
+    return str(find_file(layout_of("end"), data_root))
+
+
 def _thinkgeo(data_root: Path | None) -> str:
     from agrotools.benchmarks.published.places import find_file
     from agrotools.benchmarks.thinkgeo import THINKGEO_LAYOUT
@@ -111,6 +118,11 @@ KNOWN: dict[str, Known] = {
         "229 general questions on images, 14 tools",
         "DIR/gta_dataset/dataset.json and image/, gta_dataset.zip of github.com/open-compass/GTA, release v0.1.0",
         _gta,
+    ),
+    "gta-2": Known(
+        "tasks on files of any kind, graded by a judge on trees of sub-tasks; 13 of its 37 tools are here",
+        "DIR/gta_dataset_v2/end.json (or step.json), toolmeta.json and files, releases of github.com/open-compass/GTA",
+        _gta2,
     ),
     "thinkgeo": Known(
         "436 questions on optical and 50 on radar images from above, 14 tools",

@@ -140,6 +140,10 @@ def _told(run: Path, done: "JudgedRun", helper: "Helper") -> bool:
     typer.echo(f"{run}: {done.judge} replied {done.asked} times, {done.held} replies were there{tokens}", err=True)
     if done.missing:
         typer.echo(f"warning: {done.missing} replies are missing; the same command asks for them again", err=True)
+    if done.without_images:
+        typer.echo(
+            f"warning: it was not shown the images of {done.without_images} questions, only their names", err=True
+        )
     if done.error is not None:
         typer.echo(
             f"warning: {done.error.message}" + (f"\nhint: {done.error.hint}" if done.error.hint else ""), err=True

@@ -117,9 +117,14 @@ def _clash(slots: Sequence[Slot], earlier: Sequence[Slot]) -> int:
 def _copied_is_right(slot: Slot, other: Slot) -> bool:
     if isinstance(slot, ToleranceSlot) and isinstance(other, ToleranceSlot):
         return abs(slot.value - other.value) <= slot.margin
-    return slot.type not in ("plot", "open_text", "keywords", "reference_texts", "image_calls") and getattr(
-        slot, "value", 0
-    ) == getattr(other, "value", 1)
+    return slot.type not in (
+        "plot",
+        "open_text",
+        "keywords",
+        "reference_texts",
+        "image_calls",
+        "sub_tasks",
+    ) and getattr(slot, "value", 0) == getattr(other, "value", 1)
 
 
 def asked_of(subject: Subject, question: Askable, seed: int) -> Chosen | None:

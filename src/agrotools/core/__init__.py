@@ -33,6 +33,7 @@ from agrotools.core.registry import Registry
 from agrotools.core.sample import Intrinsics, Sample, SampleFile, SampleView
 from agrotools.core.slot import (
     CLOSED_SLOT_TYPES,
+    JUDGED_SLOT_TYPES,
     MADE_SLOT_TYPES,
     BooleanSlot,
     ChoiceSetSlot,
@@ -48,6 +49,8 @@ from agrotools.core.slot import (
     ReferenceTextSlot,
     ReferenceTextsSlot,
     Slot,
+    SubTask,
+    SubTasksSlot,
     ToleranceSlot,
 )
 from agrotools.core.taxonomy import (
@@ -69,6 +72,7 @@ __all__ = [
     "CLOSED_SLOT_TYPES",
     "FAMILIES",
     "FAMILY_OF_TASK_TYPE",
+    "JUDGED_SLOT_TYPES",
     "MADE_SLOT_TYPES",
     "MODES",
     "Action",
@@ -119,6 +123,8 @@ __all__ = [
     "Score",
     "Slot",
     "Step",
+    "SubTask",
+    "SubTasksSlot",
     "Termination",
     "ToleranceSlot",
     "ToolCall",

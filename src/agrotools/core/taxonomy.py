@@ -14,7 +14,8 @@ Protocol = Literal["react", "tool-calling", "lagent", "agent-x"]
 AnswerType = Literal["exact", "tolerance", "plot", "open_text", "image"]
 ANSWER_TYPES: tuple[AnswerType, ...] = ("exact", "tolerance", "plot", "open_text", "image")
 
-FileKind = Literal["image", "raster", "depth", "mask", "table", "video"]
+FileKind = Literal["image", "raster", "depth", "mask", "table", "video", "audio", "document"]
+"""What a file is; ``document`` is whatever is none of the others."""
 
 Termination = Literal[
     "answered", "max_steps", "unparseable", "length", "context", "filtered", "timeout", "infrastructure"

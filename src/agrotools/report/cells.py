@@ -40,6 +40,11 @@ def percent(value: float) -> str:
     return f"{100 * value:.1f}"
 
 
+def on_scale(value: float, out_of: int = 100) -> str:
+    """A fraction in percent (``62.5``), or in points of another number, two decimals (``6.25`` of 10)."""
+    return percent(value) if out_of == 100 else f"{out_of * value:.2f}"
+
+
 def points(value: float) -> str:
     """A signed difference of two fractions in percentage points: ``+4.2``."""
     return f"{100 * value:+.1f}"
@@ -50,12 +55,13 @@ def size(estimate: Estimate) -> str:
     return f"{estimate.n} ({estimate.n_clusters})"
 
 
-def value_cell(estimate: Estimate, *, below: Sequence[str] = ()) -> "Text":
+def value_cell(estimate: Estimate, *, below: Sequence[str] = (), out_of: int = 100) -> "Text":
     """A mean over its interval, with further lines ``below``."""
+    value = on_scale(estimate.value, out_of)
     if estimate.interval is None:
-        return stacked([percent(estimate.value), *below])
-    interval = f"{percent(estimate.interval.lower)}–{percent(estimate.interval.upper)}"
-    return stacked([percent(estimate.value), interval, *below])
+        return stacked([value, *below])
+    interval = f"{on_scale(estimate.interval.lower, out_of)}–{on_scale(estimate.interval.upper, out_of)}"
+    return stacked([value, interval, *below])
 
 
 def difference_cell(estimate: Estimate, *, lower_is_better: bool = False) -> "Text":

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING
 
 from agrotools.core import FAMILIES, Record, SampleFile, Score
-from agrotools.report.cells import percent
+from agrotools.report.cells import on_scale, percent
 from agrotools.report.layout import PLAIN_WIDTH, console_for, indented, line, rendered, section
 from agrotools.report.readings import reading_blocks, slot_readings, summary_readings
 from agrotools.report.schematic import SAYS_NOTHING
@@ -65,7 +65,7 @@ def explain(record: Record, scores: Sequence[Score], judgements: Sequence[Judgem
 def _judged(judgements: Sequence[Judgement], scores: Sequence[Score]) -> Iterator["RenderableType"]:
     for row in scores:
         if row.judge is not None:
-            yield line(f"  {METRICS[row.metric].label} {percent(row.value)}")
+            yield line(f"  {METRICS[row.metric].label} {on_scale(row.value, METRICS[row.metric].out_of)}")
     for each in judgements:
         vote = f", vote {each.vote + 1}" if each.vote else ""
         yield line(f"  {harmless(each.judge)}{vote}: {shortened(harmless(each.reply), _LONGEST_REPLY) or '(nothing)'}")

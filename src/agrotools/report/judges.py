@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from agrotools.report.cells import percent, run_names
+from agrotools.report.cells import on_scale, percent, run_names
 from agrotools.report.values import harmless
 from agrotools.scoring import METRICS, Summary
 from agrotools.scoring.judging import Agreement, Panel
@@ -33,7 +33,7 @@ def judge_notes(summaries: Sequence[Summary]) -> list[str]:
 def panel_lines(panel: Panel) -> Iterator[str]:
     """A line for each judge, for the agreement between them, and for each calibration."""
     for judge in panel.judges:
-        mean = f", mean {percent(judge.mean)}" if judge.mean is not None else ""
+        mean = f", mean {on_scale(judge.mean, METRICS[judge.metric].out_of)}" if judge.mean is not None else ""
         unreadable = f", {judge.unreadable} of {judge.votes} replies without a grade" if judge.unreadable else ""
         votes = f"; its votes agree: {_agreement(judge.between_votes)}" if judge.between_votes else ""
         label = METRICS[judge.metric].label

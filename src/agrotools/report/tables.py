@@ -14,6 +14,7 @@ from agrotools.report.cells import (
     difference_cell,
     name_cell,
     new_table,
+    on_scale,
     percent,
     run_names,
     size,
@@ -63,6 +64,7 @@ AGENT_X_STEPS = tuple(f"agent_x.{name}" for name in ("ground_s", "tool_p", "tool
 AGENT_X_OUTCOME = tuple(
     f"agent_x.{name}" for name in ("faith_acc", "context_s", "fact_p", "sem_acc", "goal_acc", "toolset_acc")
 )
+GTA2 = ("gta2.gpt_score", "gta2.score_corrected")
 BESIDE_KNOWLEDGE = ("agrieval.accuracy_lexeval", "agrieval.accuracy_published", "agrieval.rouge_l_normalised")
 BESIDE = {
     "agrieval.accuracy": (
@@ -97,7 +99,8 @@ def _metrics_of_mode(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | N
     def metrics(summary: Summary) -> Mapping[str, Metric] | None:
         if mode not in summary.modes or _asks_knowledge_alone(summary):
             return None
-        return summary.modes[mode].metrics
+        own = summary.modes[mode].metrics
+        return None if own and set(own) <= {*GTA2} else own
 
     return metrics
 
@@ -110,6 +113,14 @@ def _asks_knowledge_alone(summary: Summary) -> bool:
     """Whether the run is on examination questions, which have metrics of their own and one mode."""
     metrics = summary.modes["no-tool"].metrics if "no-tool" in summary.modes else {}
     return bool(metrics) and set(metrics) <= {*KNOWLEDGE, *BESIDE_KNOWLEDGE}
+
+
+def _judge_alone_scores(summary: Summary) -> bool:
+    """Whether the run is on tasks that nothing but a judge scores, and that no mode without tools is run on."""
+    part = summary.modes.get("end-to-end")
+    if part is None or part.schematic is not None or part.invalid.n == part.n_records:
+        return False
+    return set(part.metrics) <= {*GTA2}
 
 
 def _kept_out_of_mode(mode: Mode) -> Callable[[Summary], int]:
@@ -125,8 +136,14 @@ def _kept_out_on_no_tool(summary: Summary) -> int:
 
 
 def _metrics_on_no_tool(summary: Summary) -> Mapping[str, Metric] | None:
-    has = "end-to-end" in summary.modes and summary.no_tool_part is not None
+    has = "end-to-end" in summary.modes and summary.no_tool_part is not None and not _judge_alone_scores(summary)
     return summary.no_tool_part.metrics if has and summary.no_tool_part else None
+
+
+def _gta2_metrics(summary: Summary) -> Mapping[str, Metric] | None:
+    """Those of GTA-2, where a judge was asked."""
+    own = summary.modes["end-to-end"].metrics if "end-to-end" in summary.modes else {}
+    return own if GTA2[0] in own else None
 
 
 def _judged_metrics(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | None]:
@@ -166,6 +183,7 @@ SETTINGS = (
         "Step by step", "step-by-step", PROCESS, _metrics_of_mode("step-by-step"), _kept_out_of_mode("step-by-step")
     ),
     *_OF_AGENT_X,
+    Setting("GTA-2 (end-to-end), by a judge, in words of ours", "end-to-end", GTA2, _gta2_metrics, lambda _: 0),
 )
 
 
@@ -242,7 +260,7 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
         table.add_column(stacked([f"{METRICS[metric].label}{arrow}", shared[metric]]), justify="right")
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         cells = [_metric_cell(metric, setting, summary, notes, not shared[metric]) for metric in shown]
-        table.add_row(name_cell(name, summary), *cells)
+        table.add_row(name_cell(f"{name}{_differs(setting, summary, notes)}", summary), *cells)
     below = [_kept_out(setting, summaries), _detectable(setting, summaries)]
     return [table, *(Text(text, style="dim") for text in below if text)]
 
@@ -268,6 +286,14 @@ def _by_rubrics(summaries: Sequence[Summary]) -> str:
     return f", by {harmless(' and '.join(sorted(used)))}"
 
 
+def _differs(setting: Setting, summary: Summary, notes: Notes) -> str:
+    """The mark of a note on what keeps a run on GTA-2 from comparison with printed scores."""
+    published = summary.modes[setting.mode].published if setting.mode in summary.modes else None
+    if setting.metrics is not GTA2 or published is None or not published.differs:
+        return ""
+    return notes.mark(f"Not comparable with printed scores: {harmless('; '.join(published.differs))}.")
+
+
 def _headline_title(title: str, summaries: Sequence[Summary]) -> str:
     """The title of a table of headline metrics, which says so where all of them are of drawn scenes."""
     return f"{title}  *synthetic*" if all(summary.synthetic for summary in summaries) else title
@@ -289,22 +315,26 @@ def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, 
     if drawn and setting.kept_out(summary):
         return notes.dash(NO_HEADLINE)
     found = metrics.get(metric)
-    if found is None:
-        return notes.dash(
-            "no reply could be had" if not metrics else f"no sample scored here has what {METRICS[metric].label} scores"
-        )
     of_mode = summary.modes[setting.mode]
+    if found is None:
+        silent = not metrics and of_mode.invalid.n == of_mode.n_records
+        scores = f"no sample scored here has what {METRICS[metric].label} scores"
+        return notes.dash("no reply could be had" if silent else scores if metrics else _ONLY_JUDGED)
+    out_of = METRICS[metric].out_of
     if not of_mode.headline:
-        bounds = f"{percent(found.bounds.lower)}..{percent(found.bounds.upper)}" if found.bounds else ""
+        bounds = (
+            f"{on_scale(found.bounds.lower, out_of)}..{on_scale(found.bounds.upper, out_of)}" if found.bounds else ""
+        )
         return stacked([f"—{notes.mark(_NO_HEADLINE)}", bounds], value_style="dim")
     below = [size(found.overall)] if with_size else []
     variants = [(word, variant) for word, variant in BESIDE.get(metric, ()) if variant in metrics]
     below += [f"{word} {percent(metrics[variant].overall.value)}" for word, variant in variants]
     if metric == "agrotools.ots" and of_mode.ots_chance is not None and setting.whole_mode:
         below.append(f"chance {percent(of_mode.ots_chance.value)}")
-    return value_cell(found.overall, below=below)
+    return value_cell(found.overall, below=below, out_of=out_of)
 
 
+_ONLY_JUDGED = "a judge alone scores these answers: agrotools score RUN --judge MODEL"
 _NO_HEADLINE = (
     "no headline: more than 1 % of the records are invalid (--allow-invalid shows it); "
     "beneath, the bounds with all of them wrong and all of them right"
@@ -330,7 +360,7 @@ def _detectable(setting: Setting, summaries: Sequence[Summary]) -> str:
         ]
         known = [value for value in found if value is not None]
         if known:
-            parts.append(f"{METRICS[metric].label} {percent(max(known))}")
+            parts.append(f"{METRICS[metric].label} {on_scale(max(known), METRICS[metric].out_of)}")
     return f"Smallest detectable difference to another run, points: {', '.join(parts)}" if parts else ""
 
 
@@ -374,7 +404,8 @@ def general_notes(summaries: Sequence[Summary]) -> list[str]:
         "Values in percent, beneath them 95 % intervals over clusters of samples that share a file or a question "
         f"(none under {MIN_CLUSTERS} clusters); n: samples or steps (clusters)."
     ]
-    left_out = max((s.no_tool_part.n_excluded for s in summaries if s.no_tool_part), default=0)
+    told = (s.no_tool_part.n_excluded for s in summaries if s.no_tool_part and not _judge_alone_scores(s))
+    left_out = max(told, default=0)
     if left_out:
         lines.append(f"No-tool leaves out {left_out} samples that need a raster processed or a figure drawn.")
     if any(summary.privileged for summary in summaries):

@@ -92,6 +92,9 @@ def wanted_text(slot: Slot) -> str:
         return " or: ".join(slot.values)
     if slot.type == "image_calls":
         return f"an image made by the calls of the reference to {', '.join(slot.tools)}"
+    if slot.type == "sub_tasks":
+        leaves = slot.leaves
+        return shortened(f"{len(leaves)} requirements, graded by a judge: {'; '.join(e.requirements for e in leaves)}")
     source = "values of the reference tools" if slot.value_from == "tool" else "ground truth"
     return shortened(f"{value_text(slot.value.get('kind'))} of {_series_text(slot.value.get('series'))} ({source})")
 

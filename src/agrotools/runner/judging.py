@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agrotools.construct.progress import Progress, no_progress
-from agrotools.core import AgrotoolsError, RunStoreError, UsageError
-from agrotools.models import Message, Model, ModelSettings
+from agrotools.core import AgrotoolsError, InfrastructureError, RunStoreError, UsageError
+from agrotools.models import Completion, Model, ModelSettings
 from agrotools.models.response_cache import KEPT
+from agrotools.runner.attachments import put_question
 from agrotools.runner.durable import write_whole
 from agrotools.runner.helping import Asked, Helper, ask_each, ready_for_repeats
 from agrotools.runner.interrupts import interrupts
@@ -34,6 +35,8 @@ _RUBRICS = "judge-rubrics-"
 
 _HINT = "remove that line; the judge is then asked about it again"
 _TEMPERATURE_OF_SEVERAL_VOTES = 0.7
+_REJECTED = "rejects the request"
+"""What the error of an endpoint says that takes no images, whichever its own words are."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,8 @@ class JudgedRun:
     asked: int = 0
     held: int = 0
     missing: int = 0
+    without_images: int = 0
+    """Replies to questions whose images the judge could not be shown."""
     error: AgrotoolsError | None = None
 
 
@@ -174,9 +179,8 @@ async def _ask(
         async def one(each: Wanted) -> None:
             model = models.setdefault(each.vote, repeat(each.vote))
             question = each.question
-            messages = [Message.of("system", question.system), Message.of("user", question.user)]
             settings = ModelSettings(temperature=temperature, max_output_tokens=question.longest_reply)
-            completion = await model.generate(messages, (), settings)
+            completion, unseen = await _reply(model, question, ledger.parent, settings)
             if completion.finish_reason not in KEPT:
                 return  # Nothing was replied: to be asked again another time.
             file.add(
@@ -191,9 +195,11 @@ async def _ask(
                     label=each.label,
                     reply=completion.text,
                     finish_reason=completion.finish_reason,
+                    unseen=unseen,
                 )
             )
             done.asked += 1
+            done.without_images += bool(unseen)
             progress(f"answers graded by {helper.spec}", done.asked, len(wanted))
 
         try:
@@ -204,3 +210,17 @@ async def _ask(
     done.error = state.error
     if stopping:
         raise KeyboardInterrupt
+
+
+async def _reply(
+    model: Model, question: JudgeQuestion, run: Path, settings: ModelSettings
+) -> tuple[Completion, tuple[str, ...]]:
+    """What the judge replies, and the images that it was not shown: it is asked without them where it takes none."""
+    put = await asyncio.to_thread(put_question, question, run)
+    try:
+        return await model.generate(put.messages, (), settings), put.unseen
+    except (UsageError, InfrastructureError) as error:
+        blind = await asyncio.to_thread(put_question, question, run, images=False)
+        if blind.unseen == put.unseen or _REJECTED not in error.message:
+            raise
+    return await model.generate(blind.messages, (), settings), blind.unseen

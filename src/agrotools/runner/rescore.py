@@ -15,10 +15,10 @@ from agrotools.core import Mode, Record, RunStoreError, Score
 from agrotools.runner.durable import written_beside
 from agrotools.runner.judging import judged_rows
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.published_way import PUBLISHED_SAMPLES, departures
+from agrotools.runner.published_way import GTA2, PUBLISHED_SAMPLES, departures
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import SAMPLE_METRICS, ModeSummary, Summary, Tally, score_record
+from agrotools.scoring import SAMPLE_METRICS, ModeSummary, PublishedFigures, Summary, Tally, score_record
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.judging import JudgedRows
 from agrotools.scoring.knowledge_answers import Extras, extra_metrics
@@ -102,6 +102,8 @@ def _with_published(
     summary: Summary, run: Path, manifest: Manifest, embedder: Embedder | None, judges: JudgedRows
 ) -> Summary:
     """The summary with the metrics of the benchmark's own paper, where it is one of those."""
+    if manifest.benchmark == GTA2:
+        return _with_departures(summary, run)
     if manifest.benchmark not in PUBLISHED_SAMPLES:
         return summary
     from agrotools.scoring.published_agent_x import agent_x_figures
@@ -125,6 +127,18 @@ def _with_published(
             protocol=manifest.protocol,
         )
         modes[mode] = part.model_copy(update={"published": figures})
+    return summary.model_copy(update={"modes": modes})
+
+
+def _with_departures(summary: Summary, run: Path) -> Summary:
+    """The summary with what keeps the run from comparison with printed scores; those themselves are a judge's."""
+    manifest = read_manifest(run)
+    modes = {
+        mode: part.model_copy(
+            update={"published": PublishedFigures(family=GTA2, differs=tuple(departures(manifest, mode)))}
+        )
+        for mode, part in summary.modes.items()
+    }
     return summary.model_copy(update={"modes": modes})
 
 

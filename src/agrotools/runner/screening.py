@@ -80,7 +80,7 @@ async def _solved(source: PolicySource, benchmark: Benchmark, samples: Sequence[
     for sample in samples:
         trajectory = await run_no_tool(source.make(sample, "no-tool", 0), benchmark.view(sample, "no-tool"))
         rows = outcome_scores(Record(sample=sample, mode="no-tool", trajectory=trajectory))
-        solved.append(next(row.value for row in rows if row.metric in SAMPLE_METRICS) >= 1.0)
+        solved.append(next((row.value for row in rows if row.metric in SAMPLE_METRICS), 0.0) >= 1.0)
     return solved
 
 

@@ -21,6 +21,8 @@ class MetricInfo:
     label: str
     meaning: str
     lower_is_better: bool = False
+    out_of: int = 100
+    """What the best value is shown as: values are percent, or points of 10."""
 
 
 _AGENT_X = {
@@ -71,6 +73,12 @@ METRICS: dict[str, MetricInfo] = {
     "agrotools.ots_judge": MetricInfo("OTS judge", "grade of a model that looks for the key facts in the answer"),
     "thinkgeo.llm_score": MetricInfo("LLM judge", "a model says yes to every question on the answer, as published"),
     "thinkgeo.llm_score_corrected": MetricInfo("LLM judge*", "the same, where a reply may say more than yes"),
+    "gta2.gpt_score": MetricInfo(
+        "gpt_score",
+        "weighted mean of a judge's grades, 0 to 10, read as published; the judge is asked in words of ours",
+        out_of=10,
+    ),
+    "gta2.score_corrected": MetricInfo("Score*", "the same as a share, where a reply that cannot be read has no grade"),
     **{f"agent_x.{name}": MetricInfo(label, f"{meaning}; by a judge") for name, (label, meaning) in _AGENT_X.items()},
 }
 

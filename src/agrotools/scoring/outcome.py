@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from agrotools.core import (
     CLOSED_SLOT_TYPES,
+    JUDGED_SLOT_TYPES,
     BenchmarkError,
     ImageCallsSlot,
     PlotSlot,
@@ -37,7 +38,7 @@ VERSION = "1"
 SLOT_METRIC = "agrotools.slot"
 
 SLOTS_OF_METRIC: dict[str, Callable[[Slot], bool]] = {
-    "agrotools.fas": lambda slot: not is_knowledge_slot(slot),
+    "agrotools.fas": lambda slot: not is_knowledge_slot(slot) and slot.type not in JUDGED_SLOT_TYPES,
     "agrotools.css": lambda slot: slot.type in CLOSED_SLOT_TYPES,
     "agrotools.ots": lambda slot: slot.type == "open_text",
     "agrotools.plot": lambda slot: slot.type == "plot",
@@ -47,14 +48,15 @@ SLOTS_OF_METRIC: dict[str, Callable[[Slot], bool]] = {
 }
 """Which slots of a sample each metric is the mean of; a sample without any has no row of that metric."""
 
-SAMPLE_METRICS = ("agrotools.fas", "agrieval.accuracy", "agrieval.rouge_l")
-"""Metrics that stand for a whole sample: it has a row of one of them."""
+SAMPLE_METRICS = ("agrotools.fas", "agrieval.accuracy", "agrieval.rouge_l", "gta2.score_corrected")
+"""Metrics that stand for a whole sample: it has a row of one of them, or of none before a judge was asked about it."""
 
 
 def outcome_scores(record: Record, extras: Extras | None = None) -> list[Score]:
     """The rows of a record of no-tool or end-to-end: ``agrotools.slot`` per slot, then fas, css, ots and plot.
 
     Examination questions have those of :mod:`agrotools.scoring.knowledge_answers` instead, which ``extras`` are for.
+    Slots that a judge alone can score have none.
 
     Raises:
         RunStoreError: the record holds no trajectory.
@@ -65,7 +67,7 @@ def outcome_scores(record: Record, extras: Extras | None = None) -> list[Score]:
             f"the {record.mode} record of sample {record.sample.id} holds no trajectory",
             hint="the run was made by another version, or the file was altered",
         )
-    slots = record.sample.answer
+    slots = [slot for slot in record.sample.answer if slot.type not in JUDGED_SLOT_TYPES]
     if any(map(is_knowledge_slot, slots)):
         return knowledge_scores(record, record.trajectory, extras)
     scored = [_scored(slot, record.sample, record.trajectory) for slot in slots]

@@ -18,6 +18,7 @@ from agrotools.core import (
     ReferenceTextSlot,
     ReferenceTextsSlot,
     Slot,
+    SubTasksSlot,
     ToleranceSlot,
 )
 from agrotools.scoring.keywords import score_keywords, score_texts
@@ -42,9 +43,9 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
     """Score one slot of an answer. ``slots`` are all slots of the sample: their names delimit each other's values.
 
     Slots whose answer is drawn are not scored here: that is no text. Nor are those of examination questions
-    (:mod:`agrotools.scoring.knowledge_answers`).
+    (:mod:`agrotools.scoring.knowledge_answers`), or those that a judge alone scores.
     """
-    if isinstance(slot, PlotSlot | ImageCallsSlot | OptionsSlot | ReferenceTextSlot):
+    if isinstance(slot, PlotSlot | ImageCallsSlot | SubTasksSlot | OptionsSlot | ReferenceTextSlot):
         raise TypeError(f"slots of type {slot.type} are not scored here")
     read = read_answer(answer)
     if not read.text.strip():

@@ -16,6 +16,7 @@ from agrotools.core import (
     PlotSlot,
     ReferenceTextsSlot,
     Slot,
+    SubTasksSlot,
     ToleranceSlot,
 )
 
@@ -29,6 +30,11 @@ def answer_form(slots: Sequence[Slot]) -> str:
         lines.append(f"The answer includes a figure: {drawn}. It must be drawn, not described.")
     if any(isinstance(slot, ImageCallsSlot) for slot in slots):
         lines.append("The answer is an image. It must be made with the tools, not described.")
+    if any(isinstance(slot, SubTasksSlot) for slot in slots):
+        lines.append("Do the whole task. Files that it asks for must be made with the tools, not described.")
+        if not asked:
+            lines.append("End with an answer that says what came of it and names the files that you made.")
+            return "\n".join(lines)
     if not asked:
         made = "figure is drawn" if any(isinstance(slot, PlotSlot) for slot in slots) else "image is made"
         lines.append(f"When the {made}, end with one sentence that says what it shows.")

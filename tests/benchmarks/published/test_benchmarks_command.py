@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from agrotools.benchmarks import BENCHMARKS, load_benchmark
 from agrotools.benchmarks.describing import describe
@@ -46,6 +45,7 @@ def test_list_says_what_is_found(data: Path) -> None:
         "agrieval": False,
         "cmmlu-agronomy": False,
         "gta": True,
+        "gta-2": False,
         "thinkgeo": True,
         "agent-x": True,
     }

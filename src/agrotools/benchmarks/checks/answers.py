@@ -21,6 +21,7 @@ from agrotools.core import (
     PlotSpec,
     ReferenceTextsSlot,
     Slot,
+    SubTasksSlot,
     ToleranceSlot,
     UnresolvedRef,
 )
@@ -28,7 +29,9 @@ from agrotools.core.refs import REF_PATTERN
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.units import canonical_unit
 
-_NEED_NO_FROM = frozenset({"open_text", "keywords", "reference_texts", "image_calls", "options", "reference_text"})
+_NEED_NO_FROM = frozenset(
+    {"open_text", "keywords", "reference_texts", "image_calls", "options", "reference_text", "sub_tasks"}
+)
 """Types of slots whose value does not follow from observations by an expression."""
 
 
@@ -70,7 +73,7 @@ def _check_task(at: Checked) -> None:
     fits = {
         # What a chart shows may be asked for in words.
         "plot": "plot" in types or drawn,
-        "open_text": bool(types & {"open_text", "reference_texts", "reference_text"}),
+        "open_text": bool(types & {"open_text", "reference_texts", "reference_text", "sub_tasks"}),
         "tolerance": "tolerance" in types,
         "exact": bool(types & {"exact", "boolean", "choice_set", "file", "keywords", "options"}),
         "image": "image_calls" in types,
@@ -233,7 +236,7 @@ def _check_no_tool(at: Checked) -> None:
 
 
 def _value(slot: Slot) -> JsonValue:
-    if isinstance(slot, OpenTextSlot | KeywordsSlot | ReferenceTextsSlot | ImageCallsSlot):
+    if isinstance(slot, OpenTextSlot | KeywordsSlot | ReferenceTextsSlot | ImageCallsSlot | SubTasksSlot):
         return None
     return list(slot.value) if isinstance(slot.value, tuple) else slot.value
 

@@ -8,8 +8,13 @@ from pydantic import JsonValue
 from agrotools.benchmarks.published.findings import shown
 from agrotools.core import AnswerType, BenchmarkError, ImageCallsSlot, KeywordsSlot, ReferenceTextsSlot, Slot
 
-AnswerKind = Literal["objective", "subjective", "image"]
-ANSWER_TYPES: dict[AnswerKind, AnswerType] = {"objective": "exact", "subjective": "open_text", "image": "image"}
+AnswerKind = Literal["objective", "subjective", "image", "workflow"]
+ANSWER_TYPES: dict[AnswerKind, AnswerType] = {
+    "objective": "exact",
+    "subjective": "open_text",
+    "image": "image",
+    "workflow": "open_text",
+}
 """The answer type of samples of each kind."""
 
 MISSING = object()

@@ -1,10 +1,10 @@
-"""Entries of GTA and ThinkGeo: tools, files, a dialog with calls and what they returned, and a gold answer.
+"""Entries of GTA, ThinkGeo and GTA-2: tools, files, a dialog with calls and what they returned, and a gold answer.
 
 The first user turn of a dialog is asked and scored; the published scorers do so end-to-end, and no published dialog is
 known to have a second one. Of several calls in one message the first counts, as it does there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple, cast
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, cast
 import orjson
 from pydantic import JsonValue, ValidationError
 
-from agrotools.benchmarks.published.answers import ANSWER_TYPES, MISSING, AnswerKind, gold_of
-from agrotools.benchmarks.published.files import VIDEO_SUFFIXES, FileTable, plain_path, safe_name
+from agrotools.benchmarks.published.answers import ANSWER_TYPES, MISSING, AnswerKind, Gold, gold_of
+from agrotools.benchmarks.published.files import VIDEO_SUFFIXES, FileTable, kind_of, plain_path, safe_name
 from agrotools.benchmarks.published.findings import Findings, is_too_deep, shortened, shown, told
 from agrotools.benchmarks.published.toolsets import IMAGE_TOOLS
 from agrotools.core import (
@@ -36,13 +36,22 @@ class DialogForm:
     """How a benchmark's samples are called and sorted."""
 
     benchmark: str
-    """``gta`` or ``thinkgeo``."""
+    """``gta``, ``thinkgeo`` or ``gta-2``."""
     prefix: str
     """Begins the ids of samples."""
     family: str
     source: str
     folder: str = ""
     """Where paths of files begin, below the root."""
+    any_file: bool = False
+    """Whether files may be of any kind; else what is no video and is not said to be a table is an image."""
+    lacks_tools: bool = False
+    """Whether entries may list tools that are not here: they are not offered then."""
+    tools: tuple[str, ...] | None = None
+    """What every entry is offered, whatever it lists itself."""
+    gold: Callable[[Mapping[str, Any], Callable[[str], None]], Gold] | None = None
+    """Reads the gold of an entry (the second argument takes notes), in place of ``gt_answer``. Such entries need have
+    neither reference calls nor a final answer."""
 
 
 @dataclass
@@ -51,6 +60,8 @@ class _Reader:
 
     key: str
     findings: Findings
+    open_ended: bool = False
+    """Whether its dialog need hold neither calls nor an answer."""
     broken: bool = False
     names: dict[str, str] = field(default_factory=dict)
     """The published path of each file, with its name in the sample."""
@@ -74,7 +85,7 @@ def read_entry(
     key: str, position: int, entry: Any, form: DialogForm, table: FileTable, findings: Findings
 ) -> ReadEntry | None:
     """The sample of an entry; None where it cannot be used, for which ``findings`` then hold every reason."""
-    reader = _Reader(key, findings)
+    reader = _Reader(key, findings, open_ended=form.gold is not None)
     if not isinstance(entry, dict):
         reader.fault("it is no object")
         return None
@@ -85,12 +96,15 @@ def read_entry(
     files = _files(content.get("files"), form, table, reader)
     turn = _first_turn(content.get("dialogs"), reader)
     steps = _steps(turn.messages, reader) if turn else []
-    toolset = _toolset(content.get("tools"), [step.tool for step in steps], reader)
     called = [step.tool for step in steps]
+    toolset = [*form.tools] if form.tools is not None else _toolset(content.get("tools"), called, reader, form)
     try:
         questions = _questions(content.get("evaluation"), reader)
         final = turn.final_text if turn else ""
-        gold = gold_of(content.get("gt_answer", MISSING), questions, IMAGE_TOOLS[form.benchmark], called, final)
+        if form.gold is not None:
+            gold = form.gold(content, reader.note)
+        else:
+            gold = gold_of(content.get("gt_answer", MISSING), questions, IMAGE_TOOLS[form.benchmark], called, final)
     except BenchmarkError as error:
         reader.fault(error.message)
         return None
@@ -116,9 +130,9 @@ def read_entry(
             template=f"{form.prefix}_{gold.kind}",
             source=form.source,
             toolset=tuple(toolset),
-            reference=ReferenceTrajectory(steps=tuple(steps)),
+            reference=ReferenceTrajectory(steps=tuple(steps)) if steps or form.gold is None else None,
             answer=(gold.slot,),
-            no_tool_eligible=gold.kind != "image" and all(file.kind == "image" for file in files),
+            no_tool_eligible=gold.kind not in ("image", "workflow") and all(file.kind == "image" for file in files),
             metadata=metadata,
         )
     except (ValidationError, RecursionError) as error:
@@ -154,6 +168,7 @@ def _files(given: Any, form: DialogForm, table: FileTable, reader: _Reader) -> l
         said = cast("dict[str, Any]", item).get("type") if isinstance(item, dict) else None
         suffix = PurePosixPath(path).suffix.lower()
         kind = "video" if suffix in VIDEO_SUFFIXES - {".gif"} else _KINDS.get(str(said), "image")
+        kind = kind_of(path) if form.any_file else kind
         try:
             relative = table.find(path, (form.folder,))
             made = table.image(relative, name) if kind == "image" else table.other(relative, name, cast("Any", kind))
@@ -190,7 +205,7 @@ def _first_turn(dialogs: Any, reader: _Reader) -> _Turn | None:
     end = asked[1] if len(asked) > 1 else len(messages)
     own = messages[asked[0] + 1 : end]
     said = [text_of(message.get("content")) for message in own if _is_said(message)]
-    if not said:
+    if not said and not reader.open_ended:
         reader.note("its dialog ends without a final answer")
     return _Turn(query, own, said[-1] if said else "", len(asked))
 
@@ -227,7 +242,8 @@ def _steps(messages: Sequence[dict[str, Any]], reader: _Reader) -> list[Referenc
             )
         )
     if not steps:
-        reader.note("its dialog calls no tool")
+        if not reader.open_ended:
+            reader.note("its dialog calls no tool")
     elif without_thought:
         reader.note("some steps have no thought")
     return steps
@@ -268,7 +284,7 @@ def with_names(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
     return names.get(value) or names.get(plain_path(value)) or value
 
 
-def _toolset(given: Any, called: Sequence[str], reader: _Reader) -> list[str]:
+def _toolset(given: Any, called: Sequence[str], reader: _Reader, form: DialogForm) -> list[str]:
     """The entry's own tools in the order in which it lists them, then those that it calls and does not list."""
     listed: list[str] = []
     if isinstance(given, dict):  # by name, as a toolmeta.json has them
@@ -284,9 +300,13 @@ def _toolset(given: Any, called: Sequence[str], reader: _Reader) -> list[str]:
     if any(tool not in listed for tool in called) and listed:
         reader.note("it calls a tool that it does not list")
     tools = list(dict.fromkeys([*listed, *called]))
-    for tool in tools:
-        if tool not in TOOLS:
-            reader.fault(f"there is no tool {shown(tool)}")
+    missing = [tool for tool in tools if tool not in TOOLS]
+    if form.lacks_tools:
+        if missing:
+            reader.note("tools that are not here are not offered")
+        return [tool for tool in tools if tool not in missing]
+    for tool in missing:
+        reader.fault(f"there is no tool {shown(tool)}")
     if not tools and not reader.broken:
         reader.fault("it lists no tools and calls none")
     return tools
@@ -321,7 +341,7 @@ def observation_of(content: Any) -> Observation:
 
 
 def text_of(content: Any) -> str:
-    """The text of a message: itself, the texts of its parts, or what it holds as JSON."""
+    """The text of a message: itself, the texts of its parts, or what it holds as JSON (too deep: nothing)."""
     if isinstance(content, str):
         return content
     if content is None:
@@ -331,4 +351,7 @@ def text_of(content: Any) -> str:
         texts = [part.get("text", part.get("content")) for part in parts]
         if all(isinstance(text, str) for text in texts):
             return "\n".join(cast("list[str]", texts))
-    return orjson.dumps(content).decode()
+    try:
+        return orjson.dumps(content).decode()
+    except TypeError:
+        return ""

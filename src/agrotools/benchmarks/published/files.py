@@ -15,6 +15,25 @@ IMAGE_FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "GIF", "BMP")
 """Formats in which images may be, by Pillow's names; no other decoder is ever tried."""
 VIDEO_SUFFIXES = frozenset({".mp4", ".avi", ".mov", ".mkv", ".webm", ".gif", ".m4v", ".mpg", ".mpeg"})
 
+IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff"})
+AUDIO_SUFFIXES = frozenset({".mp3", ".wav", ".m4a", ".flac", ".ogg", ".aac"})
+TABLE_SUFFIXES = frozenset({".csv", ".tsv", ".xls", ".xlsx"})
+
+
+def kind_of(path: str) -> FileKind:
+    """What a file of any kind is, by the end of its name."""
+    suffix = PurePosixPath(path).suffix.lower()
+    kinds: tuple[tuple[FileKind, frozenset[str]], ...] = (
+        ("image", IMAGE_SUFFIXES),
+        ("video", VIDEO_SUFFIXES),
+        ("audio", AUDIO_SUFFIXES),
+        ("table", TABLE_SUFFIXES),
+    )
+    for kind, suffixes in kinds:
+        if suffix in suffixes:
+            return kind
+    return "document"
+
 
 class FileTable:
     """Files below ``root``, each hashed and measured once."""

@@ -24,7 +24,7 @@ class EntryFault(NamedTuple):
 
 
 class PublishedSettings(Noun):
-    """The options that all three benchmarks have (``--option NAME=VALUE``)."""
+    """The options that all of these benchmarks have (``--option NAME=VALUE``)."""
 
     faults: FaultRule = "stop"
     """Entries that cannot be used: say so and stop, or go on without them (the header counts them)."""
@@ -36,6 +36,7 @@ class Findings:
     def __init__(self) -> None:
         self.part = ""
         self.faults: list[EntryFault] = []
+        self._remarks: list[str] = []
         self._notes: dict[str, dict[str, None]] = defaultdict(dict)
 
     def fault(self, entry: str, message: str) -> None:
@@ -46,14 +47,18 @@ class Findings:
         """The entry is used, and something about it was not as published files have it."""
         self._notes[message][self.part + entry] = None
 
+    def remark(self, message: str) -> None:
+        """Something about all entries."""
+        self._remarks.append(message)
+
     @property
     def broken(self) -> list[str]:
         """Keys of the entries that cannot be used, each once."""
         return list(dict.fromkeys(fault.entry for fault in self.faults))
 
     def notes(self) -> list[str]:
-        """Each kind of note once, with the entries it is about."""
-        return [f"{message}: {named([*entries])}" for message, entries in self._notes.items()]
+        """What is to say of all entries, then each kind of note once, with the entries it is about."""
+        return [*self._remarks, *(f"{message}: {named([*entries])}" for message, entries in self._notes.items())]
 
 
 def named(entries: Sequence[str]) -> str:

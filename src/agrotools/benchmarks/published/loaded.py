@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from agrotools.benchmarks.benchmark import Benchmark, ContentDigest, with_clusters
 from agrotools.benchmarks.published.findings import EntryFault, Findings, PublishedSettings, stop_at_faults
 from agrotools.benchmarks.published.ways import PUBLISHED_WAYS
-from agrotools.core import BenchmarkError, Sample
+from agrotools.core import MODES, BenchmarkError, Mode, Sample
 from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
 
 
@@ -58,6 +58,7 @@ def benchmark_of(
     toolset: Sequence[str],
     read: ReadSet,
     settings: PublishedSettings,
+    modes: tuple[Mode, ...] = MODES,
 ) -> Benchmark:
     """The benchmark of what was read.
 
@@ -90,6 +91,7 @@ def benchmark_of(
         sources=(source,),
         protocol=way.protocol if way else None,
         max_steps=way.max_steps if way else None,
+        modes=modes,
         metadata=metadata,
     )
     samples = with_clusters(read.samples)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 IMAGE_TOOLS: Mapping[str, frozenset[str]] = {
     "gta": frozenset({"DrawBox", "AddText", "Plot", "TextToImage", "ImageStylization"}),
+    "gta-2": frozenset({"DrawBox", "AddText", "Plot", "TextToImage", "ImageStylization"}),
     "thinkgeo": frozenset({"DrawBox", "AddText", "Plot"}),
     "agent-x": frozenset({"DrawBoundingBox", "OverlayText", "CodePlotter", "ImageGenerator", "ImageStylization"}),
 }

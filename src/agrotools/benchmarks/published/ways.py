@@ -14,6 +14,7 @@ class PublishedWay(NamedTuple):
 
 PUBLISHED_WAYS = {
     "gta": PublishedWay("lagent", 10),
+    "gta-2": PublishedWay("lagent", 10),
     "thinkgeo": PublishedWay("lagent", 15),
     "agent-x": PublishedWay("agent-x"),
 }

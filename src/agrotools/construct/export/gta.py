@@ -37,6 +37,7 @@ from agrotools.core import (
     Sample,
     SampleFile,
     Slot,
+    SubTasksSlot,
     ToleranceSlot,
     ToolSpec,
 )
@@ -54,8 +55,8 @@ has no place for. Back to a folder that agrotools evaluates, of the same content
 agrotools build --source gta=DIR --out BENCHMARK && agrotools eval BENCHMARK --model openai:MODEL
 ```"""
 _TEXT_TYPES = ("open_text", "reference_text", "reference_texts")
-_PUBLISHED = KeywordsSlot | ReferenceTextsSlot | ImageCallsSlot
-"""Forms in which GTA itself has its gold."""
+_PUBLISHED = KeywordsSlot | ReferenceTextsSlot | ImageCallsSlot | SubTasksSlot
+"""Forms in which GTA itself, or GTA-2, has its gold."""
 _FIGURE_SAVED = "The image is saved."
 _INPUT_TYPES = {"string": "text", "integer": "int", "number": "float", "boolean": "bool", "array": "list"}
 
@@ -182,7 +183,7 @@ def _final(slots: Sequence[Slot]) -> str:
     }
     texts = [text for slot in slots for text in _reference_texts(slot)[:1]]
     texts += [", ".join(group[0] for group in _whitelist(slot) if group) for slot in slots if slot.type == "keywords"]
-    figure = [_FIGURE_SAVED] if any(slot.type in MADE_SLOT_TYPES for slot in slots) else []
+    figure = [_FIGURE_SAVED] if any(isinstance(slot, PlotSlot | ImageCallsSlot) for slot in slots) else []
     return "\n".join(text for text in (*figure, *texts, format_answer(slots, values)) if text)
 
 

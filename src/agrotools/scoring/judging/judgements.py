@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from agrotools.core import Noun, Record, Score
+from agrotools.core import Noun, Record, Score, Slot
 from agrotools.scoring.judging.agent_x import METRICS as AGENT_X_METRICS
 from agrotools.scoring.judging.question import JudgeQuestion
 from agrotools.scoring.judging.questions import JUDGED_METRICS, judge_questions
@@ -32,6 +32,8 @@ class Judgement(Noun):
     """Digest of the user's rubrics that it was asked by; empty for ours, and where a metric has none."""
     reply: str
     finish_reason: str = ""
+    unseen: tuple[str, ...] = ()
+    """Images of the question that it could not be shown: all it knew of them is their names."""
 
 
 def asked_metrics(judgements: Iterable[Judgement], rubrics: Rubrics | None = None) -> list[str]:
@@ -116,8 +118,6 @@ def judged_scores(record: Record, graded: Sequence[Judged], metrics: Iterable[st
         reading: dict[str, JsonValue] = {"rule": "no answer"}
         if own:
             reading = {each.question.slot: {name: list(votes) for name, votes in each.grades.items()} for each in own}
-        else:
-            given = [0.0]
         if len(given) < len(own):
             continue
         judges = sorted({name for each in own for name in each.grades})
@@ -127,10 +127,16 @@ def judged_scores(record: Record, graded: Sequence[Judged], metrics: Iterable[st
                 version=VERSION,
                 sample_id=record.sample.id,
                 epoch=record.epoch,
-                value=JUDGED_METRICS[metric].together(given),
+                value=_together(metric, slots, given) if own else 0.0,
                 reading=reading,
                 judge=", ".join(judges) or None,
                 judge_prompt_hash=own[0].question.prompt if own else None,
             )
         )
     return rows
+
+
+def _together(metric: str, slots: Sequence[Slot], grades: Sequence[float]) -> float:
+    """What all grades of a sample come to, in [0, 1]."""
+    judged = JUDGED_METRICS[metric]
+    return judged.together(judged.of_slots(slots, grades) if judged.of_slots else grades)

@@ -127,7 +127,7 @@ class JudgedRows:
 
     def of(self, record: Record) -> list[Judgement]:
         """What judges replied about ``record``."""
-        asked = [question.asked for question in judge_questions(record, self.rubrics)] if self.metrics else []
+        asked = dict.fromkeys(q.asked for q in judge_questions(record, self.rubrics)) if self.metrics else ()
         return [each for key in asked for each in self._by_question.get(key, ())]
 
     def panel(self) -> Panel | None:

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from agrotools.core import Artifact
 from agrotools.scoring.judging.replies import read_grade
 
 
@@ -23,6 +24,10 @@ class JudgeQuestion:
     read: Callable[[str], float | None] = read_grade
     longest_reply: int = 2048
     """Tokens that a reply may have."""
+    attachments: tuple[Artifact, ...] = ()
+    """Files of the run that are shown with ``user``, which names them."""
+    mark: str = ""
+    """The line between which texts of attachments stand. It follows from their content, and so does ``asked``."""
 
     @property
     def asked(self) -> str:

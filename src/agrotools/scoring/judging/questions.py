@@ -17,9 +17,11 @@ from agrotools.core import (
     ReferenceTextSlot,
     ReferenceTextsSlot,
     Slot,
+    SubTasksSlot,
 )
 from agrotools.scoring.judging.agent_x import METRICS as AGENT_X_METRICS
 from agrotools.scoring.judging.agent_x import agent_x_questions
+from agrotools.scoring.judging.gta2 import GPT_SCORE, SCORE_CORRECTED, sub_task_questions, tree_values
 from agrotools.scoring.judging.question import JudgeQuestion
 from agrotools.scoring.judging.replies import read_published_yes, read_yes_no
 from agrotools.scoring.judging.rubrics import Rubrics
@@ -41,6 +43,8 @@ class JudgedMetric(NamedTuple):
     together: Callable[[Sequence[float]], float] = fmean
     asked_as: str | None = None
     """The metric whose replies it reads in a way of its own; None where it has its own questions."""
+    of_slots: Callable[[Sequence[Slot], Sequence[float]], Sequence[float]] | None = None
+    """What the grades of a sample come to for each slot, where that is another thing than the grades themselves."""
 
 
 def _is_text(slot: Slot) -> bool:
@@ -55,6 +59,10 @@ def _has_questions(slot: Slot) -> bool:
     return isinstance(slot, KeywordsSlot) and bool(slot.questions)
 
 
+def _is_tree(slot: Slot) -> bool:
+    return isinstance(slot, SubTasksSlot)
+
+
 def _is_published(slot: Slot) -> bool:
     return isinstance(slot, KeywordsSlot | ReferenceTextsSlot | ImageCallsSlot)
 
@@ -64,6 +72,8 @@ JUDGED_METRICS: dict[str, JudgedMetric] = {
     OPEN_TEXT: JudgedMetric(_is_open_text),
     YES_NO: JudgedMetric(_has_questions, min),
     YES_NO_CORRECTED: JudgedMetric(_has_questions, min, asked_as=YES_NO),
+    GPT_SCORE: JudgedMetric(_is_tree, of_slots=tree_values),
+    SCORE_CORRECTED: JudgedMetric(_is_tree, asked_as=GPT_SCORE, of_slots=tree_values),
     # Asked about Agent-X alone; its samples have slots of every published form.
     **{metric: JudgedMetric(_is_published) for metric in AGENT_X_METRICS.values()},
 }
@@ -82,9 +92,9 @@ def judge_questions(record: Record, rubrics: Rubrics | None = None) -> list[Judg
     if record.sample.source == AGENT_X and record.trajectory is not None and record.invalid is None:
         return agent_x_questions(agent_x_gold(record.sample), agent_x_prediction(record), rubrics)
     answer = record.trajectory.answer if record.trajectory is not None and record.invalid is None else None
+    asked = sub_task_questions(record)
     if answer is None or not answer.strip():
-        return []
-    asked: list[JudgeQuestion] = []
+        return asked
     for slot in record.sample.answer:
         if isinstance(slot, ReferenceTextSlot):
             # Not the prompt: its examples and passages hold answers too, and differ between settings.

@@ -41,12 +41,14 @@ def declared_by(benchmark: str, root: Path | None = None) -> Declared:
 def read_toolmeta(path: Path) -> Declared:
     """The tools in a file of GTA's form: an object, or a list, of tools with ``name``, ``description``, ``inputs``.
 
+    What a list only names (a text, or an object without ``inputs``) is left out: GTA-2 may have such lists.
+
     Raises:
         BenchmarkError: it is none.
     """
     try:
         content = orjson.loads(path.read_bytes())
-        tools = content.values() if isinstance(content, dict) else content
+        tools = content.values() if isinstance(content, dict) else [tool for tool in content if "inputs" in tool]
         return {_named(tool, "name"): _declared(tool["name"], tool) for tool in tools}
     except OSError as error:
         raise BenchmarkError(f"{path} cannot be read: {error.strerror or error}") from error

@@ -1,0 +1,71 @@
+"""How GTA-2 (GTA-Workflow, arXiv 2604.15715) scores tasks by their trees of sub-tasks, to the letter.
+
+Written anew from the behaviour of opencompass/opencompass/datasets/gta_bench_v2.py (github.com/open-compass/GTA, commit
+8dd011fa277d3cb83f713acbcd0d24ec9968328c, Apache-2.0). A judge grades every leaf from 0 to 10. What one would not expect
+is kept: a leaf whose reply holds no number scores 0, a number is read from any reply that is no JSON object and loses
+its sign there, and a node whose weights come to 0 scores 0.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from agrotools.scoring.reference.stops import published
+
+MOST = 10
+"""The best grade."""
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+
+Leaf = Callable[[Mapping[str, Any]], float]
+"""The grade of a leaf, 0 to 10."""
+
+
+def read_score(reply: str) -> float:
+    """The grade in a judge's reply: ``score`` of a JSON object, held between 0 and 10; else the first number in it (at
+    most 10, its sign is not read); else 0. An object without ``score`` has 0."""
+    try:
+        said: Any = json.loads(reply)
+        return float(max(0, min(MOST, float(said.get("score", 0)))))
+    except Exception:
+        # Whatever is wrong with it, the reply is searched instead.
+        found = _NUMBER.search(reply)
+    return min(float(MOST), float(found.group())) if found else 0.0
+
+
+def root_score(tree: Any, leaf: Leaf) -> float:
+    """The score of a task, 0 to 10, from its tree as it is published: a list of nodes, or one node.
+
+    ``leaf`` is asked for every node without sub-tasks, in written order; a tree without nodes is one such node.
+
+    Raises:
+        PublishedScorerStops: the published scorer ends with an exception at such a tree.
+    """
+    with published("the tree of sub-tasks"):
+        return _score(_root(tree), leaf)
+
+
+def gpt_score(roots: Sequence[float]) -> float:
+    """The score of a benchmark: the plain mean of its tasks' scores; 0 where there is none."""
+    return sum(roots) / len(roots) if roots else 0.0
+
+
+def _root(tree: Any) -> Mapping[str, Any]:
+    if isinstance(tree, list):
+        return {"id": "root", "sub_tasks": tree}
+    if isinstance(tree, dict):
+        return cast("dict[str, Any]", tree) if "sub_tasks" in tree else {"id": "root", "sub_tasks": [tree]}
+    raise ValueError("a tree of sub-tasks is a list or an object")
+
+
+def _score(node: Mapping[str, Any], leaf: Leaf) -> float:
+    children: Any = node.get("sub_tasks", [])
+    if not children:
+        return leaf(node)
+    total: Any = 0
+    weights: Any = 0
+    for child in children:
+        weight: Any = child.get("weight", 1)
+        total += _score(child, leaf) * weight
+        weights += weight
+    return total / weights if weights else 0
