@@ -299,6 +299,17 @@ async def test_what_was_found_is_recorded_and_replayed(monkeypatch: pytest.Monke
         search_web(query="rye yield", k=5)
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [{"results": "abc"}, {"results": [{"title": "t"}]}, {"results": [3]}, {"results": [], "answer": [1]},
+     {"results": [], "knowledge": "k"}, {"results": [], "k": float("inf")}, {"results": {}}],
+)  # fmt: skip
+def test_damaged_records_are_a_typed_error(tmp_path: Path, entry: dict[str, Any]) -> None:
+    tmp_path.joinpath("searches.jsonl").write_text(json.dumps({"query": "rye", "k": 3, **entry}) + "\n")
+    with artifacts_in(tmp_path, backend=f"recorded:{tmp_path}"), pytest.raises(ToolError, match="cannot be read"):
+        search_web(query="rye")
+
+
 async def test_workers_find_recorded_searches_by_a_relative_path(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

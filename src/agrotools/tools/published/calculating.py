@@ -17,7 +17,7 @@ from agrotools.text.functions import of_real
 _MODULE = re.compile(r"(?<![\w.])math\.(?=[a-z])")
 _IN_ANOTHER_BASE = re.compile(r"(?<![\w.])0(?:[xX][\da-fA-F]+|[oO][0-7]+|[bB][01]+)(?![\w.])")
 _LARGEST = 10**300
-_LONGEST = 10_000
+_LONGEST = 1_000
 """What is longer by far than an expression may be is not read to its end."""
 
 
