@@ -127,3 +127,8 @@ def test_the_installation(monkeypatch: pytest.MonkeyPatch) -> None:
         "build": {"installed": True, "missing": []},
     }
     assert "MISSING: no-such-package" in RUN.invoke(app, ["doctor"]).output
+
+
+def test_a_cache_that_cannot_be_does_not_stop_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGROTOOLS_CACHE", f"/{'a' * 300}/cache")
+    assert found()["cache"]["files"] == 0

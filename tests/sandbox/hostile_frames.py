@@ -38,6 +38,12 @@ ATTACKS_ON_THE_CHANNEL = (
         ("artifact_cap",),
     ),
     _on_the_channel(
+        "picture that states its size twice",
+        "def solution():\n    large = (b'IHDR', struct.pack('>IIBBBBB', 9000, 9000, 8, 0, 0, 0, 0))\n"
+        "    send(b'A', b'x.png\\0' + png(10, 10, large))\n    return 'sent'",
+        ("artifact_cap",),
+    ),
+    _on_the_channel(
         "picture with a bomb of text",
         "def solution():\n    bomb = (b'zTXt', b'x\\0\\0' + zlib.compress(bytes(4 * 10**8), 9))\n"
         "    send(b'A', b'x.png\\0' + png(10, 10, bomb, bomb))\n    return 'sent'",

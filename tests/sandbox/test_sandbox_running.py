@@ -258,3 +258,17 @@ def test_fences(text: str, code: str) -> None:
 def test_fences_of_any_text(text: str) -> None:
     assert unfenced(text) in text
     assert unfenced(f"so:\n```python\n{text}\n```").rstrip() == text.split("\n```")[0].rstrip() or "```" in text
+
+
+def test_a_result_is_measured_in_bytes(runner: str) -> None:
+    result = run_code("def solution():\n    return '\U0001f34e' * 900_000", runner=runner)
+    assert (result.termination, "3,600,000 bytes" in result.message) == ("output_cap", True)
+
+
+@pytest.mark.parametrize(
+    "text", ["`" * 200_000, "``` " * 50_000, "```\t" + "\t" * 200_000, "```a\n" + "\n\t" * 100_000]
+)
+def test_fences_are_found_in_a_moment(text: str) -> None:
+    started = time.perf_counter()
+    unfenced(text)
+    assert time.perf_counter() - started < 1

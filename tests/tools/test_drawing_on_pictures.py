@@ -91,6 +91,13 @@ def test_letters_that_no_font_has_and_words_over_the_edge_are_flagged(field: Pat
         assert "text_over_edge" in add_text(image=field, text="w" * 200, position="mm").flags
 
 
+def test_control_characters_and_colours_beyond_white_do_no_harm(field: Path, tmp_path: Path) -> None:
+    with artifacts_in(tmp_path / "out"):
+        plain = add_text(image=field, text="A[31m", position="mm", colour="rgb(255, 0, 0)")
+        odd = add_text(image=field, text="A\x1b\x0b\x00[31m", position="mm", colour="rgb(99999999999, 0, 0)")
+    assert odd.image.sha256 == plain.image.sha256
+
+
 @pytest.mark.parametrize("position", ["ll", "tb", "xy", "(1)", "(900, 10)", "(10, -5)", "nowhere", "(1, 2, 3)"])
 def test_other_positions_are_refused(field: Path, position: str) -> None:
     with pytest.raises(ToolError) as caught:

@@ -110,7 +110,14 @@ async def test_a_picture_at_an_address_is_fetched_from_the_endpoint_alone(monkey
 
 @pytest.mark.parametrize(
     "elsewhere",
-    ["http://127.0.0.1:9/a.png", "http://169.254.169.254/latest", "file:///etc/passwd", "http://localhost:9/a"],
+    [
+        "http://127.0.0.1:9/a.png",
+        "http://169.254.169.254/latest",
+        "file:///etc/passwd",
+        "http://localhost:9/a",
+        "http://[::1",
+        "http://127。0。0。1:9/a.png",
+    ],
 )
 async def test_a_picture_inside_the_network_is_not_fetched(monkeypatch: pytest.MonkeyPatch, elsewhere: str) -> None:
     async def answer(_request: web.Request) -> web.Response:
@@ -126,6 +133,7 @@ async def test_a_picture_inside_the_network_is_not_fetched(monkeypatch: pytest.M
     ("item", "error"),
     [
         ({"b64_json": "%%%"}, InfrastructureError),
+        ({"b64_json": "é"}, InfrastructureError),
         ({}, InfrastructureError),
         ({"url": 3}, InfrastructureError),
         ({"b64_json": base64.b64encode(b"GIF89a no picture").decode()}, ToolError),

@@ -166,7 +166,17 @@ async def test_a_silent_and_a_dead_server_end_in_time(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    "host", ["127.0.0.1", "[::1]", "10.1.2.3", "169.254.169.254", "192.168.0.1", "[::ffff:10.0.0.1]"]
+    "host",
+    [
+        "127.0.0.1",
+        "[::1]",
+        "10.1.2.3",
+        "169.254.169.254",
+        "192.168.0.1",
+        "[::ffff:10.0.0.1]",
+        "１２７.0.0.1",
+        "127。0。0。1",
+    ],
 )
 async def test_private_addresses_are_refused_unless_allowed(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
     monkeypatch.delenv("AGROTOOLS_SEARCH_ALLOW_PRIVATE")
@@ -195,7 +205,8 @@ async def test_a_name_that_leads_to_a_private_address_is_refused(monkeypatch: py
     ("address", "public"),
     [("8.8.8.8", True), ("2001:4860:4860::8888", True), ("127.0.0.1", False), ("0.0.0.0", False), ("100.64.0.1", False),
      ("224.0.0.1", False), ("fe80::1%eth0", False), ("::ffff:127.0.0.1", False), ("64:ff9b::7f00:1", False),
-     ("2002:7f00:1::", False), ("::ffff:8.8.8.8", True), ("fc00::1", False), ("nonsense", False)],
+     ("2002:7f00:1::", False), ("::ffff:8.8.8.8", True), ("fc00::1", False), ("nonsense", False),
+     ("fec0::1", False), ("192.0.0.192", False), ("168.63.129.16", False), ("64:ff9b::808:808", True)],
 )  # fmt: skip
 def test_which_addresses_are_public(address: str, public: bool) -> None:
     assert is_public(address) is public
@@ -286,6 +297,17 @@ async def test_what_was_found_is_recorded_and_replayed(monkeypatch: pytest.Monke
     file.write_text("no json\n" + file.read_text())
     with artifacts_in(tmp_path, backend=f"recorded:{folder}"), pytest.raises(ToolError, match="cannot be read"):
         search_web(query="rye yield", k=5)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [{"results": "abc"}, {"results": [{"title": "t"}]}, {"results": [3]}, {"results": [], "answer": [1]},
+     {"results": [], "knowledge": "k"}, {"results": [], "k": float("inf")}, {"results": {}}],
+)  # fmt: skip
+def test_damaged_records_are_a_typed_error(tmp_path: Path, entry: dict[str, Any]) -> None:
+    tmp_path.joinpath("searches.jsonl").write_text(json.dumps({"query": "rye", "k": 3, **entry}) + "\n")
+    with artifacts_in(tmp_path, backend=f"recorded:{tmp_path}"), pytest.raises(ToolError, match="cannot be read"):
+        search_web(query="rye")
 
 
 async def test_workers_find_recorded_searches_by_a_relative_path(

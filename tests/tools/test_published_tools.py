@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+import time
 from pathlib import Path
 from subprocess import run
 from typing import Any
@@ -99,11 +100,15 @@ class TestCalculator:
         ("expression", "value"),
         [("2**3", "8"), ("math.sqrt(2)", "1.4142135623730951"), ("round(3.14159, 2)", "3.14"), ("sum([1,2])", "3"),
          ("5//2", "2"), ("10%3", "1"), ("290 / 5", "58.0"), ("4/2", "2.0"), ("math.pi", "3.141592653589793"),
-         ("max(1, 2) - min([4, 5])", "-2"), ("pow(2, 3)", "8.0"), ("fabs(-3)", "3"), ("trunc(1.7)", "1"),
+         ("max(1, 2) - min([4, 5])", "-2"), ("pow(2, 3)", "8.0"), ("fabs(-3)", "3.0"), ("trunc(1.7)", "1"),
          ("math.floor(3.7)", "3"), ("perm(5, 2)", "20"), ("isqrt(17)", "4"), ("tau", "6.283185307179586"),
          ("factorial(5)", "120"), ("log(100, 10)", "2.0"), ("0x10", "16"), ("3 > 2", "True"), ("sqrt(16)", "4.0"),
          ("100 * (1 + 0.05) ** 3", "115.76250000000002"), ("0.1 + 0.2", "0.30000000000000004"),
-         ("fmod(7, 3)", "1.0"), ("fmod(-7, 3)", "-1.0"), ("cosh(0)", "1.0"), ("5 if 3 > 2 else 1", "5")],
+         ("fmod(7, 3)", "1.0"), ("fmod(-7, 3)", "-1.0"), ("cosh(0)", "1.0"), ("5 if 3 > 2 else 1", "5"),
+         ("sinh(1e-10)", "1e-10"), ("tanh(1000)", "1.0"), ("isqrt(2**60 - 1)", "1073741823"), ("gcd(12, 18)", "6"),
+         ("lcm(4, 6)", "12"), ("gamma(5)", "24.0"), ("math.dist([0, 0], [3, 4])", "5.0"), ("hypot(2, 3, 6)", "7.0"),
+         ("perm(4)", "24"), ("pow(2, 3) × 2", "16.0"), ("math.log1p(0)", "0.0"), ("0b101 + 0o17", "20"),
+         ("copysign(3, -1)", "-3.0"), ("remainder(5, 3)", "-1.0"), ("cosh(cosh(0))", "1.5430806348152437")],
     )  # fmt: skip
     def test_python_expressions_have_pythons_values(self, expression: str, value: str) -> None:
         assert Calculator(expression=expression).text == value
@@ -116,13 +121,21 @@ class TestCalculator:
         assert float(calculated(f"math.{name}({x!r})")) == pytest.approx(getattr(math, name)(x), rel=1e-9, abs=1e-9)
 
     @pytest.mark.parametrize(
-        "expression", ["gcd(12, 18)", "sum(x for x in [1, 2])", "__import__('os')", "math.__class__", "1/0", "2 +",
+        "expression", ["gamma(0)", "gcd(1.5, 2)", "lcm(10**200, 10**200 + 1)", "pow(-8, 0.5)", "fmod(1, 0)", "mathx.e",
+                       "perm(1000)", "dist([1], [1, 2])", "math.", "cosh(800)", "isqrt(-1)", "gamma(10**200)",
+                       "sum(x for x in [1, 2])", "__import__('os')", "math.__class__", "1/0", "2 +",
                        "9**9**9", "a", "'" * 3, "(" * 400],
     )  # fmt: skip
     def test_what_is_not_evaluated_is_a_typed_error(self, expression: str) -> None:
         with pytest.raises(ToolError) as caught:
             Calculator(expression=expression)
         assert (caught.value.kind, caught.value.argument) == ("invalid_argument", "expression")
+
+    def test_calls_within_calls_cost_no_more_than_they_say(self) -> None:
+        started = time.perf_counter()
+        with pytest.raises(ToolError, match=r"nested|too large"):
+            calculated("cosh(" * 60 + "1" + ")" * 60)
+        assert time.perf_counter() - started < 1
 
     @given(st.text(max_size=60))
     def test_any_text_has_a_value_or_a_typed_error(self, expression: str) -> None:

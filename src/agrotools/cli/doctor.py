@@ -143,7 +143,7 @@ def _cache() -> dict[str, Any]:
     from agrotools.core.paths import cache_dir
 
     folder = cache_dir()
-    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    existing = next(path for path in (folder, *folder.absolute().parents) if os.path.exists(path))  # noqa: PTH110 - no error, whatever the path
     size, files = 0, 0
     for where, _, names in os.walk(folder):
         for name in names:

@@ -2,13 +2,10 @@
 
 import io
 import re
-import struct
 
 from agrotools.sandbox.result import Limits, SandboxArtifact
 
 _PNG = b"\x89PNG\r\n\x1a\n"
-_WHERE_SIZE = 16
-"""The first chunk holds width and height there; Pillow takes them from no other."""
 _LONGEST_NAME = 80
 
 
@@ -29,12 +26,15 @@ def checked(name: str, content: bytes, limits: Limits) -> SandboxArtifact:
         raise BadPicture(f"{name} is not a PNG picture")
     if len(content) > limits.artifact_bytes:
         raise BadPicture(f"{name} has {len(content):,} bytes, more than {limits.artifact_bytes:,}")
-    width, height = struct.unpack_from(">II", content.ljust(24, b"\0"), _WHERE_SIZE)
-    if width * height > limits.artifact_pixels:
-        raise BadPicture(f"{name} has {width} x {height} pixels, more than {limits.artifact_pixels:,} in all")
     try:
         with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
+            # As Pillow will decode it: the first chunk that states a size need not be the last.
+            width, height = image.size
+            if width * height > limits.artifact_pixels:
+                raise BadPicture(f"{name} has {width} x {height} pixels, more than {limits.artifact_pixels:,} in all")
             pixels = image.convert("RGBA")
+    except BadPicture:
+        raise
     except Exception as error:  # whatever a decoder makes of hostile bytes
         raise BadPicture(f"{name} cannot be read as a PNG picture ({type(error).__name__})") from error
     if pixels.getchannel("A").getextrema() == (255, 255):

@@ -27,7 +27,8 @@ LONGEST_CODE = 200_000
 MOST_INPUT_BYTES = 16 * 2**20
 _FROM_OUTSIDE = "the worker was killed from outside"
 _LONGEST_MESSAGE = 700
-_FENCE = re.compile(r"```[ \t]*([\w+-]*)[^\n]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL)
+_LANGUAGE = re.compile(r"[ \t]*+([\w+-]*)")
+_CLOSING = re.compile(r"\n[ \t]*+```")
 _FILE_NAME = re.compile(r"[^/\0]{1,255}")
 _SIGNALS = {-6: "aborted", -7: "bus error", -11: "segmentation fault", -31: "bad system call"}
 _CPU, _KILLED = -24, -9
@@ -61,10 +62,10 @@ def run_code(
     """
     _check_inputs(inputs)
     runner = select_runner(runner)
-    code = unfenced(code)
     if len(code) > LONGEST_CODE:
         message = f"the code has {len(code):,} characters, more than {LONGEST_CODE:,}"
         return SandboxResult(None, "", (), "error", message, 0.0, runner)
+    code = unfenced(code)
     pool = pool_of(runner)
     result = _run_once(pool, code, call, inputs, limits)
     if result.termination == "infrastructure":
@@ -78,7 +79,14 @@ def run_code(
 
 def unfenced(text: str) -> str:
     """The code of the first Markdown fence that holds Python, else of the first; the text itself without any."""
-    fences = [(language.lower(), body) for language, body in _FENCE.findall(text)]
+    fences: list[tuple[str, str]] = []
+    start = text.find("```")
+    while start >= 0 and (head_end := text.find("\n", start)) >= 0:
+        language = _LANGUAGE.match(text, start + 3, head_end)
+        closing = _CLOSING.search(text, head_end)
+        body = text[head_end + 1 : closing.start() if closing else len(text)]
+        fences.append((language[1].lower() if language else "", body))
+        start = text.find("```", closing.end()) if closing else -1
     python = [body for language, body in fences if language in ("python", "py", "python3")]
     return (python or [body for _, body in fences] or [text])[0]
 

@@ -16,6 +16,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple, Protocol, cast
 
 from pydantic import JsonValue
@@ -46,7 +47,7 @@ MAX_FROM_CHARACTERS = 4_000
 MAX_STEP_ELEMENTS = 20
 """A part of an expression that is a longer list is not among its steps."""
 
-_SIGNATURES = {name: inspect.signature(function) for name, function in FUNCTIONS.items()}
+_signature = cache(inspect.signature)
 
 
 class EvaluationStep(NamedTuple):
@@ -57,17 +58,22 @@ class EvaluationStep(NamedTuple):
 
 
 def evaluate(
-    expression: str, variables: Mapping[str, Any] | None = None, *, constants: Sequence[Number] | None = None
+    expression: str,
+    variables: Mapping[str, Any] | None = None,
+    *,
+    constants: Sequence[Number] | None = None,
+    functions: Mapping[str, Function] | None = None,
 ) -> Value:
     """Value of ``expression``, which may use ``variables`` (numbers, true/false, text, lists, objects).
 
-    ``constants`` stand for the numbers written in the expression, in the order of :func:`numbers_written`.
+    ``constants`` stand for the numbers written in the expression, in the order of :func:`numbers_written`;
+    ``functions`` may be called beside those of :data:`FUNCTIONS`, and go before them.
 
     Raises:
         ExpressionError: not an expression, an unknown name, a value that does not exist (division by zero...), a
             result that is no finite number, or more work than the limits allow.
     """
-    evaluation = _Evaluation(expression, variables or {})
+    evaluation = _Evaluation(expression, variables or {}, {**FUNCTIONS, **(functions or {})})
     if constants is not None:
         evaluation.replace_numbers(constants)
     return evaluation.run()
@@ -148,9 +154,11 @@ class _NumberNode(Protocol):
 class _Evaluation(SimpleEval):
     """One evaluation. simpleeval walks the tree; which nodes exist, what operators do and what it may cost is ours."""
 
-    def __init__(self, expression: str, variables: Mapping[str, Any]) -> None:
+    def __init__(
+        self, expression: str, variables: Mapping[str, Any], functions: dict[str, Function] = FUNCTIONS
+    ) -> None:
         names: dict[str, Value] = {**CONSTANTS, **named(variables)}
-        super().__init__(operators=OPERATORS, functions=FUNCTIONS, names=names)
+        super().__init__(operators=OPERATORS, functions=functions, names=names)
         self.nodes: dict[type[ast.AST], Callable[[Any], Any]] | None = {
             ast.Constant: self._eval_constant,
             ast.Name: self._eval_name,
@@ -167,7 +175,8 @@ class _Evaluation(SimpleEval):
         }
         self.text = plain_expression(expression)
         self.steps: list[EvaluationStep] = []
-        self._tree = parse_expression(self.text, names, FUNCTIONS)
+        self._tree = parse_expression(self.text, names, functions)
+        self._functions = functions
         self._elements_left = MAX_ELEMENTS_READ
 
     def numbers(self) -> list[Number]:
@@ -209,12 +218,13 @@ class _Evaluation(SimpleEval):
         arguments = [self._value(argument) for argument in node.args]
         by_name = {cast(str, each.arg): self._value(each.value) for each in node.keywords}
         self._read(*arguments, *by_name.values())
+        function = self._functions[name]
         try:
-            _SIGNATURES[name].bind(*arguments, **by_name)
+            _signature(function).bind(*arguments, **by_name)
         except TypeError as error:
-            parameters = str(_SIGNATURES[name]).partition(" ->")[0].replace(": JsonValue", "")
+            parameters = str(_signature(function)).partition(" ->")[0].replace(": JsonValue", "")
             raise ExpressionError(f"{name}: {error}", hint=f"write {name}{parameters}") from None
-        return self._guarded(node, FUNCTIONS[name], *arguments, **by_name)
+        return self._guarded(node, function, *arguments, **by_name)
 
     def _eval_list(self, node: ast.List | ast.Tuple) -> Value:
         items: list[Value] = []

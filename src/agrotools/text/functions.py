@@ -24,7 +24,7 @@ from agrotools.text.function_arguments import (
 # --- numbers -------------------------------------------------------------------------------------------------------
 
 
-def _real(name: str, function: Callable[[float], float], domain: str) -> Function:
+def of_real(name: str, function: Callable[[float], float], domain: str) -> Function:
     """A function of one real number; outside its domain it says what the domain is."""
 
     def apply(x: JsonValue) -> JsonValue:
@@ -182,27 +182,27 @@ CONSTANTS: dict[str, JsonValue] = {"pi": math.pi, "π": math.pi, "e": math.e, "t
 GENERAL_FUNCTIONS: dict[str, Function] = {
     "abs": absolute,
     "round": rounded,
-    "floor": _real("floor", math.floor, "any number"),
-    "ceil": _real("ceil", math.ceil, "any number"),
-    "int": _real("int", math.trunc, "any number; the part behind the point is dropped"),
-    "float": _real("float", float, "any number"),
+    "floor": of_real("floor", math.floor, "any number"),
+    "ceil": of_real("ceil", math.ceil, "any number"),
+    "int": of_real("int", math.trunc, "any number; the part behind the point is dropped"),
+    "float": of_real("float", float, "any number"),
     "sign": sign,
-    "sqrt": _real("sqrt", math.sqrt, "a number from 0"),
-    "cbrt": _real("cbrt", math.cbrt, "any number"),
-    "exp": _real("exp", math.exp, "any number up to 709"),
+    "sqrt": of_real("sqrt", math.sqrt, "a number from 0"),
+    "cbrt": of_real("cbrt", math.cbrt, "any number"),
+    "exp": of_real("exp", math.exp, "any number up to 709"),
     "log": logarithm,
-    "ln": _real("ln", math.log, "a number above 0"),
-    "log2": _real("log2", math.log2, "a number above 0"),
-    "log10": _real("log10", math.log10, "a number above 0"),
-    "sin": _real("sin", math.sin, "an angle in radians"),
-    "cos": _real("cos", math.cos, "an angle in radians"),
-    "tan": _real("tan", math.tan, "an angle in radians"),
-    "asin": _real("asin", math.asin, "a number from -1 to 1"),
-    "acos": _real("acos", math.acos, "a number from -1 to 1"),
-    "atan": _real("atan", math.atan, "any number"),
+    "ln": of_real("ln", math.log, "a number above 0"),
+    "log2": of_real("log2", math.log2, "a number above 0"),
+    "log10": of_real("log10", math.log10, "a number above 0"),
+    "sin": of_real("sin", math.sin, "an angle in radians"),
+    "cos": of_real("cos", math.cos, "an angle in radians"),
+    "tan": of_real("tan", math.tan, "an angle in radians"),
+    "asin": of_real("asin", math.asin, "a number from -1 to 1"),
+    "acos": of_real("acos", math.acos, "a number from -1 to 1"),
+    "atan": of_real("atan", math.atan, "any number"),
     "atan2": atan2,
-    "degrees": _real("degrees", math.degrees, "an angle in radians"),
-    "radians": _real("radians", math.radians, "an angle in degrees"),
+    "degrees": of_real("degrees", math.degrees, "an angle in radians"),
+    "radians": of_real("radians", math.radians, "an angle in degrees"),
     "hypot": hypotenuse,
     "factorial": factorial,
     "comb": combinations,

@@ -144,8 +144,8 @@ def run(code: str, call: str | None, most: int, out: Out, draw: drawing.Drawing)
             out.send(b"F", b"plot.png\0" + draw.png(figure))
         value = None
     text = None if value is None else str(value)
-    if text is not None and len(text) > most:
-        return {"status": "output_cap", "message": f"the result has {len(text):,} characters, more than {most:,}"}
+    if text is not None and (size := len(text.encode("utf-8", "replace"))) > most:
+        return {"status": "output_cap", "message": f"the result has {size:,} bytes as text, more than {most:,}"}
     return {"status": "ok", "value": text}
 
 

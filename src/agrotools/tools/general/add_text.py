@@ -48,6 +48,7 @@ def add_text(
     """
     from PIL import Image, ImageDraw
 
+    text = "".join(letter for letter in text if letter == "\n" or letter.isprintable() or not letter.isascii())
     looked = look_at(image)
     ink = rgb(colour, "colour")
     picture = Image.fromarray(looked.pixels)

@@ -43,7 +43,7 @@ def rgb(colour: str, argument: str) -> Rgb:
             argument=argument,
             hint="use a name such as red, white or blue, or #rrggbb",
         ) from None
-    return red, green, blue
+    return min(red, 255), min(green, 255), min(blue, 255)
 
 
 def contrast(colour: Rgb) -> Rgb:

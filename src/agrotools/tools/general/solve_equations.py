@@ -7,15 +7,17 @@ from typing import Annotated
 from pydantic import Field
 
 from agrotools.core import ToolError
+from agrotools.text.expression_syntax import plain_expression
 from agrotools.tools.contract import Agree, ToolResult, tool
 from agrotools.tools.general.sandboxed import LONGEST_CODE, run_in_sandbox
 from agrotools.tools.outside import SANDBOX
 
 MOST_EQUATIONS = 20
 _LONGEST_VALUE = 4_000
-_NO_EQUATION = re.compile(r"[^\w\s+\-*/^().,=<>!|&]|__|[A-Za-z_)]\s*\.|\.\s*[A-Za-z_]|\blambda\b")
-"""What no equation holds: quotes, brackets, attributes. The sandbox is the wall, this is the door."""
-_LINE_OF_OURS = re.compile(r" \(line \d+.*\Z", re.DOTALL)
+_NO_EQUATION = re.compile(r"[^\w\s+\-*/^().,=<>]|__|[A-Za-z_)]\s*\.|\.\s*[A-Za-z_]|\blambda\b")
+"""What no equation holds: quotes, brackets, attributes, logic. The sandbox is the wall, this is the door."""
+_OURS = re.compile(r"^ValueError: | \(line \d+.*\Z", re.DOTALL)
+"""What a message has of the code around the equations."""
 _TEMPLATE = """
 import json, re
 import sympy
@@ -24,18 +26,31 @@ from sympy.parsing.sympy_parser import (
 
 GIVEN = json.loads({given!r})
 CONSTANTS = {{"pi": sympy.pi, "e": sympy.E, "oo": sympy.oo}}
+FUNCTIONS = {{name: each for name, each in vars(sympy).items() if isinstance(each, sympy.FunctionClass)}}
+FUNCTIONS |= {{"sqrt": sympy.sqrt, "cbrt": sympy.cbrt, "root": sympy.root, "abs": sympy.Abs,
+    "max": sympy.Max, "min": sympy.Min, "log10": lambda x: sympy.log(x, 10), "log2": lambda x: sympy.log(x, 2)}}
 
 def read(text, names):
     tried = (*standard_transformations, convert_xor, implicit_multiplication_application)
-    return parse_expr(text, local_dict=names, transformations=tried)
+    try:
+        found = parse_expr(text, local_dict=names, transformations=tried)
+    except Exception:
+        raise ValueError("cannot read " + text.strip()) from None
+    if not isinstance(found, (sympy.Expr, sympy.core.relational.Relational, sympy.logic.boolalg.BooleanAtom)):
+        raise ValueError("neither a number nor a comparison: " + text.strip())
+    return found
 
 def solution():
-    found = set(GIVEN["unknowns"] or ())
+    asked = list(dict.fromkeys(GIVEN["unknowns"] or ()))
+    called, found = set(), set(asked)
     for text in GIVEN["equations"]:
+        called |= set(re.findall(r"(?<![A-Za-z_])[A-Za-z_][A-Za-z_0-9]*(?=\\s*\\()", text))
         found |= set(re.findall(r"[A-Za-z_][A-Za-z_0-9]*(?![A-Za-z_0-9]*\\s*\\()", text))
-    known = {{name for name in found if hasattr(sympy, name) and len(name) > 1}} | set(CONSTANTS)
-    names = {{name: sympy.Symbol(name) for name in found if name not in known or name in (GIVEN["unknowns"] or ())}}
-    names = {{**CONSTANTS, **names}}
+    found |= {{name for name in called if len(name) == 1}}  # k(x + 1) is a product
+    for name in sorted(called - found - FUNCTIONS.keys() - CONSTANTS.keys()):
+        raise ValueError("there is no function " + name)
+    names = {{name: sympy.Symbol(name) for name in found if name not in CONSTANTS or name in asked}}
+    names = {{**{{name: FUNCTIONS[name] for name in called & FUNCTIONS.keys()}}, **CONSTANTS, **names}}
     equations = []
     for text in GIVEN["equations"]:
         parts = re.split(r"(?<![<>=!])={{1,2}}(?!=)", text)
@@ -47,7 +62,10 @@ def solution():
     if any(each == sympy.false for each in equations):
         return json.dumps({{"solutions": [], "exact": []}})
     free = sorted(set().union(*(each.free_symbols for each in equations)), key=str) if equations else []
-    unknowns = [names[name] for name in GIVEN["unknowns"]] if GIVEN["unknowns"] else free
+    for name in asked:
+        if equations and names[name] not in free:
+            raise ValueError("the unknown " + name + " stands in none of the equations")
+    unknowns = [names[name] for name in asked] or free
     if not unknowns:
         return json.dumps({{"solutions": [{{}}], "exact": [{{}}], "always": True}})
     if any(each.is_Relational and not isinstance(each, sympy.Eq) for each in equations):
@@ -127,7 +145,8 @@ def solve_equations(
         if ran.value is None:
             raise ToolError("invalid_argument", "solution() returned nothing", argument="code", hint="return text")
         return Solutions(text=_short(ran.value), solutions=None, exact=None, flags=("by_code",))
-    for equation in equations or ():
+    equations = [plain_expression(equation) for equation in equations or ()]
+    for equation in equations:
         if _NO_EQUATION.search(equation):
             raise ToolError(
                 "invalid_argument",
@@ -140,7 +159,7 @@ def solve_equations(
     if ran.fault or ran.value is None:
         raise ToolError(
             "invalid_argument",
-            f"the equations cannot be solved: {_LINE_OF_OURS.sub('', ran.fault) or 'no answer'}",
+            f"the equations cannot be solved: {_OURS.sub('', ran.fault) or 'no answer'}",
             argument="equations",
             hint="write * for products and name the unknowns; not every equation has a solution in closed form",
         )

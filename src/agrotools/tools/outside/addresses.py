@@ -12,10 +12,17 @@ from urllib.parse import urlsplit
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
 
 from agrotools.core import UsageError
 
 _TRANSLATED = ip_network("64:ff9b::/96")
+_NOT_OUTSIDE = (
+    ip_network("fec0::/10"),  # site-local, RFC 3879
+    ip_network("192.0.0.0/24"),  # IETF protocol assignments, RFC 6890; a cloud's metadata at 192.0.0.192
+    ip_network("168.63.129.16/32"),  # Azure's service for the virtual machine itself
+)
+"""Addresses of a network's inside that Python takes for public ones, older versions at least."""
 
 
 class PrivateAddress(OSError):
@@ -38,13 +45,14 @@ def is_public(address: str) -> bool:
             inner += parsed.teredo
         if parsed in _TRANSLATED:
             inner.append(IPv4Address(int(parsed) & 0xFFFFFFFF))
-        if inner and parsed.ipv4_mapped is not None:
+        if parsed.ipv4_mapped is not None or parsed in _TRANSLATED:  # it stands for the inner one, and is reserved
             return all(_is_public(each) for each in inner)
     return _is_public(parsed) and all(_is_public(each) for each in inner)
 
 
 def _is_public(address: IPv4Address | IPv6Address) -> bool:
-    return address.is_global and not address.is_multicast and not address.is_reserved
+    inside = any(address in network for network in _NOT_OUTSIDE)
+    return address.is_global and not (address.is_multicast or address.is_reserved or inside)
 
 
 def checked_url(url: str, variable: str, *, private: bool) -> str:
@@ -53,9 +61,12 @@ def checked_url(url: str, variable: str, *, private: bool) -> str:
     Raises:
         UsageError: no HTTP address, one that holds a secret, or one that names a private IP address.
     """
+    host = ""
     try:
         parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        # The host as it will be asked for: other letters and points can spell an address, such as 127。0。0。1.
+        host = URL(url).host or ""
+        usable = parts.scheme in ("http", "https") and bool(host) and parts.port != 0
     except ValueError:
         parts, usable = urlsplit(""), False
     if not usable or not url.isprintable():
@@ -65,7 +76,6 @@ def checked_url(url: str, variable: str, *, private: bool) -> str:
             f"the address in {variable} holds a user name, a password or a query",
             hint="give a key in its own environment variable",
         )
-    host = parts.hostname or ""
     if not private and _is_literal(host) and not is_public(host):
         raise UsageError(f"the address in {variable} is a private one ({host})", hint=ALLOW)
     return url.rstrip("/")

@@ -1,7 +1,6 @@
 """Making and changing pictures with an endpoint of the form of OpenAI's images."""
 
 import base64
-import binascii
 import os
 from dataclasses import dataclass, field
 from typing import Any
@@ -91,7 +90,7 @@ async def draw(
             base64.b64decode(content, validate=True)
         elif not isinstance(address, str):
             raise TypeError("neither a picture nor an address")
-    except (orjson.JSONDecodeError, KeyError, IndexError, TypeError, AttributeError, binascii.Error):
+    except (ValueError, LookupError, TypeError, AttributeError):
         raise InfrastructureError(f"{service} replied in no form that is known") from None
     if not content:
         content = base64.b64encode(await _fetched(str(address), settings, patience)).decode()
@@ -100,13 +99,12 @@ async def draw(
 
 async def _fetched(address: str, settings: ImagesSettings, patience: Patience) -> bytes:
     """The picture at an address that the endpoint named. The key is not sent there."""
-    same = urlsplit(address)[:2] == urlsplit(settings.url)[:2]
     try:
+        same = urlsplit(address)[:2] == urlsplit(settings.url)[:2]
         url = _fit(address, same)
-    except UsageError as error:
-        raise InfrastructureError(
-            "the images endpoint names an address that is not fetched", hint=error.message
-        ) from None
+    except (UsageError, ValueError) as error:
+        why = error.message if isinstance(error, UsageError) else "it is none"
+        raise InfrastructureError("the images endpoint names an address that is not fetched", hint=why) from None
     async with aiohttp.ClientSession(
         connector=connector(private=same), cookie_jar=aiohttp.DummyCookieJar(), trust_env=False
     ) as session:

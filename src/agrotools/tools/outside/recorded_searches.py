@@ -19,8 +19,8 @@ def record(folder: Path, backend: str, query: str, k: int, found: dict[str, Any]
     line = {"query": query, "k": k, "service": backend, "at": datetime.now(UTC).isoformat(timespec="seconds"), **found}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with (folder / FILE).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        with (folder / FILE).open("ab", buffering=0) as file:  # whole, in one piece, whoever else adds a line
+            file.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
     except OSError:
         return
 
@@ -47,8 +47,8 @@ def recorded(place: str, query: str, k: int) -> dict[str, Any] | None:
         try:
             entry = json.loads(line)
             same, asked = same_query(entry["query"]) == same_query(query), int(entry.get("k", 0))
-            entry["results"][:0]
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            _check(entry)
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
             if number == len(lines):  # what ends in a line break has an empty last line
                 break
             raise ValueError(f"line {number} is no recorded search") from error
@@ -57,3 +57,18 @@ def recorded(place: str, query: str, k: int) -> dict[str, Any] | None:
     if best is None:
         return None
     return {name: best.get(name) for name in ("answer", "knowledge")} | {"results": best["results"][:k]}
+
+
+def _check(entry: dict[str, Any]) -> None:
+    """See that what was found has its form.
+
+    Raises:
+        TypeError: it has another.
+    """
+    texts = [hit[name] for hit in entry["results"] for name in ("title", "url", "snippet")]
+    if (knowledge := entry.get("knowledge")) is not None:
+        texts += [knowledge["title"], knowledge["text"]]
+    if entry.get("answer") is not None:
+        texts.append(entry["answer"])
+    if not isinstance(entry["results"], list) or not all(isinstance(text, str) for text in texts):
+        raise TypeError

@@ -52,7 +52,9 @@ def search_settings(backend: str) -> SearchSettings:
     elif not url:
         raise UsageError(f"the environment variable {URL} is not set", hint="it must hold the address of a SearXNG")
     record = os.environ.get(RECORD, "").strip()
-    return SearchSettings(checked_url(url, URL, private=private), key, private, Path(record) if record else None)
+    return SearchSettings(
+        checked_url(url, URL, private=private), key, private, Path(record).expanduser() if record else None
+    )
 
 
 async def search(backend: str, query: str, k: int, patience: Patience = DEFAULT_PATIENCE) -> dict[str, Any]:
@@ -97,7 +99,9 @@ async def search(backend: str, query: str, k: int, patience: Patience = DEFAULT_
     except (ValueError, TypeError, AttributeError, LookupError):
         raise InfrastructureError(
             "the search service replied in no form that is known",
-            hint="a SearXNG must allow the format json (search.formats in its settings)",
+            hint="is its address right?"
+            if backend == SERPER
+            else "a SearXNG must allow the format json (search.formats in its settings)",
         ) from None
     if settings.record is not None:
         record(settings.record, backend, query, k, found)
@@ -109,7 +113,7 @@ def read_serper(reply: dict[str, Any], k: int) -> dict[str, Any]:
     box, graph = reply.get("answerBox") or {}, reply.get("knowledgeGraph") or {}
     highlighted = box.get("snippetHighlighted")
     answer = box.get("answer") or box.get("snippet") or highlighted
-    attributes = ", ".join(f"{name}: {value}" for name, value in (graph.get("attributes") or {}).items())
+    attributes = _text(", ".join(f"{name}: {value}" for name, value in (graph.get("attributes") or {}).items()))
     parts = [_text(graph.get("type")), _text(graph.get("description")), f"({attributes})" if attributes else ""]
     return {
         "answer": _text(", ".join(map(str, answer)) if isinstance(answer, list) else answer) or None,

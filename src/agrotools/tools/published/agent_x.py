@@ -1,9 +1,5 @@
 """The tools of Agent-X (Ashraf et al. 2025, arXiv 2505.24876) that are GTA's under other names."""
 
-from typing import Annotated
-
-from pydantic import Field
-
 from agrotools.tools.general.add_text import add_text
 from agrotools.tools.general.count_given_object import count_given_object
 from agrotools.tools.general.describe_attribute import describe_attribute
@@ -23,15 +19,24 @@ from agrotools.tools.published.forms import (
 )
 from agrotools.tools.published.gta import (
     AddText,
+    Annotation,
+    Attribute,
     Command,
     CountGivenObject,
     DrawBox,
     GoogleSearch,
+    HowMany,
     ImageDescription,
+    Keywords,
+    OnlyBest,
     Plot,
+    Position,
+    Query,
     RegionAttributeDescription,
+    TextColour,
     TextToBbox,
     TextToImage,
+    Words,
 )
 
 
@@ -57,8 +62,8 @@ def SceneDescriber(image: PictureFile) -> PublishedText:
 
 @published(search_web)
 def WebSearch(
-    query: Annotated[str, Field(min_length=1, max_length=500, description="what to search for")],
-    k: Annotated[int, Field(ge=1, le=100, description="how many results")] = 10,
+    query: Query,
+    k: HowMany = 10,
 ) -> PublishedText:
     """Search the web. Gives excerpts of the pages found, numbered.
 
@@ -72,7 +77,7 @@ def WebSearch(
 def RegionDescriber(
     image: PictureFile,
     bbox: BoxText,
-    attribute: Annotated[str, Field(min_length=1, max_length=200, description="the attribute to describe")],
+    attribute: Attribute,
 ) -> PublishedText:
     """Describe an attribute of what is in a box of an image.
 
@@ -86,7 +91,7 @@ def RegionDescriber(
 def LocateObjectByText(
     image: PictureFile,
     text: Description,
-    top1: Annotated[bool, Field(description="only the object with the highest score")] = True,
+    top1: OnlyBest = True,
 ) -> PublishedText:
     """Find the object that a text describes. Gives boxes and scores, a line each, as: (x1, y1, x2, y2), score 76
 
@@ -110,7 +115,7 @@ def CodePlotter(command: Command) -> PublishedImage:
 def DrawBoundingBox(
     image: PictureFile,
     bbox: BoxText,
-    annotation: Annotated[str | None, Field(max_length=200, description="written at the box")] = None,
+    annotation: Annotation = None,
 ) -> PublishedImage:
     """Draw a box on an image.
 
@@ -123,17 +128,9 @@ def DrawBoundingBox(
 @published(add_text)
 def OverlayText(
     image: PictureFile,
-    text: Annotated[str, Field(min_length=1, max_length=500, description="the text")],
-    position: Annotated[
-        str,
-        Field(
-            min_length=2,
-            max_length=60,
-            description="lower left corner as (x, y), or l, m or r and t, m or b for left, middle, right and top, "
-            "middle, bottom: mt is the middle of the top",
-        ),
-    ],
-    color: Annotated[str, Field(max_length=40, description="the colour of the text")] = "red",
+    text: Words,
+    position: Position,
+    color: TextColour = "red",
 ) -> PublishedImage:
     """Write text on an image.
 
@@ -145,7 +142,7 @@ def OverlayText(
 
 @published(generate_image)
 def ImageGenerator(
-    keywords: Annotated[str, Field(min_length=1, max_length=2000, description="keywords, with commas between them")],
+    keywords: Keywords,
 ) -> PublishedImage:
     """Make an image of what keywords say.
 

@@ -1,18 +1,24 @@
 """Expressions as the published Calculator takes them: Python with the names of its module ``math``.
 
-They are evaluated by our own evaluator, which runs no code. What Python takes and it does not is written in other
-words first; what is left (comprehensions, tuples, gcd, lcm, gamma, erf...) is refused with a hint.
+They are evaluated by our own evaluator, which runs no code; the functions of ``math`` that it lacks are given to it.
+What Python takes beyond that (comprehensions, tuples, methods...) is refused with a hint.
 """
 
-import ast
 import math
-from typing import ClassVar
+import re
+
+from pydantic import JsonValue
 
 from agrotools.core import ToolError
 from agrotools.text.expressions import evaluate
-from agrotools.text.function_arguments import ExpressionError
+from agrotools.text.function_arguments import ExpressionError, Function, number, numbers, paired, whole
+from agrotools.text.functions import of_real
 
-_ALIKE = {"fabs": "abs", "trunc": "int", "fsum": "sum", "ln": "log"}
+_MODULE = re.compile(r"(?<![\w.])math\.(?=[a-z])")
+_IN_ANOTHER_BASE = re.compile(r"(?<![\w.])0(?:[xX][\da-fA-F]+|[oO][0-7]+|[bB][01]+)(?![\w.])")
+_LARGEST = 10**300
+_LONGEST = 1_000
+"""What is longer by far than an expression may be is not read to its end."""
 
 
 def calculated(expression: str) -> str:
@@ -21,78 +27,103 @@ def calculated(expression: str) -> str:
     Raises:
         ToolError: ``invalid_argument``: it cannot be read, has no value, or would cost too much.
     """
+    text = _IN_ANOTHER_BASE.sub(lambda written: str(int(written[0], 0)), _MODULE.sub("", expression[:_LONGEST]))
     try:
-        return str(evaluate(_in_our_words(expression)))
+        return str(evaluate(text, {"tau": math.tau}, functions=_FUNCTIONS))
     except ExpressionError as error:
         raise ToolError("invalid_argument", error.message, argument="expression", hint=error.hint) from None
 
 
-def _in_our_words(expression: str) -> str:
-    """The expression without ``math.``, and with functions that we have under other names or not at all rewritten."""
-    text = expression.strip()
-    if len(text) > 500:
-        return text  # which the evaluator refuses with its own words
-    try:
-        tree = ast.parse(text, mode="eval")
-        rewritten = _Rewriting().visit(tree)
-        return ast.unparse(rewritten) if _Rewriting.changed(text) else text
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return text
+def power(x: JsonValue, y: JsonValue) -> JsonValue:
+    """``x`` to the power ``y``, never a whole number."""
+    return math.pow(number(x, "pow"), number(y, "pow"))
 
 
-class _Rewriting(ast.NodeTransformer):
-    _NAMES: ClassVar[tuple[str, ...]] = (
-        "math.",
-        "fabs",
-        "trunc",
-        "fsum",
-        "pow",
-        "perm",
-        "isqrt",
-        "sinh",
-        "cosh",
-        "tanh",
-        "fmod",
-        "tau",
-        "0x",
-        "dist",
-    )
+def remainder_like_x(x: JsonValue, y: JsonValue) -> JsonValue:
+    """What is left of ``x`` divided by ``y``, with the sign of ``x``."""
+    return math.fmod(number(x, "fmod"), number(y, "fmod"))
 
-    @classmethod
-    def changed(cls, text: str) -> bool:
-        """Whether anything in the text is rewritten: what is not is evaluated exactly as it was written."""
-        return any(name in text for name in cls._NAMES)
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        if isinstance(node.value, ast.Name) and node.value.id == "math":
-            return self.visit(ast.Name(node.attr, ast.Load()))
-        return self.generic_visit(node)
+def remainder_nearest(x: JsonValue, y: JsonValue) -> JsonValue:
+    """``x`` minus the nearest multiple of ``y``."""
+    return math.remainder(number(x, "remainder"), number(y, "remainder"))
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return ast.Constant(math.tau) if node.id == "tau" else node
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        if not isinstance(node.func, ast.Name) or node.keywords:
-            return node
-        name, given = node.func.id, [ast.unparse(each) for each in node.args]
-        if name in _ALIKE:
-            return ast.Call(ast.Name(_ALIKE[name], ast.Load()), node.args, [])
-        match name, given:
-            case "pow", [base, power]:
-                written = f"float(({base}) ** ({power}))"
-            case "perm", [n, k]:
-                written = f"comb({n}, {k}) * factorial({k})"
-            case "isqrt", [n]:
-                written = f"floor(sqrt({n}))"
-            case "sinh", [x]:
-                written = f"(exp({x}) - exp(-({x}))) / 2"
-            case "cosh", [x]:
-                written = f"(exp({x}) + exp(-({x}))) / 2"
-            case "tanh", [x]:
-                written = f"(exp(2 * ({x})) - 1) / (exp(2 * ({x})) + 1)"
-            case "fmod", [x, y]:
-                written = f"float(abs({x}) % abs({y})) * (1 if ({x}) >= 0 else -1)"
-            case _:
-                return node
-        return ast.parse(f"({written})", mode="eval").body
+def with_sign(x: JsonValue, y: JsonValue) -> JsonValue:
+    """``x`` with the sign of ``y``."""
+    return math.copysign(number(x, "copysign"), number(y, "copysign"))
+
+
+def exact_sum(values: JsonValue) -> JsonValue:
+    """The sum of a list, rounded once."""
+    return math.fsum(numbers(values, "fsum", least=0))
+
+
+def distance(p: JsonValue, q: JsonValue) -> JsonValue:
+    """Distance between two points, lists of as many coordinates."""
+    return math.dist(*paired(p, q, "dist"))
+
+
+def hypotenuse(*coordinates: JsonValue) -> JsonValue:
+    """Distance of a point from the origin."""
+    return math.hypot(*(number(each, "hypot") for each in coordinates))
+
+
+def permutations(n: JsonValue, k: JsonValue = None) -> JsonValue:
+    """Ways to choose ``k`` (default: all) of ``n`` in order; whole numbers, 0 to 1000."""
+    chosen = None if k is None else whole(k, "perm: k", 0, 1000)
+    return math.perm(whole(n, "perm: n", 0, 1000), chosen)
+
+
+def whole_root(n: JsonValue) -> JsonValue:
+    """The whole part of the square root of a whole number."""
+    return math.isqrt(whole(n, "isqrt: n", 0, _LARGEST))
+
+
+def common_divisor(*values: JsonValue) -> JsonValue:
+    """The greatest common divisor of whole numbers."""
+    return math.gcd(*(whole(each, "gcd", -_LARGEST, _LARGEST) for each in values))
+
+
+def common_multiple(*values: JsonValue) -> JsonValue:
+    """The least common multiple of whole numbers."""
+    found = 1
+    for each in values:
+        found = math.lcm(found, whole(each, "lcm", -_LARGEST, _LARGEST))
+        if found > _LARGEST:
+            raise OverflowError
+    return found
+
+
+_OF_ANY_NUMBER = {
+    "asinh": math.asinh,
+    "cosh": math.cosh,
+    "erf": math.erf,
+    "erfc": math.erfc,
+    "exp2": math.exp2,
+    "expm1": math.expm1,
+    "fabs": math.fabs,
+    "sinh": math.sinh,
+    "tanh": math.tanh,
+    "trunc": math.trunc,
+}
+_FUNCTIONS: dict[str, Function] = {
+    **{name: of_real(name, function, "any number") for name, function in _OF_ANY_NUMBER.items()},
+    "acosh": of_real("acosh", math.acosh, "a number from 1"),
+    "atanh": of_real("atanh", math.atanh, "a number between -1 and 1"),
+    "gamma": of_real("gamma", math.gamma, "any number but 0, -1, -2..."),
+    "lgamma": of_real("lgamma", math.lgamma, "any number but 0, -1, -2..."),
+    "log1p": of_real("log1p", math.log1p, "a number above -1"),
+    "copysign": with_sign,
+    "dist": distance,
+    "fmod": remainder_like_x,
+    "fsum": exact_sum,
+    "gcd": common_divisor,
+    "hypot": hypotenuse,
+    "isqrt": whole_root,
+    "lcm": common_multiple,
+    "perm": permutations,
+    "pow": power,
+    "remainder": remainder_nearest,
+}
+"""Functions of Python's ``math`` that ordinary expressions lack, or have in another form."""

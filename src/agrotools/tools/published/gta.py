@@ -46,6 +46,23 @@ Command = Annotated[
     Agree("text"),
     Field(min_length=1, max_length=LONGEST_CODE, description="Markdown format Python code with a function solution()"),
 ]
+Attribute = Annotated[str, Field(min_length=1, max_length=200, description="the attribute to describe")]
+Query = Annotated[str, Field(min_length=1, max_length=500, description="what to search for")]
+HowMany = Annotated[int, Field(ge=1, le=100, description="how many results")]
+OnlyBest = Annotated[bool, Field(description="only the object with the highest score")]
+Annotation = Annotated[str | None, Field(max_length=200, description="written at the box")]
+Words = Annotated[str, Field(min_length=1, max_length=500, description="the text")]
+Position = Annotated[
+    str,
+    Field(
+        min_length=2,
+        max_length=60,
+        description="lower left corner as (x, y), or l, m or r and t, m or b for left, middle, right and top, "
+        "middle, bottom: mt is the middle of the top",
+    ),
+]
+TextColour = Annotated[str, Field(max_length=40, description="the colour of the text")]
+Keywords = Annotated[str, Field(min_length=1, max_length=2000, description="keywords, with commas between them")]
 
 
 @published(calculate)
@@ -97,8 +114,8 @@ def ImageDescription(image: PictureFile) -> PublishedText:
 
 @published(search_web)
 def GoogleSearch(
-    query: Annotated[str, Field(min_length=1, max_length=500, description="what to search for")],
-    k: Annotated[int, Field(ge=1, le=100, description="how many results")] = 10,
+    query: Query,
+    k: HowMany = 10,
 ) -> PublishedText:
     """Search the web. Gives excerpts of the pages found, numbered.
 
@@ -113,7 +130,7 @@ def GoogleSearch(
 def RegionAttributeDescription(
     image: PictureFile,
     bbox: BoxText,
-    attribute: Annotated[str, Field(min_length=1, max_length=200, description="the attribute to describe")],
+    attribute: Attribute,
 ) -> PublishedText:
     """Describe an attribute of what is in a box of an image.
 
@@ -128,7 +145,7 @@ def RegionAttributeDescription(
 def TextToBbox(
     image: PictureFile,
     text: Description,
-    top1: Annotated[bool, Field(description="only the object with the highest score")] = True,
+    top1: OnlyBest = True,
 ) -> PublishedText:
     """Find the object that a text describes. Gives boxes and scores, a line each, as: (x1, y1, x2, y2), score 76
 
@@ -179,7 +196,7 @@ def Solver(command: Command) -> PublishedText:
 def DrawBox(
     image: PictureFile,
     bbox: BoxText,
-    annotation: Annotated[str | None, Field(max_length=200, description="written at the box")] = None,
+    annotation: Annotation = None,
 ) -> PublishedImage:
     """Draw a box on an image.
 
@@ -193,17 +210,9 @@ def DrawBox(
 @published(add_text)
 def AddText(
     image: PictureFile,
-    text: Annotated[str, Field(min_length=1, max_length=500, description="the text")],
-    position: Annotated[
-        str,
-        Field(
-            min_length=2,
-            max_length=60,
-            description="lower left corner as (x, y), or l, m or r and t, m or b for left, middle, right and top, "
-            "middle, bottom: mt is the middle of the top",
-        ),
-    ],
-    color: Annotated[str, Field(max_length=40, description="the colour of the text")] = "red",
+    text: Words,
+    position: Position,
+    color: TextColour = "red",
 ) -> PublishedImage:
     """Write text on an image.
 
@@ -219,7 +228,7 @@ def AddText(
 
 @published(generate_image)
 def TextToImage(
-    keywords: Annotated[str, Field(min_length=1, max_length=2000, description="keywords, with commas between them")],
+    keywords: Keywords,
 ) -> PublishedImage:
     """Make an image of what keywords say.
 
