@@ -108,7 +108,8 @@ def test_a_prediction_file_tells_what_was_said(root: Path, gta: list[Sample], tm
     with served(Follower(gta, slips=True)) as address:
         command = ("gta", "--data-root", root, "-m", "m", "--base-url", address, "--protocol", "lagent")
         agrotools("eval", *command, "--backend", "recorded", "--limit", 12, "--out", run)
-    agrotools("export", run, "--format", "predictions", "--out", tmp_path / "files")
+    exported = CliRunner().invoke(app, ["export", str(run), "--format", "predictions", "--out", f"{tmp_path}/files"])
+    assert "a part of 229 questions" in exported.stderr
     by_step = json.loads((tmp_path / "files" / "gta_step-by-step.json").read_text(encoding="utf-8"))
     end = json.loads((tmp_path / "files" / "gta_end-to-end.json").read_text(encoding="utf-8"))
     assert [*by_step] == [*end] == [str(number) for number in range(12)]

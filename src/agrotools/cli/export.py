@@ -81,6 +81,12 @@ def _export_predictions(run: Path, folder: Path) -> None:
         typer.echo(f"{each.path}: {each.predictions} predictions, {each.mode}")
         if each.invalid:
             typer.echo(f"warning: {each.invalid} samples got no reply and are not in it", err=True)
+        if each.whole and each.predictions < each.whole:
+            typer.echo(
+                f"warning: a part of {each.whole} questions; predictions are paired with the data set by their place,"
+                " so that they can be scored with the same part of it alone",
+                err=True,
+            )
 
 
 def _show_check(folder: Path) -> None:

@@ -23,12 +23,16 @@ AGENT_X = "agent-x"
 
 
 class Written(NamedTuple):
-    """A prediction file: of which mode, and how many predictions it holds. ``invalid`` records have none."""
+    """A prediction file: of which mode, and how many predictions it holds. ``invalid`` records have none.
+
+    ``whole``: how many questions the data set has, where predictions are paired with them by place.
+    """
 
     path: Path
     mode: Mode
     predictions: int
     invalid: int
+    whole: int | None = None
 
 
 def write_predictions(run: Path, folder: Path) -> list[Written]:
@@ -70,7 +74,9 @@ def write_predictions(run: Path, folder: Path) -> list[Written]:
             }
         path = folder / f"{manifest.benchmark}_{mode}.json"
         write_whole(path, orjson.dumps(content, option=orjson.OPT_INDENT_2))
-        written.append(Written(path, mode, len(valid), len(records) - len(valid)))
+        by_split = {} if manifest.benchmark == AGENT_X else PUBLISHED_SAMPLES[manifest.benchmark]
+        whole = by_split.get(str(manifest.benchmark_options.get("split", "")))
+        written.append(Written(path, mode, len(valid), len(records) - len(valid), whole))
     if not written:
         raise UsageError(f"{run} holds no finished sample for a prediction file", hint="run agrotools eval first")
     return written

@@ -167,7 +167,8 @@ def with_answers(predictions: PredictionFile, data: Mapping[str, Any]) -> Predic
         if (theirs := _tools(entry["dialogs"])) != (ours := _tools(_gold(sample, predictions.mode))):
             raise BenchmarkError(
                 f'key "{sample.key}": the gold of the predictions calls {_said(ours)}, the data set {_said(theirs)}',
-                hint="the files do not belong together, or their order differs",
+                hint="the files do not belong together, their order differs, or the predictions are on a part of the"
+                " data set (a run on a part of it: agrotools score RUN)",
             )
         joined.append(Dialogue(sample.key, sample.gold, sample.prediction, entry["gt_answer"]))
     return PredictionFile(tuple(joined), predictions.mode, predictions.files)
