@@ -93,9 +93,10 @@ def _whole(content: bytes) -> Iterator[tuple[Key, str]]:
 
 
 def scores_but_seconds(run: Path) -> bytes:
-    """``scores.json`` without ``seconds`` and ``tool_seconds`` of what was spent, the only figures that are times."""
+    """``scores.json`` without the seconds that were spent, in all and by part: the only figures that are times."""
     scores = json.loads((run / "scores.json").read_bytes())
     for mode in scores["summary"]["modes"].values():
+        mode.pop("seconds")
         for name in ("seconds", "tool_seconds"):
             mode["counts"]["spent"].pop(name, None)
     return json.dumps(scores).encode()

@@ -44,6 +44,7 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
 def scores(run: Path) -> dict:
     content = json.loads((run / "scores.json").read_text())
     for mode in content["summary"]["modes"].values():
+        mode.pop("seconds")
         for name in ("seconds", "tool_seconds"):
             mode["counts"]["spent"].pop(name, None)
     return content
