@@ -3,8 +3,7 @@
 Values are in percent. The interval stands beneath its value; what a cell cannot say is said in a note.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING
 
 from agrotools.core import Mode
@@ -29,162 +28,25 @@ from agrotools.report.parts import RUNS_SIDE_BY_SIDE, correlation_lines, counts_
 from agrotools.report.published_runs import published_blocks
 from agrotools.report.schematic import NO_HEADLINE, kept_out_line, only_schematic, schematic_block
 from agrotools.report.seconds import seconds_tables
+from agrotools.report.settings import (
+    BESIDE,
+    GTA2,
+    OF_AGENT_X,
+    ON_REQUEST,
+    OUTCOME,
+    PROCESS,
+    SETTINGS,
+    Setting,
+    judge_alone_scores,
+    kept_out_on_no_tool,
+)
 from agrotools.report.values import harmless, shortened
-from agrotools.scoring import METRICS, Metric, ModeSummary, Summary
+from agrotools.scoring import METRICS, ModeSummary, Summary
 from agrotools.scoring.statistics import MIN_CLUSTERS
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
-
-OUTCOME = ("agrotools.fas", "agrotools.css", "agrotools.ots", "agrotools.ots_judge", "agrotools.plot")
-PROCESS = ("agrotools.st_acc", "agrotools.tool_acc", "agrotools.arg_acc", "agrotools.ear", "agrotools.summ_acc")
-ON_REQUEST = frozenset(
-    {
-        "agrieval.likelihood",
-        "agrieval.rouge_l_lexeval",
-        "agrieval.similarity_minilm",
-        "agrieval.similarity_mpnet",
-        "agrieval.judge",
-        "agrotools.ots_judge",
-    }
-)
-"""Metrics that have a column only where a run has them."""
-KNOWLEDGE = (
-    "agrieval.accuracy",
-    "agrieval.partial",
-    "agrieval.likelihood",
-    "agrieval.rouge_l",
-    "agrieval.rouge_l_lexeval",
-    "agrieval.similarity_minilm",
-    "agrieval.similarity_mpnet",
-    "agrieval.judge",
-)
-AGENT_X_STEPS = tuple(f"agent_x.{name}" for name in ("ground_s", "tool_p", "tool_acc", "step_s", "clarity", "reward"))
-AGENT_X_OUTCOME = tuple(
-    f"agent_x.{name}" for name in ("faith_acc", "context_s", "fact_p", "sem_acc", "goal_acc", "toolset_acc")
-)
-GTA2 = ("gta2.gpt_score", "gta2.score_corrected")
-BESIDE_KNOWLEDGE = ("agrieval.accuracy_lexeval", "agrieval.accuracy_published", "agrieval.rouge_l_normalised")
-BESIDE = {
-    "agrieval.accuracy": (
-        ("authors' scorer", "agrieval.accuracy_published"),
-        ("LexEval's rule", "agrieval.accuracy_lexeval"),
-    ),
-    "agrieval.rouge_l": (("normalised", "agrieval.rouge_l_normalised"),),
-    "agrotools.tool_acc": (("strict", "agrotools.tool_acc_strict"),),
-    "agrotools.arg_acc": (("strict", "agrotools.arg_acc_strict"),),
-    "agrotools.summ_acc": (("truth", "agrotools.summ_acc_truth"),),
-}
-"""Variants that stand beneath their metric, and what they are called there."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A table of the report: which metrics of a summary it shows, under which title."""
-
-    title: str
-    mode: Mode
-    metrics: Sequence[str]
-    of: Callable[[Summary], Mapping[str, Metric] | None]
-    """The metrics of a run in this setting; None where the run has none at all."""
-    kept_out: Callable[[Summary], int]
-    """Schematic drawings of a run that they do not count."""
-    plots_left_out: bool = False
-    whole_mode: bool = True
-    """Whether it shows all samples of the mode."""
-
-
-def _metrics_of_mode(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | None]:
-    def metrics(summary: Summary) -> Mapping[str, Metric] | None:
-        if mode not in summary.modes or _asks_knowledge_alone(summary):
-            return None
-        own = summary.modes[mode].metrics
-        return None if own and set(own) <= {*GTA2} else own
-
-    return metrics
-
-
-def _knowledge_metrics(summary: Summary) -> Mapping[str, Metric] | None:
-    return summary.modes["no-tool"].metrics if _asks_knowledge_alone(summary) else None
-
-
-def _asks_knowledge_alone(summary: Summary) -> bool:
-    """Whether the run is on examination questions, which have metrics of their own and one mode."""
-    metrics = summary.modes["no-tool"].metrics if "no-tool" in summary.modes else {}
-    return bool(metrics) and set(metrics) <= {*KNOWLEDGE, *BESIDE_KNOWLEDGE}
-
-
-def _judge_alone_scores(summary: Summary) -> bool:
-    """Whether the run is on tasks that nothing but a judge scores, and that no mode without tools is run on."""
-    part = summary.modes.get("end-to-end")
-    if part is None or part.schematic is not None or part.invalid.n == part.n_records:
-        return False
-    return set(part.metrics) <= {*GTA2}
-
-
-def _kept_out_of_mode(mode: Mode) -> Callable[[Summary], int]:
-    def count(summary: Summary) -> int:
-        part = summary.modes[mode].schematic if mode in summary.modes else None
-        return part.n_samples if part is not None else 0
-
-    return count
-
-
-def _kept_out_on_no_tool(summary: Summary) -> int:
-    return summary.no_tool_part.n_schematic if summary.no_tool_part is not None else 0
-
-
-def _metrics_on_no_tool(summary: Summary) -> Mapping[str, Metric] | None:
-    has = "end-to-end" in summary.modes and summary.no_tool_part is not None and not _judge_alone_scores(summary)
-    return summary.no_tool_part.metrics if has and summary.no_tool_part else None
-
-
-def _gta2_metrics(summary: Summary) -> Mapping[str, Metric] | None:
-    """Those of GTA-2, where a judge was asked."""
-    own = summary.modes["end-to-end"].metrics if "end-to-end" in summary.modes else {}
-    return own if GTA2[0] in own else None
-
-
-def _judged_metrics(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | None]:
-    """Those of Agent-X, where a judge was asked and they do not stand beside the printed rows."""
-
-    def metrics(summary: Summary) -> Mapping[str, Metric] | None:
-        part = summary.modes.get(mode)
-        if part is None or (part.published is not None and part.published.reference):
-            return None
-        return part.metrics if any(metric in part.metrics for metric in (*AGENT_X_STEPS, *AGENT_X_OUTCOME)) else None
-
-    return metrics
-
-
-_AGENT_X_MODES: tuple[Mode, ...] = ("no-tool", "end-to-end")
-_OF_AGENT_X = tuple(
-    Setting(f"Agent-X ({mode}), {what}, by a judge", mode, columns, _judged_metrics(mode), lambda _: 0)
-    for mode in _AGENT_X_MODES
-    for what, columns in (("steps", AGENT_X_STEPS), ("reasoning and outcome", AGENT_X_OUTCOME))
-)
-SETTINGS = (
-    Setting("Examination questions", "no-tool", KNOWLEDGE, _knowledge_metrics, _kept_out_of_mode("no-tool")),
-    Setting(
-        "No tools", "no-tool", OUTCOME, _metrics_of_mode("no-tool"), _kept_out_of_mode("no-tool"), plots_left_out=True
-    ),
-    Setting("End to end", "end-to-end", OUTCOME, _metrics_of_mode("end-to-end"), _kept_out_of_mode("end-to-end")),
-    Setting(
-        "End to end, on the samples of no-tool",
-        "end-to-end",
-        OUTCOME,
-        _metrics_on_no_tool,
-        _kept_out_on_no_tool,
-        plots_left_out=True,
-        whole_mode=False,
-    ),
-    Setting(
-        "Step by step", "step-by-step", PROCESS, _metrics_of_mode("step-by-step"), _kept_out_of_mode("step-by-step")
-    ),
-    *_OF_AGENT_X,
-    Setting("GTA-2 (end-to-end), by a judge, in words of ours", "end-to-end", GTA2, _gta2_metrics, lambda _: 0),
-)
 
 
 def print_tables(summaries: Sequence[Summary], *, details: bool = True, file: IO[str] | None = None) -> None:
@@ -252,7 +114,7 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     absent = _absent(summaries)
     shown = [metric for metric in setting.metrics if metric in has or metric not in absent]
     shared = {metric: _shared_size(metric, setting, summaries) for metric in shown}
-    title = f"{setting.title}{_by_rubrics(summaries)}" if setting in _OF_AGENT_X else setting.title
+    title = f"{setting.title}{_by_rubrics(summaries)}" if setting in OF_AGENT_X else setting.title
     table = new_table(_headline_title(title, summaries))
     table.add_column("", overflow="fold", min_width=14)
     for metric in shown:
@@ -394,7 +256,7 @@ def gain_table(summaries: Sequence[Summary], notes: Notes) -> list["RenderableTy
         ]
         least = gain["agrotools.fas"].overall.detectable
         table.add_row(name_cell(name, summary), *cells, stacked([percent(least) if least else "—"], value_style="dim"))
-    kept_out = kept_out_line(map(_kept_out_on_no_tool, summaries))
+    kept_out = kept_out_line(map(kept_out_on_no_tool, summaries))
     return [table, Text(kept_out, style="dim")] if kept_out else [table]
 
 
@@ -404,7 +266,7 @@ def general_notes(summaries: Sequence[Summary]) -> list[str]:
         "Values in percent, beneath them 95 % intervals over clusters of samples that share a file or a question "
         f"(none under {MIN_CLUSTERS} clusters); n: samples or steps (clusters)."
     ]
-    told = (s.no_tool_part.n_excluded for s in summaries if s.no_tool_part and not _judge_alone_scores(s))
+    told = (s.no_tool_part.n_excluded for s in summaries if s.no_tool_part and not judge_alone_scores(s))
     left_out = max(told, default=0)
     if left_out:
         lines.append(f"No-tool leaves out {left_out} samples that need a raster processed or a figure drawn.")

@@ -14,7 +14,8 @@ from agrotools.report.parts import correlation_lines, counts_table, part_tables
 from agrotools.report.published_runs import published_blocks
 from agrotools.report.schematic import schematic_block, schematic_columns, schematic_metric
 from agrotools.report.seconds import seconds_tables
-from agrotools.report.tables import OUTCOME, SETTINGS, Setting, gain_table, general_notes, setting_table
+from agrotools.report.settings import OUTCOME, SETTINGS, Setting
+from agrotools.report.tables import gain_table, general_notes, setting_table
 from agrotools.scoring import Metric, Summary
 
 if TYPE_CHECKING:
