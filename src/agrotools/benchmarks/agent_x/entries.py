@@ -10,9 +10,17 @@ from pydantic import JsonValue, ValidationError
 from agrotools.benchmarks.agent_x.arguments import arguments_of
 from agrotools.benchmarks.agent_x.frames import PLACE, Choice, frames_folder, frames_of
 from agrotools.benchmarks.published.answers import ANSWER_TYPES, AnswerKind
-from agrotools.benchmarks.published.dialogs import TOO_DEEP, first_reason, text_of
+from agrotools.benchmarks.published.dialogs import text_of
 from agrotools.benchmarks.published.files import VIDEO_SUFFIXES, FileTable, plain_path, safe_name
-from agrotools.benchmarks.published.findings import Findings, is_too_deep, shortened, shown, told
+from agrotools.benchmarks.published.findings import (
+    TOO_DEEP,
+    Findings,
+    first_reason,
+    is_too_deep,
+    shortened,
+    shown,
+    told,
+)
 from agrotools.benchmarks.published.toolsets import IMAGE_TOOLS
 from agrotools.core import (
     Arguments,

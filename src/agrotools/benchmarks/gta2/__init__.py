@@ -13,7 +13,7 @@ from agrotools.benchmarks.gta2.tools import GTA2_TOOLS, offered_tools
 from agrotools.benchmarks.gta2.trees import tree_of
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.benchmarks.published.answers import Gold
-from agrotools.benchmarks.published.dialogs import DialogForm, ReadEntry, read_entry
+from agrotools.benchmarks.published.entries import DialogForm, ReadEntry, read_entry
 from agrotools.benchmarks.published.files import FileTable
 from agrotools.benchmarks.published.findings import Findings, PublishedSettings
 from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of

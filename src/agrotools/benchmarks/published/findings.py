@@ -2,12 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, cast
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from agrotools.core import BenchmarkError, Noun
 
+TOO_DEEP = "it is nested too deep"
 FaultRule = Literal["stop", "leave-out"]
 _SHOWN = 40
 """Faults that an error lists; ``agrotools benchmarks check`` lists all."""
@@ -59,6 +61,24 @@ class Findings:
     def notes(self) -> list[str]:
         """What is to say of all entries, then each kind of note once, with the entries it is about."""
         return [*self._remarks, *(f"{message}: {named([*entries])}" for message, entries in self._notes.items())]
+
+
+@dataclass
+class EntryFindings:
+    """What is found in the entry ``key`` while it is read: every fault is noted, so that all are told at once."""
+
+    key: str
+    findings: Findings
+    broken: bool = False
+
+    def fault(self, message: str) -> None:
+        """The entry cannot be used."""
+        self.broken = True
+        self.findings.fault(self.key, message)
+
+    def note(self, message: str) -> None:
+        """It is used, and something about it was not as published files have it."""
+        self.findings.note(self.key, message)
 
 
 def named(entries: Sequence[str]) -> str:
@@ -116,3 +136,11 @@ def stop_at_faults(name: str, faults: Sequence[EntryFault], entries: int, folder
         "\n".join([f"{name}: {broken} of {entries} entries cannot be used", *lines]),
         hint="mend them, or go on without them: --option faults=leave-out",
     )
+
+
+def first_reason(error: ValidationError | RecursionError) -> str:
+    """What pydantic found first, in words."""
+    if isinstance(error, RecursionError):
+        return TOO_DEEP
+    detail = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}"

@@ -9,7 +9,7 @@ from typing import Literal
 
 from agrotools.benchmarks.benchmark import Benchmark
 from agrotools.benchmarks.loading import Loading, settings_of
-from agrotools.benchmarks.published.dialogs import DialogForm, ReadEntry, read_entry
+from agrotools.benchmarks.published.entries import DialogForm, ReadEntry, read_entry
 from agrotools.benchmarks.published.files import FileTable
 from agrotools.benchmarks.published.findings import Findings, PublishedSettings
 from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of, with_own_ids
