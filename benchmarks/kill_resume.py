@@ -34,7 +34,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from support.openai_server import Endpoint, ReferenceFollower, serve  # noqa: E402
 from support.sums_benchmark import write_sums  # noqa: E402
 
-COMMAND = [sys.executable, "-c", "from agrotools.cli.main import main; main()", "eval"]
+COMMAND = [sys.executable, "-m", "agrotools", "eval"]
 LATENCY_S = 0.03
 PHASES = ("starting", "running", "resuming", "scoring", "finished", "power cut", "at the end")
 Key = tuple[str, str, int]

@@ -29,7 +29,7 @@ def made(tmp_path: Path) -> tuple[Path, dict[str, str]]:
 
 
 def command(environment: dict[str, str], *arguments: str) -> "subprocess.CompletedProcess[str]":
-    line = [sys.executable, "-c", "from agrotools.cli.main import main; main()", "tools", "bench", *arguments]
+    line = [sys.executable, "-m", "agrotools", "tools", "bench", *arguments]
     return subprocess.run(line, env=environment, capture_output=True, text=True, timeout=120)
 
 
@@ -105,7 +105,7 @@ def test_control_c_ends_the_study_too(made: tuple[Path, dict[str, str]]):
 
 def test_a_study_ends_when_its_parent_is_gone(made: tuple[Path, dict[str, str]]):
     data, environment = made
-    line = [sys.executable, "-c", "from agrotools.cli.main import main; main()", "tools", "bench"]
+    line = [sys.executable, "-m", "agrotools", "tools", "bench"]
     process = subprocess.Popen(
         [*line, "--data", str(data), "--tool", TOOL, "--folder", "hang"],
         env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

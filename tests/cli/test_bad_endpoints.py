@@ -26,7 +26,7 @@ from support.fault_server import (
 from support.plain_sample import plain_sample
 
 KEY = "sk-test-THISMUSTNOTBESEEN-1234567890"
-AGROTOOLS = [sys.executable, "-c", "from agrotools.cli.main import main; main()"]
+AGROTOOLS = [sys.executable, "-m", "agrotools"]
 SAMPLES = 2
 QUICK = {"timeout_s": 1.2, "stall_s": 0.3, "attempts": 3, "retry_wall_s": 20.0}
 

@@ -15,7 +15,7 @@ from agrotools.models.providers import PROVIDERS
 from agrotools.sandbox import probe as probing
 
 RUN = CliRunner()
-COMMAND = [sys.executable, "-c", "from agrotools.cli.main import main; main()", "doctor"]
+COMMAND = [sys.executable, "-m", "agrotools", "doctor"]
 SECRET = "sk-not-to-be-shown"
 
 

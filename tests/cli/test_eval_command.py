@@ -13,7 +13,7 @@ import pytest
 
 from agrotools.cli import main
 
-AGROTOOLS = [sys.executable, "-c", "from agrotools.cli.main import main; main()"]
+AGROTOOLS = [sys.executable, "-m", "agrotools"]
 
 
 def agrotools(*arguments: object, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:

@@ -78,7 +78,7 @@ def test_what_cannot_be_done_is_told(corpus: Path, tmp_path: Path, arguments: li
 def test_a_passage_that_the_terminal_cannot_show_is_no_crash(tmp_path: Path):
     """A terminal of another encoding; text of every kind."""
     (tmp_path / "a.jsonl").write_text(json.dumps({"text": "rust 水稻 \ud800 \U0001f33e", "id": "\ud800"}))
-    main = [sys.executable, "-c", "from agrotools.cli.main import main; main()", "kb"]
+    main = [sys.executable, "-m", "agrotools", "kb"]
     environment = os.environ | {"PYTHONIOENCODING": "utf-8"}
     subprocess.run(
         [*main, "index", str(tmp_path / "a.jsonl"), "--out", str(tmp_path / "i")], check=True, env=environment

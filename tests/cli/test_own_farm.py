@@ -142,7 +142,7 @@ def test_what_does_not_fit_together_is_told(farm: Path):
 
 @pytest.mark.slow
 def test_a_build_that_is_killed_goes_on_with_the_same_command(farm: Path):
-    command = [sys.executable, "-c", "from agrotools.cli.main import main; main()", "build", "--yes", "--images",
+    command = [sys.executable, "-m", "agrotools", "build", "--yes", "--images",
                str(farm / "photos"), "--answers", str(farm / "answers.csv"), "--out", str(farm / "made")]  # fmt: skip
     environment = os.environ | {"AGROTOOLS_CACHE": str(farm / "cache")}
     killed = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

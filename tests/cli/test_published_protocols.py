@@ -23,7 +23,7 @@ from support.made_gta import write_gta
 from support.openai_server import Body, completion
 from support.published_server import served, text_of
 
-AGROTOOLS = [sys.executable, "-c", "from agrotools.cli.main import main; main()"]
+AGROTOOLS = [sys.executable, "-m", "agrotools"]
 
 
 class Follower:

@@ -53,7 +53,7 @@ def test_the_command_says_where_no_run_has_tables_of_a_paper(made: Path, small_b
     other = evaluate(config, io.StringIO()).run
     for folder, told in ((of_paper, False), (other, True)):
         done = subprocess.run(
-            [sys.executable, "-c", "from agrotools.cli.main import main; main()", "score", str(folder), "--paper"],
+            [sys.executable, "-m", "agrotools", "score", str(folder), "--paper"],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr

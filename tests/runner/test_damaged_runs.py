@@ -15,7 +15,7 @@ from support.sums_benchmark import write_sums
 
 pytestmark = pytest.mark.slow
 
-AGROTOOLS = [sys.executable, "-c", "from agrotools.cli.main import main; main()"]
+AGROTOOLS = [sys.executable, "-m", "agrotools"]
 EVAL = [*AGROTOOLS, "eval", "benchmark", "-m", "baseline:prior"]
 
 

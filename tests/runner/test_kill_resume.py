@@ -11,7 +11,7 @@ import pytest
 from support.sums_benchmark import write_sums
 
 ROOT = Path(__file__).parents[2]
-AGROTOOLS = [sys.executable, "-c", "from agrotools.cli.main import main; main()"]
+AGROTOOLS = [sys.executable, "-m", "agrotools"]
 
 
 @pytest.mark.slow

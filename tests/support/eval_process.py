@@ -15,7 +15,7 @@ from aiohttp import web
 
 from support.openai_server import Body, completion, error, serve
 
-AGROTOOLS = [sys.executable, "-c", "from agrotools.cli.main import main; main()"]
+AGROTOOLS = [sys.executable, "-m", "agrotools"]
 
 
 class Endpoint:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from PIL import Image
 
-AGROTOOLS = [sys.executable, "-c", "from agrotools.cli.main import main; main()"]
+AGROTOOLS = [sys.executable, "-m", "agrotools"]
 ATTACK = "<img src=x onerror=window.hit=1><script>window.hit=1</script>\"'><b>bold</b>"
 HEADER = """name = "orchard"
 version = "1"

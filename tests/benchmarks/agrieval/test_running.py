@@ -27,7 +27,7 @@ from support.building_models import serving, text_of
 from support.made_agrieval import write_agrieval
 from support.openai_server import Body, completion
 
-AGROTOOLS = [sys.executable, "-c", "from agrotools.cli.main import main; main()"]
+AGROTOOLS = [sys.executable, "-m", "agrotools"]
 
 
 @pytest.fixture(scope="module")
