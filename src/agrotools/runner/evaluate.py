@@ -236,6 +236,7 @@ def manifest_of(
         agrotools=version("agrotools"),
         benchmark=benchmark.name,
         benchmark_path=config.benchmark,
+        data_root=str(config.data_root) if config.data_root else None,
         benchmark_version=benchmark.version,
         benchmark_options=config.options,
         benchmark_hash=benchmark.content_hash,

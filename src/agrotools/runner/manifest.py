@@ -17,6 +17,8 @@ class Manifest(Noun):
     benchmark: str
     benchmark_path: str
     """What ``agrotools eval`` was given: a name or a folder. Only a convenience; the hash identifies it."""
+    data_root: str | None = None
+    """Where its files were found, as ``--data-root`` said. Only a convenience, too."""
     benchmark_version: str
     benchmark_options: dict[str, str | int | bool] = {}
     """What ``--option`` said; the hash of the benchmark holds what came of it."""
@@ -93,6 +95,7 @@ def merged(old: Manifest, new: Manifest) -> Manifest:
     """``old`` grown by what ``new`` asks in addition."""
     return old.model_copy(
         update={
+            "data_root": new.data_root or old.data_root,
             "modes": tuple(dict.fromkeys((*old.modes, *new.modes))),
             "epochs": max(old.epochs, new.epochs),
             "sample_ids": tuple(dict.fromkeys((*old.sample_ids, *new.sample_ids))),

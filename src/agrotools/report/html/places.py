@@ -29,17 +29,21 @@ def benchmark_roots(manifest: Manifest, run: Path, data_root: Path | None) -> li
 
     Nothing is drawn or fetched for it.
     """
-    given = Path(manifest.benchmark_path).expanduser()
-    if manifest.benchmark_path in BENCHMARKS:
-        if manifest.benchmark_path != "embedded":
-            return file_roots(manifest.benchmark_path, data_root)
+    name = manifest.benchmark_path
+    # A run lies in WORKING_DIRECTORY/runs/NAME unless it was asked for elsewhere.
+    seen_from = [Path(), *run.resolve().parents[:3]]
+    was = [place / Path(manifest.data_root).expanduser() for place in seen_from] if manifest.data_root else []
+    if name == "embedded":
         from agrotools.benchmarks.embedded import embedded_folder
 
         found = [embedded_folder()]
+    elif name in BENCHMARKS:
+        places = [data_root, *was] if data_root else was
+        return next((roots for place in places if (roots := file_roots(name, place))), [])
     else:
-        # A run lies in WORKING_DIRECTORY/runs/NAME unless it was asked for elsewhere.
-        beside = [folder / given for folder in run.resolve().parents[:3]]
-        found = [*([data_root / given, data_root] if data_root else []), given, *beside]
+        given = Path(name).expanduser()
+        moved = [data_root / given, data_root] if data_root else []
+        found = [*moved, *(place / given for place in [*was, *seen_from])]
     return [folder.resolve() for folder in dict.fromkeys(found) if (folder / HEADER_FILE).is_file()]
 
 
