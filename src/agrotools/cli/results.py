@@ -49,7 +49,14 @@ def show_runs(
 
 
 def show_evaluations(
-    done: "Sequence[Evaluation]", *, data_root: Path | None, allow_invalid: bool, details: bool, as_json: bool
+    done: "Sequence[Evaluation]",
+    *,
+    data_root: Path | None,
+    allow_invalid: bool,
+    details: bool,
+    as_json: bool,
+    rouge: bool = False,
+    embedder: "Embedder | None" = None,
 ) -> int:
     """As :func:`show_runs`, and the report of them all as a page in the first run's folder.
 
@@ -61,7 +68,7 @@ def show_evaluations(
 
     runs = [each.run for each in done]
     outcomes, items = Outcomes(), RunItems()
-    rescored = _scored(runs, allow_invalid, outcomes=outcomes, items=items)
+    rescored = _scored(runs, allow_invalid, rouge=rouge, embedder=embedder, outcomes=outcomes, items=items)
     code = _shown(rescored, runs, details=details, as_json=as_json)
     summaries = [each.summary for each in rescored]
     results = items.results()
@@ -76,6 +83,8 @@ def show_evaluations(
             outcomes=outcomes,
             paper=results,
             allow_invalid=allow_invalid,
+            rouge=rouge,
+            embedder=embedder,
         )
         typer.echo(f"the report, with samples, pictures and steps: {page}", err=as_json)
     except RunStoreError as error:

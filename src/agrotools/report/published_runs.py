@@ -140,7 +140,7 @@ def _corrected_cell(figures: PublishedFigures, metric: str, notes: Notes) -> "Te
 
 
 def _reason(left_out: str) -> str:
-    return f"{left_out} (score --with similarity, or --embedder)" if "embedder" in left_out else left_out
+    return f"{left_out} (--with similarity, or --embedder)" if "embedder" in left_out else left_out
 
 
 def _printed(family: str, mode: Mode, layout: Layout, summaries: Sequence[Summary]) -> list[PublishedRow]:

@@ -54,8 +54,7 @@ def rescore(
         RunStoreError: not a run folder, one without records, or one that cannot be written.
     """
     manifest = read_manifest(run).model_copy(update={"sample_ids": ()})
-    is_published = manifest.benchmark in PUBLISHED_SAMPLES
-    extras = extra_metrics(rouge=rouge, embedder=None if is_published else embedder)
+    extras = extras_of(manifest, rouge=rouge, embedder=embedder)
     try:
         with written_beside(run / "scores.json") as made, tempfile.TemporaryFile(dir=run) as rows:
             judges = judged_rows(run)
@@ -73,6 +72,16 @@ def rescore(
             hint="free some space, or score a copy of the folder in a place where you may write",
         ) from error
     return Rescored(summary, telling_sample)
+
+
+def extras_of(manifest: Manifest, *, rouge: bool, embedder: Embedder | None) -> Extras:
+    """What open questions of a run are scored by, too. The published forms have no such questions: what needs an
+    embedder there is in their own metrics.
+
+    Raises:
+        UsageError: what is asked for is not installed, or not known for this benchmark.
+    """
+    return extra_metrics(rouge=rouge, embedder=None if manifest.benchmark in PUBLISHED_SAMPLES else embedder)
 
 
 def _scored(

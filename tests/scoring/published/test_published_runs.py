@@ -224,7 +224,7 @@ def test_a_run_shows_published_corrected_and_printed_figures_side_by_side(run: P
 
 def test_the_embedder_of_a_run_is_named_wherever_its_cosines_are(run: Path, monkeypatch: pytest.MonkeyPatch):
     told = agrotools("score", run)
-    assert "score --with similarity, or --embedder" in " ".join(told.split())
+    assert "(--with similarity, or --embedder)" in " ".join(told.split())
     half = embedders.Embedder("all-mpnet-base-v2", lambda first, second: 0.5, lambda: 0)
     monkeypatch.setattr(embedders, "open_embedder", lambda name, folder: half)
     told = agrotools("score", run, "--embedder", "all-mpnet-base-v2", "--embedder-path", run)
@@ -234,6 +234,53 @@ def test_the_embedder_of_a_run_is_named_wherever_its_cosines_are(run: Path, monk
     assert figures["embedder"] == "all-mpnet-base-v2"
     assert "gta.ans_acc" in figures["reference"]
     assert json.loads((run / "scores.json").read_bytes())["summary"]["modes"]["end-to-end"]["published"] == figures
+
+
+def test_a_report_and_a_fresh_run_compare_texts_as_asked(
+    root: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    half = embedders.Embedder("all-mpnet-base-v2", lambda first, second: 0.5, lambda: 0)
+    monkeypatch.setattr(embedders, "open_embedder", lambda name, folder: half)
+    for out, options in (("plain.html", ()), ("compared.html", ("--with", "similarity"))):
+        agrotools("report", run, "--out", tmp_path / out, *options)
+    plain, compared = ((tmp_path / name).read_text(encoding="utf-8") for name in ("plain.html", "compared.html"))
+    assert "(--with similarity, or --embedder)" in plain
+    assert "By cosines of" not in plain
+    assert "By cosines of all-mpnet-base-v2" in compared
+    assert "(--with similarity, or --embedder)" not in compared
+    fresh = ("eval", "gta", "--data-root", root, "-m", "baseline:oracle", "--backend", "recorded", "--limit", 30)
+    told = agrotools(*fresh, "--out", tmp_path / "fresh", "--embedder-path", root)
+    assert "By cosines of all-mpnet-base-v2" in told
+    assert "By cosines of all-mpnet-base-v2" in (tmp_path / "fresh" / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_pictures_of_a_run_are_found_again_where_they_were(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "data").symlink_to(root)
+    monkeypatch.chdir(tmp_path)
+    agrotools("eval", "gta", "--data-root", "data", "-m", "baseline:echo", "--limit", 5, "--out", "runs/one")
+    monkeypatch.chdir("/")
+    run = tmp_path / "runs" / "one"
+    shown = CliRunner().invoke(app, ["report", str(run), "--out", str(tmp_path / "page.html")])
+    assert "could not be shown" not in shown.output
+    assert "with 0 pictures" not in shown.output
+    (tmp_path / "data").unlink()
+    lost = CliRunner().invoke(app, ["report", str(run), "--out", str(tmp_path / "page.html")])
+    assert "hint: where the benchmark's files have moved, --data-root DIR" in lost.output
+    found = CliRunner().invoke(
+        app, ["report", str(run), "--data-root", str(root), "--out", str(tmp_path / "page.html")]
+    )
+    assert "could not be shown" not in found.output
+
+
+def test_what_texts_cannot_be_compared_by_is_said_before_anything_runs(root: Path, tmp_path: Path):
+    out = tmp_path / "never"
+    common = ["eval", "gta", "--data-root", str(root), "-m", "baseline:echo", "--out", str(out)]
+    for options in (["--with", "bleu"], ["--embedder", "all-mpnet-base-v2"]):
+        done = CliRunner().invoke(app, [*common, *options])
+        assert done.exit_code != 0
+        assert not out.exists()
 
 
 def test_a_run_and_the_prediction_files_written_from_it_have_the_same_figures(root: Path, run: Path, tmp_path: Path):

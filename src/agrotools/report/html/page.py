@@ -28,6 +28,7 @@ from agrotools.report.html.templating import templates
 from agrotools.report.values import harmless, shortened
 from agrotools.runner.durable import written_beside
 from agrotools.scoring import Summary, score_record
+from agrotools.scoring.embedders import Embedder
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -62,6 +63,8 @@ def write_report(
     outcomes: Outcomes | None = None,
     paper: Sequence[SettingResult] | None = None,
     allow_invalid: bool = False,
+    rouge: bool = False,
+    embedder: Embedder | None = None,
 ) -> Path:
     """Write the report of ``runs`` side by side to ``out`` and return where it is; see :func:`build_report`."""
     return build_report(
@@ -73,6 +76,8 @@ def write_report(
         outcomes=outcomes,
         paper=paper,
         allow_invalid=allow_invalid,
+        rouge=rouge,
+        embedder=embedder,
     ).path
 
 
@@ -86,6 +91,8 @@ def build_report(
     outcomes: Outcomes | None = None,
     paper: Sequence[SettingResult] | None = None,
     allow_invalid: bool = False,
+    rouge: bool = False,
+    embedder: Embedder | None = None,
     picture_bytes: int = BUDGET_BYTES,
 ) -> Written:
     """Write one HTML file that needs nothing else: no network, no other file.
@@ -100,6 +107,7 @@ def build_report(
         outcomes: what every record scored, run by run, where that is at hand, too.
         paper: what the tables of the benchmark's paper are made from, where it is at hand.
         allow_invalid: let a mode have a headline with more than 1 % invalid records, where summaries are computed.
+        rouge, embedder: what texts are compared by, too; see :func:`agrotools.runner.rescore.rescore`.
         picture_bytes: what all pictures together may take.
 
     Raises:
@@ -112,6 +120,8 @@ def build_report(
         summaries=summaries,
         outcomes=outcomes,
         allow_invalid=allow_invalid,
+        rouge=rouge,
+        embedder=embedder,
     )
     out = Path(out)
     made_of = items_of_runs([run.folder for run in opened]) if paper is None else paper
@@ -202,7 +212,7 @@ class _Page:
 
     def _write_part(self, at: int, record: Record) -> None:
         run = self._runs[at]
-        scores = score_record(record)
+        scores = score_record(record, run.extras)
         value = value_of(record, scores)
         detail = detail_of(record, scores, _Showing(run, self._places, self.pictures, self.missing))
         sample = record.sample

@@ -12,10 +12,12 @@ from agrotools.report.html.places import benchmark_roots
 from agrotools.runner.judging import judged_rows
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import OrderedRecords, RecordIndex
-from agrotools.runner.rescore import summary_of
+from agrotools.runner.rescore import extras_of, summary_of
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import Summary, Tally, score_record
+from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.judging import JudgedRows
+from agrotools.scoring.knowledge_answers import Extras
 from agrotools.scoring.run_correlations import with_correlations
 
 
@@ -29,6 +31,8 @@ class Run:
     records: OrderedRecords
     roots: list[Path]
     summary: Summary
+    extras: Extras
+    """What its open questions are scored by, too."""
     places: Sequence[int]
     """Where the records that are shown stand among ``records``."""
 
@@ -45,18 +49,22 @@ def opened_runs(
     summaries: Sequence[Summary] | None,
     outcomes: Outcomes | None = None,
     allow_invalid: bool,
+    rouge: bool = False,
+    embedder: Embedder | None = None,
 ) -> list[Run]:
     """The runs, and which of their records to show. Every record is scored once, or none where nothing depends on it:
     the summaries are given, and the outcomes are, too, or all samples are shown.
 
     Raises:
-        RunStoreError: not a run, or one without records.
+        RunStoreError: not a run, or one without records;
+        UsageError: what texts are to be compared by is not installed, or not known for this benchmark.
     """
     manifests = [read_manifest(folder).model_copy(update={"sample_ids": ()}) for folder in folders]
     shelves = [RecordIndex(folder).drained() for folder in folders]
     for folder, shelf in zip(folders, shelves, strict=True):
         if not len(shelf):
             raise RunStoreError(f"the run {folder} holds no finished sample", hint="run agrotools eval again to go on")
+    extras = [extras_of(manifest, rouge=rouge, embedder=embedder) for manifest in manifests]
     places: Sequence[Sequence[int]]
     if summaries is not None and max(map(len, shelves)) <= samples:
         given = list(summaries)
@@ -65,28 +73,33 @@ def opened_runs(
         given = list(summaries or ())
         if summaries is None or outcomes is None:
             outcomes = Outcomes()
-            for folder, shelf, manifest in zip(folders, shelves, manifests, strict=True):
+            for folder, shelf, manifest, own in zip(folders, shelves, manifests, extras, strict=True):
                 tally, judges = None if summaries else Tally(protocol=manifest.protocol), judged_rows(folder)
-                _score(shelf, outcomes, tally, judges)
+                _score(shelf, outcomes, tally, judges, own)
                 if tally is not None:
-                    given.append(summary_of(folder, manifest, tally, judges, allow_invalid=allow_invalid))
+                    summary = summary_of(
+                        folder, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder
+                    )
+                    given.append(summary)
         privileged = frozenset(at for at, manifest in enumerate(manifests) if manifest.privileged)
         places = outcomes.chosen(samples, privileged=privileged)
     given = with_correlations(given)
     names = _distinct([re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name) or "run" for folder in folders])
     return [
-        Run(folder, name, manifest, shelf, benchmark_roots(manifest, folder, data_root), summary, shown)
-        for folder, name, manifest, shelf, summary, shown in zip(
-            folders, names, manifests, shelves, given, places, strict=True
+        Run(folder, name, manifest, shelf, benchmark_roots(manifest, folder, data_root), summary, own, shown)
+        for folder, name, manifest, shelf, summary, own, shown in zip(
+            folders, names, manifests, shelves, given, extras, places, strict=True
         )
     ]
 
 
-def _score(records: OrderedRecords, outcomes: Outcomes, tally: Tally | None, judges: JudgedRows) -> None:
+def _score(
+    records: OrderedRecords, outcomes: Outcomes, tally: Tally | None, judges: JudgedRows, extras: Extras
+) -> None:
     """Score the records of a run for ``outcomes``, and for ``tally`` where one is wanted."""
     outcomes.begin_run()
     for record in records:
-        scores = [*score_record(record), *judges.rows(record)]
+        scores = [*score_record(record, extras), *judges.rows(record)]
         outcomes.add(record, scores)
         if tally is not None:
             tally.add(record, scores)
