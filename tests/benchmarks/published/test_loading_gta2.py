@@ -105,6 +105,13 @@ def test_ids_given_twice_become_places(loaded: Benchmark) -> None:
     assert "their places stand for them: entry 3" in notes(loaded)
 
 
+def test_keys_that_are_alike_give_samples_of_their_own(tmp_path: Path) -> None:
+    write_json(tmp_path / "gta_dataset_v2" / "end.json", dict.fromkeys(("1", "01"), task(files=[])))
+    benchmark = load_benchmark("gta-2", tmp_path)
+    assert [sample.id for sample in benchmark.samples] == ["gta2-001", "gta2-001_2"]
+    assert "its key is like that of another entry: entry 01" in notes(benchmark)
+
+
 def test_files_of_every_kind_are_taken(loaded: Benchmark) -> None:
     kinds = {file.name: file.kind for file in loaded.sample("gta2-002").files}
     assert kinds == {"brief.pdf": "document", "talk.mp3": "audio", "sales.xlsx": "table", "clip.mp4": "video"}

@@ -4,7 +4,7 @@ Asked from the files as they are published. How its entries become samples: docs
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -13,8 +13,8 @@ from agrotools.benchmarks.agent_x.frames import PLACE, Choice, frames_folder
 from agrotools.benchmarks.benchmark import Benchmark
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.benchmarks.published.files import FileTable
-from agrotools.benchmarks.published.findings import Findings, PublishedSettings
-from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of, with_own_ids
+from agrotools.benchmarks.published.findings import EntryFindings, Findings, PublishedSettings
+from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of, samples_of
 from agrotools.benchmarks.published.places import Layout, find_file
 from agrotools.benchmarks.published.reading import entries_of, read_json
 from agrotools.construct.progress import Progress, no_progress
@@ -77,12 +77,11 @@ def read_agent_x(path: Path, frames: FrameSettings = DEFAULT_FRAMES, progress: P
         )
     findings = Findings()
     table = FileTable(path.parent)
-    samples: list[Sample] = []
-    for position, (key, entry) in enumerate(entries.items()):
-        if sample := read_entry(key, position, entry, table, frames, findings):
-            samples.append(sample)
-        progress("entries", position + 1, len(entries))
-    samples = with_own_ids(samples, findings)
+
+    def read(position: int, entry: Any, found: EntryFindings) -> Sample | None:
+        return read_entry(position, entry, table, frames, found)
+
+    samples = samples_of(entries, read, findings, progress)
     return ReadSet(path.parent, (path,), len(entries), samples, findings, {PLACE: frames_folder()})
 
 

@@ -14,7 +14,7 @@ from agrotools.benchmarks.published.dialogs import text_of
 from agrotools.benchmarks.published.files import VIDEO_SUFFIXES, FileTable, plain_path, safe_name
 from agrotools.benchmarks.published.findings import (
     TOO_DEEP,
-    Findings,
+    EntryFindings,
     first_reason,
     is_too_deep,
     shortened,
@@ -58,36 +58,34 @@ class _Files(NamedTuple):
     names: dict[str, str]
     """By every name that a step may call a file: the name in the sample; of a video that of its first frame."""
     videos: list[str]
-    fault: bool
 
 
 def read_entry(
-    key: str, position: int, entry: Any, table: FileTable, frames: FrameSettings, findings: Findings
+    position: int, entry: Any, table: FileTable, frames: FrameSettings, found: EntryFindings
 ) -> Sample | None:
-    """The sample of an entry; None where it cannot be used, for which ``findings`` then hold every reason."""
+    """The sample of an entry; None where it cannot be used, for which ``found`` is then told every reason."""
     if is_too_deep(entry):
-        findings.fault(key, TOO_DEEP)
+        found.fault(TOO_DEEP)
         return None
     content = _unwrapped(entry)
     if content is None:
-        findings.fault(key, "it is no object, nor a list of one")
+        found.fault("it is no object, nor a list of one")
         return None
-    before = len(findings.faults)
-    files = _files(content.get("file_path"), table, frames, key, findings)
+    files = _files(content.get("file_path"), table, frames, found)
     query = text_of(content.get("query")).strip()
     if not query:
-        findings.fault(key, "it has no query")
-    raw = _raw_steps(content.get("reasoning_steps"), key, findings)
-    steps = _steps(raw, files, key, findings)
-    toolset = _toolset(content.get("tool_metadata"), [step.tool for step in steps], key, findings)
+        found.fault("it has no query")
+    raw = _raw_steps(content.get("reasoning_steps"), found)
+    steps = _steps(raw, files, found)
+    toolset = _toolset(content.get("tool_metadata"), [step.tool for step in steps], found)
     query_type = str(content.get("query_type") or "").strip().casefold()
     answer = _final_answer(content.get("final_answer"))
     try:
         kind, slot = _gold(query_type, answer, [step.tool for step in steps])
     except BenchmarkError as error:
-        findings.fault(key, error.message)
+        found.fault(error.message)
         return None
-    if len(findings.faults) > before:
+    if found.broken:
         return None
     environment = _environment(content.get("file_path"))
     groups = {
@@ -98,7 +96,7 @@ def read_entry(
         "steps": str(len(steps)),
     }
     metadata: dict[str, JsonValue] = {
-        "entry": key,
+        "entry": found.key,
         "position": position,
         "file_path": text_of(content.get("file_path")),
         "query_type": query_type,
@@ -109,7 +107,7 @@ def read_entry(
         metadata["videos"] = [*files.videos]
     try:
         return Sample(
-            id=f"agent-x-{safe_name(key.zfill(3))}",
+            id=f"agent-x-{safe_name(found.key.zfill(3))}",
             query=query,
             files=tuple(files.samples),
             family="vision",
@@ -125,7 +123,7 @@ def read_entry(
             metadata=metadata,
         )
     except (ValidationError, RecursionError) as error:
-        findings.fault(key, shortened(first_reason(error), 120))
+        found.fault(shortened(first_reason(error), 120))
         return None
 
 
@@ -136,17 +134,16 @@ def _unwrapped(entry: Any) -> dict[str, Any] | None:
     return cast("dict[str, Any]", entry) if isinstance(entry, dict) else None
 
 
-def _files(given: Any, table: FileTable, frames: FrameSettings, key: str, findings: Findings) -> _Files:
+def _files(given: Any, table: FileTable, frames: FrameSettings, found: EntryFindings) -> _Files:
     """The files of an entry; several are given as one text with commas between, or as a list."""
     paths = given if isinstance(given, list) else str(given or "").split(",")
-    found: list[SampleFile] = []
+    files: list[SampleFile] = []
     names: dict[str, str] = {}
     videos: list[str] = []
-    fault = False
     for path in (str(each).strip() for each in cast("list[Any]", paths)):
         if not path:
             continue
-        taken = [file.name for file in found]
+        taken = [file.name for file in files]
         try:
             relative = _found(path, table)
             if PurePosixPath(relative).suffix.lower() in VIDEO_SUFFIXES:
@@ -155,14 +152,13 @@ def _files(given: Any, table: FileTable, frames: FrameSettings, key: str, findin
             else:
                 own = [table.image(relative, safe_name(path, taken))]
         except BenchmarkError as error:
-            findings.fault(key, told(error))
-            fault = True
+            found.fault(told(error))
             continue
-        found += own
+        files += own
         names |= dict.fromkeys((path, plain_path(path), PurePosixPath(plain_path(path)).name), own[0].name)
-    if not found and not fault:
-        findings.note(key, "it has no file")
-    return _Files(found, names, videos, fault)
+    if not files and not found.broken:
+        found.note("it has no file")
+    return _Files(files, names, videos)
 
 
 def _found(path: str, table: FileTable) -> str:
@@ -186,39 +182,39 @@ def _frame_files(relative: str, table: FileTable, frames: FrameSettings, taken: 
     return own
 
 
-def _raw_steps(given: Any, key: str, findings: Findings) -> list[dict[str, JsonValue]]:
+def _raw_steps(given: Any, found: EntryFindings) -> list[dict[str, JsonValue]]:
     """The reasoning steps as they were written; some are wrapped in one list more."""
     while isinstance(given, list) and len(cast("list[Any]", given)) == 1 and isinstance(given[0], list):
         given = cast("list[Any]", given)[0]
     if not isinstance(given, list):
-        findings.fault(key, f"its reasoning_steps are no list: {shown(given)}")
+        found.fault(f"its reasoning_steps are no list: {shown(given)}")
         return []
     steps = [cast("dict[str, JsonValue]", step) for step in cast("list[Any]", given) if isinstance(step, dict)]
     if len(steps) < len(cast("list[Any]", given)):
-        findings.note(key, "reasoning steps that are no objects are left out")
+        found.note("reasoning steps that are no objects are left out")
     return steps
 
 
-def _steps(raw: Sequence[dict[str, JsonValue]], files: _Files, key: str, findings: Findings) -> list[ReferenceStep]:
+def _steps(raw: Sequence[dict[str, JsonValue]], files: _Files, found: EntryFindings) -> list[ReferenceStep]:
     """The steps that call a tool."""
     steps: list[ReferenceStep] = []
     for step in raw:
         named = step.get("tool", step.get("tool_used"))
         tool = named.strip() if isinstance(named, str) else ""
         if named is not None and not isinstance(named, str):
-            findings.fault(key, f"a step names a tool that is no text: {shown(named)}")
+            found.fault(f"a step names a tool that is no text: {shown(named)}")
             continue
         if tool.casefold() in _NO_TOOL:
-            findings.note(key, "steps without a tool are no calls")
+            found.note("steps without a tool are no calls")
             continue
         given = step.get("input", step.get("tool_input"))
         arguments = arguments_of(tool, given, files.names)
         if arguments is None:
-            findings.note(key, "the input of a step cannot be told apart into arguments")
+            found.note("the input of a step cannot be told apart into arguments")
             arguments = cast("Arguments", {} if given is None else {"input": given})
         output = step.get("output", step.get("tool_output"))
         if output is None:
-            findings.note(key, "a call has no recorded observation")
+            found.note("a call has no recorded observation")
         thought = step.get("thought") or step.get("task")
         steps.append(
             ReferenceStep(
@@ -229,7 +225,7 @@ def _steps(raw: Sequence[dict[str, JsonValue]], files: _Files, key: str, finding
             )
         )
     if not steps:
-        findings.note(key, "no reasoning step calls a tool")
+        found.note("no reasoning step calls a tool")
     return steps
 
 
@@ -242,7 +238,7 @@ def _observation(tool: str, output: JsonValue) -> Observation:
     return Observation(result={"image" if tool in IMAGE_TOOLS["agent-x"] and is_file else "text": text})
 
 
-def _toolset(given: Any, called: Sequence[str], key: str, findings: Findings) -> list[str]:
+def _toolset(given: Any, called: Sequence[str], found: EntryFindings) -> list[str]:
     """The tools that the entry describes, then those that it calls and does not describe."""
     listed: list[str] = []
     if isinstance(given, dict):
@@ -251,13 +247,13 @@ def _toolset(given: Any, called: Sequence[str], key: str, findings: Findings) ->
         items = [cast("dict[str, Any]", item) for item in cast("list[Any]", given) if isinstance(item, dict)]
         listed = [str(item["name"]) for item in items if isinstance(item.get("name"), str)]
     if listed and any(tool not in listed for tool in called):
-        findings.note(key, "it calls a tool that it does not describe")
+        found.note("it calls a tool that it does not describe")
     tools = list(dict.fromkeys([*listed, *called]))
     for tool in tools:
         if tool not in TOOLS:
-            findings.fault(key, f"there is no tool {shown(tool)}")
+            found.fault(f"there is no tool {shown(tool)}")
     if not tools:
-        findings.fault(key, "it describes no tool and calls none")
+        found.fault("it describes no tool and calls none")
     return tools
 
 

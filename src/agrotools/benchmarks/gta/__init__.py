@@ -4,13 +4,14 @@ Asked from the files as they are published. How its entries become samples: docs
 """
 
 from pathlib import Path
+from typing import Any
 
 from agrotools.benchmarks.benchmark import Benchmark
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.benchmarks.published.entries import DialogForm, ReadEntry, read_entry
 from agrotools.benchmarks.published.files import FileTable
-from agrotools.benchmarks.published.findings import Findings, PublishedSettings
-from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of, with_own_ids
+from agrotools.benchmarks.published.findings import EntryFindings, Findings, PublishedSettings
+from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of, samples_of
 from agrotools.benchmarks.published.places import Layout, find_file
 from agrotools.benchmarks.published.reading import entries_of, read_json
 from agrotools.construct.progress import Progress, no_progress
@@ -63,12 +64,13 @@ def read_gta(path: Path, progress: Progress = no_progress) -> ReadSet:
     findings = Findings()
     table = FileTable(path.parent)
     form = DialogForm(benchmark="gta", prefix="gta", family="general", source="GTA")
-    samples: list[Sample] = []
-    for position, (key, entry) in enumerate(entries.items()):
-        if read := read_entry(key, position, entry, form, table, findings):
-            samples.append(_grouped(read))
-        progress("entries", position + 1, len(entries))
-    return ReadSet(path.parent, (path,), len(entries), with_own_ids(samples, findings), findings)
+
+    def read(position: int, entry: Any, found: EntryFindings) -> Sample | None:
+        one = read_entry(position, entry, form, table, found)
+        return _grouped(one) if one else None
+
+    samples = samples_of(entries, read, findings, progress)
+    return ReadSet(path.parent, (path,), len(entries), samples, findings)
 
 
 def _grouped(read: ReadEntry) -> Sample:

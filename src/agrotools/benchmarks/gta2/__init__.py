@@ -15,8 +15,8 @@ from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.benchmarks.published.answers import Gold
 from agrotools.benchmarks.published.entries import DialogForm, ReadEntry, read_entry
 from agrotools.benchmarks.published.files import FileTable
-from agrotools.benchmarks.published.findings import Findings, PublishedSettings
-from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of
+from agrotools.benchmarks.published.findings import EntryFindings, Findings, PublishedSettings
+from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of, samples_of
 from agrotools.benchmarks.published.places import Layout, find_file
 from agrotools.benchmarks.published.reading import entries_of, read_json
 from agrotools.construct.progress import Progress, no_progress
@@ -93,11 +93,12 @@ def read_gta2(path: Path, part: Part = "end", progress: Progress = no_progress) 
         tools=offered.here if part == "end" else None,
         gold=_tree if part == "end" else None,
     )
-    samples: list[Sample] = []
-    for position, (key, entry) in enumerate(entries.items()):
-        if read := read_entry(key, position, entry, form, table, findings):
-            samples.append(_grouped(read))
-        progress("entries", position + 1, len(entries))
+
+    def read(position: int, entry: Any, found: EntryFindings) -> Sample | None:
+        one = read_entry(position, entry, form, table, found)
+        return _grouped(one) if one else None
+
+    samples = samples_of(entries, read, findings, progress)
     return ReadSet(path.parent, (path,), len(entries), samples, findings)
 
 

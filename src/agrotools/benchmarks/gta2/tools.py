@@ -7,8 +7,8 @@ from agrotools.benchmarks.published.findings import shown
 from agrotools.benchmarks.published.reading import read_json
 from agrotools.core import BenchmarkError
 from agrotools.tools import TOOLS
+from agrotools.tools.published.declared import TOOLMETA_FILE
 
-TOOLMETA_FILE = "toolmeta.json"
 GTA2_TOOLS: tuple[str, ...] = tuple(
     """
     Calculator GoogleSearch Plot Solver OCR ImageDescription CountGivenObject MathOCR DrawBox AddText TextToImage

@@ -13,7 +13,6 @@ from agrotools.benchmarks.published.files import VIDEO_SUFFIXES, FileTable, kind
 from agrotools.benchmarks.published.findings import (
     TOO_DEEP,
     EntryFindings,
-    Findings,
     first_reason,
     is_too_deep,
     shortened,
@@ -57,11 +56,8 @@ class ReadEntry(NamedTuple):
     kind: AnswerKind
 
 
-def read_entry(
-    key: str, position: int, entry: Any, form: DialogForm, table: FileTable, findings: Findings
-) -> ReadEntry | None:
-    """The sample of an entry; None where it cannot be used, for which ``findings`` then hold every reason."""
-    found = EntryFindings(key, findings)
+def read_entry(position: int, entry: Any, form: DialogForm, table: FileTable, found: EntryFindings) -> ReadEntry | None:
+    """The sample of an entry; None where it cannot be used, for which ``found`` is then told every reason."""
     if not isinstance(entry, dict):
         found.fault("it is no object")
         return None
@@ -91,14 +87,14 @@ def read_entry(
         found.note(note)
     if questions and gold.kind != "objective":
         found.note("its questions to the judge are not asked: only answers with keywords are judged")
-    metadata: dict[str, JsonValue] = {"entry": key, "position": position, "final_text": turn.final_text}
+    metadata: dict[str, JsonValue] = {"entry": found.key, "position": position, "final_text": turn.final_text}
     if turn.user_turns > 1:
         metadata["user_turns"] = turn.user_turns
     if any(file.path != path for path, file in zip(names, files, strict=True)):
         metadata["published_paths"] = {name: path for path, name in names.items()}
     try:
         sample = Sample(
-            id=f"{form.prefix}-{safe_name(key.zfill(3))}",
+            id=f"{form.prefix}-{safe_name(found.key.zfill(3))}",
             query=turn.query,
             files=tuple(files),
             family=form.family,

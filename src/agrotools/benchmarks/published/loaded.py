@@ -1,17 +1,27 @@
 """What was read of a published benchmark, and the benchmark that is made of it."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pydantic import JsonValue
 
 from agrotools.benchmarks.benchmark import Benchmark, ContentDigest, with_clusters
-from agrotools.benchmarks.published.findings import EntryFault, Findings, PublishedSettings, stop_at_faults
+from agrotools.benchmarks.published.findings import (
+    EntryFault,
+    EntryFindings,
+    Findings,
+    PublishedSettings,
+    stop_at_faults,
+)
 from agrotools.benchmarks.published.ways import PUBLISHED_WAYS
+from agrotools.construct.progress import Progress
 from agrotools.core import MODES, BenchmarkError, Mode, Sample
 from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
+
+ReadOne = Callable[[int, Any, EntryFindings], Sample | None]
 
 
 @dataclass(frozen=True)
@@ -34,7 +44,23 @@ class ReadSet:
         return self.findings.faults
 
 
-def with_own_ids(samples: Sequence[Sample], findings: Findings) -> list[Sample]:
+def samples_of(
+    entries: Mapping[str, Any], read: ReadOne, findings: Findings, progress: Progress, what: str = "entries"
+) -> list[Sample]:
+    """The samples of all entries that can be used, in file order, each under an id of its own.
+
+    ``read`` makes the sample of an entry, given its position and itself; None where it cannot be used, for which it
+    tells every reason. ``progress`` is told ``what`` is read.
+    """
+    samples: list[Sample] = []
+    for position, (key, entry) in enumerate(entries.items()):
+        if sample := read(position, entry, EntryFindings(key, findings)):
+            samples.append(sample)
+        progress(what, position + 1, len(entries))
+    return _with_own_ids(samples, findings)
+
+
+def _with_own_ids(samples: Sequence[Sample], findings: Findings) -> list[Sample]:
     """The samples, later ones of the same id (keys ``1`` and ``01``) under one of their own, with a note."""
     taken: set[str] = set()
     found: list[Sample] = []

@@ -4,15 +4,16 @@
 samples: docs/gta-thinkgeo-agent-x.md.
 """
 
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from agrotools.benchmarks.benchmark import Benchmark
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.benchmarks.published.entries import DialogForm, ReadEntry, read_entry
 from agrotools.benchmarks.published.files import FileTable
-from agrotools.benchmarks.published.findings import Findings, PublishedSettings
-from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of, with_own_ids
+from agrotools.benchmarks.published.findings import EntryFindings, Findings, PublishedSettings
+from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of, samples_of
 from agrotools.benchmarks.published.places import Layout, find_file, how_to_get
 from agrotools.benchmarks.published.reading import entries_of, read_json
 from agrotools.benchmarks.thinkgeo.use_cases import difficulties, use_case
@@ -81,12 +82,7 @@ def read_thinkgeo(path: Path, split: str = "optical", progress: Progress = no_pr
         prefix = "thinkgeo" if sensor == "optical" else "thinkgeo-sar"
         folder = file.parent.relative_to(root).as_posix().removeprefix(".")
         form = DialogForm("thinkgeo", prefix, family="remote_sensing", source="ThinkGeo", folder=folder)
-        own: list[Sample] = []
-        for position, (key, entry) in enumerate(entries.items()):
-            if read := read_entry(key, position, entry, form, table, findings):
-                own.append(_grouped(read, sensor))
-            progress(f"{sensor} entries", position + 1, len(entries))
-        own = with_own_ids(own, findings)
+        own = samples_of(entries, partial(_read_one, form, table, sensor), findings, progress, f"{sensor} entries")
         samples += _with_difficulty(own) if sensor == "optical" else own
     return ReadSet(root, tuple(file for _, file in parts), count, samples, findings)
 
@@ -104,6 +100,13 @@ def find_sar(path: Path) -> Path:
         if each != path:
             return each
     raise BenchmarkError(f"{path.parent} holds no JSON file of the SAR split", hint=how_to_get(THINKGEO_LAYOUT))
+
+
+def _read_one(
+    form: DialogForm, table: FileTable, sensor: str, position: int, entry: Any, found: EntryFindings
+) -> Sample | None:
+    read = read_entry(position, entry, form, table, found)
+    return _grouped(read, sensor) if read else None
 
 
 def _grouped(read: ReadEntry, sensor: str) -> Sample:
