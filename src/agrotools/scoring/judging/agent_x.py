@@ -1,12 +1,10 @@
 """The twelve questions that Agent-X has a model judge a chain of reasoning by."""
 
-import hashlib
 import json
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, cast
 
-from agrotools.scoring.judging.question import JudgeQuestion
+from agrotools.scoring.judging.question import JudgeQuestion, mark_of, prompt_hash
 from agrotools.scoring.judging.replies import read_score
 from agrotools.scoring.judging.rubrics import Rubrics, our_rubrics
 from agrotools.scoring.reference.agent_x import COLUMNS
@@ -42,12 +40,12 @@ def agent_x_questions(
     }
     texts = {name: _text(value) for name, value in values.items()}
     words = rubrics or our_rubrics()
-    mark = f"=== {hashlib.sha256(chr(0).join(texts.values()).encode(errors='surrogatepass')).hexdigest()[:12]} ==="
+    mark = mark_of(texts.values())
     found: list[JudgeQuestion] = []
     for key, (rubric, shows) in words.criteria.items():
         system = words.system.replace("{mark}", mark).replace("{rubric}", rubric).strip()
         user = "\n".join(f"{words.parts[part]}:\n{mark}\n{texts[part]}\n{mark}" for part in shows)
-        prompt = _hash(words.system + rubric)
+        prompt = prompt_hash(words.system + rubric)
         found.append(JudgeQuestion(METRICS[key], key, system, user, prompt, most=1, read=read_score))
     return found
 
@@ -59,8 +57,3 @@ def _said(answer: Any) -> bool:
 def _text(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, default=str)
     return text if len(text) <= _LONGEST_PART else f"{text[:_LONGEST_PART]} [...]"
-
-
-@cache
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

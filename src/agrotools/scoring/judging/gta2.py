@@ -1,6 +1,5 @@
 """What a judge is asked about a task with a tree of sub-tasks (GTA-2), and what its grades come to."""
 
-import hashlib
 import re
 import tomllib
 from collections.abc import Sequence
@@ -8,7 +7,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from agrotools.core import Artifact, Record, Slot, SubTasksSlot, Trajectory
-from agrotools.scoring.judging.question import JudgeQuestion
+from agrotools.scoring.judging.question import JudgeQuestion, mark_of, prompt_hash
 from agrotools.scoring.judging.replies import read_score
 from agrotools.scoring.reference import gta2
 
@@ -38,7 +37,7 @@ def sub_task_questions(record: Record) -> list[JudgeQuestion]:
     if len(answer) > _LONGEST_ANSWER:
         answer = f"{answer[:_LONGEST_ANSWER]} [...]"
     words = _words()
-    prompt = _hash(words["system"] + words["user"])
+    prompt = prompt_hash(words["system"] + words["user"])
     files = "\n".join(f"{each.name} ({_how_shown(each)})" for each in made)
     asked: list[JudgeQuestion] = []
     for tree in trees:
@@ -49,8 +48,7 @@ def sub_task_questions(record: Record) -> list[JudgeQuestion]:
                 "files": files or words["no_files"],
                 "requirement": leaf.requirements.strip() or words["no_requirement"],
             }
-            content = "\0".join((*values.values(), leaf.id, *(each.sha256 or "" for each in made)))
-            mark = f"=== {_hash(content)[:12]} ==="
+            mark = mark_of((*values.values(), leaf.id, *(each.sha256 or "" for each in made)))
             values["mark"] = mark
             system, user = (
                 _HOLE.sub(lambda hole, values=values: values[hole[1]], words[part]).strip()
@@ -101,7 +99,3 @@ def _how_shown(artifact: Artifact) -> str:
 @cache
 def _words() -> dict[str, str]:
     return tomllib.loads(_PROMPT.read_text(encoding="utf-8"))
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]

@@ -1,11 +1,27 @@
 """A question to a judge."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from agrotools.core import Artifact
 from agrotools.scoring.judging.replies import read_grade
+
+
+@cache
+def prompt_hash(words: str) -> str:
+    """What tells the words of one kind of question from those of another."""
+    return _hash(words)[:16]
+
+
+def mark_of(texts: Iterable[str]) -> str:
+    """The line between which ``texts`` stand; it follows from them, so that nobody can have written it into one."""
+    return f"=== {_hash(chr(0).join(texts))[:12]} ==="
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -31,5 +47,4 @@ class JudgeQuestion:
 
     @property
     def asked(self) -> str:
-        text = f"{self.system}\0{self.user}".encode(errors="surrogatepass")
-        return hashlib.sha256(text).hexdigest()[:24]
+        return _hash(f"{self.system}\0{self.user}")[:24]

@@ -1,6 +1,5 @@
 """What a judge is asked about a record: one question for each part of an answer that a judge can grade."""
 
-import hashlib
 import re
 import tomllib
 from collections.abc import Callable, Sequence
@@ -22,7 +21,7 @@ from agrotools.core import (
 from agrotools.scoring.judging.agent_x import METRICS as AGENT_X_METRICS
 from agrotools.scoring.judging.agent_x import agent_x_questions
 from agrotools.scoring.judging.gta2 import GPT_SCORE, SCORE_CORRECTED, sub_task_questions, tree_values
-from agrotools.scoring.judging.question import JudgeQuestion
+from agrotools.scoring.judging.question import JudgeQuestion, mark_of, prompt_hash
 from agrotools.scoring.judging.replies import read_published_yes, read_yes_no
 from agrotools.scoring.judging.rubrics import Rubrics
 from agrotools.scoring.published_form import agent_x_gold, agent_x_prediction
@@ -114,15 +113,14 @@ def open_question(metric: str, slot: str, question: str, reference: str, answer:
         answer = f"{answer[:_LONGEST_ANSWER]} [...]"
     language = "zh" if _HAN.search(reference) else "en"
     words = _words()["open_answer"][language]
-    texts = "\0".join((question, reference, answer)).encode(errors="surrogatepass")
     values = {
-        "mark": f"=== {hashlib.sha256(texts).hexdigest()[:12]} ===",
+        "mark": mark_of((question, reference, answer)),
         "question": question,
         "reference": reference,
         "answer": answer,
     }
     system, user = (_HOLE.sub(lambda hole: values[hole[1]], words[part]).strip() for part in ("system", "user"))
-    return JudgeQuestion(metric, slot, system, user, prompt=_hash(words["system"] + words["user"]))
+    return JudgeQuestion(metric, slot, system, user, prompt=prompt_hash(words["system"] + words["user"]))
 
 
 def yes_no_questions(slot: KeywordsSlot, answer: str) -> list[JudgeQuestion]:
@@ -131,7 +129,7 @@ def yes_no_questions(slot: KeywordsSlot, answer: str) -> list[JudgeQuestion]:
     Each stands twice: as ThinkGeo reads the reply (nothing but ``yes`` counts), and so that ``Yes.`` is yes and what is
     neither yes nor no has no grade.
     """
-    prompt = _hash(JUDGE_SYSTEM + JUDGE_USER)
+    prompt = prompt_hash(JUDGE_SYSTEM + JUDGE_USER)
     found: list[JudgeQuestion] = []
     for number, question in enumerate(slot.questions, start=1):
         system, user = judge_prompt(answer, question)
@@ -143,8 +141,3 @@ def yes_no_questions(slot: KeywordsSlot, answer: str) -> list[JudgeQuestion]:
 @cache
 def _words() -> dict[str, dict[str, dict[str, str]]]:
     return tomllib.loads(_PROMPTS.read_text(encoding="utf-8"))
-
-
-@cache
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
