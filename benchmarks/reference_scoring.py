@@ -38,6 +38,7 @@ from agrotools.scoring.reference import agent_x, gta, gta_family, thinkgeo
 from agrotools.scoring.reference.gta_family import Dialogue
 from support.gta_files import overlap  # pyright: ignore[reportMissingImports]
 from support.made_predictions import made_files  # pyright: ignore[reportMissingImports]
+from support.spoilt import spoilt  # pyright: ignore[reportMissingImports]
 
 STAND_IN = Embedder("word overlap", overlap, lambda: 0)
 _ANYTHING: tuple[Any, ...] = (None, True, -1, 10**30, 1.5, "", "x", "\ud800", [], {}, [[]], {"": None})
@@ -57,20 +58,6 @@ def timed(name: str, files: dict[str, Path], embedder: Embedder) -> dict[str, fl
     for metric in compared.corrected.metrics:
         compared.corrected.estimate(metric)
     return {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - started_cpu}
-
-
-def spoilt(value: Any, rng: random.Random) -> Any:
-    """A copy of ``value`` with something else in one place, chosen at random."""
-    if isinstance(value, dict | list) and value and rng.random() < 0.9:
-        copy: Any = value.copy()
-        keys: list[Any] = list(value) if isinstance(value, dict) else list(range(len(value)))
-        key = rng.choice(keys)
-        if rng.random() < 0.1:
-            del copy[key]
-        else:
-            copy[key] = spoilt(value[key], rng)
-        return copy
-    return rng.choice(_ANYTHING)
 
 
 def one_by_one(name: str, files: dict[str, Path], seed: int) -> dict[str, int | float]:
@@ -93,13 +80,15 @@ def one_by_one(name: str, files: dict[str, Path], seed: int) -> dict[str, int | 
 
 def _of_gta(predictions: Any, data: Any, rng: random.Random) -> Iterator[Any]:
     for key, entry in predictions.items():
-        yield Dialogue(key, entry["gold"], spoilt(entry["prediction"], rng), data[key]["gt_answer"])
+        yield Dialogue(
+            key, entry["gold"], spoilt(entry["prediction"], rng, rng.choice(_ANYTHING)), data[key]["gt_answer"]
+        )
 
 
 def _of_agent_x(predictions: Any, data: Any, rng: random.Random) -> Iterator[Any]:
     for item in predictions:
         ((key, entry),) = item.items()
-        yield {key: spoilt(entry, rng)}, {key: data[key][0]}
+        yield {key: spoilt(entry, rng, rng.choice(_ANYTHING))}, {key: data[key][0]}
 
 
 def _scorers(name: str, item: Any) -> Iterator[tuple[str, Any]]:

@@ -20,6 +20,7 @@ from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.predictions.comparing import Compared, Format, compare_file
 from support.gta_files import overlap
 from support.made_predictions import made_files
+from support.spoilt import spoilt
 
 NAMES = (
     "gta, step-by-step",
@@ -46,22 +47,6 @@ anything = st.recursive(
     ),
     max_leaves=6,
 )
-
-
-def spoilt(value: Any, rng: random.Random, other: Any) -> Any:
-    """A copy of ``value`` with ``other`` in one place, or without what stood there."""
-    if isinstance(value, dict | list) and value and rng.random() < 0.93:
-        copy: Any = value.copy()
-        keys: list[Any] = list(value) if isinstance(value, dict) else list(range(len(value)))
-        key = rng.choice(keys)
-        if rng.random() < 0.1:
-            del copy[key]
-        elif isinstance(copy, dict) and rng.random() < 0.05:
-            copy["\ud800" if rng.random() < 0.5 else ""] = other
-        else:
-            copy[key] = spoilt(value[key], rng, other)
-        return copy
-    return other
 
 
 @pytest.fixture(scope="module")
