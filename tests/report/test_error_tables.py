@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import CallTools, ErrorInfo, Observation, Record, Step, ToolCall, Unparseable
-from agrotools.report.html import write_report
+from agrotools.report.html import build_report
 from agrotools.report.tables import tables_text
 from agrotools.runner.rescore import rescore
 from support.made_runs import call, end_to_end, hostile_run, made_sample, predicted, right, write_files, write_run
@@ -104,7 +104,7 @@ def test_several_runs_stand_side_by_side_in_a_table_for_each_mode(run: Path, tmp
 
 
 def test_the_page_leads_to_samples_in_which_a_class_occurs(run: Path, tmp_path: Path):
-    page = write_report([run], tmp_path / "report.html", allow_invalid=True).read_text(encoding="utf-8")
+    page = build_report([run], tmp_path / "report.html", allow_invalid=True).path.read_text(encoding="utf-8")
     section = page[page.index('<section id="errors"') : page.index('<section id="samples"')]
     links = set(re.findall(r'<a class="example" href="#([^"]+)">', section))
     assert {"run/end-to-end/s2/0", "run/end-to-end/s1/0", "run/step-by-step/s1/0"} <= links
@@ -122,7 +122,7 @@ def index_of(page: str) -> dict[str, list[dict[str, str]]]:
 
 def test_a_run_of_attacks_leaves_the_section_harmless(tmp_path: Path):
     runs = [hostile_run(tmp_path / "run"), hostile_run(tmp_path / "other")]
-    text = write_report(runs, tmp_path / "report.html", allow_invalid=True).read_text(encoding="utf-8")
+    text = build_report(runs, tmp_path / "report.html", allow_invalid=True).path.read_text(encoding="utf-8")
     section = text[text.index('<section id="errors"') : text.index("<template")]
     assert "&lt;script&gt;window.hit=1&lt;/script&gt;" in section, "the name of the model"
     assert set(re.findall(r"<(\w+)", section)) <= {
@@ -136,5 +136,5 @@ def test_runs_without_a_valid_record_have_no_table(tmp_path: Path):
     text = tables_text([rescore(run, allow_invalid=True).summary])
     assert "Errors by class" not in text
     assert "Seconds per query" not in text
-    page = write_report([run], tmp_path / "report.html", allow_invalid=True).read_text(encoding="utf-8")
+    page = build_report([run], tmp_path / "report.html", allow_invalid=True).path.read_text(encoding="utf-8")
     assert '<section id="errors"' not in page

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import Observation
-from agrotools.report.html import write_report
+from agrotools.report.html import build_report
 from support.browser import NO_BROWSER, Page, browser, find_browser
 from support.made_runs import (
     ATTACK,
@@ -48,7 +48,7 @@ def report(tmp_path: Path) -> Path:
         write_run(tmp_path / "model", model, model="some-model"),
         write_run(tmp_path / "oracle", best, model="baseline:oracle", privileged=True),
     ]
-    return write_report(runs, tmp_path / "report.html")
+    return build_report(runs, tmp_path / "report.html").path
 
 
 async def choose(page: Page, select: str, value: str) -> None:
@@ -148,7 +148,9 @@ async def test_a_class_of_errors_leads_to_a_sample_whatever_is_filtered(report: 
 
 
 async def test_nothing_that_others_wrote_is_run_or_fetched(tmp_path: Path):
-    report = write_report([hostile_run(tmp_path / "run"), hostile_run(tmp_path / "again")], tmp_path / "report.html")
+    report = build_report(
+        [hostile_run(tmp_path / "run"), hostile_run(tmp_path / "again")], tmp_path / "report.html"
+    ).path
     async with browser() as chromium:
         page = await chromium.open(report.as_uri())
         await page.click("#reset")

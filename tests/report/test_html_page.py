@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from agrotools.core import Observation, Record, RunStoreError, SampleFile
-from agrotools.report.html import build_report, write_report
+from agrotools.report.html import build_report
 from agrotools.report.html.pictures import Pictures
 from agrotools.report.html.places import Absent, Places, benchmark_roots
 from agrotools.report.tables import tables_text
@@ -71,7 +71,7 @@ class Elements(HTMLParser):
 
 
 def page_of(*runs: Path, **options) -> tuple[str, Elements]:
-    out = write_report(list(runs), runs[0].parent / "report.html", **options)
+    out = build_report(list(runs), runs[0].parent / "report.html", **options).path
     text = out.read_text(encoding="utf-8")
     return text, Elements(text)
 
@@ -337,15 +337,15 @@ def test_a_report_replaces_the_old_one_as_a_whole_or_not_at_all(tmp_path: Path):
     folder = tmp_path / "taken.html"
     folder.mkdir()
     with pytest.raises(RunStoreError, match="cannot write the report"):
-        write_report([run], folder)
+        build_report([run], folder)
     with pytest.raises(RunStoreError, match="not a run folder"):
-        write_report([tmp_path], tmp_path / "out.html")
+        build_report([tmp_path], tmp_path / "out.html")
     with pytest.raises(RunStoreError, match="no finished sample"):
-        write_report([write_run(tmp_path / "empty", [])], tmp_path / "out.html")
+        build_report([write_run(tmp_path / "empty", [])], tmp_path / "out.html")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "run", "taken.html"]
-    out = write_report([run], tmp_path / "new" / "out.html")
+    out = build_report([run], tmp_path / "new" / "out.html").path
     before = out.read_bytes()
-    assert write_report([run], out).read_bytes() == before
+    assert build_report([run], out).path.read_bytes() == before
 
 
 def test_endless_text_is_cut(tmp_path: Path):

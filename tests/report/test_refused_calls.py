@@ -4,7 +4,7 @@ from pathlib import Path
 
 from agrotools.core import CallTools, ErrorInfo, Observation, Record, ToolCall
 from agrotools.report.explain import explanation_text
-from agrotools.report.html import write_report
+from agrotools.report.html import build_report
 from agrotools.scoring import score_record
 from support.made_runs import call, end_to_end, made_sample, predicted, write_files, write_run
 
@@ -40,7 +40,9 @@ def test_the_terminal_says_what_was_refused_and_why():
 def test_the_page_says_what_was_refused_and_why(tmp_path: Path):
     records = [by_step(), to_the_end()]
     write_files(tmp_path, [record.sample for record in records])
-    page = write_report([write_run(tmp_path / "run", records)], tmp_path / "report.html").read_text(encoding="utf-8")
+    page = build_report([write_run(tmp_path / "run", records)], tmp_path / "report.html").path.read_text(
+        encoding="utf-8"
+    )
     assert page.count("<dt>refused</dt>") == 2
     assert "<dd>Telescope is no name of a tool</dd>" in page
     assert "unknown arguments: [&#39;wrong&#39;]" in page

@@ -8,7 +8,7 @@ import pytest
 
 from agrotools.report.comparison import print_comparison
 from agrotools.report.explain import explanation_text
-from agrotools.report.html import write_report
+from agrotools.report.html import build_report
 from agrotools.report.tables import tables_text
 from agrotools.runner.records import iter_records
 from agrotools.runner.rescore import rescore
@@ -120,7 +120,7 @@ def test_comparisons_show_drawings_apart():
 
 
 def test_the_page_shows_the_block_and_marks_the_samples(run: Path):
-    page = write_report([run], run / "report.html").read_text(encoding="utf-8")
+    page = build_report([run], run / "report.html").path.read_text(encoding="utf-8")
     assert "23 samples, 11 of them schematic drawings, in no headline" in page
     assert "<h3>End to end  *synthetic*</h3>" in page
     block = page.split("<h3>Schematic drawings, n 11 (11), in no headline</h3>", 1)[1].split("</section>", 1)[0]

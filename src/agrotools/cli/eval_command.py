@@ -176,7 +176,6 @@ def evaluate(
     missing = ask_judges([each.run for each in done], judging)
     code = show_evaluations(
         done,
-        data_root=configs[0].data_root,
         allow_invalid=allow_invalid,
         details=details,
         as_json=as_json,

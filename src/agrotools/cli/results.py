@@ -51,7 +51,6 @@ def show_runs(
 def show_evaluations(
     done: "Sequence[Evaluation]",
     *,
-    data_root: Path | None,
     allow_invalid: bool,
     details: bool,
     as_json: bool,
@@ -64,7 +63,7 @@ def show_evaluations(
     """
     from agrotools.core import RunStoreError
     from agrotools.report.agrieval import RunItems
-    from agrotools.report.html import Outcomes, write_report
+    from agrotools.report.html import Outcomes, build_report
 
     runs = [each.run for each in done]
     outcomes, items = Outcomes(), RunItems()
@@ -75,17 +74,16 @@ def show_evaluations(
     if results and not as_json:
         typer.echo(f"in the tables of the paper, beside its figures: agrotools score {_again(runs)} --paper")
     try:
-        page = write_report(
+        page = build_report(
             runs,
             runs[0] / "report.html",
-            data_root=data_root,
             summaries=summaries,
             outcomes=outcomes,
             paper=results,
             allow_invalid=allow_invalid,
             rouge=rouge,
             embedder=embedder,
-        )
+        ).path
         typer.echo(f"the report, with samples, pictures and steps: {page}", err=as_json)
     except RunStoreError as error:
         typer.echo(f"no report: {error}", err=True)

@@ -101,6 +101,7 @@ def _kept_out_of_mode(mode: Mode) -> Callable[[Summary], int]:
 
 
 def kept_out_on_no_tool(summary: Summary) -> int:
+    """Schematic drawings among the samples that a mode without tools is run on."""
     return summary.no_tool_part.n_schematic if summary.no_tool_part is not None else 0
 
 

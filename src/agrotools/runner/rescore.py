@@ -118,10 +118,11 @@ def _with_published(
     from agrotools.scoring.published_agent_x import agent_x_figures
     from agrotools.scoring.published_run import published_figures
 
+    whole = read_manifest(run)
     modes: dict[Mode, ModeSummary] = {}
     for mode, part in summary.modes.items():
         records = [record for record in iter_records(run) if record.mode == mode]
-        differs = departures(read_manifest(run), mode)
+        differs = departures(whole, mode)
         if manifest.benchmark == "agent-x":
             figures = agent_x_figures(mode, records, judges, differs=differs)
             modes[mode] = part.model_copy(update={"published": figures})

@@ -18,7 +18,7 @@ _SIDE_BY_SIDE = 8
 
 
 def agrieval_section(results: Sequence[SettingResult], *, published: bool = True, models: Models = "all") -> "Markup":
-    """A ``<section>`` for the page of :func:`agrotools.report.html.write_report`, whose styles it uses.
+    """A ``<section>`` for the page of :func:`agrotools.report.html.build_report`, whose styles it uses.
 
     Args:
         results: one for each model and setting.

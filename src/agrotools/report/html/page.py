@@ -53,34 +53,6 @@ class Written:
     missing_pictures: int
 
 
-def write_report(
-    runs: Sequence[Path],
-    out: Path,
-    *,
-    samples: int = DEFAULT_SAMPLES,
-    data_root: Path | None = None,
-    summaries: Sequence[Summary] | None = None,
-    outcomes: Outcomes | None = None,
-    paper: Sequence[SettingResult] | None = None,
-    allow_invalid: bool = False,
-    rouge: bool = False,
-    embedder: Embedder | None = None,
-) -> Path:
-    """Write the report of ``runs`` side by side to ``out`` and return where it is; see :func:`build_report`."""
-    return build_report(
-        runs,
-        out,
-        samples=samples,
-        data_root=data_root,
-        summaries=summaries,
-        outcomes=outcomes,
-        paper=paper,
-        allow_invalid=allow_invalid,
-        rouge=rouge,
-        embedder=embedder,
-    ).path
-
-
 def build_report(
     runs: Sequence[Path],
     out: Path,
