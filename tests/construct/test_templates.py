@@ -259,7 +259,7 @@ def test_a_question_in_chinese_names_parts_in_chinese_and_takes_english_answers(
     template = template.model_copy(update={"language": "zh", "wordings": template.wordings_zh})
     asked = _asked(template, replace(_leaf(3.0), called="left half"), replace(_leaf(9.0, 2), called="right half"))
     slot = asked.slots[0]
-    assert (slot.value, slot.aliases) == ("右半", ("right half",))
-    assert set(slot.distractors) == {"左半", "left half"}
+    assert (slot.value, slot.choices) == ("右半", ("左半", "右半"))
+    assert slot.aliases == {"左半": ("left half",), "右半": ("right half",)}
     assert slot.label == "哪一半：左半或右半"
     assert asked.query(template.wordings[0]) == "左半和右半，哪边更严重？"

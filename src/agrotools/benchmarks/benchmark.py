@@ -140,7 +140,7 @@ class ContentDigest:
     def __init__(self, header: BenchmarkHeader) -> None:
         # Left out where there are none: most benchmarks need none, and hashes outlive releases. How a run was held is
         # in its own manifest.
-        left_out = {name for name in ("backends", "bare") if not getattr(header, name)}
+        left_out = {name for name in ("backends", "bare", "canary") if not getattr(header, name)}
         left_out |= {"metadata", "protocol", "max_steps"}
         self._header = header.model_dump_json(by_alias=True, exclude=left_out).encode()
         self._digest = hashlib.sha256(self._header)
@@ -172,5 +172,5 @@ def _content(sample: Sample) -> bytes:
     for file in sample.files:
         if file.sha256 is None:
             raise BenchmarkError(f"sample {sample.id}: the hash of file {file.name} is not known")
-    left_out = {"cluster"} if sample.groups else {"cluster", "groups"}
+    left_out = {"cluster", *(name for name in ("groups", "difficulty", "canary") if not getattr(sample, name))}
     return b"\n" + sample.model_dump_json(by_alias=True, exclude=left_out).encode()

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import JsonValue
 
+from agrotools.construct.asking import Asked
 from agrotools.construct.choosing import Chosen
 from agrotools.construct.outcomes import ChainBroken, Tally
 from agrotools.construct.progress import Progress, no_progress
@@ -138,8 +139,9 @@ async def _sample(
         source=group.source,
         toolset=toolset,
         reference=reference,
-        answer=asked.slots,
+        answer=with_plot_weights(asked.slots),
         no_tool_eligible=looks_enough,
+        difficulty=measured_difficulty(asked, reference),
         metadata={"subject": item.subject.name, **item.subject.metadata},
     )
 
@@ -168,7 +170,31 @@ def _is_answer(slot: ExactSlot | BooleanSlot | ChoiceSetSlot | FileSlot | Tolera
         case BooleanSlot():
             return bool(found) == slot.value
         case _:
-            return found == slot.value
+            return found == slot.value or (isinstance(slot, ExactSlot) and found in slot.names)
+
+
+def with_plot_weights(slots: Sequence[Slot]) -> tuple[Slot, ...]:
+    """``slots`` weighted so that figures make up half of the score where there are other slots, too."""
+    plots = sum(slot.type == "plot" for slot in slots)
+    if plots in (0, len(slots)):
+        return tuple(slots)
+    weights = {True: 0.5 / plots, False: 0.5 / (len(slots) - plots)}
+    return tuple(slot.model_copy(update={"weight": weights[slot.type == "plot"]}) for slot in slots)
+
+
+def measured_difficulty(asked: Asked, reference: ReferenceTrajectory) -> dict[str, float]:
+    """What the reference takes: ``calls``, different ``tools``, ``files`` shown and, of those, ``unused_files``;
+    ``margin`` is the smallest tolerance of a number, as a share of its value (1 at most)."""
+    names = {file.name for file in asked.files}
+    used = {value for step in reference.steps for value in step.arguments.values() if isinstance(value, str)} & names
+    margins = [slot.margin / abs(slot.value) for slot in asked.slots if isinstance(slot, ToleranceSlot) and slot.value]
+    measured = {
+        "calls": float(len(reference.steps)),
+        "tools": float(len(set(reference.tools))),
+        "files": float(len(names)),
+        "unused_files": float(len(names - used)),
+    }
+    return measured | ({"margin": round(min(1.0, *margins), 4)} if margins else {})
 
 
 def run_apart(make: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -1,11 +1,19 @@
 """What a benchmark says of itself: the content of ``benchmark.toml``."""
 
+import uuid
 from typing import Annotated, Self
 
 from pydantic import Field, JsonValue, model_validator
 
 from agrotools.core.noun import Noun
 from agrotools.core.taxonomy import Mode, Protocol
+
+_CANARIES = uuid.UUID("5d0c7a3e-6c1f-4b57-9a64-0b1f2f6f7a11")
+
+
+def canary_of(name: str, version: str) -> str:
+    """The canary GUID of a benchmark: the same each time it is built."""
+    return str(uuid.uuid5(_CANARIES, f"{name} {version}"))
 
 
 class SourceNote(Noun):
@@ -39,6 +47,8 @@ class BenchmarkHeader(Noun):
     """That of the benchmark's own runs; runs of models use it, in the modes that it has, unless told otherwise."""
     max_steps: Annotated[int | None, Field(ge=1)] = None
     """Model turns per sample that its own runs had; the same holds."""
+    canary: str = ""
+    """GUID that stands in every sample: where a model can complete it, the benchmark was in its training data."""
     metadata: dict[str, JsonValue] = {}
     """How it was built: package version, seeds, trained heads in use..."""
 

@@ -63,6 +63,10 @@ class Sample(Noun):
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
     groups: dict[str, str] = Field(default_factory=dict)
     """What else results are broken down by, e.g. ``{"domain": "forestry"}``."""
+    difficulty: dict[str, float] = Field(default_factory=dict)
+    """What was measured of how hard it is, e.g. ``{"calls": 3, "unused_files": 1}``; no policy sees it."""
+    canary: str = ""
+    """GUID of the benchmark, on every line, so that a leak into training data can be found; no policy sees it."""
 
     @property
     def published_paths(self) -> dict[str, str] | None:

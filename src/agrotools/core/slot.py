@@ -5,7 +5,7 @@ observations of the reference trajectory. Names and labels are shown to the poli
 """
 
 from collections.abc import Iterator
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -19,16 +19,50 @@ class _Slot(Noun):
     """What a person would call it, e.g. ``share of weeds in the vegetation``."""
     from_: Annotated[str | None, Field(alias="from")] = None
     """Expression over ``steps[N].observation...`` of the reference trajectory that yields ``value``."""
+    weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    """Share of the slot in the score of its sample, relative to the sample's other slots."""
 
 
 class ExactSlot(_Slot):
-    """A label (or a number compared exactly). ``distractors`` are the other members of the label set."""
+    """A label (or a number compared exactly).
+
+    ``choices`` are the primary names of all labels of the set, the right one among them; without any, every name may
+    be given. The answer form shows them, so neither the set nor a name may depend on which one is right. ``aliases``
+    maps labels to other names under which an answer may state them: those are read, never shown.
+    """
 
     type: Literal["exact"] = "exact"
     value: str | int | float
-    aliases: tuple[str, ...] = ()
-    distractors: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    aliases: dict[str, tuple[str, ...]] = {}
     unit: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_first_form(cls, data: Any) -> Any:
+        """Read the form of older folders and runs: ``aliases`` of the value alone, and ``distractors``."""
+        if not isinstance(data, dict):
+            return data
+        fields = dict(cast(dict[str, Any], data))
+        value, wrong = str(fields.get("value")), fields.pop("distractors", ())
+        if isinstance(fields.get("aliases"), list | tuple):
+            names = tuple(cast("list[str]", fields.pop("aliases")))
+            fields["aliases"] = {value: names} if names else {}
+        if wrong and isinstance(wrong, list | tuple):
+            fields["choices"] = (value, *cast("list[str]", wrong))
+        elif wrong:
+            fields["distractors"] = wrong  # No list: refused with the other unknown fields.
+        return fields
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names of the right label, the primary one first."""
+        return (str(self.value), *self.aliases.get(str(self.value), ()))
+
+    @property
+    def distractors(self) -> tuple[str, ...]:
+        """Primary names of the wrong labels."""
+        return tuple(choice for choice in self.choices if choice != self.value)
 
 
 class BooleanSlot(_Slot):

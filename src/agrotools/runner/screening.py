@@ -102,8 +102,8 @@ def chance_of(slot: Slot) -> float:
         first = min(max(slot.value - slot.margin, low), high)
         last = min(max(slot.value + slot.margin, low), high)
         return math.log(last / first) / math.log(high / low)
-    if isinstance(slot, ExactSlot) and slot.distractors:
-        return 1 / (1 + len(slot.distractors))
+    if isinstance(slot, ExactSlot) and slot.choices:
+        return 1 / len(slot.choices)
     return 0.0
 
 

@@ -89,13 +89,12 @@ def _label(slot: ExactSlot, value: JsonValue) -> Implied | None:
         label = number
     if label is None or label == "":
         return None
-    names = (slot.value, *slot.aliases)
-    if any(_same(label, name) for name in names):
+    if _same(label, slot.value) or any(_same(label, name) for name in slot.names):
         return Implied(slot, value)
-    as_listed = next((name for name in slot.distractors if _same(label, name)), label)
-    others = tuple(name for name in slot.distractors if not _same(label, name))
-    changed = {"value": as_listed, "aliases": (), "distractors": (*others, *map(str, names))}
-    return Implied(slot.model_copy(update=changed), value, differs=True)
+    known = {choice: (choice, *slot.aliases.get(choice, ())) for choice in slot.choices}
+    as_listed = next((choice for choice, names in known.items() if any(_same(label, name) for name in names)), label)
+    choices = tuple(dict.fromkeys((*slot.choices, str(slot.value), str(as_listed))))
+    return Implied(slot.model_copy(update={"value": as_listed, "choices": choices}), value, differs=True)
 
 
 def _same(value: JsonValue, name: JsonValue) -> bool:

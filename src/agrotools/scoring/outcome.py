@@ -1,11 +1,12 @@
 """Outcome scores (no-tool and end-to-end): one row per slot, and one per sample and metric.
 
-A sample's score is the mean of its slots' scores; a sample without an answer scores 0, whatever it drew before.
+A sample's score is the mean of its slots' scores by their weights; a sample without an answer scores 0, whatever it
+drew before.
 """
 
 from collections.abc import Callable
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from agrotools.core import (
     CLOSED_SLOT_TYPES,
@@ -34,7 +35,7 @@ from agrotools.scoring.knowledge_answers import (
 from agrotools.scoring.plots import drawn_spec, score_plot
 from agrotools.scoring.slots import SlotScore, score_slot
 
-VERSION = "1"
+VERSION = "2"
 SLOT_METRIC = "agrotools.slot"
 
 SLOTS_OF_METRIC: dict[str, Callable[[Slot], bool]] = {
@@ -75,10 +76,13 @@ def outcome_scores(record: Record, extras: Extras | None = None) -> list[Score]:
     for metric, belongs in SLOTS_OF_METRIC.items():
         if metric in JUDGED_METRICS:
             continue  # By those who were asked, where anybody was.
-        own = {slot.name: score.value for slot, score in zip(slots, scored, strict=True) if belongs(slot)}
+        own = [(slot, score.value) for slot, score in zip(slots, scored, strict=True) if belongs(slot)]
         if own:
-            mean = sum(own.values()) / len(own)
-            rows.append(_row(record, metric, SlotScore(value=mean, reading={"slots": dict(own)}, used_form=False)))
+            mean = sum(slot.weight * value for slot, value in own) / sum(slot.weight for slot, _ in own)
+            reading: dict[str, JsonValue] = {"slots": {slot.name: value for slot, value in own}}
+            if len({slot.weight for slot, _ in own}) > 1:
+                reading["weights"] = {slot.name: slot.weight for slot, _ in own}
+            rows.append(_row(record, metric, SlotScore(min(1.0, mean), reading, used_form=False)))
     return rows
 
 

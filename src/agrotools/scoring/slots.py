@@ -136,7 +136,9 @@ def _score_labels(
 def _label_names(slot: ExactSlot | ChoiceSetSlot | FileSlot) -> dict[str, tuple[str, ...]]:
     """Every label of the slot's set with the names under which it may stand in an answer."""
     if isinstance(slot, ExactSlot):
-        return {str(slot.value): (str(slot.value), *slot.aliases), **{other: (other,) for other in slot.distractors}}
+        return {
+            label: (label, *slot.aliases.get(label, ())) for label in dict.fromkeys((str(slot.value), *slot.choices))
+        }
     if isinstance(slot, ChoiceSetSlot):
         return {choice: (choice, *slot.aliases.get(choice, ())) for choice in slot.choices}
     stems = [choice.rpartition(".")[0] or choice for choice in slot.choices]

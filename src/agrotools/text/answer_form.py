@@ -54,8 +54,8 @@ def _expected(slot: Slot) -> str:
     if isinstance(slot, ChoiceSetSlot):
         return f"<those that apply of: {', '.join(sorted(slot.choices))}>"
     if isinstance(slot, ExactSlot) and not isinstance(slot.value, int | float):
-        labels = sorted({str(slot.value), *slot.distractors}, key=str.casefold)
-        return f"<one of: {', '.join(labels)}>" if slot.distractors else "<name>"
+        labels = sorted(slot.choices, key=lambda label: (label.casefold(), label))
+        return f"<one of: {', '.join(labels)}>" if labels else "<name>"
     if isinstance(slot, ToleranceSlot | ExactSlot):
         return f"<number> {slot.unit}" if slot.unit else "<number>"
     return "<a short text>"

@@ -122,7 +122,7 @@ def test_the_shape_alone_keeps_queries_files_calls_and_answers(benchmark, export
     )  # fmt: skip
     assert (answers[3][0].type, answers[3][0].value) == ("boolean", True)
     assert (answers[4][0].value, answers[4][0].aliases, answers[4][0].distractors) == (
-        "Lantana", ("Lantana camara",), ("Parthenium",),
+        "Lantana", {"Lantana": ("Lantana camara",)}, ("Parthenium",),
     )  # fmt: skip
     assert answers[5][0].facts[0].phrases == ("pull it out; burn it",)
     assert [slot.value for slot in answers[6]] == ["NIR", "RE"]

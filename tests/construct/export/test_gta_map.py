@@ -219,9 +219,9 @@ def test_messages_in_the_shape_of_gta_with_several_calls_at_once(tmp_path):
         (step.tool, step.arguments["expression"], step.observation.result["text"]) for step in sample.reference.steps
     ] == [("calculate", "1 + 1", "2"), ("calculate", "2 + 2", "4"), ("calculate", "2 + 4", "6")]
     assert [(slot.name, slot.value, slot.aliases, slot.distractors) for slot in sample.answer] == [
-        ("answer_1", "2", (), ("7",)),
-        ("answer_2", "4", (), ("7",)),
-        ("answer_3", "6", ("six",), ("7",)),
+        ("answer_1", "2", {}, ("7",)),
+        ("answer_2", "4", {}, ("7",)),
+        ("answer_3", "6", {"6": ("six",)}, ("7",)),
     ]
     assert sample.answer[2].from_ == "steps[2].observation.text"
     assert sample.task_type == "unknown"

@@ -18,9 +18,7 @@ class BlankSlot:
 def blank(slot: Slot) -> BlankSlot:
     """``slot`` without its gold."""
     choices: tuple[str, ...] = ()
-    if isinstance(slot, ExactSlot) and isinstance(slot.value, str) and slot.distractors:
-        choices = tuple(sorted((slot.value, *slot.distractors)))
-    elif isinstance(slot, FileSlot | ChoiceSetSlot):
+    if (isinstance(slot, ExactSlot) and isinstance(slot.value, str)) or isinstance(slot, FileSlot | ChoiceSetSlot):
         choices = tuple(sorted(slot.choices))
     elif isinstance(slot, OptionsSlot):
         choices = tuple(slot.options)

@@ -102,11 +102,7 @@ def _check_value(at: Checked, where: str, slot: Slot) -> None:
             if value not in slot.choices:
                 at.fault("not_a_choice", f"{where}.value", f"{value!r} is not among the choices", "add it to choices")
     elif isinstance(slot, ExactSlot):
-        own = {str(text).casefold() for text in (slot.value, *slot.aliases)}
-        for distractor in slot.distractors:
-            if distractor.casefold() in own:
-                message = f"{distractor!r} is both right and wrong"
-                at.fault("value_is_distractor", f"{where}.distractors", message, "remove it from one of the two")
+        _check_labels(at, where, slot)
     elif isinstance(slot, PlotSlot):
         _check_plot(at, where, slot)
     elif isinstance(slot, KeywordsSlot):
@@ -114,6 +110,17 @@ def _check_value(at: Checked, where: str, slot: Slot) -> None:
     elif isinstance(slot, ImageCallsSlot) and not any(tool in slot.tools for tool in _reference_tools(at)):
         hint = "add the calls that make the image, or name their tools"
         at.fault("no_image_call", f"{where}.tools", f"the reference calls none of {', '.join(slot.tools)}", hint)
+
+
+def _check_labels(at: Checked, where: str, slot: ExactSlot) -> None:
+    if slot.choices and slot.value not in slot.choices:
+        at.fault("not_a_choice", f"{where}.value", f"{slot.value!r} is not among the choices", "add it to choices")
+    own = {name.casefold() for name in slot.names}
+    for wrong in slot.distractors:
+        for name in (wrong, *slot.aliases.get(wrong, ())):
+            if name.casefold() in own:
+                hint = "remove it from one of the two"
+                at.fault("value_is_distractor", f"{where}.choices", f"{name!r} is both right and wrong", hint)
 
 
 def _reference_tools(at: Checked) -> tuple[str, ...]:
@@ -198,8 +205,8 @@ def yields(slot: Slot, value: JsonValue) -> bool:
     if isinstance(slot, ExactSlot) and isinstance(slot.value, (int, float)):
         return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isclose(value, slot.value)
     if isinstance(slot, (ExactSlot, FileSlot)):
-        own = slot.aliases if isinstance(slot, ExactSlot) else ()
-        return isinstance(value, str) and value.casefold() in {str(text).casefold() for text in (slot.value, *own)}
+        own = slot.names if isinstance(slot, ExactSlot) else (slot.value,)
+        return isinstance(value, str) and value.casefold() in {name.casefold() for name in own}
     return True
 
 

@@ -22,8 +22,8 @@ HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "fi
 
 def write_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
     """Write header and samples into ``folder``, whose ``files/`` are already there, and what describes them:
-    the card (``README.md`` and ``card/``) and ``croissant.json``."""
-    samples = tuple(samples)
+    the card (``README.md`` and ``card/``) and ``croissant.json``. Every line carries the header's canary GUID."""
+    samples = tuple(sample.model_copy(update={"canary": header.canary}) for sample in samples)
     (folder / HEADER_FILE).write_text(header_toml(header), encoding="utf-8")
     lines = [
         sample.model_dump_json(by_alias=True, exclude_none=True, exclude_defaults=False, exclude={"cluster"})

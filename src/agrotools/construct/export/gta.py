@@ -161,7 +161,7 @@ def _whitelist(slot: Slot) -> list[list[str]]:
         near = (f"{slot.value:g}", *(f"{slot.value:.{digits}f}" for digits in (3, 2, 1, 0)), str(slot.value))
         return [[*dict.fromkeys(text for text in near if abs(float(text) - slot.value) <= slot.margin)] or [near[-1]]]
     if isinstance(slot, ExactSlot):
-        return [[*dict.fromkeys((str(slot.value), *slot.aliases))]]
+        return [[*dict.fromkeys(slot.names)]]
     if isinstance(slot, KeywordsSlot):
         return [[*group] for group in slot.whitelist]
     return [[slot.value]] if isinstance(slot, FileSlot) else []

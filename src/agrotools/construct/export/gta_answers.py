@@ -82,7 +82,8 @@ def _of_whitelist(given: dict[str, Any], files: Mapping[str, str]) -> list[dict[
             slot |= {"type": "file", "value": files[value], "choices": names}
         else:
             others = [word for word in distractors if word not in (value, *aliases)]
-            slot |= {"type": "exact", "value": value, "aliases": aliases, "distractors": others}
+            slot |= {"type": "exact", "value": value, "aliases": {value: aliases} if aliases else {}}
+            slot |= {"choices": [value, *others]} if others else {}
         slots.append(slot)
     return slots
 
@@ -115,7 +116,11 @@ def _of_answer(one: Any, entry: Any, paths: AnswerPaths, number: int, steps: Seq
         return slot | {"type": "boolean", "value": value}
     aliases = beside(paths.aliases)
     unit = {"unit": beside(paths.unit)} if beside(paths.unit) else {}
-    return slot | {"value": value, "aliases": [*map(str, aliases)] if isinstance(aliases, list) else [], **unit}
+    return slot | {
+        "value": value,
+        "aliases": {str(value): [*map(str, aliases)]} if isinstance(aliases, list) else {},
+        **unit,
+    }
 
 
 def _tolerance(value: Any, beside: Any, paths: AnswerPaths) -> dict[str, Any]:
@@ -170,7 +175,7 @@ def _holds(slot: Slot, value: JsonValue) -> bool:
     if isinstance(slot, ToleranceSlot):
         return isinstance(value, int | float) and not isinstance(value, bool) and abs(value - slot.value) <= slot.margin
     if isinstance(slot, ExactSlot):
-        own = {str(text).casefold() for text in (slot.value, *slot.aliases)}
+        own = {name.casefold() for name in slot.names}
         number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
         return (isinstance(value, str) or number) and (str(value).casefold() in own or f"{value}" in own)
     return isinstance(slot, FileSlot) and value == slot.value

@@ -4,9 +4,9 @@
 
 One row is one sample, in the order of the benchmark. Pictures (``kind`` image) are in ``images`` (feature ``Image``),
 all other files in ``data`` as they are; both hold the path of the file in the benchmark. What has a structure of its
-own (``files``, ``answer``, ``reference``, ``metadata``, ``groups``) is JSON text. Files that several samples share
-stand in each of their rows, but the parquet dictionary stores them once per row group. :mod:`.huggingface_in` reads it
-back.
+own (``files``, ``answer``, ``reference``, ``metadata``, ``groups``, ``difficulty``) is JSON text. Files that several
+samples share stand in each of their rows, but the parquet dictionary stores them once per row group.
+:mod:`.huggingface_in` reads it back.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import pyarrow
 
 DATA_FOLDER, SPLIT = "data", "test"
-TEXTS = ("id", "query", "family", "task_type", "answer_type", "template", "source")
-JSONS = ("files", "answer", "reference", "metadata", "groups")
+TEXTS = ("id", "query", "family", "task_type", "answer_type", "template", "source", "canary")
+JSONS = ("files", "answer", "reference", "metadata", "groups", "difficulty")
 GROUP_BYTES, SHARD_BYTES = 128 * 2**20, 512 * 2**20
 """Content of a row group and of a parquet file, roughly; one row may be larger than either."""
 _USE = """```python
@@ -37,8 +37,8 @@ samples = datasets.load_dataset("DIR", split="test")
 samples[0]["query"], samples[0]["images"][0]      # files that are no pictures are in "data", as bytes
 ```
 
-`files`, `answer`, `reference`, `metadata` and `groups` are JSON. Back to a folder that agrotools evaluates, of the same
-content:
+`files`, `answer`, `reference`, `metadata`, `groups` and `difficulty` are JSON. Back to a folder that agrotools
+evaluates, of the same content:
 
 ```sh
 agrotools build --source hf=DIR --out BENCHMARK && agrotools eval BENCHMARK --model openai:MODEL

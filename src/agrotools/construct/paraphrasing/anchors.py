@@ -109,7 +109,7 @@ def options_of(sample: Sample) -> tuple[str, ...]:
     found: list[str] = []
     for slot in sample.answer:
         if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
-            found += [slot.value, *slot.aliases, *slot.distractors]
+            found += [*slot.names, *slot.choices, *(alias for names in slot.aliases.values() for alias in names)]
         elif isinstance(slot, ChoiceSetSlot):
             found += [*slot.choices, *(alias for names in slot.aliases.values() for alias in names)]
         elif isinstance(slot, FileSlot):

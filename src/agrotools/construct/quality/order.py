@@ -145,7 +145,7 @@ def _stands_there(slot: Slot, values: Sequence[JsonValue]) -> bool:
     if isinstance(slot, ExactSlot):
         said = {value.casefold() for value in values if isinstance(value, str)}
         # Where two marks are found, both colours are told: which of them is the answer is not.
-        if any(other.casefold() in said for other in slot.distractors):
+        if any(name.casefold() in said for other in slot.distractors for name in (other, *slot.aliases.get(other, ()))):
             return False
     return any(_is_value(slot, value) for value in values)
 

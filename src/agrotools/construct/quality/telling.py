@@ -38,7 +38,7 @@ def labels_of(slot: ExactSlot | ChoiceSetSlot) -> tuple[str, ...]:
     """Every name of the right answer; none where it is a number."""
     if isinstance(slot, ChoiceSetSlot):
         return slot.value
-    return (str(slot.value), *slot.aliases) if isinstance(slot.value, str) else ()
+    return slot.names if isinstance(slot.value, str) else ()
 
 
 def has_word(text: str, words: str) -> bool:

@@ -57,8 +57,8 @@ def highest_quarter(name: str, what: str, field: str, values: Sequence[float]) -
         name=name,
         label=f"{what}: {', '.join(QUARTERS)}",
         value=value,
-        aliases=(value.replace(" ", "-"), value.replace("top", "upper").replace("bottom", "lower")),
-        distractors=tuple(quarter for quarter in QUARTERS if quarter != value),
+        choices=QUARTERS,
+        aliases={name: (name.replace("top", "upper").replace("bottom", "lower"),) for name in QUARTERS},
         from_=f"label_of_max([{', '.join(map(repr, QUARTERS))}], [{measured}])",
     )
 

@@ -19,6 +19,7 @@ from agrotools.construct.area_truth import AreaTruth
 from agrotools.construct.asking import Asked
 from agrotools.construct.picture_parts import Region
 from agrotools.construct.references import PlannedCall
+from agrotools.construct.templates.slot_draft import in_one_language
 from agrotools.construct.templates.wording import Language, expanded, said_in
 from agrotools.core import (
     AnswerType,
@@ -159,12 +160,13 @@ def _chinese_labels() -> dict[str, str]:
 
 
 def _in_chinese(slot: Slot, words: Mapping[str, str]) -> Slot:
-    """The slot with its label in Chinese, and the words for its labels beside the English ones."""
+    """The slot with its label in Chinese, and its choices where all of them have a word in Chinese."""
     changes: dict[str, object] = {"label": _chinese_labels().get(slot.name, slot.label).format(**words)}
-    if isinstance(slot, ExactSlot):
-        changes["aliases"] = (*slot.aliases, said_in("zh", str(slot.value)))
-        changes["distractors"] = (*slot.distractors, *(said_in("zh", other) for other in slot.distractors))
-    return slot.model_copy(update=changes)
+    slot = slot.model_copy(update=changes)
+    if not isinstance(slot, ExactSlot):
+        return slot
+    aliases = {choice: (*slot.aliases.get(choice, ()), said_in("zh", choice)) for choice in slot.choices}
+    return in_one_language(slot.model_copy(update={"aliases": aliases}), "zh", translate=True)
 
 
 def settled_draft(question: Question, ask: Ask) -> tuple[Draft, tuple[Slot, ...]] | None:

@@ -13,11 +13,11 @@ def _denser_half(ask: Ask) -> Draft | None:
 
     def slots(areas: Areas) -> tuple[ExactSlot, ...]:
         first = areas[0].veg_pct > areas[1].veg_pct
-        value, other = names if first else names[::-1]
+        value = names[0] if first else names[1]
         return (
             ExactSlot(
                 name="denser_half", label=f"half with the denser plant cover: {names[0]} or {names[1]}", value=value,
-                aliases=(f"{value} half",), distractors=(other,),
+                choices=names, aliases={name: (f"{name} half",) for name in names},
                 from_=f"'{names[0]}' if {obs(0, 'veg_pct')} > {obs(1, 'veg_pct')} else '{names[1]}'",
             ),
         )  # fmt: skip

@@ -128,8 +128,8 @@ def _leading_plants(_: Ask) -> Draft | None:
         return (
             ExactSlot(
                 name="larger_part", label="what takes up the larger area, crop or weeds",
-                value="weeds" if leads else "crop", aliases=("weed",) if leads else ("crops", "crop plants"),
-                distractors=("crop",) if leads else ("weeds",),
+                value="weeds" if leads else "crop", choices=("crop", "weeds"),
+                aliases={"crop": ("crops", "crop plants"), "weeds": ("weed",)},
                 from_=f"'weeds' if {obs(0, 'weed_px')} > {obs(0, 'crop_px')} else 'crop'",
             ),
         )  # fmt: skip
@@ -156,7 +156,7 @@ def _pressure_class(ask: Ask) -> Draft | None:
         return (
             ExactSlot(
                 name="weed_pressure", label="weed pressure: light, moderate or heavy", value=value,
-                distractors=tuple(name for name in _CLASSES if name != value),
+                choices=_CLASSES,
                 from_=f"'light' if {weed} < {first} else ('moderate' if {weed} < {second} else 'heavy')",
             ),
         )  # fmt: skip

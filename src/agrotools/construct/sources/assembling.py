@@ -15,7 +15,7 @@ from agrotools.construct.progress import Progress
 from agrotools.construct.sources.part import Part
 from agrotools.construct.templates.wording import sentences
 from agrotools.core import Sample
-from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.core.benchmark_header import BenchmarkHeader, canary_of
 from agrotools.tools import AGROTOOLS
 
 SEED = 20140906
@@ -76,6 +76,7 @@ def assembled(
             licence="; ".join(f"{part.source.name}: {part.source.licence}" for part in parts).rstrip(".")
             + ". Questions and reference calls: Apache-2.0.",
             description=description,
+            canary=canary_of(name, version),
             toolset=AGROTOOLS,
             sources=tuple(part.source for part in parts),
             metadata={

@@ -1,7 +1,9 @@
 """Slots of a template before their values are known."""
 
+import re
+from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, JsonValue
 
@@ -23,6 +25,7 @@ from agrotools.core import (
     UnresolvedRef,
 )
 from agrotools.text.expressions import evaluate_from
+from agrotools.text.normalise import CJK
 
 
 class SlotDraft(Noun):
@@ -76,26 +79,23 @@ class SlotDraft(Noun):
                 return PlotSlot.model_validate({**common, "value": value})
             case "choice_set":
                 aliases = {option: names for option in options if (names := self._other_names(option, words))}
-                return ChoiceSetSlot.model_validate(
+                several = ChoiceSetSlot.model_validate(
                     {**common, "value": tuple(value), "choices": options, "aliases": aliases}
                 )
+                return in_one_language(several, said, translate=not any("{" in option for option in self.options))
             case "open_text":
                 return OpenTextSlot.model_validate({**common, "facts": self._key_facts(words, results)})
             case "exact":
                 if options and value not in options:
                     raise ValueError(f"{self.name} is {value!r}, which is none of its options: {', '.join(options)}")
-                aliases = self._other_names(str(value), words)
-                own = {name.casefold() for name in (str(value), *aliases)}
-                others = dict.fromkeys(
-                    name
-                    for option in options
-                    if option != value
-                    for name in (option, *self._other_names(option, words))
-                    if name.casefold() not in own
-                )
-                return ExactSlot.model_validate(
-                    {**common, "value": value, "aliases": aliases, "distractors": tuple(others)}
-                )
+                aliases = {
+                    label: names
+                    for label in dict.fromkeys((str(value), *options))
+                    if (names := self._other_names(label, words))
+                }
+                slot = ExactSlot.model_validate({**common, "value": value, "choices": options, "aliases": aliases})
+                # Options that stand in braces are called what the question calls them.
+                return in_one_language(slot, said, translate=not any("{" in option for option in self.options))
 
     def _other_names(self, value: str, words: Words) -> tuple[str, ...]:
         """Other names of a label, each once: those given, and in English what is asked in Chinese."""
@@ -116,3 +116,41 @@ class SlotDraft(Noun):
 
 def _several(names: str) -> list[str]:
     return [name for name in names.split(" | ") if name]
+
+
+_Labelled = TypeVar("_Labelled", ExactSlot, ChoiceSetSlot)
+
+
+def in_one_language(slot: _Labelled, language: Language, *, translate: bool) -> _Labelled:
+    """``slot`` with choices that are all written in one language, and names that belong to one choice alone.
+
+    Every choice is called by its first name in ``language`` (if ``translate``) or else in Latin letters, if all choices
+    have such a name; the names that they had before become aliases. Which choice is right plays no part in it.
+    """
+    names = {choice: (choice, *slot.aliases.get(choice, ())) for choice in slot.choices}
+    primary = {choice: choice for choice in names}
+    scripts = {_is_chinese(choice) for choice in names}
+    for wanted in [language == "zh"] * translate + [False] * (len(scripts) > 1):
+        first = {
+            choice: next((name for name in known if _is_chinese(name) == wanted), "") for choice, known in names.items()
+        }
+        if all(first.values()) and len(set(first.values())) == len(first):
+            primary = first
+            break
+    owners = Counter(name for known in names.values() for name in {name.casefold() for name in known})
+    aliases = {
+        primary[choice]: tuple(name for name in known if name != primary[choice] and owners[name.casefold()] == 1)
+        for choice, known in names.items()
+    }
+    changes: dict[str, Any] = {"choices": tuple(primary.values()), "aliases": {k: v for k, v in aliases.items() if v}}
+    if isinstance(slot, ExactSlot):
+        changes["value"] = primary.get(str(slot.value), slot.value)
+        if not slot.choices:
+            changes["aliases"] = slot.aliases
+    else:
+        changes["value"] = tuple(primary.get(value, value) for value in slot.value)
+    return slot.model_copy(update=changes)
+
+
+def _is_chinese(name: str) -> bool:
+    return re.search(f"[{CJK}]", name) is not None

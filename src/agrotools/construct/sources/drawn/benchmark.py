@@ -22,7 +22,7 @@ from agrotools.construct.sources.drawn.drawing import Order, draw_all
 from agrotools.construct.sources.part import Originals
 from agrotools.construct.templates import load_templates
 from agrotools.construct.templates.wording import Language
-from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
+from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote, canary_of
 from agrotools.tools import AGROTOOLS
 
 SEED = 20261120
@@ -101,6 +101,7 @@ def write_scenes(
         licence="Apache-2.0",
         description="Questions on drawn scenes, with the composition of the AgroTools benchmark. No photographs.",
         synthetic=True,
+        canary=canary_of(name, version),
         toolset=AGROTOOLS,
         backends=backends,
         sources=(SourceNote(name="agrotools scenes", licence="Apache-2.0", note="Drawn by agrotools from a seed."),),
