@@ -9,6 +9,7 @@ from agrotools.agents import AgentXAgent, LagentAgent, LLMAgent, ModelAgent, Pol
 from agrotools.agents.baselines import (
     BASELINES,
     EchoPolicy,
+    GuessPolicy,
     OraclePolicy,
     PlannerPolicy,
     PlanTable,
@@ -174,7 +175,9 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
         return PolicySource(spelled, True, MODES, lambda sample, _mode, _epoch: PlannerPolicy(sample, plans))
     if name == "prior":
         table = PriorTable(samples)
-        return PolicySource(spelled, False, MODES, lambda sample, _mode, _epoch: PriorPolicy(sample, table))
+        return PolicySource(spelled, True, MODES, lambda sample, _mode, _epoch: PriorPolicy(sample, table))
+    if name == "guess":
+        return PolicySource(spelled, False, MODES, lambda sample, _mode, _epoch: GuessPolicy(sample))
     if name == "random":
         return PolicySource(spelled, False, MODES, lambda sample, _mode, epoch: RandomPolicy(sample, seed, epoch))
     if name == "echo":
