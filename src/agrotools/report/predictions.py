@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from agrotools.scoring.figures import Scores
     from agrotools.scoring.predictions.comparing import Compared
 
-_NAMES = {"gta": "GTA", "thinkgeo": "ThinkGeo", "agentx": "Agent-X"}
-_CORRECTED = "_corrected"
+_NAMES = {"gta": "GTA", "thinkgeo": "ThinkGeo", "agentx": "Agent-X", "agrieval": "AgriEval"}
+_CORRECTED, _PUBLISHED = "_corrected", "_published"
 _MOST_PLACES = 5
 
 
@@ -43,7 +43,8 @@ def compared_tables(compared: "Compared", name: str) -> Iterator["RenderableType
     yield table if table.row_count else Text(f"{table.title}: no figures", style="bold")
     yield line("")
     family = {"agentx": "agent_x"}.get(compared.format, compared.format)
-    ids = f"{family}.NAME, and {family}.NAME{_CORRECTED} where corrected"
+    theirs, ours = _ends(compared)
+    ids = f"{family}.NAME{ours} where corrected, {family}.NAME{theirs} as published"
     if table.row_count:
         yield line(f"Percent, with 95 % intervals over samples; n: what it is a share of. Ids: {ids}.")
     yield from map(line, _missing(compared))
@@ -61,20 +62,27 @@ def metric_ids(compared: "Compared") -> list[str]:
     for scores in (compared.published, compared.corrected):
         if scores is not None:
             names = (*scores.metrics, *scores.left_out)
-            found |= dict.fromkeys(name.removesuffix(_CORRECTED) for name in names)
+            found |= dict.fromkeys(name.removesuffix(_CORRECTED).removesuffix(_PUBLISHED) for name in names)
     order = list(DIFFERENCES)
     return sorted(found, key=lambda name: order.index(name) if name in order else len(order))
 
 
 def _has_figure(compared: "Compared", metric: str) -> bool:
     published = compared.published.metrics if compared.published else {}
-    return metric in published or metric + _CORRECTED in compared.corrected.metrics
+    theirs, ours = _ends(compared)
+    return metric + theirs in published or metric + ours in compared.corrected.metrics
+
+
+def _ends(compared: "Compared") -> tuple[str, str]:
+    """What ids end in as published and corrected: those of a run on AgriEval are ours."""
+    return (_PUBLISHED, "") if compared.format == "agrieval" else ("", _CORRECTED)
 
 
 def _row(compared: "Compared", metric: str) -> list["RenderableType"]:
     published, corrected = compared.published, compared.corrected
-    theirs = published.metrics.get(metric) if published else None
-    mine = corrected.metrics.get(metric + _CORRECTED)
+    of_theirs, of_ours = _ends(compared)
+    theirs = published.metrics.get(metric + of_theirs) if published else None
+    mine = corrected.metrics.get(metric + of_ours)
     short = metric.split(".", 1)[1]
     by = [f"by {harmless(corrected.embedder)}"] if corrected.embedder and short in WITH_COSINES else []
     differs = "nothing to count" if mine and mine.value is None else DIFFERENCES.get(metric, "")
@@ -82,7 +90,7 @@ def _row(compared: "Compared", metric: str) -> list["RenderableType"]:
         stacked([short, *by], value_style=""),
         _shown(theirs.value) if theirs else DASH,
         str(theirs.n) if theirs else "",
-        stacked([_shown(mine.value) if mine else DASH, *_interval(corrected, metric + _CORRECTED)]),
+        stacked([_shown(mine.value) if mine else DASH, *_interval(corrected, metric + of_ours)]),
         str(mine.n) if mine else "",
         differs,
     ]
@@ -109,7 +117,7 @@ def _missing(compared: "Compared") -> Iterator[str]:
     left_out |= {name.removesuffix(_CORRECTED): reason for name, reason in compared.corrected.left_out.items()}
     reasons: dict[str, list[str]] = {}
     for name, reason in left_out.items():
-        reasons.setdefault(reason, []).append(name.split(".", 1)[1])
+        reasons.setdefault(reason, []).append(name.split(".", 1)[1].removesuffix(_PUBLISHED))
     for reason, names in reasons.items():
         yield f"left out: {', '.join(names)}: {reason}"
     if any("embedder" in reason for reason in reasons):
@@ -131,6 +139,8 @@ def _counts(scores: "Scores") -> str:
 
 def _errors(compared: "Compared") -> Iterator["RenderableType"]:
     errors = compared.errors
+    if errors is None:
+        return
     looked = [row for row in errors.as_data() if row["not_looked_for"] is None]
     table = new_table(f"errors in {errors.steps} steps of {errors.total} samples")
     for heading in ("error", "count", "in samples", "what it is"):
@@ -164,7 +174,7 @@ def as_data(compared: "Compared") -> dict[str, Any]:
         "counts_that_stop": list(compared.count_stops),
         "malformed": list(compared.malformed),
         "corrected": _scores(compared.corrected),
-        "errors": compared.errors.as_data(),
+        "errors": compared.errors.as_data() if compared.errors else [],
         "extra": compared.extra or {},
     }
 

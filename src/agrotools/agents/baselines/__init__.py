@@ -1,7 +1,7 @@
 """Policies without a model: ceilings and floors that every result should be read beside."""
 
 from agrotools.agents.baselines.echo import EchoPolicy
-from agrotools.agents.baselines.oracle import OraclePolicy, TruthTools
+from agrotools.agents.baselines.oracle import OraclePolicy, RightAnswerPolicy, TruthTools
 from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable
 from agrotools.agents.baselines.prior import PriorPolicy, PriorTable
 from agrotools.agents.baselines.random_policy import RandomPolicy
@@ -20,5 +20,6 @@ __all__ = [
     "PriorTable",
     "RandomPolicy",
     "ReplayPolicy",
+    "RightAnswerPolicy",
     "TruthTools",
 ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from agrotools.core import BenchmarkError
+from agrotools.core import BenchmarkError, OptionsSlot
 from agrotools.scoring.corrected import agent_x as corrected_agent_x
 from agrotools.scoring.corrected import gta_family as corrected_family
 from agrotools.scoring.corrected.thinkgeo import with_llm_score
@@ -14,19 +14,22 @@ from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.error_classes import Errors
 from agrotools.scoring.error_taxonomy import errors_of_dialogues
 from agrotools.scoring.error_taxonomy_agent_x import errors_of_agent_x
-from agrotools.scoring.figures import Scores
+from agrotools.scoring.figures import Part, SampleParts, Scores, summed
+from agrotools.scoring.knowledge_answers import read_options, text_values
+from agrotools.scoring.loose import zeroes
 from agrotools.scoring.nouns import keywords
-from agrotools.scoring.predictions import agent_x_files, gta_files
+from agrotools.scoring.predictions import agent_x_files, agrieval_files, gta_files
 from agrotools.scoring.predictions.json_files import without_collecting
 from agrotools.scoring.predictions.thinkgeo_log import read_log
-from agrotools.scoring.reference import agent_x, gta_family, thinkgeo
+from agrotools.scoring.reference import agent_x, agrieval, gta_family, thinkgeo
 from agrotools.scoring.reference.agent_x_errors import error_analysis
+from agrotools.scoring.reference.agrieval_open import score_open
 from agrotools.scoring.reference.gta import RULES as GTA_RULES
 from agrotools.scoring.reference.gta_family import Dialogue
 from agrotools.scoring.reference.stops import PublishedScorerStops
 
-Format = Literal["gta", "thinkgeo", "agentx"]
-FORMATS: tuple[Format, ...] = ("gta", "thinkgeo", "agentx")
+Format = Literal["gta", "thinkgeo", "agentx", "agrieval"]
+FORMATS: tuple[Format, ...] = ("gta", "thinkgeo", "agentx", "agrieval")
 
 _NO_DATA = "needs the data set, which holds the answers (--data)"
 _OF_ANSWERS = ("text_answers", "objective", "subjective", "no_text_answer", "image_tasks", "unscorable")
@@ -48,7 +51,8 @@ class Compared:
     samples: int
     published: Scores | None
     corrected: Scores
-    errors: Errors
+    errors: Errors | None
+    """None of examination questions, which call no tools."""
     stop: str | None = None
     extra: Mapping[str, Mapping[str, int | None]] | None = None
     count_stops: tuple[str, ...] = ()
@@ -70,6 +74,8 @@ def compare_file(
         BenchmarkError: a file cannot be read, or files do not belong together.
     """
     with without_collecting():
+        if format_ == "agrieval":
+            return _agrieval(path)
         if format_ == "agentx":
             return _agent_x(path, data, judgements)
         return _gta_family(format_, path, data, judgements, embedder)
@@ -162,6 +168,44 @@ def _agent_x(path: Path, data: Path | None, judgements: Path | None) -> Compared
     return Compared(
         "agentx", "single-shot", samples, published, corrected, errors, stop, extra, count_stops, tuple(malformed)
     )
+
+
+def _agrieval(path: Path) -> Compared:
+    results = agrieval_files.read_results(path)
+    published = Scores("", {}, {})
+    stops: list[str] = []
+    for score, entries in ((agrieval.score_choices, results.choices), (score_open, results.open_questions)):
+        try:
+            found = score(entries) if entries else published
+        except PublishedScorerStops as error:
+            stops.append(error.message)
+            continue
+        published = replace(
+            published,
+            metrics={**published.metrics, **found.metrics},
+            counts={**published.counts, **found.counts},
+            left_out={**published.left_out, **found.left_out},
+        )
+    samples = tuple(_parts(each) for each in results.answered)
+    metrics = dict.fromkeys(metric for sample in samples for metric in sample.parts)
+    counts = zeroes("choices", "open_questions", "without_reply")
+    for each in results.answered:
+        counts["choices" if each.slot.type == "options" else "open_questions"] += 1
+        counts["without_reply"] += not each.replies
+    ours = Scores("", summed(samples, metrics), counts, {}, samples)
+    mode = " and ".join(name.replace("_", " ") for name in ("choices", "open_questions") if counts[name])
+    stop = "; ".join(stops) or None
+    return Compared("agrieval", mode, len(samples), published, ours, None, stop, malformed=results.malformed)
+
+
+def _parts(each: agrieval_files.Answered) -> SampleParts:
+    """Several replies to a question count as their mean; no reply as one without a letter or a word in it."""
+    rows = [
+        read_options(each.slot, reply)[1] if isinstance(each.slot, OptionsSlot) else text_values(each.slot, reply)
+        for reply in each.replies or ("",)
+    ]
+    mine = [name for name in rows[0] if not name.endswith("_published")]
+    return SampleParts(each.key, {name: Part(sum(row[name] for row in rows) / len(rows), 1) for name in mine})
 
 
 def _published_counts(
