@@ -21,7 +21,7 @@ OPEN = {"id": 2, "question": "？", "answer": "全池泼洒法：对病原杀灭
 
 def scored(tmp_path: Path, *entries: Any) -> Compared:
     path = tmp_path / "r.json"
-    path.write_text(json.dumps(entries, ensure_ascii=False), encoding="utf-8")
+    path.write_text(json.dumps(entries), encoding="utf-8")
     return compare_file("agrieval", path)
 
 
@@ -56,7 +56,7 @@ def test_several_replies_to_a_question_count_as_their_mean(tmp_path: Path):
     assert "generated_answer" in found.published.left_out["agrieval.accuracy_published"]
 
 
-@pytest.mark.parametrize("other", [None, True, 3, "²", [], [None], {}, {"a": [{}]}])
+@pytest.mark.parametrize("other", [None, True, 3, "²", "\ud800", [], [None], {}, {"a": [{}]}])
 @pytest.mark.parametrize("key", [None, "question_type", "options", "answer", "generated_answer"])
 @pytest.mark.parametrize("entry", [CHOICE | {"generated_answer": "B"}, OPEN | {"generated_answer": OPEN["answer"]}])
 def test_anything_in_any_place_is_named_and_never_right(tmp_path: Path, entry: Any, key: str | None, other: Any):
@@ -75,6 +75,15 @@ def test_a_reply_that_ends_the_published_script_leaves_our_figures(tmp_path: Pat
     assert found.stop is not None
     assert "AttributeError at entry 0" in found.stop
     assert found.corrected.metrics["agrieval.accuracy"] == (50, 2)
+
+
+@pytest.mark.parametrize(
+    "options", [{"": "x", "A": "y"}, {"AB": "x", "C": "y", "A": "z"}, {"A": "\ud800", "B": "y"}, {"A": "x"}]
+)
+def test_options_without_letters_of_their_own_cannot_be_scored(tmp_path: Path, options: dict[str, str]):
+    spoilt = CHOICE | {"options": options, "answer": "A", "question_type": "多选", "generated_answer": "A"}
+    found = scored(tmp_path, CHOICE | {"generated_answer": "B"}, spoilt)
+    assert found.malformed == ("r.json, entry 1 is no question with an answer",)
 
 
 @pytest.mark.parametrize("content", [{}, [], [1], [{"question": "?"}]])

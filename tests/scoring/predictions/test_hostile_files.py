@@ -195,7 +195,7 @@ def test_hostile_bytes_end_the_command_with_a_message(
     assert "\x1b" not in said
 
 
-@pytest.mark.parametrize("format_", ["gta", "thinkgeo", "agentx"])
+@pytest.mark.parametrize("format_", ["gta", "thinkgeo", "agentx", "agrieval"])
 def test_what_is_no_file_ends_the_command_with_a_message(
     tmp_path: Path, format_: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):

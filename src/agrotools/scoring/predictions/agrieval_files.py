@@ -8,7 +8,10 @@ are choices, others open questions; both hold the right answer.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
+
+from pydantic import ValidationError
 
 from agrotools.core import BenchmarkError, OptionsSlot, ReferenceTextSlot
 from agrotools.scoring.loose import is_list, is_object, is_text
@@ -70,14 +73,23 @@ def _slot(entry: Any) -> OptionsSlot | ReferenceTextSlot | None:
     answer: Any = entry.get("answer") if is_object(entry) else None
     if not is_text(answer) or not answer.strip():
         return None
-    if "options" not in entry:
+    try:
+        if "options" in entry:
+            return _options_slot(entry, answer)
         return ReferenceTextSlot(name="answer", label="the answer", value=answer)
+    except ValidationError:  # half of a character, which JSON can spell
+        return None
+
+
+def _options_slot(entry: Mapping[str, Any], answer: str) -> OptionsSlot | None:
     given: Any = entry["options"]
     kind = KINDS.get(entry["question_type"]) if is_text(entry.get("question_type")) else None
     if kind is None or not is_object(given):
         return None
     options: dict[str, str] = {letter: text for letter, text in given.items() if is_text(text) and text.strip()}
     right = tuple(letter for letter in options if letter in answer)
-    if len(options) < 2 or not right or len(right) != len(set(answer)) or (kind != "multiple" and len(right) > 1):
+    if len(options) < 2 or not right or set(right) != set(answer) or (kind != "multiple" and len(right) > 1):
+        return None
+    if not all(len(letter) == 1 and letter in ascii_uppercase for letter in options):
         return None
     return OptionsSlot(name="answer", label="the right options", kind=kind, value=right, options=options)

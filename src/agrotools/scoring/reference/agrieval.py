@@ -61,8 +61,10 @@ def credit(reply: str, options: Mapping[str, str], kind: OptionKind | None, answ
     if not reply:
         return 0.0
     read = "".join(sorted(set(extract(reply, len(options), kind, len(answer)))))
-    if read or kind is None or not options:
-        return float(bool(options) and read == "".join(sorted(set(answer))))
+    if not read and not options:
+        return 0.0
+    if read or kind is None:
+        return float(read == "".join(sorted(set(answer))))
     if kind == "multiple":
         return _CHANCE_OF_SEVERAL
     return _CHANCE_OF_TRUE_FALSE if kind == "true_false" else 1 / len(options)
