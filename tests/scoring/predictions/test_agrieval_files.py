@@ -77,9 +77,7 @@ def test_a_reply_that_ends_the_published_script_leaves_our_figures(tmp_path: Pat
     assert found.corrected.metrics["agrieval.accuracy"] == (50, 2)
 
 
-@pytest.mark.parametrize(
-    "options", [{"": "x", "A": "y"}, {"AB": "x", "C": "y", "A": "z"}, {"A": "\ud800", "B": "y"}, {"A": "x"}]
-)
+@pytest.mark.parametrize("options", [{"": "x", "A": "y"}, {"AB": "x", "C": "y", "A": "z"}, {"A": "x"}])
 def test_options_without_letters_of_their_own_cannot_be_scored(tmp_path: Path, options: dict[str, str]):
     spoilt = CHOICE | {"options": options, "answer": "A", "question_type": "多选", "generated_answer": "A"}
     found = scored(tmp_path, CHOICE | {"generated_answer": "B"}, spoilt)
