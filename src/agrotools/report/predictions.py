@@ -129,7 +129,7 @@ def _malformed(compared: "Compared") -> Iterator[str]:
     places = compared.malformed
     if places:
         more = f"; and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
-        yield f"malformed, and wrong: {'; '.join(places[:_MOST_PLACES])}{more}"
+        yield f"malformed, wrong where it counts: {'; '.join(places[:_MOST_PLACES])}{more}"
     yield from (f"not counted as published: {stop}" for stop in compared.count_stops)
 
 

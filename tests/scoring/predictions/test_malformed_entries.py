@@ -135,7 +135,7 @@ def test_a_call_without_a_name_or_arguments_is_wrong_for_its_step(tmp_path: Path
     assert values["gta.tool_acc_corrected"] == values["gta.arg_acc_corrected"] == 50
     assert values["gta.summ_acc_corrected"] == 100
     assert found.malformed[0].startswith('p.json, key "0": prediction[0]')
-    assert "malformed, and wrong: p.json" in rendered(compared_tables(found, "p.json"), 200)
+    assert "malformed, wrong where it counts: p.json" in rendered(compared_tables(found, "p.json"), 200)
 
 
 def test_each_published_count_of_agent_x_stands_by_itself(tmp_path: Path):
