@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from agrotools.core import Mode
 from agrotools.scoring import Metric, Summary
+from agrotools.scoring.knowledge_answers import TEXT_METRICS
 
 OUTCOME = ("agrotools.fas", "agrotools.css", "agrotools.ots", "agrotools.ots_judge", "agrotools.plot")
 PROCESS = ("agrotools.st_acc", "agrotools.tool_acc", "agrotools.arg_acc", "agrotools.ear", "agrotools.summ_acc")
@@ -34,13 +35,16 @@ AGENT_X_OUTCOME = tuple(
     f"agent_x.{name}" for name in ("faith_acc", "context_s", "fact_p", "sem_acc", "goal_acc", "toolset_acc")
 )
 GTA2 = ("gta2.gpt_score", "gta2.score_corrected")
-BESIDE_KNOWLEDGE = ("agrieval.accuracy_lexeval", "agrieval.accuracy_published", "agrieval.rouge_l_normalised")
+BESIDE_KNOWLEDGE = ("agrieval.accuracy_lexeval", "agrieval.accuracy_published", *TEXT_METRICS)
 BESIDE = {
     "agrieval.accuracy": (
         ("authors' scorer", "agrieval.accuracy_published"),
         ("LexEval's rule", "agrieval.accuracy_lexeval"),
     ),
-    "agrieval.rouge_l": (("normalised", "agrieval.rouge_l_normalised"),),
+    "agrieval.rouge_l": (
+        ("authors' scorer", "agrieval.rouge_l_published"),
+        ("normalised", "agrieval.rouge_l_normalised"),
+    ),
     "agrotools.tool_acc": (("strict", "agrotools.tool_acc_strict"),),
     "agrotools.arg_acc": (("strict", "agrotools.arg_acc_strict"),),
     "agrotools.summ_acc": (("truth", "agrotools.summ_acc_truth"),),

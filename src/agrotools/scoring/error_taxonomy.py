@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from agrotools.scoring.corrected.messages import read_message
 from agrotools.scoring.error_classes import OF_KEYWORDS, Errors
 from agrotools.scoring.loose import is_list, is_object, is_text
 from agrotools.scoring.reference.gta_family import Dialogue
@@ -57,10 +58,10 @@ def _errors_of_messages(key: str, messages: list[Any], gold: list[bool], found: 
             continue
         if is_object(message) and "tool_calls" in message:
             _errors_of_call(key, message, found, called, by_step=by_step)
-        elif not is_object(message) or not is_text(message.get("content")) or message.get("error") is not None:
+        elif (read := read_message(message)).kind != "answer" or read.failed:
             found.add("format_error", key)
         else:
-            answered = answered or bool(message["content"].strip())
+            answered = answered or bool(read.text.strip())
             if by_step and index < len(gold) and gold[index]:
                 found.add("single_step_answer", key)
     if not by_step and answered and not called and any(gold):
@@ -81,6 +82,9 @@ def _errors_of_call(key: str, message: Any, found: Errors, called: list[tuple[st
     found.add("several_calls", key, int(len(calls) > 1))
     name: str = function["name"]
     arguments: Any = function.get("arguments")
+    if not (is_object(arguments) or is_text(arguments)):
+        found.add("format_error", key)
+        return
     error: Any = message.get("error")
     if name == NO_ACTION:
         found.add("format_error", key)

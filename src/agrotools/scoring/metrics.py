@@ -7,6 +7,7 @@ from typing import Any
 from agrotools.core import Record, Score
 from agrotools.scoring.knowledge_answers import Extras
 from agrotools.scoring.outcome import outcome_scores
+from agrotools.scoring.reference.agrieval_open import ROUGES
 from agrotools.scoring.sample_table import SampleTable
 from agrotools.scoring.steps import step_scores
 from agrotools.scoring.summary import Comparison, Summary
@@ -60,6 +61,15 @@ METRICS: dict[str, MetricInfo] = {
     "agrieval.likelihood": MetricInfo("Likelihood", "the likeliest letter of the first token is right"),
     "agrieval.rouge_l": MetricInfo("ROUGE-L", "overlap with the reference text, by characters"),
     "agrieval.rouge_l_normalised": MetricInfo("ROUGE-L norm.", "the same without punctuation, spaces and case"),
+    **{
+        f"agrieval.{name}_published": MetricInfo(
+            name.replace("hf_rouge", "rouge-score: ").replace("rouge_", "ROUGE-").upper() + " published",
+            "overlap with the reference text as the code in AgriEval's repository has it: by words between spaces"
+            if name.startswith("rouge")
+            else "the same by the package rouge-score: by words of a to z and digits",
+        )
+        for name in ROUGES
+    },
     "agrieval.rouge_l_lexeval": MetricInfo(
         "ROUGE-L LexEval", "overlap by words of jieba, as the code of LexEval has it"
     ),

@@ -2,7 +2,7 @@
 
 from agrotools.agents.baselines.echo import EchoPolicy
 from agrotools.agents.baselines.guess import GuessPolicy
-from agrotools.agents.baselines.oracle import OraclePolicy, TruthTools
+from agrotools.agents.baselines.oracle import OraclePolicy, RightAnswerPolicy, TruthTools
 from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable
 from agrotools.agents.baselines.prior import PriorPolicy, PriorTable
 from agrotools.agents.baselines.random_policy import RandomPolicy
@@ -22,5 +22,6 @@ __all__ = [
     "PriorTable",
     "RandomPolicy",
     "ReplayPolicy",
+    "RightAnswerPolicy",
     "TruthTools",
 ]
