@@ -28,6 +28,8 @@ NAMED_ALIKE = 0.85
 """Similarity of a name from which on it is told as the name of another thing."""
 MOST_OF_A_CROP = 0.9
 """A crop that is found by its words alone never comes before what is named."""
+LONGEST_NAME = 4
+"""Telling words up to which a question may be nothing but a name."""
 _LEAST_NAME = 0.7
 """Similarity from which on a name counts as found."""
 _NAMED = 0.5

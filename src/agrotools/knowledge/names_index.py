@@ -54,12 +54,15 @@ class NamesIndex:
                 self._words.append(frozenset(map(stem, name.split())))
                 for form in {name, _stemmed(name), name.replace(" ", "")}:
                     self._exact.setdefault(form, []).append(at)
+        self._codes = {code.lower(): at for at, entry in enumerate(entries) if (code := entry.taxonomy.eppo)}
         self._parts = _parts(entries)
         self._rests = _rests(entries)
+        self._endings = _endings(_rests(entry if entry.kind == "disease" else None for entry in entries))
         crops = {name for entry in entries if entry.kind == "crop" for name in entry.names.zh}
         self._chinese_crops = sorted(crops, key=lambda name: (-len(name), name))
         self._groups = [is_group(entry) for entry in entries]
         self._hosts = [_hosts_told(entry) for entry in entries]
+        self._named_hosts = [_hosts_of_names(entry) or hosts for entry, hosts in zip(entries, self._hosts, strict=True)]
         self._longest = max((len(name.split()) for name in self.names), default=1)
         self.lexicon = Lexicon(_known_words(entries))
         self._grams, self._idf, self._matrix = _tf_idf(self.names)
@@ -67,10 +70,11 @@ class NamesIndex:
         self._entries = len(entries)
 
     def exact(self, query: str) -> set[int]:
-        """Entries of which the whole question is a name."""
+        """Entries of which the whole question is a name, or the code in the EPPO database."""
         text = folded(query)
         found = (at for form in {text, _stemmed(text), text.replace(" ", "")} for at in self._exact.get(form, ()))
-        return {self.owners[at] for at in found}
+        coded = {self._codes[text]} if text in self._codes else set[int]()
+        return coded.union(self.owners[at] for at in found)
 
     def parts(self, query: str) -> dict[int, float]:
         """Entries that the whole question names in part, and how surely.
@@ -86,7 +90,11 @@ class NamesIndex:
         }
         hosts, rest = _host_and_rest(text)
         told = bool(hosts) or rest not in _TOO_COMMON
-        named = [owner for owner in self._rests.get(rest, ()) if told and hosts <= self._hosts[owner]]
+        # One word is as many things as there are crops: an aphid on lettuce is not the peach aphid.
+        on = self._hosts if " " in rest else self._named_hosts
+        named = [owner for owner in self._rests.get(rest, ()) if told and hosts <= on[owner]]
+        if hosts and not named:
+            named = [owner for owner in self._endings.get(rest, ()) if hosts <= self._hosts[owner]]
         found |= {owner: _WITH_CROP if hosts and not self._groups[owner] else _PART for owner in named}
         return found if len(found) <= _MOST_OF_A_PART else {}
 
@@ -184,7 +192,7 @@ class NamesIndex:
                     continue
                 # A word that is one in its own right is no slip for another: beet rust is not bean rust.
                 for word in window:
-                    if word in self.lexicon and stem(word) not in self._words[at]:
+                    if len(word) > 2 and word in self.lexicon and stem(word) not in self._words[at]:
                         similarity *= 1 - len(word) / max(1, len(joined))
                 yield similarity, start, start + width
 
@@ -252,21 +260,34 @@ def _host_and_rest(text: str) -> tuple[frozenset[str], str]:
     return hosts, _stemmed(" ".join(words))
 
 
+def _hosts_of_names(entry: Entry) -> frozenset[str]:
+    return frozenset(host for name in entry.names.all() for host in _host_and_rest(folded(name))[0])
+
+
 def _hosts_told(entry: Entry) -> frozenset[str]:
-    named = (host for name in entry.names.all() for host in _host_and_rest(folded(name))[0])
-    return frozenset(host for crop in entry.crops for host in hosts_of(crop)).union(named)
+    return _hosts_of_names(entry).union(host for crop in entry.crops for host in hosts_of(crop))
 
 
-def _rests(entries: Sequence[Entry]) -> dict[str, list[int]]:
+def _rests(entries: Iterable[Entry | None]) -> dict[str, list[int]]:
     """The stems of what remains of names without their crops -> entries."""
     found: dict[str, dict[int, None]] = {}
     for number, entry in enumerate(entries):
-        if entry.kind in ("crop", "method"):
+        if entry is None or entry.kind in ("crop", "method"):
             continue
         for name in entry.names.all():
             if rest := _host_and_rest(folded(name))[1]:
                 found.setdefault(rest, {})[number] = None
     return {rest: list(owners) for rest, owners in found.items()}
+
+
+def _endings(rests: dict[str, list[int]]) -> dict[str, list[int]]:
+    """The last two words or more of what :func:`_rests` gives -> entries: head blight of fusarium head blight."""
+    found: dict[str, dict[int, None]] = {}
+    for rest, owners in rests.items():
+        words = rest.split()
+        for start in range(1, len(words) - 1):
+            found.setdefault(" ".join(words[start:]), {}).update(dict.fromkeys(owners))
+    return {ending: list(owners) for ending, owners in found.items()}
 
 
 def _parts(entries: Sequence[Entry]) -> dict[str, list[int]]:

@@ -103,6 +103,12 @@ def words_before(words: Sequence[str], start: int) -> int:
     return start - at if told else 0
 
 
+def words_behind(word: str, own: frozenset[str], lexicon: Lexicon) -> list[str]:
+    """The word behind a part of a name, where it stands for the missing part of another: southern corn rootworm."""
+    qualifies = _is_of_the_sentence(word) or stem(word) in _QUALIFYING or is_known(word, own, lexicon)
+    return [] if qualifies else [word]
+
+
 def is_known(word: str, own: frozenset[str], lexicon: Lexicon) -> bool:
     """Whether a word, rightly or wrongly spelt, is among an entry's own."""
     if stem(word) in own:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.knowledge.deciding import (
+    LONGEST_NAME,
     MOST_OF_A_CROP,
     NAMED_ALIKE,
     NEAR,
@@ -233,6 +234,8 @@ class KnowledgeIndex:
         best: Evidence | None = None
         told = section_asked(query) in _TOLD
         kind = self.entries[number].kind
+        # A short question is a name: what else the entry says of that name, as "not to be mistaken for", is no answer.
+        relative = any(way.other for way in ways) and sum(not word.asks for word in question) <= LONGEST_NAME
         for way in (None, *ways):
             total = held = 0.0
             matched: set[tuple[str, ...]] = set()
@@ -254,6 +257,8 @@ class KnowledgeIndex:
                     score = min(score, MOST_OF_A_CROP, score if told else covered)
                 if chance is not None and (not told or chance > score):
                     score = chance
+                if relative:
+                    score *= OTHER
             else:
                 score = by_name(way.similarity, covered, way.name.count(" ") + 1, kind)
             weighed = Evidence(
@@ -263,7 +268,7 @@ class KnowledgeIndex:
                 len(matched),
                 rank,
                 score,
-                accepts(score, len(matched), sure=way is not None or score == chance),
+                accepts(score, len(matched), sure=way is not None or score == chance or relative),
             )
             if best is None or (weighed.accepted, weighed.score) > (best.accepted, best.score):
                 best = weighed
@@ -278,7 +283,9 @@ class KnowledgeIndex:
             return replace(way, similarity=way.similarity * OF_GROUP, start=way.start - before) if before else way
         any_host = way.similarity == 1.0 and way.name.count(" ") > 0
         foreign = foreign_words(words, way.start, way.end, own, lexicon, any_host=any_host)
-        if not foreign and (way.similarity == 1.0 or not self.names.on_other_hosts(number, words)):
+        if not foreign and (
+            way.similarity == 1.0 or not self.names.on_other_hosts(number, [*words[: way.start], *words[way.end :]])
+        ):
             return way
         letters = len("".join(words[way.start : way.end]))
         share = min(OTHER, letters / (letters + len("".join(foreign))))
