@@ -85,9 +85,8 @@ class NamesIndex:
         """
         words = [word for word in folded(query).split() if word not in _DROPPED]
         text = " ".join(words)
-        found = {
-            owner: _PART for part in (_stemmed(text), text.replace(" ", "")) for owner in self._parts.get(part, ())
-        }
+        forms = _stemmed(text), stem(text.replace(" ", "")), _stemmed(folded(query))
+        found = {owner: _PART for form in forms for owner in self._parts.get(form, ())}
         hosts, rest = _host_and_rest(text)
         told = bool(hosts) or rest not in _TOO_COMMON
         # One word is as many things as there are crops: an aphid on lettuce is not the peach aphid.

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.knowledge.deciding import (
+    ACCEPTED,
     LONGEST_NAME,
     MOST_OF_A_CROP,
     NAMED_ALIKE,
@@ -31,7 +32,7 @@ from agrotools.knowledge.edits import similarity
 from agrotools.knowledge.entry import Entry, Kind, Section
 from agrotools.knowledge.looks_index import LooksIndex
 from agrotools.knowledge.names_index import NameMatch, NamesIndex
-from agrotools.knowledge.other_names import foreign_words, is_group, own_words, words_before
+from agrotools.knowledge.other_names import foreign_words, is_group, own_words, words_before, words_behind
 from agrotools.knowledge.sections_index import Document, SectionsIndex
 from agrotools.knowledge.words import asking_terms, folded, section_asked, stem, terms
 
@@ -258,7 +259,7 @@ class KnowledgeIndex:
                 if chance is not None and (not told or chance > score):
                     score = chance
                 if relative:
-                    score *= OTHER
+                    score = min(score * OTHER, OTHER * ACCEPTED)
             else:
                 score = by_name(way.similarity, covered, way.name.count(" ") + 1, kind)
             weighed = Evidence(
@@ -283,9 +284,10 @@ class KnowledgeIndex:
             return replace(way, similarity=way.similarity * OF_GROUP, start=way.start - before) if before else way
         any_host = way.similarity == 1.0 and way.name.count(" ") > 0
         foreign = foreign_words(words, way.start, way.end, own, lexicon, any_host=any_host)
-        if not foreign and (
-            way.similarity == 1.0 or not self.names.on_other_hosts(number, [*words[: way.start], *words[way.end :]])
-        ):
+        if not foreign and way.similarity < 1.0 and way.end - way.start <= way.name.count(" ") and words[way.end :]:
+            foreign = words_behind(words[way.end], own, lexicon)
+        beside = [*words[: way.start], *words[way.end :]]
+        if not foreign and (way.similarity == 1.0 or not self.names.on_other_hosts(number, beside)):
             return way
         letters = len("".join(words[way.start : way.end]))
         share = min(OTHER, letters / (letters + len("".join(foreign))))
