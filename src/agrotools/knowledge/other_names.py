@@ -1,5 +1,6 @@
 """Words beside a found name that make it the name of another thing: the fall armyworm is not the armyworm."""
 
+import re
 from collections.abc import Sequence
 
 from agrotools.knowledge.edits import edit_distance
@@ -33,6 +34,7 @@ _ENDING = frozenset(
 """Words behind which a name begins: they belong to the sentence."""
 _DIRECTIONS = frozenset("northern southern eastern western".split())
 _RANKS = frozenset("pv subsp ssp var f sp race pathovar".split())
+_LATIN_ENDING = re.compile("(?:a|ae|i|is|us|um|ns|des|or|ex|ix)$")
 _LEAST_ALIKE = 4
 """Letters from which on a word may be a slip for another."""
 _LEAST_APART = 3
@@ -84,7 +86,8 @@ def foreign_words(
         behind += 1
     if behind < len(words):
         word = words[behind]
-        if (behind > end or is_strange(word, lexicon)) and word.isalpha() and not is_known(word, own, lexicon):
+        other = behind > end or (_LATIN_ENDING.search(word) is not None and is_strange(word, lexicon))
+        if other and word.isalpha() and not is_known(word, own, lexicon):
             found.append(word)
     return found
 
