@@ -10,6 +10,7 @@ from agrotools.knowledge.base import knowledge_base
 from agrotools.knowledge.embedding import EMBED, meaning_scores
 from agrotools.knowledge.entry import Claim, Coverage, Entry, Kind
 from agrotools.knowledge.loading import kb_files
+from agrotools.knowledge.other_names import is_group
 from agrotools.knowledge.retrieval import Hit, closest_ids
 from agrotools.knowledge.sections_index import Passage
 from agrotools.knowledge.words import tokens
@@ -110,8 +111,8 @@ def lookup_agronomy(
     order and family), symptoms, causes, life_cycle, thresholds, management, reference_values. kind and crop narrow
     the search. Returns passages with sources and coverage: verified (read on a page), partial, or stub (names only).
     Thresholds hold for the region and condition they state. If the base does not hold the matter, not_found is true
-    and there are no hits; then say so rather than guess. Never gives doses or product names: these are on the local
-    label.
+    and there are no hits; then say so rather than guess (notes tell what is only of like name). Never gives doses or
+    product names: these are on the local label.
 
     Raises:
         ToolError: ``invalid_argument``: no word in the query, or an unknown kb_id (with the closest ids);
@@ -148,6 +149,12 @@ def lookup_agronomy(
     if wanted is not None and found and not any(hit.document.section == wanted for hit in found):
         flags.append("topic_not_covered")
         notes.append(f"the base holds the entry but nothing on {wanted.replace('_', ' ')}")
+    if not found and (alike := index.alike(query, kind=None if kind == "any" else kind, crop=crop)):
+        others = ", ".join(f"{entry.title}, {entry.id}" for entry in alike)
+        notes.append(f"the base does not hold {query!r}; of like name, but other things: {others}")
+        flags.append("others_of_like_name")
+    if found and found[0].score < 1 and is_group(found[0].entry):
+        notes.append(f"{found[0].entry.id} is about {found[0].entry.names.en} in general, of whatever species")
     if any(hit.entry.coverage != "verified" for hit in found):
         flags.append("not_verified")
     return KnowledgeHits(
