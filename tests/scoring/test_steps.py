@@ -243,6 +243,15 @@ def test_measured_values_may_be_rounded():
     )
 
 
+def test_a_value_worked_out_before_the_call_is_a_class_of_its_own():
+    in_head = call("calculate", expression=repr(WEED / 3.2149))
+    wrong = call("calculate", expression="2.5")
+    for action, told in ((in_head, True), (wrong, None), (THIRD, None)):
+        scores = step_scores(record(FIRST, SECOND, action, RIGHT[3]))
+        assert values(scores, "arg_acc")[2] == (1 if action is THIRD else 0)
+        assert reading(scores, "arg_acc", 2).get("calculated_in_head") is told
+
+
 MEASURED = {"$ref": "steps[0].observation.weed_pct", "value": WEED}
 CHART = {"kind": "bar", "series": [{"name": "weed", "x": ["image_1", "image_2"], "y": [MEASURED, 3.2149]}]}
 DRAWN = [{"name": "Weeds", "x": ["image_2.jpg", "image_1.jpg"], "y": [3.215, 8.89]}]

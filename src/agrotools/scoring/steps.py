@@ -182,7 +182,7 @@ def compare_calls(
         resolved = _resolved(tool, call.arguments, literal, by_name, result)
     reference = resolved[1] if resolved else literal
     files = _files_of(by_name, spec, reference)
-    spec = _with_known_defaults(spec, files, literal, result)
+    spec = _with_known_defaults(spec, files, reference, result)
     frame = _frame(files[0]) if files else None
     observed = _observed(sample, step) if "expression" in spec.agreement.values() else ()
     return compare_arguments(spec, call.arguments, step.arguments, frame=frame, resolved=resolved, observed=observed)

@@ -58,10 +58,11 @@ class KbNames:
                 return entry.id
         return plain.removesuffix("s")
 
-    def key_of_name(self, name: str, kinds: Collection[Kind], crop: str | None = None) -> str:
-        """One name for a thing, whatever it is called: the id of its entry, else the name folded."""
-        found = self.of_name(name, kinds, crop)
-        return found.id if found else folded(name)
+    def key_of_name(self, name: str, kinds: Collection[Kind]) -> str:
+        """One name for a thing, by whatever name, or by the id, of its entry: that id, else the name folded."""
+        plain = folded(name)
+        found = self.of_name(name, kinds) or next((each for each in self.entries if folded(each.id) == plain), None)
+        return found.id if found else plain
 
     def crop_forms(self, crop: str) -> set[str]:
         """What a crop may be called: the name given, its singular, and all names of its entry; without spaces."""
