@@ -10,7 +10,7 @@ plain equality of the arguments. Of several calls in one message the first is sc
 
 from collections.abc import Mapping, Sequence
 from itertools import chain, islice, takewhile
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import JsonValue
 
@@ -35,18 +35,19 @@ from agrotools.core import (
 )
 from agrotools.core.refs import literal_value
 from agrotools.core.sidecar import known_arguments
+from agrotools.scoring.error_classes import IN_HEAD
 from agrotools.scoring.implied import Implied, implied_slot, is_text_slot, shown_results
 from agrotools.scoring.slots import score_slot
 from agrotools.text.agreement import ArgumentAgreement, Frame, StepAgreement, closest, compare_arguments
 from agrotools.text.agreement_expression import numbers_in
 from agrotools.text.agreement_values import Number
 from agrotools.tools import get_tool
-from agrotools.tools.contract import Tool
 from agrotools.tools.resolving import Known
 
+if TYPE_CHECKING:
+    from agrotools.tools.contract import Tool
+
 VERSION = "2"
-IN_HEAD = "calculated_in_head"
-"""In the reading of ``arg_acc``: the call has the reference's value, but not the observations that it comes from."""
 MOST_OBSERVED = 100_000
 _SCALE = "gsd_m"
 
@@ -160,13 +161,13 @@ def _arguments(
     if fault is not None:
         reading["invalid"] = fault
     if any(row.detail.get("in_head") for row in best.rows):
-        reading[IN_HEAD] = True
+        reading[IN_HEAD] = True  # the value of the reference, without the observations that it comes from
     same = all(row.equal for row in best.rows)
     return same or (fault is None and best.agrees), reading
 
 
 def compare_calls(
-    sample: Sample, tool: Tool[..., Any] | ToolSpec, call: ToolCall, step: ReferenceStep
+    sample: Sample, tool: "Tool[..., Any] | ToolSpec", call: ToolCall, step: ReferenceStep
 ) -> list[ArgumentAgreement]:
     """The arguments of a call beside those of a reference call of the same tool, on the files of ``sample``.
 
@@ -178,7 +179,7 @@ def compare_calls(
     literal = {name: literal_value(value) for name, value in step.arguments.items()}
     result = (step.observation.result if step.observation else None) or {}
     resolved = None
-    if isinstance(tool, Tool) and tool.has_own_reading:
+    if not isinstance(tool, ToolSpec) and tool.has_own_reading:
         resolved = _resolved(tool, call.arguments, literal, by_name, result)
     reference = resolved[1] if resolved else literal
     files = _files_of(by_name, spec, reference)
@@ -189,7 +190,7 @@ def compare_calls(
 
 
 def _resolved(
-    tool: Tool[..., Any],
+    tool: "Tool[..., Any]",
     predicted: Arguments,
     reference: Arguments,
     files: Mapping[str, SampleFile],

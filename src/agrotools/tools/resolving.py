@@ -11,7 +11,6 @@ from typing import cast
 from pydantic import JsonValue
 
 from agrotools.core import Arguments, SampleFile, ToolError
-from agrotools.vision.band_roles import chosen_roles
 
 _PHOTO_ENDINGS = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp"})
 
@@ -60,6 +59,8 @@ class Known:
         file = self.file(image)
         if not isinstance(given, dict) or file is None or not file.bands:
             return given
+        from agrotools.vision.band_roles import chosen_roles
+
         try:
             return cast(JsonValue, chosen_roles(cast("dict[str, int | str]", given), file.bands, file=file.name))
         except ToolError:
