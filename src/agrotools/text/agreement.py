@@ -7,6 +7,7 @@ defaults filled in, and ``resolved`` by the tool where it says how. Beside it, `
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -35,6 +36,11 @@ Frame = tuple[float, float]
 """Width and height of the image that boxes lie in, pixels."""
 
 
+MOST_ELEMENTS = 100_000
+"""A value with more elements, or characters, is compared for equality alone: no tool takes it."""
+DEEPEST = 100
+MOST_UNKNOWN = 1000
+"""Arguments that the tool does not have of which each gets a row."""
 _HERE = re.compile(r"\A(?:\./+)+")
 
 
@@ -113,7 +119,7 @@ def compare_arguments(
     call = _Call(spec, _with_defaults(spec, own), _with_defaults(spec, gold), frame, observed)
     given = {**reference, **predicted}
     names = [name for name in spec.agreement if name in given or (resolved and _differs(name, call))]
-    names += [name for name in given if name not in spec.agreement]
+    names += list(islice((name for name in given if name not in spec.agreement), MOST_UNKNOWN))
     return [_row(name, call, predicted, reference) for name in names]
 
 
@@ -150,6 +156,8 @@ def _compared(name: str, call: _Call, predicted: Arguments, reference: Arguments
     equal = all(given) and same_json(predicted[name], literal_value(reference[name]))
     if kind == "presentation":
         verdict = _Verdict(True, {"rule": "never compared"})
+    elif _is_too_large(call.predicted.get(name)):
+        verdict = _Verdict(equal, {"reason": "too large to be compared"})
     elif name not in call.predicted and name not in call.reference:
         verdict = _Verdict(True, {"rule": "makes no difference in these calls"})
     elif name not in call.predicted or name not in call.reference:
@@ -163,6 +171,20 @@ def _compared(name: str, call: _Call, predicted: Arguments, reference: Arguments
     else:
         verdict = _RULES[kind](name, call)
     return ArgumentAgreement(argument=name, kind=kind, agrees=verdict.agrees, equal=equal, detail=verdict.detail)
+
+
+def _is_too_large(value: JsonValue) -> bool:
+    """Whether a value has more than :data:`MOST_ELEMENTS` elements and characters, or is nested too deep."""
+    left, open_values = MOST_ELEMENTS, [(value, 0)]
+    while open_values:
+        item, depth = open_values.pop()
+        if isinstance(item, (str, list, dict)):
+            left -= len(item)
+        if left < 0 or depth > DEEPEST:
+            return True
+        if isinstance(item, (list, dict)):
+            open_values += [(each, depth + 1) for each in (item.values() if isinstance(item, dict) else item)]
+    return False
 
 
 def _is_chart_kind(spec: ToolSpec, name: str) -> bool:

@@ -1,5 +1,6 @@
 """Label rasters: which class numbers mean crop, weeds and soil."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -121,8 +122,8 @@ def _numbers(
             argument="label_map",
             hint="give label_map, e.g. {'crop': [1], 'weed': [2], 'soil': [0]}",
         )
-    everything = [number for members in numbers.values() for number in members]
-    twice = sorted({number for number in everything if everything.count(number) > 1})
+    counts = Counter(number for members in numbers.values() for number in members)
+    twice = sorted(number for number, count in counts.items() if count > 1)
     if twice:
         raise ToolError("invalid_argument", f"label_map: {_listed(twice)} stands for two areas", argument="label_map")
     return numbers, notes
