@@ -30,6 +30,7 @@ from agrotools.core import (
     ToolCall,
     Unparseable,
 )
+from agrotools.scoring import Tally
 from agrotools.scoring import steps as steps_module
 from agrotools.scoring.steps import step_scores
 from agrotools.tools import get_tool
@@ -250,6 +251,10 @@ def test_a_value_worked_out_before_the_call_is_a_class_of_its_own():
         scores = step_scores(record(FIRST, SECOND, action, RIGHT[3]))
         assert values(scores, "arg_acc")[2] == (1 if action is THIRD else 0)
         assert reading(scores, "arg_acc", 2).get("calculated_in_head") is told
+        tally = Tally()
+        tally.add(record(FIRST, SECOND, action, RIGHT[3]), scores)
+        errors = {row.error: row for row in tally.summary().modes["step-by-step"].errors}
+        assert (errors["calculated_in_head"].count, errors["calculated_in_head"].of) == (int(bool(told)), 4)
 
 
 MEASURED = {"$ref": "steps[0].observation.weed_pct", "value": WEED}
