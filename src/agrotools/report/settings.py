@@ -9,6 +9,7 @@ from agrotools.scoring.knowledge_answers import TEXT_METRICS
 
 OUTCOME = ("agrotools.fas", "agrotools.css", "agrotools.ots", "agrotools.ots_judge", "agrotools.plot")
 PROCESS = ("agrotools.st_acc", "agrotools.tool_acc", "agrotools.arg_acc", "agrotools.ear", "agrotools.summ_acc")
+CALL_RATIO = "agrotools.call_ratio"
 ON_REQUEST = frozenset(
     {
         "agrieval.likelihood",
@@ -143,7 +144,13 @@ SETTINGS = (
     Setting(
         "No tools", "no-tool", OUTCOME, _metrics_of_mode("no-tool"), _kept_out_of_mode("no-tool"), plots_left_out=True
     ),
-    Setting("End to end", "end-to-end", OUTCOME, _metrics_of_mode("end-to-end"), _kept_out_of_mode("end-to-end")),
+    Setting(
+        "End to end",
+        "end-to-end",
+        (*OUTCOME, CALL_RATIO),
+        _metrics_of_mode("end-to-end"),
+        _kept_out_of_mode("end-to-end"),
+    ),
     Setting(
         "End to end, on the samples of no-tool",
         "end-to-end",

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from agrotools.scoring.corrected.messages import read_message
-from agrotools.scoring.error_classes import OF_KEYWORDS, Errors
+from agrotools.scoring.error_classes import IN_HEAD, OF_KEYWORDS, OF_SCORES, Errors
 from agrotools.scoring.loose import is_list, is_object, is_text
 from agrotools.scoring.reference.gta_family import Dialogue
 from agrotools.text.lagent import INVALID_ACTION, NO_ACTION
@@ -21,6 +21,7 @@ OF_SINGLE_SHOT = ("call_without_output", "invalid_format", "answer_in_invalid_fo
 def errors_of_dialogues(samples: Sequence[Dialogue]) -> Errors:
     """Errors in the prediction files of GTA and ThinkGeo, of either mode."""
     found = Errors()
+    found.skip((IN_HEAD,), OF_SCORES)
     found.skip(OF_SINGLE_SHOT, "these predictions are made call by call")
     found.skip(OF_KEYWORDS, "counted where answers are written with their steps (Agent-X) and in records")
     for sample in samples:

@@ -23,7 +23,7 @@ class MetricInfo:
     meaning: str
     lower_is_better: bool = False
     out_of: int = 100
-    """What the best value is shown as: values are percent, or points of 10."""
+    """What 1 is shown as: values are percent, points of 10, or as they are (1)."""
 
 
 _AGENT_X = {
@@ -54,6 +54,11 @@ METRICS: dict[str, MetricInfo] = {
     "agrotools.ear": MetricInfo("EAR", "answered where a call was due; lower is better", lower_is_better=True),
     "agrotools.summ_acc": MetricInfo("SummAcc", "final answer against what the shown observations imply"),
     "agrotools.summ_acc_truth": MetricInfo("SummAcc truth", "final answer against the ground truth"),
+    "agrotools.call_ratio": MetricInfo(
+        "Calls/needed",
+        "calls made over calls of the reference, mean over answered samples; 1: as many as needed",
+        out_of=1,
+    ),
     "agrieval.accuracy": MetricInfo("Accuracy", "the very set of right options"),
     "agrieval.partial": MetricInfo("Partial", "share of the right options given, 0 where a wrong one was"),
     "agrieval.accuracy_lexeval": MetricInfo("Acc. LexEval", "accuracy with answers read by the rule of LexEval"),

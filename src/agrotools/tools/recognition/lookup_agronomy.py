@@ -1,11 +1,11 @@
 """What is known of a pest, disease, weed, crop or method, with its sources."""
 
 from datetime import date
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agrotools.core import ToolError
+from agrotools.core import Arguments, ToolError
 from agrotools.knowledge.base import knowledge_base
 from agrotools.knowledge.embedding import EMBED, meaning_scores
 from agrotools.knowledge.entry import Claim, Coverage, Entry, Kind
@@ -13,8 +13,10 @@ from agrotools.knowledge.loading import kb_files
 from agrotools.knowledge.other_names import is_group
 from agrotools.knowledge.retrieval import Hit, closest_ids
 from agrotools.knowledge.sections_index import Passage
-from agrotools.knowledge.words import tokens
+from agrotools.knowledge.words import section_asked, tokens
 from agrotools.tools.contract import Agree, ToolResult, tool
+from agrotools.tools.recognition.kb_names import shipped_names
+from agrotools.tools.resolving import Known, without
 from agrotools.tools.workspace import backend_in_use
 
 LABEL_NOTE = (
@@ -76,7 +78,21 @@ class KnowledgeHits(ToolResult):
     """true: the knowledge base does not hold what was asked for"""
 
 
-@tool(category="recognition", version="2", data_files=kb_files, backends=("offline", EMBED))
+def _resolved(call: Arguments, _known: Known) -> Arguments:
+    """The entry that an id or a whole query names, and of a query beside an id the section that it asks for."""
+    names, query, crop = shipped_names(), str(call["query"]), call["crop"]
+    if call["kb_id"] is not None:
+        # How many passages of the entry are shown, and in which order, is presentation: the section is not.
+        asked = section_asked(query) if call["topic"] == "any" else None
+        return without({**call, "query": asked or ""}, "kind", "crop")
+    kinds = get_args(Kind) if call["kind"] == "any" else (cast(Kind, call["kind"]),)
+    if isinstance(crop, str):
+        call = {**call, "crop": names.key_of_crop(crop)}
+    entry = names.of_name(query, kinds)
+    return {**call, "query": entry.id} if entry else call
+
+
+@tool(category="recognition", version="2", resolves=_resolved, data_files=kb_files, backends=("offline", EMBED))
 def lookup_agronomy(
     query: Annotated[
         str,
@@ -99,7 +115,7 @@ def lookup_agronomy(
     ] = None,
     kb_id: Annotated[
         str | None,
-        Agree("text"),
+        Agree("choice"),
         Field(max_length=120, description="id of one entry, as other tools give it, e.g. pest.soybean_aphid"),
     ] = None,
     top_k: Annotated[int, Agree("presentation"), Field(ge=1, le=5, description="passages at most")] = 3,
