@@ -277,6 +277,6 @@ def test_a_summary_survives_json():
     records = [record(each) for each in samples] + [record(samples[0], "no-tool"), record(sample(2), invalid="lost")]
     summary = summarise(records, benchmark="embedded", synthetic=True, model="m", privileged=True)
     assert Summary.model_validate_json(summary.model_dump_json()) == summary
-    assert {"agrotools.fas", "agrotools.css", "agrotools.ots", "agrotools.plot"} == set(
+    assert {"agrotools.fas", "agrotools.css", "agrotools.ots", "agrotools.plot", "agrotools.guess"} == set(
         summary.modes["end-to-end"].metrics
     )

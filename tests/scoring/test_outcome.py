@@ -69,13 +69,13 @@ def test_a_sample_scores_the_mean_of_its_slots_and_each_kind_its_own():
 
 
 def test_a_metric_without_slots_has_no_row():
-    assert set(values(record(AREA, answer="area: 7 %"))) == {"area", "agrotools.fas", "agrotools.css"}
+    assert set(values(record(AREA, answer="area: 7 %"))) == {"area", "agrotools.fas", "agrotools.css", "agrotools.guess"}
 
 
 @pytest.mark.parametrize("termination", ["max_steps", "length", "context", "filtered", "timeout", "unparseable"])
 def test_no_answer_scores_zero_even_with_a_figure(termination):
     made = record(AREA, CHART, answer=None, drawn=SPEC, termination=termination)
-    assert set(values(made).values()) == {0.0}
+    assert {value for name, value in values(made).items() if name != "agrotools.guess"} == {0.0}
     slot_rows = [row for row in outcome_scores(made) if row.slot]
     assert all(row.reading["termination"] == termination for row in slot_rows)
 
@@ -91,7 +91,7 @@ def test_any_answer_gets_scores_in_bounds_and_the_same_ones_again(answer):
     rows = outcome_scores(made)
     assert rows == outcome_scores(made)
     assert all(0 <= row.value <= 1 for row in rows)
-    assert len(rows) == 8
+    assert len(rows) == 9
 
 
 def test_the_use_of_the_answer_form_is_noted_per_slot():
@@ -109,3 +109,16 @@ def test_a_plot_slot_without_specification_is_a_fault_of_the_benchmark():
     broken = PlotSlot(name="chart", label="chart", value={"kind": "volcano"})
     with pytest.raises(BenchmarkError, match="chart"):
         outcome_scores(record(broken, answer="done", drawn=SPEC))
+
+
+def test_figures_weigh_half_of_a_sample_that_has_one():
+    chart, count = CHART.model_copy(update={"weight": 0.5}), AREA.model_copy(update={"weight": 0.25})
+    made = record(chart, count, WEED.model_copy(update={"weight": 0.25}), answer="area: 7 %\nweed: Lantana")
+    assert values(made)["agrotools.fas"] == 0.5  # The right words without the figure.
+    rows = {row.metric: row for row in outcome_scores(made)}
+    assert rows["agrotools.fas"].reading["weights"] == {"chart": 0.5, "area": 0.25, "weed": 0.25}
+
+
+def test_the_floor_is_what_the_prompt_suggests_whatever_was_answered():
+    guesses = {values(record(AREA, WEED, CHART, answer=answer))["agrotools.guess"] for answer in ("area: 7 %", "?")}
+    assert len(guesses) == 1

@@ -46,6 +46,7 @@ BESIDE = {
         ("authors' scorer", "agrieval.rouge_l_published"),
         ("normalised", "agrieval.rouge_l_normalised"),
     ),
+    "agrotools.fas": (("guess", "agrotools.guess"),),
     "agrotools.tool_acc": (("strict", "agrotools.tool_acc_strict"),),
     "agrotools.arg_acc": (("strict", "agrotools.arg_acc_strict"),),
     "agrotools.summ_acc": (("truth", "agrotools.summ_acc_truth"),),

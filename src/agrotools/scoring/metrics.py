@@ -43,6 +43,7 @@ _AGENT_X = {
 """The criteria of Agent-X (arXiv 2505.24876)."""
 METRICS: dict[str, MetricInfo] = {
     "agrotools.fas": MetricInfo("FAS", "Final Answer Score: mean over all slots of a sample"),
+    "agrotools.guess": MetricInfo("Guess", "FAS of the answer that the prompt alone suggests, seeing no file"),
     "agrotools.css": MetricInfo("CSS", "Closed-Slot Score: labels, yes/no, sets, files and numbers"),
     "agrotools.ots": MetricInfo("OTS", "Open-Text Score: key facts stated"),
     "agrotools.plot": MetricInfo("Plot", "Plot Score: the data, kind and labels of the figure drawn"),

@@ -34,15 +34,21 @@ from agrotools.scoring.knowledge_answers import (
 )
 from agrotools.scoring.plots import drawn_spec, score_plot
 from agrotools.scoring.slots import SlotScore, score_slot
+from agrotools.text import format_answer
+from agrotools.text.guess_model import guessable, guessed_values
 
 VERSION = "2"
 SLOT_METRIC = "agrotools.slot"
+
+GUESS_METRIC = "agrotools.guess"
+"""FAS of the answer that the prompt alone suggests (:mod:`agrotools.text.guess_model`), for the same sample."""
 
 SLOTS_OF_METRIC: dict[str, Callable[[Slot], bool]] = {
     "agrotools.fas": lambda slot: not is_knowledge_slot(slot) and slot.type not in JUDGED_SLOT_TYPES,
     "agrotools.css": lambda slot: slot.type in CLOSED_SLOT_TYPES,
     "agrotools.ots": lambda slot: slot.type == "open_text",
     "agrotools.plot": lambda slot: slot.type == "plot",
+    GUESS_METRIC: guessable,
     **dict.fromkeys(OPTION_METRICS, lambda slot: slot.type == "options"),
     **dict.fromkeys((*TEXT_METRICS, *EXTRA_METRICS), lambda slot: slot.type == "reference_text"),
     **{name: metric.belongs for name, metric in JUDGED_METRICS.items()},
@@ -74,8 +80,8 @@ def outcome_scores(record: Record, extras: Extras | None = None) -> list[Score]:
     scored = [_scored(slot, record.sample, record.trajectory) for slot in slots]
     rows = [_row(record, SLOT_METRIC, score, slot=slot.name) for slot, score in zip(slots, scored, strict=True)]
     for metric, belongs in SLOTS_OF_METRIC.items():
-        if metric in JUDGED_METRICS:
-            continue  # By those who were asked, where anybody was.
+        if metric in JUDGED_METRICS or metric == GUESS_METRIC:
+            continue  # By those who were asked, where anybody was; and below.
         own = [(slot, score.value) for slot, score in zip(slots, scored, strict=True) if belongs(slot)]
         if own:
             mean = sum(slot.weight * value for slot, value in own) / sum(slot.weight for slot, _ in own)
@@ -83,6 +89,8 @@ def outcome_scores(record: Record, extras: Extras | None = None) -> list[Score]:
             if len({slot.weight for slot, _ in own}) > 1:
                 reading["weights"] = {slot.name: slot.weight for slot, _ in own}
             rows.append(_row(record, metric, SlotScore(min(1.0, mean), reading, used_form=False)))
+    if any(guessable(slot) for slot in slots):
+        rows.append(_row(record, GUESS_METRIC, SlotScore(guess_score(record.sample), {}, used_form=False)))
     return rows
 
 
@@ -103,6 +111,14 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
         value, reading = score_image_calls(slot, sample, trajectory)
         return SlotScore(value=value, reading=reading, used_form=False)
     return score_slot(slot, sample.answer, answer)
+
+
+def guess_score(sample: Sample) -> float:
+    """What the answer that the prompt alone suggests would score; figures 0, as none is drawn."""
+    answer = format_answer(sample.answer, guessed_values(sample, sample.answer))
+    weights = sum(slot.weight for slot in sample.answer)
+    guessed = [slot for slot in sample.answer if guessable(slot) and not isinstance(slot, PlotSlot)]
+    return sum(slot.weight * score_slot(slot, sample.answer, answer).value for slot in guessed) / weights
 
 
 def _row(record: Record, metric: str, score: SlotScore, *, slot: str | None = None) -> Score:

@@ -11,6 +11,7 @@ from agrotools.scoring.correlations import correlations
 from agrotools.scoring.counts import CallTally, Tallied
 from agrotools.scoring.error_tally import ErrorTally
 from agrotools.scoring.option_places import PlacesTally
+from agrotools.scoring.outcome import GUESS_METRIC
 from agrotools.scoring.sample_table import Kind, SampleTable, any_kind
 from agrotools.scoring.seconds import SecondsTally
 from agrotools.scoring.summary import (
@@ -267,5 +268,6 @@ def _metrics(units: Mapping[str, Units], table: SampleTable) -> dict[str, Metric
 
 
 def _differences(first: Mapping[str, Units], second: Mapping[str, Units], table: SampleTable) -> dict[str, Metric]:
-    metrics = {name: difference_of(own, second[name], table) for name, own in first.items() if name in second}
+    paired = {name: own for name, own in first.items() if name in second and name != GUESS_METRIC}
+    metrics = {name: difference_of(own, second[name], table) for name, own in paired.items()}
     return {name: metric for name, metric in metrics.items() if metric is not None}

@@ -80,6 +80,11 @@ def slot_key(slot: Slot) -> str:
     return f"{slot.name}|{slot.type}|{getattr(slot, 'unit', None) or ''}"
 
 
+def guessable(slot: Slot) -> bool:
+    """Whether the floor counts slots of this kind: those of our own benchmarks. A figure that nobody drew scores 0."""
+    return slot.type in ("exact", "boolean", "choice_set", "file", "tolerance", "open_text", "plot")
+
+
 def shown_choices(slot: Slot) -> tuple[str, ...]:
     """The choices that the answer form shows, in its order."""
     return tuple(sorted(slot.choices)) if isinstance(slot, ExactSlot | FileSlot | ChoiceSetSlot) else ()
