@@ -1,6 +1,7 @@
 """Open text, scored by the key facts it states and contradicts, and by facts of other subjects that it claims as well."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -44,35 +45,45 @@ class FactRead(NamedTuple):
 
 
 def score_facts(slot: OpenTextSlot, text: str) -> tuple[float, dict[str, JsonValue]]:
-    """The score in [0, 1], and what was found of each fact.
-
-    It is the share of facts (by weight) that are stated, less those contradicted, above the slot's floor; times what
-    is left for facts of other subjects (:func:`_precision`), times ``min(1, 150 / words)``.
-    """
+    """The score in [0, 1] (:func:`facts_score` times ``min(1, 150 / words)``), and what was found of each fact."""
     reply = reply_of(text)
-    read = [read_fact(fact, reply) for fact in slot.facts]
-    found = zip(slot.facts, read, strict=True)
-    share = sum(fact.weight * (one.stated - one.contradicted) for fact, one in found)
-    share /= sum(fact.weight for fact in slot.facts)
-    foreign = _foreign(slot, reply, read)
-    precision = _precision(sum(one.stated for one in read), len(foreign))
+    read = read_facts(slot, reply)
+    foreign = foreign_facts(slot, reply, read)
+    stated = frozenset(number for number, one in enumerate(read) if one.stated)
+    against = frozenset(number for number, one in enumerate(read) if one.contradicted)
+    value, share, precision = facts_score(slot, stated, against, len(foreign))
     words = count_words(text)
     length_factor = min(1.0, MOST_WORDS / words) if words else 1.0
-    value = max(0.0, (share - slot.floor) / (1 - slot.floor)) * precision * length_factor
     reading: dict[str, JsonValue] = {
         "facts": {
             fact.phrases[0]: f'{one.state}: "{one.words}"' if one.words else one.state
             for fact, one in zip(slot.facts, read, strict=True)
         },
-        "foreign": {name: words for name, words in foreign[:20]},
+        "foreign": dict(foreign[:20]),
         "share": round(share, 4),
         "floor": slot.floor,
         "precision": round(precision, 4),
         "words": words,
         "length_factor": round(length_factor, 4),
-        "rule": "(share - floor) / (1 - floor) x precision x min(1, 150 / words)",
+        "rule": "(share of facts - floor) / (1 - floor) x precision x min(1, 150 / words)",
     }
-    return value, reading
+    return value * length_factor, reading
+
+
+def facts_score(
+    slot: OpenTextSlot, stated: frozenset[int], against: frozenset[int], foreign: int
+) -> tuple[float, float, float]:
+    """The score of a short reply, the share of facts and the precision it comes of.
+
+    ``stated`` and ``against``: numbers of the facts that it states and contradicts; ``foreign``: how many facts of
+    other subjects it claims. The share (by weight; stated less contradicted) counts above the slot's floor. A sensible
+    remark or two cost nothing; who claims as much again of what is not asked for gets nothing.
+    """
+    weights = [fact.weight for fact in slot.facts]
+    share = (sum(weights[number] for number in stated) - sum(weights[number] for number in against)) / sum(weights)
+    free = 1 + len(stated) // 3
+    precision = max(0.0, 1 - max(0, foreign - free) / (len(stated) + 1))
+    return max(0.0, (share - slot.floor) / (1 - slot.floor)) * precision, share, precision
 
 
 def states_fact(fact: Fact, text: str) -> bool:
@@ -108,7 +119,12 @@ def _words_of(reply: Reply, finding: Finding) -> str:
     return reply.read.shown(start, end)[:80]
 
 
-def _foreign(slot: OpenTextSlot, reply: Reply, read: list[FactRead]) -> list[tuple[str, str]]:
+def read_facts(slot: OpenTextSlot, reply: Reply) -> list[FactRead]:
+    """What a reply says of each of the slot's facts."""
+    return [read_fact(fact, reply) for fact in slot.facts]
+
+
+def foreign_facts(slot: OpenTextSlot, reply: Reply, read: Sequence[FactRead]) -> list[tuple[str, str]]:
     """Facts of other subjects that the reply claims, each by words that claim nothing else."""
     taken = {at for one in read for span in one.spans for at in range(span.start, span.end)}
     claimed: list[tuple[str, str]] = []
@@ -120,12 +136,3 @@ def _foreign(slot: OpenTextSlot, reply: Reply, read: list[FactRead]) -> list[tup
                 claimed.append((phrases[0], _words_of(reply, finding)))
                 break
     return claimed
-
-
-def _precision(stated: int, foreign: int) -> float:
-    """What is left of the score when ``foreign`` facts of other subjects stand beside those ``stated``.
-
-    A sensible remark or two cost nothing; who claims as much again of what is not asked for gets nothing.
-    """
-    free = 1 + stated // 3
-    return max(0.0, 1 - max(0, foreign - free) / (stated + 1))

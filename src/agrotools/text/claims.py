@@ -66,6 +66,14 @@ def lexicon() -> Lexicon:
     return found
 
 
+@cache
+def lexicon_words(name: str) -> tuple[str, ...]:
+    """The words and phrases, as written, that stand for an idea (``@name``); none for one that is not held."""
+    listed = tomllib.loads((files("agrotools.data") / "open_text" / "lexicon.toml").read_text("utf-8"))
+    written = next((group[name[1:]] for group in listed.values() if name[1:] in group), "")
+    return tuple(word for part in written.partition("<>")[0].split(",") if (word := part.strip()))
+
+
 def _add(trie: Trie, phrases: Iterable[str], name: str) -> None:
     for stems in dict.fromkeys(tuple(stems_of(phrase)) for phrase in phrases):
         if stems:
@@ -119,6 +127,7 @@ class Reply:
         self.read = Statements(text, lexicon().trie)
         self._at: dict[str, list[Span]] = {}
         self._numbers: list[Span] = []
+        self._found: dict[str, list[Finding]] = {}
         for at, stem in enumerate(self.read.stems):
             # A single word counts also within a phrase: "leaf" in "young leaf".
             self._at.setdefault(stem, []).append(Span(at, at + 1))
@@ -132,7 +141,11 @@ class Reply:
 
     def find(self, phrase: str) -> list[Finding]:
         """All places where the text makes or denies the claim of a phrasing."""
-        claim = claim_of(phrase)
+        if phrase not in self._found:
+            self._found[phrase] = self._find(claim_of(phrase))
+        return self._found[phrase]
+
+    def _find(self, claim: Claim) -> list[Finding]:
         found = [
             Finding(claim, self._is_denied(spans, claim.denied) == claim.denied, spans)
             for spans in self._together(claim.ideas)

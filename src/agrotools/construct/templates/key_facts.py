@@ -25,6 +25,12 @@ from agrotools.text.claims import Reply
 HIGHEST_FLOOR = 0.6
 """Above it the facts of an entry are those of another as well: its slots are in no headline."""
 
+FEWEST_PEERS = 6
+"""With fewer entries of its kind that have facts on the topic, a guess is right too often for a headline."""
+
+_ONE_ALONE = frozenset({("disease", "causes"), ("pest", "thresholds"), ("disease", "thresholds")})
+"""Kinds and topics of which one thing alone is right: to name another entry's as well contradicts it."""
+
 
 class OpenGold(NamedTuple):
     """Gold of an open answer: the fields of an :class:`~agrotools.core.OpenTextSlot` that are scored by."""
@@ -92,13 +98,17 @@ def open_gold(entry: str, topic: str) -> OpenGold | None:
     shares = [sum(facts[number].weight for number in found) / total for found in stated.values()]
     floor = min(round(max(shares, default=0.0), 3), 0.95)
     text = Reply(f"{entry_text(entry)}\n{_sentences(own)}")
-    others = dict.fromkeys(
-        fact.phrases
-        for each in same
-        for fact in facts_about(each, topic)
-        if not any(text.find(phrase) for phrase in fact.phrases)
-    )
-    return OpenGold(facts, tuple(others), floor, floor <= HIGHEST_FLOOR)
+    foreign = {each: _unsaid(facts_about(each, topic), text) for each in same}
+    if (entry.partition(".")[0], topic) in _ONE_ALONE:
+        wrong = dict.fromkeys(fact.phrases[0] for each in peers for fact in foreign.pop(each)[:1])
+        facts = (facts[0].model_copy(update={"not_": (*facts[0].not_, *wrong)}), *facts[1:])
+    others = dict.fromkeys(fact.phrases for unsaid in foreign.values() for fact in unsaid)
+    return OpenGold(facts, tuple(others), floor, floor <= HIGHEST_FLOOR and len(peers) >= FEWEST_PEERS)
+
+
+def _unsaid(facts: Sequence[Fact], text: Reply) -> list[Fact]:
+    """Those facts of which a text says nothing."""
+    return [fact for fact in facts if not any(text.find(phrase) for phrase in fact.phrases)]
 
 
 def _entries_on(topic: str) -> tuple[str, ...]:
