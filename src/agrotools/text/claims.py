@@ -20,13 +20,18 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:-\d+(?:\.\d+)?)?")
 _NEAR = 7
 """Words that may stand between two ideas of a claim."""
 
+_CORE = 3
+"""Words listed first for an idea that stand for nothing else, in each language."""
+
 
 class Lexicon(NamedTuple):
-    """Phrases by the ideas they stand for, the opposites of ideas, and ideas by the words that name them."""
+    """Phrases by the ideas they stand for, the opposites of ideas, ideas by the words that name them, and for each idea
+    the phrases that say nothing else: its name and the first that are listed in either language."""
 
     trie: Trie
     opposites: dict[str, str]
     names: dict[tuple[str, ...], str]
+    core: dict[str, frozenset[tuple[str, ...]]]
 
 
 class Claim(NamedTuple):
@@ -53,13 +58,17 @@ class Finding(NamedTuple):
 def lexicon() -> Lexicon:
     """The ideas that are known, from ``data/open_text/lexicon.toml``."""
     listed = tomllib.loads((files("agrotools.data") / "open_text" / "lexicon.toml").read_text("utf-8"))
-    found = Lexicon({}, {}, {})
+    found = Lexicon({}, {}, {}, {})
     for group in listed.values():
         for name, written in group.items():
             words, _, contrary = written.partition("<>")
             own, name = name.replace("_", " "), f"@{name}"  # so that no stem has its name
             found.names[tuple(stems_of(own))] = name
-            _add(found.trie, (own, *words.split(",")), name)
+            listed_words = words.split(",")
+            _add(found.trie, (own, *listed_words), name)
+            chinese = [word for word in listed_words if word.strip()[:1] > "ÿ"]
+            first = (own, *listed_words[:_CORE], *chinese[:_CORE])
+            found.core[name] = frozenset(tuple(stems_of(word)) for word in first)
             if contrary:
                 found.opposites[name] = f"not {name}"
                 _add(found.trie, contrary.split(","), f"not {name}")
@@ -155,6 +164,14 @@ class Reply:
             found += self._other_numbers(claim, found)
         return found
 
+    def is_plain(self, finding: Finding) -> bool:
+        """Whether a claim is made in so many words: by several words, or by one that stands for nothing else."""
+        if len(finding.spans) > 1:
+            return True
+        (span,) = finding.spans
+        said = tuple(self.read.stems[span.start : span.end])
+        return len(said) > 1 or any(said in lexicon().core.get(name, {said}) for name in finding.claim.ideas[0])
+
     def _is_denied(self, spans: Sequence[Span], to_avoid: bool) -> bool:
         denied = any(self.read.denied[at] for span in spans for at in range(span.start, span.end))
         if to_avoid and not denied:
@@ -168,9 +185,7 @@ class Reply:
             contrary = frozenset(lexicon().opposites[name] for name in names if name in lexicon().opposites)
             if contrary:
                 ideas = (*claim.ideas[:number], contrary, *claim.ideas[number + 1 :])
-                found += [
-                    Finding(claim, self._is_denied(spans, True), spans, True) for spans in self._together(ideas)
-                ]
+                found += [Finding(claim, self._is_denied(spans, True), spans, True) for spans in self._together(ideas)]
         return found
 
     def _other_numbers(self, claim: Claim, found: Sequence[Finding]) -> list[Finding]:

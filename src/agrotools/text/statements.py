@@ -33,6 +33,7 @@ _CONTRACTIONS = (
     (re.compile(r"\b(it|that|there|what)'s\b"), r"\1 is"),
     (re.compile(r"\b(it|they|we|you|i)'(?:ll|d|ve|re|m)\b"), r"\1"),
     (re.compile(r"'s\b|s'(?=\s)"), ""),
+    (re.compile(r"\binstead of\b"), "insteadof"),
     (re.compile(r"\b(e|i)\.\s?(g|e)\."), r"\1\2"),
     (re.compile(r"(?<=\w)-(?=[a-z])"), " "),
 )
@@ -47,10 +48,10 @@ _NUMBER_WORD = re.compile(rf"\b({'|'.join(sorted(_NUMBER_WORDS, key=len, reverse
 _CHINESE_DIGITS = dict(zip("一二两三四五六七八九十", "1 2 2 3 4 5 6 7 8 9 10".split(), strict=True))
 _CHINESE_NUMBER = re.compile(r"([一二两三四五六七八九十])(?=[头只个年周次粒株条片处点到至毫厘厅行日月天])")
 _TOKEN = re.compile(
-    rf"(?P<number>\d+(?:[.,]\d+)*(?:\s?(?:-|to|and|至|到|~)\s?\d+(?:\.\d+)?)?)|(?P<word>[^\W\d_{CJK}]+)"
+    rf"(?P<number>\d+(?:[.,]\d+)*(?:\s?(?:-|to|and|or|至|到|~)\s?\d+(?:\.\d+)?)?)|(?P<word>[^\W\d_{CJK}]+)"
     rf"|(?P<cjk>[{CJK}])|(?P<mark>[%.!?;:,、。\n()\"\[\]|/]|-(?=\s))|(?P<bullet>[*+•])"
 )
-_RANGE = re.compile(r"\s?(?:-|to|and|至|到|~)\s?")
+_RANGE = re.compile(r"\s?(?:-|to|and|or|至|到|~)\s?")
 _IRREGULAR = {
     "leaves": "leaf", "leafs": "leaf", "mould": "mold", "mouldy": "mold", "moulds": "mold", "moldy": "mold",
     "grey": "gray", "greyish": "gray", "grayish": "gray", "plough": "plow", "ploughing": "plow", "ploughed": "plow",
@@ -79,16 +80,18 @@ _FUNCTION = frozenset(
     "can could should must may might shall has have had all both each everything anything nothing none to in on as by "
     "and or for so with from i we you he she people some many measure advice method step practice recommend thing tip "
     "statement claim treatment action approach idea suggest follow above list tactic option simply complete total "
+    "money time effort resource but however although though whereas yet because since 但 却 而 "
     "utter entire plain quite rather too say what 1 2 3 4 5 6 7 8 9 10 "
     "这 些 是 以 上 都 它 们 方 法 措 施 做 说 建 议 此 类 种 全 部 一 律 均 下 列 述 的 完 全 根 本 其 实 那 办 样 所 有 会 将 很 也".split()
 )
+_POINTERS = frozenset("these this those them it which that".split())
 _PLURAL = frozenset("all both none everything 都 均 全".split())
 _PREDICATES = frozenset(
     "is are was were am should must will would can could may might help work reduce control prevent matter".split()
 )
 _COPULA = frozenset("is are was were be am been".split())
 _AUXILIARY = frozenset("do does did will would can could should must may might has have had shall need".split())
-_MODAL = frozenset("should must need will would can could may shall".split())
+_MODAL = frozenset("should must need shall".split())
 _IMPERATIVES = frozenset(
     "rotate remove destroy clear collect gather rake burn bury plough plow till cut prune trim clip pull hoe mow mulch "
     "plant sow grow use choose select apply spray treat water irrigate drain space thin keep maintain improve check "
@@ -101,7 +104,7 @@ _IMPERATIVES = frozenset(
 _CLAUSE = frozenset("if when where which who that while after before whenever as".split())
 
 NONE, LIST, COMMA, COLON, CONTRAST, SENTENCE = range(6)
-_MARKS = dict.fromkeys(",()\"[]-/", COMMA) | dict.fromkeys(".!?;。\n|", SENTENCE) | {"、": LIST, ":": COLON, "%": NONE}
+_MARKS = dict.fromkeys(',()"[]-/', COMMA) | dict.fromkeys(".!?;。\n|", SENTENCE) | {"、": LIST, ":": COLON, "%": NONE}
 
 
 class Span(NamedTuple):
@@ -298,9 +301,13 @@ class Statements:
         reach = 8 if self.stems[second.start] == "without" else 2
         if self.words[first.start].written in ("avoid", "none", "without", "避免") and reach == 2:
             reach = 0  # "avoid useless sprays", "none avoid": no double denial
+        if self.stems[second.start] in ("nor", "neither"):
+            return False
         gap = range(first.end, second.start + 1)
-        return second.start - first.end <= reach and all(self.before[at] == NONE for at in gap) and not any(
-            self.stems[at] in ("and", "or") for at in gap
+        return (
+            second.start - first.end <= reach
+            and all(self.before[at] == NONE for at in gap)
+            and not any(self.stems[at] in ("and", "or") for at in gap)
         )
 
     def _with_effect(self, span: Span, kind: str) -> tuple[Span, str]:
@@ -355,11 +362,12 @@ class Statements:
         return self._marks[first : first + 3]
 
     def _dismiss(self, span: Span) -> None:
+        self._cover(self._denials, *span)
         low, high = self._segment(span)
         zone_low, zone_high = self._zone(span)
         follows = self.words[span.end].written if span.end < len(self.words) else ""
         listed = follows in ("on", "to", "that", "with", "of", "by", "for") or self.before[span.end] == COLON
-        pointing = self.before[span.end] == COMMA and not listed
+        pointing = (self.before[span.end] == COMMA and not listed) or (low > 0 and follows in _POINTERS)
         if self._has_content(low, span.start):
             near = {*self.stems[max(low, span.start - _REACH) : span.start]}
             start = zone_low if near & _PLURAL else self._group_start(span.start)

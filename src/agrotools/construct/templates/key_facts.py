@@ -91,7 +91,8 @@ def open_gold(entry: str, topic: str) -> OpenGold | None:
     peers = [each for each in same if each.partition(".")[0] == entry.partition(".")[0]]
     stated = {each: _stated(own, _said(each, topic)) for each in peers}
     weights = [
-        math.log((len(peers) + 2) / (sum(number in found for found in stated.values()) + 1)) for number in range(len(own))
+        math.log((len(peers) + 2) / (sum(number in found for found in stated.values()) + 1))
+        for number in range(len(own))
     ]
     facts = tuple(fact.model_copy(update={"weight": round(w, 3)}) for fact, w in zip(own, weights, strict=True))
     total = sum(fact.weight for fact in facts)
@@ -100,9 +101,11 @@ def open_gold(entry: str, topic: str) -> OpenGold | None:
     text = Reply(f"{entry_text(entry)}\n{_sentences(own)}")
     foreign = {each: _unsaid(facts_about(each, topic), text) for each in same}
     if (entry.partition(".")[0], topic) in _ONE_ALONE:
-        wrong = dict.fromkeys(fact.phrases[0] for each in peers for fact in foreign.pop(each)[:1])
+        wrong = dict.fromkeys(fact.phrases[0] for each in peers for fact in foreign[each][:1])
         facts = (facts[0].model_copy(update={"not_": (*facts[0].not_, *wrong)}), *facts[1:])
-    others = dict.fromkeys(fact.phrases for unsaid in foreign.values() for fact in unsaid)
+    others = dict.fromkeys(
+        fact.phrases for unsaid in foreign.values() for fact in unsaid if fact.phrases[0] not in facts[0].not_
+    )
     return OpenGold(facts, tuple(others), floor, floor <= HIGHEST_FLOOR and len(peers) >= FEWEST_PEERS)
 
 
