@@ -123,11 +123,13 @@ def test_a_wrong_number_contradicts():
 def test_the_reading_tells_what_was_found():
     reply = "Rotate. Resistant cultivars are useless. Hang yellow sticky traps."
     reading = score_facts(slot(*BEAN), reply)[1]
-    facts = reading["facts"]
-    assert isinstance(facts, dict)
-    assert facts["rotate"] == 'stated: "rotate"'
-    assert facts["resistant varieties"] == 'contradicted: "resistant cultivars"'
-    assert facts["sow at the advised time"] == "missing"
+    assert reading["facts"] == {
+        "rotate": "stated",
+        "work debris into the soil": "missing",
+        "resistant varieties": "contradicted",
+        "sow at the advised time": "missing",
+    }
+    assert reading["said"] == {"rotate": "rotate", "resistant varieties": "resistant cultivars"}
     assert reading["foreign"] == {"yellow sticky traps": "yellow sticky traps"}
 
 

@@ -70,7 +70,7 @@ class ToleranceSlot(_Slot):
 
 
 class Fact(Noun):
-    """A key fact of an open answer: short ``phrases``, each of which states it, and phrases (``not``) that contradict it.
+    """A key fact of an open answer: short ``phrases`` that each state it, and phrases (``not``) that contradict it.
 
     A phrase is found in other words as well (see :mod:`agrotools.text.claims`). ``weight``: its share of the score,
     beside those of the other facts.

@@ -1,4 +1,4 @@
-"""Open text, scored by the key facts it states and contradicts, and by facts of other subjects that it claims as well."""
+"""Open text, scored by the key facts it states and contradicts, and by facts of other subjects that it claims."""
 
 import re
 from collections.abc import Sequence
@@ -55,10 +55,8 @@ def score_facts(slot: OpenTextSlot, text: str) -> tuple[float, dict[str, JsonVal
     words = count_words(text)
     length_factor = min(1.0, MOST_WORDS / words) if words else 1.0
     reading: dict[str, JsonValue] = {
-        "facts": {
-            fact.phrases[0]: f'{one.state}: "{one.words}"' if one.words else one.state
-            for fact, one in zip(slot.facts, read, strict=True)
-        },
+        "facts": {fact.phrases[0]: one.state for fact, one in zip(slot.facts, read, strict=True)},
+        "said": {fact.phrases[0]: one.words for fact, one in zip(slot.facts, read, strict=True) if one.words},
         "foreign": dict(foreign[:20]),
         "share": round(share, 4),
         "floor": slot.floor,
@@ -92,7 +90,7 @@ def states_fact(fact: Fact, text: str) -> bool:
 
 
 def read_fact(fact: Fact, reply: Reply) -> FactRead:
-    """What a reply says of a fact. Denied, or with the opposite of what it says in the same place, it is contradicted."""
+    """What a reply says of a fact: denied, or with an opposite in place of one of its ideas, it is contradicted."""
     found = [finding for phrase in fact.phrases for finding in reply.find(phrase)]
     for_it = [finding for finding in found if finding.affirmed]
     against = [finding for finding in found if not finding.affirmed]

@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from agrotools.text.statements import Span, Statements, Trie, add_to, stems_of
+from agrotools.text.statements import Span, Statements, Trie, add_to, bare_words, stems_of
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:-\d+(?:\.\d+)?)?")
 _NEAR = 7
@@ -100,19 +100,7 @@ def claim_of(phrase: str) -> Claim:
 
 
 def _bare(names: Sequence[str]) -> bool:
-    return all(name in _BARE for name in names)
-
-
-_BARE = frozenset(
-    stem
-    for word in (
-        "in on at to for from with by and or be is are was not no never do does avoid without into off out up as than "
-        "when where which that if so it they them there can may must should will each one good well more until while "
-        "的 在 上 下 中 里 和 或 与 及 了 着 把 将 被 对 为 于 时 可 应 要 会 能 是 有 不 避 免 请 用 后 前 以 并 从 到 等 也 都 使 其 所 而 且 地 得"
-    ).split()
-    for word in (word, *stems_of(word))
-    for stem in (word,)
-)
+    return all(name in bare_words() for name in names)
 
 
 def _occurrences(read: Statements) -> list[tuple[Span, list[str]]]:
@@ -168,8 +156,7 @@ class Reply:
         """Whether a claim is made in so many words: by several words, or by one that stands for nothing else."""
         if len(finding.spans) > 1:
             return True
-        (span,) = finding.spans
-        said = tuple(self.read.stems[span.start : span.end])
+        said = tuple(self.read.stems[at] for span in finding.spans for at in range(span.start, span.end))
         return len(said) > 1 or any(said in lexicon().core.get(name, {said}) for name in finding.claim.ideas[0])
 
     def _is_denied(self, spans: Sequence[Span], to_avoid: bool) -> bool:
@@ -200,9 +187,14 @@ class Reply:
             low, high = min(span.start for span in spans), max(span.end for span in spans)
             if self.read.sentence_of(low) in right:
                 continue
-            near = self._numbers[bisect_left(self._numbers, (low - _NEAR, 0)) :][:20]
-            others = [number for number in near if number.start < high + _NEAR]
-            others = [each for each in others if self.read.sentence_of(each.start) == self.read.sentence_of(low)]
+            # Alone with its unit a number stands right before it ("3 per head") or behind ("每穗3头"), not anywhere.
+            before, behind = (_NEAR, _NEAR) if len(rest) > 1 else (4, 1)
+            near = self._numbers[bisect_left(self._numbers, (low - before, 0)) :][:20]
+            others = [
+                number
+                for number in near
+                if number.start < high + behind and self.read.sentence_of(number.start) == self.read.sentence_of(low)
+            ]
             if others:
                 wrong.append(Finding(claim, False, (*spans, others[0]), True))
         return wrong

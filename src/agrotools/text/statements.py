@@ -13,12 +13,14 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-import snowballstemmer
+import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
 
 from agrotools.text.normalise import CJK, normalise
 
 MOST_BYTES = 64 * 1024
 """Text beyond is not read."""
+
+_SHORT_REACH = {"无": 2, "不": 4}
 
 _LONGEST_ITEM = 7
 """Words that an item of a denied list may have."""
@@ -53,37 +55,31 @@ _TOKEN = re.compile(
 )
 _RANGE = re.compile(r"\s?(?:-|to|and|or|至|到|~)\s?")
 _IRREGULAR = {
-    "leaves": "leaf", "leafs": "leaf", "mould": "mold", "mouldy": "mold", "moulds": "mold", "moldy": "mold",
-    "grey": "gray", "greyish": "gray", "grayish": "gray", "plough": "plow", "ploughing": "plow", "ploughed": "plow",
-    "colour": "color", "coloured": "color", "dug": "dig", "fed": "feed", "ate": "eat", "eaten": "eat", "grown": "grow",
-    "grew": "grow", "sown": "sow", "sowed": "sow", "lice": "louse", "larvae": "larva", "larval": "larva",
-    "pupae": "pupa", "fungi": "fungus", "fungal": "fungus", "bacteria": "bacterium", "bacterial": "bacterium",
-    "fallen": "fall", "fell": "fall", "drawn": "draw", "shown": "show", "taken": "take", "took": "take",
-    "kept": "keep", "left": "leave", "leave": "leave", "leaving": "leave", "bore": "bore", "rotten": "rot",
-    "rotting": "rot", "rotation": "rotate", "rotating": "rotate", "rotations": "rotate", "rotate": "rotate",
-    "rotated": "rotate", "rotates": "rotate", "tyre": "tire", "fertiliser": "fertilizer", "fertilisers": "fertilizer",
-    "fertilise": "fertilize", "fertilising": "fertilize", "thrown": "throw", "bitten": "bite", "percent": "%",
-    "ploughs": "plow", "odour": "odor", "favour": "favor", "favours": "favor", "favoured": "favor", "mice": "mouse",
-    "lying": "lie", "lies": "lie", "dying": "die", "tried": "try", "centre": "center", "broken": "break",
-    "broke": "break", "swollen": "swell", "shrunken": "shrink", "shrunk": "shrink", "tunnelled": "tunnel",
-    "tunnelling": "tunnel", "diarrhoea": "diarrhea", "kilometres": "kilometer", "millimetre": "mm",
-    "millimetres": "mm", "millimeter": "mm", "millimeters": "mm", "sulphur": "sulfur", "buds": "bud",
-    "budding": "bud", "worse": "worse", "sooty": "soot", "webbing": "web", "webs": "web",
+    "hoed": "hoe", "overfeeding": "overfeed", "overfed": "overfeed", "hoeing": "hoe", "leaves": "leaf",
+    "leafs": "leaf", "mould": "mold", "mouldy": "mold", "moulds": "mold", "moldy": "mold", "grey": "gray",
+    "greyish": "gray", "grayish": "gray", "plough": "plow", "ploughing": "plow", "ploughed": "plow",
+    "colour": "color", "coloured": "color", "dug": "dig", "fed": "feed", "ate": "eat", "eaten": "eat",
+    "grown": "grow", "grew": "grow", "sown": "sow", "sowed": "sow", "lice": "louse", "larvae": "larva",
+    "larval": "larva", "pupae": "pupa", "fungi": "fungus", "fungal": "fungus", "bacteria": "bacterium",
+    "bacterial": "bacterium", "fallen": "fall", "fell": "fall", "drawn": "draw", "shown": "show",
+    "taken": "take", "took": "take", "kept": "keep", "left": "leave", "leaving": "leave", "rotten": "rot",
+    "rotting": "rot", "rotation": "rotate", "rotating": "rotate", "rotations": "rotate",
+    "rotated": "rotate", "rotates": "rotate", "tyre": "tire", "fertiliser": "fertilizer",
+    "fertilisers": "fertilizer", "fertilise": "fertilize", "fertilising": "fertilize", "thrown": "throw",
+    "bitten": "bite", "percent": "%", "ploughs": "plow", "odour": "odor", "favour": "favor",
+    "favours": "favor", "favoured": "favor", "mice": "mouse", "lying": "lie", "lies": "lie", "dying": "die",
+    "tried": "try", "centre": "center", "broken": "break", "broke": "break", "swollen": "swell",
+    "shrunken": "shrink", "shrunk": "shrink", "tunnelled": "tunnel", "tunnelling": "tunnel",
+    "diarrhoea": "diarrhea", "kilometres": "kilometer", "millimetre": "mm", "millimetres": "mm",
+    "millimeter": "mm", "millimeters": "mm", "sulphur": "sulfur", "buds": "bud", "budding": "bud",
+    "sooty": "soot", "webbing": "web", "webs": "web",
 }  # fmt: skip
-_WHOLE = frozenset("hardly barely rarely scarcely lately".split())
+_WHOLE = frozenset("useful useless hardly barely rarely scarcely lately".split())
 _DROPPED = frozenset(
     "the a an of its your their our my his her any some such very really also even quite actually ever at still "
     "then therein thereby particularly especially mainly mostly usually often generally typically".split()
 )
-_FUNCTION = frozenset(
-    "it this that these those they them which who there here one is are was were be been being do does did will would "
-    "can could should must may might shall has have had all both each everything anything nothing none to in on as by "
-    "and or for so with from i we you he she people some many measure advice method step practice recommend thing tip "
-    "statement claim treatment action approach idea suggest follow above list tactic option simply complete total "
-    "money time effort resource but however although though whereas yet because since 但 却 而 "
-    "utter entire plain quite rather too say what 1 2 3 4 5 6 7 8 9 10 "
-    "这 些 是 以 上 都 它 们 方 法 措 施 做 说 建 议 此 类 种 全 部 一 律 均 下 列 述 的 完 全 根 本 其 实 那 办 样 所 有 会 将 很 也".split()
-)
+_LEADING = frozenset("on to that with of by for in from about".split())
 _POINTERS = frozenset("these this those them it which that".split())
 _PLURAL = frozenset("all both none everything 都 均 全".split())
 _PREDICATES = frozenset(
@@ -92,15 +88,6 @@ _PREDICATES = frozenset(
 _COPULA = frozenset("is are was were be am been".split())
 _AUXILIARY = frozenset("do does did will would can could should must may might has have had shall need".split())
 _MODAL = frozenset("should must need shall".split())
-_IMPERATIVES = frozenset(
-    "rotate remove destroy clear collect gather rake burn bury plough plow till cut prune trim clip pull hoe mow mulch "
-    "plant sow grow use choose select apply spray treat water irrigate drain space thin keep maintain improve check "
-    "inspect monitor scout look watch count examine protect encourage release introduce attract conserve preserve spare "
-    "install place put hang set cover net bag wrap graft give feed fertilize fertilise provide reduce limit lower split "
-    "balance wash clean disinfect harvest dig crush pick handpick squash scrape rub knock hose get call consult contact "
-    "start make take let leave store dry replace pour beat shake hold wait control manage weed dispose eradicate "
-    "eliminate rogue isolate discard always do renew grade measure report state give favour favor work shoot".split()
-)
 _CLAUSE = frozenset("if when where which who that while after before whenever as".split())
 
 NONE, LIST, COMMA, COLON, CONTRAST, SENTENCE = range(6)
@@ -133,7 +120,7 @@ def stem_of(word: str) -> str:
 
 @cache
 def _stemmer() -> Any:
-    return snowballstemmer.stemmer("english")
+    return snowballstemmer.stemmer("english")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
 Trie = dict[str, Any]
@@ -268,7 +255,11 @@ class Statements:
             self._starts[least], self._ends[least] = starts, ends
         self._contents = [0]
         for word in self.words:
-            bare = word.stem in _FUNCTION or word.written in _FUNCTION or word.stem in _words("effect")
+            bare = (
+                word.stem in _written("function")
+                or word.written in _written("function")
+                or word.stem in _words("effect")
+            )
             self._contents.append(self._contents[-1] + (not bare))
 
     def _deny(self) -> None:
@@ -316,7 +307,8 @@ class Statements:
             return span, kind
         said, before = self.words[span.start].written, self.words[span.start - 1].written
         after = self.stems[span.end : span.end + 2]
-        if said.endswith("ed") and before in _COPULA:
+        earlier = self.words[max(0, span.start - 2)].written
+        if said.endswith("ed") and (before in _COPULA or (earlier in _COPULA and before != "not")):
             return span, "dismiss"
         if said not in ("not", "never", "hardly", "scarcely", "barely", "rarely", "seldom", "不是", "no"):
             return span, kind
@@ -347,7 +339,7 @@ class Statements:
             start = self._starts[COMMA][low - 1]
             first = self.words[start].written
             said = {word.written for word in self.words[start : min(low, start + _REACH)]}
-            if said & _PREDICATES or first in _IMPERATIVES or self._is_marked(start, low):
+            if said & _PREDICATES or first in _written("imperatives") or self._is_marked(start, low):
                 break
             if first[:1] > "ÿ" and not {*self.stems[max(low, at - _REACH) : at]} & _PLURAL:
                 break
@@ -366,7 +358,10 @@ class Statements:
         low, high = self._segment(span)
         zone_low, zone_high = self._zone(span)
         follows = self.words[span.end].written if span.end < len(self.words) else ""
-        listed = follows in ("on", "to", "that", "with", "of", "by", "for") or self.before[span.end] == COLON
+        listed = (
+            follows in ("on", "to", "that", "with", "of", "by", "for", "in", "from", "about")
+            or self.before[span.end] == COLON
+        )
         pointing = (self.before[span.end] == COMMA and not listed) or (low > 0 and follows in _POINTERS)
         if self._has_content(low, span.start):
             near = {*self.stems[max(low, span.start - _REACH) : span.start]}
@@ -405,7 +400,9 @@ class Statements:
         if self.before[span.end] == COLON:
             self._cover(self._denials, span.end, zone_high)
             return
-        stems, zone_high = self.stems, min(zone_high, span.end + _REACH)
+        # "无风的傍晚", "不喷药时": one character denies only what stands next to it.
+        single = self.stems[span.start] if span.end == span.start + 1 else ""
+        stems, zone_high = self.stems, min(zone_high, span.end + _SHORT_REACH.get(single, _REACH))
         rest = stems[span.end : zone_high]
         chain = "or" in rest or "nor" in rest or "或" in rest
         # "Avoid a, b and c" lists what is to be avoided; "a, no b, c and d" does not.
@@ -413,14 +410,14 @@ class Statements:
         modal = span.start > 0 and self.words[span.start - 1].written in _MODAL and span.start - 1 > low
         end = span.end
         while end < zone_high:
-            if self.before[end] in (COMMA, COLON) and end > span.end:
-                if not chain and not modal and not (leads and self._goes_on(end, low)):
-                    break
-            if stems[end] in _CLAUSE and self.before[end] == NONE and end > span.end:
+            if end > span.end and self.before[end] in (COMMA, COLON):
+                stop = not (chain or modal or (leads and self._goes_on(end, low)))
+            elif stems[end] == "and" and end + 1 < zone_high:
+                stop = not (chain or modal) and self.words[end + 1].written in _written("imperatives")
+            else:
+                stop = end > span.end and stems[end] in _CLAUSE
+            if stop:
                 break
-            if stems[end] == "and" and not chain and not modal and end + 1 < zone_high:
-                if self.words[end + 1].written in _IMPERATIVES:
-                    break
             end += 1
         self._cover(self._denials, span.end, end)
 
@@ -431,7 +428,7 @@ class Statements:
         first = self.words[at].written
         if first in ("and", "then") and at + 1 < len(self.words):
             first = self.words[at + 1].written
-        if first[:1] > "ÿ" or first in _IMPERATIVES:
+        if first[:1] > "ÿ" or first in _written("imperatives"):
             return False
         end = self._ends[COMMA][at]
         said = self.words[at : min(end, at + _LONGEST_ITEM)]
@@ -498,3 +495,14 @@ def _polarity() -> Trie:
 @cache
 def _words(kind: str) -> frozenset[str]:
     return frozenset(stem for phrase in _tables()[kind] for stem in stems_of(phrase))
+
+
+@cache
+def _written(kind: str) -> frozenset[str]:
+    return frozenset(_tables()[kind])
+
+
+@cache
+def bare_words() -> frozenset[str]:
+    """Stems of words that are no idea of a phrasing: prepositions, auxiliaries."""
+    return _written("bare") | _words("bare")
