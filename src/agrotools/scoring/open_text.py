@@ -12,8 +12,6 @@ from agrotools.text.claims import Finding, Reply, reply_of
 from agrotools.text.normalise import CJK
 from agrotools.text.statements import Span
 
-VERSION = "2"
-
 MOST_WORDS = 150
 """Longer answers lose in proportion: facts must be given, not buried."""
 
