@@ -104,17 +104,30 @@ class ToleranceSlot(_Slot):
 
 
 class Fact(Noun):
-    """A key fact of an open answer: alternative ``phrases`` that state it, phrases (``not``) that contradict it."""
+    """A key fact of an open answer: short ``phrases`` that each state it, and phrases (``not``) that contradict it.
+
+    A phrase is found in other words as well (see :mod:`agrotools.text.claims`). ``weight``: its share of the score,
+    beside those of the other facts.
+    """
 
     phrases: Annotated[tuple[str, ...], Field(min_length=1)]
     not_: Annotated[tuple[str, ...], Field(alias="not")] = ()
+    weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
 
 
 class OpenTextSlot(_Slot):
-    """Free text, scored by the key facts it states."""
+    """Free text, scored by the key facts it states.
+
+    ``others`` are facts that would be wrong here, each with its phrases: those of other subjects. ``floor`` is the
+    share of the facts that an answer about another subject gets, which earns nothing. ``headline``: whether the facts
+    are particular enough for the slot to count in headline figures.
+    """
 
     type: Literal["open_text"] = "open_text"
     facts: Annotated[tuple[Fact, ...], Field(min_length=1)]
+    others: tuple[tuple[str, ...], ...] = ()
+    floor: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    headline: bool = True
 
 
 class PlotSlot(_Slot):

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-_TOLD = frozenset({"scope", "text", "candidate", "value", "rule", "off_by", "facts", "used_form", "termination"})
+_TOLD = frozenset(
+    {"scope", "text", "candidate", "value", "rule", "off_by", "facts", "said", "foreign", "used_form", "termination"}
+)
 _TOLD_OF_PLOTS = frozenset({"kind", "reference_kind", "f1", "points", "labels", "weight"})
 """Parts of a reading that have a line of their own; any other is listed behind them."""
 
@@ -97,7 +99,13 @@ def slot_lines(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> It
     if isinstance(facts, dict):
         for phrase, state in facts.items():
             mark = RIGHT if state == "stated" else WRONG
-            yield Told(mark, f"{value_text(phrase)}: {value_text(state)}", MARK_STYLES[mark])
+            words = _fields(reading, "said").get(phrase)
+            by = f', by "{harmless(str(words))}"' if words else ""
+            yield Told(mark, f"{value_text(phrase)}: {value_text(state)}{by}", MARK_STYLES[mark])
+        for phrase, words in _fields(reading, "foreign").items():
+            yield Told(
+                WRONG, f'of another subject: {value_text(phrase)}, by "{harmless(str(words))}"', MARK_STYLES[WRONG]
+            )
     if isinstance(slot, PlotSlot):
         yield from _plot_lines(reading)
     why = why_text(slot, value, reading)

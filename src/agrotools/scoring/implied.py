@@ -18,7 +18,7 @@ from agrotools.core import (
     UnresolvedRef,
 )
 from agrotools.core.refs import Results
-from agrotools.scoring.slots import score_slot
+from agrotools.scoring.open_text import states_fact
 from agrotools.text.agreement_values import as_number, category
 from agrotools.text.expressions import evaluate_from
 from agrotools.text.function_arguments import ExpressionError
@@ -136,14 +136,13 @@ def _file(slot: FileSlot, value: JsonValue) -> Implied | None:
 def _facts(slot: OpenTextSlot, value: JsonValue) -> Implied | None:
     parts = value if isinstance(value, list) else [value]
     text = "\n".join(part for part in parts if isinstance(part, str))
-    stated = tuple(fact for fact in slot.facts if _states(text, slot.model_copy(update={"facts": (fact,)})))
+    stated = tuple(fact for fact in slot.facts if states_fact(fact, text))
     if not stated:
         return None
-    return Implied(slot.model_copy(update={"facts": stated}), value, len(stated) < len(slot.facts))
-
-
-def _states(text: str, one_fact: OpenTextSlot) -> bool:
-    return score_slot(one_fact, (one_fact,), text).value > 0
+    differs = len(stated) < len(slot.facts)
+    # The floor is that of all facts together.
+    changed = {"facts": stated, "floor": 0.0} if differs else {}
+    return Implied(slot.model_copy(update=changed), value, differs)
 
 
 def is_text_slot(slot: Slot) -> bool:

@@ -1,13 +1,16 @@
-"""Open text, scored by the key facts it states and contradicts."""
+"""Open text, scored by the key facts it states and contradicts, and by facts of other subjects that it claims."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from agrotools.core import Fact, OpenTextSlot
-from agrotools.text.labels import find_labels
+from agrotools.text.claims import Finding, Reply, reply_of
 from agrotools.text.normalise import CJK
+from agrotools.text.statements import Span
 
 MOST_WORDS = 150
 """Longer answers lose in proportion: facts must be given, not buried."""
@@ -23,28 +26,109 @@ def count_words(text: str) -> float:
     return words + 0.5 * len(_CJK_CHARACTER.findall(text))
 
 
+class FactRead(NamedTuple):
+    """What a text says of a fact: ``state``, the words that say so, and where they stand."""
+
+    state: str
+    words: str
+    spans: tuple[Span, ...]
+
+    @property
+    def stated(self) -> bool:
+        return self.state.startswith("stated")
+
+    @property
+    def contradicted(self) -> bool:
+        return self.state.endswith("contradicted")
+
+
 def score_facts(slot: OpenTextSlot, text: str) -> tuple[float, dict[str, JsonValue]]:
-    """(stated - contradicted) / facts, floor 0, times min(1, 150 / words); and what was found of each fact."""
-    states = [_fact_state(fact, text) for fact in slot.facts]
-    stated = sum(state in ("stated", "stated and contradicted") for state in states)
-    contradicted = sum(state in ("contradicted", "stated and contradicted") for state in states)
+    """The score in [0, 1] (:func:`facts_score` times ``min(1, 150 / words)``), and what was found of each fact."""
+    reply = reply_of(text)
+    read = read_facts(slot, reply)
+    foreign = foreign_facts(slot, reply, read)
+    stated = frozenset(number for number, one in enumerate(read) if one.stated)
+    against = frozenset(number for number, one in enumerate(read) if one.contradicted)
+    value, share, precision = facts_score(slot, stated, against, len(foreign))
     words = count_words(text)
     length_factor = min(1.0, MOST_WORDS / words) if words else 1.0
-    value = max(0.0, (stated - contradicted) / len(slot.facts)) * length_factor
     reading: dict[str, JsonValue] = {
-        "facts": {fact.phrases[0]: state for fact, state in zip(slot.facts, states, strict=True)},
+        "facts": {fact.phrases[0]: one.state for fact, one in zip(slot.facts, read, strict=True)},
+        "said": {fact.phrases[0]: one.words for fact, one in zip(slot.facts, read, strict=True) if one.words},
+        "foreign": dict(foreign[:20]),
+        "share": round(share, 4),
+        "floor": slot.floor,
+        "precision": round(precision, 4),
         "words": words,
         "length_factor": round(length_factor, 4),
-        "rule": "(stated - contradicted) / facts x min(1, 150 / words)",
+        "rule": "(share of facts - floor) / (1 - floor) x precision x min(1, 150 / words)",
     }
-    return value, reading
+    return value * length_factor, reading
 
 
-def _fact_state(fact: Fact, text: str) -> str:
-    """A fact is contradicted by a phrase of its ``not`` list, or by its own phrase under negation."""
-    matches = find_labels(text, {"states": fact.phrases, "contradicts": fact.not_})
-    stated = any(match.label == "states" and match.asserted for match in matches)
-    contradicted = any((match.label == "contradicts") == match.asserted for match in matches)
-    if stated and contradicted:
-        return "stated and contradicted"
-    return "stated" if stated else "contradicted" if contradicted else "missing"
+def facts_score(
+    slot: OpenTextSlot, stated: frozenset[int], against: frozenset[int], foreign: int
+) -> tuple[float, float, float]:
+    """The score of a short reply, the share of facts and the precision it comes of.
+
+    ``stated`` and ``against``: numbers of the facts that it states and contradicts; ``foreign``: how many facts of
+    other subjects it claims. The share (by weight; stated less contradicted) counts above the slot's floor. A sensible
+    remark or two cost nothing; who claims as much again of what is not asked for gets nothing.
+    """
+    weights = [fact.weight for fact in slot.facts]
+    share = (sum(weights[number] for number in stated) - sum(weights[number] for number in against)) / sum(weights)
+    free = 1 + len(stated) // 3
+    precision = max(0.0, 1 - max(0, foreign - free) / (len(stated) + 1))
+    return max(0.0, (share - slot.floor) / (1 - slot.floor)) * precision, share, precision
+
+
+def states_fact(fact: Fact, text: str) -> bool:
+    """Whether a text states a fact, and nothing against it."""
+    return read_fact(fact, reply_of(text)).state == "stated"
+
+
+def read_fact(fact: Fact, reply: Reply) -> FactRead:
+    """What a reply says of a fact: denied, or with an opposite in place of one of its ideas, it is contradicted."""
+    found = [finding for phrase in fact.phrases for finding in reply.find(phrase)]
+    for_it = [finding for finding in found if finding.affirmed]
+    against = [finding for finding in found if not finding.affirmed]
+    against += [finding for phrase in fact.not_ for finding in reply.find(phrase) if finding.affirmed]
+    # What stands in the same sentence as the fact itself sets it off ("tolerant, not susceptible ones"), where it is
+    # the opposite of it; a denial of the fact counts wherever it stands.
+    near = {reply.read.sentence_of(finding.spans[0].start) for finding in for_it}
+    against = [
+        finding
+        for finding in against
+        if not (finding.opposite and reply.read.sentence_of(finding.spans[0].start) in near)
+        and not any(set(finding.spans) & set(each.spans) for each in for_it)
+    ]
+    if not for_it and not against:
+        return FactRead("missing", "", ())
+    state = "stated and contradicted" if for_it and against else "stated" if for_it else "contradicted"
+    shown = (for_it or against)[0]
+    spans = tuple(span for finding in for_it for span in finding.spans)
+    return FactRead(state, _words_of(reply, shown), spans)
+
+
+def _words_of(reply: Reply, finding: Finding) -> str:
+    start, end = min(span.start for span in finding.spans), max(span.end for span in finding.spans)
+    return reply.read.shown(start, end)[:80]
+
+
+def read_facts(slot: OpenTextSlot, reply: Reply) -> list[FactRead]:
+    """What a reply says of each of the slot's facts."""
+    return [read_fact(fact, reply) for fact in slot.facts]
+
+
+def foreign_facts(slot: OpenTextSlot, reply: Reply, read: Sequence[FactRead]) -> list[tuple[str, str]]:
+    """Facts of other subjects that the reply claims, each by words that claim nothing else."""
+    taken = {at for one in read for span in one.spans for at in range(span.start, span.end)}
+    claimed: list[tuple[str, str]] = []
+    for phrases in slot.others:
+        for finding in (finding for phrase in phrases for finding in reply.find(phrase)):
+            here = {at for span in finding.spans for at in range(span.start, span.end)}
+            if finding.affirmed and not finding.opposite and not here & taken and reply.is_plain(finding):
+                taken |= here
+                claimed.append((phrases[0], _words_of(reply, finding)))
+                break
+    return claimed

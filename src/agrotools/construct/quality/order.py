@@ -23,7 +23,6 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from agrotools.construct.quality.telling import has_word
 from agrotools.core import (
     ExactSlot,
     OpenTextSlot,
@@ -34,6 +33,7 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.core.refs import REF_PATTERN, iter_refs
+from agrotools.text.claims import affirms
 
 MOST_UNITS = 12
 """Chains of more calls (a group counts as one) are not searched."""
@@ -134,11 +134,7 @@ def _follows(slot: Slot, sample: Sample, made: frozenset[int]) -> bool:
 
 def _facts_stated(slot: OpenTextSlot, results: Sequence[dict[str, JsonValue] | None]) -> set[int]:
     texts = [text for text in _leaves([*results]) if isinstance(text, str)]
-    return {
-        number
-        for number, fact in enumerate(slot.facts)
-        if any(has_word(text, phrase) for phrase in fact.phrases for text in texts)
-    }
+    return {number for number, fact in enumerate(slot.facts) if any(affirms(text, fact.phrases) for text in texts)}
 
 
 def _stands_there(slot: Slot, values: Sequence[JsonValue]) -> bool:

@@ -8,14 +8,13 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import Field, JsonValue
 
 from agrotools.construct.templates.filling import Words, filled, references_written_out
-from agrotools.construct.templates.key_facts import facts_about
+from agrotools.construct.templates.key_facts import open_gold
 from agrotools.construct.templates.thing import Thing, distinct_files
 from agrotools.construct.templates.wording import Language, english_names
 from agrotools.core import (
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,
-    Fact,
     FileSlot,
     Noun,
     OpenTextSlot,
@@ -84,7 +83,7 @@ class SlotDraft(Noun):
                 )
                 return in_one_language(several, said, translate=not any("{" in option for option in self.options))
             case "open_text":
-                return OpenTextSlot.model_validate({**common, "facts": self._key_facts(words, results)})
+                return OpenTextSlot.model_validate({**common, **self._key_facts(words, results)})
             case "exact":
                 if options and value not in options:
                     raise ValueError(f"{self.name} is {value!r}, which is none of its options: {', '.join(options)}")
@@ -103,15 +102,15 @@ class SlotDraft(Noun):
         found = [*(one for name in given for one in _several(filled(name, words))), *english_names(value)]
         return tuple(dict.fromkeys(name for name in found if name != value))
 
-    def _key_facts(self, words: Words, results: Sequence[dict[str, JsonValue] | None]) -> tuple[Fact, ...]:
+    def _key_facts(self, words: Words, results: Sequence[dict[str, JsonValue] | None]) -> dict[str, Any]:
         if self.facts:
-            return tuple(Fact(phrases=tuple(filled(phrase, words) for phrase in phrases)) for phrases in self.facts)
+            return {"facts": [{"phrases": [filled(phrase, words) for phrase in phrases]} for phrases in self.facts]}
         entry, topic = filled(self.entry, words), filled(self.topic, words)
         if "@" in topic:
             topic = str(evaluate_from(references_written_out(topic), results))
-        if not (facts := facts_about(entry, topic)):
+        if (gold := open_gold(entry, topic)) is None:
             raise UnresolvedRef(f"no value to calculate with: there are no key facts on {topic} of {entry}")
-        return facts
+        return gold._asdict()
 
 
 def _several(names: str) -> list[str]:

@@ -1,0 +1,248 @@
+"""Claims: short plain phrasings, found in a text in other words, and whether the text affirms or denies them.
+
+A phrasing ("remove fallen leaves") is read as the ideas that its words stand for. Words of one idea, in English and
+Chinese, are held in ``data/open_text/lexicon.toml``; a word that is not there stands for itself. A text makes a claim
+where all its ideas stand together in one sentence; it denies it where one of them stands under a denial, or beside the
+opposite of one ("leave the fallen leaves"), or where a number of the claim is another one.
+"""
+
+import re
+import tomllib
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from agrotools.text.statements import Span, Statements, Trie, add_to, bare_words, stems_of
+
+_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:-\d+(?:\.\d+)?)?")
+_NEAR = 7
+"""Words that may stand between two ideas of a claim."""
+
+_CORE = 3
+"""Words listed first for an idea that stand for nothing else, in each language."""
+
+
+class Lexicon(NamedTuple):
+    """Phrases by the ideas they stand for, the opposites of ideas, ideas by the words that name them, and for each idea
+    the phrases that say nothing else: its name and the first that are listed in either language."""
+
+    trie: Trie
+    opposites: dict[str, str]
+    names: dict[tuple[str, ...], str]
+    core: dict[str, frozenset[tuple[str, ...]]]
+
+
+class Claim(NamedTuple):
+    """A phrasing as its ideas; each idea is a set of names, any of which stands for it.
+
+    ``denied``: it says what is not, or not to be done ("avoid ...").
+    """
+
+    phrase: str
+    ideas: tuple[frozenset[str], ...]
+    denied: bool
+
+
+class Finding(NamedTuple):
+    """Where a text makes a claim, and whether it affirms it. ``spans`` are the words of its ideas."""
+
+    claim: Claim
+    affirmed: bool
+    spans: tuple[Span, ...]
+    opposite: bool = False
+
+
+@cache
+def lexicon() -> Lexicon:
+    """The ideas that are known, from ``data/open_text/lexicon.toml``."""
+    listed = tomllib.loads((files("agrotools.data") / "open_text" / "lexicon.toml").read_text("utf-8"))
+    found = Lexicon({}, {}, {}, {})
+    for group in listed.values():
+        for name, written in group.items():
+            words, _, contrary = written.partition("<>")
+            own, name = name.replace("_", " "), f"@{name}"  # so that no stem has its name
+            found.names[tuple(stems_of(own))] = name
+            listed_words = words.split(",")
+            _add(found.trie, (own, *listed_words), name)
+            chinese = [word for word in listed_words if word.strip()[:1] > "ÿ"]
+            first = (own, *listed_words[:_CORE], *chinese[:_CORE])
+            found.core[name] = frozenset(tuple(stems_of(word)) for word in first)
+            if contrary:
+                found.opposites[name] = f"not {name}"
+                _add(found.trie, contrary.split(","), f"not {name}")
+    return found
+
+
+@cache
+def lexicon_words(name: str) -> tuple[str, ...]:
+    """The words and phrases, as written, that stand for an idea (``@name``); none for one that is not held."""
+    listed = tomllib.loads((files("agrotools.data") / "open_text" / "lexicon.toml").read_text("utf-8"))
+    written = next((group[name[1:]] for group in listed.values() if name[1:] in group), "")
+    return tuple(word for part in written.partition("<>")[0].split(",") if (word := part.strip()))
+
+
+def _add(trie: Trie, phrases: Iterable[str], name: str) -> None:
+    for stems in dict.fromkeys(tuple(stems_of(phrase)) for phrase in phrases):
+        if stems:
+            add_to(trie, stems, name)
+
+
+@lru_cache(maxsize=20_000)
+def claim_of(phrase: str) -> Claim:
+    """A phrasing as ideas."""
+    read = Statements(phrase, lexicon().trie)
+    denying = {at for span in read.denials for at in range(span.start, span.end)}
+    said = [names for span, names in _occurrences(read) if span.start not in denying]
+    ideas = dict.fromkeys(frozenset(names) for names in said if not _bare(names)) or dict.fromkeys(map(frozenset, said))
+    return Claim(phrase, tuple(ideas), any(read.denied))
+
+
+def _bare(names: Sequence[str]) -> bool:
+    return all(name in bare_words() for name in names)
+
+
+def _occurrences(read: Statements) -> list[tuple[Span, list[str]]]:
+    """Ideas in the order of the text; the longest phrase counts, and a word that is in no phrase stands for itself."""
+    found: list[tuple[Span, list[str]]] = []
+    trie, at = lexicon().trie, 0
+    while at < len(read.stems):
+        end, names = read.longest(trie, at)
+        own = lexicon().names.get(tuple(read.stems[at:end]))
+        # An idea's own name means it alone, not each idea that has the same word among others.
+        names = [own] if own else names
+        found.append((Span(at, end), names) if names else (Span(at, at + 1), [read.stems[at]]))
+        at = max(end, at + 1)
+    return found
+
+
+class Reply:
+    """A text in which claims are looked for."""
+
+    def __init__(self, text: str) -> None:
+        self.read = Statements(text, lexicon().trie)
+        self._at: dict[str, list[Span]] = {}
+        self._numbers: list[Span] = []
+        self._found: dict[str, list[Finding]] = {}
+        for at, stem in enumerate(self.read.stems):
+            # A single word counts also within a phrase: "leaf" in "young leaf".
+            self._at.setdefault(stem, []).append(Span(at, at + 1))
+            if _NUMBER.fullmatch(stem):
+                self._numbers.append(Span(at, at + 1))
+        trie = lexicon().trie
+        for at in range(len(self.read.stems)):
+            end, names = self.read.longest(trie, at)
+            for name in names:
+                self._at.setdefault(name, []).append(Span(at, end))
+
+    def find(self, phrase: str) -> list[Finding]:
+        """All places where the text makes or denies the claim of a phrasing."""
+        if phrase not in self._found:
+            self._found[phrase] = self._find(claim_of(phrase))
+        return self._found[phrase]
+
+    def _find(self, claim: Claim) -> list[Finding]:
+        found = [
+            Finding(claim, self._is_denied(spans, claim.denied) == claim.denied, spans)
+            for spans in self._together(claim.ideas)
+        ]
+        if not claim.denied:
+            found += self._opposites(claim)
+            found += self._other_numbers(claim, found)
+        return found
+
+    def is_plain(self, finding: Finding) -> bool:
+        """Whether a claim is made in so many words: by several words, or by one that stands for nothing else."""
+        if len(finding.spans) > 1:
+            return True
+        said = tuple(self.read.stems[at] for span in finding.spans for at in range(span.start, span.end))
+        return len(said) > 1 or any(said in lexicon().core.get(name, {said}) for name in finding.claim.ideas[0])
+
+    def _is_denied(self, spans: Sequence[Span], to_avoid: bool) -> bool:
+        denied = any(self.read.denied[at] for span in spans for at in range(span.start, span.end))
+        if to_avoid and not denied:
+            return any(self.read.worsened[at] for span in spans for at in range(span.start, span.end))
+        return denied
+
+    def _opposites(self, claim: Claim) -> list[Finding]:
+        """Where the opposite of one idea stands in its place; denied ("avoid susceptible varieties") it affirms."""
+        found: list[Finding] = []
+        for number, names in enumerate(claim.ideas):
+            contrary = frozenset(lexicon().opposites[name] for name in names if name in lexicon().opposites)
+            if contrary:
+                ideas = (*claim.ideas[:number], contrary, *claim.ideas[number + 1 :])
+                found += [Finding(claim, self._is_denied(spans, True), spans, True) for spans in self._together(ideas)]
+        return found
+
+    def _other_numbers(self, claim: Claim, found: Sequence[Finding]) -> list[Finding]:
+        """Where a number of the claim is another one, all else being there."""
+        numbers = {name for names in claim.ideas for name in names if _NUMBER.fullmatch(name)}
+        rest = tuple(names for names in claim.ideas if not names & numbers)
+        if not numbers or not rest:
+            return []
+        right = {self.read.sentence_of(spans[0].start) for _, _, spans, _ in found}
+        wrong: list[Finding] = []
+        for spans in self._together(rest):
+            low, high = min(span.start for span in spans), max(span.end for span in spans)
+            if self.read.sentence_of(low) in right:
+                continue
+            # Alone with its unit a number stands right before it ("3 per head") or behind ("每穗3头"), not anywhere.
+            before, behind = (_NEAR, _NEAR) if len(rest) > 1 else (4, 1)
+            near = self._numbers[bisect_left(self._numbers, (low - before, 0)) :][:20]
+            others = [
+                number
+                for number in near
+                if number.start < high + behind and self.read.sentence_of(number.start) == self.read.sentence_of(low)
+            ]
+            if others:
+                wrong.append(Finding(claim, False, (*spans, others[0]), True))
+        return wrong
+
+    def _together(self, ideas: Sequence[frozenset[str]]) -> list[tuple[Span, ...]]:
+        """Places where all ideas stand in one sentence, near each other."""
+        places = [self._places(names) for names in ideas]
+        if not all(places):
+            return []
+        rarest = min(range(len(places)), key=lambda number: len(places[number]))
+        width = _NEAR * len(ideas)
+        found: list[tuple[Span, ...]] = []
+        for anchor in places[rarest]:
+            if self.read.asked[anchor.start]:
+                continue
+            spans: list[Span] = []
+            for number, own in enumerate(places):
+                span = anchor if number == rarest else self._nearest(own, anchor, width)
+                if span is None:
+                    break
+                spans.append(span)
+            else:
+                if max(span.end for span in spans) - min(span.start for span in spans) <= width + 3:
+                    found.append(tuple(spans))
+        return found
+
+    def _places(self, names: frozenset[str]) -> list[Span]:
+        lists = [self._at[name] for name in names if name in self._at]
+        return lists[0] if len(lists) == 1 else sorted(span for each in lists for span in each)
+
+    def _nearest(self, places: Sequence[Span], anchor: Span, width: int) -> Span | None:
+        at = bisect_left(places, anchor)
+        near = [
+            place
+            for place in places[max(0, at - 2) : at + 2]
+            if self.read.sentence_of(place.start) == self.read.sentence_of(anchor.start)
+            and abs(place.start - anchor.start) <= width
+            and (place.start >= anchor.end or place.end <= anchor.start)
+        ]
+        return min(near, key=lambda place: abs(place.start - anchor.start), default=None)
+
+
+@lru_cache(maxsize=16)
+def reply_of(text: str) -> Reply:
+    """A text in which claims are looked for; the same one for the same text."""
+    return Reply(text)
+
+
+def affirms(text: str, phrases: Sequence[str]) -> bool:
+    """Whether a text makes the claim of one of several phrasings."""
+    return any(finding.affirmed for phrase in phrases for finding in reply_of(text).find(phrase))

@@ -1,0 +1,508 @@
+"""Statements of a text: its words, and which of them stand under a denial.
+
+English and Chinese. A denial reaches over its clause ("do not ..."), a judgement over its whole sentence
+("... is useless", "it is a mistake to ..."), and one that only points back ("none of this helps") over what it points
+at. Work is linear in the length of the text, of which the first ``MOST_BYTES`` are read.
+"""
+
+import re
+import tomllib
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
+
+from agrotools.text.normalise import CJK, normalise
+
+MOST_BYTES = 64 * 1024
+"""Text beyond is not read."""
+
+_SHORT_REACH = {"无": 2, "不": 4}
+
+_LONGEST_ITEM = 7
+"""Words that an item of a denied list may have."""
+
+_REACH = 80
+"""A denial reaches over at most so many words of its clause."""
+
+_CONTRACTIONS = (
+    (re.compile(r"\bcan(?:no|'?)t\b"), "can not"),
+    (re.compile(r"\bwon'?t\b"), "will not"),
+    (re.compile(r"\b(do|does|did|is|are|was|were|should|would|could|has|have|had|must|need)n'?t\b"), r"\1 not"),
+    (re.compile(r"\b(it|that|there|what)'s\b"), r"\1 is"),
+    (re.compile(r"\b(it|they|we|you|i)'(?:ll|d|ve|re|m)\b"), r"\1"),
+    (re.compile(r"'s\b|s'(?=\s)"), ""),
+    (re.compile(r"\binstead of\b"), "insteadof"),
+    (re.compile(r"\b(e|i)\.\s?(g|e)\."), r"\1\2"),
+    (re.compile(r"(?<=\w)-(?=[a-z])"), " "),
+)
+_NUMBER_WORDS = {
+    word: str(number)
+    for number, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen twenty".split()
+    )
+} | {"thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "hundred": "100"}
+_NUMBER_WORD = re.compile(rf"\b({'|'.join(sorted(_NUMBER_WORDS, key=len, reverse=True))})\b")
+_CHINESE_DIGITS = dict(zip("一二两三四五六七八九十", "1 2 2 3 4 5 6 7 8 9 10".split(), strict=True))
+_CHINESE_NUMBER = re.compile(r"([一二两三四五六七八九十])(?=[头只个年周次粒株条片处点到至毫厘厅行日月天])")
+_TOKEN = re.compile(
+    rf"(?P<number>\d+(?:[.,]\d+)*(?:\s?(?:-|to|and|or|至|到|~)\s?\d+(?:\.\d+)?)?)|(?P<word>[^\W\d_{CJK}]+)"
+    rf"|(?P<cjk>[{CJK}])|(?P<mark>[%.!?;:,、。\n()\"\[\]|/]|-(?=\s))|(?P<bullet>[*+•])"
+)
+_RANGE = re.compile(r"\s?(?:-|to|and|or|至|到|~)\s?")
+_IRREGULAR = {
+    "hoed": "hoe", "overfeeding": "overfeed", "overfed": "overfeed", "hoeing": "hoe", "leaves": "leaf",
+    "leafs": "leaf", "mould": "mold", "mouldy": "mold", "moulds": "mold", "moldy": "mold", "grey": "gray",
+    "greyish": "gray", "grayish": "gray", "plough": "plow", "ploughing": "plow", "ploughed": "plow",
+    "colour": "color", "coloured": "color", "dug": "dig", "fed": "feed", "ate": "eat", "eaten": "eat",
+    "grown": "grow", "grew": "grow", "sown": "sow", "sowed": "sow", "lice": "louse", "larvae": "larva",
+    "larval": "larva", "pupae": "pupa", "fungi": "fungus", "fungal": "fungus", "bacteria": "bacterium",
+    "bacterial": "bacterium", "fallen": "fall", "fell": "fall", "drawn": "draw", "shown": "show",
+    "taken": "take", "took": "take", "kept": "keep", "left": "leave", "leaving": "leave", "rotten": "rot",
+    "rotting": "rot", "rotation": "rotate", "rotating": "rotate", "rotations": "rotate",
+    "rotated": "rotate", "rotates": "rotate", "tyre": "tire", "fertiliser": "fertilizer",
+    "fertilisers": "fertilizer", "fertilise": "fertilize", "fertilising": "fertilize", "thrown": "throw",
+    "bitten": "bite", "percent": "%", "ploughs": "plow", "odour": "odor", "favour": "favor",
+    "favours": "favor", "favoured": "favor", "mice": "mouse", "lying": "lie", "lies": "lie", "dying": "die",
+    "tried": "try", "centre": "center", "broken": "break", "broke": "break", "swollen": "swell",
+    "shrunken": "shrink", "shrunk": "shrink", "tunnelled": "tunnel", "tunnelling": "tunnel",
+    "diarrhoea": "diarrhea", "kilometres": "kilometer", "millimetre": "mm", "millimetres": "mm",
+    "millimeter": "mm", "millimeters": "mm", "sulphur": "sulfur", "buds": "bud", "budding": "bud",
+    "sooty": "soot", "webbing": "web", "webs": "web",
+}  # fmt: skip
+_WHOLE = frozenset("useful useless hardly barely rarely scarcely lately".split())
+_DROPPED = frozenset(
+    "the a an of its your their our my his her any some such very really also even quite actually ever at still "
+    "then therein thereby particularly especially mainly mostly usually often generally typically".split()
+)
+_LEADING = frozenset("on to that with of by for in from about".split())
+_POINTERS = frozenset("these this those them it which that".split())
+_PLURAL = frozenset("all both none everything 都 均 全".split())
+_PREDICATES = frozenset(
+    "is are was were am should must will would can could may might help work reduce control prevent matter".split()
+)
+_COPULA = frozenset("is are was were be am been".split())
+_AUXILIARY = frozenset("do does did will would can could should must may might has have had shall need".split())
+_MODAL = frozenset("should must need shall".split())
+_CLAUSE = frozenset("if when where which who that while after before whenever as".split())
+
+NONE, LIST, COMMA, COLON, CONTRAST, SENTENCE = range(6)
+_MARKS = dict.fromkeys(',()"[]-/', COMMA) | dict.fromkeys(".!?;。\n|", SENTENCE) | {"、": LIST, ":": COLON, "%": NONE}
+
+
+class Span(NamedTuple):
+    """Words ``start`` to ``end`` (not included) of a text."""
+
+    start: int
+    end: int
+
+
+class Word(NamedTuple):
+    """A word: its stem, as written, and where it stands in the normalised text."""
+
+    stem: str
+    written: str
+    start: int
+    end: int
+
+
+@lru_cache(maxsize=50_000)
+def stem_of(word: str) -> str:
+    """The stem under which all forms of a lower-case word are found."""
+    if not word.isascii() or word in _WHOLE:
+        return word
+    return _stemmer().stemWord(_IRREGULAR.get(word, word).replace("isation", "ization"))
+
+
+@cache
+def _stemmer() -> Any:
+    return snowballstemmer.stemmer("english")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+
+Trie = dict[str, Any]
+"""Words by their stems, in turn; under ``""`` what the words so far stand for."""
+
+
+def add_to(trie: Trie, words: Iterable[str], meaning: str) -> None:
+    """Put a phrase (by its stems) into a trie."""
+    for word in words:
+        trie = trie.setdefault(word, {})
+    trie.setdefault("", []).append(meaning)
+
+
+class Statements:
+    """A text as words, with the boundary before each word and whether it stands under a denial.
+
+    ``kept``: phrases that are a whole of their own ("not filled"): a denying word within is none. ``worsened`` are the
+    words of which something bad is said, which denies a thing that is to be avoided.
+    """
+
+    def __init__(self, text: str, kept: Trie | None = None) -> None:
+        self.text = _plain(text)
+        self.words: list[Word] = []
+        self.before: list[int] = []
+        self._questions: list[Span] = []
+        self._split()
+        self.stems = [word.stem for word in self.words]
+        self._kept = kept or {}
+        count = len(self.words)
+        self._denials = [0] * (count + 1)
+        self._worsened = [0] * (count + 1)
+        self._bounds()
+        self._deny()
+        self.denied = _covered(self._denials)
+        self.worsened = _covered(self._worsened)
+        self.asked = [False] * count
+        for span in self._questions:
+            self.asked[span.start : span.end] = [True] * (span.end - span.start)
+
+    def longest(self, trie: Trie, at: int) -> tuple[int, list[str]]:
+        """End and meanings of the longest phrase of ``trie`` that begins at a word; no phrase goes over a boundary."""
+        end, meanings, here = at, list[str](), at
+        while here < len(self.stems) and (here == at or self.before[here] <= LIST):
+            below = trie.get(self.stems[here])
+            if below is None:
+                break
+            trie, here = below, here + 1
+            if "" in trie:
+                end, meanings = here, trie[""]
+        return end, meanings
+
+    @property
+    def denials(self) -> list[Span]:
+        """The words that deny something."""
+        return [span for span, kind in self._marks if kind != "worsens"]
+
+    def sentence_of(self, at: int) -> int:
+        """The first word of the sentence that a word stands in."""
+        return self._starts[SENTENCE][at]
+
+    def shown(self, start: int, end: int) -> str:
+        """The text from one word to before another."""
+        return self.text[self.words[start].start : self.words[end - 1].end]
+
+    def _split(self) -> None:
+        boundary, since, listed = SENTENCE, 0, False
+        for found in _TOKEN.finditer(self.text):
+            kind, piece = found.lastgroup, found[0]
+            if kind == "mark" and piece != "%":
+                mark = _MARKS[piece]
+                if piece == "." and self._is_abbreviation(found.end()):
+                    continue
+                if piece == "\n":
+                    listed = listed or boundary == COLON
+                    rest = self.text[found.end() : found.end() + 4].lstrip(" ")
+                    if boundary == COLON or (listed and re.match(r"[-*+•]|\d+[.)]", rest)):
+                        mark = COLON if boundary == COLON else COMMA
+                    else:
+                        listed = False
+                if piece == "?":
+                    self._questions.append(Span(since, len(self.words)))
+                boundary = max(boundary, mark)
+                if mark == SENTENCE:
+                    since = len(self.words)
+                continue
+            if kind == "bullet":
+                continue
+            if kind == "number":
+                piece = "-".join(_RANGE.split(piece.replace(",", "")))
+                word = Word(piece, piece, *found.span())
+            else:
+                if piece in _DROPPED:
+                    continue
+                word = Word(stem_of(piece), piece, *found.span())
+            self.words.append(word)
+            self.before.append(boundary)
+            boundary = NONE
+        self.before.append(SENTENCE)
+
+    def _is_abbreviation(self, end: int) -> bool:
+        if not self.words or self.words[-1].end != end - 1:
+            return False
+        return len(self.words[-1].written) == 1 and self.words[-1].written.isascii() and self.text[end : end + 1] == " "
+
+    def _bounds(self) -> None:
+        """Where contrast begins, and for each word its sentence."""
+        self._marks: list[tuple[Span, str]] = []
+        at, table = 0, _polarity()
+        while at < len(self.stems):
+            end, meanings = self.longest(table, at)
+            held, _ = self.longest(self._kept, at)
+            if held > end:
+                at = held
+                continue
+            if not meanings:
+                at += 1
+                continue
+            if meanings[0] == "contrast":
+                self.before[at] = max(self.before[at], CONTRAST)
+            elif meanings[0] != "neutral":
+                self._marks.append((Span(at, end), meanings[0]))
+            at = end
+        count = len(self.words)
+        self._starts: dict[int, list[int]] = {}
+        self._ends: dict[int, list[int]] = {}
+        for least in (COMMA, CONTRAST, SENTENCE):
+            starts, ends = list(range(count)), [count] * count
+            for here in range(count):
+                starts[here] = here if self.before[here] >= least else starts[here - 1]
+            for here in reversed(range(count - 1)):
+                ends[here] = here + 1 if self.before[here + 1] >= least else ends[here + 1]
+            self._starts[least], self._ends[least] = starts, ends
+        self._contents = [0]
+        for word in self.words:
+            bare = (
+                word.stem in _written("function")
+                or word.written in _written("function")
+                or word.stem in _words("effect")
+            )
+            self._contents.append(self._contents[-1] + (not bare))
+
+    def _deny(self) -> None:
+        bad = [span for span, kind in self._marks if kind == "worsens"]
+        for span in bad:
+            low, high = self._segment(span)
+            self._cover(self._worsened, low, high)
+        marks = [mark for mark in self._marks if mark[1] != "worsens"]
+        for span, kind in self._uncancelled(marks):
+            span, kind = self._with_effect(span, kind)
+            if kind == "dismiss":
+                self._dismiss(span)
+            else:
+                self._forward(span)
+                if kind == "copula":
+                    self._cover(self._denials, self._group_start(span.start), span.start)
+
+    def _uncancelled(self, marks: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
+        """Denials that are not denied themselves: "not useless", "do not avoid", "not possible without"."""
+        kept: list[tuple[Span, str]] = []
+        for span, kind in marks:
+            last = kept[-1] if kept else None
+            if last is not None and self._cancels(last[0], span):
+                kept.pop()
+            else:
+                kept.append((span, kind))
+        return kept
+
+    def _cancels(self, first: Span, second: Span) -> bool:
+        reach = 8 if self.stems[second.start] == "without" else 2
+        if self.words[first.start].written in ("avoid", "none", "without", "避免") and reach == 2:
+            reach = 0  # "avoid useless sprays", "none avoid": no double denial
+        if self.stems[second.start] in ("nor", "neither"):
+            return False
+        gap = range(first.end, second.start + 1)
+        return (
+            second.start - first.end <= reach
+            and all(self.before[at] == NONE for at in gap)
+            and not any(self.stems[at] in ("and", "or") for at in gap)
+        )
+
+    def _with_effect(self, span: Span, kind: str) -> tuple[Span, str]:
+        """A plain denial that judges its subject: "does not help", "is not an answer", "should be avoided"."""
+        if kind != "deny" or span.start == 0:
+            return span, kind
+        said, before = self.words[span.start].written, self.words[span.start - 1].written
+        after = self.stems[span.end : span.end + 2]
+        earlier = self.words[max(0, span.start - 2)].written
+        if said.endswith("ed") and (before in _COPULA or (earlier in _COPULA and before != "not")):
+            return span, "dismiss"
+        if said not in ("not", "never", "hardly", "scarcely", "barely", "rarely", "seldom", "不是", "no"):
+            return span, kind
+        if said == "no" or self.before[span.start] != NONE:
+            return span, kind
+        if before in _COPULA or "be" in after[:1]:
+            rest = after[1:] if "be" in after[:1] else after[:1]
+            return (span, kind) if set(rest) & _words("harm") else (span, "copula")
+        if after and after[0] in _words("effect") and (before in _AUXILIARY or said != "not"):
+            return Span(span.start, span.end + 1), "dismiss"
+        return span, kind
+
+    def _segment(self, span: Span) -> tuple[int, int]:
+        """Words between the nearest boundaries."""
+        return self._starts[COMMA][span.start], self._ends[COMMA][span.end - 1]
+
+    def _zone(self, span: Span) -> tuple[int, int]:
+        """Words between the nearest contrasts or ends of sentences."""
+        return self._starts[CONTRAST][span.start], self._ends[CONTRAST][span.end - 1]
+
+    def _has_content(self, low: int, high: int) -> bool:
+        return self._contents[high] > self._contents[low]
+
+    def _group_start(self, at: int) -> int:
+        """Where the subject of a predicate at ``at`` begins: its segment, and those before it that only list."""
+        low = self._starts[COMMA][at]
+        while self.before[low] in (COMMA, COLON):
+            start = self._starts[COMMA][low - 1]
+            first = self.words[start].written
+            said = {word.written for word in self.words[start : min(low, start + _REACH)]}
+            if said & _PREDICATES or first in _written("imperatives") or self._is_marked(start, low):
+                break
+            if first[:1] > "ÿ" and not {*self.stems[max(low, at - _REACH) : at]} & _PLURAL:
+                break
+            low = start
+        return low
+
+    def _is_marked(self, low: int, high: int) -> bool:
+        return any(low <= span.start < high for span, kind in self._near(low) if kind != "worsens")
+
+    def _near(self, at: int) -> list[tuple[Span, str]]:
+        first = bisect_left(self._marks, at, key=lambda mark: mark[0].start)
+        return self._marks[first : first + 3]
+
+    def _dismiss(self, span: Span) -> None:
+        self._cover(self._denials, *span)
+        low, high = self._segment(span)
+        zone_low, zone_high = self._zone(span)
+        follows = self.words[span.end].written if span.end < len(self.words) else ""
+        listed = (
+            follows in ("on", "to", "that", "with", "of", "by", "for", "in", "from", "about")
+            or self.before[span.end] == COLON
+        )
+        pointing = (self.before[span.end] == COMMA and not listed) or (low > 0 and follows in _POINTERS)
+        if self._has_content(low, span.start):
+            near = {*self.stems[max(low, span.start - _REACH) : span.start]}
+            start = zone_low if near & _PLURAL else self._group_start(span.start)
+            self._cover(self._denials, start, span.start)
+            end = zone_high if listed and self.before[span.end] < CONTRAST else high
+            if not listed:
+                stops = (at for at in range(span.end, min(high, span.end + _REACH)) if self.stems[at] == "and")
+                end = next(stops, high)
+            self._cover(self._denials, span.end, end)
+        elif self._has_content(span.end, zone_high) and not pointing:
+            self._cover(self._denials, span.end, zone_high)
+        else:
+            self._point_back(span, low)
+
+    def _point_back(self, span: Span, low: int) -> None:
+        """Deny what "none of this helps", "which is useless" points at: the sentence so far, or those before."""
+        pointed = {*self.stems[max(low, span.end - _REACH) : span.end]}
+        start = self._starts[SENTENCE][low]
+        if not self._has_content(start, low) and start > 0:
+            start = self._starts[SENTENCE][start - 1]
+        if pointed & {"none", "all", "everything", "these", "those", "both", "这", "上", "都"}:
+            start = 0
+        self._cover(self._denials, start, low)
+
+    def _forward(self, span: Span) -> None:
+        """Deny what follows in the clause, and what is listed with it."""
+        low, high = self._segment(span)
+        if span.end >= high and self.before[span.end] != COLON:
+            if self._has_content(low, span.start):
+                self._cover(self._denials, self._group_start(span.start), span.start)
+            elif self.before[low] != SENTENCE:
+                self._point_back(span, low)
+            return
+        _, zone_high = self._zone(span)
+        if self.before[span.end] == COLON:
+            self._cover(self._denials, span.end, zone_high)
+            return
+        # "无风的傍晚", "不喷药时": one character denies only what stands next to it.
+        single = self.stems[span.start] if span.end == span.start + 1 else ""
+        stems, zone_high = self.stems, min(zone_high, span.end + _SHORT_REACH.get(single, _REACH))
+        rest = stems[span.end : zone_high]
+        chain = "or" in rest or "nor" in rest or "或" in rest
+        # "Avoid a, b and c" lists what is to be avoided; "a, no b, c and d" does not.
+        leads = span.start == self._starts[CONTRAST][span.start]
+        modal = span.start > 0 and self.words[span.start - 1].written in _MODAL and span.start - 1 > low
+        end = span.end
+        while end < zone_high:
+            if end > span.end and self.before[end] in (COMMA, COLON):
+                stop = not (chain or modal or (leads and self._goes_on(end, low)))
+            elif stems[end] == "and" and end + 1 < zone_high:
+                stop = not (chain or modal) and self.words[end + 1].written in _written("imperatives")
+            else:
+                stop = end > span.end and stems[end] in _CLAUSE
+            if stop:
+                break
+            end += 1
+        self._cover(self._denials, span.end, end)
+
+    def _goes_on(self, at: int, low: int) -> bool:
+        """Whether the segment that begins at ``at`` is one more item of the denied list."""
+        if self.words[low].written in _CLAUSE:
+            return False
+        first = self.words[at].written
+        if first in ("and", "then") and at + 1 < len(self.words):
+            first = self.words[at + 1].written
+        if first[:1] > "ÿ" or first in _written("imperatives"):
+            return False
+        end = self._ends[COMMA][at]
+        said = self.words[at : min(end, at + _LONGEST_ITEM)]
+        return end - at <= _LONGEST_ITEM and not any(
+            word.written in _PREDICATES or word.stem in _words("effect") for word in said
+        )
+
+    @staticmethod
+    def _cover(into: list[int], low: int, high: int) -> None:
+        if low < high:
+            into[low] += 1
+            into[high] -= 1
+
+
+def _covered(changes: Sequence[int]) -> list[bool]:
+    depth, covered = 0, list[bool]()
+    for change in changes[:-1]:
+        depth += change
+        covered.append(depth > 0)
+    return covered
+
+
+def _plain(text: str) -> str:
+    """The part of a text that is read, in one form: contractions written out, numbers in digits."""
+    text = normalise(text.encode("utf-8", "ignore")[:MOST_BYTES].decode("utf-8", "ignore"))
+    text = re.sub(r"[*_`#]+", " ", text).replace(">", " more than ").replace("≥", " at least ")
+    for pattern, plain in _CONTRACTIONS:
+        text = pattern.sub(plain, text)
+    text = _NUMBER_WORD.sub(lambda found: _NUMBER_WORDS[found[1]], text)
+    return _CHINESE_NUMBER.sub(lambda found: _CHINESE_DIGITS[found[1]], text)
+
+
+def stems_of(phrase: str) -> list[str]:
+    """The stems of a phrase's words, as they are looked for in a text."""
+    stems: list[str] = []
+    for found in _TOKEN.finditer(_plain(phrase)):
+        if found.lastgroup == "number":
+            stems.append("-".join(_RANGE.split(found[0].replace(",", ""))))
+        elif found.lastgroup in ("word", "cjk") and found[0] not in _DROPPED:
+            stems.append(stem_of(found[0]))
+        elif found[0] == "%":
+            stems.append("%")
+    return stems
+
+
+@cache
+def _tables() -> dict[str, list[str]]:
+    text = (files("agrotools.data") / "open_text" / "polarity.toml").read_text("utf-8")
+    return {
+        kind: [phrase for phrase in (part.strip() for part in listed.replace("\n", " ").split(",")) if phrase]
+        for kind, listed in tomllib.loads(text).items()
+    }
+
+
+@cache
+def _polarity() -> Trie:
+    trie: Trie = {}
+    for kind in ("neutral", "contrast", "dismiss", "deny", "worsens"):
+        for phrase in _tables()[kind]:
+            add_to(trie, stems_of(phrase), kind)
+    return trie
+
+
+@cache
+def _words(kind: str) -> frozenset[str]:
+    return frozenset(stem for phrase in _tables()[kind] for stem in stems_of(phrase))
+
+
+@cache
+def _written(kind: str) -> frozenset[str]:
+    return frozenset(_tables()[kind])
+
+
+@cache
+def bare_words() -> frozenset[str]:
+    """Stems of words that are no idea of a phrasing: prepositions, auxiliaries."""
+    return _written("bare") | _words("bare")

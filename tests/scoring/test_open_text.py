@@ -1,0 +1,149 @@
+"""Open text: right advice in other words, and what denied, stuffed, general and foreign replies earn."""
+
+import importlib.util
+import json
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from agrotools.construct.templates.key_facts import open_gold, topics_with_facts
+from agrotools.core import OpenTextSlot
+from agrotools.scoring.open_text import score_facts
+from agrotools.scoring.slots import score_slot
+
+REPLIES = Path(__file__).with_name("open_text_replies.jsonl")
+
+
+@cache
+def slot(entry: str, topic: str) -> OpenTextSlot:
+    gold = open_gold(entry, topic)
+    assert gold is not None
+    return OpenTextSlot.model_validate({"name": "advice", "label": "advice", **gold._asdict()})
+
+
+def value(entry: str, topic: str, reply: str) -> float:
+    return score_facts(slot(entry, topic), reply)[0]
+
+
+@cache
+def scores_by_kind() -> dict[str, list[float]]:
+    found: dict[str, list[float]] = defaultdict(list)
+    for line in REPLIES.read_text("utf-8").splitlines():
+        reply = json.loads(line)
+        found[reply["kind"]].append(value(reply["entry"], reply["topic"], reply["reply"]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "least", "most"),
+    [("right", 0.95, 1.0), ("negated", 0.0, 0.0), ("generic", 0.0, 0.02), ("stuffed", 0.0, 0.02), ("other", 0.0, 0.02)],
+)
+def test_replies_of_a_kind_earn_what_they_are_worth(kind: str, least: float, most: float):
+    scores = scores_by_kind()[kind]
+    assert len(scores) >= 36
+    assert least <= sum(scores) / len(scores) <= most
+
+
+def test_most_slots_stay_in_the_headline():
+    golds = [open_gold(entry, topic) for entry, topic in topics_with_facts()]
+    assert sum(gold is not None and gold.headline for gold in golds) >= 0.6 * len(golds)
+    lone = open_gold("method.fruit_size_classes", "identification")
+    assert lone is not None
+    assert not lone.headline  # it is told from no other entry
+
+
+def test_no_constant_reply_earns_much():
+    path = Path(__file__).parents[2] / "benchmarks" / "open_text_constant.py"
+    spec = importlib.util.spec_from_file_location("open_text_constant", path)
+    assert spec is not None
+    assert spec.loader is not None
+    search = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(search)
+    for language in ("en", "zh"):
+        found = search.best_constant("causes", language, headline=True, most=5)
+        assert found.slots >= 10
+        assert 0.01 < found.mean <= 0.1
+
+
+BEAN = ("disease.bean_rust", "management")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Rotation is useless, resistant varieties are a waste of money.",
+        "None of the following helps: rotation, removing debris, sowing at the advised time, resistant cultivars.",
+        "It is a mistake to rotate crops, work debris into the soil and grow resistant cultivars.",
+        "Some rotate crops and grow resistant cultivars. None of this helps.",
+        "Plant susceptible varieties and leave the debris on the field.",
+        "轮作没有用，抗病品种是浪费钱。",
+        "不要轮作、翻埋残体或种植抗病品种。",
+    ],
+)
+def test_denied_facts_earn_nothing(reply: str):
+    assert value(*BEAN, reply) == 0
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Crop rotation, sanitation of crop residues, sowing on the recommended date and tolerant cultivars.",
+        "Do not forget to rotate, never leave out resistant cultivars, plough debris in and sow at the proper time.",
+        "Not only rotate, but also turn residues under, plant on time and choose varieties that resist rust.",
+        "Control is impossible without rotation. Sow at the right time. Bury residues. Avoid susceptible varieties.",
+        "与其他作物轮换，把残体翻入土中，适期播种，选用抗病品种。",
+    ],
+)
+def test_right_advice_in_other_words_earns_all(reply: str):
+    assert value(*BEAN, reply) == 1
+
+
+def test_one_sensible_remark_costs_nothing_and_a_heap_of_advice_costs_all():
+    right = "Rotate, bury residues, sow at the advised time and grow resistant cultivars."
+    assert value(*BEAN, f"{right} Space plants widely.") == 1
+    heap = " Prune. Hang yellow sticky traps. Use row covers. Bag fruit. Graft onto rootstock. Irrigate by drip."
+    assert value(*BEAN, right + heap) == 0
+
+
+def test_what_many_entries_share_earns_nothing():
+    assert value("disease.apple_scab", "causes", "A fungus.") == 0
+    assert value("disease.apple_scab", "causes", "Venturia inaequalis.") > 0.8
+    assert value("disease.apple_scab", "causes", "It is caused by Venturia inaequalis or Alternaria solani.") == 0
+
+
+def test_a_wrong_number_contradicts():
+    entry = ("pest.english_grain_aphid", "thresholds")
+    assert value(*entry, "12 to 15 aphids per head, or more than half of the tillers with aphids.") == 1
+    assert value(*entry, "Twelve to fifteen aphids per ear; half the tillers infested at flowering.") == 1
+    assert value(*entry, "3 aphids per head, or more than half of the tillers with aphids.") == 0
+
+
+def test_the_reading_tells_what_was_found():
+    reply = "Rotate. Resistant cultivars are useless. Hang yellow sticky traps."
+    reading = score_facts(slot(*BEAN), reply)[1]
+    assert reading["facts"] == {
+        "rotate": "stated",
+        "work debris into the soil": "missing",
+        "resistant varieties": "contradicted",
+        "sow at the advised time": "missing",
+    }
+    assert reading["said"] == {"rotate": "rotate", "resistant varieties": "resistant cultivars"}
+    assert reading["foreign"] == {"yellow sticky traps": "yellow sticky traps"}
+
+
+def test_facts_in_the_old_form_are_scored():
+    plain = {
+        "type": "open_text", "name": "advice", "label": "what to do",
+        "facts": [{"phrases": ["remove infected leaves"], "not": ["leave infected leaves"]}, {"phrases": ["轮作"]}],
+    }  # fmt: skip
+    old = OpenTextSlot.model_validate(plain)
+    assert old.headline
+    assert score_slot(old, [old], "Pick off diseased leaves and change crops: rotate.").value == 1
+    assert score_slot(old, [old], "Leave infected leaves. Rotation does not help.").value == 0
+
+
+def test_what_stands_beyond_64_kb_is_not_read():
+    filler = "Nothing else is known. " * 3000
+    assert score_facts(slot(*BEAN), f"{filler} Rotate.")[1]["share"] == 0

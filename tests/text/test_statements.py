@@ -1,0 +1,116 @@
+"""Which words of a text stand under a denial, in English and Chinese."""
+
+import time
+
+import pytest
+
+from agrotools.text.claims import affirms, reply_of
+from agrotools.text.statements import Statements
+
+AFFIRMED = (
+    "Rotate crops.",
+    "Do not avoid rotation.",
+    "Never stop rotating.",
+    "Rotation is not useless.",
+    "Don't forget to rotate.",
+    "Control is not possible without rotation.",
+    "Not only rotation but also hygiene helps.",
+    "Spraying is useless, but rotation helps.",
+    "Spraying is useless; rotate instead.",
+    "Do not spray, rotate crops.",
+    "Do not spray because rotation helps.",
+    "The fungus cannot survive, so rotate.",
+    "Where sprays do not upset them, rotation works.",
+    "Without delay, rotate.",
+    "不仅要轮作，还要清园。",
+    "喷药没用，但轮作有效。",
+    "不要忘记轮作。",
+    "不轮作不行，必须轮作。",
+    "不要喷药，要轮作。",
+)
+
+DENIED = (
+    "Do not rotate crops.",
+    "Rotation is useless.",
+    "Rotation, hygiene and resistant cultivars are all useless.",
+    "Rotation does not help.",
+    "Rotation should be avoided.",
+    "Rotation is not recommended.",
+    "It is a mistake to rotate.",
+    "There is no need to clear debris, rotate or mulch.",
+    "None of the following helps: hygiene, rotation, mulch.",
+    "None of the following helps:\n- hygiene\n- rotation\n- mulch",
+    "Avoid:\n- hygiene\n- rotation",
+    "Some people rotate crops. This is pointless.",
+    "Many growers rotate, which is a waste of money.",
+    "They say to rotate, but it does not work.",
+    "I do not think that rotation helps.",
+    "You should not clear debris, rotate crops or mulch.",
+    "Neither hygiene nor rotation helps.",
+    "Farmers waste money on hygiene and rotation.",
+    "Rotation: no.",
+    "Contrary to belief, rotation matters.",
+    "轮作没有用。",
+    "不要清园、轮作或覆盖。",
+    "没有必要清园，轮作。",
+    "清园、轮作和覆盖都没用。",
+    "以下都没用：清园、轮作、覆盖。",
+    "有人主张轮作。这是错误的。",
+    "轮作应避免。",
+    "轮作不起作用。",
+)
+
+
+@pytest.mark.parametrize("text", AFFIRMED)
+def test_affirmed(text: str):
+    assert affirms(text, ["rotate"]), text
+
+
+@pytest.mark.parametrize("text", DENIED)
+def test_denied(text: str):
+    assert reply_of(text).find("rotate"), text
+    assert not affirms(text, ["rotate"]), text
+
+
+def test_a_question_claims_nothing():
+    assert not reply_of("Should I rotate crops?").find("rotate")
+
+
+def test_what_is_to_be_avoided_is_affirmed_by_its_denial_and_denied_by_its_mention():
+    for text in ("Do not water from above.", "Overhead watering spreads the bacteria.", "避免从上方浇水。"):
+        assert affirms(text, ["avoid overhead irrigation"]), text
+    for text in ("Water from above.", "Overhead irrigation is best.", "要从上方浇水。"):
+        assert not affirms(text, ["avoid overhead irrigation"]), text
+
+
+def test_an_opposite_denies_and_its_denial_affirms():
+    assert affirms("Avoid susceptible varieties.", ["resistant varieties"])
+    assert not affirms("Grow susceptible varieties.", ["resistant varieties"])
+    assert not affirms("Leave the fallen leaves on the ground.", ["remove fallen leaves"])
+
+
+def test_numbers_are_the_same_in_words_and_ranges():
+    for text in ("12 to 15 per head", "Twelve to fifteen on each ear", "每穗12至15头"):
+        assert affirms(text, ["12-15 head"]), text
+    assert not affirms("250 per head", ["12-15 head"])
+
+
+def test_ideas_do_not_come_together_over_sentences():
+    assert not affirms("Remove weeds. Fallen fruit matters.", ["remove fallen leaves"])
+
+
+@pytest.mark.parametrize(
+    "piece", ["not ", "useless, ", "rotate. ", "remove fallen leaves, ", "不轮作，", "none of this\n"]
+)
+def test_time_is_linear_in_the_length(piece: str):
+    def seconds(size: int) -> float:
+        text = piece * (size // len(piece.encode()))
+        started = time.perf_counter()
+        reply = reply_of(text)
+        for phrase in ("rotate", "remove fallen leaves", "avoid overhead irrigation"):
+            reply.find(phrase)
+        return time.perf_counter() - started
+
+    seconds(2000)
+    assert seconds(64_000) < 40 * max(seconds(8_000), 0.02)
+    assert len(Statements(piece * 40_000).text) <= 64 * 1024 + 10
