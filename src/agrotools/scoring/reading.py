@@ -97,6 +97,7 @@ _LATEX_GROUP = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|mathit|mathsf|o
 _LATEX_THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|\\[,;])(?=\d{3}(?!\d))")
 _LATEX_POWER = re.compile(r"\^\{([+-]?\d{1,4})\}")
 # A dollar before a digit stays: it may be the currency of a label, and does no harm to a number.
+_TAG = re.compile(r"</?[A-Za-z_]{1,24}>")
 _MARKDOWN = re.compile(r"\$(?!\d)|\*\*|__(?=\W|$)|(?<!\w)__|`+")
 
 
@@ -110,7 +111,7 @@ def without_markup(text: str) -> str:
             if not changed:
                 break
     text = _LATEX_POWER.sub(r"^\1", text)
-    return _MARKDOWN.sub("", text)
+    return _MARKDOWN.sub("", _TAG.sub("\n", text))
 
 
 _CORRECTION = re.compile(

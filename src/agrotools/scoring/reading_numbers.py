@@ -309,7 +309,7 @@ def _signed(slot: ToleranceSlot | ExactSlot, found: _Found) -> _Found:
     return found._replace(candidates=turned, rule=f"{found.rule}; a decrease")
 
 
-_OF_WHOLE = re.compile(r"\s?(?:out )?(?:of|/)(?: the| all| a total of| those| these)* ?")
+_OF_WHOLE = re.compile(r"\s?(?:out )?of(?: the| all| a total of| those| these)* ?")
 _OF_WHICH = re.compile(
     rf"(?<!{WORD})(?:of which|of them|of these|of those|includ(?:ing|es?)|among (?:which|them)|comprising|consisting of|"
     rf"made up of|composed of|namely)(?!{WORD})|其中|包括|分别"
@@ -339,6 +339,9 @@ def _narrowed(
         keep(lambda quantity, _: quantity.noun is None or _names(text, quantity, asked.words), "what the label counts")
     keep(lambda _, phrase: bool(kinds_of(phrase) & asked.kinds), "what the label asks for")
     keep(lambda _, phrase: not bound_elsewhere(phrase, asked), "values of other things left out")
+    speaking = [speaks_of(phrase.before, asked.words) for _, phrase in found]
+    if all(speaks or len(phrase.before.split()) > 1 for speaks, (_, phrase) in zip(speaking, found, strict=True)):
+        keep(lambda _, phrase: speaks_of(phrase.before, asked.words), "what the label names")
     if len(found) > 1:
         starts = {quantity.start for quantity, _ in found[1:]}
         keep(
@@ -403,6 +406,7 @@ _NO = re.compile(
     rf" (?P<of>(?:{WORD}+[ -]?){{1,5}})|(?<!{WORD})(?P<not>n't any|do(?:es)? not (?:see|find|contain|show|have)(?: any)?) "
     rf"(?P<of_2>(?:{WORD}+[ -]?){{1,5}})|(?:没有|未发现|未见|没看到|没发现|未检测到|不存在|无)(?P<of_3>[{CJK}]{{1,12}})"
 )
+_PHRASE_END = re.compile(r"\b(?:to|that|in|on|at|and|but|for|with|way|idea|if|whether)\b")
 _ABSENT = re.compile(r"\b(?:absent|not (?:present|visible|found|detected|seen))\b|不存在")
 
 
@@ -418,7 +422,7 @@ def _none_of(parts: Sequence[str], words: frozenset[str]) -> bool:
     for part in parts:
         for said in _NO.finditer(part):
             phrase = said["of"] or said["of_2"] or said["of_3"]
-            if speaks_of(phrase, words):
+            if speaks_of(_PHRASE_END.split(phrase)[0], words):
                 return True
         if _ABSENT.search(part) and speaks_of(part, words):
             return True

@@ -29,6 +29,10 @@ class LabelMatch(NamedTuple):
     strength: Strength = Strength.NAMED
 
 
+_SUFFIX = "(?:png|jpe?g|tiff?|webp|bmp|gif|npy|csv|json|txt|pdf)(?![a-z])"
+"""Of files: "image_2" is not named by "image_2.png"."""
+
+
 @lru_cache(maxsize=20_000)
 def label_pattern(alias: str) -> re.Pattern[str]:
     """The pattern that finds ``alias`` as a whole, in singular or plural: in no word, longer number or range."""
@@ -37,7 +41,7 @@ def label_pattern(alias: str) -> re.Pattern[str]:
     body = re.sub(r"(?<=[^\W\d_])(?:\\?[ _-])+(?=[^\W_])", r"[\\s_-]{1,3}", re.escape(plain))
     body = re.sub(r"(?:\\ )+", r"\\s{1,3}", body)
     third = "" if plain[:1] in "+-" else r"(?<![-+](?=\d))"
-    return re.compile(rf"(?<!{WORD})(?<!\d[.,]){third}{body}{_plural(plain)}(?!{WORD})(?![.,]\d)")
+    return re.compile(rf"(?<!{WORD})(?<!\d[.,]){third}{body}{_plural(plain)}(?!{WORD})(?![.,]\d)(?!\.{_SUFFIX})")
 
 
 def _plural(plain: str) -> str:
@@ -64,7 +68,7 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
     if not outermost:
         return []
     negations = Negations(text, [(start, end) for start, end, _ in outermost])
-    denials = [negations.before(start) or negations.after(end) or _asked(text, end) for start, end, _ in outermost]
+    denials = [negations.before(start) or negations.after(end) or _denied_behind(text, end) for start, end, _ in outermost]
     for index in range(1, len(outermost)):
         if denials[index - 1] and joined(text, outermost[index - 1][1], outermost[index][0]):
             denials[index] = True
@@ -99,6 +103,17 @@ def _outermost(found: list[tuple[int, int, str, int]]) -> list[tuple[int, int, s
 
 _ASKED = re.compile(r"[^.!?。\n;]{0,200}\?")
 _CONFIRMED = re.compile(r"[\s\"'*]*(?:yes|yep|correct|indeed|是|对)(?![a-z])")
+
+
+_NOT_SO = re.compile(
+    rf"(?: {WORD}+)? (?:(?:is|are|was|were|does|do|did|has|have|can|could|would|seems?|appears?|looks?|shows?|remains?)"
+    rf"(?: (?:not?|never|unaffected|unlikely|absent)|n't)|cannot)(?!{WORD})|: ?(?:no|none|absent|not)(?!{WORD})|(?:并?未|并?不是|没有)"
+)
+
+
+def _denied_behind(text: str, end: int) -> bool:
+    """Whether what follows a label denies it ("the root shows no damage"), or it is only asked about."""
+    return _NOT_SO.match(text, end) is not None or _asked(text, end)
 
 
 def _asked(text: str, end: int) -> bool:
@@ -138,12 +153,13 @@ def _strength(text: str, start: int, end: int) -> Strength:
     before = text[max(0, start - 60) : start]
     if _COMPARED.search(before) or _DESCRIBED.match(text, end):
         return Strength.COMPARED
-    if _CLAIM.search(before) and not _HEDGE.search(_SENTENCE_END.split(before)[-1]):
+    if _CLAIM.search(before) and not _HEDGE.search(_CLAUSE.split(before)[-1]):
         return Strength.CLAIMED
     alone = _ALONE_BEFORE.search(before) and _ALONE_BEHIND.match(text, end)
     return Strength.CLAIMED if alone else Strength.NAMED
 
 
+_CLAUSE = re.compile(r"[!?。\n;,]|\.(?!\d)|\bbut\b|而是|但")
 _SENTENCE_END = re.compile(r"[!?。\n;]|\.(?!\d)")
 _CONCLUSION = re.compile(
     rf"(?:(?<!{WORD})(?:in conclusion|to conclude|conclusion|in summary|overall|(?:the|my) (?:final )?answer|final answer|"

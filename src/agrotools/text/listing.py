@@ -51,6 +51,7 @@ _DESCRIBING = frozenset(
     observation observations description identification conclusion characteristic characteristics evidence summary answer
     explanation confidence confident certain certainty high medium low invasive noxious introduced perennial annual fungal
     bacterial viral result results final details diagnosis recommendation recommendations management treatment image photo
+    serious major important widespread dangerous harmful tropical woody flowering
     class type name label category status unknown step count number area
     """.split()
 )
@@ -63,9 +64,9 @@ def is_name(text: str) -> bool:
         return False
     if any(len(word) > 8 for word in words if word[0] >= "\u2e80"):
         return False
-    if any(word in _SENTENCE or word in _DESCRIBING or word.endswith(("aceae", "idae", "ly")) for word in words):
+    if any(word in _SENTENCE or word.endswith(("aceae", "idae", "ly")) for word in words):
         return False
-    return not re.search(r"[是为有的在了]", text)
+    return any(word not in _DESCRIBING for word in words) and not re.search(r"[是为有的在了]", text)
 
 
 def beside(text: str, start: int, end: int, same: Callable[[str], bool]) -> Beside:

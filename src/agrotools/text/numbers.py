@@ -113,6 +113,8 @@ _LIST_JOINT = re.compile(r"\s?(?:,|,?\s?(?:and|or)|to|-)\s?")
 _LIST_GOES_ON = re.compile(rf"{_LIST_JOINT.pattern}\d")
 _THREES = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _LONGEST_NUMERAL = 60
+_MOST_NUMBERS = 1_000
+"""In one scope: more are a heap that states nothing."""
 
 
 @lru_cache(maxsize=1)
@@ -129,6 +131,8 @@ def find_quantities(text: str) -> list[Quantity]:
     """All quantities in one scope of normalised text, in order: in digits and in words."""
     text = _DATE.sub(lambda date: ";" * len(date[0]), text)
     raw = _raw_quantities(text)
+    if len(raw) > _MOST_NUMBERS:
+        return []
     quantities = _chains(text, _ranges(text, _spreads(text, raw)))
     negations = Negations(text)
     result: list[Quantity] = []
@@ -185,6 +189,8 @@ def _raw_quantities(text: str) -> list[Quantity]:
     listed_to: int | None = None
     taken_to = 0
     for value, start, end, spelled in _written_numbers(text):
+        if len(found) > _MOST_NUMBERS:
+            break
         if start < taken_to or not math.isfinite(value):
             continue
         behind_number = found[-1].end if found else -1
