@@ -175,7 +175,9 @@ def main() -> None:
     for shape in (given.only,) if given.only else SHAPES:
         short, _ = seconds((shape * (100_000 // len(shape) + 1))[:100_000])
         long, slot = seconds((shape * (1_000_000 // len(shape) + 1))[:1_000_000])
-        rows.append({"shape": shape, "s_100kB": short, "s_1MB": long, "ratio": long / max(short, 1e-3), "slowest": slot})
+        rows.append(
+            {"shape": shape, "s_100kB": short, "s_1MB": long, "ratio": long / max(short, 1e-3), "slowest": slot}
+        )
         if not given.json:
             print(f"{shape!r:40} {short:7.3f} s {long:7.3f} s {long / max(short, 1e-3):5.1f} {slot}", flush=True)
     if given.json:

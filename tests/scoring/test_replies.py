@@ -84,7 +84,9 @@ def test_a_reply_scores_what_a_careful_reader_would_give(slot: str, reply: str, 
     assert scored.value == score, scored.reading
 
 
-@pytest.mark.parametrize(("slot", "reply", "score"), [row for row in REPLIES if row[0] in ("six", "aircraft", "colours")])
+@pytest.mark.parametrize(
+    ("slot", "reply", "score"), [row for row in REPLIES if row[0] in ("six", "aircraft", "colours")]
+)
 def test_the_corrected_scores_of_keywords_read_the_same(slot: str, reply: str, score: int):
     lists = SLOTS[slot]
     if "not" not in reply:  # what is denied counts there, as published

@@ -21,6 +21,8 @@ from agrotools.text.rouge import rouge_l_words
 
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 
+_ZEROS = re.compile(r"(?<=\d)\.0+(?![\d.])")
+
 
 def score_keywords(slot: KeywordsSlot, answer: AnswerText) -> tuple[float, dict[str, JsonValue]]:
     """1 where the answer states an alias of every group of the whitelist and none of the blacklist, else 0.
@@ -77,8 +79,8 @@ def _stated(
 
 
 def _joined(text: str) -> str:
-    """``text`` without separators of thousands."""
-    return _THOUSANDS.sub(lambda number: number[0].replace(",", ""), text)
+    """``text`` without separators of thousands, and without decimals that are zero."""
+    return _ZEROS.sub("", _THOUSANDS.sub(lambda number: number[0].replace(",", ""), text))
 
 
 def score_texts(slot: ReferenceTextsSlot, text: str) -> tuple[float, dict[str, JsonValue]]:

@@ -30,9 +30,10 @@ class Scope(NamedTuple):
 
 
 class AnswerText(NamedTuple):
-    """An answer, prepared once for all slots: normalised text, the same without markup, JSON objects in it, text outside them.
+    """An answer, prepared once for all slots: normalised text, the same without markup, JSON objects in it.
 
-    ``unread`` is the number of characters behind :data:`LONGEST_ANSWER`, which count for nothing.
+    ``outside`` is the text without those objects, ``unread`` the number of characters behind
+    :data:`LONGEST_ANSWER`, which count for nothing.
     """
 
     text: str
@@ -49,7 +50,9 @@ _SENTENCE_END = re.compile(
 _LIST_MARK = re.compile(r"(?m)^[^\S\n]*(?:(?:\(?\d{1,2}[.)]|[-*•+>])[^\S\n]+|#{1,6}[^\S\n]*)(?=[^\s])")
 # A sentence that begins so goes on with the one before it: "There are 14. Or 15."
 _GOES_ON = re.compile(
-    r"(?:or|maybe|perhaps|possibly|alternatively|(?:but )?it (?:could|might|may)(?: also)? be|也可能|或者|也许)(?![a-z])"
+    r"(?:or|maybe|perhaps|possibly|alternatively|(?:but )?it (?:could|might|may)(?: also)? be|也可能|或者|"
+    r"也许)(?![a-z])|"
+    r"(?:this|that) (?:is|equals|makes|gives|corresponds to) (?:(?:about|approximately|roughly) )?\d"
 )
 LONGEST_ANSWER = 65_536
 """Characters read from the last ``Final Answer:`` on: whoever needs more has not answered."""
@@ -98,7 +101,9 @@ _LATEX_THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|\\[,;])(?=\d{3}(?!\d))")
 _LATEX_POWER = re.compile(r"\^\{([+-]?\d{1,4})\}")
 # A dollar before a digit stays: it may be the currency of a label, and does no harm to a number.
 _TAG = re.compile(r"</?[A-Za-z_]{1,24}>")
-_MARKDOWN = re.compile(r"\$(?!\d)|\*\*|__(?=\W|$)|(?<!\w)__|`+")
+_MARKDOWN = re.compile(
+    r"\$(?!\d)|\*\*|__(?=\W|$)|(?<!\w)__|`+|(?<!\w)_(?=\w)|(?<=\w)_(?!\w)|\*(?=[^\W\d])|(?<=[^\W\d])\*"
+)
 
 
 def without_markup(text: str) -> str:

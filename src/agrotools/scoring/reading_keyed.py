@@ -98,7 +98,10 @@ def without_other_values(slot: Slot, slots: Sequence[Slot], text: str) -> str:
 
 
 def mentions(sentence: str, slot: Slot, slots: Sequence[Slot], *, others: bool = False) -> bool:
-    """Whether ``sentence`` names ``slot`` (or, with ``others``, another): not where a longer label of another holds it."""
+    """Whether ``sentence`` names ``slot`` (or, with ``others``, another slot).
+
+    A shorter label inside a longer one of another slot does not count.
+    """
     own = _own(slot)
     return any((_key(found[0]) in own) != others for found in _any_name(_names(slots)).finditer(sentence))
 
@@ -137,7 +140,7 @@ def _key_and_unit(written: str, own: set[str]) -> tuple[str, str | None]:
 
 
 _STATEMENT_END = re.compile(r"[!?。\n]|\.(?!\d)|[,;](?!\s?\d)")
-_COUNTED = re.compile(r"\d [a-z]+ ?=$")
+_COUNTED = re.compile(r"\d [a-z]+ ?[:=]$")
 _SENTENCE_BEFORE = re.compile(r"\w[ \"']{1,2}$")
 _LISTED = re.compile(r"\s*((?:(?:[-*•+]|\d{1,2}[.)]) [^\n]*(?:\n\s*)?)+|[^\n]+)")
 _EDGES = " \t|\"',;{}"
@@ -146,7 +149,7 @@ _EDGES = " \t|\"',;{}"
 @lru_cache(maxsize=64)
 def _lines(names: Names, text: str, is_open: bool) -> tuple[_Line, ...]:
     """All ``name: value`` of ``text``: by name anywhere, by label at the start of a line, up to the next key."""
-    # "8 trees + 6 trees = 14": a counted noun is no key.
+    # "8 trees + 6 trees = 14", "14 trees: 8 and 6": a counted noun is no key.
     matches = [match for match in _form_keys(names).finditer(text) if not _COUNTED.search(text, *_around(match))]
     if not matches:
         return ()

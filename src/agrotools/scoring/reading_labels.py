@@ -2,11 +2,16 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from agrotools.text.labels import LabelMatch, Strength, claims, find_labels
 from agrotools.text.listing import beside, further_claims
 
+_UNAFFECTED = re.compile(
+    r"[^.;:,\n]{0,40}\b(?:is|are|remains?|looks?|appears?) (?:healthy|unaffected|intact|undamaged|normal|free|clean)\b"
+)
+_OR = re.compile(r",? (?:or|and/or) (?:the |an? )?|或者?")
 _MOST = 60
 """Occurrences looked at for what stands beside them."""
 
@@ -27,19 +32,21 @@ def read_labels(text: str, labels: Mapping[str, Sequence[str]], *, several: bool
     """
     found = find_labels(text, labels)
     claimed = claims(found, text, several=several)
+    if several:
+        claimed = [match for match in claimed if not _UNAFFECTED.match(text, match.end)]
+        if any(_OR.fullmatch(text, one.end, other.start) for one, other in pairwise(claimed)):
+            return LabelReading(tuple(sorted({match.label for match in claimed})), tuple(found), ("alternatives",))
     asserted = tuple(sorted({match.label for match in claimed}))
     if closed or len(asserted) != 1:
         return LabelReading(asserted, tuple(found))
     names = labels[asserted[0]]
-    words = {word for name in names for word in re.findall(r"\w{4,}", name.lower())}
 
     def same(item: str) -> bool:
-        return any(word in item for word in words) or bool(find_labels(item, {"": names}))
+        return bool(find_labels(item, {"": names}))
 
     strongest = [match for match in claimed if match.strength is Strength.CLAIMED] or claimed
-    further: tuple[str, ...] = ()
-    for match in strongest[:_MOST]:
-        further = beside(text, match.start, match.end, same).items
-        if not further:
-            break
+    listed = [beside(text, match.start, match.end, same).items for match in strongest[:_MOST]]
+    # A list of candidates may come before a claim: "A, B or C. It is B."
+    decided = strongest[0].strength is Strength.CLAIMED and not all(listed)
+    further = () if decided else tuple(item for items in listed for item in items)
     return LabelReading(asserted, tuple(found), further or further_claims(text, same))

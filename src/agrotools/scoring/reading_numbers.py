@@ -1,6 +1,7 @@
 """Reading a number out of an answer: which sentence, which candidates, whether the value is within tolerance."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -11,14 +12,24 @@ from pydantic import JsonValue
 from agrotools.core import ExactSlot, Slot, ToleranceSlot
 from agrotools.scoring.reading import AnswerText, Scope, sentences
 from agrotools.scoring.reading_keyed import keyed_scopes, mentions, without_other_values
-from agrotools.scoring.reading_qualifiers import Phrase, Subject, bound_elsewhere, kinds_of, phrases, speaks_of, subject
+from agrotools.scoring.reading_qualifiers import (
+    Phrase,
+    Subject,
+    bound_elsewhere,
+    has_subject,
+    kinds,
+    kinds_of,
+    phrases,
+    speaks_of,
+    subject,
+)
 from agrotools.text.normalise import CJK, WORD
 from agrotools.text.numbers import Quantity, find_quantities
 from agrotools.text.units import canonical_unit, compatible, convert
 
 _MARKER = re.compile(
     r"[=≈→]|(?<!\d):|:(?!\d)|\b(?:is|are|was|were|about|approximately|gives?|giving|yields?|makes?|making|equals?|"
-    r"so|therefore|thus|hence|i\.e\.|that is|remain(?:s|ing)?)\b|为|是|约|得|共|达"
+    r"so|therefore|thus|hence|i\.e\.|that is|remain(?:s|ing)?)\b|为|是|约|得|共|达|有"
 )
 _CONCLUDES = re.compile(
     r"\b(?:in total|totals?|total(?:ling|ing)|altogether|in all|sum|combined|so|therefore|thus|hence|answer|final|"
@@ -31,6 +42,7 @@ _ALTERNATIVE = re.compile(
     rf"if not|versus|vs)(?!{WORD})|或|也许|也可能|可能(?:是|有|为)"
 )
 _SHOWN = 240
+_MOST_SENTENCES = 1_000
 
 
 class NumberReading(NamedTuple):
@@ -89,7 +101,8 @@ def _distinct(candidates: Sequence[tuple[float, float]]) -> tuple[tuple[float, f
 
 # 12 is the sum of 9 and 3, and 3 their difference.
 _DIFFERENCE = re.compile(
-    rf"(?<!{WORD})(?:differ\w*|minus|less|fewer|loss|lost|decreas\w*|fell|drop\w*|declin\w*|more than|gap|gain\w*)(?!{WORD})|"
+    rf"(?<!{WORD})(?:differ\w*|minus|less|fewer|loss|lost|decreas\w*|fell|drop\w*|declin\w*|more than|gap|gain\w*)"
+    rf"(?!{WORD})|"
     r"\d\s?-\s?\d|差|减|增"
 )
 
@@ -117,7 +130,7 @@ def _keyed(slot: ToleranceSlot | ExactSlot, unit: str | None, scope: Scope) -> _
 
 
 def _unkeyed(slot: ToleranceSlot | ExactSlot, slots: Sequence[Slot], unit: str | None, answer: AnswerText) -> _Found:
-    parts = sentences(without_other_values(slot, slots, answer.plain))
+    parts = sentences(without_other_values(slot, slots, answer.plain))[-_MOST_SENTENCES:]
     stated = [[quantity for quantity in find_quantities(part) if not quantity.denied] for part in parts]
     index, kind = _sentence(slot, slots, unit, parts, stated)
     if index is None:
@@ -166,7 +179,16 @@ def _sentence(
         best = _fitting(stated[index], unit)
         return counts(index) or any(quantity.bare or quantity.unit for quantity in best)
 
-    named = last(lambda index: mentions(parts[index], slot, slots))
+    def speaks(index: int) -> bool:
+        if len(slots) > 1 and mentions(parts[index], slot, slots, others=True):
+            return False
+        spoken = all(speaks_of(parts[index], frozenset({word})) for word in asked.words)
+        right_kind = not asked.kinds or bool(asked.kinds & kinds(parts[index]))
+        return (
+            bool(asked.words) and spoken and right_kind and any(_explicit(quantity, unit) for quantity in stated[index])
+        )
+
+    named = last(lambda index: mentions(parts[index], slot, slots) or speaks(index))
     concluded = last(concludes)
     if named is not None:
         if concluded is not None and concluded > named and not mentions(parts[concluded], slot, slots, others=True):
@@ -279,7 +301,7 @@ def _as_found(
     candidates = _distinct([_in_unit(quantity, unit) for quantity in chosen])
     candidates = candidates if len(candidates) == 1 else _without_conversions(chosen, candidates)
     phrase = next((phrase for quantity, phrase in left if quantity is chosen[0]), None)
-    falls = phrase is not None and _FALLS.search(f"{phrase.before} {phrase.behind}") is not None
+    falls = phrase is not None and _FALLS.search(phrase.words) is not None
     return _Found(scope, candidates, tuple(_shown(quantity) for quantity in chosen[:20]), rule, falls)
 
 
@@ -309,11 +331,14 @@ def _signed(slot: ToleranceSlot | ExactSlot, found: _Found) -> _Found:
     return found._replace(candidates=turned, rule=f"{found.rule}; a decrease")
 
 
-_OF_WHOLE = re.compile(r"\s?(?:out )?of(?: the| all| a total of| those| these)* ?")
+_OF_WHOLE = re.compile(r"\s?(?:out )?of(?: the| all| a total of| those| these| its| their)* ?")
 _OF_WHICH = re.compile(
-    rf"(?<!{WORD})(?:of which|of them|of these|of those|includ(?:ing|es?)|among (?:which|them)|comprising|consisting of|"
-    rf"made up of|composed of|namely)(?!{WORD})|其中|包括|分别"
+    rf"(?<!{WORD})(?:of which|of them|of these|of those|includ(?:ing|es?)|among (?:which|them)|"
+    rf"comprising|consisting of|made up of|composed of|namely)(?!{WORD})|其中|包括|分别"
 )
+_EXCEPTED = re.compile(rf"(?<!{WORD})(?:after|before|without|besides|excluding|except)(?: the)? ?$")
+_BY = re.compile(r"(?:increas|decreas|rose|rise|risen|grew|grown|fell|fall|drop|declin|reduc|chang)\w* by (?:\w+ )?$")
+_OPERAND = re.compile(r"(?:mean|average|sum|median|difference|product|ratio|total) (?:of|between)(?: the)? ?$")
 _PLACED = re.compile(
     rf"(?<!{WORD})(?:in|on|from|across|among|within|at|per|after|for|over|with|using|by)"
     r"(?: the| all| each| a total of| these| those| both)* ?$"
@@ -337,11 +362,17 @@ def _narrowed(
         keep(lambda quantity, _: not quantity.spelled or _names(text, quantity, asked.words), "digits before words")
     if any(_names(text, quantity, asked.words) for quantity, _ in found):
         keep(lambda quantity, _: quantity.noun is None or _names(text, quantity, asked.words), "what the label counts")
+        keep(lambda quantity, _: quantity.low.is_integer() and quantity.high.is_integer(), "what the label counts")
+    keep(lambda _, phrase: not phrase.endpoint, "what it changed from and to left out")
+    chains = Counter(quantity.chain for quantity, _ in found)
+    operands = {q.chain for q, phrase in found if chains[q.chain] > 1 and _OPERAND.search(phrase.before)}
+    keep(lambda quantity, _: quantity.chain not in operands, "what it was worked out from left out")
     keep(lambda _, phrase: bool(kinds_of(phrase) & asked.kinds), "what the label asks for")
     keep(lambda _, phrase: not bound_elsewhere(phrase, asked), "values of other things left out")
-    speaking = [speaks_of(phrase.before, asked.words) for _, phrase in found]
-    if all(speaks or len(phrase.before.split()) > 1 for speaks, (_, phrase) in zip(speaking, found, strict=True)):
-        keep(lambda _, phrase: speaks_of(phrase.before, asked.words), "what the label names")
+    about_change = "change" in asked.kinds
+    keep(lambda _, phrase: (_BY.search(phrase.before) is not None) == about_change, "by how much it changed")
+    if unit is not None and all(speaks_of(phrase.words, asked.words) or has_subject(phrase) for _, phrase in found):
+        keep(lambda _, phrase: speaks_of(phrase.words, asked.words), "what the label names")
     if len(found) > 1:
         starts = {quantity.start for quantity, _ in found[1:]}
         keep(
@@ -349,9 +380,11 @@ def _narrowed(
         )
         first_part = _OF_WHICH.search(text, found[0][0].end)
         behind = first_part.end() if first_part else len(text)
+        if first_part and any(q.start >= behind and speaks_of(phrase.before, asked.words) for q, phrase in found):
+            keep(lambda quantity, _: quantity.start >= behind, "what the label names")
         keep(lambda quantity, _: quantity.start < behind, "parts left out")
-        keep(lambda quantity, phrase: not _OF_WHICH.match(phrase.behind.lstrip()), "parts left out")
-        keep(lambda _, phrase: not phrase.endpoint, "what it changed from and to left out")
+        keep(lambda _, phrase: not _OF_WHICH.match(phrase.behind.lstrip()), "parts left out")
+        keep(lambda _, phrase: not _EXCEPTED.search(phrase.before), "what is left out of it")
         keep(lambda quantity, phrase: not (quantity.noun and _PLACED.search(phrase.before)), "where it is left out")
         if any(not phrase.bracketed for _, phrase in found):
             outer = [_in_unit(quantity, unit) for quantity, phrase in found if not phrase.bracketed]
@@ -402,8 +435,8 @@ def _marked(text: str, fitting: Sequence[Quantity]) -> tuple[Quantity, str]:
 
 _NONE = re.compile(r"[^\w\n]*(?:none|nothing|nil|zero|no|没有|无|零)\b[^\d\n]{0,40}")
 _NO = re.compile(
-    rf"(?<!{WORD})(?:no|zero|not (?:a single|any)|without(?: any)?|never any|free of|absence of|lack of)"
-    rf" (?P<of>(?:{WORD}+[ -]?){{1,5}})|(?<!{WORD})(?P<not>n't any|do(?:es)? not (?:see|find|contain|show|have)(?: any)?) "
+    rf"(?:n't any|(?<!{WORD})(?:no|zero|not (?:a single|any)|without(?: any)?|never any|free of|absence of|lack of))"
+    rf" (?P<of>(?:{WORD}+[ -]?){{1,5}})|(?<!{WORD})(?P<not>do(?:es)? not (?:see|find|contain|show|have)(?: any)?) "
     rf"(?P<of_2>(?:{WORD}+[ -]?){{1,5}})|(?:没有|未发现|未见|没看到|没发现|未检测到|不存在|无)(?P<of_3>[{CJK}]{{1,12}})"
 )
 _PHRASE_END = re.compile(r"\b(?:to|that|in|on|at|and|but|for|with|way|idea|if|whether)\b")

@@ -27,6 +27,10 @@ class Phrase(NamedTuple):
     bracketed: bool
     explained: bool
 
+    @property
+    def words(self) -> str:
+        return f"{self.before} {self.behind}"
+
 
 _EDGE = re.compile(r"[,;:()\[\]\n|]|,|、|。")
 _BEHIND_EDGE = re.compile(rf"[,;()\[\]\n|]|,|、|。|(?<!{WORD})(?:and|but|while|whereas|or|so)(?!{WORD})|而|但|和")
@@ -49,7 +53,7 @@ def phrases(text: str, quantities: Sequence[Quantity]) -> list[Phrase]:
         head = text[max(last, quantity.start - _NEAR) : quantity.start]
         tail = text[quantity.end : min(following, quantity.end + _NEAR)]
         before = _EDGE.split(head)[-1]
-        if quantity.start > 0 and text[quantity.start - 1] in ":=" or head.rstrip().endswith((":", "=")):
+        if (quantity.start > 0 and text[quantity.start - 1] in ":=") or head.rstrip().endswith((":", "=")):
             before = _EDGE.split(head.rstrip(" :="))[-1]
         edge = _BEHIND_EDGE.search(tail)
         noun = quantity.noun or ""
@@ -88,20 +92,24 @@ def _brackets(text: str) -> dict[int, str]:
 
 
 _PLAIN = re.compile(
-    r"\b(?:about|approx|approximately|or|percent|hectares?|(?:square )?(?:kilo|centi|milli)?met(?:er|re)s?|acres?|inch(?:es)?|"
-    r"feet|grams?|kilograms?|possibly|perhaps|maybe)\b"
+    r"\b(?:about|approx|approximately|or|percent|hectares?|(?:square )?(?:kilo|centi|milli)?met(?:er|re)s?|acres?|"
+    r"inch(?:es)?|feet|grams?|kilograms?|possibly|perhaps|maybe)\b"
 )
 _KINDS: dict[str, str] = {
     "highest": r"largest|biggest|maximum|max|highest|tallest|longest|widest|greatest|最大|最高|最长",
     "lowest": r"smallest|minimum|min|lowest|shortest|narrowest|最小|最低|最短",
     "mean": r"mean|average[sd]?|avg|averaging|平均|均值",
     "median": r"median|中位",
-    "spread": r"standard deviation|standard error|std|sd|se|variance|uncertainty|margin of error|error|confiden\w+|ci|interval|标准差|误差|置信",
+    "spread": r"standard deviation|standard error|std|sd|se|variance|uncertainty|margin of error|error|confiden\w+|ci|"
+    r"interval|标准差|误差|置信",
+    "setting": r"threshold|score|probability|resolution|spacing|iou|id|p-value|scale|阈值|得分|分辨率",
+    "change": r"chang\w*|difference|increas\w*|decreas\w*|loss|lost|gain\w*|declin\w*|reduction|变化|减少|增加|差",
     "total": r"total(?:s|ling|ing)?|sum|altogether|in all|overall|combined|合计|总计|总共|总|共",
     "first": r"first|before|initial(?:ly)?|earlier|previous(?:ly)?|left|第一|之前|原来|此前",
     "second": r"second|after|later|afterwards|now|right|第二|之后|现在",
     "third": r"third|fourth|fifth|other|others|another|第三|其他|其它",
-    "place": r"(?:image|img|tile|plot|photo|picture|field|row|zone|region|section|block)s? ?#?(?:\d+|[a-h])|图\d|step \d",
+    "place": r"(?:image|img|tile|plot|photo|picture|field|row|zone|region|section|block)s? ?#?(?:\d+|[a-h])|图\d|"
+    r"step \d",
     "each": r"each|every|apiece|每",
     "dead": r"dead|missing|unripe|diseased|healthy|young|mature|枯死|死亡|病",
 }
@@ -126,8 +134,8 @@ class Subject(NamedTuple):
 
 _FILLING = frozenset(
     """
-    the of in on and or for number count total sum share area mean average value size whether there are is was which what
-    per with from that how many much this be by its at to than more less largest smallest between
+    the of in on and or for number count total sum share area mean average value size whether there are is was which
+    what per with from that how many much this be by its at to than more less largest smallest between
     """.split()
 )
 _FILLING_CJK = frozenset("的数量个总面积平均中图像片值大小和与在多少是为有每占比例")
@@ -161,6 +169,21 @@ def speaks_of(text: str, words: frozenset[str]) -> bool:
     return any(word in text if word > "\u2e80" else f" {word}" in padded for word in words)
 
 
+_FUNCTION = frozenset(
+    """
+    the a an of in on at to for with by from and or so but is are was were be been it its this that these those then now
+    about approximately around roughly only just also total i we there which as than first finally estimated value
+    possibly maybe perhaps probably likely alternatively could might may can either found counted see saw measured
+    """.split()
+)
+
+
+def has_subject(phrase: Phrase) -> bool:
+    """Whether the words around a number name anything."""
+    words = re.findall(rf"{WORD}{{3,}}|[{CJK}]{{2,}}", phrase.words)
+    return any(word not in _FUNCTION and word not in _FILLING for word in words)
+
+
 def kinds(text: str) -> frozenset[str]:
     """The kinds of value that ``text`` names: highest, mean, first, ..."""
     return frozenset(kind for kind, pattern in _KIND.items() if pattern.search(text))
@@ -168,10 +191,12 @@ def kinds(text: str) -> frozenset[str]:
 
 def kinds_of(phrase: Phrase) -> frozenset[str]:
     """The kinds that the words around a number name."""
-    return kinds(f"{phrase.before} {phrase.behind}")
+    return kinds(phrase.words)
 
 
 def bound_elsewhere(phrase: Phrase, asked: Subject) -> bool:
     """Whether a number is of another kind than the slot asks for: the largest where the mean is asked."""
     named = kinds_of(phrase)
-    return bool(named) and not named & asked.kinds and (bool(asked.kinds) or not named <= _GENERAL)
+    if named & asked.kinds or named <= {"change"}:
+        return False
+    return bool(asked.kinds - {"change"}) or not named <= _GENERAL | {"change"}

@@ -18,7 +18,8 @@ class YesNo(NamedTuple):
     rule: str
 
 
-_END = rf"(?=[\s\"'*]*(?:[,.;:!?/|)\]-]|$|\n|(?:or|and|because|it|it's|there|this|these|the|i|we|not|yes)(?!{WORD})|[,，。;]))"
+_END = r"(?=[\s\"'*]*(?:[,.;:!?/|)\]-]|$|\n|(?:or|and|because|it|it's|there|this|these|the|i|we|not|yes)"
+_END += rf"(?!{WORD})|[,，。;]))"
 _START = r"(?:(?<=[,.;:!?\n(\"'*| /])|^)"
 # "whether", and the copula before the answer itself (答案是否, 答案是:没有): neither of them answers.
 _NO_ANSWER = re.compile(
@@ -31,7 +32,7 @@ _YES = re.compile(
     rf"{_START}(?:是的|对的|正确|(?:是|有|对)(?=[\s\"'*]*(?:[,.;:!?)]|$|,|。|yes|no)))"
 )
 _NO = re.compile(
-    rf"(?<!{WORD})(?:false|nope|negative(?= *[.,;\n]| *$)|(?:no|not){_END})(?!{WORD})|"
+    rf"(?<!{WORD})(?:false|nope|negative(?= *[.,;\n]| *$)|(?:no|not){_END}|(?<=yes )no|not at all)(?!{WORD})|"
     rf"{_START}(?:不是|不对|没有|不)(?=[\s\"'*]*(?:[,.;:!?)]|$|,|。|yes))|否(?![认则])|不正确"
 )
 _WEAK_NO = re.compile(rf"(?<!{WORD})(?:no(?! (?:doubt|question))|none)(?!{WORD})|没有|不是|并没有|并未")
@@ -70,6 +71,11 @@ _MORE = re.compile(
     rf"(?<!{WORD})(?:more|larger|greater|higher|bigger|taller|exceeds?|outnumbers?|更多|更大|更高)(?!{WORD})|更多|更大|更高"
 )
 _LESS = re.compile(rf"(?<!{WORD})(?:fewer|less|smaller|lower|shorter)(?!{WORD})|更少|更小|更低")
+_UNDECIDED = re.compile(
+    r"\b(?:whether|if|unclear|uncertain|unsure|unknown|(?:cannot|can't|could not|unable to) (?:tell|say|"
+    r"determine|judge))\b"
+)
+_PRESENCE = frozenset(("present", "presence", "visible", "detected", "found", "exist", "contain"))
 _ENOUGH = 0.6
 
 
@@ -120,6 +126,8 @@ def _of_the_subject(slot: BooleanSlot, text: str) -> list[tuple[bool, str]]:
         covered: set[int] = set()
         for pattern, polarity in ((no, False), (yes, True)):
             for match in pattern.finditer(text):
+                if _UNDECIDED.search(_clause_before(text, match.start())):
+                    continue
                 if covered.isdisjoint((match.start(), match.end() - 1)):
                     covered.update(range(match.start(), match.end()))
                     denied = negations.before(match.start()) or negations.after(match.end())
@@ -131,12 +139,18 @@ def _of_the_subject(slot: BooleanSlot, text: str) -> list[tuple[bool, str]]:
     return _said_of_label(slot, text)
 
 
+def _clause_before(text: str, at: int) -> str:
+    return re.split(r"[.;\n]", text[max(0, at - 80) : at])[-1]
+
+
 def _said_of_label(slot: BooleanSlot, text: str) -> list[tuple[bool, str]]:
     """Sentences that say, or deny, what the label says."""
-    words = subject(slot).words
+    words = subject(slot).words - _PRESENCE
     found: list[tuple[bool, str]] = []
     for part in sentences(text):
         named = [word for word in words if speaks_of(part, frozenset({word}))]
+        if _UNDECIDED.search(part):
+            continue
         if words and len(named) >= _ENOUGH * len(words):
             last = max(part.rfind(word) for word in named)
             found.append((not Negations(part).before(last), part[:60]))

@@ -123,7 +123,7 @@ def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Sl
     def read(text: str) -> LabelReading:
         return read_labels(text, labels, several=several, closed=closed)
 
-    scopes = keyed_scopes(slot, slots, answer, lambda text: bool(find_labels(text, labels)))
+    scopes = keyed_scopes(slot, slots, answer, lambda text: bool(find_labels(text, labels) if closed else text.strip()))
     # An alias may hold what counts as markup elsewhere ("$5"), so free text is searched as it was written.
     texts = [scope.text for scope in scopes] or [without_other_values(slot, slots, answer.text)]
     found = [read(text) for text in texts]
@@ -137,6 +137,8 @@ def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Sl
     if several and len({each.asserted for each in found}) > 1:
         last = last._replace(further=("another set under the same key",))
     further = [name for each in found for name in each.further] or list(last.further)
+    if not closed and scopes[-1].keyed:
+        further += [scope.text[:60] for scope, each in zip(scopes, found, strict=True) if not each.found]
     reading: dict[str, JsonValue] = {
         "scope": scopes[-1].kind,
         "text": scopes[-1].text[:_SHOWN],

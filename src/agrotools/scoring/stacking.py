@@ -7,7 +7,8 @@ from functools import lru_cache
 from agrotools.text.listing import Beside, beside, concluding_numbers, further_claims, numbers_beside
 from agrotools.text.normalise import normalise
 
-_MOST_BESIDE = 3
+_MOST_BESIDE = 4
+_MOST_CLAIMS = 3
 """Other names that may be listed with a keyword, and that sentences of the form "it is X" may name."""
 _MOST_NUMBERS_BESIDE = 2
 MOST_PLACES = 60
@@ -22,7 +23,7 @@ class Stacks:
         self._wanted = [word for each in wanted if (word := normalise(each).strip())]
         self._numbers = {_bare(word) for word in self._wanted}
         self._result = concluding_numbers(text)
-        self._claims = len(further_claims(text, self._is_wanted)) > _MOST_BESIDE
+        self._claims = len(further_claims(text, self._is_wanted)) > _MOST_CLAIMS
 
     def _is_wanted(self, item: str) -> bool:
         return any(word in item for word in self._wanted)

@@ -68,7 +68,9 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
     if not outermost:
         return []
     negations = Negations(text, [(start, end) for start, end, _ in outermost])
-    denials = [negations.before(start) or negations.after(end) or _denied_behind(text, end) for start, end, _ in outermost]
+    denials = [
+        negations.before(start) or negations.after(end) or _denied_behind(text, end) for start, end, _ in outermost
+    ]
     for index in range(1, len(outermost)):
         if denials[index - 1] and joined(text, outermost[index - 1][1], outermost[index][0]):
             denials[index] = True
@@ -107,7 +109,8 @@ _CONFIRMED = re.compile(r"[\s\"'*]*(?:yes|yep|correct|indeed|是|对)(?![a-z])")
 
 _NOT_SO = re.compile(
     rf"(?: {WORD}+)? (?:(?:is|are|was|were|does|do|did|has|have|can|could|would|seems?|appears?|looks?|shows?|remains?)"
-    rf"(?: (?:not?|never|unaffected|unlikely|absent)|n't)|cannot)(?!{WORD})|: ?(?:no|none|absent|not)(?!{WORD})|(?:并?未|并?不是|没有)"
+    rf"(?: (?:not?|never|unaffected|unlikely|absent)|n't)|cannot)(?!{WORD})|: ?(?:no|none|absent|"
+    rf"not)(?!{WORD})|(?:并?未|并?不是|没有)"
 )
 
 
@@ -129,7 +132,9 @@ _ADVERB = (
 )
 _CLAIM = re.compile(
     rf"(?:(?<!{WORD})(?:is|are|was|were|it's|this's|that's|shows?|depicts?|species|identified|classified|diagnosed|"
-    rf"conclude|therefore|thus|hence|so|answer|must be|identify|classify|diagnosis)(?!{WORD})|[:=]|[为是])"
+    r"conclude|therefore|thus|hence|so|answer|must be|identify|classify|diagnosis|indicat(?:es?|ing)|"
+    r"suggests?|confirms?|"
+    rf"points? to|consistent with|characteristic of|typical of|match(?:es)?|belongs? to)(?!{WORD})|[:=]|[为是])"
     rf"[\s\"'*(:]*(?:(?:{_ADVERB})[\s\"'*(:]+|(?:{_ADVERB})(?=[{CJK}])){{0,6}}[\"'*(]*$"
 )
 _HEDGE = re.compile(
@@ -137,12 +142,17 @@ _HEDGE = re.compile(
     rf"consider)(?!{WORD})|可能是|也许|或许|或者|还是"
 )
 _COMPARED = re.compile(
-    r"\b(?:than|similar to|similar species|resembl(?:es?|ing)|compared (?:to|with)|comparison with|related to|relative of|"
-    r"versus|vs\.?|reminiscent of|rule out|typical of) (?:the |an? |that of |those of )?$|(?:比|与|和|跟|相比)$"
+    r"\b(?:than|followed by|ahead of|similar to|similar species|resembl(?:es?|ing)|compared (?:to|with)|"
+    r"comparison with|related to|relative of|"
+    r"versus|vs\.?|reminiscent of|rule out) (?:in |on |at |for |of )?(?:the |an? |that of |those of )?$|(?:比|"
+    r"与|和|跟|相比)$"
 )
 _DESCRIBED = re.compile(
-    r"(?:'s)?(?: (?:plants?|leaves|leaf|flowers?|larvae|adults?|weeds?))? (?:ha[sd]|have|would|typically|usually|often|"
-    r"tends?|features?|produces?|grows?|(?:is|are) (?:often|typically|usually|known|characteri[sz]ed|also known))\b|"
+    r"(?:'s)?(?: (?:plants?|leaves|leaf|flowers?|larvae|adults?|weeds?))? (?:ha(?:[sd]|ve)(?! (?:the )?(?:more|"
+    r"most|higher|highest|larger|"
+    r"largest|fewer|fewest|less|least|lower|lowest|greater|greatest))|would|typically|usually|often|"
+    r"tends?|features?|produces?|grows?|(?:is|are) (?:also )?(?:often|typically|usually|known|characteri[sz]ed|"
+    r"common|native|found|frequent|widespread))\b|"
     r"(?:的|通常|一般|往往|具有)"
 )
 _ALONE_BEFORE = re.compile(r"(?:^|[.!?。\n])[^\w\n]*(?:an? |the )?$")
@@ -162,7 +172,8 @@ def _strength(text: str, start: int, end: int) -> Strength:
 _CLAUSE = re.compile(r"[!?。\n;,]|\.(?!\d)|\bbut\b|而是|但")
 _SENTENCE_END = re.compile(r"[!?。\n;]|\.(?!\d)")
 _CONCLUSION = re.compile(
-    rf"(?:(?<!{WORD})(?:in conclusion|to conclude|conclusion|in summary|overall|(?:the|my) (?:final )?answer|final answer|"
+    rf"(?:(?<!{WORD})(?:in conclusion|to conclude|conclusion|in summary|overall|(?:the|my) (?:final )?answer|"
+    r"final answer|"
     rf"I conclude|after (?:all|closer)|on closer)(?!{WORD})|综上|总之|答案|结论|最终)"
     rf"|(?P<local>(?<!{WORD})(?:so|therefore|thus|hence|consequently|this means)(?!{WORD})|因此|所以|故而)",
     re.IGNORECASE,
@@ -179,13 +190,12 @@ def claims(matches: Sequence[LabelMatch], text: str, *, several: bool = False) -
     asserted = [match for match in matches if match.asserted]
     if len({match.label for match in asserted}) < 2:
         return asserted
-    best = max(match.strength for match in asserted)
-    asserted = [match for match in asserted if match.strength > Strength.COMPARED or best is Strength.COMPARED]
     begins = [
         mark.end() for mark in _CONCLUSION.finditer(text, 0, asserted[-1].start) if not (several and mark["local"])
     ]
-    if begins and (concluded := _within_sentence(asserted, text, begins)):
-        return concluded
+    asserted = (_within_sentence(asserted, text, begins) if begins else []) or asserted
+    best = max(match.strength for match in asserted)
+    asserted = [match for match in asserted if match.strength > Strength.COMPARED or best is Strength.COMPARED]
     if several or best is not Strength.CLAIMED:
         return asserted
     first = next(index for index, match in enumerate(asserted) if match.strength is Strength.CLAIMED)

@@ -21,8 +21,8 @@ _LONGEST_RUN = 6
 """More words than this, with nothing between them that makes a sentence, are a list without separators."""
 
 _JOINT = re.compile(
-    rf"\s*(?:(?P<either>(?<!{WORD})or(?!{WORD})|/|\||或者?|,\s*or(?!{WORD})|(?<!{WORD})versus(?!{WORD}))|"
-    rf"(?P<all>,\s*and(?!{WORD})|(?<!{WORD})and(?!{WORD})|[,、;&+•·→]|->|\s-\s|和|及)|"
+    rf"\s*(?:(?P<either>(?<!{WORD})(?:and/)?or(?!{WORD})|/|\||或者?|,\s*or(?!{WORD})|(?<!{WORD})versus(?!{WORD}))|"
+    rf"(?P<all>,\s*and(?!{WORD})|\s*\n\s*(?:[*•-]|\d{{1,3}}[.)])\s|(?<!{WORD})and(?!{WORD})|[,、;&+•·→]|->|\s-\s|和|及)|"
     r"(?P<loose>\.(?!\d)|\s*\n[\s*•>#-]*(?:\d{1,3}[.)]\s)?))\s*"
 )
 _ITEM = re.compile(
@@ -34,23 +34,34 @@ _WORDS = re.compile(rf"{WORD}+(?:['’-]{WORD}+)*|[{CJK}]+")
 # Words that no name holds: those that make a sentence, and those that describe the thing named beside them.
 _SENTENCE = frozenset(
     """
-    the a an this that these those it its is are was were be been being has have had do does did can could may might would
-    should will must in on of for at by to from with without as than into over under near about if when while since because
-    due based which who whose where there here i we you he she they them his her their our my your not no yes but so then
-    also likely probably possibly perhaps maybe very most more clearly looks look seems seem appears appear shows show shown
-    see seen called known named identified caused causing cause found common using given like characterized characterised
+    the a an this that these those it its is are was were be been being has have had do does did can could
+    may might would
+    should will must in on of for at by to from with without as than into over under near about if when while
+    since because
+    due based which who whose where there here i we you he she they them his her their our my your not no yes
+    but so then
+    also likely probably possibly perhaps maybe very most more clearly looks look seems seem appears appear
+    shows show shown
+    see seen called known named identified caused causing cause found common using given like characterized
+    characterised
     typical typically often usually sure please hope thanks thus therefore hence overall finally first second next note
     commonly formerly scientific aka alias i'm it's i'd native growing grows visible
     """.split()
 )
 _DESCRIBING = frozenset(
     """
-    family genus order species weed weeds plant plants pest pests disease insect shrub herb tree vine grass crop leaf leaves
-    stem stems flower flowers fruit fruits root roots adult adults nymph nymphs larva larvae egg eggs stage pupa severity severe
-    moderate mild early late healthy infected infection infestation symptom symptoms feature features key reasoning analysis
-    observation observations description identification conclusion characteristic characteristics evidence summary answer
-    explanation confidence confident certain certainty high medium low invasive noxious introduced perennial annual fungal
-    bacterial viral result results final details diagnosis recommendation recommendations management treatment image photo
+    family genus order species weed weeds plant plants pest pests disease insect shrub herb tree vine grass
+    crop leaf leaves
+    stem stems flower flowers fruit fruits root roots adult adults nymph nymphs larva larvae egg eggs stage
+    pupa severity severe
+    moderate mild early late healthy infected infection infestation symptom symptoms feature features key
+    reasoning analysis
+    observation observations description identification conclusion characteristic characteristics evidence
+    summary answer
+    explanation confidence confident certain certainty high medium low invasive noxious introduced perennial
+    annual fungal
+    bacterial viral result results final details diagnosis recommendation recommendations management
+    treatment image photo
     serious major important widespread dangerous harmful tropical woody flowering
     class type name label category status unknown step count number area
     """.split()
@@ -73,18 +84,22 @@ def beside(text: str, start: int, end: int, same: Callable[[str], bool]) -> Besi
     """What stands beside ``text[start:end]`` as another item of its list. ``same`` tells which items name the same."""
     items: list[str] = []
     loose: list[str] = []
+    appositions: list[str] = []
     either = False
 
     def take(item: str, joint: re.Match[str]) -> bool:
         """Whether ``item`` goes on with the list."""
         nonlocal either
         named = item.strip(" \"'*")
-        if joint["loose"] is None:
-            named = re.sub(r"^(?:an?|the) ", "", named) if joint["either"] or items or "and" in joint[0] else named
+        bare = re.sub(r"^(?:an?|the) ", "", named)
         if same(named):
             return True
-        if not is_name(named):
+        if not is_name(bare):
             return False
+        if bare != named and not (joint["either"] or items or "and" in joint[0]):
+            appositions.append(bare)  # "lantana, a shrub"; but "a lantana, a parthenium, a rubber vine"
+            return joint["loose"] is None
+        named = bare
         (loose if joint["loose"] is not None else items).append(named)
         either = either or joint["either"] is not None
         return True
@@ -112,14 +127,13 @@ def beside(text: str, start: int, end: int, same: Callable[[str], bool]) -> Besi
         ):
             break
         at = item.end()
-    at = start
     floor = max(0, start - _REACH)
-    for joint, item in _backwards(text, floor, at):
+    for joint, item in _backwards(text, floor, start):
         if not take(item, joint):
             break
-    run = _run(text, start, end)
-    if run > _LONGEST_RUN:
-        items.append(text[max(0, start - 30) : end + 30])
+    if len(appositions) > 1:
+        items += appositions
+    items += _run(text, start, end)
     if len(loose) > 1:
         items += loose
     return Beside(tuple(dict.fromkeys(items)), either)
@@ -134,25 +148,34 @@ def _backwards(text: str, floor: int, start: int) -> list[tuple[re.Match[str], s
     found: list[tuple[re.Match[str], str]] = []
     for index in range(len(joints) - 1, -1, -1):
         begin = joints[index - 1].end() if index else max(floor, stop + 1)
-        found.append((joints[index], text[begin : joints[index].start()]))
+        item = text[begin : joints[index].start()]
+        if joints[index]["either"]:  # "it could be siam weed or ..."
+            words = item.split()
+            kept = next((at for at in range(len(words), 0, -1) if words[at - 1] in _SENTENCE), 0)
+            item = " ".join(words[kept:])
+        found.append((joints[index], item))
     return found
 
 
-def _run(text: str, start: int, end: int) -> int:
-    """Words that stand around a name with nothing but spaces between, until a word that makes a sentence."""
+def _run(text: str, start: int, end: int) -> list[str]:
+    """The words around a name with nothing but spaces between, up to a word of a sentence, if they are too many."""
     before = re.split(rf"[^\w\s'-]|\n|[{CJK}]", text[max(0, start - _REACH) : start])[-1].split()
     behind = re.split(rf"[^\w\s'-]|\n|[{CJK}]", text[end : end + _REACH])[0].split()
-    count = 0
+    run: list[str] = []
+    ends = 0
     for words in (reversed(before), behind):
         for word in words:
             if word in _SENTENCE:
+                ends += 1
                 break
-            count += word not in _DESCRIBING
-    return count
+            if word not in _DESCRIBING:
+                run.append(word)
+    # Half as many where there is no sentence at all, only words.
+    return run if len(run) * (1 if ends else 2) > _LONGEST_RUN else []
 
 
 _CLAIMS = re.compile(
-    rf"(?:^|(?<=[.!?;\n。]))[^\w\n]*(?:it|this|that|these|i|(?:the|this) {WORD}+(?: {WORD}+)?)"
+    rf"(?:^|(?<=[.!?;\n。]))[^\w\n]{{0,12}}(?:it|this|that|these|i|(?:the|this) {WORD}+(?: {WORD}+)?)"
     rf"(?: (?:is|are|was|looks like|look like|could be|may be|might be|must be|see|think it is|say|guess)|'s) "
     rf"(?:(?:possibly|perhaps|maybe|probably|likely|also) )*(?:an? |the )?([^.!?;\n。,]{{1,60}})(?=[.!?;\n。,]|$)"
 )
@@ -161,7 +184,7 @@ _CLAIMS = re.compile(
 def further_claims(text: str, same: Callable[[str], bool]) -> tuple[str, ...]:
     """What else sentences of the form "it is X" name: several that name other things are a list in sentences."""
     named = dict.fromkeys(claim[1].strip(" \"'*") for claim in _CLAIMS.finditer(text))
-    others = tuple(name for name in named if is_name(name) and not same(name))
+    others = tuple(name for name in named if (is_name(name) or name.isdigit()) and not same(name))
     return others if len(others) > 1 else ()
 
 

@@ -20,7 +20,8 @@ _GOES_ON = (
 _NEW_CLAUSE = "".join(rf"(?<!{_B}{word} )" for word in _GOES_ON)
 _CLAUSE_END = re.compile(
     rf"[;!?。；()\n:,，]|\.(?!\d)|\s-+\s|而是|但|因此|所以|"
-    rf"{_B}(?:but|however|although|though|whereas|while|because|therefore|thus|hence|so(?! (?:much|many|far))){_E}|"
+    rf"{_B}(?:(?<!anything )but|(?<=be anything )but|however|although|though|whereas|while|because|therefore|"
+    rf"thus|hence|so(?! (?:much|many|far))){_E}|"
     rf"{_B}and (?=(?:{_PRONOUN}|{_BE}|instead|rather|the){_E})|"
     rf"{_NEW_CLAUSE}{_B}(?=(?:it|this|these|they|there) {_BE}{_E}|it's{_E}|that's{_E})"
 )
@@ -34,17 +35,22 @@ _AT_FIRST = (
 )
 # Words that deny whatever follows them in their clause.
 _BEFORE = re.compile(
-    rf"{_B}(?:not(?! (?:only|just|merely|simply|to mention){_E})|never|unlike|rather than|instead of|neither|nor|cannot|"
+    rf"{_B}(?:not(?! (?:only|just|merely|simply|to mention){_E})|never|unlike|rather than|instead of|neither|"
+    r"nor|cannot|"
     rf"unlikely|improbable|impossible|{WORD}+n't|dont|doesnt|isnt|wasnt|rul(?:e[sd]?|ing) out|"
-    rf"exclud(?:e[sd]?|ing)|excepts?|except for|other than|as opposed to|doubt(?:s|ful|ed)?(?! (?:that )?(?:it|this) is)|"
+    r"exclud(?:e[sd]?|ing)|excepts?|except for|other than|as opposed to|"
+    r"(?<!no )(?<!out )(?<!out a )(?<!beyond )doubt(?:s|ful|ed)?|"
+    rf"nothing|nobody|hardly|barely|scarcely|free (?:of|from)|devoid of|lack(?:s|ing)?|absence of|"
     rf"different from|differs? from|distinct from|distinguish(?:es|ed)? (?:it |this )?from|"
     rf"(?:confused|mistaken) (?:with|for)|far from|{_AT_FIRST}){_E}|"
-    r"不(?:是|像|属于|认为|觉得|为|含|包括|包含|存在|可能|太可能|大可能|会是|应|符合)|并非|而非|绝非|并不|并没有|并未|未见|"
+    rf"(?<!be )anything but|"
+    r"不(?=是|像|属于|认为|觉得|为|含|包括|包含|存在|可能|太可能|大可能|会是|应|符合)|并非|而非|绝非|并不|并没有|并未|未见|"
     r"没看到|没发现|未发现|排除|区别于|不同于|有别于|乍看|起初|最初"
 )
 # Determiners: they deny what follows, of numbers only the next (there is "no" in "no weeds among the 14 trees").
 _WITHOUT = re.compile(
-    rf"{_B}(?:no(?! (?:doubt|question|more than|less than|fewer than){_E})|without(?! (?:a )?(?:doubt|question))|none of|"
+    rf"{_B}(?:no(?! (?:doubt|question|more than|less than|fewer than){_E})|without(?! (?:a )?(?:doubt|"
+    r"question))|none of|"
     rf"nothing like|zero(?! \d)){_E}|没有(?!疑问)|没(?![有看发])|无(?!人机|疑|法)|未"
 )
 # Predicates that deny what stands before them in their clause.
@@ -54,12 +60,20 @@ _AFTER = re.compile(
     rf"impossible|improbable|implausible|incorrect|wrong|false|not (?:likely|possible|present|visible|seen|found|"
     rf"detected|observed|correct|right|the (?:right|correct|answer|species|case)|it|supported|plausible|a match|"
     rf"match\w*|fit\w*|consistent|what)|isn't it){_E}|"
-    rf"{_B}(?:does|do|did|can|could|would|should) ?(?:not|n't) (?:match|fit|occur|seem|appear|look|exist|apply|belong){_E}|"
+    rf"{_B}(?:does|do|did|can|could|would|should) ?(?:not|n't) (?:match|fit|occur|seem|appear|look|exist|apply|"
+    rf"belong){_E}|"
     rf"{_B}at first(?: glance)?(?=[ ,]{{1,2}}(?:but|however|yet|though){_E})|"
     r"(?:可以|可|应|已|已经)?被?排除|不可能|不太可能|可能性(?:不大|很小|较小|低)|不存在|不符"
 )
 _JOIN = re.compile(rf"\s*(?:,|、|或|{_B}(?:or|nor){_E}|,\s*(?:or|nor){_E})\s*(?:(?:an?|the)\s+)?")
 _BACK_JOIN = re.compile(rf"\s*,?\s*(?:{_B}(?:or|nor|and){_E}|和|与|及|或|、)\s*(?:(?:an?|the)\s+)?")
+_THAT = re.compile(
+    rf"(?:{_B}(?:not|unlikely|impossible|improbable|doubt|cannot)|"
+    rf"n't)(?!{WORD})[^.;!?\n,]{{0,30}}? that{_E}[^.;!?\n]{{0,300}}"
+)
+"""``it is not possible that this plant, with its white flowers, is lantana``: commas end no clause in it."""
+_HEADING = re.compile(rf"{_B}(?:not?|un[a-z]+ed) ?[a-z ]{{3,30}}$")
+"""``not affected: root, stem`` denies what follows; ``no: it is lantana`` does not."""
 _TOKEN = re.compile(rf"{WORD}+(?:'{WORD}+)?|[{CJK}]")
 _NEAR = 40
 """Characters within which a determiner and a number can be neighbours."""
@@ -73,7 +87,7 @@ class Negations:
 
     def __init__(self, text: str, masked: Sequence[Span] = ()) -> None:
         self._text = text
-        asides = [aside.span() for aside in _ASIDE.finditer(text)]
+        asides = sorted(aside.span() for pattern in (_ASIDE, _THAT) for aside in pattern.finditer(text))
         self._clauses = [0]
         at = 0
         for end in _CLAUSE_END.finditer(text):
@@ -81,7 +95,9 @@ class Negations:
                 at += 1
             if at < len(asides) and asides[at][0] <= end.start() < asides[at][1] and end[0] == ",":
                 continue
-            self._clauses.append(max(end.end(), end.start()))
+            if end[0] == ":" and _HEADING.search(text, max(self._clauses[-1], end.start() - 40), end.start()):
+                continue
+            self._clauses.append(end.end())
         self._first = self._by_clause(_BEFORE, masked, first=True)
         self._last = self._by_clause(_AFTER, masked, first=False)
         self._determiners = [match.end() for match in _unmasked(_WITHOUT, text, masked)]

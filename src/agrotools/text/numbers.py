@@ -43,6 +43,7 @@ _FUNCTION_WORDS = (
     in on of for at per and or to by with from is are was were be the a an than as but not this that these those
     which it its so if then compared while when where between across over under out versus vs less more higher lower
     greater smaller larger times x i we would could should may might has have had because since respectively each
+    can will must do does did been being remain remains were stand stands make makes give gives
     about approximately around roughly only total overall e both after before within according
     """.split()
     )
@@ -55,7 +56,8 @@ _NUMERAL = re.compile(
     rf"(?<!{WORD})(?<!\d\.)(?<!\^)"
     r"(?P<digits>"
     # Groups of three digits, parted by a space, an apostrophe or a comma; a point parts them only if it does so twice.
-    r"[1-9]\d{0,2}+(?:(?:,\d{3}(?!\d))++|(?:'\d{3}(?!\d))++|(?<!\d [1-9])(?: \d{3}(?![\d]))++)(?:\.\d++|(?<=[ ']\d{3}),\d{1,2}(?!\d))?"
+    r"[1-9]\d{0,2}+(?:(?:,\d{3}(?!\d))++|(?:'\d{3}(?!\d))++|(?<!\d [1-9])(?: \d{3}(?![\d]))++)(?:\.\d++|"
+    r"(?<=[ ']\d{3}),\d{1,2}(?!\d))?"
     r"|[1-9]\d{0,2}+(?:(?:\.\d{3}(?!\d)){2,}+(?:,\d++)?|\.\d{3},\d++)"
     # A comma that can part no groups is a decimal one.
     r"|(?<!\d,)(?:\d++,(?:\d{1,2}|\d{4,})|0,\d{3})(?!\d)(?!,\d)"
@@ -91,6 +93,7 @@ _DATE = re.compile(
 )
 _SPREAD = re.compile(r"\s?\(?\s?(?:±|\+/-|\+-)\s?")
 _RANGE = re.compile(r"\s?(?:-|~|〜|至|到)\s?|\s(?:to|through)\s")
+_BY = re.compile(r" by (?:about |approximately )?$")
 _BETWEEN = re.compile(r"(?:between|介于|在)\s?$")
 _AND = re.compile(r"\s?(?:and|和|与)\s?")
 _JOINT = re.compile(r"\s?(?:,|/|、|,?\s?(?:or|and|或|和)(?![a-z]))\s?(?:(?:maybe|perhaps|about|approximately)\s)?")
@@ -106,9 +109,11 @@ _BOUND_BEFORE = re.compile(
     r"(?:\s?(?:about|approximately|around|roughly|the|an?|some|约|大约|有|[~≈]))*\s?$"
 )
 _BOUND_AFTER = re.compile(
-    rf"\+(?!\s?[\d(])|\s?(?:(?:or|and) (?:more|less|fewer|greater|higher|above|over|up|beyond)(?!{WORD})|plus(?! \d)(?!{WORD}))|"
+    rf"\+(?!\s?[\d(])|\s?(?:(?:or|and) (?:more|less|fewer|greater|higher|above|over|up|beyond)(?!{WORD})|"
+    rf"plus(?! \d)(?!{WORD}))|"
     r"\s?(?:以上|以下|以内|之多(?!少)|[多余](?=[棵株个只头亩公米平]))|\s?个?(?:以上|以下)"
 )
+_OF = re.compile(r" (?:out )?of (?:(?:the|its|their|a total of|all) )?")
 _LIST_JOINT = re.compile(r"\s?(?:,|,?\s?(?:and|or)|to|-)\s?")
 _LIST_GOES_ON = re.compile(rf"{_LIST_JOINT.pattern}\d")
 _THREES = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
@@ -317,7 +322,7 @@ def _spans(text: str, first: Quantity, second: Quantity) -> bool:
     if second.start - first.end > 12:
         return False
     if _RANGE.fullmatch(text, first.end, second.start):
-        return True
+        return _BY.search(text, max(0, first.start - 20), first.start) is None
     is_between = _BETWEEN.search(text, max(0, first.start - 9), first.start) is not None
     return is_between and _AND.fullmatch(text, first.end, second.start) is not None
 
@@ -333,7 +338,8 @@ def _chains(text: str, found: list[Quantity]) -> list[Quantity]:
             linked.append(quantity)
     for index in range(len(linked) - 2, -1, -1):
         this, following = linked[index], linked[index + 1]
-        if this.chain == following.chain and this.bare:
+        is_part = following.unit is not None and _OF.fullmatch(text, this.end, following.start) is not None
+        if this.bare and (this.chain == following.chain or is_part):
             linked[index] = replace(this, unit=following.unit, noun=following.noun)
     return linked
 

@@ -11,7 +11,7 @@
   on nowhere, since they are written without spaces.
 
 * a keyword does not count in a heap of words or numbers that would hit any keyword
-  (:mod:`agrotools.scoring.stacking`), nor a yes or a no where the answer says both. Behind the first 64 kB nothing counts.
+  (:mod:`agrotools.scoring.stacking`), nor a yes or no where the answer says both; behind the first 64 kB nothing does.
 
 Parts of fractions, times and dates are numbers of their own, as they are in the published rule.
 """
