@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from agrotools.core import ExactSlot, Slot, ToleranceSlot
-from agrotools.scoring.reading import AnswerText, Scope, sentences
+from agrotools.scoring.reading import AnswerText, Scope, ScopeKind, sentences
 from agrotools.scoring.reading_keyed import keyed_scopes, mentions, without_other_values
 from agrotools.scoring.reading_qualifiers import (
     Phrase,
@@ -159,7 +159,7 @@ def _masked(part: str) -> str:
 
 def _sentence(
     slot: Slot, slots: Sequence[Slot], unit: str | None, parts: Sequence[str], stated: Sequence[Sequence[Quantity]]
-) -> tuple[int | None, str]:
+) -> tuple[int | None, ScopeKind]:
     """The sentence to read: the last with the slot's label, or what concludes behind it; else the last that fits."""
     asked = subject(slot)
     order = range(len(parts) - 1, -1, -1)

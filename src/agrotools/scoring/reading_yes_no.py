@@ -18,8 +18,10 @@ class YesNo(NamedTuple):
     rule: str
 
 
-_END = r"(?=[\s\"'*]*(?:[,.;:!?/|)\]-]|$|\n|(?:or|and|because|it|it's|there|this|these|the|i|we|not|yes)"
-_END += rf"(?!{WORD})|[,，。;]))"
+_END = (
+    r"(?=[\s\"'*]*(?:[,.;:!?/|)\]-]|$|\n|(?:or|and|because|it|it's|there|this|these|the|i|we|not|yes)"
+    rf"(?!{WORD})|[,，。;]))"
+)
 _START = r"(?:(?<=[,.;:!?\n(\"'*| /])|^)"
 # "whether", and the copula before the answer itself (答案是否, 答案是:没有): neither of them answers.
 _NO_ANSWER = re.compile(

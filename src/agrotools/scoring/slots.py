@@ -92,7 +92,7 @@ def _score_number(
     if len(candidates) > 1:
         reading["rule"] = f"{reading['rule']}: several different candidates"
         return SlotScore(0.0, reading, used_form)
-    low, high = candidates[0]
+    low, high = next(iter(candidates))
     right = within(value, margin, low, high)
     reading["off_by"] = max(abs(low - value), abs(high - value))
     return SlotScore(float(right), reading, used_form)
@@ -142,7 +142,7 @@ def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Sl
     reading: dict[str, JsonValue] = {
         "scope": scopes[-1].kind,
         "text": scopes[-1].text[:_SHOWN],
-        "candidate": [_shown(match) for match in last.found[:20]] + further[:20],
+        "candidate": [*(_shown(match) for match in last.found[:20]), *further[:20]],
         "value": list(asserted),
         "rule": "other names stand beside it" if further else "labels that the text asserts",
     }

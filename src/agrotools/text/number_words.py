@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from text_to_num import text2num
+from text_to_num import text2num  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
 from agrotools.text.normalise import WORD
 
@@ -56,13 +56,17 @@ def spelled_numbers(text: str) -> Iterator[SpelledNumber]:
     return iter(sorted(found, key=lambda number: number.start))
 
 
+def _read(words: str) -> float:
+    return float(text2num(words, "en"))  # pyright: ignore[reportUnknownArgumentType]
+
+
 def _english(text: str, match: re.Match[str]) -> list[SpelledNumber]:
     whole = match["whole"].removeprefix("an ").removeprefix("a ")
     try:
-        value = 12.0 if whole == "dozen" else float(text2num(whole, "en"))
+        value = 12.0 if whole == "dozen" else _read(whole)
     except ValueError:  # a list: "one two three"
         return [
-            SpelledNumber(float(text2num(word[0], "en")), word.start(), word.end())
+            SpelledNumber(_read(word[0]), word.start(), word.end())
             for word in _SINGLE.finditer(text, match.start(), match.end())
         ]
     if match["decimals"]:
