@@ -2,7 +2,8 @@
 
     python benchmarks/answer_reading.py [--only NAME] [--json]
 
-Seconds are those of the processor. For each shape the slowest slot is shown. Reading is linear if 1 MB takes at most 15 times as long as 100 kB.
+Seconds are those of the processor. For each shape the slowest slot is shown.
+Reading is linear if 1 MB takes at most 15 times as long as 100 kB.
 """
 
 import argparse

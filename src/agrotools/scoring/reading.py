@@ -68,7 +68,7 @@ def read_answer(answer: str) -> AnswerText:
     text = normalise(body)[:LONGEST_ANSWER]
     plain = without_markup(text)
     objects, spans = json_objects(body)
-    outside = without_markup(normalise(_cut(body, spans))) if objects else plain
+    outside = without_markup(normalise(_cut(body, spans))[:LONGEST_ANSWER]) if objects else plain
     return AnswerText(text, plain, objects, outside, max(0, len(answer) - begin - LONGEST_ANSWER))
 
 
