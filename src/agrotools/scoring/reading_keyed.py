@@ -66,7 +66,7 @@ def _line_scopes(slot: Slot, slots: Sequence[Slot], text: str, holds: Callable[[
         for cell, unit in _cells_below(own, text):
             if holds(cell):
                 return [Scope("form line", cell, unit)]
-        proper = [line for line in lines if not line.prose]
+        proper = [line for line in lines if not line.prose and (not line.header or holds(line.value))]
     if not proper:
         proper = [line for line in lines if holds(line.value)][-1:]
     if not proper:

@@ -29,10 +29,11 @@ from agrotools.text.units import canonical_unit, compatible, convert
 
 _MARKER = re.compile(
     r"[=≈→]|(?<!\d):|:(?!\d)|\b(?:is|are|was|were|about|approximately|gives?|giving|yields?|makes?|making|equals?|"
-    r"so|therefore|thus|hence|i\.e\.|that is|remain(?:s|ing)?)\b|为|是|约|得|共|达|有"
+    r"found|so|therefore|thus|hence|i\.e\.|that is|remain(?:s|ing)?)\b|为|是|约|得|共|达|有"
 )
 _CONCLUDES = re.compile(
-    r"\b(?:in total|totals?|total(?:ling|ing)|altogether|in all|sum|combined|so|therefore|thus|hence|answer|final|"
+    r"\b(?:in total|totals?|total(?:ling|ing)|altogether|in all|sum|combined|found|so|therefore|thus|hence|"
+    r"answer|final|"
     r"result|conclusion|overall)\b|总|共|合计|因此|所以|答案|结论"
 )
 _OPERATORS = re.compile(r"[-+*/×÷·x=()\[\]| ]*")
@@ -277,7 +278,7 @@ def _decided(
     if (total := _total(values, text)) is not None:
         chosen = [quantity for quantity, _ in left if _in_unit(quantity, unit) == total]
         return _as_found(scope, unit, chosen, left, "total of the other values")
-    first, marked = _marked(text, [quantity for quantity, _ in left])
+    first, marked = _marked(text, [quantity for quantity, _ in left], asked.words)
     chosen = [quantity for quantity, _ in left if quantity.chain == first.chain]
     extra = _alternatives(text, [quantity for quantity, _ in left], first)
     if len(chosen) > 1 or extra:
@@ -423,12 +424,13 @@ def _result(text: str, fitting: Sequence[Quantity]) -> Quantity | None:
     return behind if terms and _OPERATORS.fullmatch(joints) and (spanned or joints.strip(" ()[]=|")) else None
 
 
-def _marked(text: str, fitting: Sequence[Quantity]) -> tuple[Quantity, str]:
+def _marked(text: str, fitting: Sequence[Quantity], words: frozenset[str]) -> tuple[Quantity, str]:
     last = None
     for marker in _MARKER.finditer(text, 0, fitting[-1].start):
         last = marker
     if last is None:
-        return fitting[-1], "last number"
+        counted = [quantity for quantity in fitting if _names(text, quantity, words)]
+        return (counted or fitting)[-1], "last number"
     behind = next(quantity for quantity in fitting if quantity.start >= last.end())
     return behind, f"first number after {last[0]!r}"
 

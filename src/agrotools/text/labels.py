@@ -109,7 +109,7 @@ _CONFIRMED = re.compile(r"[\s\"'*]*(?:yes|yep|correct|indeed|是|对)(?![a-z])")
 
 _NOT_SO = re.compile(
     rf"(?: {WORD}+)? (?:(?:is|are|was|were|does|do|did|has|have|can|could|would|seems?|appears?|looks?|shows?|remains?)"
-    rf"(?: (?:not?|never|unaffected|unlikely|absent)|n't)|cannot)(?!{WORD})|: ?(?:no|none|absent|"
+    rf"(?: (?:not?|never|unaffected|unlikely|absent)|n't)|cannot|can't)(?!{WORD})|: ?(?:no|none|absent|"
     rf"not)(?!{WORD})|(?:并?未|并?不是|没有)"
 )
 
@@ -144,7 +144,8 @@ _HEDGE = re.compile(
 _COMPARED = re.compile(
     r"\b(?:than|followed by|ahead of|similar to|similar species|resembl(?:es?|ing)|compared (?:to|with)|"
     r"comparison with|related to|relative of|"
-    r"versus|vs\.?|reminiscent of|rule out) (?:in |on |at |for |of )?(?:the |an? |that of |those of )?$|(?:比|"
+    r"versus|(?:top|rank|no\.?) ?[-#]? ?[2-9]:?|vs\.?|reminiscent of|rule out) (?:in |on |at |for |"
+    r"of )?(?:the |an? |that of |those of )?$|(?:比|"
     r"与|和|跟|相比)$"
 )
 _DESCRIBED = re.compile(
@@ -159,9 +160,14 @@ _ALONE_BEFORE = re.compile(r"(?:^|[.!?。\n])[^\w\n]*(?:an? |the )?$")
 _ALONE_BEHIND = re.compile(r"[^\w\n]*(?:$|\n)|[\"'*)]*[.!。]")
 
 
+_REASON = re.compile(r"\b(?:because|since|whereas|although|though|against)\b[^.;!?\n]*$")
+
+
 def _strength(text: str, start: int, end: int) -> Strength:
     before = text[max(0, start - 60) : start]
     if _COMPARED.search(before) or _DESCRIBED.match(text, end):
+        return Strength.COMPARED
+    if _REASON.search(before) and not _CLAIM.search(before):
         return Strength.COMPARED
     if _CLAIM.search(before) and not _HEDGE.search(_CLAUSE.split(before)[-1]):
         return Strength.CLAIMED

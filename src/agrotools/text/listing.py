@@ -21,7 +21,7 @@ _LONGEST_RUN = 6
 """More words than this, with nothing between them that makes a sentence, are a list without separators."""
 
 _JOINT = re.compile(
-    rf"\s*(?:(?P<either>(?<!{WORD})(?:and/)?or(?!{WORD})|/|\||或者?|,\s*or(?!{WORD})|(?<!{WORD})versus(?!{WORD}))|"
+    rf"\s*(?:(?P<either>(?<!{WORD})(?:and/)?or(?!{WORD})|/|\||或者?|,\s*or(?!{WORD})|(?<!{WORD})(?:versus|vs\.?)(?!{WORD}))|"
     rf"(?P<all>,\s*and(?!{WORD})|\s*\n\s*(?:[*•-]|\d{{1,3}}[.)])\s|(?<!{WORD})and(?!{WORD})|[,、;&+•·→]|->|\s-\s|和|及)|"
     r"(?P<loose>\.(?!\d)|\s*\n[\s*•>#-]*(?:\d{1,3}[.)]\s)?))\s*"
 )
@@ -77,7 +77,9 @@ def is_name(text: str) -> bool:
         return False
     if any(word in _SENTENCE or word.endswith(("aceae", "idae", "ly")) for word in words):
         return False
-    return any(word not in _DESCRIBING for word in words) and not re.search(r"[是为有的在了]", text)
+    return any(word not in _DESCRIBING and not word.isdigit() for word in words) and not re.search(
+        r"[是为有的在了]", text
+    )
 
 
 def beside(text: str, start: int, end: int, same: Callable[[str], bool]) -> Beside:
@@ -104,7 +106,7 @@ def beside(text: str, start: int, end: int, same: Callable[[str], bool]) -> Besi
         either = either or joint["either"] is not None
         return True
 
-    at = end
+    at = end + len(text[end : end + 3]) - len(text[end : end + 3].lstrip("\"'*"))
     limit = min(len(text), end + _REACH)
     for _ in range(2):  # "(Lantana camara) (Verbenaceae)"
         bracket = _BRACKET.match(text, at, limit)
@@ -188,12 +190,13 @@ def further_claims(text: str, same: Callable[[str], bool]) -> tuple[str, ...]:
     return others if len(others) > 1 else ()
 
 
+_EITHER = rf"(?:,\s*)?(?<!{WORD})(?:or|versus|vs|maybe|perhaps|possibly)(?!{WORD})"
 _NUMBER_JOINT = re.compile(
-    rf"\s*(?:(?P<either>/|\||(?<!{WORD})(?:or|versus|vs)(?!{WORD})|或)|[,;、&]|(?<!{WORD})and(?!{WORD})|和|\n[\s*•-]*|\s)\s*(?=[$€£¥₹-]?\d)"
+    rf"\s*(?:(?P<either>/|\||{_EITHER}|或)|[,;、&]|(?<!{WORD})and(?!{WORD})|和|\n[\s*•-]*|\s)\s*(?=[$€£¥₹-]?\d)"
 )
-_NUMBER = re.compile(r"[$€£¥₹]?-?\d+(?:[.,]\d+)*")
+_NUMBER = re.compile(r"[$€£¥₹]?-?\d++(?:[.,]\d++)*+")
 _NUMBERS_BEFORE = re.compile(
-    r"((?:[$€£¥₹]?-?\d+(?:[.,]\d+)*%?(?:\s*(?:/|\||,|;|、|&|\n[\s*•-]*|(?:or|and|versus|vs)\b|或|和)\s*(?:(?:or|and)\s)?|\s))+)$"
+    rf"((?:[$€£¥₹]?-?\d++(?:[.,]\d++)*+%?+(?>\s*(?:/|\||{_EITHER}|[,;、&]|(?:,\s*)?and\b|\n[\s*•-]*|或|和)\s*(?:(?:or|and)\s)?|\s))+)$"
 )
 _MOST_NUMBERS = 12
 """More different numbers than this in a text are a working: its last sentence alone states a result."""
@@ -213,7 +216,7 @@ def numbers_beside(text: str, start: int, end: int) -> Beside:
         found.append(number[0])
         at = number.end()
     if before := _NUMBERS_BEFORE.search(text[max(0, start - _REACH // 4) : start]):
-        either = either or re.search(r"/|\||\bor\b|或", before[1]) is not None
+        either = either or re.search(r"/|\||\b(?:or|maybe|perhaps|possibly)\b|或", before[1]) is not None
         found += _NUMBER.findall(before[1])
     return Beside(tuple(dict.fromkeys(found)), either)
 
