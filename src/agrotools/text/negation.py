@@ -40,7 +40,7 @@ _BEFORE = re.compile(
     rf"unlikely|improbable|impossible|{WORD}+n't|dont|doesnt|isnt|wasnt|rul(?:e[sd]?|ing) out|"
     r"exclud(?:e[sd]?|ing)|excepts?|except for|other than|as opposed to|"
     r"(?<!no )(?<!out )(?<!out a )(?<!beyond )doubt(?:s|ful|ed)?|"
-    r"nothing|nobody|hardly|barely|scarcely|free (?:of|from)|devoid of|lack(?:s|ing)?|absence of|(?:little|"
+    r"nothing|nobody|hardly|barely|scarcely|free (?:of|from)|devoid of|absence of|(?:little|"
     r"no) chance|(?:speaks?|argues?) against|(?:wrong|incorrect|mistaken) to|"
     rf"different from|differs? from|distinct from|distinguish(?:es|ed)? (?:it |this )?from|"
     rf"(?:confused|mistaken) (?:with|for)|far from|{_AT_FIRST}){_E}|"
