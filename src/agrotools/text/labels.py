@@ -108,7 +108,8 @@ _CONFIRMED = re.compile(r"[\s\"'*]*(?:yes|yep|correct|indeed|是|对)(?![a-z])")
 
 
 _NOT_SO = re.compile(
-    rf"(?: {WORD}+)? (?:(?:is|are|was|were|does|do|did|has|have|can|could|would|seems?|appears?|looks?|shows?|remains?)"
+    rf"(?: (?!(?:and|but|or|so|that|which|then|nor) ){WORD}+)? "
+    rf"(?:(?:is|are|was|were|does|do|did|has|have|can|could|would|seems?|appears?|looks?|shows?|remains?)"
     rf"(?: (?:not?|never|unaffected|unlikely|absent)|n't)|cannot|can't)(?!{WORD})|: ?(?:no|none|absent|"
     rf"not)(?!{WORD})|(?:并?未|并?不是|没有)"
 )
