@@ -79,7 +79,7 @@ def test_a_number_is_never_found_inside_a_longer_one(number: int, digit: int) ->
     slot = keywords((str(number),))
     assert scored(slot, f"it is {number} in all") == 1
     assert scored(slot, f"it is {number}{digit} in all") == 0
-    assert scored(slot, f"it is {number}.{digit} in all") == 0
+    assert scored(slot, f"it is {number}.{digit} in all") == (digit == 0)
 
 
 @given(st.text(max_size=80), st.lists(st.lists(st.text(max_size=8), max_size=3).map(tuple), max_size=3).map(tuple))

@@ -1,7 +1,5 @@
 """What holds for every slot and every text."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,8 +13,9 @@ from agrotools.core import (
     OpenTextSlot,
     ToleranceSlot,
 )
+from agrotools.scoring.reading import LONGEST_ANSWER, read_answer
 from agrotools.scoring.slots import score_slot
-from agrotools.text import UNITS, convert, format_answer
+from agrotools.text import UNITS, convert, find_quantities, format_answer
 from agrotools.text.answer_form import answer_form
 
 LABELS = ("Lantana", "Siam weed", "Snake weed", "马缨丹", "no weeds", "C-4", "50%", "-3", "$5", "rust", "bean rust")
@@ -140,47 +139,23 @@ def test_the_form_shows_names_and_choices_but_no_values():
     assert "remove leaves" not in form
 
 
-HOSTILE = {
-    "digits": "7" * 1_000_000,
-    "digits and commas": "1,234," * 170_000,
-    "open braces": "{" * 1_000_000,
-    "nested objects": '{"a":' * 200_000,
-    "brackets": "[" * 1_000_000,
-    "chinese": "不是" * 500_000,
-    "negations": "not " * 250_000,
-    "labels": "siam weed, " * 90_000,
-    "denied labels": "not siam weed, or " * 55_000,
-    "numbers": "12 or " * 160_000,
-    "signs": "-" * 1_000_000,
-    "keys": "share: " * 140_000,
-    "final answers": "final answer: " * 70_000,
-    "spaces": " " * 1_000_000,
-    "carets": "10^" * 330_000,
-    "backslashes": "\\" * 1_000_000,
-    "groups": "\\text{" * 160_000,
-    "points": ". " * 500_000,
-    "superscripts": "²" * 1_000_000,
-    "one word": "a" * 1_000_000,
-    "words": "weed " * 200_000,
-    "per": "12 per " * 140_000,
-    "keys without values": "trees:\n" * 140_000,
-    "keys in prose": "a trees: " * 100_000,
-    "keys with brackets": "share (" * 140_000,
-    "bullets": "parts:\n" + "- leaf\n" * 140_000,
-    "tables": "| share | trees |\n|---|---|\n| 1 | 2 |\n" * 25_000,
-    "pipes": "|" * 1_000_000,
-    "sums": "share: " + "8 + " * 250_000 + "= 3",
-    "lists": "images 1, 2, 3, 4 " * 50_000,
-    "dates": "2023-05-14 " * 90_000,
-    "numerals": "一" * 1_000_000,
-    "objects in lists": '[{"name":"trees","value":1},' * 35_000,
-}
+@pytest.mark.parametrize("slot", SLOTS, ids=lambda slot: slot.name)
+def test_what_lies_behind_the_first_64_kb_is_not_read_and_the_reading_says_so(slot):
+    right = format_answer([slot], {slot.name: getattr(slot, "value", "remove leaves")})
+    assert score_slot(slot, [slot], right).value == 1
+    assert "unread" not in score_slot(slot, [slot], right).reading
+    behind = score_slot(slot, [slot], "." * LONGEST_ANSWER + "\n" + right)
+    assert behind.value == 0
+    assert behind.reading["unread"] == f"{len(right) + 1} characters behind the first 65536 are not read"
+    assert score_slot(slot, [slot], "." * LONGEST_ANSWER + "\nFinal Answer: " + right).value == 1
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_megabyte_of_anything_is_read_in_bounded_time(name: str):
-    started = time.monotonic()
-    for slot in SLOTS:
-        score_slot(slot, SLOTS, HOSTILE[name])
-    # Quadratic reading takes minutes here; the bound only has to tell that from seconds on a slow machine.
-    assert time.monotonic() - started < 30
+def test_no_reader_sees_more_than_64_kb():
+    read = read_answer('trees: 1 {"trees": 1} ² ' * 100_000)
+    assert max(map(len, (read.text, read.plain, read.outside))) <= LONGEST_ANSWER
+    assert all(str(each.fields) == "{'trees': 1}" for each in read.objects)
+
+
+def test_a_heap_of_numbers_is_dropped_before_it_is_worked_through():
+    assert len(find_quantities("1 " * 1_000)) == 1_000
+    assert find_quantities("1 " * 1_001) == []

@@ -134,11 +134,12 @@ def test_a_count_is_read(text, score):
     assert score_slot(TREES, [SHARE, TREES], text).value == score
 
 
-def test_number_words_count_only_without_digits():
+def test_number_words_count_beside_digits_where_the_label_names_what_they_count():
     five = ToleranceSlot(name="ponds", label="ponds", value=5)
     assert score_slot(five, [five], "I see five ponds.").value == 1
     assert score_slot(five, [five], "共有五个池塘").value == 1
-    assert score_slot(five, [five], "I see five ponds and 3 trees.").value == 0
+    assert score_slot(five, [five], "I see five ponds and 3 trees.").value == 1
+    assert score_slot(five, [five], "The largest one has 5 inlets.").value == 1
     two = ToleranceSlot(name="ponds", label="ponds", value=2)
     assert score_slot(two, [two], "有两个池塘").value == 1
 
@@ -199,7 +200,7 @@ def test_a_file_is_named(text, score):
         ("这不是lantana，而是siam weed", 1),
         ("没有siam weed", 0),
         ("without siam weed", 0),
-        ("siam weeds", 0),
+        ("siam weeds", 1),
         ("Based on the leaves I first thought of lantana.\nspecies: Siam weed", 1),
         ("无人机图像显示 siam weed", 1),
     ],

@@ -2,21 +2,26 @@
 
 The published scores of these forms are in :mod:`agrotools.scoring.reference`. Ours differ where those count what was
 not said: a keyword is found as a whole (``-3``, ``$5`` and ``50%`` as well, beside Chinese characters too, and not
-inside a longer number), with or without thousands separators, and only where the text does not deny it.
+inside a longer number), with or without thousands separators, only where the text does not deny it, and not in a heap
+of words or numbers that would hit any keyword (:mod:`agrotools.scoring.stacking`).
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pydantic import JsonValue
 
 from agrotools.core import KeywordsSlot, ReferenceTextsSlot
 from agrotools.scoring.reading import AnswerText
+from agrotools.scoring.reading_yes_no import plain_answers
+from agrotools.scoring.stacking import MOST_PLACES, Stacks, asks_yes_or_no
 from agrotools.text.labels import find_labels
 from agrotools.text.normalise import normalise
 from agrotools.text.rouge import rouge_l_words
 
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
+
+_ZEROS = re.compile(r"(?<=\d)\.0+(?![\d.])")
 
 
 def score_keywords(slot: KeywordsSlot, answer: AnswerText) -> tuple[float, dict[str, JsonValue]]:
@@ -28,8 +33,10 @@ def score_keywords(slot: KeywordsSlot, answer: AnswerText) -> tuple[float, dict[
     texts = list(dict.fromkeys(_joined(text) for text in (answer.text, answer.plain)))
     texts += [text for text in (answer.text, answer.plain) if text not in texts]
     groups = [group for group in slot.whitelist if any(alias.strip() for alias in group)]
-    stated = [_stated(texts, group) for group in groups]
     right = [alias for group in groups for alias in group]
+    said = {answered for answered, _ in plain_answers(answer.plain)}
+    heaps = {text: Stacks(text, right) for text in texts}
+    stated = [None if _undecided(group, groups, said) else _stated(texts, group, heaps=heaps) for group in groups]
     wrong = _stated(texts, [alias for group in slot.blacklist for alias in group], beside=right)
     reading: dict[str, JsonValue] = {
         "value": [alias for alias in stated if alias],
@@ -41,22 +48,39 @@ def score_keywords(slot: KeywordsSlot, answer: AnswerText) -> tuple[float, dict[
     return float(None not in stated and wrong is None), reading
 
 
-def _stated(texts: Iterable[str], aliases: Iterable[str], beside: Iterable[str] = ()) -> str | None:
-    """The first of ``aliases`` that one of ``texts`` asserts, not as a part of one of ``beside``."""
+def _undecided(group: Iterable[str], groups: Iterable[Iterable[str]], said: set[bool]) -> bool:
+    """Whether ``group`` asks for a yes or a no where the answer says both, and not both are asked for."""
+    asked = asks_yes_or_no(tuple(group))
+    return (
+        asked is not None and len(said) > 1 and {asks_yes_or_no(tuple(each)) for each in groups} < {True, False, None}
+    )
+
+
+def _stated(
+    texts: Iterable[str],
+    aliases: Iterable[str],
+    beside: Iterable[str] = (),
+    heaps: Mapping[str, Stacks] | None = None,
+) -> str | None:
+    """The first of ``aliases`` that one of ``texts`` asserts, not as a part of one of ``beside`` or in a heap."""
     own = {alias: {alias, _joined(normalise(alias))} for alias in aliases if alias.strip()}
     others = {f"beside {alias}": {alias, _joined(normalise(alias))} for alias in beside if alias not in own}
     for text in texts:
         for alias, names in own.items():
             # One alias at a time: a group may hold "burger" and "beef burger", and either will do.
-            found = find_labels(text, {alias: names, **others})
-            if any(match.label == alias and match.asserted for match in found):
+            found = [match for match in find_labels(text, {alias: names, **others}) if match.label == alias]
+            asserted = [match for match in found if match.asserted]
+            places = asserted[:MOST_PLACES] + asserted[MOST_PLACES:][-MOST_PLACES:]
+            if heaps is None and asserted:
+                return alias
+            if heaps is not None and any(not heaps[text].holds(match.start, match.end) for match in places):
                 return alias
     return None
 
 
 def _joined(text: str) -> str:
-    """``text`` without separators of thousands."""
-    return _THOUSANDS.sub(lambda number: number[0].replace(",", ""), text)
+    """``text`` without separators of thousands, and without decimals that are zero."""
+    return _ZEROS.sub("", _THOUSANDS.sub(lambda number: number[0].replace(",", ""), text))
 
 
 def score_texts(slot: ReferenceTextsSlot, text: str) -> tuple[float, dict[str, JsonValue]]:

@@ -4,10 +4,11 @@ Formatting that models add around values (Markdown, LaTeX) is taken off first.
 """
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from agrotools.scoring.reading_json import json_objects
+from agrotools.scoring.reading_json import JsonObject, json_objects
 from agrotools.text.normalise import normalise
 
 ScopeKind = Literal["json", "form line", "sentence with the label", "last sentence that fits", "whole text", "nothing"]
@@ -29,26 +30,52 @@ class Scope(NamedTuple):
 
 
 class AnswerText(NamedTuple):
-    """An answer, prepared once for all slots: normalised text, the same without markup, JSON objects in it."""
+    """An answer, prepared once for all slots: normalised text, the same without markup, JSON objects in it.
+
+    ``outside`` is the text without those objects, ``unread`` the number of characters behind
+    :data:`LONGEST_ANSWER`, which count for nothing.
+    """
 
     text: str
     plain: str
-    objects: tuple[dict[str, Any], ...]
+    objects: tuple[JsonObject, ...]
+    outside: str
+    unread: int = 0
 
 
 _FINAL_ANSWER = re.compile(r"(?:final answer|最终答案|最终回答)\W{0,6}[:：]", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"[!?。\n]+|\.(?!\d)")
-_LONGEST_ANSWER = 100_000
-"""Characters read, from the end: whoever needs more has not answered."""
+_SENTENCE_END = re.compile(
+    r"[!?。\n]+|(?<!\bapprox)(?<!\bca)(?<!\be\.g)(?<!\bi\.e)(?<!\bi)(?<!\be)(?<!\bvs)(?<!\bsq)(?<!\bfig)(?<!\bno)(?<!\bin)\.(?!\d)"
+)
+_LIST_MARK = re.compile(r"(?m)^[^\S\n]*(?:(?:\(?\d{1,2}[.)]|[-*•+>])[^\S\n]+|#{1,6}[^\S\n]*)(?=[^\s])")
+# A sentence that begins so goes on with the one before it: "There are 14. Or 15."
+_GOES_ON = re.compile(
+    r"(?:or|maybe|perhaps|possibly|alternatively|(?:but )?it (?:could|might|may)(?: also)? be|也可能|或者|"
+    r"也许)(?![a-z])|"
+    r"(?:this|that) (?:is|equals|makes|gives|corresponds to) (?:(?:about|approximately|roughly) )?\d"
+)
+LONGEST_ANSWER = 65_536
+"""Characters read from the last ``Final Answer:`` on: whoever needs more has not answered."""
 
 
 @lru_cache(maxsize=256)
 def read_answer(answer: str) -> AnswerText:
     """Rule 1: the text after the last ``Final Answer:``, normalised, and its JSON objects."""
-    answer = answer[-_LONGEST_ANSWER:]
-    body = answer[max((marker.end() for marker in _FINAL_ANSWER.finditer(answer)), default=0) :]
-    text = normalise(body)
-    return AnswerText(text, without_markup(text), json_objects(body))
+    begin = 0
+    for marker in _FINAL_ANSWER.finditer(answer):
+        begin = marker.end()
+    body = answer[begin : begin + LONGEST_ANSWER]
+    text = normalise(body)[:LONGEST_ANSWER]
+    plain = without_markup(text)
+    objects, spans = json_objects(body)
+    outside = without_markup(normalise(_cut(body, spans))[:LONGEST_ANSWER]) if objects else plain
+    return AnswerText(text, plain, objects, outside, max(0, len(answer) - begin - LONGEST_ANSWER))
+
+
+def _cut(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    starts = [0, *(end for _, end in spans)]
+    ends = [*(start for start, _ in spans), len(text)]
+    return "\n".join(text[start:end] for start, end in zip(starts, ends, strict=True))
 
 
 _LATEX_WORDS = {
@@ -73,7 +100,10 @@ _LATEX_GROUP = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|mathit|mathsf|o
 _LATEX_THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|\\[,;])(?=\d{3}(?!\d))")
 _LATEX_POWER = re.compile(r"\^\{([+-]?\d{1,4})\}")
 # A dollar before a digit stays: it may be the currency of a label, and does no harm to a number.
-_MARKDOWN = re.compile(r"\$(?!\d)|\*\*|__(?=\W|$)|(?<!\w)__|`+")
+_TAG = re.compile(r"</?[A-Za-z_]{1,24}>")
+_MARKDOWN = re.compile(
+    r"\$(?!\d)|\*\*|__(?=\W|$)|(?<!\w)__|`+|(?<!\w)_(?=\w)|(?<=\w)_(?!\w)|\*(?=[^\W\d])|(?<=[^\W\d])\*"
+)
 
 
 def without_markup(text: str) -> str:
@@ -86,9 +116,30 @@ def without_markup(text: str) -> str:
             if not changed:
                 break
     text = _LATEX_POWER.sub(r"^\1", text)
-    return _MARKDOWN.sub("", text)
+    return _MARKDOWN.sub("", _TAG.sub("\n", text))
+
+
+_CORRECTION = re.compile(
+    r"(?<![a-z])(?:wait|correction|corrected|correcting|actually|sorry|oops|mistake|revised|revising|on second thought|"
+    r"let me (?:correct|recount|re-?check|revise)|scratch that|i was wrong)(?![a-z])|更正|纠正|修正|不对,|重新"
+)
+
+
+def after_correction(text: str, limit: int) -> int:
+    """Where the part of ``text`` begins that takes back what stands before it; 0 if nothing does before ``limit``."""
+    begin = 0
+    for mark in _CORRECTION.finditer(text, 0, limit):
+        begin = mark.end()
+    return begin
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text: they end at . ! ? 。 or a line break, not at a point between digits."""
-    return [part.strip() for part in _SENTENCE_END.split(text.replace("sq. ", "sq ")) if part.strip()]
+    """The sentences of a text, without the marks of lists: they end at . ! ? 。 or a line break, not in a number."""
+    parts: list[str] = []
+    for part in _SENTENCE_END.split(_LIST_MARK.sub("", text)):
+        part = part.strip()
+        if parts and _GOES_ON.match(part) and len(parts[-1]) < 1_000:
+            parts[-1] += f"; {part}"
+        elif part:
+            parts.append(part)
+    return parts

@@ -1,53 +1,73 @@
 """JSON in an answer: the objects found in it, and a value of one as text."""
 
 import json
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-_LONGEST_REGION = 50_000
 _MOST_STARTS = 40
 _MOST_OBJECTS = 400
 _NAME_FIELDS = ("name", "slot", "item", "key", "label")
 _VALUE_FIELDS = ("value", "answer")
 
 
-def json_objects(text: str) -> tuple[dict[str, Any], ...]:
-    """All JSON objects in ``text``, those inside others too, the last one first.
+class JsonObject(NamedTuple):
+    """An object found in a text: in which of its JSON documents, how deep in it."""
+
+    document: int
+    depth: int
+    fields: dict[str, Any]
+
+
+def _without_loss(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object's fields; a key that stands several times has all its values."""
+    fields: dict[str, Any] = {}
+    several: dict[str, list[Any]] = {}
+    for key, value in pairs:
+        if key in fields:
+            several.setdefault(key, [fields[key]]).append(value)
+        else:
+            fields[key] = value
+    return {**fields, **several}
+
+
+def json_objects(text: str) -> tuple[tuple[JsonObject, ...], list[tuple[int, int]]]:
+    """All JSON objects in ``text``, those inside others too (breadth first), and the spans of the documents.
 
     An entry ``{"name": "trees", "value": 14}`` also gives ``{"trees": entry}``.
     """
-    region = text[-_LONGEST_REGION:]
-    decoder = json.JSONDecoder()
-    found: list[dict[str, Any]] = []
-    at = region.find("{")
-    tries = 0
-    while at >= 0 and tries < _MOST_STARTS:
-        tries += 1
+    decoder = json.JSONDecoder(object_pairs_hook=_without_loss)
+    found: list[JsonObject] = []
+    spans: list[tuple[int, int]] = []
+    at = text.find("{")
+    for _ in range(_MOST_STARTS):
+        if at < 0:
+            break
         try:
-            value, end = decoder.raw_decode(region, at)
+            value, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
-            at = region.find("{", at + 1)
+            at = text.find("{", at + 1)
             continue
-        found += _unfolded(value)
-        at = region.find("{", end)
-    return tuple(reversed(found))
+        found += _unfolded(value, len(spans))
+        spans.append((at, end))
+        at = text.find("{", end)
+    return tuple(found), spans
 
 
-def _unfolded(value: Any) -> list[dict[str, Any]]:
+def _unfolded(value: Any, document: int) -> list[JsonObject]:
     """An object and those in it: breadth first, so that an outer one comes before its parts."""
-    found: list[dict[str, Any]] = []
-    waiting = [value]
-    for item in waiting:
+    found: list[JsonObject] = []
+    waiting: list[tuple[int, Any]] = [(0, value)]
+    for depth, item in waiting:
         if len(found) >= _MOST_OBJECTS:
             break
         if isinstance(item, dict):
             fields = cast(dict[str, Any], item)
-            found.append(fields)
+            found.append(JsonObject(document, depth, fields))
             name = next((fields[field] for field in _NAME_FIELDS if isinstance(fields.get(field), str)), None)
             if name is not None and any(field in fields for field in _VALUE_FIELDS):
-                found.append({name: fields})
-            waiting += [inner for inner in fields.values() if isinstance(inner, dict | list)]
+                found.append(JsonObject(document, depth, {name: fields}))
+            waiting += [(depth + 1, inner) for inner in fields.values() if isinstance(inner, dict | list)]
         elif isinstance(item, list):
-            waiting += [inner for inner in cast(list[Any], item) if isinstance(inner, dict | list)]
+            waiting += [(depth + 1, inner) for inner in cast(list[Any], item) if isinstance(inner, dict | list)]
     return found
 
 

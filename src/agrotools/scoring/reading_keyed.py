@@ -15,12 +15,14 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
-from agrotools.scoring.reading import AnswerText, Scope, without_markup
+from agrotools.scoring.reading import AnswerText, Scope, after_correction, without_markup
 from agrotools.scoring.reading_json import json_text
 from agrotools.text.normalise import CJK, WORD, normalise
 from agrotools.text.units import canonical_unit
 
 Names = tuple[tuple[str, str], ...]
+
+_MOST_LINES = 200
 
 _IN_WORDS = OpenTextSlot | KeywordsSlot | ReferenceTextsSlot
 """Slots whose value may take several lines."""
@@ -38,33 +40,42 @@ class _Line(NamedTuple):
     header: bool
 
 
-def keyed_scope(slot: Slot, slots: Sequence[Slot], answer: AnswerText, holds: Callable[[str], bool]) -> Scope | None:
-    """The value given for ``slot`` by its name (or label) in a JSON object, or else in a line ``name: value``.
+def keyed_scopes(slot: Slot, slots: Sequence[Slot], answer: AnswerText, holds: Callable[[str], bool]) -> list[Scope]:
+    """The values given for ``slot`` by its name (or label) in JSON objects and in lines ``name: value``.
 
-    ``holds`` tells whether a text holds a value of the slot's kind. The last line counts; a key that is an everyday
-    word inside a sentence ("I count trees: ...") only where no proper line stands and a value follows it.
+    ``holds`` tells whether a text holds a value of the slot's kind. A key that is an everyday word inside a sentence
+    ("I count trees: ...") counts only where no proper line stands and a value follows it; the outermost objects of a
+    JSON document count, and what stands before a correction ("wait, ...") does not.
     """
     own = _own(slot)
-    for fields in answer.objects:
+    found: list[Scope] = []
+    depths: dict[int, int] = {}
+    for document, depth, fields in answer.objects:
         for written, value in fields.items():
             key, unit = _key_and_unit(written, own)
-            if key in own:
-                return Scope("json", without_markup(normalise(json_text(value))), unit)
-    return _line_scope(slot, slots, answer.plain, holds)
+            if key in own and depths.setdefault(document, depth) == depth:
+                found.append(Scope("json", without_markup(normalise(json_text(value))), unit))
+    return found + _line_scopes(slot, slots, answer.outside if found else answer.plain, holds)
 
 
-def _line_scope(slot: Slot, slots: Sequence[Slot], text: str, holds: Callable[[str], bool]) -> Scope | None:
+def _line_scopes(slot: Slot, slots: Sequence[Slot], text: str, holds: Callable[[str], bool]) -> list[Scope]:
     own = _own(slot)
     lines = [line for line in _lines(_names(slots), text, isinstance(slot, _IN_WORDS)) if line.key in own]
     proper = [line for line in lines if not line.prose and not line.header]
     if not proper:
         for cell, unit in _cells_below(own, text):
             if holds(cell):
-                return Scope("form line", cell, unit)
-        proper = [line for line in lines if not line.prose]
+                return [Scope("form line", cell, unit)]
+        proper = [line for line in lines if not line.prose and (not line.header or holds(line.value))]
     if not proper:
-        proper = [line for line in lines if holds(line.value)]
-    return Scope("form line", proper[-1].value, proper[-1].unit) if proper else None
+        proper = [line for line in lines if holds(line.value)][-1:]
+    if not proper:
+        return []
+    begin = after_correction(text, proper[-1].start)
+    stated = [line for line in proper if line.start >= begin]
+    # A key without a value ("trees:" above a working) gives way to one with it.
+    stated = [line for line in stated if holds(line.value)] or stated[-1:]
+    return [Scope("form line", line.value, line.unit) for line in stated[-_MOST_LINES:]]
 
 
 def without_other_values(slot: Slot, slots: Sequence[Slot], text: str) -> str:
@@ -86,10 +97,13 @@ def without_other_values(slot: Slot, slots: Sequence[Slot], text: str) -> str:
     return "".join(kept) + text[at:]
 
 
-def mentions(sentence: str, slot: Slot, slots: Sequence[Slot]) -> bool:
-    """Whether ``sentence`` names ``slot``: a shorter label inside a longer one of another slot does not count."""
+def mentions(sentence: str, slot: Slot, slots: Sequence[Slot], *, others: bool = False) -> bool:
+    """Whether ``sentence`` names ``slot`` (or, with ``others``, another slot).
+
+    A shorter label inside a longer one of another slot does not count.
+    """
     own = _own(slot)
-    return any(_key(found[0]) in own for found in _any_name(_names(slots)).finditer(sentence))
+    return any((_key(found[0]) in own) != others for found in _any_name(_names(slots)).finditer(sentence))
 
 
 def _kind(slot: Slot) -> str:
@@ -126,7 +140,7 @@ def _key_and_unit(written: str, own: set[str]) -> tuple[str, str | None]:
 
 
 _STATEMENT_END = re.compile(r"[!?。\n]|\.(?!\d)|[,;](?!\s?\d)")
-_COUNTED = re.compile(r"\d [a-z]+ ?=$")
+_COUNTED = re.compile(r"\d [a-z]+ ?[:=]$")
 _SENTENCE_BEFORE = re.compile(r"\w[ \"']{1,2}$")
 _LISTED = re.compile(r"\s*((?:(?:[-*•+]|\d{1,2}[.)]) [^\n]*(?:\n\s*)?)+|[^\n]+)")
 _EDGES = " \t|\"',;{}"
@@ -135,7 +149,7 @@ _EDGES = " \t|\"',;{}"
 @lru_cache(maxsize=64)
 def _lines(names: Names, text: str, is_open: bool) -> tuple[_Line, ...]:
     """All ``name: value`` of ``text``: by name anywhere, by label at the start of a line, up to the next key."""
-    # "8 trees + 6 trees = 14": a counted noun is no key.
+    # "8 trees + 6 trees = 14", "14 trees: 8 and 6": a counted noun is no key.
     matches = [match for match in _form_keys(names).finditer(text) if not _COUNTED.search(text, *_around(match))]
     if not matches:
         return ()

@@ -1,21 +1,49 @@
-"""Reading a number out of an answer: which sentence, which candidate, whether it is within tolerance."""
+"""Reading a number out of an answer: which sentence, which candidates, whether the value is within tolerance."""
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from agrotools.core import ExactSlot, Slot, ToleranceSlot
-from agrotools.scoring.reading import AnswerText, Scope, sentences
-from agrotools.scoring.reading_keyed import keyed_scope, mentions, without_other_values
+from agrotools.scoring.reading import AnswerText, Scope, ScopeKind, sentences
+from agrotools.scoring.reading_keyed import keyed_scopes, mentions, without_other_values
+from agrotools.scoring.reading_qualifiers import (
+    Phrase,
+    Subject,
+    bound_elsewhere,
+    has_subject,
+    kinds,
+    kinds_of,
+    phrases,
+    speaks_of,
+    subject,
+)
+from agrotools.text.normalise import CJK, WORD
 from agrotools.text.numbers import Quantity, find_quantities
 from agrotools.text.units import canonical_unit, compatible, convert
 
-_MARKER = re.compile(r"[=≈]|(?<!\d):|:(?!\d)|\b(?:is|are|was|were|about|approximately)\b|为|是|约")
+_MARKER = re.compile(
+    r"[=≈→]|(?<!\d):|:(?!\d)|\b(?:is|are|was|were|about|approximately|gives?|giving|yields?|makes?|making|equals?|"
+    r"found|so|therefore|thus|hence|i\.e\.|that is|remain(?:s|ing)?)\b|为|是|约|得|共|达|有"
+)
+_CONCLUDES = re.compile(
+    r"\b(?:in total|totals?|total(?:ling|ing)|altogether|in all|sum|combined|found|so|therefore|thus|hence|"
+    r"answer|final|"
+    r"result|conclusion|overall)\b|总|共|合计|因此|所以|答案|结论"
+)
 _OPERATORS = re.compile(r"[-+*/×÷·x=()\[\]| ]*")
+# "Or 15", "but possibly 20": a further candidate, whatever stands between.
+_ALTERNATIVE = re.compile(
+    rf"(?<!{WORD})(?:or(?! (?:so|thereabouts){{1}})|either|possibly|perhaps|maybe|alternatively|might|could|may|"
+    rf"if not|versus|vs)(?!{WORD})|或|也许|也可能|可能(?:是|有|为)"
+)
 _SHOWN = 240
+_MOST_SENTENCES = 1_000
 
 
 class NumberReading(NamedTuple):
@@ -29,54 +57,162 @@ class NumberReading(NamedTuple):
 def read_number(slot: ToleranceSlot | ExactSlot, slots: Sequence[Slot], answer: AnswerText) -> NumberReading:
     """The number that ``answer`` states for ``slot``; several different candidates where it does not decide."""
     unit = canonical_unit(slot.unit)
-    keyed = keyed_scope(slot, slots, answer, lambda text: bool(_quantities(text)))
-    scope, fitting = _scope(slot, slots, unit, keyed, answer)
+    keyed = keyed_scopes(slot, slots, answer, lambda text: bool(_quantities(text)) or _says_none(text))
+    found = [_keyed(slot, unit, scope) for scope in keyed] or [_unkeyed(slot, slots, unit, answer)]
+    given = [each for each in found if each.candidates] or found[-1:]
+    merged = _merged([_signed(slot, each) for each in given])
+    reading: dict[str, JsonValue] = {"scope": merged.scope.kind, "text": merged.scope.text[:_SHOWN]}
+    if merged.candidates:
+        reading["candidate"] = list(merged.shown)
+        reading["value"] = [low if low == high else [low, high] for low, high in merged.candidates]
+    return NumberReading(merged.candidates, merged.scope.keyed, {**reading, "rule": merged.rule})
+
+
+class _Found(NamedTuple):
+    """What one scope gives: candidates in the slot's unit, as written, and by which rule."""
+
+    scope: Scope
+    candidates: tuple[tuple[float, float], ...]
+    shown: tuple[str, ...]
+    rule: str
+    falls: bool = False
+
+
+def _merged(found: Sequence[_Found]) -> _Found:
+    """What several keys of one slot say: the total of the others if one is, else all that they say."""
+    if len(found) == 1:
+        return found[0]
+    candidates = _distinct([candidate for each in found for candidate in each.candidates])
+    if len(candidates) == 1 or any(len(each.candidates) != 1 for each in found):
+        return found[-1]._replace(candidates=candidates)
+    total = _total(candidates, found[-1].scope.text)
+    if total is not None:
+        return next(each for each in found if each.candidates[0] == total)._replace(rule="total of the other values")
+    shown = tuple(dict.fromkeys(text for each in found for text in each.shown))
+    return found[-1]._replace(candidates=candidates, shown=shown, rule="the key stands more than once")
+
+
+def _distinct(candidates: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    kept: list[tuple[float, float]] = []
+    for low, high in dict.fromkeys(candidates):
+        if not any(within(low, 0.0, other, other) and within(high, 0.0, top, top) for other, top in kept[-20:]):
+            kept.append((low, high))
+    return tuple(kept)
+
+
+# 12 is the sum of 9 and 3, and 3 their difference.
+_DIFFERENCE = re.compile(
+    rf"(?<!{WORD})(?:differ\w*|minus|less|fewer|loss|lost|decreas\w*|fell|drop\w*|declin\w*|more than|gap|gain\w*)"
+    rf"(?!{WORD})|"
+    r"\d\s?-\s?\d|差|减|增"
+)
+
+
+def _total(candidates: Sequence[tuple[float, float]], text: str) -> tuple[float, float] | None:
+    """The candidate that is the sum of all others, of which there are at least two."""
+    if not 3 <= len(candidates) <= 60 or _DIFFERENCE.search(text) or any(low != high for low, high in candidates):
+        return None
+    whole = sum(low for low, _ in candidates)
+    return next(
+        (each for each in candidates if each[0] and within(each[0], 0.0, whole - each[0], whole - each[0])), None
+    )
+
+
+def _keyed(slot: ToleranceSlot | ExactSlot, unit: str | None, scope: Scope) -> _Found:
+    found = _quantities(scope.text)
+    if scope.unit:
+        found = [replace(quantity, unit=scope.unit) if quantity.bare else quantity for quantity in found]
+    fitting = _fitting(found, unit)
     if not fitting:
-        shown: dict[str, JsonValue] = {"scope": scope.kind, "text": scope.text[:_SHOWN], "rule": "no number that fits"}
-        return NumberReading((), scope.keyed, shown)
-    chosen, rule = _choose(scope, fitting)
-    candidates = tuple(dict.fromkeys(_in_unit(quantity, unit) for quantity in chosen))
-    reading: dict[str, JsonValue] = {
-        "scope": scope.kind,
-        "text": scope.text[:_SHOWN],
-        "candidate": [_shown(quantity) for quantity in chosen],
-        "value": [low if low == high else [low, high] for low, high in candidates],
-        "rule": rule,
-    }
-    return NumberReading(candidates, scope.keyed, reading)
+        if not found and _says_none(scope.text):
+            return _Found(scope, ((0.0, 0.0),), ("none",), "none is 0")
+        return _Found(scope, (), (), _why_nothing(scope.text))
+    return _decided(slot, unit, scope, fitting, keyed=True)
 
 
-def _scope(
-    slot: Slot, slots: Sequence[Slot], unit: str | None, keyed: Scope | None, answer: AnswerText
-) -> tuple[Scope, list[Quantity]]:
-    """The scope to read, and the quantities in it that fit the slot."""
-    if keyed is not None:
-        found = _quantities(keyed.text)
-        return keyed, _fitting([replace(q, unit=keyed.unit) if q.bare else q for q in found], unit)
-    parts = sentences(without_other_values(slot, slots, answer.plain))
-    labelled = [mentions(part, slot, slots) for part in parts]
-    digits = [find_quantities(part) for part in parts]
-    # Number words count in scopes without digits, and give way to any scope with them.
-    words = [[] if found else find_quantities(part, words=True) for part, found in zip(parts, digits, strict=True)]
-    stated = [[[q for q in found if not q.denied] for found in column] for column in (digits, words)]
-    for found in stated:
-        for part, has_label, quantities in reversed(list(zip(parts, labelled, found, strict=True))):
-            if has_label and (fitting := _fitting(quantities, unit)):
-                return Scope("sentence with the label", part), fitting
-    for found in stated if not any(digits) else stated[:1]:
-        for fits in (_explicit if unit else _unitless, _bare, _any_compatible):
-            for part, quantities in reversed(list(zip(parts, found, strict=True))):
-                if any(fits(quantity, unit) for quantity in quantities):
-                    return Scope("last sentence that fits", part), _fitting(quantities, unit)
-    return Scope("nothing", answer.plain), []
+def _unkeyed(slot: ToleranceSlot | ExactSlot, slots: Sequence[Slot], unit: str | None, answer: AnswerText) -> _Found:
+    parts = sentences(without_other_values(slot, slots, answer.plain))[-_MOST_SENTENCES:]
+    stated = [[quantity for quantity in find_quantities(part) if not quantity.denied] for part in parts]
+    index, kind = _sentence(slot, slots, unit, parts, stated)
+    if index is None:
+        nothing = Scope("nothing", answer.plain)
+        if _none_of(parts, subject(slot).words):
+            return _Found(nothing._replace(kind="whole text"), ((0.0, 0.0),), ("none",), "none is 0")
+        return _Found(nothing, (), (), _why_nothing(answer.plain[: 4 * _SHOWN]))
+    scope = Scope(kind, parts[index])
+    found = _decided(slot, unit, scope, _fitting(stated[index], unit), keyed=False)
+    masked = _masked(parts[index])
+    rivals = [at for at, part in enumerate(parts) if at != index and len(part) < 200 and _masked(part) == masked]
+    for at in rivals[:20]:  # "It is 14. It is 15.", or a list of bare numbers
+        if fitting := _fitting(stated[at], unit):
+            other = _decided(slot, unit, scope._replace(text=parts[at]), fitting, keyed=False)
+            candidates = _distinct(found.candidates + other.candidates)
+            if len(candidates) > len(found.candidates):
+                rule = "the same sentence stands with other numbers"
+                found = found._replace(candidates=candidates, shown=found.shown + other.shown, rule=rule)
+    return found
+
+
+@lru_cache(maxsize=2_000)
+def _masked(part: str) -> str:
+    return re.sub(r"[\d.,' ]*\d", "#", part).strip(" .*#-") + "#"
+
+
+def _sentence(
+    slot: Slot, slots: Sequence[Slot], unit: str | None, parts: Sequence[str], stated: Sequence[Sequence[Quantity]]
+) -> tuple[int | None, ScopeKind]:
+    """The sentence to read: the last with the slot's label, or what concludes behind it; else the last that fits."""
+    asked = subject(slot)
+    order = range(len(parts) - 1, -1, -1)
+    fits = [bool(_fitting(found, unit)) for found in stated]
+
+    def last(holds: Callable[[int], bool]) -> int | None:
+        return next((index for index in order if fits[index] and holds(index)), None)
+
+    def counts(index: int) -> bool:
+        return any(
+            _names(parts[index], quantity, asked.words) for quantity in stated[index] if _right_unit(quantity, unit)
+        )
+
+    def concludes(index: int) -> bool:
+        if not _CONCLUDES.search(parts[index]):
+            return False
+        best = _fitting(stated[index], unit)
+        return counts(index) or any(quantity.bare or quantity.unit for quantity in best)
+
+    def speaks(index: int) -> bool:
+        if len(slots) > 1 and mentions(parts[index], slot, slots, others=True):
+            return False
+        spoken = all(speaks_of(parts[index], frozenset({word})) for word in asked.words)
+        right_kind = not asked.kinds or bool(asked.kinds & kinds(parts[index]))
+        return (
+            bool(asked.words) and spoken and right_kind and any(_explicit(quantity, unit) for quantity in stated[index])
+        )
+
+    named = last(lambda index: mentions(parts[index], slot, slots) or speaks(index))
+    concluded = last(concludes)
+    if named is not None:
+        if concluded is not None and concluded > named and not mentions(parts[concluded], slot, slots, others=True):
+            return concluded, "last sentence that fits"
+        return named, "sentence with the label"
+    for index in (concluded, last(counts)):
+        if index is not None:
+            return index, "last sentence that fits"
+    tiers = (_explicit if unit else _unitless, _bare, _any_compatible)
+    for spelled in (False, True):
+        for tier in tiers:
+            for index in order:
+                if any(tier(quantity, unit) and quantity.spelled == spelled for quantity in stated[index]):
+                    return index, "last sentence that fits"
+    return None, "nothing"
 
 
 def _quantities(text: str) -> list[Quantity]:
-    """Quantities of a keyed value that are not denied; number words only where there are no digits."""
-    found = [quantity for quantity in find_quantities(text) if not quantity.denied]
-    if found or any(letter.isdigit() for letter in text):
-        return found
-    return [quantity for quantity in find_quantities(text, words=True) if not quantity.denied]
+    return [quantity for quantity in find_quantities(text) if not quantity.denied]
+
+
+def _right_unit(quantity: Quantity, unit: str | None) -> bool:
+    return quantity.unit is None if unit is None else _explicit(quantity, unit)
 
 
 def _explicit(quantity: Quantity, unit: str | None) -> bool:
@@ -106,17 +242,172 @@ def _fitting(quantities: Sequence[Quantity], unit: str | None) -> list[Quantity]
     return []
 
 
-def _choose(scope: Scope, fitting: Sequence[Quantity]) -> tuple[list[Quantity], str]:
-    """The candidate and what is joined to it."""
-    if scope.keyed:
-        result = _result(scope.text, fitting)
-        first, rule = (result, "result of the calculation") if result else (fitting[0], "first number of the value")
-    else:
-        first, rule = _marked(scope.text, fitting)
-    chosen = [quantity for quantity in fitting if quantity.chain == first.chain]
-    if len(chosen) > 1:
-        rule += ", with the numbers joined to it"
-    return chosen, rule
+_PHRASE = re.compile(rf"[ -]?((?:{WORD}+[ -]?){{1,4}}|[{CJK}]{{1,6}})")
+
+
+def _names(text: str, quantity: Quantity, words: frozenset[str]) -> bool:
+    """Whether the thing counted is what the slot's label names: "14 apple trees" for "number of trees"."""
+    if quantity.noun is None:
+        return False
+    at = max(quantity.start, quantity.end - len(quantity.noun))
+    phrase = _PHRASE.match(text, at)
+    if phrase is None:
+        return False
+    return speaks_of(phrase[1], words)
+
+
+def _decided(
+    slot: ToleranceSlot | ExactSlot, unit: str | None, scope: Scope, fitting: Sequence[Quantity], *, keyed: bool
+) -> _Found:
+    """The candidates among ``fitting``, after parts, conversions and values of other things are removed."""
+    text = scope.text
+    asked = subject(slot)
+    around = phrases(text, fitting)
+    left, rule = _narrowed(text, list(zip(fitting, around, strict=True)), asked, unit)
+    if keyed:
+        result = _result(text, [quantity for quantity, _ in left])
+        if result is not None:
+            return _as_found(scope, unit, [result], left, "result of the calculation")
+        chosen = [quantity for quantity, _ in left]
+        values = _distinct([_in_unit(quantity, unit) for quantity in chosen])
+        if len(values) > 1 and (total := _total(values, text)) is not None:
+            chosen = [quantity for quantity in chosen if _in_unit(quantity, unit) == total]
+            rule = "total of the other values"
+        return _as_found(scope, unit, chosen, left, rule or "number of the value")
+    values = _distinct([_in_unit(quantity, unit) for quantity, _ in left])
+    if (total := _total(values, text)) is not None:
+        chosen = [quantity for quantity, _ in left if _in_unit(quantity, unit) == total]
+        return _as_found(scope, unit, chosen, left, "total of the other values")
+    first, marked = _marked(text, [quantity for quantity, _ in left], asked.words)
+    chosen = [quantity for quantity, _ in left if quantity.chain == first.chain]
+    extra = _alternatives(text, [quantity for quantity, _ in left], first)
+    if len(chosen) > 1 or extra:
+        marked += ", with the numbers joined to it"
+    return _as_found(scope, unit, [*chosen, *extra], left, f"{rule}; {marked}" if rule else marked)
+
+
+_FALLS = re.compile(
+    rf"(?<!{WORD})(?:decreas\w*|loss(?:es)?|los[et]\w*|declin\w*|drop\w*|fell|falls?|fallen|reduc\w*|shr[aiu]nk\w*|"
+    rf"diminish\w*|lower|less|fewer|smaller|down)(?!{WORD})|减少|下降|减小|损失|降低|缩小|少"
+)
+
+
+def _as_found(
+    scope: Scope,
+    unit: str | None,
+    chosen: Sequence[Quantity],
+    left: Sequence[tuple[Quantity, Phrase]],
+    rule: str,
+) -> _Found:
+    candidates = _distinct([_in_unit(quantity, unit) for quantity in chosen])
+    candidates = candidates if len(candidates) == 1 else _without_conversions(chosen, candidates)
+    phrase = next((phrase for quantity, phrase in left if quantity is chosen[0]), None)
+    falls = phrase is not None and _FALLS.search(phrase.words) is not None
+    return _Found(scope, candidates, tuple(_shown(quantity) for quantity in chosen[:20]), rule, falls)
+
+
+_CONVERSION_ROUNDING = 0.02
+
+
+def _without_conversions(
+    chosen: Sequence[Quantity], candidates: tuple[tuple[float, float], ...]
+) -> tuple[tuple[float, float], ...]:
+    """One candidate where two quantities of different units are the same value, rounded: ``3 in (76 mm)``."""
+    units = {quantity.unit for quantity in chosen}
+    if len(candidates) != 2 or len(units) != 2 or None in units:
+        return candidates
+    (low, high), (other, top) = candidates
+    if within(low, _CONVERSION_ROUNDING * abs(low), other, other) and within(
+        high, _CONVERSION_ROUNDING * abs(high), top, top
+    ):
+        return candidates[:1]
+    return candidates
+
+
+def _signed(slot: ToleranceSlot | ExactSlot, found: _Found) -> _Found:
+    """A decrease has the sign that the slot asks for: "a decrease of 3.2 ha" is -3.2 ha where a change is asked."""
+    if float(slot.value) >= 0 or not found.falls or any(low < 0 for low, _ in found.candidates):
+        return found
+    turned = tuple((-high, -low) for low, high in found.candidates)
+    return found._replace(candidates=turned, rule=f"{found.rule}; a decrease")
+
+
+_OF_WHOLE = re.compile(r"\s?(?:out )?of(?: the| all| a total of| those| these| its| their)* ?")
+_OF_WHICH = re.compile(
+    rf"(?<!{WORD})(?:of which|of them|of these|of those|includ(?:ing|es?)|among (?:which|them)|"
+    rf"comprising|consisting of|made up of|composed of|namely)(?!{WORD})|其中|包括|分别"
+)
+_EXCEPTED = re.compile(rf"(?<!{WORD})(?:after|before|without|besides|excluding|except)(?: the)? ?$")
+_BY = re.compile(r"(?:increas|decreas|rose|rise|risen|grew|grown|fell|fall|drop|declin|reduc|chang)\w* by (?:\w+ )?$")
+_OPERAND = re.compile(r"(?:mean|average|sum|median|difference|product|ratio|total) (?:of|between)(?: the)? ?$")
+_PLACED = re.compile(
+    rf"(?<!{WORD})(?:in|on|from|across|among|within|at|per|after|for|over|with|using|by)"
+    r"(?: the| all| each| a total of| these| those| both)* ?$"
+)
+
+
+def _narrowed(
+    text: str, found: list[tuple[Quantity, Phrase]], asked: Subject, unit: str | None
+) -> tuple[list[tuple[Quantity, Phrase]], str]:
+    """``found`` without what is no value of the slot: each rule applies only where it leaves something."""
+    rules: list[str] = []
+
+    def keep(holds: Callable[[Quantity, Phrase], bool], why: str) -> None:
+        nonlocal found
+        kept = [each for each in found if holds(*each)]
+        if kept and len(kept) < len(found):
+            found = kept
+            rules.append(why)
+
+    if any(quantity.spelled for quantity, _ in found) and any(not quantity.spelled for quantity, _ in found):
+        keep(lambda quantity, _: not quantity.spelled or _names(text, quantity, asked.words), "digits before words")
+    if any(_names(text, quantity, asked.words) for quantity, _ in found):
+        keep(lambda quantity, _: quantity.noun is None or _names(text, quantity, asked.words), "what the label counts")
+        keep(lambda quantity, _: quantity.low.is_integer() and quantity.high.is_integer(), "what the label counts")
+    keep(lambda _, phrase: not phrase.endpoint, "what it changed from and to left out")
+    chains = Counter(quantity.chain for quantity, _ in found)
+    operands = {q.chain for q, phrase in found if chains[q.chain] > 1 and _OPERAND.search(phrase.before)}
+    keep(lambda quantity, _: quantity.chain not in operands, "what it was worked out from left out")
+    keep(lambda _, phrase: bool(kinds_of(phrase) & asked.kinds), "what the label asks for")
+    keep(lambda _, phrase: not bound_elsewhere(phrase, asked), "values of other things left out")
+    about_change = "change" in asked.kinds
+    keep(lambda _, phrase: (_BY.search(phrase.before) is not None) == about_change, "by how much it changed")
+    if unit is not None and all(speaks_of(phrase.words, asked.words) or has_subject(phrase) for _, phrase in found):
+        keep(lambda _, phrase: speaks_of(phrase.words, asked.words), "what the label names")
+    if len(found) > 1:
+        starts = {quantity.start for quantity, _ in found[1:]}
+        keep(
+            lambda quantity, phrase: quantity.start not in starts or not _OF_WHOLE.fullmatch(phrase.between), "no whole"
+        )
+        first_part = _OF_WHICH.search(text, found[0][0].end)
+        behind = first_part.end() if first_part else len(text)
+        if first_part and any(q.start >= behind and speaks_of(phrase.before, asked.words) for q, phrase in found):
+            keep(lambda quantity, _: quantity.start >= behind, "what the label names")
+        keep(lambda quantity, _: quantity.start < behind, "parts left out")
+        keep(lambda _, phrase: not _OF_WHICH.match(phrase.behind.lstrip()), "parts left out")
+        keep(lambda _, phrase: not _EXCEPTED.search(phrase.before), "what is left out of it")
+        keep(lambda quantity, phrase: not (quantity.noun and _PLACED.search(phrase.before)), "where it is left out")
+        if any(not phrase.bracketed for _, phrase in found):
+            outer = [_in_unit(quantity, unit) for quantity, phrase in found if not phrase.bracketed]
+            inner = [_in_unit(quantity, unit) for quantity, phrase in found if phrase.bracketed]
+            parts = len(inner) > 1 and len(outer) == 1 and within(sum(low for low, _ in inner), 0.0, *outer[0])
+            keep(lambda _, phrase: not phrase.bracketed or not (phrase.explained or parts), "brackets left out")
+    return found, ", ".join(dict.fromkeys(rules))
+
+
+def _alternatives(text: str, left: Sequence[Quantity], first: Quantity) -> list[Quantity]:
+    """Numbers that are given as alternatives to ``first`` without being joined to it."""
+    found: list[Quantity] = []
+    for before, quantity in zip([None, *left], left, strict=False):
+        if quantity.chain == first.chain or quantity is first:
+            if before is not None and before.chain != quantity.chain:
+                lead = text[before.end : quantity.start]
+                if len(lead) < 120 and _ALTERNATIVE.search(lead):
+                    found.append(before)
+            continue
+        if before is not None and _ALTERNATIVE.search(text, max(before.end, quantity.start - 120), quantity.start):
+            found.append(quantity)
+    return found
 
 
 def _result(text: str, fitting: Sequence[Quantity]) -> Quantity | None:
@@ -133,13 +424,51 @@ def _result(text: str, fitting: Sequence[Quantity]) -> Quantity | None:
     return behind if terms and _OPERATORS.fullmatch(joints) and (spanned or joints.strip(" ()[]=|")) else None
 
 
-def _marked(text: str, fitting: Sequence[Quantity]) -> tuple[Quantity, str]:
-    markers = list(_MARKER.finditer(text))
-    for marker in reversed(markers):
-        behind = next((quantity for quantity in fitting if quantity.start >= marker.end()), None)
-        if behind is not None:
-            return behind, f"first number after {marker[0]!r}"
-    return fitting[-1], "last number"
+def _marked(text: str, fitting: Sequence[Quantity], words: frozenset[str]) -> tuple[Quantity, str]:
+    last = None
+    for marker in _MARKER.finditer(text, 0, fitting[-1].start):
+        last = marker
+    if last is None:
+        counted = [quantity for quantity in fitting if _names(text, quantity, words)]
+        return (counted or fitting)[-1], "last number"
+    behind = next(quantity for quantity in fitting if quantity.start >= last.end())
+    return behind, f"first number after {last[0]!r}"
+
+
+_NONE = re.compile(r"[^\w\n]*(?:none|nothing|nil|zero|no|没有|无|零)\b[^\d\n]{0,40}")
+_NO = re.compile(
+    rf"(?:n't any|(?<!{WORD})(?:no|zero|not (?:a single|any)|without(?: any)?|never any|free of|absence of|lack of))"
+    rf" (?P<of>(?:{WORD}+[ -]?){{1,5}})|(?<!{WORD})(?P<not>do(?:es)? not (?:see|find|contain|show|have)(?: any)?) "
+    rf"(?P<of_2>(?:{WORD}+[ -]?){{1,5}})|(?:没有|未发现|未见|没看到|没发现|未检测到|不存在|无)(?P<of_3>[{CJK}]{{1,12}})"
+)
+_PHRASE_END = re.compile(r"\b(?:to|that|in|on|at|and|but|for|with|way|idea|if|whether)\b")
+_ABSENT = re.compile(r"\b(?:absent|not (?:present|visible|found|detected|seen))\b|不存在")
+
+
+def _says_none(text: str) -> bool:
+    """Whether a value says none: "none", "no trees", 没有."""
+    return _NONE.fullmatch(text.strip()) is not None
+
+
+def _none_of(parts: Sequence[str], words: frozenset[str]) -> bool:
+    """Whether a text without numbers says that there is none of what the label names, or nothing but "none"."""
+    if len(parts) == 1 and re.fullmatch(r"\W*(?:none|nothing|nil|没有|无)\W*", parts[0]):
+        return True
+    for part in parts:
+        for said in _NO.finditer(part):
+            phrase = said["of"] or said["of_2"] or said["of_3"]
+            if speaks_of(_PHRASE_END.split(phrase)[0], words):
+                return True
+        if _ABSENT.search(part) and speaks_of(part, words):
+            return True
+    return False
+
+
+def _why_nothing(text: str) -> str:
+    found = find_quantities(text)
+    if any(quantity.denied for quantity in found):
+        return "no number that fits: those given are negated or bounds"
+    return "no number that fits"
 
 
 def _in_unit(quantity: Quantity, unit: str | None) -> tuple[float, float]:
@@ -158,9 +487,3 @@ def within(value: float, margin: float, low: float, high: float) -> bool:
     """Whether both ends lie within ``margin`` of ``value``, to a relative 1e-9."""
     slack = 1e-9 * max(abs(value), abs(low), abs(high))
     return abs(low - value) <= margin + slack and abs(high - value) <= margin + slack
-
-
-def agree(candidates: Sequence[tuple[float, float]]) -> bool:
-    """Whether all candidates are the same, to a relative 1e-9."""
-    low, high = candidates[0]
-    return all(within(low, 0.0, other, other) and within(high, 0.0, top, top) for other, top in candidates)

@@ -23,12 +23,15 @@ from agrotools.core import (
 )
 from agrotools.scoring.keywords import score_keywords, score_texts
 from agrotools.scoring.open_text import score_facts
-from agrotools.scoring.reading import AnswerText, Scope, read_answer
-from agrotools.scoring.reading_keyed import keyed_scope, without_other_values
-from agrotools.scoring.reading_numbers import agree, read_number, within
-from agrotools.text.labels import LabelMatch, find_boolean, find_labels
+from agrotools.scoring.reading import LONGEST_ANSWER, AnswerText, Scope, read_answer
+from agrotools.scoring.reading_keyed import keyed_scopes, without_other_values
+from agrotools.scoring.reading_labels import LabelReading, read_labels
+from agrotools.scoring.reading_numbers import read_number, within
+from agrotools.scoring.reading_yes_no import read_yes_no
+from agrotools.text.labels import LabelMatch, find_labels
 
-VERSION = "1"
+VERSION = "2"
+_SHOWN = 240
 
 
 class SlotScore(NamedTuple):
@@ -48,42 +51,36 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
     if isinstance(slot, PlotSlot | ImageCallsSlot | SubTasksSlot | OptionsSlot | ReferenceTextSlot):
         raise TypeError(f"slots of type {slot.type} are not scored here")
     read = read_answer(answer)
+    score = _score(slot, slots, read)
+    if read.unread:
+        score.reading["unread"] = f"{read.unread} characters behind the first {LONGEST_ANSWER} are not read"
+    return score
+
+
+def _score(slot: Slot, slots: Sequence[Slot], read: AnswerText) -> SlotScore:
     if not read.text.strip():
         return SlotScore(0.0, {"scope": "nothing", "rule": "the answer is empty"}, False)
     if isinstance(slot, ToleranceSlot):
         return _score_number(slot, slot.value, slot.margin, slots, read)
     if isinstance(slot, ExactSlot) and not isinstance(slot.value, str):
         return _score_number(slot, float(slot.value), 0.0, slots, read)
-    scope = keyed_scope(slot, slots, read, lambda text: _holds(slot, text)) or Scope("whole text", read.plain)
+    if isinstance(slot, BooleanSlot):
+        return _score_boolean(slot, slots, read)
+    if isinstance(slot, ExactSlot | ChoiceSetSlot | FileSlot):
+        return _score_labels(slot, slots, read)
+    keyed = keyed_scopes(slot, slots, read, bool)
+    scope = keyed[-1] if keyed else Scope("whole text", read.plain)
     if isinstance(slot, KeywordsSlot):
         # A keyword may hold what counts as markup, and may stand beside the answer line: all of the text counts.
         value, reading = score_keywords(slot, read)
-        return SlotScore(value, {"scope": "whole text", "text": read.plain[:240], **reading}, scope.keyed)
+        return SlotScore(value, {"scope": "whole text", "text": read.plain[:_SHOWN], **reading}, scope.keyed)
     if isinstance(slot, ReferenceTextsSlot):
         value, reading = score_texts(slot, scope.text)
-        return SlotScore(value, {"scope": scope.kind, "text": scope.text[:240], **reading}, scope.keyed)
-    if isinstance(slot, OpenTextSlot):
+    elif isinstance(slot, OpenTextSlot):
         value, reading = score_facts(slot, scope.text)
-        return SlotScore(value, {"scope": scope.kind, "text": scope.text[:240], **reading}, scope.keyed)
-    if not scope.keyed:
-        scope = Scope("whole text", without_other_values(slot, slots, read.plain))
-    if isinstance(slot, BooleanSlot):
-        value, reading = _score_boolean(slot, scope)
     else:
-        value, reading = _score_labels(slot, slots, scope, read)
-    return SlotScore(value, {"scope": scope.kind, "text": scope.text[:240], **reading}, scope.keyed)
-
-
-def _holds(
-    slot: ExactSlot | BooleanSlot | ChoiceSetSlot | FileSlot | OpenTextSlot | KeywordsSlot | ReferenceTextsSlot,
-    text: str,
-) -> bool:
-    """Whether ``text`` says anything that this slot could be read from."""
-    if isinstance(slot, OpenTextSlot | KeywordsSlot | ReferenceTextsSlot):
-        return bool(text)
-    return (
-        find_boolean(text) is not None if isinstance(slot, BooleanSlot) else bool(find_labels(text, _label_names(slot)))
-    )
+        raise TypeError(f"slots of type {slot.type} are not scored here")
+    return SlotScore(value, {"scope": scope.kind, "text": scope.text[:_SHOWN], **reading}, scope.keyed)
 
 
 def _score_number(
@@ -92,45 +89,70 @@ def _score_number(
     candidates, used_form, reading = read_number(slot, slots, answer)
     if not candidates:
         return SlotScore(0.0, reading, used_form)
-    if not agree(candidates):
+    if len(candidates) > 1:
         reading["rule"] = f"{reading['rule']}: several different candidates"
         return SlotScore(0.0, reading, used_form)
-    low, high = candidates[0]
+    low, high = next(iter(candidates))
     right = within(value, margin, low, high)
     reading["off_by"] = max(abs(low - value), abs(high - value))
     return SlotScore(float(right), reading, used_form)
 
 
-def _score_boolean(slot: BooleanSlot, scope: Scope) -> tuple[float, dict[str, JsonValue]]:
-    found = find_boolean(scope.text)
-    if found is None:
-        return 0.0, {"rule": "no yes or no"}
-    said, word = found
-    return float(said == slot.value), {"candidate": word, "value": said, "rule": "first asserted yes or no"}
+def _score_boolean(slot: BooleanSlot, slots: Sequence[Slot], answer: AnswerText) -> SlotScore:
+    scopes = keyed_scopes(slot, slots, answer, lambda text: read_yes_no(slot, text).said is not None)
+    scopes = scopes or [Scope("whole text", without_other_values(slot, slots, answer.plain))]
+    found = [read_yes_no(slot, scope.text) for scope in scopes]
+    said = {each.said for each in found}
+    scope = scopes[-1]
+    words = list(dict.fromkeys(word for each in found for word in each.words))
+    rule = found[-1].rule if len(said) == 1 else "the key stands more than once, with yes and no"
+    reading: dict[str, JsonValue] = {"scope": scope.kind, "text": scope.text[:_SHOWN], "rule": rule}
+    if words:
+        reading["candidate"] = list(words)
+    if len(said) > 1 or None in said:
+        return SlotScore(0.0, reading, scope.keyed)
+    reading["value"] = found[0].said
+    return SlotScore(float(found[0].said == slot.value), reading, scope.keyed)
 
 
-def _score_labels(
-    slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Slot], scope: Scope, answer: AnswerText
-) -> tuple[float, dict[str, JsonValue]]:
+def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Slot], answer: AnswerText) -> SlotScore:
     labels = _label_names(slot)
+    several = isinstance(slot, ChoiceSetSlot)
+    closed = not isinstance(slot, ExactSlot) or len(labels) > 1
+
+    def read(text: str) -> LabelReading:
+        return read_labels(text, labels, several=several, closed=closed)
+
+    scopes = keyed_scopes(slot, slots, answer, lambda text: bool(find_labels(text, labels) if closed else text.strip()))
     # An alias may hold what counts as markup elsewhere ("$5"), so free text is searched as it was written.
-    text = scope.text if scope.keyed else without_other_values(slot, slots, answer.text)
-    matches = find_labels(text, labels)
-    if not matches and not scope.keyed:
-        matches = find_labels(scope.text, labels)
-    asserted = sorted({match.label for match in matches if match.asserted})
+    texts = [scope.text for scope in scopes] or [without_other_values(slot, slots, answer.text)]
+    found = [read(text) for text in texts]
+    if not scopes:
+        plain = without_other_values(slot, slots, answer.plain)
+        scopes = [Scope("whole text", plain)]
+        if not found[0].found:
+            found = [read(plain)]
+    last = found[-1]
+    asserted = sorted({label for each in found for label in each.asserted})
+    if several and len({each.asserted for each in found}) > 1:
+        last = last._replace(further=("another set under the same key",))
+    further = [name for each in found for name in each.further] or list(last.further)
+    if not closed and scopes[-1].keyed:
+        further += [scope.text[:60] for scope, each in zip(scopes, found, strict=True) if not each.found]
     reading: dict[str, JsonValue] = {
-        "candidate": [_shown(match) for match in matches[:20]],
+        "scope": scopes[-1].kind,
+        "text": scopes[-1].text[:_SHOWN],
+        "candidate": [*(_shown(match) for match in last.found[:20]), *further[:20]],
         "value": list(asserted),
-        "rule": "labels that the text asserts",
+        "rule": "other names stand beside it" if further else "labels that the text asserts",
     }
+    keyed = scopes[-1].keyed
     if isinstance(slot, ChoiceSetSlot):
         right = set(slot.value)
         union = right | set(asserted)
         reading["jaccard"] = len(right & set(asserted)) / len(union) if union else 1.0
-        return float(set(asserted) == right and bool(asserted)), reading
-    wanted = str(slot.value)
-    return float(asserted == [wanted]), reading
+        return SlotScore(float(set(asserted) == right and bool(asserted) and not further), reading, keyed)
+    return SlotScore(float(asserted == [str(slot.value)] and not further), reading, keyed)
 
 
 def _label_names(slot: ExactSlot | ChoiceSetSlot | FileSlot) -> dict[str, tuple[str, ...]]:

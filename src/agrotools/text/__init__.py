@@ -3,7 +3,7 @@
 from agrotools.text.agreement import ArgumentAgreement, compare_arguments
 from agrotools.text.answer_form import answer_form, format_answer
 from agrotools.text.expressions import ExpressionError, evaluate, evaluate_from, evaluate_steps
-from agrotools.text.labels import find_boolean, find_labels
+from agrotools.text.labels import find_labels
 from agrotools.text.normalise import normalise
 from agrotools.text.numbers import Quantity, find_quantities
 from agrotools.text.units import UNITS, canonical_unit, convert
@@ -20,7 +20,6 @@ __all__ = [
     "evaluate",
     "evaluate_from",
     "evaluate_steps",
-    "find_boolean",
     "find_labels",
     "find_quantities",
     "format_answer",

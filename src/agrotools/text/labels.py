@@ -1,15 +1,21 @@
-"""Finding labels in an answer, and whether each is asserted."""
+"""Finding labels in an answer: whether each is asserted, and how much of a claim that is."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from agrotools.text.negation import LOOK_BACK, denied, joined
+from agrotools.text.negation import Negations, joined, listed_with
 from agrotools.text.normalise import CJK, WORD, normalise
 
-_REACH = 4
-"""A negation reaches at most this many tokens to its label."""
+
+class Strength(IntEnum):
+    """What an asserted label is in its sentence: "lantana has square stems", "lantana grows here", "it is lantana"."""
+
+    COMPARED = 0
+    NAMED = 1
+    CLAIMED = 2
 
 
 class LabelMatch(NamedTuple):
@@ -20,69 +26,197 @@ class LabelMatch(NamedTuple):
     start: int
     end: int
     asserted: bool
+    strength: Strength = Strength.NAMED
+
+
+_SUFFIX = "(?:png|jpe?g|tiff?|webp|bmp|gif|npy|csv|json|txt|pdf)(?![a-z])"
+"""Of files: "image_2" is not named by "image_2.png"."""
 
 
 @lru_cache(maxsize=20_000)
 def label_pattern(alias: str) -> re.Pattern[str]:
-    """The pattern that finds ``alias`` as a whole: not inside a word, a longer number or a range."""
+    """The pattern that finds ``alias`` as a whole, in singular or plural: in no word, longer number or range."""
     plain = normalise(alias).strip()
     # Behind a letter a space, an underscore and a hyphen are the same: "siam weed", "siam-weed", "image 2".
-    body = re.sub(r"(?<=[^\W\d_])(?:\\?[ _-])+(?=[^\W_])", r"[\\s_-]+", re.escape(plain))
-    body = re.sub(r"(?:\\ )+", r"\\s+", body)
+    body = re.sub(r"(?<=[^\W\d_])(?:\\?[ _-])+(?=[^\W_])", r"[\\s_-]{1,3}", re.escape(plain))
+    body = re.sub(r"(?:\\ )+", r"\\s{1,3}", body)
     third = "" if plain[:1] in "+-" else r"(?<![-+](?=\d))"
-    return re.compile(rf"(?<!{WORD})(?<!\d[.,]){third}{body}(?!{WORD})(?![.,]\d)")
+    return re.compile(rf"(?<!{WORD})(?<!\d[.,]){third}{body}{_plural(plain)}(?!{WORD})(?![.,]\d)(?!\.{_SUFFIX})")
+
+
+def _plural(plain: str) -> str:
+    """What may stand behind a name of at least four letters: its plural ending."""
+    if not re.search(r"[a-z]{4}$", plain):
+        return ""
+    return "(?:e?s)?" if re.search(r"(?:[sxz]|ch|sh)$", plain) else "s?"
 
 
 def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMatch]:
     """All occurrences in normalised ``text`` of the labels (each with its names), in order.
 
     A match inside a longer match of another label does not count ("rust" in "bean rust"). An occurrence is asserted
-    unless a negation or contrast word denies it, or it is joined by comma, or, nor to a denied one.
+    unless its clause denies it, it is joined by comma, or, nor to a denied one, or it is only asked about.
     """
     found = [
-        (match.start(), match.end(), label)
+        (match.start(), match.end(), label, len(match[0]) - len(normalise(name).strip()))
         for label, names in labels.items()
         for name in dict.fromkeys(names)
-        if name.strip()
+        if name.strip() and _first_word(name) in text
         for match in label_pattern(name).finditer(text)
     ]
     outermost = _outermost(found)
-    spans = [(start, end) for start, end, _ in outermost]
-    matches: list[LabelMatch] = []
-    for index, (start, end, label) in enumerate(outermost):
-        is_denied = denied(text, start, _REACH, spans[max(0, index - LOOK_BACK) : index])
-        if not is_denied and matches and not matches[-1].asserted:
-            is_denied = joined(text, matches[-1].end, start)
-        matches.append(LabelMatch(label, text[start:end], start, end, not is_denied))
-    return matches
+    if not outermost:
+        return []
+    negations = Negations(text, [(start, end) for start, end, _ in outermost])
+    denials = [
+        negations.before(start) or negations.after(end) or _denied_behind(text, end) for start, end, _ in outermost
+    ]
+    for index in range(1, len(outermost)):
+        if denials[index - 1] and joined(text, outermost[index - 1][1], outermost[index][0]):
+            denials[index] = True
+    for index in range(len(outermost) - 2, -1, -1):
+        start, end = outermost[index + 1][:2]
+        if denials[index + 1] and negations.after(end) and listed_with(text, outermost[index][1], start):
+            denials[index] = True
+    return [
+        LabelMatch(label, text[start:end], start, end, not denied, _strength(text, start, end))
+        for (start, end, label), denied in zip(outermost, denials, strict=True)
+    ]
 
 
-def _outermost(found: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    """Occurrences that lie inside no longer one (of whichever label: a label's own shorter names go as well)."""
+@lru_cache(maxsize=20_000)
+def _first_word(name: str) -> str:
+    return re.split(r"[\s_-]+", normalise(name).strip())[0]
+
+
+def _outermost(found: list[tuple[int, int, str, int]]) -> list[tuple[int, int, str]]:
+    """Occurrences that lie inside no longer one (of whichever label: a label's own shorter names go as well).
+
+    Where two labels fit the same words, that which is written so wins over that whose plural it is.
+    """
     kept: list[tuple[int, int, str]] = []
     furthest = -1
-    for start, end, label in sorted(found, key=lambda item: (item[0], -item[1])):
+    for start, end, label, _ in sorted(found, key=lambda item: (item[0], -item[1], abs(item[3]))):
         if end > furthest:
             kept.append((start, end, label))
             furthest = end
     return kept
 
 
-_YES = ("yes", "true", "是", "有")
-_NO = ("no", "false", "否", "没有", "不是")
-# "whether", and the copula before the answer itself (答案是否, 答案是:没有): neither of them answers.
-_NO_ANSWER = re.compile(rf"是否(?!定)(?=[{CJK}])|有没有|有无|是(?=[ :\"']{{0,3}}(?:否|没有|不是|是|yes|no|true|false))")
+_ASKED = re.compile(r"[^.!?。\n;]{0,200}\?")
+_CONFIRMED = re.compile(r"[\s\"'*]*(?:yes|yep|correct|indeed|是|对)(?![a-z])")
 
 
-def find_boolean(text: str) -> tuple[bool, str] | None:
-    """The first asserted yes or no of normalised ``text``, and the word that says it."""
-    text = _NO_ANSWER.sub(lambda said: " " * len(said[0]), text)
-    words = {**dict.fromkeys(_YES, True), **dict.fromkeys(_NO, False)}
-    found = _outermost(
-        [(match.start(), match.end(), word) for word in words for match in label_pattern(word).finditer(text)]
-    )
-    spans = [(start, end) for start, end, _ in found]
-    for index, (start, _, word) in enumerate(found):
-        if not denied(text, start, _REACH, spans[max(0, index - LOOK_BACK) : index]):
-            return words[word], word
-    return None
+_NOT_SO = re.compile(
+    rf"(?: (?!(?:and|but|or|so|that|which|then|nor) ){WORD}+)? "
+    rf"(?:(?:is|are|was|were|does|do|did|has|have|can|could|would|seems?|appears?|looks?|shows?|remains?)"
+    rf"(?: (?:not?|never|unaffected|unlikely|absent)|n't)|cannot|can't)(?!{WORD})|: ?(?:no|none|absent|"
+    rf"not)(?!{WORD})|(?:并?未|并?不是|没有)"
+)
+
+
+def _denied_behind(text: str, end: int) -> bool:
+    """Whether what follows a label denies it ("the root shows no damage"), or it is only asked about."""
+    return _NOT_SO.match(text, end) is not None or _asked(text, end)
+
+
+def _asked(text: str, end: int) -> bool:
+    """Whether a question holds the label that ends at ``end``, and no yes follows."""
+    question = _ASKED.match(text, end)
+    return question is not None and not _CONFIRMED.match(text, question.end())
+
+
+_ADVERB = (
+    "most|very|quite|likely|probably|almost|certainly|clearly|definitely|indeed|also|called|named|identified|classified|"
+    "diagnosed|recogni[sz]ed|labell?ed|known|to|be|as|in|of|species|class|type|an?|the|therefore|thus|so|hence|typical|"
+    "common|mature|young|adult|infected|with|by|单|典型的?|一[种株个张]|最可能|应该?"
+)
+_CLAIM = re.compile(
+    rf"(?:(?<!{WORD})(?:is|are|was|were|it's|this's|that's|shows?|depicts?|species|identified|classified|diagnosed|"
+    r"conclude|therefore|thus|hence|so|answer|must be|identify|classify|diagnosis|indicat(?:es?|ing)|"
+    r"suggests?|confirms?|"
+    rf"points? to|consistent with|characteristic of|typical of|match(?:es)?|belongs? to)(?!{WORD})|[:=]|[为是])"
+    rf"[\s\"'*(:]*(?:(?:{_ADVERB})[\s\"'*(:]+|(?:{_ADVERB})(?=[{CJK}])){{0,6}}[\"'*(]*$"
+)
+_HEDGE = re.compile(
+    rf"(?<!{WORD})(?:could|may|might|possibly|perhaps|maybe|either|or|candidates?|options?|whether|if|considered?|"
+    rf"consider)(?!{WORD})|可能是|也许|或许|或者|还是"
+)
+_COMPARED = re.compile(
+    r"\b(?:than|followed by|ahead of|similar to|similar species|resembl(?:es?|ing)|compared (?:to|with)|"
+    r"comparison with|related to|relative of|"
+    r"versus|(?:top|rank|no\.?) ?[-#]? ?[2-9]:?|vs\.?|reminiscent of|rule out) (?:in |on |at |for |"
+    r"of )?(?:the |an? |that of |those of )?$|(?:比|"
+    r"与|和|跟|相比)$"
+)
+_DESCRIBED = re.compile(
+    r"(?:'s)?(?: (?:plants?|leaves|leaf|flowers?|larvae|adults?|weeds?))? (?:ha(?:[sd]|ve)(?! (?:the )?(?:more|"
+    r"most|higher|highest|larger|"
+    r"largest|fewer|fewest|less|least|lower|lowest|greater|greatest))|would|typically|usually|often|"
+    r"tends?|features?|produces?|grows?|(?:is|are) (?:also )?(?:often|typically|usually|known|characteri[sz]ed|"
+    r"common|native|found|frequent|widespread))\b|"
+    r"(?:的|通常|一般|往往|具有)"
+)
+_ALONE_BEFORE = re.compile(r"(?:^|[.!?。\n])[^\w\n]*(?:an? |the )?$")
+_ALONE_BEHIND = re.compile(r"[^\w\n]*(?:$|\n)|[\"'*)]*[.!。]")
+
+
+_REASON = re.compile(r"\b(?:because|since|whereas|although|though|against)\b[^.;!?\n]*$")
+
+
+def _strength(text: str, start: int, end: int) -> Strength:
+    before = text[max(0, start - 60) : start]
+    if _COMPARED.search(before) or _DESCRIBED.match(text, end):
+        return Strength.COMPARED
+    if _REASON.search(before) and not _CLAIM.search(before):
+        return Strength.COMPARED
+    if _CLAIM.search(before) and not _HEDGE.search(_CLAUSE.split(before)[-1]):
+        return Strength.CLAIMED
+    alone = _ALONE_BEFORE.search(before) and _ALONE_BEHIND.match(text, end)
+    return Strength.CLAIMED if alone else Strength.NAMED
+
+
+_CLAUSE = re.compile(r"[!?。\n;,]|\.(?!\d)|\bbut\b|而是|但")
+_SENTENCE_END = re.compile(r"[!?。\n;]|\.(?!\d)")
+_CONCLUSION = re.compile(
+    rf"(?:(?<!{WORD})(?:in conclusion|to conclude|conclusion|in summary|overall|(?:the|my) (?:final )?answer|"
+    r"final answer|"
+    rf"I conclude|after (?:all|closer)|on closer)(?!{WORD})|综上|总之|答案|结论|最终)"
+    rf"|(?P<local>(?<!{WORD})(?:so|therefore|thus|hence|consequently|this means)(?!{WORD})|因此|所以|故而)",
+    re.IGNORECASE,
+)
+
+
+def claims(matches: Sequence[LabelMatch], text: str, *, several: bool = False) -> list[LabelMatch]:
+    """The asserted occurrences by which ``text`` answers: those of its conclusion, of its claims, or all.
+
+    What stands before the last conclusion ("therefore ...") is how the answer came about; so are mentions before the
+    first claim ("it is ..."), and comparisons beside anything else. What follows a claim counts: it takes it back.
+    ``several``: more than one label is asked for, so that only a conclusion of the whole counts as one.
+    """
+    asserted = [match for match in matches if match.asserted]
+    if len({match.label for match in asserted}) < 2:
+        return asserted
+    begins = [
+        mark.end() for mark in _CONCLUSION.finditer(text, 0, asserted[-1].start) if not (several and mark["local"])
+    ]
+    asserted = (_within_sentence(asserted, text, begins) if begins else []) or asserted
+    best = max(match.strength for match in asserted)
+    asserted = [match for match in asserted if match.strength > Strength.COMPARED or best is Strength.COMPARED]
+    if several or best is not Strength.CLAIMED:
+        return asserted
+    first = next(index for index, match in enumerate(asserted) if match.strength is Strength.CLAIMED)
+    return asserted[first:]
+
+
+def _within_sentence(asserted: Sequence[LabelMatch], text: str, begins: Sequence[int]) -> list[LabelMatch]:
+    """The occurrences from the last of ``begins`` on whose sentence holds one."""
+    index = len(asserted)
+    for begin in reversed(begins):
+        while index > 0 and asserted[index - 1].start >= begin:
+            index -= 1
+        if index < len(asserted):
+            end = _SENTENCE_END.search(text, begin)
+            if end is None or asserted[index].start < end.start():
+                return list(asserted[index:])
+    return []

@@ -2,15 +2,15 @@
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
-from agrotools.text.negation import denied, joined
+from agrotools.text.negation import Negations, joined
 from agrotools.text.normalise import CJK, WORD
+from agrotools.text.number_words import NUMBER_WORDS, chinese_number, spelled_numbers
 from agrotools.text.units import canonical_unit, unit_pattern
-
-_REACH = 2
-"""A negation reaches at most this many tokens to its number."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,8 @@ class Quantity:
     """A number or range found in normalised text.
 
     ``unit`` is the explicit unit of the table, ``noun`` the counted thing where another word follows the number.
-    Quantities of one ``chain`` are joined by or, and, comma or slash.
+    Quantities of one ``chain`` are joined by or, and, comma or slash. ``denied``: it is negated, or a bound ("more than
+    14") and no value. ``spelled``: it is written in words.
     """
 
     low: float
@@ -29,29 +30,43 @@ class Quantity:
     end: int
     chain: int
     denied: bool = False
+    spelled: bool = False
 
     @property
     def bare(self) -> bool:
         return self.unit is None and self.noun is None
 
 
-_FUNCTION_WORDS = frozenset(
-    """
+_FUNCTION_WORDS = (
+    frozenset(
+        """
     in on of for at per and or to by with from is are was were be the a an than as but not this that these those
     which it its so if then compared while when where between across over under out versus vs less more higher lower
     greater smaller larger times x i we would could should may might has have had because since respectively each
+    can will must do does did been being remain remains were stand stands make makes give gives
     about approximately around roughly only total overall e both after before within according
     """.split()
+    )
+    | NUMBER_WORDS
 )
 _CJK_FUNCTION = frozenset("的和或与至到在是为约而比于从对以及则所，、；。")
 
 _NUMERAL = re.compile(
-    rf"(?P<sign>(?<!{WORD})(?<![)\]}}])[-+])?"
+    rf"(?P<sign>(?<!{WORD})(?<![)\]}}}}])[-+])?"
     rf"(?<!{WORD})(?<!\d\.)(?<!\^)"
-    r"(?P<digits>(?:[1-9]\d{0,2}(?:,\d{3}(?!\d))+|\d+)(?:\.\d+)?|(?<!\d)\.\d+)"
+    r"(?P<digits>"
+    # Groups of three digits, parted by a space, an apostrophe or a comma; a point parts them only if it does so twice.
+    r"[1-9]\d{0,2}+(?:(?:,\d{3}(?!\d))++|(?:'\d{3}(?!\d))++|(?<!\d [1-9])(?: \d{3}(?![\d]))++)(?:\.\d++|"
+    r"(?<=[ ']\d{3}),\d{1,2}(?!\d))?"
+    r"|[1-9]\d{0,2}+(?:(?:\.\d{3}(?!\d)){2,}+(?:,\d++)?|\.\d{3},\d++)"
+    # A comma that can part no groups is a decimal one.
+    r"|(?<!\d,)(?:\d++,(?:\d{1,2}|\d{4,})|0,\d{3})(?!\d)(?!,\d)"
+    r"|\d++(?:\.\d++)?|(?<!\d)\.\d++)"
     r"(?:e(?P<e>[+-]?\d{1,4})(?!\d))?"
     r"(?!(?:st|nd|rd|th)(?![a-z]))"
 )
+_DIGITS_ALONE = re.compile(r"\d++")
+_GROUPED = re.compile(r"\d{1,3}(?:([,' ])\d{3})(?:\1\d{3})*(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}")
 _TEN_TO = re.compile(r"\s?[x×*·]\s?10\s?(?:\^|\*\*)\s?[({]?(?P<power>[+-]?\d{1,4})[)}]?")
 _POWER = re.compile(r"(?:\^|\*\*)[({]?(?P<power>[+-]?\d{1,4})[)}]?")
 _MULTIPLIER = re.compile(rf"\s?(?P<word>百(?!分)|千(?![克米瓦])|万|亿|(?:thousand|million|billion)(?!{WORD}))")
@@ -78,20 +93,33 @@ _DATE = re.compile(
 )
 _SPREAD = re.compile(r"\s?\(?\s?(?:±|\+/-|\+-)\s?")
 _RANGE = re.compile(r"\s?(?:-|~|〜|至|到)\s?|\s(?:to|through)\s")
+_BY = re.compile(r" by (?:about |approximately )?$")
 _BETWEEN = re.compile(r"(?:between|介于|在)\s?$")
 _AND = re.compile(r"\s?(?:and|和|与)\s?")
 _JOINT = re.compile(r"\s?(?:,|/|、|,?\s?(?:or|and|或|和)(?![a-z]))\s?(?:(?:maybe|perhaps|about|approximately)\s)?")
-_WORDS_EN = "zero one two three four five six seven eight nine ten eleven twelve".split()
-_NUMBER_WORDS = {
-    **{word: value for value, word in enumerate(_WORDS_EN)},
-    **{word: value for value, word in enumerate("零一二三四五六七八九十")},
-    **{"两": 2, "十一": 11, "十二": 12},
-}
-# A run of Chinese numerals is one number: 二 in 十二 or in 二十 is not two.
-_NUMBER_WORD = re.compile(rf"(?<!{WORD})(?:{'|'.join(_WORDS_EN)})(?!{WORD})|[零一二三四五六七八九十两]+(?:百(?!分))?")
+_TENTHS = re.compile(r"\s?成(?![功立熟为分本果员长虫])")
+_PARTS_OF = re.compile(r"分之\s?$")
+# "More than 14" bounds a value and is none; "spread over 14 ha" is one.
+_BOUND_BEFORE = re.compile(
+    rf"(?:(?<!{WORD})(?:(?:more|less|fewer|greater|larger|smaller|higher|lower|bigger) than(?: or equal to)?|"
+    r"at (?:the )?(?:least|most|minimum|maximum)|up to|below|above|exceed(?:s|ed|ing)?|in excess of|upwards of|under|"
+    r"(?<!spread )(?<!spreads )(?<!cover )(?<!covers )(?<!extends )(?<!extending )(?<!stretches )(?<!distributed )over|"
+    r"minimum of|maximum of|not exceeding)|(?<![-=])[<>]=?|[≥≤⩾⩽]|"
+    r"超过|超出|多于|少于|不到|至少|至多|不少于|不多于|不超过|不足|大于|小于|高于|低于|起码|最多|最少)"
+    r"(?:\s?(?:about|approximately|around|roughly|the|an?|some|约|大约|有|[~≈]))*\s?$"
+)
+_BOUND_AFTER = re.compile(
+    rf"\+(?!\s?[\d(])|\s?(?:(?:or|and) (?:more|less|fewer|greater|higher|above|over|up|beyond)(?!{WORD})|"
+    rf"plus(?! \d)(?!{WORD}))|"
+    r"\s?(?:以上|以下|以内|之多(?!少)|[多余](?=[棵株个只头亩公米平]))|\s?个?(?:以上|以下)"
+)
+_OF = re.compile(r" (?:out )?of (?:(?:the|its|their|a total of|all) )?")
 _LIST_JOINT = re.compile(r"\s?(?:,|,?\s?(?:and|or)|to|-)\s?")
 _LIST_GOES_ON = re.compile(rf"{_LIST_JOINT.pattern}\d")
+_THREES = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _LONGEST_NUMERAL = 60
+_MOST_NUMBERS = 1_000
+"""In one scope: more are a heap that states nothing."""
 
 
 @lru_cache(maxsize=1)
@@ -104,39 +132,71 @@ def _bracketed_unit() -> re.Pattern[str]:
     return re.compile(rf" ?[(\[] ?{unit_pattern()} ?[)\]]")
 
 
-def find_quantities(text: str, *, words: bool = False) -> list[Quantity]:
-    """All quantities in one scope of normalised text, in order.
-
-    ``words`` also reads number words (zero to twelve, 零 to 十, 两), for scopes without digits.
-    """
+def find_quantities(text: str) -> list[Quantity]:
+    """All quantities in one scope of normalised text, in order: in digits and in words."""
     text = _DATE.sub(lambda date: ";" * len(date[0]), text)
-    raw = _raw_quantities(text, _NUMBER_WORD if words else _NUMERAL)
+    raw = _raw_quantities(text)
+    if len(raw) > _MOST_NUMBERS:
+        return []
     quantities = _chains(text, _ranges(text, _spreads(text, raw)))
+    negations = Negations(text)
     result: list[Quantity] = []
+    negated = False
     for quantity in quantities:
-        is_denied = denied(text, quantity.start, _REACH)
-        if not is_denied and result and result[-1].denied:
-            is_denied = joined(text, result[-1].end, quantity.start)
-        result.append(replace(quantity, denied=is_denied))
+        negated = (negated and joined(text, result[-1].end, quantity.start)) or negations.before_number(quantity.start)
+        denied = negated or quantity.denied or negations.after(quantity.end)
+        result.append(replace(quantity, denied=denied))
     return result
 
 
-def _raw_quantities(text: str, pattern: re.Pattern[str]) -> list[Quantity]:
+class _Written(NamedTuple):
+    """A number as it is written: its value, and where it stands."""
+
+    value: float
+    start: int
+    end: int
+    spelled: bool
+
+
+def _written_numbers(text: str) -> Iterator[_Written]:
+    """The numbers in digits and in words, in order; those in words only where no digits overlap them."""
+    words = list(spelled_numbers(text))
+    next_word = 0
+    at = 0
+    while True:
+        match = _NUMERAL.search(text, at)
+        limit = match.start() if match else len(text)
+        while next_word < len(words) and words[next_word].start < limit:
+            word = words[next_word]
+            next_word += 1
+            if word.start >= at and word.end <= limit:
+                value, end = _multiplied(text, word.value, word.end)
+                yield _Written(value, word.start, end, True)
+        if match is None:
+            return
+        at = match.end()
+        start, digits = match.start("digits"), match["digits"]
+        if at - start > _LONGEST_NUMERAL:
+            continue
+        before = text[max(0, start - 12) : start]
+        if ("," in digits or " " in digits) and (_NUMBERED.search(before) or _NUMBERED_LIST.search(before)):
+            first = _DIGITS_ALONE.match(text, start)
+            at = first.end() if first else at
+            yield _Written(float(text[start:at]), start, at, False)
+            continue
+        value, end = _value(text, match)
+        at = max(at, end)
+        yield _Written(value, match.start(), end, False)
+
+
+def _raw_quantities(text: str) -> list[Quantity]:
     found: list[Quantity] = []
     listed_to: int | None = None
-    at = 0
-    while match := pattern.search(text, at):
-        at = match.end()
-        start = match.start()
-        if pattern is _NUMBER_WORD:
-            if match[0] not in _NUMBER_WORDS:
-                continue
-            value, end = _multiplied(text, float(_NUMBER_WORDS[match[0]]), match.end())
-        else:
-            if match.end() - match.start() > _LONGEST_NUMERAL:
-                continue
-            value, end = _value(text, match)
-        if not math.isfinite(value):
+    taken_to = 0
+    for value, start, end, spelled in _written_numbers(text):
+        if len(found) > _MOST_NUMBERS:
+            break
+        if start < taken_to or not math.isfinite(value):
             continue
         behind_number = found[-1].end if found else -1
         if text[start] == "-" and behind_number == start:
@@ -146,15 +206,26 @@ def _raw_quantities(text: str, pattern: re.Pattern[str]) -> list[Quantity]:
         ):
             value, start = -value, minus.start()
         unit, noun, behind = _behind(text, end)
-        if unit is None and _PERCENT_BEFORE.search(text, max(0, start - 5), start):
-            unit, noun = "%", None
         before = text[max(0, start - 12) : start]
-        numbered = unit is None and value.is_integer() and _NUMBERED.search(before) is not None
+        if unit is None and _PERCENT_BEFORE.search(before):
+            unit, noun = "%", None
+        elif unit is None and found and _PARTS_OF.search(before) and start - found[-1].end <= 4:
+            whole = found.pop()  # 三分之一
+            value, start, unit, noun = value / whole.low if whole.low else math.inf, whole.start, "fraction", None
+        elif unit is None and (tenths := _TENTHS.match(text, end)):
+            half = chinese_number(text[tenths.end() : tenths.end() + 1])
+            value, unit, noun, behind = 10 * value + (half or 0), "%", None, tenths.end() + (half is not None)
+        is_name = unit is None and value.is_integer() and _NUMBERED.search(before) is not None
         if unit is None and value.is_integer() and _is_listed(text, before, listed_to, start, end):
-            numbered, listed_to = True, end
-        if not numbered:
-            found.append(Quantity(value, value, unit, noun, start, behind, len(found)))
-        at = max(at, behind if unit else end)
+            is_name, listed_to = True, end
+        if not is_name and math.isfinite(value):
+            bound = (
+                _BOUND_BEFORE.search(text, max(0, start - 40), start) is not None
+                or _BOUND_AFTER.match(text, end) is not None
+                or (behind > end and _BOUND_AFTER.match(text, behind) is not None)
+            )
+            found.append(Quantity(value, value, unit, noun, start, behind, len(found), bound, spelled))
+        taken_to = behind if unit else end
     return found
 
 
@@ -169,7 +240,7 @@ def _is_listed(text: str, before: str, listed_to: int | None, start: int, end: i
 
 def _value(text: str, match: re.Match[str]) -> tuple[float, int]:
     """Value of a numeral with what multiplies it, and where that ends."""
-    value = float(match["digits"].replace(",", ""))
+    value = _decimal(match["digits"])
     if match["e"]:
         value = _scaled(value, int(match["e"]))
     if match["sign"] == "-":
@@ -180,6 +251,20 @@ def _value(text: str, match: re.Match[str]) -> tuple[float, int]:
     if power := _TEN_TO.match(text, end):
         value, end = _scaled(value, int(power["power"])), power.end()
     return _multiplied(text, value, end)
+
+
+def _decimal(digits: str) -> float:
+    """The value of digits with separators of thousands, and a decimal point or comma."""
+    if _GROUPED.fullmatch(digits):
+        groups = digits.replace(" ", "").replace("'", "")
+        if "." in groups and "," in groups:
+            last, other = (".", ",") if groups.rfind(".") > groups.rfind(",") else (",", ".")
+            return float(groups.replace(other, "").replace(last, "."))
+        if groups.count(".") > 1:
+            return float(groups.replace(".", ""))
+        by_comma = "," in groups and not digits.startswith("0,") and "," in digits and _THREES.fullmatch(digits)
+        return float(groups.replace(",", "" if by_comma else "."))
+    return float(digits.replace(",", "."))
 
 
 def _multiplied(text: str, value: float, end: int) -> tuple[float, int]:
@@ -237,7 +322,7 @@ def _spans(text: str, first: Quantity, second: Quantity) -> bool:
     if second.start - first.end > 12:
         return False
     if _RANGE.fullmatch(text, first.end, second.start):
-        return True
+        return _BY.search(text, max(0, first.start - 20), first.start) is None
     is_between = _BETWEEN.search(text, max(0, first.start - 9), first.start) is not None
     return is_between and _AND.fullmatch(text, first.end, second.start) is not None
 
@@ -253,7 +338,8 @@ def _chains(text: str, found: list[Quantity]) -> list[Quantity]:
             linked.append(quantity)
     for index in range(len(linked) - 2, -1, -1):
         this, following = linked[index], linked[index + 1]
-        if this.chain == following.chain and this.bare:
+        is_part = following.unit is not None and _OF.fullmatch(text, this.end, following.start) is not None
+        if this.bare and (this.chain == following.chain or is_part):
             linked[index] = replace(this, unit=following.unit, noun=following.noun)
     return linked
 

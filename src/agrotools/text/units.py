@@ -51,11 +51,15 @@ UNITS: dict[str, Unit] = {
     "cm": Unit("length", 0.01, _metric("cm", "centimetre", "厘米 公分")),
     "m": Unit("length", 1.0, _metric("m", "metre", "米")),
     "km": Unit("length", 1000.0, _metric("km", "kilometre", "千米 公里")),
+    "in": Unit("length", 0.0254, ("in", "inch", "inches", "英寸")),
+    "ft": Unit("length", 0.3048, ("ft", "foot", "feet", "英尺")),
     "mm^2": Unit("area", 1e-6, _square("mm", "millimetre", "平方毫米")),
     "cm^2": Unit("area", 1e-4, _square("cm", "centimetre", "平方厘米")),
     "m^2": Unit("area", 1.0, (*_SQUARE_METRE, "平方米", "平米")),
     "ha": Unit("area", 10_000.0, (*_HECTARE, "公顷")),
     "km^2": Unit("area", 1e6, _square("km", "kilometre", "平方千米 平方公里")),
+    "in^2": Unit("area", 0.0254**2, ("in^2", "in2", "sq in", "square inch", "square inches", "平方英寸")),
+    "ft^2": Unit("area", 0.3048**2, ("ft^2", "ft2", "sq ft", "sqft", "square foot", "square feet", "平方英尺")),
     "acre": Unit("area", 4046.8564224, ("acre", "acres", "英亩")),
     "mu": Unit("area", 2000.0 / 3.0, ("mu", "亩")),
     "m^3": Unit("volume", 1.0, ("m^3", "m3", "cubic metre", "cubic metres", "cubic meter", "cubic meters", "立方米")),
@@ -118,6 +122,14 @@ def unit_pattern() -> str:
     return rf"(?:[a-z]{{2,20}} ?(?=/|per |(?:ha|m)\^-))??(?P<unit>{alternatives})"
 
 
+# "14 in the field" are no inches: behind the sign ends the statement, or a word says which way it was measured.
+_INCH_END = (
+    r"(?=\.?\s*(?:$|[\n.,;:!?)\]|×*/}]|\(|(?:long|wide|tall|high|deep|thick|across|(?:in|on) [a-z]+er|on average)\b))"
+)
+
+
 def _name_pattern(name: str) -> str:
+    if name == "in":
+        return name + _INCH_END
     end = r"(?![a-z0-9_^]|/[a-z])" if _LATIN_END.search(name) else ""
     return re.escape(name) + end

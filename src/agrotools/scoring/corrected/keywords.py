@@ -10,16 +10,23 @@
 * other words must not go on where they begin or end with a letter or digit; Chinese, Japanese and Korean letters go
   on nowhere, since they are written without spaces.
 
+* a keyword does not count in a heap of words or numbers that would hit any keyword
+  (:mod:`agrotools.scoring.stacking`), nor a yes or no where the answer says both; behind the first 64 kB nothing does.
+
 Parts of fractions, times and dates are numbers of their own, as they are in the published rule.
 """
 
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from agrotools.core import BenchmarkError
 from agrotools.scoring.loose import is_list, is_object, is_text
+from agrotools.scoring.reading import LONGEST_ANSWER
+from agrotools.scoring.reading_yes_no import plain_answers
+from agrotools.scoring.stacking import MOST_PLACES, Stacks, asks_yes_or_no
 from agrotools.text.normalise import WORD, normalise
 from agrotools.text.units import unit_pattern
 
@@ -46,6 +53,8 @@ class Stated(NamedTuple):
     value: Decimal
     money: str
     percent: bool
+    start: int = 0
+    end: int = 0
 
 
 def is_scorable(reference: Any) -> bool:
@@ -72,10 +81,18 @@ def states(answer: str, reference: Any) -> bool:
 
     ``reference`` is of the form that :func:`check` lets pass. Empty groups and empty aliases ask for nothing.
     """
-    text = normalise(answer)
+    text = normalise(answer[:LONGEST_ANSWER])
     numbers = _numbers(text)
-    wanted = all(_any(group, text, numbers) for group in _groups(reference, "whitelist"))
-    return wanted and not any(_any(group, text, numbers) for group in _groups(reference, "blacklist"))
+    wanted = _groups(reference, "whitelist")
+    heaps = Stacks(text, [alias for group in wanted for alias in group])
+    said = {answered for answered, _ in plain_answers(text)}
+    both = {asks_yes_or_no(group) for group in wanted} >= {True, False}
+    for group in wanted:
+        if asks_yes_or_no(group) is not None and len(said) > 1 and not both:
+            return False
+        if not any(_stands(alias, text, numbers, heaps) for alias in group):
+            return False
+    return not any(_any(group, text, numbers) for group in _groups(reference, "blacklist"))
 
 
 def _groups(reference: Any, name: str) -> list[list[str]]:
@@ -85,19 +102,28 @@ def _groups(reference: Any, name: str) -> list[list[str]]:
 
 
 def _any(aliases: list[str], text: str, numbers: list[Stated]) -> bool:
-    return any(_is_stated(alias, text, numbers) for alias in aliases)
+    return any(True for alias in aliases for _ in _places(alias, text, numbers))
 
 
-def _is_stated(alias: str, text: str, numbers: list[Stated]) -> bool:
+def _stands(alias: str, text: str, numbers: list[Stated], heaps: Stacks) -> bool:
+    places = list(_places(alias, text, numbers))
+    places = places[:MOST_PLACES] + places[MOST_PLACES:][-MOST_PLACES:]
+    return any(not heaps.holds(start, end) for start, end in places)
+
+
+def _places(alias: str, text: str, numbers: list[Stated]) -> Iterator[tuple[int, int]]:
+    """Where ``text`` states ``alias``."""
     number, pattern = _compiled(alias)
     if number is None:
-        return pattern.search(text) is not None
-    return any(
-        stated.value == number.value
-        and (not number.money or stated.money == number.money)
-        and (not number.percent or stated.percent)
-        for stated in numbers
-    )
+        yield from (match.span() for match in pattern.finditer(text))
+        return
+    for stated in numbers:
+        if (
+            stated.value == number.value
+            and (not number.money or stated.money == number.money)
+            and (not number.percent or stated.percent)
+        ):
+            yield stated.start, stated.end
 
 
 @lru_cache(maxsize=20_000)
@@ -143,7 +169,8 @@ def _numbers(text: str) -> list[Stated]:
             continue
         value = Decimal(match["value"].replace(",", ""))
         minus = match["sign"] in ("-", "minus ", "negative ") and not _subtracts(text, match)
-        found.append(Stated(-value if minus else value, match["money"] or "", bool(_PERCENT.match(text, end))))
+        percent = bool(_PERCENT.match(text, end))
+        found.append(Stated(-value if minus else value, match["money"] or "", percent, match.start(), end))
     return found
 
 

@@ -1,0 +1,202 @@
+"""What a number in a sentence is bound to: the words around it, against those of the slot's label."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from agrotools.core import Slot
+from agrotools.text.normalise import CJK, WORD, normalise
+from agrotools.text.numbers import Quantity
+
+_NEAR = 80
+
+
+class Phrase(NamedTuple):
+    """The words around a number.
+
+    ``before``: from the last comma, bracket or number; ``behind``: up to the next; ``between``: all that stands between
+    the number before it and this one. ``endpoint``: what something changed from or to. ``bracketed``: it stands in
+    brackets; ``explained``: with words or signs that say what it is.
+    """
+
+    before: str
+    behind: str
+    between: str
+    endpoint: bool
+    bracketed: bool
+    explained: bool
+
+    @property
+    def words(self) -> str:
+        return f"{self.before} {self.behind}"
+
+
+_EDGE = re.compile(r"[,;:()\[\]\n|]|,|、|。")
+_BEHIND_EDGE = re.compile(rf"[,;()\[\]\n|]|,|、|。|(?<!{WORD})(?:and|but|while|whereas|or|so)(?!{WORD})|而|但|和")
+_CHANGE = re.compile(
+    rf"(?<!{WORD})(?:fell|falls?|fallen|rose|rises?|risen|grew|grown|grows?|shrank|shrunk|drop\w*|declin\w*|decreas\w*|"
+    rf"increas\w*|reduc\w*|chang\w*|went|expand\w*|gain\w*|los[st]\w*|differ\w*)(?!{WORD})|减少|增加|下降|上升|变化|增长|降"
+)
+_FROM = re.compile(rf"(?:(?<!{WORD})(?:down |up )?from(?: an? [a-z]+ of)? ?|从|由)$")
+_TO = re.compile(rf"(?:(?<!{WORD})(?:down |up )?to ?|至|到|降至|增至|为)$")
+
+
+def phrases(text: str, quantities: Sequence[Quantity]) -> list[Phrase]:
+    """The words around each of ``quantities`` of ``text``, in order."""
+    inside = _brackets(text)
+    changes = _CHANGE.search(text) is not None
+    found: list[Phrase] = []
+    for index, quantity in enumerate(quantities):
+        last = quantities[index - 1].end if index else 0
+        following = quantities[index + 1].start if index + 1 < len(quantities) else len(text)
+        head = text[max(last, quantity.start - _NEAR) : quantity.start]
+        tail = text[quantity.end : min(following, quantity.end + _NEAR)]
+        before = _EDGE.split(head)[-1]
+        if (quantity.start > 0 and text[quantity.start - 1] in ":=") or head.rstrip().endswith((":", "=")):
+            before = _EDGE.split(head.rstrip(" :="))[-1]
+        edge = _BEHIND_EDGE.search(tail)
+        noun = quantity.noun or ""
+        behind = f"{noun} {tail[: edge.start()] if edge else tail}" if noun else tail[: edge.start()] if edge else tail
+        if not behind.strip() and tail.lstrip().startswith("("):
+            behind = tail.lstrip()[1:].split(")")[0]  # "92 mm (maximum)"
+        is_endpoint = changes and (
+            _FROM.search(before) is not None
+            or (_TO.search(before) is not None and any(phrase.endpoint for phrase in found[-1:]))
+        )
+        bracket = inside.get(quantity.start)
+        found.append(
+            Phrase(
+                before,
+                behind,
+                text[last : quantity.start] if index else "",
+                is_endpoint,
+                bracket is not None,
+                bracket is not None and _EXPLAINED.search(bracket) is not None,
+            )
+        )
+    return found
+
+
+_EXPLAINED = re.compile(rf"[=+*×÷/]|{WORD}{{3,}}|\b(?:in|of|n)\b|[{CJK}]")
+_BRACKETS = re.compile(r"[(\[]([^()\[\]]{0,400})[)\]]")
+
+
+def _brackets(text: str) -> dict[int, str]:
+    """What else than units stands in the brackets around each place."""
+    inside: dict[int, str] = {}
+    for bracket in _BRACKETS.finditer(text):
+        words = _PLAIN.sub("", bracket[1])
+        inside.update(dict.fromkeys(range(bracket.start(), bracket.end()), words))
+    return inside
+
+
+_PLAIN = re.compile(
+    r"\b(?:about|approx|approximately|or|percent|hectares?|(?:square )?(?:kilo|centi|milli)?met(?:er|re)s?|acres?|"
+    r"inch(?:es)?|feet|grams?|kilograms?|possibly|perhaps|maybe)\b"
+)
+_KINDS: dict[str, str] = {
+    "highest": r"largest|biggest|maximum|max|highest|tallest|longest|widest|greatest|最大|最高|最长",
+    "lowest": r"smallest|minimum|min|lowest|shortest|narrowest|最小|最低|最短",
+    "mean": r"mean|average[sd]?|avg|averaging|平均|均值",
+    "median": r"median|中位",
+    "spread": r"standard deviation|standard error|std|sd|se|variance|uncertainty|margin of error|error|confiden\w+|ci|"
+    r"interval|标准差|误差|置信",
+    "setting": r"threshold|score|probability|resolution|spacing|iou|id|p-value|scale|阈值|得分|分辨率",
+    "change": r"chang\w*|difference|increas\w*|decreas\w*|loss|lost|gain\w*|declin\w*|reduction|变化|减少|增加|差",
+    "total": r"total(?:s|ling|ing)?|sum|altogether|in all|overall|combined|合计|总计|总共|总|共",
+    "first": r"first|before|initial(?:ly)?|earlier|previous(?:ly)?|left|第一|之前|原来|此前",
+    "second": r"second|after|later|afterwards|now|right|第二|之后|现在",
+    "third": r"third|fourth|fifth|other|others|another|第三|其他|其它",
+    "place": r"(?:image|img|tile|plot|photo|picture|field|row|zone|region|section|block)s? ?#?(?:\d+|[a-h])|图\d|"
+    r"step \d",
+    "each": r"each|every|apiece|每",
+    "dead": r"dead|missing|unripe|diseased|healthy|young|mature|枯死|死亡|病",
+}
+
+
+def _any_of(words: str) -> str:
+    return "|".join(rf"(?<!{WORD})(?:{word})(?!{WORD})" if word[0].isascii() else word for word in _SPLIT.split(words))
+
+
+_SPLIT = re.compile(r"\|(?![^(]*\))")
+_KIND = {kind: re.compile(_any_of(words)) for kind, words in _KINDS.items()}
+_GENERAL = frozenset({"total", "mean"})
+"""Kinds of value that a label without a kind may mean."""
+
+
+class Subject(NamedTuple):
+    """What a slot's name and label speak of: the stems of their words, and the kinds of value they name."""
+
+    words: frozenset[str]
+    kinds: frozenset[str]
+
+
+_FILLING = frozenset(
+    """
+    the of in on and or for number count total sum share area mean average value size whether there are is was which
+    what per with from that how many much this be by its at to than more less largest smallest between
+    """.split()
+)
+_FILLING_CJK = frozenset("的数量个总面积平均中图像片值大小和与在多少是为有每占比例")
+
+
+def subject(slot: Slot) -> Subject:
+    """What ``slot`` asks about."""
+    return _subject(slot.name, slot.label)
+
+
+@lru_cache(maxsize=4_000)
+def _subject(name: str, label: str) -> Subject:
+    text = normalise(f"{name.replace('_', ' ')} {label}")
+    latin = [word for word in re.findall(rf"{WORD}{{3,}}", text) if word not in _FILLING]
+    chinese = [letter for letter in re.findall(f"[{CJK}]", text) if letter not in _FILLING_CJK]
+    return Subject(frozenset([*(stem(word) for word in latin), *chinese]), kinds(text))
+
+
+def stem(word: str) -> str:
+    """A word without its plural ending."""
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3]
+    if word.endswith("es") and len(word) > 4 and word[-3] in "sxzo":
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
+
+
+def speaks_of(text: str, words: frozenset[str]) -> bool:
+    """Whether ``text`` has one of ``words`` (stems, or single Chinese characters)."""
+    padded = f" {text}".replace("-", " ")
+    return any(word in text if word > "\u2e80" else f" {word}" in padded for word in words)
+
+
+_FUNCTION = frozenset(
+    """
+    the a an of in on at to for with by from and or so but is are was were be been it its this that these those then now
+    about approximately around roughly only just also total i we there which as than first finally estimated value
+    possibly maybe perhaps probably likely alternatively could might may can either found counted see saw measured
+    """.split()
+)
+
+
+def has_subject(phrase: Phrase) -> bool:
+    """Whether the words around a number name anything."""
+    words = re.findall(rf"{WORD}{{3,}}|[{CJK}]{{2,}}", phrase.words)
+    return any(word not in _FUNCTION and word not in _FILLING for word in words)
+
+
+def kinds(text: str) -> frozenset[str]:
+    """The kinds of value that ``text`` names: highest, mean, first, ..."""
+    return frozenset(kind for kind, pattern in _KIND.items() if pattern.search(text))
+
+
+def kinds_of(phrase: Phrase) -> frozenset[str]:
+    """The kinds that the words around a number name."""
+    return kinds(phrase.words)
+
+
+def bound_elsewhere(phrase: Phrase, asked: Subject) -> bool:
+    """Whether a number is of another kind than the slot asks for: the largest where the mean is asked."""
+    named = kinds_of(phrase)
+    if named & asked.kinds or named <= {"change"}:
+        return False
+    return bool(asked.kinds - {"change"}) or not named <= _GENERAL | {"change"}

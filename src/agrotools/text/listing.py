@@ -1,0 +1,235 @@
+"""Whether a name stands in an answer alone or in a list of names: what else an answer offers, known or not."""
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from agrotools.text.normalise import CJK, WORD
+
+
+class Beside(NamedTuple):
+    """What is named beside a name: the items listed with it, and whether they are alternatives (or, slash)."""
+
+    items: tuple[str, ...]
+    alternatives: bool
+
+
+_REACH = 400
+"""Characters looked at on either side: far more than any list that may still count as an answer."""
+_LONGEST_NAME = 4
+_LONGEST_RUN = 6
+"""More words than this, with nothing between them that makes a sentence, are a list without separators."""
+
+_JOINT = re.compile(
+    rf"\s*(?:(?P<either>(?<!{WORD})(?:and/)?or(?!{WORD})|/|\||或者?|,\s*or(?!{WORD})|(?<!{WORD})(?:versus|vs\.?)(?!{WORD}))|"
+    rf"(?P<all>,\s*and(?!{WORD})|\s*\n\s*(?:[*•-]|\d{{1,3}}[.)])\s|(?<!{WORD})and(?!{WORD})|[,、;&+•·→]|->|\s-\s|和|及)|"
+    r"(?P<loose>\.(?!\d)|\s*\n[\s*•>#-]*(?:\d{1,3}[.)]\s)?))\s*"
+)
+_ITEM = re.compile(
+    rf"[\"'*]*((?:{WORD}|[{CJK}]|['’\- ](?={WORD}|[{CJK}])|\.(?=\d))+)[\"'*]*(?:\s?\([^()\n]{{0,80}}\))?"
+)
+_BRACKET = re.compile(r"\s*[\"'*]*\s*[(\[]([^()\[\]\n]{0,300})[)\]]")
+_WORDS = re.compile(rf"{WORD}+(?:['’-]{WORD}+)*|[{CJK}]+")
+
+# Words that no name holds: those that make a sentence, and those that describe the thing named beside them.
+_SENTENCE = frozenset(
+    """
+    the a an this that these those it its is are was were be been being has have had do does did can could
+    may might would
+    should will must in on of for at by to from with without as than into over under near about if when while
+    since because
+    due based which who whose where there here i we you he she they them his her their our my your not no yes
+    but so then
+    also likely probably possibly perhaps maybe very most more clearly looks look seems seem appears appear
+    shows show shown
+    see seen called known named identified caused causing cause found common using given like characterized
+    characterised
+    typical typically often usually sure please hope thanks thus therefore hence overall finally first second next note
+    commonly formerly scientific aka alias i'm it's i'd native growing grows visible
+    """.split()
+)
+_DESCRIBING = frozenset(
+    """
+    family genus order species weed weeds plant plants pest pests disease insect shrub herb tree vine grass
+    crop leaf leaves
+    stem stems flower flowers fruit fruits root roots adult adults nymph nymphs larva larvae egg eggs stage
+    pupa severity severe
+    moderate mild early late healthy infected infection infestation symptom symptoms feature features key
+    reasoning analysis
+    observation observations description identification conclusion characteristic characteristics evidence
+    summary answer
+    explanation confidence confident certain certainty high medium low invasive noxious introduced perennial
+    annual fungal
+    bacterial viral result results final details diagnosis recommendation recommendations management
+    treatment image photo
+    serious major important widespread dangerous harmful tropical woody flowering
+    class type name label category status unknown step count number area
+    """.split()
+)
+
+
+def is_name(text: str) -> bool:
+    """Whether ``text`` could be the name of something: a few words, none of which makes a sentence."""
+    words = _WORDS.findall(text)
+    if not words or len(words) > _LONGEST_NAME or all(word.isdigit() for word in words):
+        return False
+    if any(len(word) > 8 for word in words if word[0] >= "\u2e80"):
+        return False
+    if any(word in _SENTENCE or word.endswith(("aceae", "idae", "ly")) for word in words):
+        return False
+    return any(word not in _DESCRIBING and not word.isdigit() for word in words) and not re.search(
+        r"[是为有的在了]", text
+    )
+
+
+def beside(text: str, start: int, end: int, same: Callable[[str], bool]) -> Beside:
+    """What stands beside ``text[start:end]`` as another item of its list. ``same`` tells which items name the same."""
+    items: list[str] = []
+    loose: list[str] = []
+    appositions: list[str] = []
+    either = False
+
+    def take(item: str, joint: re.Match[str]) -> bool:
+        """Whether ``item`` goes on with the list."""
+        nonlocal either
+        named = item.strip(" \"'*")
+        bare = re.sub(r"^(?:an?|the) ", "", named)
+        if same(named):
+            return True
+        if not is_name(bare):
+            return False
+        if bare != named and not (joint["either"] or items or "and" in joint[0]):
+            appositions.append(bare)  # "lantana, a shrub"; but "a lantana, a parthenium, a rubber vine"
+            return joint["loose"] is None
+        named = bare
+        (loose if joint["loose"] is not None else items).append(named)
+        either = either or joint["either"] is not None
+        return True
+
+    at = end + len(text[end : end + 3]) - len(text[end : end + 3].lstrip("\"'*"))
+    limit = min(len(text), end + _REACH)
+    for _ in range(2):  # "(Lantana camara) (Verbenaceae)"
+        bracket = _BRACKET.match(text, at, limit)
+        if bracket is None:
+            break
+        inside = [
+            part
+            for part in re.split(r"[,;/|、]|\bor\b|\band\b", bracket[1])
+            if is_name(part) and not same(part.strip())
+        ]
+        if len(inside) > 1:
+            items += [part.strip() for part in inside]
+        at = bracket.end()
+    while joint := _JOINT.match(text, at, limit):
+        item = _ITEM.match(text, joint.end(), limit)
+        if (
+            item is None
+            or text[item.end() : item.end() + 2].lstrip().startswith((":", "="))
+            or not take(item[1], joint)
+        ):
+            break
+        at = item.end()
+    floor = max(0, start - _REACH)
+    for joint, item in _backwards(text, floor, start):
+        if not take(item, joint):
+            break
+    if len(appositions) > 1:
+        items += appositions
+    items += _run(text, start, end)
+    if len(loose) > 1:
+        items += loose
+    return Beside(tuple(dict.fromkeys(items)), either)
+
+
+def _backwards(text: str, floor: int, start: int) -> list[tuple[re.Match[str], str]]:
+    """The items before ``start`` with the joint behind each, the nearest first; they end at a colon or equals sign."""
+    stop = max(text.rfind(mark, floor, start) for mark in ":=?!")
+    joints = list(_JOINT.finditer(text, max(floor, stop + 1), start))
+    if not joints or text[joints[-1].end() : start].strip(" \"'*(") not in ("", "a", "an", "the"):
+        return []
+    found: list[tuple[re.Match[str], str]] = []
+    for index in range(len(joints) - 1, -1, -1):
+        begin = joints[index - 1].end() if index else max(floor, stop + 1)
+        item = text[begin : joints[index].start()]
+        if joints[index]["either"]:  # "it could be siam weed or ..."
+            words = item.split()
+            kept = next((at for at in range(len(words), 0, -1) if words[at - 1] in _SENTENCE), 0)
+            item = " ".join(words[kept:])
+        found.append((joints[index], item))
+    return found
+
+
+def _run(text: str, start: int, end: int) -> list[str]:
+    """The words around a name with nothing but spaces between, up to a word of a sentence, if they are too many."""
+    before = re.split(rf"[^\w\s'-]|\n|[{CJK}]", text[max(0, start - _REACH) : start])[-1].split()
+    behind = re.split(rf"[^\w\s'-]|\n|[{CJK}]", text[end : end + _REACH])[0].split()
+    run: list[str] = []
+    ends = 0
+    for words in (reversed(before), behind):
+        for word in words:
+            if word in _SENTENCE:
+                ends += 1
+                break
+            if word not in _DESCRIBING:
+                run.append(word)
+    # Half as many where there is no sentence at all, only words.
+    return run if len(run) * (1 if ends else 2) > _LONGEST_RUN else []
+
+
+_CLAIMS = re.compile(
+    rf"(?:^|(?<=[.!?;\n。]))[^\w\n]{{0,12}}(?:it|this|that|these|i|(?:the|this) {WORD}+(?: {WORD}+)?)"
+    rf"(?: (?:is|are|was|looks like|look like|could be|may be|might be|must be|see|think it is|say|guess)|'s) "
+    rf"(?:(?:possibly|perhaps|maybe|probably|likely|also) )*(?:an? |the )?([^.!?;\n。,]{{1,60}})(?=[.!?;\n。,]|$)"
+)
+
+
+def further_claims(text: str, same: Callable[[str], bool]) -> tuple[str, ...]:
+    """What else sentences of the form "it is X" name: several that name other things are a list in sentences."""
+    named = dict.fromkeys(claim[1].strip(" \"'*") for claim in _CLAIMS.finditer(text))
+    others = tuple(name for name in named if (is_name(name) or name.isdigit()) and not same(name))
+    return others if len(others) > 1 else ()
+
+
+_EITHER = rf"(?:,\s*)?(?<!{WORD})(?:or|versus|vs|maybe|perhaps|possibly)(?!{WORD})"
+_NUMBER_JOINT = re.compile(
+    rf"\s*(?:(?P<either>/|\||{_EITHER}|或)|[,;、&]|(?<!{WORD})and(?!{WORD})|和|\n[\s*•-]*|\s)\s*(?=[$€£¥₹-]?\d)"
+)
+_NUMBER = re.compile(r"[$€£¥₹]?-?\d++(?:[.,]\d++)*+")
+_NUMBERS_BEFORE = re.compile(
+    rf"((?:[$€£¥₹]?-?\d++(?:[.,]\d++)*+%?+(?>\s*(?:/|\||{_EITHER}|[,;、&]|(?:,\s*)?and\b|\n[\s*•-]*|或|和)\s*(?:(?:or|and)\s)?|\s))+)$"
+)
+_MOST_NUMBERS = 12
+"""More different numbers than this in a text are a working: its last sentence alone states a result."""
+_MOST_STATED = 8
+
+
+def numbers_beside(text: str, start: int, end: int) -> Beside:
+    """The numbers that stand in one list with ``text[start:end]``: joined to it by or, and, comma, slash or space."""
+    found: list[str] = []
+    either = False
+    at = end
+    while joint := _NUMBER_JOINT.match(text, at, min(len(text), end + _REACH)):
+        number = _NUMBER.match(text, joint.end())
+        if number is None:
+            break
+        either = either or joint["either"] is not None
+        found.append(number[0])
+        at = number.end()
+    if before := _NUMBERS_BEFORE.search(text[max(0, start - _REACH // 4) : start]):
+        either = either or re.search(r"/|\||\b(?:or|maybe|perhaps|possibly)\b|或", before[1]) is not None
+        found += _NUMBER.findall(before[1])
+    return Beside(tuple(dict.fromkeys(found)), either)
+
+
+def concluding_numbers(text: str) -> tuple[int, int] | None:
+    """Where the numbers stand that a text with many of them results in; None where there are few.
+
+    The span is empty where its last sentence with numbers still has too many of them to be a result.
+    """
+    numbers = list(_NUMBER.finditer(text))
+    if len({number[0] for number in numbers}) <= _MOST_NUMBERS:
+        return None
+    last = numbers[-1]
+    begin = max(text.rfind(mark, 0, last.start()) for mark in ("\n", ". ", "! ", "? ", "。")) + 1
+    stated = {number[0] for number in numbers if number.start() >= begin}
+    return (begin, len(text)) if len(stated) <= _MOST_STATED else (len(text), len(text))

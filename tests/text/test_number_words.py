@@ -1,0 +1,87 @@
+"""Numbers in words and with other separators, and what bounds them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.text import find_quantities, normalise
+from agrotools.text.number_words import chinese_number
+
+
+def values(text: str) -> list[float]:
+    return [quantity.low for quantity in find_quantities(normalise(text)) if not quantity.denied]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("fifteen", 15),
+        ("twenty-one trees", 21),
+        ("one hundred and twenty", 120),
+        ("a hundred", 100),
+        ("a dozen trees", 12),
+        ("two thousand", 2000),
+        ("forty-two point five percent", 42.5),
+        ("three and a half hectares", 3.5),
+        ("共有十五棵树", 15),
+        ("一百二十株", 120),
+        ("百分之四十二点五", 42.5),
+        ("三成五", 35),
+        ("三分之一", 1 / 3),
+        ("1 204", 1204),
+        ("1'204", 1204),
+        ("1\u202f204", 1204),
+        ("1.204,5", 1204.5),
+        ("1.204.000", 1204000),
+        ("42,5 %", 42.5),
+        ("0,125", 0.125),
+        ("3,500", 3500),
+    ],
+)
+def test_a_number_is_read(text: str, value: float):
+    assert values(text) == [pytest.approx(value)]
+
+
+def test_words_in_a_row_are_numbers_of_their_own():
+    assert values("one two three") == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "more than 14",
+        "at least 14",
+        "14+ trees",
+        "14 or more",
+        "超过14棵",
+        "14棵以上",
+        "≥ 14",
+        "一般",
+        "统一",
+        "十分好",
+    ],
+)
+def test_a_bound_or_an_idiom_is_no_value(text: str):
+    assert values(text) == []
+
+
+@given(st.integers(0, 99_999_999))
+def test_chinese_numerals_are_read_back(number: int):
+    assert chinese_number(_chinese(number)) == number
+
+
+def _chinese(number: int) -> str:
+    """A number below a hundred million in Chinese."""
+    digits = "零一二三四五六七八九"
+    if number >= 10_000:
+        high, low = divmod(number, 10_000)
+        return _chinese(high) + "万" + ("零" if 0 < low < 1_000 else "") + (_chinese(low) if low else "")
+    text, pending = "", False
+    for unit, sign in ((1000, "千"), (100, "百"), (10, "十"), (1, "")):
+        digit, number = divmod(number, unit)
+        if digit:
+            text += ("零" if pending and text else "") + digits[digit] + sign
+            pending = False
+        else:
+            pending = True
+    return text or "零"
