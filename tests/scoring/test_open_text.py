@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.construct.templates.key_facts import open_gold, topics_with_facts
-from agrotools.core import OpenTextSlot
+from agrotools.core import Fact, OpenTextSlot
 from agrotools.scoring.open_text import score_facts
 from agrotools.scoring.slots import score_slot
 
@@ -147,3 +147,9 @@ def test_facts_in_the_old_form_are_scored():
 def test_what_stands_beyond_64_kb_is_not_read():
     filler = "Nothing else is known. " * 3000
     assert score_facts(slot(*BEAN), f"{filler} Rotate.")[1]["share"] == 0
+
+
+@pytest.mark.parametrize("phrase", ["leave out", "not", "...", "!"])
+def test_phrases_without_an_idea_of_their_own_break_nothing(phrase):
+    slot = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=(phrase,)), Fact(phrases=("hoe",))))
+    assert 0 <= score_slot(slot, (slot,), "Hoe the weeds; leave out the rest.").value <= 1

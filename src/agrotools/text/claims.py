@@ -95,6 +95,8 @@ def claim_of(phrase: str) -> Claim:
     read = Statements(phrase, lexicon().trie)
     denying = {at for span in read.denials for at in range(span.start, span.end)}
     said = [names for span, names in _occurrences(read) if span.start not in denying]
+    if not said:  # Of denying words alone ("leave out"): they are the claim.
+        return Claim(phrase, tuple(dict.fromkeys(frozenset(names) for _, names in _occurrences(read))), False)
     ideas = dict.fromkeys(frozenset(names) for names in said if not _bare(names)) or dict.fromkeys(map(frozenset, said))
     return Claim(phrase, tuple(ideas), any(read.denied))
 
@@ -202,7 +204,7 @@ class Reply:
     def _together(self, ideas: Sequence[frozenset[str]]) -> list[tuple[Span, ...]]:
         """Places where all ideas stand in one sentence, near each other."""
         places = [self._places(names) for names in ideas]
-        if not all(places):
+        if not places or not all(places):
             return []
         rarest = min(range(len(places)), key=lambda number: len(places[number]))
         width = _NEAR * len(ideas)
