@@ -191,13 +191,21 @@ def _both_below(ask: Ask) -> Draft | None:
     if limit is None:
         return None
 
-    def slots(areas: Areas) -> tuple[BooleanSlot, ...]:
+    def slots(areas: Areas) -> tuple[BooleanSlot | ToleranceSlot, ...]:
+        measured = (
+            ToleranceSlot(
+                name=name, label=f"plant cover of {ask.pictures[k].name}", value=areas[k].veg_pct, unit="%",
+                abs_tol=tolerances.of_cover().abs_tol, from_=obs(k, "veg_pct"),
+            )
+            for k, name in enumerate(("first_cover", "second_cover"))
+        )  # fmt: skip
         return (
             BooleanSlot(
                 name="both_below", label=f"plant cover is below {limit} % in both images",
                 value=all(area.veg_pct < limit for area in areas),
                 from_=f"{obs(0, 'veg_pct')} < {limit} and {obs(1, 'veg_pct')} < {limit}",
             ),
+            *measured,
         )  # fmt: skip
 
     return Draft(slots, "exact", _BOTH, words={**_names(ask), "limit": str(limit)})

@@ -110,6 +110,7 @@ class Question:
     things: int
     draft: Callable[[Ask], Draft | None]
     of: str = "field"
+    shuffled: bool = False
     language: Language = "en"
 
     @property
@@ -159,11 +160,18 @@ def _chinese_labels() -> dict[str, str]:
 
 
 def _in_chinese(slot: Slot, words: Mapping[str, str]) -> Slot:
-    """The slot with its label in Chinese, and the words for its labels beside the English ones."""
+    """The slot with its label and its labels' names in Chinese; their English names are right as well."""
     changes: dict[str, object] = {"label": _chinese_labels().get(slot.name, slot.label).format(**words)}
     if isinstance(slot, ExactSlot):
-        changes["aliases"] = (*slot.aliases, said_in("zh", str(slot.value)))
-        changes["distractors"] = (*slot.distractors, *(said_in("zh", other) for other in slot.distractors))
+        value, from_ = said_in("zh", str(slot.value)), slot.from_ or ""
+        for name in (str(slot.value), *slot.distractors):
+            from_ = from_.replace(f"'{name}'", f"'{said_in('zh', name)}'")
+        changes |= {
+            "value": value,
+            "aliases": (*slot.aliases, *([str(slot.value)] if value != slot.value else [])),
+            "distractors": tuple(said_in("zh", other) for other in slot.distractors),
+            "from_": from_,
+        }
     return slot.model_copy(update=changes)
 
 
