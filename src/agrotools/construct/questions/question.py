@@ -7,10 +7,11 @@ where it cannot be asked of them), which becomes a sample once its chain of call
 import math
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from itertools import product
+from typing import Any, cast
 
 import numpy as np
 from pydantic import JsonValue
@@ -128,12 +129,14 @@ class Question:
         noun = ask.picture.noun
         named = " and ".join(file.name for picture in ask.pictures for file in picture.files[1:])
         words = {"photo": noun, "photos": f"{noun}s", **draft.words}
+        calls = planned_calls(draft, ask)
         if self.language == "zh":
             words = {name: said_in("zh", word) for name, word in (words | {"photos": noun}).items()}
             slots = tuple(_in_chinese(slot, words) for slot in slots)
+            calls = tuple(replace(call, arguments=_charted_in_chinese(call.arguments)) for call in calls)
         return Asked(
             files=tuple(file for picture in ask.pictures for file in picture.files),
-            calls=planned_calls(draft, ask),
+            calls=calls,
             slots=slots,
             answer_type=draft.answer_type,
             words=words,
@@ -172,7 +175,19 @@ def _in_chinese(slot: Slot, words: Mapping[str, str]) -> Slot:
             "distractors": tuple(said_in("zh", other) for other in slot.distractors),
             "from_": from_,
         }
+    elif isinstance(slot, PlotSlot):
+        changes["value"] = _charted_in_chinese(slot.value)
     return slot.model_copy(update=changes)
+
+
+def _charted_in_chinese(chart: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Arguments or specification of a chart with the names of its series and bars in Chinese."""
+    series = cast("list[dict[str, Any]]", chart.get("series", []))
+    named = [
+        {**one, "name": said_in("zh", str(one["name"])), "x": [said_in("zh", str(x)) for x in one["x"]]}
+        for one in series
+    ]
+    return {**chart, "series": cast(JsonValue, named)} if named else dict(chart)
 
 
 def settled_draft(question: Question, ask: Ask) -> tuple[Draft, tuple[Slot, ...]] | None:

@@ -39,6 +39,11 @@ KINDS: dict[str, tuple[str, dict[str, JsonValue]]] = {
 """What is counted: its plural, and how a call says what to look for where the name alone does not."""
 _BORNE = {"cherry": (3, 26), "wheat head": (15, 34)}
 """Least and most in a picture, where not 3 to 15. Of wheat that is 250 to 580 ears per square metre."""
+_GRAMS = {
+    "apple": (120, 220), "tomato": (70, 160), "orange": (120, 230), "cherry": (7, 12), "peach": (100, 190),
+    "red pepper": (110, 220), "wheat head": (2, 3),
+}  # fmt: skip
+"""What one weighs, from about to about."""
 _PENS = ("blue", "magenta", "cyan")
 _RASTER_OF = 5
 """Every fifth subject comes as rasters with near infrared instead of photographs."""
@@ -126,7 +131,8 @@ def _file(originals: Originals, path: Path, kind: str) -> SampleFile:
 
 
 def _words(kind: str, file: str) -> dict[str, str]:
-    return {"fruit": kind, "fruits": KINDS[kind][0], "file": file}
+    least, most = _GRAMS[kind]
+    return {"fruit": kind, "fruits": KINDS[kind][0], "file": file, "least_g": str(least), "most_g": str(most)}
 
 
 def _arguments(image: str, kind: str, **more: JsonValue) -> dict[str, JsonValue]:
