@@ -72,16 +72,15 @@ def random_box(rng: np.random.Generator, picture: Picture) -> Region:
     return x0, y0, x0 + width, y0 + height
 
 
-def cover_clear_of(rng: np.random.Generator, covers: Iterable[float], apart: float = 1.0) -> int | None:
-    """A whole-number limit in percent that stays ``apart`` from every cover: by chance below the largest or above it,
-    but never so far that the size of the limit would tell which."""
+def cover_clear_of(
+    rng: np.random.Generator, covers: Iterable[float], limits: Sequence[int], apart: float = 1.0
+) -> int | None:
+    """One of ``limits`` (percent) that stays ``apart`` from every cover: by chance below the largest or above it.
+
+    ``limits`` are to be near the middle of usual covers, so that their size does not tell which."""
     covers = tuple(covers)
     largest = max(covers)
-    near = [
-        limit
-        for limit in range(1, 80)
-        if 0.5 * largest <= limit <= 2 * largest and all(abs(limit - cover) >= apart for cover in covers)
-    ]
+    near = [limit for limit in limits if all(abs(limit - cover) >= apart for cover in covers)]
     low = [limit for limit in near if limit < largest]
     high = [limit for limit in near if limit > largest]
     sides = [side for side in (low, high) if side]
