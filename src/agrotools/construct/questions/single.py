@@ -144,7 +144,7 @@ def _leading_plants(ask: Ask) -> Draft | None:
                 from_=f"'weeds' if {weeds} > {crop} else 'crop'",
             ),
             ToleranceSlot(
-                name="times", label="the larger of the two areas divided by the smaller", value=high / low,
+                name="area_times", label="the larger of the two areas divided by the smaller", value=high / low,
                 rel_tol=margin, from_=f"max({crop}, {weeds}) / min({crop}, {weeds})",
             ),
         )  # fmt: skip
