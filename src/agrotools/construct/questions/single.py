@@ -108,7 +108,7 @@ def _weed_crop_ratio(ask: Ask) -> Draft | None:
 def _weed_limit(ask: Ask) -> Draft | None:
     cover = ask.area().weed_pct
     limit = cover_clear_of(ask.rng, (cover,), range(5, 13))
-    if limit is None or cover < tolerances.LEAST_COVER / 2:
+    if limit is None or cover < tolerances.LEAST_COVER:
         return None
 
     def slots(areas: Areas) -> tuple[BooleanSlot | ToleranceSlot, ...]:

@@ -56,7 +56,7 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
     raster = seed % _RASTER_OF == 2
     least, most = _BORNE.get(kind, (3, 15))
     # What all four bear together must not be the same for every plant.
-    bears = np.linspace(least, least + (most - least) * rng.uniform(0.5, 1.0), PICTURES)
+    bears = np.linspace(least, least + (most - least) * rng.uniform(0.7, 1.15), PICTURES)
     wanted = rng.permutation(bears + rng.uniform(-1.5, 1.5, PICTURES)).round().astype(int)
     skin: str | None = None
     pictures: list[JsonValue] = []
