@@ -79,7 +79,7 @@ def test_what_is_asked_of_bands_follows_from_the_ranking(tiles: list[BandTile]) 
             case "bands_best":
                 assert set(slot.value) == {"R", "RE", "NIR"}
             case "bands_hardest_pair":
-                assert slot.value == "crop/weed"
+                assert slot.value == "crop and weed"
             case "bands_clearer_tile":
                 noisy = "bands_1.tif" if accuracies[0] < accuracies[1] else "bands_2.tif"
                 assert slot.value != noisy

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from agrotools.construct.area_truth import AreaTruth, count_area
 from agrotools.construct.asking import Subject
 from agrotools.construct.choosing import choose
-from agrotools.construct.questions import QUESTIONS, Ask, Picture, settled_draft
+from agrotools.construct.questions import QUESTIONS, Ask, Picture, questions_in, settled_draft
 from agrotools.construct.questions.question import PLOT_MARGIN
 from agrotools.core import FAMILY_OF_TASK_TYPE, SampleFile, ToleranceSlot
 from agrotools.core.refs import literal_value, resolved_value
@@ -194,3 +194,33 @@ def test_the_answer_form_lists_each_choice_once_whatever_the_answer():
         ("bottom left", "bottom right", "top left", "top right"),
     }
     assert sum(len(values) > 1 for values in forms.values()) >= 3
+
+
+def test_a_question_in_chinese_names_answers_and_bars_in_chinese(tmp_path):
+    chinese = re.compile("[\u4e00-\u9fff]")
+    chosen = choose([_subject(seed) for seed in range(8)], questions_in("zh"), 80, 3)
+    assert {"surface_bars", "leading_plants", "quarter_bars"} <= {item.question.template for item in chosen}
+    for item in chosen:
+        results = _true_results(item.asked.calls, tmp_path)
+        for slot in item.slots:
+            assert chinese.search(slot.label), (item.question.template, slot.label)
+            if slot.type == "exact":
+                assert all(chinese.search(name) for name in (slot.value, *slot.distractors))
+                assert evaluate_from(slot.from_, results) == slot.value
+            if slot.type == "plot":
+                bars = [x for series in slot.value["series"] for x in series["x"] if not x.endswith(".jpg")]
+                assert all(chinese.search(bar) for bar in bars), item.question.template
+                drawn = evaluate_from(slot.from_, results)
+                assert [each["x"] for each in drawn["series"]] == [each["x"] for each in slot.value["series"]]
+
+
+def test_a_yes_or_no_is_asked_with_the_value_and_a_chart_with_the_figure():
+    asked = [
+        item.asked
+        for seed in range(3)
+        for item in choose([_subject(k + 9 * seed) for k in range(8)], QUESTIONS, 90, seed)
+    ]
+    for one in asked:
+        assert (one.answer_type == "plot") == any(slot.type == "plot" for slot in one.slots)
+        if any(slot.type == "boolean" for slot in one.slots):
+            assert any(slot.type == "tolerance" for slot in one.slots)

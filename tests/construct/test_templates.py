@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agrotools.construct.asking import Subject
-from agrotools.construct.choosing import choose
+from agrotools.construct.choosing import asked_of, choose
 from agrotools.construct.questions import QUESTIONS
 from agrotools.construct.references import PlannedCall, ref
 from agrotools.construct.templates import Template, Thing, load_templates
@@ -55,9 +55,21 @@ def test_templates_are_complete_and_unlike():
     for template in ALL:
         assert template.task_type in FAMILY_OF_TASK_TYPE
         assert len(template.wordings) >= 2
-        figures = any(slot.type == "plot" for slot in template.slots)
-        charted = any(step.tool == "plot" for step in template.steps)
-        assert (template.answer_type == "plot") == (figures or charted)
+
+
+FIGURE = r"bar|column|chart|pie|line|plot|figure|graph"
+FIGURE_ZH = r"图|柱|饼|折线|曲线"
+
+
+@pytest.mark.parametrize("template", ALL, ids=lambda template: template.template)
+def test_a_question_about_a_chart_asks_for_the_figure(template):
+    """Else the right word without any figure would be a full answer."""
+    figures = any(slot.type == "plot" for slot in template.slots)
+    charted = any(step.tool == "plot" for step in template.steps)
+    assert (template.answer_type == "plot") == figures == charted
+    if figures:
+        assert [wording for wording in template.wordings if not re.search(FIGURE, wording, re.I)] == []
+        assert [wording for wording in template.wordings_zh if not re.search(FIGURE_ZH, wording)] == []
 
 
 @pytest.mark.parametrize("template", ALL, ids=lambda template: template.template)
@@ -128,6 +140,48 @@ def test_a_given_value_is_drawn_that_makes_the_answer_clear():
     assert {each.words["limit"] for each in asked} == {"50"}
     assert _asked(template, _leaf(30.0)).words["limit"] in {"1", "2", "3"}
     assert _asked(_template(clear=["@0.severity_pct > 20"]), _leaf(2.5)) is None
+
+
+def test_a_yes_is_as_likely_as_a_no_and_no_class_likelier_than_another():
+    limits = {"limit": [2, 3, 5, 8, 12, 20, 30]}
+    above = {"type": "boolean", "name": "above", "label": "above", "from": "@0.severity_pct > {limit}"}
+    template = _template(answer_type="exact", given=limits, slots=[above])
+    yes = sum(_asked(template, _leaf(25.0), seed=seed).slots[0].value for seed in range(200))
+    assert 75 < yes < 125
+    classes = {
+        "type": "exact", "name": "class", "label": "class", "options": ["low", "middle", "high"],
+        "from": "'low' if @0.severity_pct < {low} else ('middle' if @0.severity_pct < {high} else 'high')",
+    }  # fmt: skip
+    given = {"low": [5, 10, 15, 30], "high": [12, 16, 40, 50]}
+    template = _template(answer_type="exact", given=given, clear=["{low} < {high}"], slots=[classes])
+    named = [_asked(template, _leaf(17.0), seed=seed).slots[0].value for seed in range(150)]
+    assert all(35 < named.count(name) < 65 for name in ("low", "middle", "high"))
+
+
+def test_of_two_things_the_rare_one_is_as_often_first_as_second():
+    """Of four leaves one is bad: which of two is bad must not follow from their order."""
+    worse = {"type": "file", "name": "bad", "label": "bad", "from": "'{one}' if @0.severity_pct > 50 else '{two}'"}
+    clear = ["(@0.severity_pct > 50) != (@1.severity_pct > 50)"]
+    template = _template(things=2, answer_type="exact", slots=[worse], clear=clear)
+    subjects = [
+        Subject(f"s{k}", 4, lambda index, number: _leaf(90.0 if index == 0 else 5.0, number), of="leaf")
+        for k in range(200)
+    ]
+    first = sum(asked_of(subject, template, 1).slots[0].value == "image_1.jpg" for subject in subjects)
+    assert 75 < first < 125
+
+
+def test_things_in_any_order_or_in_their_own():
+    """Leaves that get worse from visit to visit: the worst is the last, unless their order says nothing."""
+    worst = {
+        "type": "file", "name": "worst", "label": "worst",
+        "from": "label_of_max(['{one}', '{two}', '{three}'], [@0.severity_pct, @1.severity_pct, @2.severity_pct])",
+    }  # fmt: skip
+    subjects = [Subject(f"s{k}", 4, lambda index, number: _leaf(5.0 + index, number), of="leaf") for k in range(150)]
+    for shuffled, least, most in ((False, 0, 0), (True, 35, 65)):
+        template = _template(things=3, answer_type="exact", slots=[worst], shuffled=shuffled)
+        first = sum(asked_of(subject, template, 1).slots[0].value == "image_1.jpg" for subject in subjects)
+        assert least <= first <= most
 
 
 def test_what_the_truth_leaves_open_is_not_asked():

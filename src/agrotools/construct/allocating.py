@@ -23,7 +23,7 @@ _SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Offer:
-    """``plots``: figures among the answers, per question. ``tools``: distinct ones."""
+    """What is the same for all questions of an offer. ``tools``: distinct ones."""
 
     template: str
     task_type: str
@@ -32,7 +32,6 @@ class Offer:
     tools: int
     calls: int
     files: int
-    plots: int
 
 
 @dataclass(frozen=True)
@@ -115,12 +114,11 @@ def counted(offers: Iterable[Offer], queries: int) -> Marginals:
         sources=dict(sorted(Counter(offer.source for offer in held).items())),
         calls=sum(offer.calls for offer in held),
         files=sum(offer.files for offer in held),
-        plot_outputs=sum(offer.plots for offer in held),
     )
 
 
 def _order(offer: Offer) -> tuple[str | int, ...]:
-    return offer.template, offer.source, offer.tools, offer.calls, offer.files, offer.plots
+    return offer.template, offer.source, offer.tools, offer.calls, offer.files
 
 
 def _rows(
@@ -144,7 +142,6 @@ def _rows(
         add(f"source {source}", [int(offer.source == source) for offer in offers], total)
     add("calls", [offer.calls for offer in offers], wanted.calls)
     add("files", [offer.files for offer in offers], wanted.files)
-    add("plot outputs", [offer.plots for offer in offers], wanted.plot_outputs)
     rows.append(np.ones(len(offers)))
     bound = np.array([*target, wanted.queries], float)
     return rows, bound, bound, names

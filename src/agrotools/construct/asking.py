@@ -70,6 +70,9 @@ class Askable(Protocol):
     def things(self) -> int: ...
 
     @property
+    def shuffled(self) -> bool: ...
+
+    @property
     def wordings(self) -> tuple[str, ...]: ...
 
     def asked(self, shown: Sequence[Any], rng: np.random.Generator) -> Asked | None:

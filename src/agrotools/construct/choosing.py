@@ -136,8 +136,10 @@ def asked_of(subject: Subject, question: Askable, seed: int) -> Chosen | None:
     for number, indices in enumerate(combinations(order, question.things)):
         if number == _MOST_TRIED:
             break
-        # Many things are shown in their own order: quarters of a picture, dates.
-        ordered = tuple(sorted(indices)) if len(indices) > 2 else indices
+        # Many things are shown in their own order where that says something: quarters of a picture, dates. Others are
+        # put into any order: combinations begin with the first that was drawn, so a rare thing would mostly come last.
+        in_order = len(indices) > 2 and not question.shuffled
+        ordered = tuple(sorted(indices)) if in_order else tuple(int(index) for index in rng.permutation(indices))
         shown = tuple(subject.shown(index, number) for number, index in enumerate(ordered, start=1))
         if (asked := question.asked(shown, rng)) is not None:
             return Chosen(subject, question, asked, wording="")

@@ -83,7 +83,6 @@ def _offer(source: str, item: Chosen) -> Offer:
         tools=len({call.tool for call in asked.calls}),
         calls=len(asked.calls),
         files=len(asked.files),
-        plots=sum(slot.type == "plot" for slot in asked.slots),
     )
 
 

@@ -62,6 +62,18 @@ def _weedier_share(ask: Ask) -> Draft | None:
     return Draft(slots, "exact", _BOTH, words=_names(ask), clear=clear)
 
 
+def _covers(ask: Ask, areas: Areas) -> tuple[ToleranceSlot, ...]:
+    return tuple(
+        ToleranceSlot(
+            name=name, label=f"plant cover of {picture.name}", value=area.veg_pct, unit="%",
+            abs_tol=tolerances.of_cover().abs_tol, from_=obs(k, "veg_pct"),
+        )
+        for k, (name, picture, area) in enumerate(
+            zip(("first_cover", "second_cover"), ask.pictures, areas, strict=True)
+        )
+    )  # fmt: skip
+
+
 def _cover_gap(ask: Ask) -> Draft | None:
     covers = (ask.area(0).veg_pct, ask.area(1).veg_pct)
     margin = tolerances.of_difference(*covers).abs_tol
@@ -74,6 +86,7 @@ def _cover_gap(ask: Ask) -> Draft | None:
                 name="cover_gap", label="difference in plant cover, in percentage points", unit="%", abs_tol=margin,
                 value=abs(areas[0].veg_pct - areas[1].veg_pct), from_=obs(2, "value"),
             ),
+            *_covers(ask, areas),
         )  # fmt: skip
 
     variables = {"first": (0, "veg_pct"), "second": (1, "veg_pct")}
@@ -152,6 +165,7 @@ def _times_more(ask: Ask) -> Draft | None:
                 name="times", label="larger plant cover divided by the smaller", value=high / low, rel_tol=margin,
                 from_=obs(2, "value"),
             ),
+            *_covers(ask, areas),
         )  # fmt: skip
 
     variables = {"first": (0, "veg_pct"), "second": (1, "veg_pct")}
@@ -187,17 +201,18 @@ def _pooled_share(ask: Ask) -> Draft | None:
 
 def _both_below(ask: Ask) -> Draft | None:
     covers = (ask.area(0).veg_pct, ask.area(1).veg_pct)
-    limit = cover_clear_of(ask.rng, covers)
+    limit = cover_clear_of(ask.rng, covers, range(18, 41))
     if limit is None:
         return None
 
-    def slots(areas: Areas) -> tuple[BooleanSlot, ...]:
+    def slots(areas: Areas) -> tuple[BooleanSlot | ToleranceSlot, ...]:
         return (
             BooleanSlot(
                 name="both_below", label=f"plant cover is below {limit} % in both images",
                 value=all(area.veg_pct < limit for area in areas),
                 from_=f"{obs(0, 'veg_pct')} < {limit} and {obs(1, 'veg_pct')} < {limit}",
             ),
+            *_covers(ask, areas),
         )  # fmt: skip
 
     return Draft(slots, "exact", _BOTH, words={**_names(ask), "limit": str(limit)})

@@ -72,16 +72,20 @@ def random_box(rng: np.random.Generator, picture: Picture) -> Region:
     return x0, y0, x0 + width, y0 + height
 
 
-def cover_clear_of(rng: np.random.Generator, covers: Iterable[float], apart: float = 1.0) -> int | None:
-    """A whole-number limit between 2 and 12 % that stays ``apart`` from every cover, on either side by chance."""
+def cover_clear_of(
+    rng: np.random.Generator, covers: Iterable[float], limits: Sequence[int], apart: float = 1.0
+) -> int | None:
+    """One of ``limits`` (percent) that stays ``apart`` from every cover: by chance below the largest or above it.
+
+    ``limits`` are to be near the middle of usual covers, so that their size does not tell which."""
     covers = tuple(covers)
-    candidates = [limit for limit in range(2, 13) if all(abs(limit - cover) >= apart for cover in covers)]
-    near = [limit for limit in candidates if min(abs(limit - cover) for cover in covers) <= 4.0]
-    if not near:
-        return None
-    low = [limit for limit in near if limit < max(covers)]
-    high = [limit for limit in near if limit > max(covers)]
+    largest = max(covers)
+    near = [limit for limit in limits if all(abs(limit - cover) >= apart for cover in covers)]
+    low = [limit for limit in near if limit < largest]
+    high = [limit for limit in near if limit > largest]
     sides = [side for side in (low, high) if side]
+    if not sides:
+        return None
     side = sides[int(rng.integers(len(sides)))]
     return int(side[int(rng.integers(len(side)))])
 

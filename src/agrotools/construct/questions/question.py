@@ -7,10 +7,11 @@ where it cannot be asked of them), which becomes a sample once its chain of call
 import math
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from itertools import product
+from typing import Any, cast
 
 import numpy as np
 from pydantic import JsonValue
@@ -111,6 +112,7 @@ class Question:
     things: int
     draft: Callable[[Ask], Draft | None]
     of: str = "field"
+    shuffled: bool = False
     language: Language = "en"
 
     @property
@@ -128,12 +130,14 @@ class Question:
         noun = ask.picture.noun
         named = " and ".join(file.name for picture in ask.pictures for file in picture.files[1:])
         words = {"photo": noun, "photos": f"{noun}s", **draft.words}
+        calls = planned_calls(draft, ask)
         if self.language == "zh":
             words = {name: said_in("zh", word) for name, word in (words | {"photos": noun}).items()}
             slots = tuple(_in_chinese(slot, words) for slot in slots)
+            calls = tuple(replace(call, arguments=_charted_in_chinese(call.arguments)) for call in calls)
         return Asked(
             files=tuple(file for picture in ask.pictures for file in picture.files),
-            calls=planned_calls(draft, ask),
+            calls=calls,
             slots=slots,
             answer_type=draft.answer_type,
             words=words,
@@ -160,13 +164,24 @@ def _chinese_labels() -> dict[str, str]:
 
 
 def _in_chinese(slot: Slot, words: Mapping[str, str]) -> Slot:
-    """The slot with its label in Chinese, and its choices where all of them have a word in Chinese."""
-    changes: dict[str, object] = {"label": _chinese_labels().get(slot.name, slot.label).format(**words)}
-    slot = slot.model_copy(update=changes)
+    """The slot with its label in Chinese, its choices where all of them have a word in Chinese, and its chart's names."""
+    slot = slot.model_copy(update={"label": _chinese_labels().get(slot.name, slot.label).format(**words)})
+    if isinstance(slot, PlotSlot):
+        return slot.model_copy(update={"value": _charted_in_chinese(slot.value)})
     if not isinstance(slot, ExactSlot):
         return slot
     aliases = {choice: (*slot.aliases.get(choice, ()), said_in("zh", choice)) for choice in slot.choices}
     return in_one_language(slot.model_copy(update={"aliases": aliases}), "zh", translate=True)
+
+
+def _charted_in_chinese(chart: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Arguments or specification of a chart with the names of its series and bars in Chinese."""
+    series = cast("list[dict[str, Any]]", chart.get("series", []))
+    named = [
+        {**one, "name": said_in("zh", str(one["name"])), "x": [said_in("zh", str(x)) for x in one["x"]]}
+        for one in series
+    ]
+    return {**chart, "series": cast(JsonValue, named)} if named else dict(chart)
 
 
 def settled_draft(question: Question, ask: Ask) -> tuple[Draft, tuple[Slot, ...]] | None:

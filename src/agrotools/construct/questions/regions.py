@@ -72,6 +72,13 @@ def _half_difference(ask: Ask) -> Draft | None:
                 name="difference", label="difference in plant cover between the halves, in percentage points", unit="%",
                 value=abs(areas[0].veg_pct - areas[1].veg_pct), abs_tol=margin, from_=obs(2, "value"),
             ),
+            *(
+                ToleranceSlot(
+                    name=f"{name}_half_cover", label=f"plant cover of the {names[k]} half", unit="%",
+                    value=areas[k].veg_pct, abs_tol=tolerances.of_cover().abs_tol, from_=obs(k, "veg_pct"),
+                )
+                for k, name in enumerate(("first", "second"))
+            ),
         )  # fmt: skip
 
     call = calculated(

@@ -107,30 +107,45 @@ def _weed_crop_ratio(ask: Ask) -> Draft | None:
 
 def _weed_limit(ask: Ask) -> Draft | None:
     cover = ask.area().weed_pct
-    limit = cover_clear_of(ask.rng, (cover,))
-    if limit is None:
+    limit = cover_clear_of(ask.rng, (cover,), range(5, 13))
+    if limit is None or cover < tolerances.LEAST_COVER:
         return None
 
-    def slots(areas: Areas) -> tuple[BooleanSlot, ...]:
+    def slots(areas: Areas) -> tuple[BooleanSlot | ToleranceSlot, ...]:
         return (
             BooleanSlot(
                 name="above_limit", label=f"weeds cover more than {limit} % of the ground",
                 value=areas[0].weed_pct > limit, from_=f"{obs(0, 'weed_pct')} > {limit}",
+            ),
+            ToleranceSlot(
+                name="weed_cover", label="share of the image area under weeds", value=areas[0].weed_pct, unit="%",
+                abs_tol=tolerances.of_cover().abs_tol, from_=obs(0, "weed_pct"),
             ),
         )  # fmt: skip
 
     return Draft(slots, "exact", words={"limit": str(limit)}, clear=lambda areas: abs(areas[0].weed_pct - limit) >= 1.0)
 
 
-def _leading_plants(_: Ask) -> Draft | None:
-    def slots(areas: Areas) -> tuple[ExactSlot, ...]:
+def _leading_plants(ask: Ask) -> Draft | None:
+    area = ask.area()
+    if not area.crop_px or not area.weed_px:
+        return None
+    margin = tolerances.of_quotient(area.weed_pct, area.crop_pct).rel_tol
+    crop, weeds = obs(0, "crop_px"), obs(0, "weed_px")
+
+    def slots(areas: Areas) -> tuple[ExactSlot | ToleranceSlot, ...]:
         leads = areas[0].weed_px > areas[0].crop_px
+        low, high = sorted((areas[0].crop_px, areas[0].weed_px))
         return (
             ExactSlot(
                 name="larger_part", label="what takes up the larger area, crop or weeds",
                 value="weeds" if leads else "crop", choices=("crop", "weeds"),
                 aliases={"crop": ("crops", "crop plants"), "weeds": ("weed",)},
-                from_=f"'weeds' if {obs(0, 'weed_px')} > {obs(0, 'crop_px')} else 'crop'",
+                from_=f"'weeds' if {weeds} > {crop} else 'crop'",
+            ),
+            ToleranceSlot(
+                name="area_times", label="the larger of the two areas divided by the smaller", value=high / low,
+                rel_tol=margin, from_=f"max({crop}, {weeds}) / min({crop}, {weeds})",
             ),
         )  # fmt: skip
 
@@ -142,10 +157,20 @@ def _leading_plants(_: Ask) -> Draft | None:
 
 
 _CLASSES = ("light", "moderate", "heavy")
+_EDGES = ((1, 3), (2, 5), (2, 7), (3, 8), (4, 10), (5, 12), (6, 15), (8, 20), (12, 25))
+"""Covers of weeds in percent from which on they are moderate, and heavy."""
 
 
 def _pressure_class(ask: Ask) -> Draft | None:
-    first, second = (3, 8) if ask.rng.uniform() < 0.5 else (2, 7)
+    cover = ask.area().weed_pct
+    edges = [_EDGES[int(k)] for k in ask.rng.permutation(len(_EDGES))]
+    settled = [pair for pair in edges if all(abs(cover - edge) >= 0.5 for edge in pair)]
+    # The class is drawn before the edges, so that none is the usual one.
+    wanted = int(ask.rng.integers(len(_CLASSES)))
+    fitting = [pair for pair in settled if sum(cover >= edge for edge in pair) == wanted] or settled
+    if not fitting:
+        return None
+    first, second = fitting[0]
 
     def of(weed_pct: float) -> str:
         return _CLASSES[0] if weed_pct < first else _CLASSES[1] if weed_pct < second else _CLASSES[2]

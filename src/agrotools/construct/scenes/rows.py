@@ -80,7 +80,12 @@ class _Field:
         return abs(d - round(d))
 
 
-def make_scene(seed: int, difficulty: Difficulty = 1, size: tuple[int, int] = (ROWS_PX, COLUMNS_PX)) -> Scene:
+def make_scene(
+    seed: int,
+    difficulty: Difficulty = 1,
+    size: tuple[int, int] = (ROWS_PX, COLUMNS_PX),
+    weed_pct: float | None = None,
+) -> Scene:
     """Draw one scene, by default of 640 x 480 px (1.9 x 1.4 m at 3 mm a pixel). Same arguments, same scene.
 
     Args:
@@ -88,6 +93,7 @@ def make_scene(seed: int, difficulty: Difficulty = 1, size: tuple[int, int] = (R
         difficulty: 0 to 3.
         size: rows and columns in pixels. A scene of another size is another scene, not a part of the first; plants,
             clods and straw are as dense in it.
+        weed_pct: share of the ground that weeds are to cover, about; None: drawn, 1 to 12 by difficulty.
 
     Raises:
         ValueError: ``difficulty`` is not 0, 1, 2 or 3, ``seed`` is negative, or a side is under 64 pixels.
@@ -99,10 +105,10 @@ def make_scene(seed: int, difficulty: Difficulty = 1, size: tuple[int, int] = (R
     if min(size) < LEAST_SIDE_PX:
         raise ValueError(f"size is {size[0]} x {size[1]}; a side has at least {LEAST_SIDE_PX} pixels")
     with one_thread():
-        return _draw(seed, difficulty, size)
+        return _draw(seed, difficulty, size, weed_pct)
 
 
-def _draw(seed: int, difficulty: Difficulty, size: tuple[int, int]) -> Scene:
+def _draw(seed: int, difficulty: Difficulty, size: tuple[int, int], wanted_pct: float | None) -> Scene:
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"rows")])
     level = _LEVELS[difficulty]
     gsd_m = 0.003
@@ -121,7 +127,8 @@ def _draw(seed: int, difficulty: Difficulty, size: tuple[int, int]) -> Scene:
     angle = float(quarter + rng.uniform(-level.tilt, level.tilt))
     field = _Field(angle, spacing, float(rng.uniform(0, spacing)), (size[1] / 2, size[0] / 2))
     crop = CROPS[str(rng.choice(list(CROPS)))]
-    weed_pct = float(rng.uniform(*level.weed_pct))
+    drawn_pct = float(rng.uniform(*level.weed_pct))
+    weed_pct = drawn_pct if wanted_pct is None else wanted_pct
     # Weeds that came up before the crop stand below its leaves, the later ones above them.
     early = _plant_weeds(rng, canvas, field, level, 0.5 * weed_pct, gsd_m, first=1)
     crops = _plant_crop(rng, canvas, field, crop, level, gsd_m, first=1 + early)

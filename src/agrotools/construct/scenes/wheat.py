@@ -107,7 +107,7 @@ def _draw(seed: int, difficulty: Difficulty, ears: int | None) -> Scene:
         light = blurred(light, level.blur)
     photo = snapshot(rng, light, float(rng.uniform(*level.exposure)), level.electrons)
     rows = _truth(view.ids, whole)
-    gsd_m = round(0.7 / COLUMNS_PX / scale, 6)
+    gsd_m = round(0.28 / COLUMNS_PX / scale, 6)
     return Scene(
         images={"rgb": photo, "nir": infrared_frame(rng, light[..., 3], 1.1)},
         sidecar={"gsd_m": gsd_m},

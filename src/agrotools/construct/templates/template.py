@@ -28,8 +28,13 @@ A file of templates is TOML, a table per template::
 Steps are counted as they stand in the chain: what comes before the measurements of all things, the measurements, what
 looks closer, ``steps``. ``{one}``, ``{two}``... are what the things are called, in Chinese where it has a word for it.
 Every answer follows from the truth by the slot's own ``from``, so a template cannot disagree with itself.
+
+Answers are to be worth nothing when guessed: ask for the value beside a yes or no, keep thresholds near the middle of
+usual values (a yes is then as likely as a no at each of them), and set ``shuffled`` where the order of several things
+says nothing. A word that is an option is given (``given = { small = ["small"] }``): it has a name in each language.
 """
 
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -46,11 +51,13 @@ from agrotools.construct.templates.filling import Words, filled, filled_argument
 from agrotools.construct.templates.slot_draft import SlotDraft
 from agrotools.construct.templates.thing import Thing, calls_on, distinct_files
 from agrotools.construct.templates.wording import Language, expanded, said_in
-from agrotools.core import AnswerType, Arguments, Noun, UnresolvedRef
+from agrotools.core import AnswerType, Arguments, BooleanSlot, Noun, Slot, UnresolvedRef
 from agrotools.core.refs import resolved_value
 from agrotools.text.expressions import evaluate_from
 
 PLACES = ("one", "two", "three", "four", "five", "six", "seven", "eight")
+
+_MOST_DRAWS = 48
 
 Choices = Annotated[list[int | float | str], Field(min_length=1)]
 
@@ -70,6 +77,9 @@ class Template(Noun):
     task_type: str
     of: str
     things: Annotated[int, Field(ge=1, le=len(PLACES))] = 1
+    shuffled: bool = False
+    """Whether more than two things come in any order, not in their own (dates, quarters): which is the largest of them
+    must not follow from the place."""
     answer_type: AnswerType
     given: dict[str, Choices] = {}
     clear: tuple[str, ...] = ()
@@ -91,33 +101,52 @@ class Template(Noun):
             ValueError: the template names what is not there.
         """
         things = tuple(shown)
-        for given in _draws(self.given, rng):
-            spoken = {**_words(things), **{name: _spoken(value) for name, value in given.items()}}
-            words = {name: said_in(self.language, word) for name, word in spoken.items()}
-            calls = list(calls_on(things))
-            results: list[dict[str, JsonValue] | None] = [call.truth for call in calls]
-            try:
-                # Rules about the things alone come first: a drawn value need not be charted to be refused.
-                if not all(evaluate_from(references_written_out(filled(rule, words)), results) for rule in self.clear):
-                    continue
-                for step in self.steps:
-                    calls.append(_planned(step, words))
-                    plain = resolved_value(cast(JsonValue, dict(calls[-1].arguments)), results)
-                    results.append(exact_result(step.tool, cast("dict[str, Any]", plain)))
-                slots = tuple(draft.slot(words, results, things, self.language) for draft in self.slots)
-            except UnresolvedRef as error:
-                if "is null" in str(error) or "no value to calculate" in str(error):
-                    continue
-                raise ValueError(f"template {self.template}: {error}") from error
-            return Asked(
-                files=distinct_files(things),
-                calls=tuple(calls),
-                slots=slots,
-                answer_type=self.answer_type,
-                words=words,
-                remarks=things[0].remarks if self.language == "en" else (),
-            )
-        return None
+        draws = _draws(self.given, rng)
+        # Which answer of those offered should come out is drawn first, as far as drawn values allow: a yes is then no
+        # likelier than a no, nor one class than another.
+        leading = next(
+            (slot for slot in self.slots if slot.type == "boolean" or (slot.type == "exact" and slot.options)), None
+        )
+        place = int(rng.integers(2 if leading is None or leading.type == "boolean" else len(leading.options)))
+        otherwise: Asked | None = None
+        for given in draws:
+            asked = self._asked_with(things, given)
+            if asked is None:
+                continue
+            if leading is None or _is_option(
+                next(slot for slot in asked.slots if slot.name == leading.name), leading, place, asked.words
+            ):
+                return asked
+            otherwise = otherwise or asked
+        return otherwise
+
+    def _asked_with(self, things: tuple[Thing, ...], given: Mapping[str, Any]) -> Asked | None:
+        """The question with these drawn values; None where they do not make it clear."""
+        spoken = {**_words(things), **{name: _spoken(value) for name, value in given.items()}}
+        words = {name: said_in(self.language, word) for name, word in spoken.items()}
+        calls = list(calls_on(things))
+        results: list[dict[str, JsonValue] | None] = [call.truth for call in calls]
+        try:
+            # Rules about the things alone come first: a drawn value need not be charted to be refused.
+            if not all(evaluate_from(references_written_out(filled(rule, words)), results) for rule in self.clear):
+                return None
+            for step in self.steps:
+                calls.append(_planned(step, words))
+                plain = resolved_value(cast(JsonValue, dict(calls[-1].arguments)), results)
+                results.append(exact_result(step.tool, cast("dict[str, Any]", plain)))
+            slots = tuple(draft.slot(words, results, things, self.language) for draft in self.slots)
+        except UnresolvedRef as error:
+            if "is null" in str(error) or "no value to calculate" in str(error):
+                return None
+            raise ValueError(f"template {self.template}: {error}") from error
+        return Asked(
+            files=distinct_files(things),
+            calls=tuple(calls),
+            slots=slots,
+            answer_type=self.answer_type,
+            words=words,
+            remarks=things[0].remarks if self.language == "en" else (),
+        )
 
 
 @cache
@@ -140,10 +169,31 @@ def _planned(step: StepDraft, words: Words) -> PlannedCall:
 
 
 def _draws(given: Mapping[str, Sequence[Any]], rng: np.random.Generator) -> list[dict[str, Any]]:
-    """Combinations of given values in random order, so that the first that is clear can be taken."""
-    orders = {name: [values[int(k)] for k in rng.permutation(len(values))] for name, values in given.items()}
-    most = max((len(values) for values in orders.values()), default=1)
-    return [{name: values[number % len(values)] for name, values in orders.items()} for number in range(most)]
+    """Combinations of given values in random order, :data:`_MOST_DRAWS` at most."""
+    every = math.prod(len(values) for values in given.values())
+    numbers = rng.permutation(every)[:_MOST_DRAWS]
+    return (
+        [
+            {
+                name: values[int(place)]
+                for (name, values), place in zip(
+                    given.items(),
+                    np.unravel_index(int(number), [len(values) for values in given.values()]),
+                    strict=True,
+                )
+            }
+            for number in numbers
+        ]
+        if given
+        else [{}]
+    )
+
+
+def _is_option(slot: Slot, draft: SlotDraft, place: int, words: Words) -> bool:
+    """Whether the slot's value is the one at ``place`` of those that its draft offers (of yes and no: no first)."""
+    if isinstance(slot, BooleanSlot):
+        return slot.value == bool(place)
+    return getattr(slot, "value", None) == filled(draft.options[place], words)
 
 
 def _words(things: Sequence[Thing]) -> dict[str, str]:

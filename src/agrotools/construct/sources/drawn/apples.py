@@ -36,7 +36,7 @@ _AS_GIVEN = {"depth_unit_mm": 1.0, "note": "Depth registered to the picture."}
 def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
     """Four rows of one variety whose fruit differs in size, each with its depth, plain and with marks."""
     rng = np.random.default_rng([seed, zlib.crc32(b"apples"), difficulty])
-    sizes = float(rng.uniform(62, 74)) + np.cumsum([0.0, *rng.uniform(2.0, 8.5, PICTURES - 1)])
+    sizes = float(rng.uniform(56, 74)) + np.cumsum([0.0, *rng.uniform(2.0, 8.5, PICTURES - 1)])
     sizes = rng.permutation(sizes)
     skin: str | None = None
     pictures: list[JsonValue] = []

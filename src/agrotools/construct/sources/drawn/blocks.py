@@ -67,7 +67,7 @@ def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
         else None
         for one in blocks
     ]
-    mode = cast(str, drawn.record["mode"])
+    mode, kind = cast(str, drawn.record["mode"]), cast(str, drawn.record["kind"])
 
     def files(index: int, number: int) -> tuple[SampleFile, ...]:
         model = models[index]
@@ -78,7 +78,7 @@ def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
         shown = files(index, number)
         thought = f"I need to know how many trees there are in {shown[0].name}."
         truth = _counted(blocks[index], None)
-        return Thing(shown, "count_objects", _asked_of(shown), truth, shown[0].name, thought)
+        return Thing(shown, "count_objects", _asked_of(shown), truth, shown[0].name, thought, {"kind": kind})
 
     def block_top(index: int, number: int) -> Thing:
         shown, facts = files(index, number), blocks[index]
@@ -92,7 +92,7 @@ def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
         arguments: Arguments = {**_asked_of(shown), "min_height_m": ref(0, "mean_canopy_m")}
         thought = f"Now the trees of {shown[0].name} that are taller than that."
         truth = _counted(facts, None, taller_than_m=mean)
-        words = {"least": "2"}
+        words = {"least": "2", "kind": kind}
         return Thing(shown, "count_objects", arguments, truth, shown[0].name, thought, words, before=(look,))
 
     def block_marked(index: int, number: int) -> Thing:

@@ -23,16 +23,7 @@ from agrotools.tools.result import rounded
 LEAST_PX = 200
 """Smaller patches do not count where sites are counted: at half a metre a pixel, seven metres square."""
 _DIGITS = 6
-_ALONE: tuple[Becomes | Literal["none"], ...] = (
-    "building",
-    "building",
-    "bare",
-    "water",
-    "forest",
-    "road",
-    "none",
-    "none",
-)
+_ALONE: tuple[Becomes | Literal["none"], ...] = ("building", "bare", "water", "forest", "road", "none", "none", "none")
 """What happens in pairs that are asked about alone."""
 _PAIRS = {"one": 1, "places": 4, "marked": 2}
 

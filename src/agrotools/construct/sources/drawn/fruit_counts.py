@@ -37,6 +37,13 @@ KINDS: dict[str, tuple[str, dict[str, JsonValue]]] = {
     "wheat head": ("wheat heads", {"mode": "blob", "expected_size_px": 30}),
 }
 """What is counted: its plural, and how a call says what to look for where the name alone does not."""
+_BORNE = {"cherry": (3, 26), "wheat head": (15, 34)}
+"""Least and most in a picture, where not 3 to 15. Of wheat that is 250 to 580 ears per square metre."""
+_GRAMS = {
+    "apple": (120, 220), "tomato": (70, 160), "orange": (120, 230), "cherry": (7, 12), "peach": (100, 190),
+    "red pepper": (110, 220), "wheat head": (2, 3),
+}  # fmt: skip
+"""What one weighs, from about to about."""
 _PENS = ("blue", "magenta", "cyan")
 _RASTER_OF = 5
 """Every fifth subject comes as rasters with near infrared instead of photographs."""
@@ -47,8 +54,10 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
     rng = np.random.default_rng([seed, zlib.crc32(b"fruit_counts"), difficulty])
     kind = list(KINDS)[seed % len(KINDS)]
     raster = seed % _RASTER_OF == 2
-    most = 26 if kind in ("cherry", "wheat head") else 15
-    wanted = rng.permutation(np.linspace(3, most, PICTURES) + rng.uniform(-1.5, 1.5, PICTURES)).round().astype(int)
+    least, most = _BORNE.get(kind, (3, 15))
+    # What all four bear together must not be the same for every plant.
+    bears = np.linspace(least, least + (most - least) * rng.uniform(0.7, 1.15), PICTURES)
+    wanted = rng.permutation(bears + rng.uniform(-1.5, 1.5, PICTURES)).round().astype(int)
     skin: str | None = None
     pictures: list[JsonValue] = []
     for number in range(PICTURES):
@@ -122,7 +131,8 @@ def _file(originals: Originals, path: Path, kind: str) -> SampleFile:
 
 
 def _words(kind: str, file: str) -> dict[str, str]:
-    return {"fruit": kind, "fruits": KINDS[kind][0], "file": file}
+    least, most = _GRAMS[kind]
+    return {"fruit": kind, "fruits": KINDS[kind][0], "file": file, "least_g": str(least), "most_g": str(most)}
 
 
 def _arguments(image: str, kind: str, **more: JsonValue) -> dict[str, JsonValue]:
@@ -134,7 +144,7 @@ def _whole(file: SampleFile, picture: Mapping[str, Any], kind: str, place: int) 
     thought = f"I need to know how many {KINDS[kind][0]} there are in {shown.name}."
     words = _words(kind, shown.name)
     if picture["area_m2"]:
-        words["area"] = f"{picture['area_m2']:.2f}"
+        words["area"] = f"{picture['area_m2']:.3f}"
     truth: dict[str, JsonValue] = {"count": len(picture["centres"])}
     return Thing((shown,), "count_objects", _arguments(shown.name, kind), truth, shown.name, thought, words)
 

@@ -66,7 +66,9 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
     rng = np.random.default_rng([seed, zlib.crc32(b"leaf_lesions"), difficulty])
     place = seed % len(DISEASES)
     told = DISEASES[place]
-    shares = np.cumsum(rng.uniform(0.6, 1.0, PICTURES) * [2.5, 5.0, 7.0, 9.0])
+    # Any visit may have the largest rise.
+    rises = np.array([2.5, *rng.permutation([5.0, 7.0, 9.0])]) * rng.uniform(0.5, 1.7)
+    shares = np.cumsum(rng.uniform(0.6, 1.0, PICTURES) * rises)
     pictures: list[JsonValue] = []
     for number, share in enumerate(shares):
         scene = make_leaf_photo(

@@ -31,13 +31,14 @@ BACKENDS = {"diagnose_pest_disease": "schematic"}
 
 BORERS = ("corn_borer", "striped_rice_borer", "yellow_rice_borer")
 """Species whose larvae the knowledge base has in stems of the crop."""
-THRESHOLDS: Mapping[str, tuple[str, str]] = {
-    "flea_beetle": ("tomato plants under six inches tall", "高不足六英寸的番茄苗"),
-    "english_grain_aphid": ("wheat heads", "麦穗"),
-    "brown_planthopper": ("rice tillers", "水稻分蘖"),
-    "tarnished_plant_bug": ("strawberry fruit clusters", "草莓果穗"),
+THRESHOLDS: Mapping[str, tuple[str, str, int]] = {
+    "flea_beetle": ("tomato plants under six inches tall", "高不足六英寸的番茄苗", 0),
+    "english_grain_aphid": ("wheat heads", "麦穗", 0),
+    "brown_planthopper": ("rice tillers", "水稻分蘖", 0),
+    "tarnished_plant_bug": ("strawberry fruit clusters", "草莓果穗", 1),
 }
-"""Species with a level for action as animals on each of something: what that is."""
+"""Species with a level for action as animals on each of something: what that is, and how many more than the level there
+must be in all (1 where treatment is advised above it, 0 where it is advised from it on)."""
 _PLATES, _MARKED, _TRAPS = 4, 2, 4
 _SCHEMATIC = "Schematic drawing."
 
@@ -167,9 +168,15 @@ def _named(item: Mapping[str, Any]) -> dict[str, JsonValue]:
 
 def _words(item: Mapping[str, Any]) -> dict[str, str]:
     slug = item["species"]
-    of, of_zh = THRESHOLDS.get(slug, ("", ""))
+    of, of_zh, beyond = THRESHOLDS.get(slug, ("", "", 0))
     bores = "yes" if slug in BORERS else "no"
-    return {**words_of_entry(slug, "pest"), "bores": bores, "counted_on": of, "counted_on_zh": of_zh}
+    return {
+        **words_of_entry(slug, "pest"),
+        "bores": bores,
+        "counted_on": of,
+        "counted_on_zh": of_zh,
+        "beyond": str(beyond),
+    }
 
 
 def _counting(file: SampleFile, item: Mapping[str, Any]) -> dict[str, Any]:

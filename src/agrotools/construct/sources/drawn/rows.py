@@ -38,6 +38,7 @@ COMPOSITES: tuple[tuple[str, str, str], ...] = (
 )  # fmt: skip
 """Three bands each, as composites are named."""
 _FIELDS = 2
+_WEED_PCT = (2.0, 35.0)
 _SHOWN_COMPOSITES = 4
 _DIGITS = 6
 _PHOTO_NOTE = "Drawn. Field seen straight from above, natural colours."
@@ -57,7 +58,9 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
     rng = np.random.default_rng([seed, difficulty])
     fields: list[JsonValue] = []
     for number in range(_FIELDS):
-        scene = make_scene(_FIELDS * seed + number, difficulty)
+        # From clean fields to ones where weeds have taken over, so that no cover is the usual one.
+        weed_pct = float(np.exp(rng.uniform(*np.log(_WEED_PCT))))
+        scene = make_scene(_FIELDS * seed + number, difficulty, weed_pct=weed_pct)
         classes = cast("NDArray[np.uint8]", scene.masks["classes"])
         gsd_m = float(scene.sidecar["gsd_m"])
         save_photo(folder / f"photo_{number}.jpg", scene.images["rgb"])

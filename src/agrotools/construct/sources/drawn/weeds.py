@@ -42,7 +42,8 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
     first = [str(rng.choice(POISONOUS)), str(rng.choice(HARMLESS))]
     plates = [*first, *(slug for slug in slugs if slug not in first)][:_PLATES]
     plates = [plates[int(k)] for k in rng.permutation(_PLATES)]
-    marked = [str(rng.choice(POISONOUS if rng.uniform() < 0.5 else HARMLESS)), slugs[0]]
+    marked = [str(rng.choice(POISONOUS)), str(rng.choice(HARMLESS))]
+    marked = [marked[int(k)] for k in rng.permutation(_MARKED)]
     return {
         "plates": [
             _stored(folder, f"plate_{k}", make_weed_plate(10 * seed + k, difficulty, slug), difficulty)
