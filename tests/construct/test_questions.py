@@ -206,7 +206,7 @@ def test_a_question_in_chinese_names_answers_and_bars_in_chinese(tmp_path):
             assert chinese.search(slot.label), (item.question.template, slot.label)
             if slot.type == "exact":
                 assert all(chinese.search(name) for name in (slot.value, *slot.distractors))
-                assert evaluate_from(slot.from_, results) == slot.value
+                assert evaluate_from(slot.from_, results) in slot.names
             if slot.type == "plot":
                 bars = [x for series in slot.value["series"] for x in series["x"] if not x.endswith(".jpg")]
                 assert all(chinese.search(bar) for bar in bars), item.question.template

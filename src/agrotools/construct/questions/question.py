@@ -164,7 +164,7 @@ def _chinese_labels() -> dict[str, str]:
 
 
 def _in_chinese(slot: Slot, words: Mapping[str, str]) -> Slot:
-    """The slot with its label in Chinese, its choices where all of them have a word in Chinese, and its chart's names."""
+    """The slot with its label, its choices (where all have a word for it) and the names in its chart in Chinese."""
     slot = slot.model_copy(update={"label": _chinese_labels().get(slot.name, slot.label).format(**words)})
     if isinstance(slot, PlotSlot):
         return slot.model_copy(update={"value": _charted_in_chinese(slot.value)})
