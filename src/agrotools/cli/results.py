@@ -26,9 +26,11 @@ def show_runs(
     rouge: bool = False,
     embedder: "Embedder | None" = None,
     paper: bool = False,
+    unadjusted: bool = False,
 ) -> int:
     """Score runs, write each one's ``scores.json``, print them side by side; with ``paper`` also in the tables of the
-    paper that the benchmark is from, beside its figures. ``rouge``, ``embedder``: see ``rescore``.
+    paper that the benchmark is from, beside its figures. ``rouge``, ``embedder``: see ``rescore``; ``unadjusted``:
+    mark differences by the p-value of each alone.
 
     Returns 0, 1 where invalid samples remain, 3 where nothing else is left.
     """
@@ -36,7 +38,7 @@ def show_runs(
 
     items = RunItems()
     rescored = _scored(runs, allow_invalid, rouge=rouge, embedder=embedder, items=items)
-    code = _shown(rescored, runs, details=details, as_json=as_json)
+    code = _shown(rescored, runs, details=details, as_json=as_json, unadjusted=unadjusted)
     results = items.results()
     if paper and not results:
         typer.echo("--paper: none of these runs is of a benchmark whose paper's tables are known (agrieval)", err=True)
@@ -105,7 +107,7 @@ def _scored(
     """Score the runs; ``items`` and ``outcomes`` are given every record with its rows."""
     from agrotools.runner.rescore import rescore
     from agrotools.runner.store import read_manifest
-    from agrotools.scoring.run_correlations import with_correlations
+    from agrotools.scoring.between_runs import side_by_side
 
     def add(record: "Record", scores: "list[Score]") -> None:
         items.add(record, scores)
@@ -118,7 +120,8 @@ def _scored(
         if outcomes is not None:
             outcomes.begin_run()
         rescored.append(rescore(run, allow_invalid=allow_invalid, rouge=rouge, embedder=embedder, on_scored=add))
-    summaries = with_correlations([each.summary for each in rescored])
+    tallies = [each.tally for each in rescored] if len(rescored) > 1 else []
+    summaries = side_by_side([each.summary for each in rescored], tallies)
     return [each._replace(summary=summary) for each, summary in zip(rescored, summaries, strict=True)]
 
 
@@ -126,14 +129,16 @@ def _again(runs: Sequence[Path]) -> str:
     return " ".join(map(str, runs))
 
 
-def _shown(rescored: "Sequence[Rescored]", runs: Sequence[Path], *, details: bool, as_json: bool) -> int:
+def _shown(
+    rescored: "Sequence[Rescored]", runs: Sequence[Path], *, details: bool, as_json: bool, unadjusted: bool = False
+) -> int:
     from agrotools.report.tables import print_tables
 
     summaries = [each.summary for each in rescored]
     if as_json:
         print_json([summary.model_dump(mode="json") for summary in summaries])
     else:
-        print_tables(summaries, details=details)
+        print_tables(summaries, details=details, unadjusted=unadjusted)
         if not details:
             typer.echo(f"by task and answer type: agrotools score {_again(runs)} --details")
         if sample := rescored[0].telling_sample:

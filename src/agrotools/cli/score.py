@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from agrotools.cli.comparing import EmbedderName, EmbedderPath, Extra, comparing
+from agrotools.cli.comparing import EmbedderName, EmbedderPath, Extra, Unadjusted, comparing
 from agrotools.cli.judging import (
     JudgeApiKeyEnv,
     JudgeBaseUrl,
@@ -47,6 +47,7 @@ def score(
     judgements: Annotated[Path | None, typer.Option(help="With --format: what a judge said (JSON or CSV).")] = None,
     embedder: EmbedderName = None,
     embedder_path: EmbedderPath = None,
+    unadjusted: Unadjusted = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
     """Score runs again and print the table; offline, unless a judge is asked. Several runs stand side by side."""
@@ -85,5 +86,6 @@ def score(
         rouge=compared.rouge,
         embedder=compared.embedder,
         paper=paper,
+        unadjusted=unadjusted,
     )
     raise typer.Exit(code or int(missing))

@@ -29,10 +29,12 @@ OnScored = Callable[[Record, list[Score]], None]
 
 
 class Rescored(NamedTuple):
-    """The summary of a run, and the sample that lost most: the one worth looking at first (None: none was scored)."""
+    """The summary of a run, the sample that lost most, the one worth looking at first (None: none was scored), and the
+    numbers that the summary is of."""
 
     summary: Summary
     telling_sample: str | None
+    tally: Tally
 
 
 def rescore(
@@ -71,7 +73,7 @@ def rescore(
             f"cannot write the scores into {run}: {error.strerror or error}",
             hint="free some space, or score a copy of the folder in a place where you may write",
         ) from error
-    return Rescored(summary, telling_sample)
+    return Rescored(summary, telling_sample, tally)
 
 
 def extras_of(manifest: Manifest, *, rouge: bool, embedder: Embedder | None) -> Extras:

@@ -234,6 +234,16 @@ class AcrossRuns(Noun):
     correlations: tuple[RunCorrelation, ...] = ()
 
 
+class RunDifference(Noun):
+    """First run minus second in the headline metric of a mode; runs by their places among those scored together."""
+
+    first: int
+    second: int
+    mode: Mode
+    metric: str
+    difference: Estimate
+
+
 class Summary(Noun):
     """The scores of one run: who answered, on what, and each mode's metrics."""
 
@@ -253,6 +263,8 @@ class Summary(Noun):
     """Of step metrics with the outcome over samples, where a run has both modes."""
     across_runs: AcrossRuns | None = None
     """Of step metrics with outcomes over the runs that it was scored together with; the same for all on a benchmark."""
+    between_runs: tuple[RunDifference, ...] = ()
+    """Between all pairs of the runs that it was scored together with; the same for all of them."""
     judging: Panel | None = None
     """The judges that were asked about its answers; None where nobody was."""
 

@@ -65,6 +65,7 @@ def build_report(
     allow_invalid: bool = False,
     rouge: bool = False,
     embedder: Embedder | None = None,
+    unadjusted: bool = False,
     picture_bytes: int = BUDGET_BYTES,
 ) -> Written:
     """Write one HTML file that needs nothing else: no network, no other file.
@@ -80,6 +81,7 @@ def build_report(
         paper: what the tables of the benchmark's paper are made from, where it is at hand.
         allow_invalid: let a mode have a headline with more than 1 % invalid records, where summaries are computed.
         rouge, embedder: what texts are compared by, too; see :func:`agrotools.runner.rescore.rescore`.
+        unadjusted: mark differences by the p-value of each alone.
         picture_bytes: what all pictures together may take.
 
     Raises:
@@ -101,7 +103,7 @@ def build_report(
         out.parent.mkdir(parents=True, exist_ok=True)
         with written_beside(out) as made:
             with made.open("w", encoding="utf-8", newline="\n") as file:
-                page = _Page(opened, file, picture_bytes, made_of)
+                page = _Page(opened, file, picture_bytes, made_of, unadjusted=unadjusted)
                 page.write()
             size = made.stat().st_size
     except OSError as error:
@@ -139,7 +141,16 @@ class _Part:
 class _Page:
     """One page while it is written."""
 
-    def __init__(self, runs: Sequence[Run], file: IO[str], picture_bytes: int, paper: Sequence[SettingResult]) -> None:
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        file: IO[str],
+        picture_bytes: int,
+        paper: Sequence[SettingResult],
+        *,
+        unadjusted: bool = False,
+    ) -> None:
+        self._unadjusted = unadjusted
         self._runs = runs
         self._paper = paper
         self._file = file
@@ -159,7 +170,7 @@ class _Page:
             style_hash=_hash(style),
             facts=[run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs],
             differences=incomparable([run.manifest for run in self._runs]),
-            results=result_tables([run.summary for run in self._runs]),
+            results=result_tables([run.summary for run in self._runs], unadjusted=self._unadjusted),
             errors=errors_section([run.summary for run in self._runs], [run.name for run in self._runs]),
             paper=agrieval_section(self._paper, models="some") if self._paper else "",
             notes=[note for run in self._runs for note in run.records.notes],

@@ -15,10 +15,10 @@ from agrotools.runner.records import OrderedRecords, RecordIndex
 from agrotools.runner.rescore import extras_of, summary_of
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import Summary, Tally, score_record
+from agrotools.scoring.between_runs import side_by_side
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.judging import JudgedRows
 from agrotools.scoring.knowledge_answers import Extras
-from agrotools.scoring.run_correlations import with_correlations
 
 
 @dataclass
@@ -71,6 +71,7 @@ def opened_runs(
         places = [range(len(shelf)) for shelf in shelves]
     else:
         given = list(summaries or ())
+        tallies: list[Tally] = []
         if summaries is None or outcomes is None:
             outcomes = Outcomes()
             for folder, shelf, manifest, own in zip(folders, shelves, manifests, extras, strict=True):
@@ -81,9 +82,11 @@ def opened_runs(
                         folder, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder
                     )
                     given.append(summary)
+                    tallies.append(tally)
+            if tallies:
+                given = side_by_side(given, tallies)
         privileged = frozenset(at for at, manifest in enumerate(manifests) if manifest.privileged)
         places = outcomes.chosen(samples, privileged=privileged)
-    given = with_correlations(given)
     names = _distinct([re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name) or "run" for folder in folders])
     return [
         Run(folder, name, manifest, shelf, benchmark_roots(manifest, folder, data_root), summary, own, shown)
