@@ -27,17 +27,19 @@ def show_runs(
     embedder: "Embedder | None" = None,
     paper: bool = False,
     unadjusted: bool = False,
+    again: bool = False,
 ) -> int:
     """Score runs, write each one's ``scores.json``, print them side by side; with ``paper`` also in the tables of the
     paper that the benchmark is from, beside its figures. ``rouge``, ``embedder``: see ``rescore``; ``unadjusted``:
-    mark differences by the p-value of each alone.
+    mark differences by the p-value of each alone. Stored scores of another scoring version are shown as they are,
+    unless runs are to be scored ``again``.
 
     Returns 0, 1 where invalid samples remain, 3 where nothing else is left.
     """
     from agrotools.report.agrieval import RunItems, print_agrieval
 
     items = RunItems()
-    rescored = _scored(runs, allow_invalid, rouge=rouge, embedder=embedder, items=items)
+    rescored = _scored(runs, allow_invalid, rouge=rouge, embedder=embedder, items=items, again=again)
     code = _shown(rescored, runs, details=details, as_json=as_json, unadjusted=unadjusted)
     results = items.results()
     if paper and not results:
@@ -103,10 +105,12 @@ def _scored(
     rouge: bool = False,
     embedder: "Embedder | None" = None,
     outcomes: "Outcomes | None" = None,
+    again: bool = True,
 ) -> "list[Rescored]":
     """Score the runs; ``items`` and ``outcomes`` are given every record with its rows."""
-    from agrotools.runner.rescore import rescore
+    from agrotools.runner.rescore import Rescored, rescore
     from agrotools.runner.store import read_manifest
+    from agrotools.runner.stored_scores import shown_as_stored
     from agrotools.scoring.between_runs import side_by_side
 
     def add(record: "Record", scores: "list[Score]") -> None:
@@ -114,14 +118,18 @@ def _scored(
         if outcomes is not None:
             outcomes.add(record, scores)
 
+    stored = {} if again else shown_as_stored(runs, ())
     rescored: list[Rescored] = []
     for run in runs:
+        if run in stored:
+            rescored.append(Rescored(stored[run]))
+            continue
         items.begin_run(read_manifest(run))
         if outcomes is not None:
             outcomes.begin_run()
         rescored.append(rescore(run, allow_invalid=allow_invalid, rouge=rouge, embedder=embedder, on_scored=add))
-    tallies = [each.tally for each in rescored] if len(rescored) > 1 else []
-    summaries = side_by_side([each.summary for each in rescored], tallies)
+    tallies = [each.tally for each in rescored if each.tally is not None]
+    summaries = side_by_side([each.summary for each in rescored], tallies if len(tallies) > 1 else [])
     return [each._replace(summary=summary) for each, summary in zip(rescored, summaries, strict=True)]
 
 

@@ -46,6 +46,7 @@ from agrotools.report.values import harmless, shortened
 from agrotools.scoring import METRICS, ModeSummary, Summary
 from agrotools.scoring.differences import shown_gains
 from agrotools.scoring.statistics import MIN_CLUSTERS
+from agrotools.scoring.version import SCORING_VERSION
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -77,6 +78,8 @@ def tables(summaries: Sequence[Summary], *, details: bool = True, unadjusted: bo
     parts: list[RenderableType] = [_title(summaries)]
     if not any(summary.modes for summary in summaries):
         return [*parts, Text("No records yet: nothing to score.")]
+    if told := scoring_lines(summaries):
+        parts.append(Text("\n".join(told), style="yellow"))
     for setting in SETTINGS:
         if any(setting.of(summary) is not None for summary in summaries):
             parts += setting_table(setting, summaries, notes)
@@ -113,6 +116,23 @@ def _title(summaries: Sequence[Summary]) -> "Text":
     if len(benchmarks) > 1:
         title.append("\nThese runs are of different benchmarks and cannot be compared.", style="bold red")
     return title
+
+
+def scoring_lines(summaries: Sequence[Summary], *, page: bool = False) -> list[str]:
+    """Which runs stand there with scores of another scoring version, or with records of one. ``page``: whether samples
+    stand beneath the tables."""
+    lines: list[str] = []
+    for name, summary in zip(run_names(summaries), summaries, strict=True):
+        if summary.scoring != SCORING_VERSION:
+            samples = f" The samples beneath are read by version {SCORING_VERSION}." if page else ""
+            lines.append(
+                f"{name}: scored by scoring version {summary.scoring}; `agrotools score RUN --rescore` scores it again "
+                f"by version {SCORING_VERSION}.{samples}"
+            )
+        if summary.not_as_new:
+            remarks = "; ".join(map(harmless, summary.not_as_new))
+            lines.append(f"{name}: run under an older scoring version, so not all is as in a new run: {remarks}.")
+    return lines
 
 
 def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) -> list["RenderableType"]:

@@ -22,7 +22,11 @@ HEADLINES: Mapping[Mode, tuple[str, ...]] = {
 
 def side_by_side(summaries: Sequence[Summary], tallies: Sequence[Tally]) -> list[Summary]:
     """The summaries of runs that are shown together, with what needs them all. ``tallies``: one for each, or none where
-    their records were not scored just now; then no differences between the runs are added."""
+    their records were not scored just now; then no differences between the runs are added.
+
+    Raises:
+        ScoringVersionError: they are of different scoring versions.
+    """
     together = with_gains_adjusted(with_correlations(summaries))
     if not tallies:
         return together

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from agrotools.scoring.statistics import MIN_CLUSTERS, Interval, least_correlation
 from agrotools.scoring.summary import AcrossRuns, ModeSummary, RunCorrelation, Summary
 from agrotools.scoring.units import OUTCOME_METRICS, STEP_METRICS
+from agrotools.scoring.version import check_one_version
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +27,12 @@ _Z = 1.959963984540054
 
 
 def with_correlations(summaries: Sequence[Summary]) -> list[Summary]:
-    """The summaries, each with the correlations over those that are on its benchmark, options alike."""
+    """The summaries, each with the correlations over those that are on its benchmark, options alike.
+
+    Raises:
+        ScoringVersionError: they are of different scoring versions.
+    """
+    check_one_version([each.scoring for each in summaries])
     of = {
         key: across_runs([each for each in summaries if benchmark_key(each) == key])
         for key in map(benchmark_key, summaries)

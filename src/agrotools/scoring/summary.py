@@ -248,6 +248,10 @@ class Summary(Noun):
     """The scores of one run: who answered, on what, and each mode's metrics."""
 
     format: int = 1
+    scoring: str = "1"
+    """Scoring version that the scores are of. It stands near the top: it is looked up in long files."""
+    not_as_new: tuple[str, ...] = ()
+    """Of a run that was made under an older scoring version: what is not as it would be in a new run."""
     benchmark: str = ""
     benchmark_version: str = ""
     benchmark_options: dict[str, str | int | bool] = {}

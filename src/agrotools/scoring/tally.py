@@ -37,6 +37,7 @@ from agrotools.scoring.units import (
     units_of,
     units_where,
 )
+from agrotools.scoring.version import SCORING_VERSION
 
 MAX_INVALID_SHARE = 0.01
 """With more invalid records than this, a mode has no headline."""
@@ -78,6 +79,7 @@ class Tally:
         modes: list[tuple[Mode, ModeTally]] = [(mode, self.modes[mode]) for mode in MODES if mode in self.modes]
         units = {mode: own.units() for mode, own in modes}
         summary = Summary(
+            scoring=SCORING_VERSION,
             modes={mode: own.summary(units[mode], allow_invalid) for mode, own in modes},
             no_tool_part=self._no_tool_part(units.get("no-tool"), units.get("end-to-end")),
             correlations=self._correlations(units.get("step-by-step"), units.get("end-to-end")),

@@ -25,10 +25,12 @@ from agrotools.report.html.result_tables import result_tables
 from agrotools.report.html.run_facts import incomparable, run_facts
 from agrotools.report.html.runs import Run, count_pictures, opened_runs
 from agrotools.report.html.templating import templates
+from agrotools.report.tables import scoring_lines
 from agrotools.report.values import harmless, shortened
 from agrotools.runner.durable import written_beside
 from agrotools.scoring import Summary, score_record
 from agrotools.scoring.embedders import Embedder
+from agrotools.scoring.version import SCORING_VERSION
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -85,7 +87,8 @@ def build_report(
         picture_bytes: what all pictures together may take.
 
     Raises:
-        RunStoreError: not a run, one without records, or ``out`` cannot be written.
+        RunStoreError: not a run, one without records, or ``out`` cannot be written;
+        ScoringVersionError: the runs' scores are of different scoring versions.
     """
     opened = opened_runs(
         [Path(run) for run in runs],
@@ -98,7 +101,9 @@ def build_report(
         embedder=embedder,
     )
     out = Path(out)
-    made_of = items_of_runs([run.folder for run in opened]) if paper is None else paper
+    # Tables of the paper are made from records: there are none of stored scores of another version.
+    present = [run.folder for run in opened if run.summary.scoring == SCORING_VERSION]
+    made_of = items_of_runs(present) if paper is None else paper
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with written_beside(out) as made:
@@ -173,7 +178,10 @@ class _Page:
             results=result_tables([run.summary for run in self._runs], unadjusted=self._unadjusted),
             errors=errors_section([run.summary for run in self._runs], [run.name for run in self._runs]),
             paper=agrieval_section(self._paper, models="some") if self._paper else "",
-            notes=[note for run in self._runs for note in run.records.notes],
+            notes=[
+                *scoring_lines([run.summary for run in self._runs], page=True),
+                *(note for run in self._runs for note in run.records.notes),
+            ],
         )
         for at, run in enumerate(self._runs):
             for record in run.shown():

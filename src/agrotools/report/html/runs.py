@@ -14,6 +14,7 @@ from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import OrderedRecords, RecordIndex
 from agrotools.runner.rescore import extras_of, summary_of
 from agrotools.runner.store import read_manifest
+from agrotools.runner.stored_scores import shown_as_stored
 from agrotools.scoring import Summary, Tally, score_record
 from agrotools.scoring.between_runs import side_by_side
 from agrotools.scoring.embedders import Embedder
@@ -53,10 +54,12 @@ def opened_runs(
     embedder: Embedder | None = None,
 ) -> list[Run]:
     """The runs, and which of their records to show. Every record is scored once, or none where nothing depends on it:
-    the summaries are given, and the outcomes are, too, or all samples are shown.
+    the summaries are given, and the outcomes are, too, or all samples are shown. Stored summaries of another scoring
+    version are shown as they are.
 
     Raises:
         RunStoreError: not a run, or one without records;
+        ScoringVersionError: the runs' scores are of different scoring versions;
         UsageError: what texts are to be compared by is not installed, or not known for this benchmark.
     """
     manifests = [read_manifest(folder).model_copy(update={"sample_ids": ()}) for folder in folders]
@@ -64,6 +67,10 @@ def opened_runs(
     for folder, shelf in zip(folders, shelves, strict=True):
         if not len(shelf):
             raise RunStoreError(f"the run {folder} holds no finished sample", hint="run agrotools eval again to go on")
+    if summaries is None:
+        needs = {"--allow-invalid": allow_invalid, "--with": rouge, "--embedder": embedder}
+        stored = shown_as_stored(folders, [name for name, value in needs.items() if value])
+        summaries = [stored[folder] for folder in folders] if stored else None
     extras = [extras_of(manifest, rouge=rouge, embedder=embedder) for manifest in manifests]
     places: Sequence[Sequence[int]]
     if summaries is not None and max(map(len, shelves)) <= samples:
