@@ -70,7 +70,7 @@ def opened_runs(
     if summaries is None:
         needs = {"--allow-invalid": allow_invalid, "--with": rouge, "--embedder": embedder}
         stored = shown_as_stored(folders, [name for name, value in needs.items() if value])
-        summaries = [stored[folder] for folder in folders] if stored else None
+        summaries = side_by_side([stored[folder] for folder in folders], ()) if stored else None
     extras = [extras_of(manifest, rouge=rouge, embedder=embedder) for manifest in manifests]
     places: Sequence[Sequence[int]]
     if summaries is not None and max(map(len, shelves)) <= samples:
