@@ -94,6 +94,13 @@ def test_the_report_of_an_old_run_is_marked(old_run: Path):
     assert (old_run / "scores.json").read_bytes() == OLD_SCORES
 
 
+def test_a_sample_of_an_old_run_is_explained_by_the_present_version_and_says_so(old_run: Path):
+    said = f"read by scoring version {SCORING_VERSION}; the scores stored with the run are of version 1"
+    assert said in agrotools("explain", old_run, "exact").stdout
+    agrotools("score", old_run, "--rescore")
+    assert said not in agrotools("explain", old_run, "exact").stdout
+
+
 def test_rescoring_keeps_the_old_scores_and_says_what_is_not_as_new(old_run: Path):
     done = agrotools("score", old_run, "--rescore")
     assert done.exit_code == 0, done.output
