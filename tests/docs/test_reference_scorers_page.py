@@ -1,5 +1,6 @@
 """docs/reference-scorers.md: every corrected metric has a row; examples and tables come out as they are printed."""
 
+import json
 import re
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from agrotools.scoring.corrected.differences import DIFFERENCES
 from agrotools.scoring.corrected.thinkgeo import with_llm_score
 from agrotools.scoring.figures import Figure, Scores
 from agrotools.scoring.predictions.agent_x_files import JudgeTable
+from agrotools.scoring.predictions.comparing import compare_file
 from agrotools.scoring.reference import agent_x, gta, gta_family, thinkgeo
 from support.gta_files import (
     CAT,
@@ -36,7 +38,7 @@ from support.made_predictions import made_files
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "reference-scorers.md").read_text(encoding="utf-8")
 ROWS = {
-    ("agent_x" if heading == "Agent-X" else "dialogues", name): cells
+    ({"Agent-X": "agent_x", "AgriEval": "agrieval"}.get(heading, "dialogues"), name): cells
     for heading, text in re.findall(r"^### (.+?)\n(.*?)(?=^##)", PAGE, re.DOTALL | re.MULTILINE)
     for cells in (line.strip("|").split("|") for line in text.splitlines() if line.startswith("| `"))
     for name in re.findall(r"`(\w+)`", cells[0])
@@ -153,15 +155,51 @@ def test_the_example_of_a_metric_comes_out(name: str):
     assert _row(family, name)[4].strip().endswith(f": {made}"), made
 
 
+def chosen(right: str, *replies: str) -> list[dict[str, Any]]:
+    options = dict.fromkeys("ABCD", "x")
+    entry = {"question_type": "单选" if len(right) == 1 else "多选", "options": options, "answer": right}
+    return [entry | {"generated_answer": reply} for reply in replies]
+
+
+def opened(reply: str, right: str) -> list[dict[str, Any]]:
+    return [{"answer": right, "generated_answer": reply}]
+
+
+WITHOUT_MARKS = opened("全池泼洒法对病原杀灭彻底", "全池泼洒法：对病原杀灭彻底。")
+SOIL = opened("pH为6.5的酸性土", "pH为6的酸性土")
+OF_AGRIEVAL = {
+    "accuracy": chosen("B", "B", "不知道", "A和C都不对，选B"),
+    "partial": chosen("AC", "A"),
+    "accuracy_lexeval": chosen("C", "Answer: C"),
+    "rouge_l": WITHOUT_MARKS,
+    "rouge_l_normalised": WITHOUT_MARKS,
+    "rouge_1": opened("a b", "a c"),
+    "rouge_2": opened("a b c", "a b d"),
+    **dict.fromkeys(("hf_rouge1", "hf_rouge2", "hf_rougel", "hf_rougelsum"), SOIL),
+}
+BESIDE_OF_AGRIEVAL = {"partial": "accuracy", "accuracy_lexeval": "accuracy", "rouge_l_normalised": "rouge_l"}
+
+
+@pytest.mark.parametrize("name", OF_AGRIEVAL)
+def test_the_example_of_a_metric_of_agrieval_comes_out(tmp_path: Path, name: str):
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(OF_AGRIEVAL[name]), encoding="utf-8")
+    found = compare_file("agrieval", path)
+    assert found.published is not None
+    theirs = found.published.metrics[f"agrieval.{BESIDE_OF_AGRIEVAL.get(name, name)}_published"]
+    ours = found.corrected.metrics.get(f"agrieval.{name}", Figure(None, 0))
+    assert _row("agrieval", name)[4].strip().endswith(f": {shown(theirs)} → {shown(ours)}")
+
+
 def _row(family: str, name: str) -> list[str]:
-    return ROWS[family if family == "agent_x" else "dialogues", name]
+    return ROWS[family if family in ("agent_x", "agrieval") else "dialogues", name]
 
 
 def test_every_metric_has_a_row_that_says_what_the_tables_of_the_command_say():
     told = {metric: said for metric, said in DIFFERENCES.items() if metric != "agent_x.toolset_acc"}
     for metric, difference in told.items():
         assert difference in _row(*metric.split("."))[3], metric
-    family_of = {"agent_x": ("agent_x",), "dialogues": ("gta", "thinkgeo")}
+    family_of = {"agent_x": ("agent_x",), "agrieval": ("agrieval",), "dialogues": ("gta", "thinkgeo")}
     for section, name in ROWS:
         assert any(f"{family}.{name}" in told for family in family_of[section]), name
 
@@ -175,7 +213,8 @@ def test_the_differences_are_those_of_the_metrics_that_there_are(tmp_path: Path)
         done = CliRunner().invoke(app, ["score", *asked_, "--json"])
         assert done.exit_code == 0, done.output
         emitted |= set(re.findall(r'"((?:gta|thinkgeo|agent_x)\.\w+)"', done.stdout))
-    assert {metric.removesuffix("_corrected") for metric in emitted} == set(DIFFERENCES)
+    known = {metric for metric in DIFFERENCES if not metric.startswith("agrieval.")}
+    assert {metric.removesuffix("_corrected") for metric in emitted} == known
 
 
 def test_the_table_is_what_the_command_prints():

@@ -145,9 +145,9 @@ def test_what_does_not_apply_is_a_dash_with_a_note():
 def test_what_no_sample_has_gets_no_column():
     closed = summary([scored(number, "end-to-end", 1.0) for number in range(12)], model="m1")
     heading = lines_of(tables_text([closed]), "End to end")[1]
-    assert heading.split() == ["FAS", "CSS"]
+    assert heading.split() == ["FAS", "CSS", "Calls/needed"]
     both = lines_of(tables_text([closed, full(model="m2")]), "End to end")
-    assert both[1].split() == ["FAS", "CSS", "Plot"]
+    assert both[1].split() == ["FAS", "CSS", "Plot", "Calls/needed"]
     assert "—" in next(line for line in both if "m1" in line)
     lost = summary([scored(number, "end-to-end", 0.0, invalid="refused") for number in range(3)], model="m3")
     assert lines_of(tables_text([lost]), "End to end")[1].split() == ["FAS", "CSS", "OTS", "Plot"]

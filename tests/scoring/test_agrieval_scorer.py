@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import OptionKind
-from agrotools.scoring.reference.agrieval import _patterns, _search, credit, extract
+from agrotools.scoring.reference.agrieval import _patterns, _search, credit, extract, score_choices
+from agrotools.scoring.reference.stops import PublishedScorerStops
 
 SEVEN = {letter: letter.lower() for letter in "ABCDEFG"}
 
@@ -34,6 +35,20 @@ SEVEN = {letter: letter.lower() for letter in "ABCDEFG"}
 )
 def test_answers_are_read_as_the_code_reads_them(reply: str, kind: OptionKind, letters: int, read: str):
     assert extract(reply, 7, kind, letters) == read
+
+
+def test_entries_of_a_result_file_are_read_as_far_as_the_code_looks():
+    def accuracy(**entry: object) -> float | None:
+        return score_choices([{"answer": "B", "options": SEVEN, **entry}]).metrics["agrieval.accuracy_published"].value
+
+    assert accuracy(generated_answer="B") == 100  # the kind is not looked at
+    assert accuracy(generated_answer="B", options={}) == 100
+    assert accuracy(generated_answer="b", question_type="简答") == 0
+    assert accuracy(generated_answer="", question_type=None) == 0
+    assert accuracy(generated_answer="\n", question_type="判断") == 50
+    for stops in ({"generated_answer": "b"}, {"generated_answer": 1}, {"generated_answer": "x", "answer": 3}):
+        with pytest.raises(PublishedScorerStops):
+            accuracy(**stops)
 
 
 def test_where_nothing_is_read_the_mean_of_its_lots_is_the_credit():

@@ -13,7 +13,7 @@ from agrotools.core import (
     Trajectory,
     Unparseable,
 )
-from agrotools.scoring.error_classes import CLASSES
+from agrotools.scoring.error_classes import CLASSES, IN_HEAD
 from agrotools.scoring.error_taxonomy import errors_of_dialogues
 from agrotools.scoring.error_taxonomy_agent_x import errors_of_agent_x
 from agrotools.scoring.error_taxonomy_records import errors_of_records
@@ -72,7 +72,7 @@ def test_answers_where_a_call_was_due_step_by_step():
 def test_every_class_says_what_it_is_and_whose():
     data = errors_of_dialogues([]).as_data()
     assert [row["error"] for row in data] == list(CLASSES)
-    assert all(row["meaning"] and row["sources"] for row in data)
+    assert all(row["meaning"] and (row["sources"] or row["error"] == IN_HEAD) for row in data)
     unseen = next(row for row in data if row["error"] == "invalid_format")
     assert unseen["count"] is None
     assert unseen["not_looked_for"]

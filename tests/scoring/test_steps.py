@@ -30,6 +30,7 @@ from agrotools.core import (
     ToolCall,
     Unparseable,
 )
+from agrotools.scoring import Tally
 from agrotools.scoring import steps as steps_module
 from agrotools.scoring.steps import step_scores
 from agrotools.tools import get_tool
@@ -241,6 +242,19 @@ def test_measured_values_may_be_rounded():
     assert (
         values(step_scores(record(FIRST, SECOND, call("calculate", expression="8.8/3.2"), RIGHT[3])), "arg_acc")[2] == 0
     )
+
+
+def test_a_value_worked_out_before_the_call_is_a_class_of_its_own():
+    in_head = call("calculate", expression=repr(WEED / 3.2149))
+    wrong = call("calculate", expression="2.5")
+    for action, told in ((in_head, True), (wrong, None), (THIRD, None)):
+        scores = step_scores(record(FIRST, SECOND, action, RIGHT[3]))
+        assert values(scores, "arg_acc")[2] == (1 if action is THIRD else 0)
+        assert reading(scores, "arg_acc", 2).get("calculated_in_head") is told
+        tally = Tally()
+        tally.add(record(FIRST, SECOND, action, RIGHT[3]), scores)
+        errors = {row.error: row for row in tally.summary().modes["step-by-step"].errors}
+        assert (errors["calculated_in_head"].count, errors["calculated_in_head"].of) == (int(bool(told)), 4)
 
 
 MEASURED = {"$ref": "steps[0].observation.weed_pct", "value": WEED}

@@ -1,6 +1,7 @@
 """Agreement of arguments: what counts as the same call, argument by argument."""
 
 import json
+from time import perf_counter
 
 import pytest
 from hypothesis import example, given
@@ -205,7 +206,24 @@ MEASURED = {"a": ref(8.8912), "b": ref(1.0263)}
         ("x/y", {"x": 8.8912, "y": 1.0263}, "a/b", MEASURED, True),
         ("y/x", {"x": 8.89, "y": 1.03}, "a/b", MEASURED, False),
         ("8.8912/1.0263", None, "a/b", MEASURED, True),
-        ("8.663", None, "a/b", MEASURED, False),
+        # The right value, worked out before the call.
+        ("8.66", None, "a", {"a": ref(8.6633538)}, True),
+        ("4.0", None, "a/b", {"a": ref(8.0), "b": ref(2.0)}, False),
+        ("4 * 1", None, "a/b", {"a": ref(8.0), "b": ref(2.0)}, False),
+        ("9360", None, "a * b * 24", {"a": ref(26), "b": ref(15)}, False),
+        ("390 * 24", None, "a * b * 24", {"a": ref(26), "b": ref(15)}, False),
+        ("9360", {"a": 26, "b": 15}, "a * b * 24", {"a": ref(26), "b": ref(15)}, False),
+        ("26 * 360", None, "a * b * 24", {"a": ref(26), "b": ref(15)}, False),
+        # Constants may be drawn together, the calculation may go another way, and a percentage is a share.
+        ("26 * 15 * 2 * 12", None, "a * b * 24", {"a": ref(26), "b": ref(15)}, True),
+        ("(1 - 3.21 / 17.4) * 100", None, "(a-b)/a*100", {"a": ref(17.4), "b": ref(3.21)}, True),
+        ("26 * 0.15", None, "a * b / 100", {"a": ref(26), "b": ref(15)}, True),
+        ("12 + 7", None, "sum(v)", {"v": ref([3, 9, 7])}, False),
+        ("3 + 9 + 7", None, "sum(v)", {"v": ref([3, 9, 7])}, True),
+        # Nothing was observed that the reference calculates with.
+        ("9360", None, "26 * 15 * 24", None, True),
+        ("9360", None, "26 * 15 * 24", {"unused": ref(5.5)}, True),
+        ("26", None, "a + b", {"a": ref(26), "b": ref(0)}, True),
         ("mean(v)", {"v": [8.89, 1.03]}, "(a+b)/2", MEASURED, True),
         ("mean([8.89, 1.03])", None, "mean(v)", {"v": ref([8.8912, 1.0263])}, True),
         ("(17.4 - -3.21) / 17.4 * 100", None, "(a-b)/a*100", {"a": ref(17.3962), "b": ref(-3.2114)}, True),
@@ -225,6 +243,23 @@ MEASURED = {"a": ref(8.8912), "b": ref(1.0263)}
 )
 def test_expressions(predicted, variables, reference, reference_variables, expected):
     assert expression_row(predicted, reference, variables, reference_variables).agrees is expected
+
+
+def test_what_was_worked_out_before_the_call_is_told_from_what_is_wrong():
+    of_two = {"a": ref(26), "b": ref(15)}
+    assert expression_row("390", "a * b", None, of_two).detail["in_head"] is True
+    assert "in_head" not in expression_row("391", "a * b", None, of_two).detail
+    assert "in_head" not in expression_row("26 * 15", "a * b", None, of_two).detail
+
+
+def test_other_observations_may_give_the_same_value():
+    own = {"expression": "(0.15 - 0.12) / 0.15"}
+    gold = {"expression": "(b - a) / b", "variables": {"a": ref(1234.5), "b": ref(1543.125)}}
+    assert not row("expression", {"expression": "(0.3 - 0.24) / 0.3"}, gold).agrees
+    in_hectares = {"expression": "(0.5 - 0.4) / 0.5"}
+    assert row("expression", in_hectares, gold, observed=[0.5, 0.4]).agrees
+    assert not row("expression", in_hectares, gold, observed=[0.5]).agrees
+    assert not row("expression", own, gold, observed=[1, 2, 3]).agrees
 
 
 def test_expressions_explain_themselves():
@@ -403,6 +438,12 @@ def test_rounding_needs_three_digits():
     assert not is_rounding(12_000, 12_050.1)
     assert is_rounding(10, 9.996)
     assert not is_rounding(10, 9.994)
+
+
+def test_a_path_of_many_dots_costs_little():
+    started = perf_counter()
+    assert agrees("image", "./" * 500_000 + "a.png", "a.png")
+    assert perf_counter() - started < 2
 
 
 def test_hostile_nesting_disagrees_quietly():

@@ -78,11 +78,13 @@ def _asked(bench: Bench, name: str) -> list[Figure]:
     for backend, suffix in backends:
         goals = (0.85, 4.0) if reported else (None, None)
         symptoms = [_found(bench, query, ids, backend) for query, ids in asked["symptoms"].items()]
+        added = [_found(bench, query, ids, backend) for query, ids in asked["added"].items()]
         managing = [_found(bench, query, ids, backend) for query, ids in asked["management"].items()]
         figures += [
             mean_of(f"symptom phrases, recall@1{suffix}", [first for first, _ in symptoms], goal=goals[0]),
             mean_of(f"symptom phrases, recall@3{suffix}", [among for _, among in symptoms]),
             mean_of(f"management and method questions, recall@1{suffix}", [first for first, _ in managing]),
+            mean_of(f"questions on entries added later, recall@1{suffix}", [first for first, _ in added]),
         ]
         false: dict[str, list[float]] = {
             part: [100.0 * (not bench.call(backend=backend, query=query).not_found) for query in queries]

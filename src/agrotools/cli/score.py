@@ -41,7 +41,7 @@ def score(
     judge_concurrency: JudgeConcurrency = None,
     format_: Annotated[
         str | None,
-        typer.Option("--format", metavar="gta|thinkgeo|agentx", help="Score a prediction file of that form."),
+        typer.Option("--format", metavar="gta|thinkgeo|agentx|agrieval", help="Score a prediction file of that form."),
     ] = None,
     data: Annotated[Path | None, typer.Option(help="With --format: the data set, which holds the answers.")] = None,
     judgements: Annotated[Path | None, typer.Option(help="With --format: what a judge said (JSON or CSV).")] = None,

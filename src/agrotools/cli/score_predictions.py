@@ -34,11 +34,16 @@ def score_predictions(
         raise UsageError(f"--format {format_}: no such format", hint=f"known: {', '.join(FORMATS)}")
     if len(files) != 1:
         raise UsageError("--format scores one prediction file", hint="give its path alone")
-    if known == "agentx" and (embedder or embedder_path):
-        raise UsageError("Agent-X compares no texts: --embedder is for gta and thinkgeo", hint="leave it out")
+    if known in ("agentx", "agrieval") and (embedder or embedder_path):
+        name = "Agent-X" if known == "agentx" else "AgriEval"
+        raise UsageError(
+            f"{name} compares no texts by cosines: --embedder is for gta and thinkgeo", hint="leave it out"
+        )
+    if known == "agrieval" and (data or judgements):
+        raise UsageError("AgriEval's result files hold the answers, and have no judge", hint="give the file alone")
     if known == "gta" and judgements is not None:
         raise UsageError("GTA has no judge: --judgements is for thinkgeo and agentx", hint="leave it out")
-    chosen = _embedder(embedder, embedder_path) if known != "agentx" else None
+    chosen = _embedder(embedder, embedder_path) if known in ("gta", "thinkgeo") else None
     compared = compare_file(known, files[0], data=data, judgements=judgements, embedder=chosen)
     if as_json:
         print_json(as_data(compared))

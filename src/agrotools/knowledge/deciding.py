@@ -20,6 +20,16 @@ RANK_WEIGHT = 6.0
 """How much the fused reciprocal ranks (about 0.016 per ranking that an entry leads) count in the order of entries."""
 SLIP = 0.85
 """What a word counts that is matched by its correction."""
+OTHER = 0.6
+"""What remains at most of the similarity of a name that words beside it make the name of another thing."""
+OF_GROUP = 0.75
+"""The same for an entry on a group, of which the other thing may be one."""
+NAMED_ALIKE = 0.85
+"""Similarity of a name from which on it is told as the name of another thing."""
+MOST_OF_A_CROP = 0.9
+"""A crop that is found by its words alone never comes before what is named."""
+LONGEST_NAME = 4
+"""Telling words up to which a question may be nothing but a name."""
 _LEAST_NAME = 0.7
 """Similarity from which on a name counts as found."""
 _NAMED = 0.5

@@ -30,6 +30,7 @@ _SAME = {
     "gourd": "squash", "common bean": "bean", "paddy": "rice", "lychee": "litchi", "cocoa": "cacao", "linseed": "flax",
     "beetroot": "sugar beet", "beet": "sugar beet", "grapevine": "grape", "vines": "grape", "vine leaf": "grape",
     "vine leaves": "grape", "soya": "soybean", "soy": "soybean", "soyabean": "soybean", "cane": "sugarcane",
+    "soya bean": "soybean", "soy bean": "soybean",
     "sugar cane": "sugarcane", "chard": "swiss chard", "manioc": "cassava", "oats": "oat", "maple tree": "maple",
     "nectarine": "peach", "chinese cabbage": "cabbage", "sweet potato": "sweetpotato", "faba bean": "broad bean",
     "kiwi": "kiwifruit", "coconut palm": "coconut", "box hedge": "boxwood",

@@ -5,7 +5,8 @@ compared with single units (one sentence tells of one thing), with all units of 
 that stand near each other in them: "white powder" is not "black powder on white ears".
 """
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from math import log
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from agrotools.knowledge.entry import Entry
 from agrotools.knowledge.hosts import hosts_named, hosts_of
-from agrotools.knowledge.words import asking_terms, terms
+from agrotools.knowledge.words import asking_terms, folded, stem, terms
 
 FEATURES = (
     "share", "amount", "words", "unit", "pairs", "host", "other_host", "creature", "weed", "strange", "other_creature",
@@ -24,6 +25,7 @@ of the entry's; whether it names hosts of which none is; whether question and en
 (-1) of a creature, and of a weed; share of the question's weight that no entry knows; whether the question says what
 animal it is (a beetle, a fly) and the entry's sentences never do."""
 _REACH = 3
+_SHORTEST_NAME = 7
 _SECTIONS = ("symptoms", "identification")
 _CREATURE = frozenset(
     term
@@ -51,8 +53,9 @@ class LooksIndex:
     def __init__(self, entries: Sequence[Entry]) -> None:
         owners: list[int] = []
         units: list[tuple[str, ...]] = []
+        named = _names(entries)
         for number, entry in enumerate(entries):
-            for text in _sentences(entry):
+            for text in _sentences(entry, named):
                 owners.append(number)
                 units.append(terms(text))
         self._hosts = [frozenset(host for crop in entry.crops for host in hosts_of(crop)) for entry in entries]
@@ -145,13 +148,39 @@ class LooksIndex:
         return np.minimum(1.0, np.asarray(self._of_pairs @ vector) / 4.0)
 
 
-def _sentences(entry: Entry) -> Iterator[str]:
+def _sentences(entry: Entry, named: Mapping[str, str]) -> Iterator[str]:
+    """What is said of how the thing looks, without what is said of others that it may be mistaken for."""
     if entry.kind in ("crop", "method"):
         return
     for claim in entry.claims:
         if claim.section in _SECTIONS:
-            yield claim.text
+            parts = _PART.findall(claim.text)
+            own = [part for part in parts if not _is_of_another(part, entry, named)]
+            if own:
+                yield claim.text if len(own) == len(parts) else "".join(own)
     yield from entry.described_as
+
+
+_PART = re.compile(r"[^;.]+[;.]?")
+
+
+def _names(entries: Sequence[Entry]) -> dict[str, str]:
+    """Names of two words or more -> the id of the entry; none for what several are called."""
+    found: dict[str, str] = {}
+    for entry in entries:
+        if entry.kind in ("pest", "disease", "weed"):
+            for name in entry.names.all():
+                form = " ".join(map(stem, folded(name).split()))
+                if " " in form and len(form) > _SHORTEST_NAME:
+                    found[form] = entry.id if found.get(form, entry.id) == entry.id else ""
+    return found
+
+
+def _is_of_another(text: str, entry: Entry, named: Mapping[str, str]) -> bool:
+    words = [stem(word) for word in folded(text).split()]
+    spans = ((at, at + size) for size in (2, 3, 4) for at in range(len(words) - size + 1))
+    found = [named[form] for start, end in spans if (form := " ".join(words[start:end])) in named]
+    return bool(found) and all(other and other != entry.id for other in found)
 
 
 def _pairs(unit: Sequence[str]) -> Iterator[tuple[str, str]]:

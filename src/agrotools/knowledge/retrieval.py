@@ -8,16 +8,31 @@ not named are found by how they look (:mod:`agrotools.knowledge.looks_index`).
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.knowledge.deciding import NEAR, RANK_WEIGHT, SLIP, accepts, by_looks, by_name, by_words
+from agrotools.knowledge.deciding import (
+    ACCEPTED,
+    LONGEST_NAME,
+    MOST_OF_A_CROP,
+    NAMED_ALIKE,
+    NEAR,
+    OF_GROUP,
+    OTHER,
+    RANK_WEIGHT,
+    SLIP,
+    accepts,
+    by_looks,
+    by_name,
+    by_words,
+)
 from agrotools.knowledge.edits import similarity
 from agrotools.knowledge.entry import Entry, Kind, Section
 from agrotools.knowledge.looks_index import LooksIndex
 from agrotools.knowledge.names_index import NameMatch, NamesIndex
+from agrotools.knowledge.other_names import foreign_words, is_group, own_words, words_before, words_behind
 from agrotools.knowledge.sections_index import Document, SectionsIndex
 from agrotools.knowledge.words import asking_terms, folded, section_asked, stem, terms
 
@@ -79,6 +94,8 @@ class KnowledgeIndex:
         self._owners = np.array([item.entry for item in self.sections.documents], np.intp)
         self._starts = np.array([own[0] for own in self._of_entry], np.intp)
         self._passages_each = np.array([len(own) for own in self._of_entry], np.intp)
+        self._own_words = [own_words(entry) for entry in self.entries]
+        self._groups = [is_group(entry) for entry in self.entries]
         self._number = {entry.id: number for number, entry in enumerate(self.entries)}
 
     def get(self, kb_id: str) -> Entry | None:
@@ -116,6 +133,16 @@ class KnowledgeIndex:
         kept = kept[:top_k]
         return self._passages([item.entry for item in kept], [item.score for item in kept], query, topic, top_k)
 
+    def alike(self, query: str, *, kind: Kind | None = None, crop: str | None = None, count: int = 3) -> list[Entry]:
+        """Entries whose name is part of another thing's name in the question: the fall webworm has the webworm's."""
+        words, allowed = folded(query).split(), self._allowed(kind, crop)
+        found: dict[int, float] = {}
+        for number, ways in self.names.matches(query).items():
+            named = [way for way in ways if self._as_named(way, number, words).other]
+            if named and allowed[number] and self.entries[number].kind not in ("crop", "method"):
+                found[number] = max(way.similarity * (way.end - way.start) for way in named)
+        return [self.entries[number] for number in sorted(found, key=lambda number: (-found[number], number))[:count]]
+
     def evidence(
         self,
         query: str,
@@ -127,7 +154,10 @@ class KnowledgeIndex:
             allowed = np.ones(len(self.entries), bool)
         question = self._question(query)
         matches = {number: found for number, found in self.names.matches(query).items() if allowed[number]}
-        whole = self.names.exact(query)
+        whole = dict.fromkeys(self.names.exact(query), 1.0)
+        for number, surely in self.names.parts(query).items():
+            whole.setdefault(number, surely)
+        words = folded(query).split()
         looks, chances = by_looks(self.looks.features([word.terms for word in question], query), allowed)
         credits, shares = self._credits(question)
         passages = self.sections.scores([term for word in question for term in word.terms])
@@ -149,8 +179,8 @@ class KnowledgeIndex:
                 question,
                 number,
                 credits[:, number],
-                matches.get(number, []),
-                number in whole,
+                [self._as_named(way, number, words) for way in matches.get(number, [])],
+                whole.get(number),
                 float(fused[number]),
                 float(chances[number]) if self.looks.described[number] else None,
             )
@@ -192,7 +222,7 @@ class KnowledgeIndex:
         number: int,
         credits: NDArray[np.float64],
         ways: Sequence[NameMatch],
-        whole: bool,
+        whole: float | None,
         rank: float,
         chance: float | None,
     ) -> Evidence:
@@ -200,11 +230,13 @@ class KnowledgeIndex:
 
         What the base says the looks of is found by how it looks, ``chance``; methods and crops by any of their words.
         """
-        if whole:
-            return Evidence(number, 1.0, 1.0, 1, rank, 1.0, True)
+        if whole is not None:
+            return Evidence(number, whole, 1.0, 1, rank, whole, True)
         best: Evidence | None = None
         told = section_asked(query) in _TOLD
         kind = self.entries[number].kind
+        # A short question is a name: what else the entry says of that name, as "not to be mistaken for", is no answer.
+        relative = any(way.other for way in ways) and sum(not word.asks for word in question) <= LONGEST_NAME
         for way in (None, *ways):
             total = held = 0.0
             matched: set[tuple[str, ...]] = set()
@@ -222,10 +254,12 @@ class KnowledgeIndex:
             covered = float(held / total) if total else 0.0
             if way is None:
                 score = by_words(covered, len(matched))
-                if kind == "crop" and not told:  # a description shares its words with many a crop
-                    score = min(score, covered)
+                if kind == "crop":  # a description shares its words with many a crop
+                    score = min(score, MOST_OF_A_CROP, score if told else covered)
                 if chance is not None and (not told or chance > score):
                     score = chance
+                if relative:
+                    score = min(score * OTHER, OTHER * ACCEPTED)
             else:
                 score = by_name(way.similarity, covered, way.name.count(" ") + 1, kind)
             weighed = Evidence(
@@ -235,12 +269,29 @@ class KnowledgeIndex:
                 len(matched),
                 rank,
                 score,
-                accepts(score, len(matched), sure=way is not None or score == chance),
+                accepts(score, len(matched), sure=way is not None or score == chance or relative),
             )
             if best is None or (weighed.accepted, weighed.score) > (best.accepted, best.score):
                 best = weighed
         assert best is not None
         return best
+
+    def _as_named(self, way: NameMatch, number: int, words: Sequence[str]) -> NameMatch:
+        """A found name, less sure where words beside it make another name of it: the more letters, the less."""
+        own, lexicon = self._own_words[number], self.names.lexicon
+        if self._groups[number] and way.similarity > NAMED_ALIKE:
+            before = words_before(words, way.start)
+            return replace(way, similarity=way.similarity * OF_GROUP, start=way.start - before) if before else way
+        any_host = way.similarity == 1.0 and way.name.count(" ") > 0
+        foreign = foreign_words(words, way.start, way.end, own, lexicon, any_host=any_host)
+        if not foreign and way.similarity < 1.0 and way.end - way.start <= way.name.count(" ") and words[way.end :]:
+            foreign = words_behind(words[way.end], own, lexicon)
+        beside = [*words[: way.start], *words[way.end :]]
+        if not foreign and (way.similarity == 1.0 or not self.names.on_other_hosts(number, beside)):
+            return way
+        letters = len("".join(words[way.start : way.end]))
+        share = min(OTHER, letters / (letters + len("".join(foreign))))
+        return replace(way, similarity=way.similarity * share, other=way.similarity >= NAMED_ALIKE)
 
     def _credits(self, question: Sequence["_Word"]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(words, entries) what each word of the question counts for each entry, by the one passage of it that

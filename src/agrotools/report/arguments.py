@@ -46,11 +46,11 @@ def closest_steps(calls: Sequence[ToolCall], sample: Sample) -> list[int | None]
 def agreements(call: ToolCall, reference: ReferenceStep, sample: Sample) -> list[Agreement]:
     """Argument by argument, in the order of the tool's schema."""
     try:
-        spec = get_tool(call.tool).spec
+        tool = get_tool(call.tool)
     except UsageError:
         return _plain_agreements(call.arguments, reference.arguments)
-    compared = compare_calls(sample, spec, call, reference)
-    return _shown_agreements(compared, call, reference, spec.defaults)
+    compared = compare_calls(sample, tool, call, reference)
+    return _shown_agreements(compared, call, reference, tool.spec.defaults)
 
 
 def _shown_agreements(

@@ -111,7 +111,7 @@ def notes_of(columns: Sequence[ErrorColumn]) -> list[str]:
 
 def told_of(error: str) -> str:
     """What each paper calls the class: ``GTA: format error; ThinkGeo: NoAction``."""
-    return "; ".join(f"{named.source.name}: {named.words}" for named in CLASSES[error].sources)
+    return "; ".join(f"{named.source.name}: {named.words}" for named in CLASSES[error].sources) or "Ours"
 
 
 def paper_lines(columns: Sequence[ErrorColumn]) -> Iterator[str]:

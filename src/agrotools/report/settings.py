@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from agrotools.core import Mode
 from agrotools.scoring import Metric, Summary
 from agrotools.scoring.differences import GAIN_METRICS
+from agrotools.scoring.knowledge_answers import TEXT_METRICS
 
 OUTCOME = (*GAIN_METRICS, "agrotools.plot")
 PROCESS = ("agrotools.st_acc", "agrotools.tool_acc", "agrotools.arg_acc", "agrotools.ear", "agrotools.summ_acc")
+CALL_RATIO = "agrotools.call_ratio"
 ON_REQUEST = frozenset(
     {
         "agrieval.likelihood",
@@ -35,13 +37,16 @@ AGENT_X_OUTCOME = tuple(
     f"agent_x.{name}" for name in ("faith_acc", "context_s", "fact_p", "sem_acc", "goal_acc", "toolset_acc")
 )
 GTA2 = ("gta2.gpt_score", "gta2.score_corrected")
-BESIDE_KNOWLEDGE = ("agrieval.accuracy_lexeval", "agrieval.accuracy_published", "agrieval.rouge_l_normalised")
+BESIDE_KNOWLEDGE = ("agrieval.accuracy_lexeval", "agrieval.accuracy_published", *TEXT_METRICS)
 BESIDE = {
     "agrieval.accuracy": (
         ("authors' scorer", "agrieval.accuracy_published"),
         ("LexEval's rule", "agrieval.accuracy_lexeval"),
     ),
-    "agrieval.rouge_l": (("normalised", "agrieval.rouge_l_normalised"),),
+    "agrieval.rouge_l": (
+        ("authors' scorer", "agrieval.rouge_l_published"),
+        ("normalised", "agrieval.rouge_l_normalised"),
+    ),
     "agrotools.tool_acc": (("strict", "agrotools.tool_acc_strict"),),
     "agrotools.arg_acc": (("strict", "agrotools.arg_acc_strict"),),
     "agrotools.summ_acc": (("truth", "agrotools.summ_acc_truth"),),
@@ -140,7 +145,13 @@ SETTINGS = (
     Setting(
         "No tools", "no-tool", OUTCOME, _metrics_of_mode("no-tool"), _kept_out_of_mode("no-tool"), plots_left_out=True
     ),
-    Setting("End to end", "end-to-end", OUTCOME, _metrics_of_mode("end-to-end"), _kept_out_of_mode("end-to-end")),
+    Setting(
+        "End to end",
+        "end-to-end",
+        (*OUTCOME, CALL_RATIO),
+        _metrics_of_mode("end-to-end"),
+        _kept_out_of_mode("end-to-end"),
+    ),
     Setting(
         "End to end, on the samples of no-tool",
         "end-to-end",

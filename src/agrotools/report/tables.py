@@ -32,6 +32,7 @@ from agrotools.report.schematic import NO_HEADLINE, kept_out_line, only_schemati
 from agrotools.report.seconds import seconds_tables
 from agrotools.report.settings import (
     BESIDE,
+    CALL_RATIO,
     GTA2,
     OF_AGENT_X,
     ON_REQUEST,
@@ -43,7 +44,7 @@ from agrotools.report.settings import (
     kept_out_on_no_tool,
 )
 from agrotools.report.values import harmless, shortened
-from agrotools.scoring import METRICS, ModeSummary, Summary
+from agrotools.scoring import METRICS, CallRatio, ModeSummary, Summary
 from agrotools.scoring.differences import shown_gains
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.version import SCORING_VERSION
@@ -139,9 +140,7 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     """The table of a setting, a row per run in their order and a column per metric, and what it can detect."""
     from rich.text import Text
 
-    has = set[str]().union(*(setting.of(summary) or {} for summary in summaries))
-    absent = _absent(summaries)
-    shown = [metric for metric in setting.metrics if metric in has or metric not in absent]
+    shown = shown_metrics(setting, summaries)
     shared = {metric: _shared_size(metric, setting, summaries) for metric in shown}
     title = f"{setting.title}{_by_rubrics(summaries)}" if setting in OF_AGENT_X else setting.title
     table = new_table(_headline_title(title, summaries))
@@ -154,6 +153,19 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
         table.add_row(name_cell(f"{name}{_differs(setting, summary, notes)}", summary), *cells)
     below = [_kept_out(setting, summaries), _detectable(setting, summaries)]
     return [table, *(Text(text, style="dim") for text in below if text)]
+
+
+def shown_metrics(setting: Setting, summaries: Sequence[Summary]) -> list[str]:
+    """The metrics of a setting that have a column where these runs stand in it."""
+    has = set[str]().union(*(setting.of(summary) or {} for summary in summaries))
+    if any(_call_ratio(setting, summary) for summary in summaries):
+        has.add(CALL_RATIO)
+    absent = _absent(summaries) | {CALL_RATIO}
+    return [metric for metric in setting.metrics if metric in has or metric not in absent]
+
+
+def _call_ratio(setting: Setting, summary: Summary) -> CallRatio | None:
+    return summary.modes[setting.mode].call_ratio if setting.mode in summary.modes else None
 
 
 def _absent(summaries: Sequence[Summary]) -> frozenset[str]:
@@ -207,6 +219,8 @@ def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, 
         return notes.dash(NO_HEADLINE)
     found = metrics.get(metric)
     of_mode = summary.modes[setting.mode]
+    if metric == CALL_RATIO:
+        return _call_ratio_cell(of_mode, notes)
     if found is None:
         silent = not metrics and of_mode.invalid.n == of_mode.n_records
         scores = f"no sample scored here has what {METRICS[metric].label} scores"
@@ -223,6 +237,16 @@ def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, 
     if metric == "agrotools.ots" and of_mode.ots_chance is not None and setting.whole_mode:
         below.append(f"chance {percent(of_mode.ots_chance.value)}")
     return value_cell(found.overall, below=below, out_of=out_of)
+
+
+def _call_ratio_cell(of_mode: ModeSummary, notes: Notes) -> "Text":
+    """Calls made over calls needed; beneath, both in all and over how many answers."""
+    ratio = of_mode.call_ratio
+    if ratio is None:
+        return notes.dash("no sample whose reference has calls was answered")
+    if not of_mode.headline:
+        return notes.dash(_NO_HEADLINE)
+    return stacked([f"{ratio.mean:.2f}", f"{ratio.made} / {ratio.needed}", f"n {ratio.n}"])
 
 
 _ONLY_JUDGED = "a judge alone scores these answers: agrotools score RUN --judge MODEL"

@@ -9,6 +9,7 @@ from agrotools.agents import AgentXAgent, LagentAgent, LLMAgent, ModelAgent, Pol
 from agrotools.agents.baselines import (
     BASELINES,
     EchoPolicy,
+    GuessPolicy,
     OraclePolicy,
     PlannerPolicy,
     PlanTable,
@@ -16,9 +17,10 @@ from agrotools.agents.baselines import (
     PriorTable,
     RandomPolicy,
     ReplayPolicy,
+    RightAnswerPolicy,
 )
 from agrotools.benchmarks.samples import facts_of
-from agrotools.core import MODES, Mode, Protocol, Sample, ToolSpec, UsageError
+from agrotools.core import MODES, Mode, OptionsSlot, Protocol, ReferenceTextSlot, Sample, ToolSpec, UsageError
 from agrotools.models import DEFAULT_WIRE, Model, ModelSettings, WireSettings, WireStats, make_model
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
@@ -156,6 +158,8 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
     spelled = f"baseline:{name}"
     if name in ("oracle", "perfect-tools"):
         facts = facts_of(samples)
+        if name == "perfect-tools" and facts.ids and not any(facts.reference) and _is_question(samples[0]):
+            return PolicySource(spelled, True, ("no-tool",), lambda sample, _mode, _epoch: RightAnswerPolicy(sample))
         without = [name for name, reference in zip(facts.ids, facts.reference, strict=True) if not reference]
         if without:
             raise UsageError(
@@ -174,12 +178,19 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
         return PolicySource(spelled, True, MODES, lambda sample, _mode, _epoch: PlannerPolicy(sample, plans))
     if name == "prior":
         table = PriorTable(samples)
-        return PolicySource(spelled, False, MODES, lambda sample, _mode, _epoch: PriorPolicy(sample, table))
+        return PolicySource(spelled, True, MODES, lambda sample, _mode, _epoch: PriorPolicy(sample, table))
+    if name == "guess":
+        return PolicySource(spelled, False, MODES, lambda sample, _mode, _epoch: GuessPolicy(sample))
     if name == "random":
         return PolicySource(spelled, False, MODES, lambda sample, _mode, epoch: RandomPolicy(sample, seed, epoch))
     if name == "echo":
         return PolicySource(spelled, False, MODES, lambda _sample, _mode, _epoch: EchoPolicy())
     raise UsageError(f"unknown baseline {name!r}", hint=f"known: {', '.join(BASELINES)}, replay:RUN")
+
+
+def _is_question(sample: Sample) -> bool:
+    """Whether it is an examination question: then all samples of its benchmark are."""
+    return not sample.toolset and all(isinstance(slot, OptionsSlot | ReferenceTextSlot) for slot in sample.answer)
 
 
 def _replay(name: str, run: Path) -> PolicySource:

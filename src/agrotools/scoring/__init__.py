@@ -9,6 +9,7 @@ from agrotools.scoring.statistics import Estimate, Interval, estimate_difference
 from agrotools.scoring.steps import step_scores
 from agrotools.scoring.summary import (
     Amount,
+    CallRatio,
     Comparison,
     Correlation,
     Counts,
@@ -26,6 +27,7 @@ __all__ = [
     "METRICS",
     "SAMPLE_METRICS",
     "Amount",
+    "CallRatio",
     "Comparison",
     "Correlation",
     "Counts",

@@ -8,7 +8,7 @@ from statistics import median
 from agrotools.core import MADE_SLOT_TYPES, CallTools, Halt, Record, Reply, Score, Unparseable
 from agrotools.scoring.knowledge_answers import is_knowledge_slot
 from agrotools.scoring.outcome import SAMPLE_METRICS, SLOT_METRIC
-from agrotools.scoring.summary import Amount, Counts
+from agrotools.scoring.summary import Amount, CallRatio, Counts
 
 TRUTH_METRIC = "agrotools.summ_acc_truth"
 """The row of the answer step: every sample with a slot other than plots has one."""
@@ -86,6 +86,31 @@ class Tallied:
                 for name, total in self._totals.items()
             },
         )
+
+
+class CallTally:
+    """Calls made and needed in the answered records of one mode, record by record."""
+
+    def __init__(self) -> None:
+        self._ratios = array("d")
+        self._made = self._needed = 0
+
+    def add(self, record: Record) -> None:
+        """A valid record."""
+        needed = len(record.sample.reference.steps) if record.sample.reference else 0
+        if record.mode != "end-to-end" or record.sample.schematic or not needed:
+            return
+        if record.trajectory is not None and record.trajectory.answer is not None:
+            made = len(record.trajectory.calls)
+            self._ratios.append(made / needed)
+            self._made, self._needed = self._made + made, self._needed + needed
+
+    def ratio(self) -> CallRatio | None:
+        """None without such records."""
+        n = len(self._ratios)
+        if not n:
+            return None
+        return CallRatio(mean=sum(self._ratios) / n, n=n, made=self._made, needed=self._needed)
 
 
 def _box_ious(rows: Sequence[Score]) -> list[float]:

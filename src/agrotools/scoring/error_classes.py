@@ -37,6 +37,9 @@ THINKGEO = Source("ThinkGeo", "2505.23752", "Table A2")
 THINKGEO_CASES = Source("ThinkGeo", "2505.23752", "section on failures and Figure 7")
 AGENT_X = Source("Agent-X", "2505.24876", "Table 10")
 AGENT_X_CALLS = Source("Agent-X", "2505.24876", "Figure 5")
+IN_HEAD = "calculated_in_head"
+OF_SCORES = "told of runs step by step alone, by the scores of their calls"
+"""Why the class of the calculation in the head cannot be told elsewhere: no reference call stands beside the call."""
 OF_KEYWORDS = ("no_answer_keyword", "no_step_keyword")
 
 
@@ -71,6 +74,12 @@ CLASSES: Mapping[str, ErrorClass] = {
             "step",
             (Named(GTA, "argument format error"), Named(THINKGEO, "Arg. Values")),
             "a call whose arguments the tool does not take: unknown, missing, or of a wrong type or value",
+        ),
+        ErrorClass(
+            IN_HEAD,
+            "step",
+            (),
+            "a calculation of the reference's value without the observations that it comes from",
         ),
         ErrorClass(
             "wrong_tool_name",

@@ -1,9 +1,10 @@
 """Classes of errors over the records of one mode, one record at a time: numbers and a few ids are all that is kept."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 
-from agrotools.core import Mode, Protocol, Record
-from agrotools.scoring.error_classes import CLASSES, Errors
+from agrotools.core import Mode, Protocol, Record, Score
+from agrotools.scoring.error_classes import CLASSES, IN_HEAD, Errors
 from agrotools.scoring.error_taxonomy_records import add_record, not_looked_for
 from agrotools.scoring.summary import ErrorCount
 
@@ -21,9 +22,10 @@ class ErrorTally:
         self._seen: dict[str, set[int]] = defaultdict(set)
         self._examples: dict[str, list[str]] = defaultdict(list)
 
-    def add(self, record: Record, number: int) -> None:
-        """A valid record, and the number of its sample."""
+    def add(self, record: Record, number: int, rows: Sequence[Score] = ()) -> None:
+        """A valid record, the number of its sample, and its score rows."""
         add_record(record, self._errors, self._protocol)
+        self._errors.add(IN_HEAD, record.sample.id, sum(row.reading.get(IN_HEAD) is True for row in rows))
         for error, (sample,) in self._errors.samples.items():
             self._seen[error].add(number)
             if len(examples := self._examples[error]) < EXAMPLES and sample not in examples:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from agrotools.scoring.error_classes import OF_KEYWORDS, Errors
+from agrotools.scoring.corrected.messages import read_message
+from agrotools.scoring.error_classes import IN_HEAD, OF_KEYWORDS, OF_SCORES, Errors
 from agrotools.scoring.loose import is_list, is_object, is_text
 from agrotools.scoring.reference.gta_family import Dialogue
 from agrotools.text.lagent import INVALID_ACTION, NO_ACTION
@@ -20,6 +21,7 @@ OF_SINGLE_SHOT = ("call_without_output", "invalid_format", "answer_in_invalid_fo
 def errors_of_dialogues(samples: Sequence[Dialogue]) -> Errors:
     """Errors in the prediction files of GTA and ThinkGeo, of either mode."""
     found = Errors()
+    found.skip((IN_HEAD,), OF_SCORES)
     found.skip(OF_SINGLE_SHOT, "these predictions are made call by call")
     found.skip(OF_KEYWORDS, "counted where answers are written with their steps (Agent-X) and in records")
     for sample in samples:
@@ -57,10 +59,10 @@ def _errors_of_messages(key: str, messages: list[Any], gold: list[bool], found: 
             continue
         if is_object(message) and "tool_calls" in message:
             _errors_of_call(key, message, found, called, by_step=by_step)
-        elif not is_object(message) or not is_text(message.get("content")) or message.get("error") is not None:
+        elif (read := read_message(message)).kind != "answer" or read.failed:
             found.add("format_error", key)
         else:
-            answered = answered or bool(message["content"].strip())
+            answered = answered or bool(read.text.strip())
             if by_step and index < len(gold) and gold[index]:
                 found.add("single_step_answer", key)
     if not by_step and answered and not called and any(gold):
@@ -81,6 +83,9 @@ def _errors_of_call(key: str, message: Any, found: Errors, called: list[tuple[st
     found.add("several_calls", key, int(len(calls) > 1))
     name: str = function["name"]
     arguments: Any = function.get("arguments")
+    if not (is_object(arguments) or is_text(arguments)):
+        found.add("format_error", key)
+        return
     error: Any = message.get("error")
     if name == NO_ACTION:
         found.add("format_error", key)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agrotools.core import Record
-from agrotools.scoring.error_classes import Errors
+from agrotools.scoring.error_classes import IN_HEAD, OF_SCORES, Errors
 from agrotools.scoring.loose import is_list, is_object, is_text
 from agrotools.scoring.nouns import keywords
 from agrotools.scoring.reference.agent_x import TOOLS
@@ -29,6 +29,7 @@ def errors_of_agent_x(
     """
     found = Errors(total=len(predictions))
     found.skip(OF_CALLS, "no tool is run, and predictions hold no arguments")
+    found.skip((IN_HEAD,), OF_SCORES)
     if data is None:
         found.skip(("no_answer_keyword", "no_step_keyword", "single_step_answer"), "needs the data set")
     for position, item in enumerate(predictions):

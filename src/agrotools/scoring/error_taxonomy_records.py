@@ -18,7 +18,7 @@ from agrotools.core import (
     Unparseable,
     UsageError,
 )
-from agrotools.scoring.error_classes import CLASSES, OF_KEYWORDS, Errors
+from agrotools.scoring.error_classes import CLASSES, IN_HEAD, OF_KEYWORDS, OF_SCORES, Errors
 from agrotools.scoring.error_taxonomy import OF_SINGLE_SHOT, add_dialogue, said
 from agrotools.scoring.error_taxonomy_agent_x import OF_CALLS, add_made_up
 from agrotools.scoring.nouns import keywords
@@ -48,7 +48,7 @@ def errors_of_records(records: Iterable[Record], protocol: Protocol = "react") -
         mode = record.mode
         add_record(record, found, protocol)
     if mode is not None:
-        found.not_looked_for |= not_looked_for(mode, protocol, found)
+        found.not_looked_for |= {IN_HEAD: OF_SCORES, **not_looked_for(mode, protocol, found)}
     return found
 
 
@@ -77,6 +77,8 @@ def add_record(record: Record, found: Errors, protocol: Protocol = "react") -> N
 def not_looked_for(mode: Mode, protocol: Protocol, found: Errors) -> dict[str, str]:
     """The classes that records of a mode and protocol cannot tell, and why; ``found``: what was counted in them."""
     reasons: dict[str, str] = {}
+    if mode != "step-by-step":
+        reasons[IN_HEAD] = OF_SCORES
     if protocol == "agent-x" and mode == "no-tool":
         reasons |= dict.fromkeys(OF_CALLS, "no tool is run, and what was made up holds no arguments")
     elif mode == "no-tool":

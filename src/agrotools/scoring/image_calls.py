@@ -41,10 +41,10 @@ def agrees(sample: Sample, call: ToolCall, step: ReferenceStep) -> bool:
     if call.tool != step.tool:
         return False
     try:
-        spec = get_tool(step.tool).spec
+        tool = get_tool(step.tool)
     except UsageError:
-        spec = _without_schema(step, [*step.arguments, *call.arguments])
-    return all(row.agrees for row in compare_calls(sample, spec, call, step))
+        tool = _without_schema(step, [*step.arguments, *call.arguments])
+    return all(row.agrees for row in compare_calls(sample, tool, call, step))
 
 
 def _succeeded(step: Step) -> bool:

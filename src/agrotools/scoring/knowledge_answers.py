@@ -12,13 +12,15 @@ from pydantic import JsonValue
 from agrotools.core import OptionsSlot, Record, ReferenceTextSlot, Score, Slot, Trajectory, UsageError
 from agrotools.scoring.choices import read_choices
 from agrotools.scoring.embedders import MINILM, MPNET, Embedder
-from agrotools.scoring.reference import agrieval, lexeval
+from agrotools.scoring.reference import agrieval, agrieval_open, lexeval
 from agrotools.text.rouge import rouge_l, rouge_l_normalised
 
 VERSION = "1"
 READ_METRICS = ("agrieval.accuracy", "agrieval.partial", "agrieval.accuracy_lexeval", "agrieval.accuracy_published")
 OPTION_METRICS = (*READ_METRICS, "agrieval.likelihood")
-TEXT_METRICS = ("agrieval.rouge_l", "agrieval.rouge_l_normalised")
+PUBLISHED_ROUGES = tuple(f"agrieval.{name}_published" for name in agrieval_open.ROUGES)
+"""What AgriEval's own code computes of open questions without a model."""
+TEXT_METRICS = ("agrieval.rouge_l", "agrieval.rouge_l_normalised", *PUBLISHED_ROUGES)
 ROUGE_LEXEVAL = "agrieval.rouge_l_lexeval"
 SIMILARITIES = {MINILM: "agrieval.similarity_minilm", MPNET: "agrieval.similarity_mpnet"}
 """Metrics by the embedder whose cosines they are."""
@@ -50,7 +52,8 @@ def knowledge_scores(record: Record, trajectory: Trajectory, extras: Extras | No
     given, 0 where a wrong one was. ``agrieval.accuracy_lexeval``: as accuracy, by LexEval's rule of reading.
     ``agrieval.accuracy_published``: the credit of the scorer in AgriEval's repository, a mean over the lots it draws.
     ``agrieval.likelihood``: the likeliest letter of the first token, where the endpoint told likelihoods and one option
-    is right. ``agrieval.rouge_l`` and ``agrieval.rouge_l_normalised``: overlap with the reference text.
+    is right. ``agrieval.rouge_l`` and ``agrieval.rouge_l_normalised``: overlap with the reference text;
+    :data:`PUBLISHED_ROUGES`: as AgriEval's own code has it.
     ``extras``: what texts are scored by, too.
 
     Raises:
@@ -65,12 +68,11 @@ def knowledge_scores(record: Record, trajectory: Trajectory, extras: Extras | No
         metrics = TEXT_METRICS if isinstance(slot, ReferenceTextSlot) else READ_METRICS
         values = dict.fromkeys(metrics, 0.0)
     elif isinstance(slot, OptionsSlot):
-        reading, values = _read(slot, answer)
+        reading, values = read_options(slot, answer)
     else:
         assert isinstance(slot, ReferenceTextSlot)
         reading = {"text": answer[:240], "rule": "longest common subsequence of characters"}
-        overlaps = (rouge_l(answer, slot.value), rouge_l_normalised(answer, slot.value))
-        values = dict(zip(TEXT_METRICS, overlaps, strict=True))
+        values = text_values(slot, answer)
     if isinstance(slot, OptionsSlot) and (likeliest := _likeliest(slot, trajectory)) is not None:
         reading["likeliest"] = likeliest
         values["agrieval.likelihood"] = float(slot.value == (likeliest,))
@@ -81,7 +83,15 @@ def knowledge_scores(record: Record, trajectory: Trajectory, extras: Extras | No
     return [_row(record, "agrotools.slot", rows[0].value, slot.name, reading), *rows]
 
 
-def _read(slot: OptionsSlot, answer: str) -> tuple[dict[str, JsonValue], dict[str, float]]:
+def text_values(slot: ReferenceTextSlot, answer: str) -> dict[str, float]:
+    """:data:`TEXT_METRICS` of an answer, each 0 to 1."""
+    ours = rouge_l(answer, slot.value), rouge_l_normalised(answer, slot.value)
+    theirs = agrieval_open.rouges(agrieval_open.as_compared(answer, slot.value))
+    return dict(zip(TEXT_METRICS, (*ours, *theirs.values()), strict=True))
+
+
+def read_options(slot: OptionsSlot, answer: str) -> tuple[dict[str, JsonValue], dict[str, float]]:
+    """How an answer is read, and :data:`READ_METRICS` of it, each 0 to 1."""
     read = read_choices(answer, slot.options, slot.kind)
     given, right = set(read.letters), set(slot.value)
     lexeval_read = lexeval.extract(answer)

@@ -7,6 +7,7 @@ from typing import Any
 from agrotools.core import Record, Score
 from agrotools.scoring.knowledge_answers import Extras
 from agrotools.scoring.outcome import outcome_scores
+from agrotools.scoring.reference.agrieval_open import ROUGES
 from agrotools.scoring.sample_table import SampleTable
 from agrotools.scoring.steps import step_scores
 from agrotools.scoring.summary import Comparison, Summary
@@ -22,7 +23,7 @@ class MetricInfo:
     meaning: str
     lower_is_better: bool = False
     out_of: int = 100
-    """What the best value is shown as: values are percent, or points of 10."""
+    """What 1 is shown as: values are percent, points of 10, or as they are (1)."""
 
 
 _AGENT_X = {
@@ -53,6 +54,11 @@ METRICS: dict[str, MetricInfo] = {
     "agrotools.ear": MetricInfo("EAR", "answered where a call was due; lower is better", lower_is_better=True),
     "agrotools.summ_acc": MetricInfo("SummAcc", "final answer against what the shown observations imply"),
     "agrotools.summ_acc_truth": MetricInfo("SummAcc truth", "final answer against the ground truth"),
+    "agrotools.call_ratio": MetricInfo(
+        "Calls/needed",
+        "calls made over calls of the reference, mean over answered samples; 1: as many as needed",
+        out_of=1,
+    ),
     "agrieval.accuracy": MetricInfo("Accuracy", "the very set of right options"),
     "agrieval.partial": MetricInfo("Partial", "share of the right options given, 0 where a wrong one was"),
     "agrieval.accuracy_lexeval": MetricInfo("Acc. LexEval", "accuracy with answers read by the rule of LexEval"),
@@ -60,6 +66,15 @@ METRICS: dict[str, MetricInfo] = {
     "agrieval.likelihood": MetricInfo("Likelihood", "the likeliest letter of the first token is right"),
     "agrieval.rouge_l": MetricInfo("ROUGE-L", "overlap with the reference text, by characters"),
     "agrieval.rouge_l_normalised": MetricInfo("ROUGE-L norm.", "the same without punctuation, spaces and case"),
+    **{
+        f"agrieval.{name}_published": MetricInfo(
+            name.replace("hf_rouge", "rouge-score: ").replace("rouge_", "ROUGE-").upper() + " published",
+            "overlap with the reference text as the code in AgriEval's repository has it: by words between spaces"
+            if name.startswith("rouge")
+            else "the same by the package rouge-score: by words of a to z and digits",
+        )
+        for name in ROUGES
+    },
     "agrieval.rouge_l_lexeval": MetricInfo(
         "ROUGE-L LexEval", "overlap by words of jieba, as the code of LexEval has it"
     ),

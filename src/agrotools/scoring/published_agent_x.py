@@ -6,6 +6,7 @@ by the place of a sample in the published file, so that a part of the questions 
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from agrotools.core import Mode, Record
@@ -79,12 +80,12 @@ _REFERENCE_METRICS = [*(f"agent_x.{name}" for name in COLUMNS.values()), "agent_
 
 
 def published_counts(predictions: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """What the notebooks of Agent-X count in predictions: calls, and errors of form; nothing where they would stop.
+    """What the notebooks of Agent-X count in predictions: calls, and errors of form; less those at which they stop.
 
     The two classes of errors that rest on keywords of spaCy are left out.
     """
     counts: dict[str, int] = {}
-    try:
+    with suppress(PublishedScorerStops):
         calls = tool_call_statistics(predictions)
         counts |= {
             "steps": calls.steps,
@@ -93,18 +94,7 @@ def published_counts(predictions: Sequence[Mapping[str, Any]]) -> dict[str, int]
             "invalid_calls": calls.invalid,
             "samples_without_steps": calls.empty_samples,
         }
-        errors = error_analysis(predictions)
-        counts |= {
-            "no_response": errors.no_response,
-            "only_answer": errors.only_answer,
-            "invalid_format": errors.invalid_format,
-            "conflicting_tools": errors.conflicting_tools,
-            "repeated_tool": errors.repeated_tool,
-            "answer_in_invalid_format": errors.answer_in_invalid_format,
-        }
-    except PublishedScorerStops:
-        return counts
-    return counts
+    return {**counts, **error_analysis(predictions).counts}
 
 
 def _key(record: Record) -> str:

@@ -8,14 +8,16 @@ shown history does not contain yet. The strict variants insist on the written or
 plain equality of the arguments. Of several calls in one message the first is scored, the others are counted.
 """
 
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Mapping, Sequence
+from itertools import chain, islice, takewhile
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import JsonValue
 
 from agrotools.core import (
     Action,
     Answer,
+    Arguments,
     BenchmarkError,
     CallTools,
     Halt,
@@ -33,12 +35,21 @@ from agrotools.core import (
 )
 from agrotools.core.refs import literal_value
 from agrotools.core.sidecar import known_arguments
+from agrotools.scoring.error_classes import IN_HEAD
 from agrotools.scoring.implied import Implied, implied_slot, is_text_slot, shown_results
 from agrotools.scoring.slots import score_slot
 from agrotools.text.agreement import ArgumentAgreement, Frame, StepAgreement, closest, compare_arguments
+from agrotools.text.agreement_expression import numbers_in
+from agrotools.text.agreement_values import Number
 from agrotools.tools import get_tool
+from agrotools.tools.resolving import Known
 
-VERSION = "1"
+if TYPE_CHECKING:
+    from agrotools.tools.contract import Tool
+
+VERSION = "2"
+MOST_OBSERVED = 100_000
+_SCALE = "gsd_m"
 
 
 def step_scores(record: Record) -> list[Score]:
@@ -138,7 +149,7 @@ def _arguments(
     except ToolError as error:
         fault = str(error)
     compared = [
-        StepAgreement(step, compare_calls(sample, tool.spec, call, steps[step]))
+        StepAgreement(step, compare_calls(sample, tool, call, steps[step]))
         for step in open_steps
         if steps[step].tool == call.tool
     ]
@@ -149,21 +160,61 @@ def _arguments(
     }
     if fault is not None:
         reading["invalid"] = fault
+    if any(row.detail.get("in_head") for row in best.rows):
+        reading[IN_HEAD] = True  # the value of the reference, without the observations that it comes from
     same = all(row.equal for row in best.rows)
     return same or (fault is None and best.agrees), reading
 
 
-def compare_calls(sample: Sample, spec: ToolSpec, call: ToolCall, step: ReferenceStep) -> list[ArgumentAgreement]:
-    """The arguments of a call beside those of a reference call of the same tool, on the files of ``sample``."""
-    files = _files_of(sample, spec, step)
-    frame = _frame(files[0]) if files else None
-    return compare_arguments(_with_known_defaults(spec, files), call.arguments, step.arguments, frame=frame)
+def compare_calls(
+    sample: Sample, tool: "Tool[..., Any] | ToolSpec", call: ToolCall, step: ReferenceStep
+) -> list[ArgumentAgreement]:
+    """The arguments of a call beside those of a reference call of the same tool, on the files of ``sample``.
 
-
-def _files_of(sample: Sample, spec: ToolSpec, step: ReferenceStep) -> list[SampleFile]:
-    """The files that the reference call looks at, in the order of the tool's arguments."""
+    Compared is what the tool makes of both, as far as the record says it: the files' metadata, and what the reference
+    call gave. A call that the tool would not take is compared as it stands.
+    """
+    spec = tool if isinstance(tool, ToolSpec) else tool.spec
     by_name = {file.name: file for file in sample.files}
-    named = [literal_value(step.arguments.get(name)) for name, kind in spec.agreement.items() if kind == "file"]
+    literal = {name: literal_value(value) for name, value in step.arguments.items()}
+    result = (step.observation.result if step.observation else None) or {}
+    resolved = None
+    if not isinstance(tool, ToolSpec) and tool.has_own_reading:
+        resolved = _resolved(tool, call.arguments, literal, by_name, result)
+    reference = resolved[1] if resolved else literal
+    files = _files_of(by_name, spec, reference)
+    spec = _with_known_defaults(spec, files, reference, result)
+    frame = _frame(files[0]) if files else None
+    observed = _observed(sample, step) if "expression" in spec.agreement.values() else ()
+    return compare_arguments(spec, call.arguments, step.arguments, frame=frame, resolved=resolved, observed=observed)
+
+
+def _resolved(
+    tool: "Tool[..., Any]",
+    predicted: Arguments,
+    reference: Arguments,
+    files: Mapping[str, SampleFile],
+    result: Mapping[str, JsonValue],
+) -> tuple[Arguments, Arguments] | None:
+    """What both calls come to; None where the tool would not take one of them."""
+    try:
+        known = Known(files, tool.validated(reference), result)
+        return tool.resolved(predicted, known), tool.resolved(reference, known)
+    except ToolError:
+        return None
+
+
+def _observed(sample: Sample, step: ReferenceStep) -> list[Number]:
+    """The numbers that observations show before ``step``."""
+    steps = sample.reference.steps if sample.reference else ()
+    before = takewhile(lambda each: each.observation is not step.observation, steps)
+    shown = (each.observation.result for each in before if each.observation)
+    return list(islice(chain.from_iterable(map(numbers_in, shown)), MOST_OBSERVED))
+
+
+def _files_of(by_name: Mapping[str, SampleFile], spec: ToolSpec, arguments: Arguments) -> list[SampleFile]:
+    """The files that the reference call looks at, in the order of the tool's arguments."""
+    named = [arguments.get(name) for name, kind in spec.agreement.items() if kind == "file"]
     return [by_name[name] for name in named if isinstance(name, str) and name in by_name]
 
 
@@ -172,13 +223,17 @@ def _frame(file: SampleFile) -> Frame | None:
     return (file.width_px, file.height_px) if file.width_px and file.height_px else None
 
 
-def _with_known_defaults(spec: ToolSpec, files: Sequence[SampleFile]) -> ToolSpec:
+def _with_known_defaults(
+    spec: ToolSpec, files: Sequence[SampleFile], reference: Arguments, result: Mapping[str, JsonValue]
+) -> ToolSpec:
     """``spec`` whose defaults are what the files say of themselves.
 
     A tool takes what a call leaves out from there, so a call that spells it out (``gsd_m`` as it stands beside the
-    file) asks for the same.
+    file) asks for the same. A scale that only the file's content tells is in the result of the reference call.
     """
     known = {name: value for file in files for name, value in known_arguments(file).items() if name in spec.defaults}
+    if reference.get(_SCALE) is None and _SCALE in spec.defaults and isinstance(result.get(_SCALE), int | float):
+        known.setdefault(_SCALE, result[_SCALE])
     return spec.model_copy(update={"defaults": {**spec.defaults, **known}})
 
 

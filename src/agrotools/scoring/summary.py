@@ -144,6 +144,19 @@ class PublishedFigures(Noun):
     differs: tuple[str, ...] = ()
 
 
+class CallRatio(Noun):
+    """``agrotools.call_ratio``: calls made over calls of the reference, 1 for as many; failed calls count.
+
+    Over the ``n`` valid end-to-end records with an answer, of samples whose reference has calls and that are no
+    schematic drawings. ``mean``: of the records' ratios; ``made`` and ``needed``: calls of all of them.
+    """
+
+    mean: float
+    n: int
+    made: int
+    needed: int
+
+
 class ModeSummary(Noun):
     """The headline metrics of one mode: those over all samples but schematic drawings, which stand in ``schematic``.
 
@@ -170,6 +183,8 @@ class ModeSummary(Noun):
     """Of questions with one right option; None where there are none."""
     rotations: Rotations | None = None
     """Of questions that were asked in every rotation of their options; None where there are none."""
+    call_ratio: CallRatio | None = None
+    """End-to-end; None in other modes and where no such sample was answered."""
     published: PublishedFigures | None = None
     """On GTA, ThinkGeo and Agent-X: the metrics of their papers."""
     schematic: SchematicPart | None = None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from agrotools.core import MODES, Mode, Protocol, Record, Score
 from agrotools.scoring.chance import OpenTextChance
 from agrotools.scoring.correlations import correlations
-from agrotools.scoring.counts import Tallied
+from agrotools.scoring.counts import CallTally, Tallied
 from agrotools.scoring.differences import with_comparison_adjusted, with_gains_adjusted
 from agrotools.scoring.error_tally import ErrorTally
 from agrotools.scoring.option_places import PlacesTally
@@ -120,6 +120,7 @@ class ModeTally:
         """Whether a record is of a sample that no-tool leaves out."""
         self._table = table
         self._counts = Tallied()
+        self._calls = CallTally()
         self._error_tally = ErrorTally(mode, protocol)
         self._seconds = SecondsTally(table)
         self._places = PlacesTally()
@@ -147,7 +148,8 @@ class ModeTally:
             if row.metric in self._rows:
                 self._rows[row.metric].add(place, row.step, row.value)
         self._counts.add(record, rows)
-        self._error_tally.add(record, number)
+        self._calls.add(record)
+        self._error_tally.add(record, number, rows)
         self._seconds.add(number, record.seconds)
         self._places.add(record, rows)
         if record.trajectory:
@@ -186,6 +188,7 @@ class ModeTally:
             counts=self._counts.counts(),
             errors=self._error_tally.counts(),
             seconds=self._seconds.by_part(),
+            call_ratio=self._calls.ratio(),
             option_places=self._places.places(),
             rotations=self._places.rotations(),
             schematic=SchematicPart(

@@ -1,11 +1,13 @@
 """When a predicted call agrees with the reference call: argument by argument, each as its type says.
 
 Plain equality of dictionaries counts ``3*2`` and ``2*3``, or a default that was left out, as different. Here every
-argument of a tool declares how two values agree (``ToolSpec.agreement``), and defaults are filled in first. Beside it,
-``equal`` says what plain equality says.
+argument of a tool declares how two values agree (``ToolSpec.agreement``), and calls are compared as what they come to:
+defaults filled in, and ``resolved`` by the tool where it says how. Beside it, ``equal`` says what plain equality says.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -19,6 +21,7 @@ from agrotools.text.agreement_expression import expressions_agree, measured_numb
 from agrotools.text.agreement_values import (
     BOX_IOU,
     TEXT_F1,
+    Number,
     as_box,
     as_number,
     box_iou,
@@ -31,6 +34,14 @@ from agrotools.text.agreement_values import (
 
 Frame = tuple[float, float]
 """Width and height of the image that boxes lie in, pixels."""
+
+
+MOST_ELEMENTS = 100_000
+"""A value with more elements, or characters, is compared for equality alone: no tool takes it."""
+DEEPEST = 100
+MOST_UNKNOWN = 1000
+"""Arguments that the tool does not have of which each gets a row."""
+_HERE = re.compile(r"\A(?:\./+)+")
 
 
 class ArgumentAgreement(Noun):
@@ -73,31 +84,55 @@ class _Verdict(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """Both calls with their defaults filled in, for arguments that are compared together."""
+    """What both calls come to, for arguments that are compared together."""
 
     spec: ToolSpec
     predicted: Arguments
     reference: Arguments
     frame: Frame | None
+    observed: Sequence[Number]
 
 
 def compare_arguments(
-    spec: ToolSpec, predicted: Arguments, reference: Arguments, *, frame: Frame | None = None
+    spec: ToolSpec,
+    predicted: Arguments,
+    reference: Arguments,
+    *,
+    frame: Frame | None = None,
+    resolved: tuple[Arguments, Arguments] | None = None,
+    observed: Sequence[Number] = (),
 ) -> list[ArgumentAgreement]:
-    """One row for each argument that either call gives, in the order of the tool's schema.
+    """One row for each argument that either call gives or that differs, in the order of the tool's schema.
 
     Args:
         spec: the tool that both calls name.
         predicted: arguments as a policy gave them, of any shape.
         reference: arguments of the reference; those that come from earlier steps as ``{"$ref", "value"}``.
         frame: size of the image that boxes lie in; without it boxes are clipped at 0 only.
+        resolved: what the tool makes of both calls, the reference's literals in place of references; without what makes
+            no difference. None: the arguments as they stand.
+        observed: numbers that an expression may take from observations beside those of the reference.
 
     An argument that only one call gives is compared with its default; where it has none, it does not agree.
     """
-    call = _Call(spec, _with_defaults(spec, predicted), _with_defaults(spec, reference), frame)
-    names = [name for name in spec.agreement if name in predicted or name in reference]
-    names += [name for name in {**reference, **predicted} if name not in spec.agreement]
+    own, gold = (predicted, reference) if resolved is None else (resolved[0], _with_refs(resolved[1], reference))
+    call = _Call(spec, _with_defaults(spec, own), _with_defaults(spec, gold), frame, observed)
+    given = {**reference, **predicted}
+    names = [name for name in spec.agreement if name in given or (resolved and _differs(name, call))]
+    names += list(islice((name for name in given if name not in spec.agreement), MOST_UNKNOWN))
     return [_row(name, call, predicted, reference) for name in names]
+
+
+def _with_refs(resolved: Arguments, reference: Arguments) -> Arguments:
+    """Values that the tool reads as they stand, as the reference has them: what is measured stays so."""
+    return {
+        name: reference[name] if same_json(value, literal_value(reference.get(name))) and name in reference else value
+        for name, value in resolved.items()
+    }
+
+
+def _differs(name: str, call: _Call) -> bool:
+    return not same_json(call.predicted.get(name), literal_value(call.reference.get(name)))
 
 
 def _row(name: str, call: _Call, predicted: Arguments, reference: Arguments) -> ArgumentAgreement:
@@ -121,6 +156,10 @@ def _compared(name: str, call: _Call, predicted: Arguments, reference: Arguments
     equal = all(given) and same_json(predicted[name], literal_value(reference[name]))
     if kind == "presentation":
         verdict = _Verdict(True, {"rule": "never compared"})
+    elif _is_too_large(call.predicted.get(name)):
+        verdict = _Verdict(equal, {"reason": "too large to be compared"})
+    elif name not in call.predicted and name not in call.reference:
+        verdict = _Verdict(True, {"rule": "makes no difference in these calls"})
     elif name not in call.predicted or name not in call.reference:
         missing = "predicted" if name in call.reference else "reference"
         verdict = _Verdict(False, {"reason": f"missing in the {missing} call"})
@@ -132,6 +171,20 @@ def _compared(name: str, call: _Call, predicted: Arguments, reference: Arguments
     else:
         verdict = _RULES[kind](name, call)
     return ArgumentAgreement(argument=name, kind=kind, agrees=verdict.agrees, equal=equal, detail=verdict.detail)
+
+
+def _is_too_large(value: JsonValue) -> bool:
+    """Whether a value has more than :data:`MOST_ELEMENTS` elements and characters, or is nested too deep."""
+    left, open_values = MOST_ELEMENTS, [(value, 0)]
+    while open_values:
+        item, depth = open_values.pop()
+        if isinstance(item, (str, list, dict)):
+            left -= len(item)
+        if left < 0 or depth > DEEPEST:
+            return True
+        if isinstance(item, (list, dict)):
+            open_values += [(each, depth + 1) for each in (item.values() if isinstance(item, dict) else item)]
+    return False
 
 
 def _is_chart_kind(spec: ToolSpec, name: str) -> bool:
@@ -176,10 +229,7 @@ def _files_same(predicted: JsonValue, reference: JsonValue, _measured: bool) -> 
 
 
 def _file_name(name: str) -> str:
-    name = name.strip()
-    while name.startswith("./"):
-        name = name[2:].lstrip("/")
-    return name
+    return _HERE.sub("", name.strip(), count=1)
 
 
 def _plain(name: str, call: _Call) -> _Verdict:
@@ -232,6 +282,7 @@ def _expression(name: str, call: _Call) -> _Verdict:
         (call.predicted[name], call.predicted.get(beside)),
         (call.reference[name], call.reference.get(beside)),
         measured_numbers(call.reference),
+        call.observed,
     )
     return _Verdict(agrees, detail)
 

@@ -87,3 +87,9 @@ def common_rows(first: Sequence[Hashable], second: Sequence[Hashable], *, keep: 
         if keep:
             rows.append(row)
     return rows if keep else [row]
+
+
+def length_in_row(row: int, count: int) -> int:
+    """The length of the longest common subsequence with the first ``count`` elements of ``second``, by a row of
+    :func:`common_rows`."""
+    return count - (row & ((1 << count) - 1)).bit_count()

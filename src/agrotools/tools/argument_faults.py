@@ -11,6 +11,9 @@ from pydantic_core import ErrorDetails
 from agrotools.core import ToolError
 from agrotools.tools.json_schema import in_words, schema_at
 
+MOST_FAULTS = 20
+"""Faults of one call that are told."""
+_LONGEST_NAME = 100
 _OWN_WORDS = frozenset({"region", "file_name", "value_error", "fault"})
 """Errors raised by validators of ours, whose message is already written for the caller."""
 
@@ -19,16 +22,19 @@ def argument_error(
     tool: str, schema: dict[str, Any], arguments: Mapping[str, Any], words: Mapping[str, str], found: ValidationError
 ) -> ToolError:
     """One ``invalid_argument`` error for all faults of a call. ``words`` say what each argument may be."""
-    faults: dict[tuple[str | int, ...], str] = {}
     errors = found.errors(include_url=False)
+    faults: dict[tuple[str | int, ...], ErrorDetails] = {}
     for error in errors:
-        path = _path_in(arguments, error)
-        faults.setdefault(path, _fault(schema, words, path, error))
-    paths = [path for path in faults if not any(other != path and other[: len(path)] == path for other in faults)]
-    named = sorted({str(path[0]) for path in paths if path}, key=_order_of(arguments, schema))
+        faults.setdefault(_path_in(arguments, error), error)
+    inside = {path[:depth] for path in faults for depth in range(len(path))}
+    paths = [path for path in faults if path not in inside]
+    told = [_fault(schema, words, path, faults[path]) for path in paths[:MOST_FAULTS]]
+    if len(paths) > MOST_FAULTS:
+        told.append(f"and {len(paths) - MOST_FAULTS:,} more faults")
+    named = sorted({str(path[0]) for path in paths[:MOST_FAULTS] if path}, key=_order_of(arguments, schema))
     return ToolError(
         "invalid_argument",
-        "; ".join(faults[path] for path in paths),
+        "; ".join(told),
         argument=named[0] if named else None,
         hint=_hint(tool, schema, {error["type"] for error in errors}),
     )
@@ -64,7 +70,7 @@ def _fault(schema: dict[str, Any], words: Mapping[str, str], path: tuple[str | i
     if error["type"] == "extra_forbidden":
         parent = schema_at(schema, path[:-1]) or schema
         known = list(parent.get("properties", {}))
-        close = get_close_matches(str(path[-1]), known, n=3, cutoff=0.5)
+        close = get_close_matches(str(path[-1])[:_LONGEST_NAME], known, n=3, cutoff=0.5)
         if close:
             return f"{name} is no argument; did you mean {' or '.join(close)}?"
         return f"{name} is no argument; there {'are' if len(known) > 1 else 'is'} {', '.join(known)}"
@@ -101,7 +107,7 @@ def _spelled(path: Sequence[str | int]) -> str:
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
-    return text
+    return text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}..."
 
 
 def _shown(value: Any) -> str:

@@ -38,6 +38,7 @@ from agrotools.tools.argument_types import (
     Resolve,
 )
 from agrotools.tools.json_schema import in_words, plain_schema
+from agrotools.tools.resolving import Known, Resolves
 from agrotools.tools.result import ToolResult
 from agrotools.tools.workspace import host_file
 
@@ -86,6 +87,7 @@ def tool(
     backend_files: Callable[[str], Iterable[Path]] | None = None,
     cacheable: bool = True,
     files_by_last_part: bool = False,
+    resolves: Resolves | None = None,
 ) -> Callable[[Callable[P, R]], "Tool[P, R]"]:
     """Declare a typed function a tool.
 
@@ -103,6 +105,8 @@ def tool(
             than its result is found in a cache.
         files_by_last_part: whether a path that ends in the name of a listed file stands for that file, as in calls of
             published benchmarks. No other file is opened for it.
+        resolves: what a call comes to, where its arguments do not show it: aliases, ``auto``, arguments that another
+            one overrides. Two calls that come to the same agree. It opens no file and is fast.
 
     Raises:
         ToolDeclarationError: no docstring, an argument without type or description, a default outside its own type...
@@ -119,6 +123,7 @@ def tool(
             backend_files=backend_files,
             cacheable=cacheable,
             files_by_last_part=files_by_last_part,
+            resolves=resolves,
         )
 
     return declare
@@ -139,6 +144,7 @@ class Tool(Generic[P, R]):
         backend_files: Callable[[str], Iterable[Path]] | None,
         cacheable: bool,
         files_by_last_part: bool,
+        resolves: Resolves | None,
     ) -> None:
         self.function = function
         self.name: str = function.__name__
@@ -149,6 +155,7 @@ class Tool(Generic[P, R]):
         self.cacheable = cacheable
         self.files_by_last_part = files_by_last_part
         self.doc: str = inspect.cleandoc(function.__doc__ or "")
+        self._resolves = resolves
         self._data_files = data_files
         self._backend_files = backend_files
         self._parameters = inspect.signature(function).parameters
@@ -200,6 +207,20 @@ class Tool(Generic[P, R]):
             ToolError: ``invalid_argument``, with all faults of the call in one message.
         """
         return self._checked(arguments, None).model_dump(mode="json", by_alias=True)
+
+    def resolved(self, arguments: Arguments, known: Known) -> Arguments:
+        """What the call comes to: :meth:`validated` arguments, as the tool itself reads them.
+
+        Raises:
+            ToolError: the tool does not take the call.
+        """
+        valid = self.validated(arguments)
+        return valid if self._resolves is None else self._resolves(valid, known)
+
+    @property
+    def has_own_reading(self) -> bool:
+        """Whether :meth:`resolved` says more than :meth:`validated`."""
+        return self._resolves is not None
 
     def prepared(self, arguments: Mapping[str, Any], resolve: Resolve) -> dict[str, Any]:
         """The arguments as the function takes them, each file name replaced by the path that ``resolve`` gives.

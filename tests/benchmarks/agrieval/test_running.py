@@ -16,7 +16,7 @@ import pytest
 from aiohttp import web
 
 from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.core import OptionsSlot, Sample
+from agrotools.core import OptionsSlot, Sample, UsageError
 from agrotools.knowledge.corpus import CorpusIndex, build_index
 from agrotools.runner.eval_config import EvalConfig
 from agrotools.runner.evaluate import evaluate
@@ -56,6 +56,16 @@ def answering(benchmark: Benchmark, choose: Callable[[Sample], str]) -> Callable
         return completion(choose(by_query[text_of(message)]))
 
     return reply
+
+
+def test_the_ceiling_answers_with_the_gold_and_is_marked(made: Path, tmp_path: Path):
+    part = run(made, tmp_path / "run", "baseline:perfect-tools")
+    names = ("agrieval.accuracy", "agrieval.partial", "agrieval.accuracy_published", "agrieval.rouge_l")
+    assert {name: part.metrics[name].overall.value for name in names} == dict.fromkeys(names, 1.0)
+    assert part.metrics["agrieval.rouge_l_published"].overall.value == pytest.approx(1)
+    assert rescore(tmp_path / "run").summary.privileged
+    with pytest.raises(UsageError, match="samples have none"):
+        run(made, tmp_path / "other", "baseline:oracle")
 
 
 def test_random_scores_what_chance_gives_in_each_kind_of_question(field_data: Path, tmp_path: Path):

@@ -140,12 +140,21 @@ CONTENTS: dict[str, bytes] = {
 }
 
 
+SOUND_BUT_FOR_AN_ENTRY = (
+    ("gta", "NaN inside"),
+    ("agentx", "half a pair as id"),
+    ("agentx", "steers a terminal"),
+)
+"""Predictions in which an entry is malformed, or of no sample of the data set: it is wrong, and no reason to stop."""
+
+
 def ended(arguments: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
     monkeypatch.setattr("sys.argv", ["agrotools", "score", *arguments])
     with pytest.raises(SystemExit) as stop:
         main()
     said = capfd.readouterr()
     assert "Traceback" not in said.err
+    assert "\x1b" not in said.out
     return int(stop.value.code or 0), said.err
 
 
@@ -178,14 +187,15 @@ def test_hostile_bytes_end_the_command_with_a_message(
         flag = "" if kind == "predictions" else f"--{kind}"
         arguments += [*([flag] if flag else []), str(hostile if flag == option else path)]
     code, said = ended(arguments, capfd, monkeypatch)
-    if format_ == "agentx" and content in ("half a pair as id",) and not option:
-        assert "data set has no sample" in said
+    if not option and (format_, content) in SOUND_BUT_FOR_AN_ENTRY:
+        assert (code, said) == (0, "")
+        return
     assert code not in (0, 1), content
     assert said.startswith("error: "), said
     assert "\x1b" not in said
 
 
-@pytest.mark.parametrize("format_", ["gta", "thinkgeo", "agentx"])
+@pytest.mark.parametrize("format_", ["gta", "thinkgeo", "agentx", "agrieval"])
 def test_what_is_no_file_ends_the_command_with_a_message(
     tmp_path: Path, format_: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):

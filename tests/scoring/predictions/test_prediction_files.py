@@ -50,22 +50,45 @@ def test_parts_are_joined_where_the_file_is_not_there(tmp_path):
         ("[" * 200_000, "nested too deeply"),
         ([], "no object of samples"),
         ({}, "holds no prediction"),
-        ({"0": STEP_FILE["0"], "2": STEP_FILE["2"]}, 'key "1" is missing'),
-        ({"0": 3}, 'key "0" is no object'),
-        ({"0": {"gold": []}}, 'key "0": prediction is no list'),
-        ({"0": {"gold": {}, "prediction": []}}, 'key "0": gold is no list'),
-        ({"0": entry([], ["x"])}, r"prediction\[0\] is neither"),
-        ({"0": entry([], [["x"]])}, r"prediction\[0\]\[0\] is no message"),
-        ({"0": entry([], [{"role": "assistant"}])}, "neither tool_calls nor role"),
-        ({"0": entry([], [{"tool_calls": []}])}, "tool_calls holds no call"),
-        ({"0": entry([], [call(None, {})])}, "tool_calls holds no call"),
+        ({"0": STEP_FILE["0"], "4": STEP_FILE["2"]}, 'key "1" is missing'),
+        ({"a": STEP_FILE["0"]}, 'key "0" is missing'),
+        ({"0": 3}, "holds no prediction"),
+        ({"0": {"gold": [], "prediction": []}}, "holds no prediction"),
         ({"0": STEP_FILE["0"], "1": END_FILE["1"]}, 'key "1": predictions of both modes'),
-        ({"0": entry([], [answer("x"), [answer("x")]])}, 'key "0": predictions of both modes'),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path, content, said):
     with pytest.raises(BenchmarkError, match=said):
         gta_files.read_predictions(written(tmp_path / "p.json", content))
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "said"),
+    [
+        (3, 'key "1" is no object'),
+        ({"gold": STEP_FILE["1"]["gold"]}, 'key "1": prediction is no list'),
+        ({"gold": {}, "prediction": []}, 'key "1": gold is no list'),
+        (entry(GOLD_STEPS[1], ["x"]), 'key "1": prediction[0] is no message'),
+        (entry(GOLD_STEPS[1], [["x"]]), 'key "1": prediction[0][0] is no message'),
+        (entry(GOLD_STEPS[1], [{"role": "assistant"}]), 'key "1": prediction[0] has neither tool_calls nor role'),
+        (entry(GOLD_STEPS[1], [{"role": "tool"}]), 'key "1": prediction[0] has neither tool_calls nor role'),
+        (entry(GOLD_STEPS[1], [answer(None)]), 'key "1": prediction[0]: the answer is no text'),
+        (entry(GOLD_STEPS[1], [{"tool_calls": []}]), 'key "1": prediction[0]: tool_calls holds no call'),
+        (entry(GOLD_STEPS[1], [call(None, {})]), 'key "1": prediction[0]: tool_calls holds no call'),
+        (entry(GOLD_STEPS[1], [call("OCR", None)]), 'key "1": prediction[0]: tool_calls holds no call'),
+    ],
+)
+def test_a_malformed_entry_is_named_and_the_others_are_read(tmp_path, spoilt, said):
+    read = gta_files.read_predictions(written(tmp_path / "p.json", {**STEP_FILE, "1": spoilt}))
+    assert (read.mode, len(read.samples)) == ("step-by-step", 3)
+    assert any(place.startswith(f"p.json, {said}") for place in read.malformed)
+
+
+def test_a_sample_that_is_missing_between_others_is_named(tmp_path):
+    read = gta_files.read_predictions(written(tmp_path / "p.json", {"0": STEP_FILE["0"], "2": STEP_FILE["2"]}))
+    assert (len(read.samples), read.malformed) == (3, ('p.json, key "1" is missing',))
+    read = gta_files.read_predictions(written(tmp_path / "p.json", {**STEP_FILE, "00": 1}))
+    assert (len(read.samples), read.malformed) == (3, ('p.json, key "00" is no number of a sample',))
 
 
 def test_files_that_are_no_text_are_named(tmp_path):
@@ -78,9 +101,9 @@ def test_files_that_are_no_text_are_named(tmp_path):
 
 def test_answers_come_from_the_data_set_by_position(tmp_path):
     predictions = gta_files.read_predictions(written(tmp_path / "p.json", {"0": END_FILE["0"], "1": END_FILE["1"]}))
-    joined = gta_files.with_answers(predictions, DATA)
+    joined = gta_files.joined(predictions, DATA)
     assert [sample.answer for sample in joined.samples] == [ref for _, ref in END_GOLD[:2]]
-    (missing,) = gta_files.unanswered(predictions, DATA)
+    *_, missing = joined.scored
     assert (missing.key, missing.gold, missing.prediction, missing.answer) == ("2", [GOLD_ENDS[2]], [], END_GOLD[2][1])
 
 
@@ -88,28 +111,36 @@ def test_unanswered_steps_have_the_messages_of_the_assistant(tmp_path):
     predictions = gta_files.read_predictions(written(tmp_path / "p.json", {"0": STEP_FILE["0"]}))
     dialogs = [USER, STEP_GOLD[0][0][0], {"role": "tool", "name": "OCR", "content": {}}, answer("6")]
     data = {"0": {"dialogs": GOLD_STEPS[0], "gt_answer": None}, "1": {"dialogs": dialogs, "gt_answer": None}}
-    assert gta_files.unanswered(predictions, data)[0].gold == [STEP_GOLD[0][0][0], answer("6")]
+    assert gta_files.joined(predictions, data).scored[1].gold == [STEP_GOLD[0][0][0], answer("6")]
 
 
 def test_predictions_and_data_must_belong_together(tmp_path):
     predictions = gta_files.read_predictions(written(tmp_path / "p.json", END_FILE))
     with pytest.raises(BenchmarkError, match="only 1 entries"):
-        gta_files.with_answers(predictions, {"0": DATA["0"]})
+        gta_files.joined(predictions, {"0": DATA["0"]})
     with pytest.raises(BenchmarkError, match='key "0": the gold of the predictions calls OCR, Calculator'):
-        gta_files.with_answers(predictions, dict(reversed(DATA.items())))
+        gta_files.joined(predictions, dict(reversed(DATA.items())))
     for wrong in ([], {}, {"0": {"dialogs": []}}, {"0": 1}):
         with pytest.raises(BenchmarkError):
             gta_files.read_data(written(tmp_path / "d.json", wrong))
+
+
+@pytest.mark.parametrize("gold", [None, [], [{"role": "assistant"}], [call("Plot", {}), answer("6")]])
+def test_a_gold_that_is_malformed_or_another_gives_way_to_that_of_the_data_set(tmp_path, gold):
+    file = {**STEP_FILE, "1": entry(gold, GOLD_STEPS[1])}
+    data = {str(i): {"dialogs": [USER, *own], "gt_answer": None} for i, own in enumerate(GOLD_STEPS)}
+    predictions = gta_files.read_predictions(written(tmp_path / "p.json", file))
+    joined = gta_files.joined(predictions, data)
+    assert [sample.gold for sample in joined.scored] == GOLD_STEPS
+    assert any('key "1"' in place and "gold" in place for place in joined.malformed)
 
 
 STEP = {"tool_used": "OCR"}
 
 
 def test_agent_x_files_are_read(tmp_path):
-    predictions = agent_x_files.read_predictions(
-        written(tmp_path / "p.json", [{"0": {"reasoning_steps": ""}}, {"1": {}}])
-    )
-    assert [next(iter(item)) for item in predictions] == ["0", "1"]
+    items = [{"0": {"reasoning_steps": ""}}, {"1": {}}]
+    assert agent_x_files.read_predictions(written(tmp_path / "p.json", items)) == (items, [])
     data = agent_x_files.read_data(written(tmp_path / "d.json", {"0": [{"query": "a"}], "1": {"query": "b"}}))
     assert data["0"]["query"] == "a"
     replies = agent_x_files.read_judgements(written(tmp_path / "j.json", {"0": {"goal_accuray": "1"}, "1": None}))
@@ -129,13 +160,10 @@ def test_a_table_of_scores_is_read(tmp_path, heading):
     ("name", "content", "said"),
     [
         ("p.json", {"0": {}}, "is no list"),
-        ("p.json", [{"0": {}, "1": {}}], "item 0 is no object with one key"),
-        ("p.json", [{"0": []}], 'key "0" is no prediction'),
-        ("p.json", [{"0": {}}, {"0": {}}], "stands there twice"),
+        ("p.json", [{}], "item 0 is no object with one key"),
         ("d.json", [], "no object of samples"),
         ("d.json", {"0": []}, 'key "0" is no sample'),
         ("j.json", [], "is no object"),
-        ("j.json", {"0": "x"}, 'key "0" is no object of replies'),
         ("j.json", {"0": {"other": 1}}, "none of the metrics"),
         ("j.csv", "id,goal_accuray\n1,1\n1,0\n", "two rows with the same id"),
     ],
@@ -146,9 +174,39 @@ def test_what_is_wrong_with_an_agent_x_file_is_said(tmp_path, name, content, sai
         read[name[0]](written(tmp_path / name, content))
 
 
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        ({"1": {}, "2": {}}, "item 1 is no object with one key"),
+        (7, "item 1 is no object with one key"),
+        ({"1": []}, 'key "1" is no prediction'),
+        ({"0": {}}, 'key "0" stands there twice'),
+        ({"1": {"reasoning_steps": "text"}}, 'key "1": reasoning_steps is no list'),
+        ({"1": {"reasoning_steps": ["text"]}}, 'key "1": reasoning_steps[0] is no object'),
+        ({"1": {"reasoning_steps": [{"thought": None}]}}, 'key "1": reasoning_steps[0].thought is no text'),
+        ({"1": {"final_answer": "text"}}, 'key "1": final_answer is no object'),
+    ],
+)
+def test_a_malformed_prediction_of_agent_x_is_named_and_the_others_are_read(item, said):
+    items, malformed = agent_x_files.parse_predictions([{"0": {"reasoning_steps": [STEP]}}, item], "p.json")
+    assert (items[1], malformed) == (item, [f"p.json, {said}"])
+
+
+def test_a_malformed_judgement_says_nothing(tmp_path):
+    table = agent_x_files.read_judgements(written(tmp_path / "j.json", {"0": {"goal_accuray": "1"}, "1": 5}))
+    assert (table.rows[1], table.malformed) == ({}, ('j.json, key "1" is no object of replies',))
+
+
 def test_a_log_of_thinkgeos_judge_is_read(tmp_path):
-    log = thinkgeo_log.read_log(written(tmp_path / "log.json", [{"id": 3, "scores": ["yes", "no"], "pred": "x"}]))
+    entries = [{"id": 3, "scores": ["yes", "no"], "pred": "x"}, {"id": "4", "scores": ["yes"]}, {"id": 3, "scores": []}]
+    log, malformed = thinkgeo_log.read_log(written(tmp_path / "log.json", [*entries, {"id": 5, "scores": ["yes", 1]}]))
+    assert [place.partition(", ")[2] for place in malformed] == [
+        "entry 1 is no judgement",
+        "entry 2: sample 3 is judged twice",
+        "entry 3: a reply is no text",
+    ]
+    assert (log[1].position, log[1].passed) == (5, False)
     assert (log[0].position, log[0].replies, log[0].passed) == (3, ("yes", "no"), False)
-    for wrong in ({}, [{"id": "3", "scores": []}], [{"id": 3}], [{"id": 3, "scores": []}] * 2):
+    for wrong in ({}, [{"id": "3", "scores": []}], [{"id": 3}]):
         with pytest.raises(BenchmarkError):
             thinkgeo_log.read_log(written(tmp_path / "log.json", wrong))

@@ -2,6 +2,7 @@ import math
 
 import pytest
 
+from agrotools.scoring.predictions.judge_replies import read_judge_score
 from agrotools.scoring.reference import agent_x
 from agrotools.scoring.reference.agent_x_errors import error_analysis
 from agrotools.scoring.reference.stops import PublishedScorerStops
@@ -49,11 +50,24 @@ def test_a_table_without_a_needed_column_stops_the_notebook():
 def test_numbers_are_coerced_as_pandas_does():
     pandas = pytest.importorskip("pandas")
     cells = ["1", " 0.5 ", "1e-1", ".5", "5.", "", "n/a", "NaN", "inf", "-Infinity", "0.5/1", "1,0", "abc", True, False]
-    cells += [None, 3, 2.5, "+1", "0x10", "1 2", "--1", "True"]
+    cells += [None, 3, 2.5, "+1", "0x10", "1 2", "--1", "True", *NO_NUMBERS]
     for cell in cells:
         theirs = pandas.to_numeric(pandas.Series([cell, "x"], dtype=object), errors="coerce")[0]
         ours = agent_x.numeric(cell)
         assert (math.nan if ours is None else ours) == pytest.approx(float(theirs), nan_ok=True), cell
+
+
+NO_NUMBERS = ["٣", "１", "०.5", "²", "1e٣", "\u00a01", "\u30001", "1_0"]
+
+
+@pytest.mark.parametrize("cell", [*NO_NUMBERS, "1e400"])
+def test_digits_and_blanks_are_those_of_ascii(cell):
+    assert agent_x.numeric(cell) is None
+
+
+@pytest.mark.parametrize("reply", ["٣", "１", "०.5", "{'Score': '０.5'}", "Score: ٠.5", "٨٠%"])
+def test_a_judges_score_is_in_digits_of_ascii(reply):
+    assert read_judge_score(reply).value is None
 
 
 def test_tool_calls_are_counted_as_published():
@@ -92,11 +106,16 @@ def test_errors_are_counted_as_published():
     ]
     made = error_analysis(predictions)
     assert made.samples == 8
-    assert (made.no_response, made.only_answer, made.repeated_tool, made.conflicting_tools) == (1, 2, 1, 1)
-    # The failed record has its steps as a text: that is no list.
-    assert made.invalid_format == 4
-    assert made.answer_in_invalid_format == 2
-    assert made.no_answer_keyword is None
+    # The failed record has its steps as a text: that is no list, and a wrong format.
+    assert made.counts == {
+        "no_response": 1,
+        "only_answer": 2,
+        "invalid_format": 4,
+        "conflicting_tools": 1,
+        "repeated_tool": 1,
+        "answer_in_invalid_format": 2,
+    }
+    assert not made.stops
 
 
 def test_keywords_are_looked_for_as_parts_of_words():
@@ -107,4 +126,26 @@ def test_keywords_are_looked_for_as_parts_of_words():
     predictions = [{"0": WHOLE}, {"1": WHOLE}, {"9": WHOLE}]
     made = error_analysis(predictions, gold, lambda text: text.split())
     # Sample 9 has no gold, and counts as missed.
-    assert (made.no_answer_keyword, made.no_step_keyword) == (2, 2)
+    assert (made.counts["no_answer_keyword"], made.counts["no_step_keyword"]) == (2, 2)
+
+
+def test_a_class_of_errors_that_stops_leaves_the_others_their_counts():
+    gold = {key: [{"final_answer": ANSWER, "reasoning_steps": [STEP]}] for key in "012"}
+    predictions = [{"0": WHOLE}, {"1": {**WHOLE, "reasoning_steps": "text"}}, {"2": {**WHOLE, "final_answer": None}}]
+    made = error_analysis(predictions, gold, lambda text: text.split())
+    assert made.counts["invalid_format"] == 2
+    assert {error: stop.where for error, stop in made.stops.items()} == {
+        "no_answer_keyword": "prediction 2",
+        "no_step_keyword": "prediction 1",
+    }
+    again = error_analysis(agent_x.mended(predictions), gold, lambda text: text.split())
+    assert not again.stops
+    assert (again.counts["no_answer_keyword"], again.counts["no_step_keyword"]) == (1, 1)
+
+
+@pytest.mark.parametrize("malformed", [None, 3, "text", [], [[]], {"reasoning_steps": 4}, {"final_answer": [1]}])
+def test_nothing_stops_the_counts_of_mended_predictions(malformed):
+    for items in ([{"0": malformed}], [malformed], [{"x": malformed}], [{"0": {"reasoning_steps": [malformed]}}]):
+        mended = agent_x.mended(items)
+        assert agent_x.tool_call_statistics(mended).successful == 0
+        assert not error_analysis(mended, {"0": [WHOLE]}, str.split).stops

@@ -1,7 +1,8 @@
 """The ceilings: reference calls executed by real tools (``oracle``) or answered with the truth (``perfect-tools``).
 
 Both see gold and are marked *privileged*. What they lose is lost by the tools (oracle) or by the benchmark itself
-(perfect-tools, which must reach 100 % wherever the truth is known).
+(perfect-tools, which must reach 100 % wherever the truth is known). Examination questions have no tools: perfect-tools
+answers them with what the files say is right.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,9 @@ from agrotools.core import (
     CallTools,
     KeywordsSlot,
     Observation,
+    OptionsSlot,
     ReferenceStep,
+    ReferenceTextSlot,
     ReferenceTextsSlot,
     Sample,
     SampleView,
@@ -51,6 +54,19 @@ class OraclePolicy:
             if arguments is not None:
                 return CallTools(calls=(ToolCall(tool=step.tool, arguments=arguments),))
         return Answer(text=answer_from(self._slots, results, told=self._told))
+
+
+class RightAnswerPolicy:
+    """Answers an examination question with the letters of the right options, or with the reference text."""
+
+    def __init__(self, sample: Sample) -> None:
+        (slot,) = sample.answer
+        if not isinstance(slot, OptionsSlot | ReferenceTextSlot):
+            raise ValueError(f"sample {sample.id} is no examination question")
+        self._text = "".join(slot.value)
+
+    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
+        return Answer(text=self._text)
 
 
 def live_arguments(step: ReferenceStep, results: Results) -> Arguments | None:

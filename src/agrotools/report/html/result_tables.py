@@ -16,7 +16,7 @@ from agrotools.report.published_runs import published_blocks
 from agrotools.report.schematic import schematic_block, schematic_columns, schematic_metric
 from agrotools.report.seconds import seconds_tables
 from agrotools.report.settings import OUTCOME, SETTINGS, Setting
-from agrotools.report.tables import gain_table, general_notes, setting_table
+from agrotools.report.tables import gain_table, general_notes, setting_table, shown_metrics
 from agrotools.scoring import Metric, Summary
 
 if TYPE_CHECKING:
@@ -86,7 +86,9 @@ def result_tables(summaries: Sequence[Summary], *, unadjusted: bool = False) -> 
     main: list[HtmlTable] = []
     for setting in SETTINGS:
         if any(setting.of(summary) is not None for summary in summaries):
-            main += html_tables(setting_table(setting, summaries, notes), _intervals(_of_setting(setting), summaries))
+            main += html_tables(
+                setting_table(setting, summaries, notes), _intervals(_of_setting(setting, summaries), summaries)
+            )
     main += html_tables(published_blocks(summaries, notes))
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
         main += html_tables(gain_table(summaries, notes, unadjusted=unadjusted), _gains(summaries))
@@ -124,10 +126,12 @@ def _intervals(shown: Shown, summaries: Sequence[Summary]) -> Drawing:
     return draw
 
 
-def _of_setting(setting: Setting) -> Shown:
+def _of_setting(setting: Setting, summaries: Sequence[Summary]) -> Shown:
+    columns = shown_metrics(setting, summaries)
+
     def shown(summary: Summary, column: int) -> Metric | None:
         metrics = setting.of(summary)
-        return metrics.get(setting.metrics[column]) if metrics and summary.modes[setting.mode].headline else None
+        return metrics.get(columns[column]) if metrics and summary.modes[setting.mode].headline else None
 
     return shown
 

@@ -185,7 +185,7 @@ class _Chain:
             name: restated(value, self.results) for name, value in self.gold[step].arguments.items()
         }
         gold = self.gold[step].model_copy(update={"arguments": arguments})
-        return compare_calls(self.sample, get_tool(call.tool).spec, call, gold)
+        return compare_calls(self.sample, get_tool(call.tool), call, gold)
 
     async def _answered(self) -> TraceRecord:
         reply = await self.model.generate(self.messages, (), _SETTINGS)

@@ -23,7 +23,7 @@ _STAR_PARTS = ("agent_x.tool_p_corrected", "agent_x.tool_acc_corrected", _TOOLSE
 
 def score(
     table: JudgeTable | None,
-    predictions: Sequence[Mapping[str, Any]] = (),
+    predictions: Sequence[Any] = (),
     data: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Scores:
     """Means in percent over all samples that should be there: those of ``data``, else of the predictions and the table.
@@ -32,16 +32,24 @@ def score(
     not generative, Goal* (``goal_acc_imggen_corrected``) is the mean of tool precision, tool accuracy and the F1 of
     tool sets over those that are.
 
+    ``predictions``: one-key objects by id; anything else in the list is a sample without a prediction. Of two with one
+    id the first counts.
+
     Raises:
-        BenchmarkError: the table names no ids and has another number of rows than there are predictions.
+        BenchmarkError: the table names no ids and has another number of rows than there are predictions, or most
+            samples are not in the data set.
     """
-    given = {key: value for item in predictions for key, value in item.items()}
-    judged = _judged(table, list(given))
+    given: dict[str, Any] = {}
+    for item in filter(is_object, predictions):
+        for key, value in item.items():
+            given.setdefault(key, value)
+    judged = _judged(table, [next(iter(item), "") if is_object(item) else "" for item in predictions])
     keys = _keys(data, given, judged)
     generative = generative_ids(data) if data is not None else {str(row) for row in GENERATIVE_ROWS}
     counts = zeroes("samples", "without_prediction", "without_judgement", "generative")
-    counts |= zeroes("unreadable_scores", "missing_scores", "without_gold_tools")
+    counts |= zeroes("unreadable_scores", "missing_scores", "without_gold_tools", "not_in_the_data_set")
     counts["samples"] = len(keys)
+    counts["not_in_the_data_set"] = len({*given, *judged}.difference(keys))
     counts["generative"] = sum(key in generative for key in keys)
     counts["without_prediction"] = sum(key not in given for key in keys) if predictions else 0
     counts["without_judgement"] = sum(key not in judged for key in keys) if table is not None else 0
@@ -75,13 +83,16 @@ def _judged(table: JudgeTable | None, ids: list[str]) -> dict[str, Mapping[str, 
         )
     positions = [str(position) for position in range(len(table.rows))]
     names = table.ids if table.ids is not None else ids or positions
-    return dict(zip(names, table.scores, strict=True))
+    pairs = [pair for pair in zip(names, table.scores, strict=True) if pair[0]]
+    return dict(reversed(pairs))
 
 
 def _keys(data: Mapping[str, Any] | None, given: Mapping[str, Any], judged: Mapping[str, Any]) -> list[str]:
     if data is None:
         return list({**given, **judged})
-    if strangers := [key for key in {**given, **judged} if key not in data]:
+    everything = {**given, **judged}
+    strangers = [key for key in everything if key not in data]
+    if 2 * len(strangers) > len(everything):
         raise BenchmarkError(
             f'the data set has no sample "{strangers[0]}" ({len(strangers)} such)',
             hint="give the data set that the predictions were made on",

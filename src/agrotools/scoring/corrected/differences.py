@@ -37,9 +37,23 @@ _AGENT_X = {
     "toolset_f1": "tool sets are compared by code",
 }
 
+_AGRIEVAL = {
+    "accuracy": "no lots; what the reply settles on is read",
+    "partial": "share of the right options, 0 with a wrong one",
+    "accuracy_lexeval": "read by the rule of LexEval",
+    "rouge_l": "by characters, as the paper has it",
+    "rouge_l_normalised": "the same without punctuation, spaces and case",
+    "rouge_1": "words between spaces: a Chinese text is one",
+    "rouge_2": "the same, pairs of words",
+    "hf_rouge1": "words of a to z and digits: Chinese has none",
+    "hf_rouge2": "the same, pairs of words",
+    "hf_rougel": "the same, in order",
+    "hf_rougelsum": "the same, line by line",
+}
+
 DIFFERENCES: Mapping[str, str] = {
     f"{family}.{name}": said
-    for family, metrics in (("gta", _GTA), ("thinkgeo", _THINKGEO), ("agent_x", _AGENT_X))
+    for family, metrics in (("gta", _GTA), ("thinkgeo", _THINKGEO), ("agent_x", _AGENT_X), ("agrieval", _AGRIEVAL))
     for name, said in metrics.items()
 }
 """By the published id of a metric: a corrected one has ``_corrected`` behind it."""

@@ -1,13 +1,18 @@
 """Messages of prediction files as a corrected scorer reads them: whatever is malformed is neither call nor answer."""
 
+import re
 from typing import Any, Literal, NamedTuple
 
 from agrotools.core import BenchmarkError
 from agrotools.scoring.loose import is_list, is_object, is_text
 
+_OF_AGENT = re.compile(r"\s*\[\w*(?:Error|Exception)\]")
+"""How what the evaluation writes in the place of an answer begins where its agent stopped."""
+
 
 class Message(NamedTuple):
-    """``failed``: the file says that the call or the agent came to an error. ``text``: of an answer."""
+    """``failed``: the file says that the call or the agent came to an error, under ``error`` or in the place of an
+    answer. ``text``: of an answer."""
 
     kind: Literal["call", "answer", "other"]
     failed: bool = False
@@ -17,7 +22,8 @@ class Message(NamedTuple):
 
 
 def read_message(message: Any) -> Message:
-    """One message, of any form. A thought that an agent wrote down beside its calls is no answer."""
+    """One message, of any form. A thought that an agent wrote down beside its calls is no answer. A call has a name and
+    arguments: an object, or a text where they could not be read."""
     if not is_object(message):
         return Message("other")
     failed = message.get("error") is not None
@@ -28,15 +34,22 @@ def read_message(message: Any) -> Message:
     meta = message.get("meta")
     if is_object(meta) and meta.get("type") == "thought":
         return Message("other", failed)
-    return Message("answer", failed, text=message["content"])
+    return Message("answer", failed or is_agent_error(message["content"]), text=message["content"])
+
+
+def is_agent_error(text: str) -> bool:
+    """Whether it is an error of the agent where an answer should stand, such as ``[AgentInferencerError] ...``."""
+    return _OF_AGENT.match(text) is not None
 
 
 def _call(calls: Any, failed: bool) -> Message:
     if not is_list(calls) or not calls or not is_object(calls[0]) or not is_object(calls[0].get("function")):
         return Message("other", failed)
     function = calls[0]["function"]
-    name = function.get("name")
-    return Message("call", failed, name, function.get("arguments")) if is_text(name) else Message("other", failed)
+    name, arguments = function.get("name"), function.get("arguments")
+    if not is_text(name) or not (is_object(arguments) or is_text(arguments)):
+        return Message("other", failed)
+    return Message("call", failed, name, arguments)
 
 
 def read_messages(messages: Any) -> list[Message]:

@@ -6,14 +6,14 @@ empty texts in the place of its steps and its answer; others are absent.
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from agrotools.core import BenchmarkError
-from agrotools.scoring.loose import is_list, is_object
+from agrotools.scoring.loose import is_list, is_object, is_text
 from agrotools.scoring.predictions.json_files import read_json, read_text
 from agrotools.scoring.predictions.judge_replies import JudgeScore, read_judge_score
 from agrotools.scoring.reference.agent_x import COLUMNS
@@ -30,6 +30,8 @@ class JudgeTable:
     ids: tuple[str, ...] | None
     raw: bool
     """Whether cells are whole replies, not numbers."""
+    malformed: tuple[str, ...] = ()
+    """Rows that are no objects of replies, by their place in the file: they say nothing."""
 
     @cached_property
     def columns(self) -> frozenset[str]:
@@ -43,30 +45,55 @@ class JudgeTable:
         return tuple({column: read_judge_score(row.get(column)) for column in wanted} for row in self.rows)
 
 
-def read_predictions(path: Path) -> list[dict[str, Any]]:
-    """Raises :class:`BenchmarkError` where the file cannot be read or is of another form."""
+def read_predictions(path: Path) -> tuple[list[Any], list[str]]:
+    """Raises :class:`BenchmarkError` where the file cannot be read or is no list of predictions."""
     return parse_predictions(read_json(path), path.name)
 
 
-def parse_predictions(found: Any, name: str) -> list[dict[str, Any]]:
-    """The items of a list of one-key objects, as they stand.
+def parse_predictions(found: Any, name: str) -> tuple[list[Any], list[str]]:
+    """The items of a list of one-key objects as they stand, and what is malformed in them, by its place in the file.
 
     Raises:
-        BenchmarkError: an item is something else, or two have the same id.
+        BenchmarkError: it is no list, or holds no prediction at all.
     """
     if not is_list(found):
         raise BenchmarkError(f"{name} is no list", hint=_FORM)
     seen: set[str] = set()
+    malformed: list[str] = []
     for position, item in enumerate(found):
-        if not is_object(item) or len(item) != 1:
-            raise BenchmarkError(f"{name}, item {position} is no object with one key", hint=_FORM)
-        ((key, value),) = item.items()
-        if not is_object(value):
-            raise BenchmarkError(f'{name}, key "{key}" is no prediction', hint=_FORM)
-        if key in seen:
-            raise BenchmarkError(f'{name}, key "{key}" stands there twice', hint="keep one of them")
-        seen.add(key)
-    return found
+        pairs: list[tuple[str, Any]] = list(item.items()) if is_object(item) else []
+        if len(pairs) != 1:
+            malformed.append(f"{name}, item {position} is no object with one key")
+        for key, value in pairs:
+            where = f'{name}, key "{key}"'
+            malformed += [f"{where} stands there twice"] if key in seen else _faults(value, where)
+            seen.add(key)
+    if found and not seen:
+        raise BenchmarkError(malformed[0], hint=_FORM)
+    return found, malformed
+
+
+def _faults(entry: Any, where: str) -> Iterator[str]:
+    """What in a prediction is of another form than it should be; keys that are missing are counted elsewhere."""
+    if not is_object(entry):
+        yield f"{where} is no prediction"
+        return
+    steps: Any = entry.get("reasoning_steps", [])
+    listed: list[Any] = steps if is_list(steps) else []
+    if not is_list(steps) and steps != "":
+        yield f"{where}: reasoning_steps is no list"
+    for place, step in enumerate(listed):
+        if not is_object(step):
+            yield f"{where}: reasoning_steps[{place}] is no object"
+        else:
+            yield from (
+                f"{where}: reasoning_steps[{place}].{name} is no text"
+                for name in ("task", "tool", "tool_used", "thought")
+                if (value := step.get(name, "")) is not None or name in ("task", "thought")
+                if not is_text(value)
+            )
+    if not is_object(entry.get("final_answer", {})):
+        yield f"{where}: final_answer is no object"
 
 
 def read_data(path: Path) -> Mapping[str, Mapping[str, Any]]:
@@ -109,12 +136,13 @@ def parse_judgements(found: Any, name: str) -> JudgeTable:
     """
     if not is_object(found):
         raise BenchmarkError(f"{name} is no object", hint='judgements look like {"0": {"goal_accuray": "..."}}')
-    rows: list[Mapping[str, Any]] = []
-    for key, row in found.items():
-        if row is not None and not is_object(row):
-            raise BenchmarkError(f'{name}, key "{key}" is no object of replies')
-        rows.append(row or {})
-    return JudgeTable(tuple(rows), tuple(map(str, found)), raw=True)
+    rows: list[Mapping[str, Any]] = [row if is_object(row) else {} for row in found.values()]
+    malformed = [
+        f'{name}, key "{key}" is no object of replies'
+        for key, row in found.items()
+        if row is not None and not is_object(row)
+    ]
+    return JudgeTable(tuple(rows), tuple(map(str, found)), raw=True, malformed=tuple(malformed))
 
 
 def _read_csv(path: Path) -> JudgeTable:

@@ -5,12 +5,14 @@ each element of ``prediction`` is a message, in end-to-end mode a list of messag
 ``name.json`` is not there, ``name_0.json``, ``name_1.json``... are its parts, each with keys of its own from "0".
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from agrotools.core import BenchmarkError
+from agrotools.scoring.corrected.messages import gold_messages, read_message
 from agrotools.scoring.loose import is_list, is_object, is_text
 from agrotools.scoring.predictions.json_files import read_json
 from agrotools.scoring.reference.gta_family import Dialogue
@@ -21,11 +23,15 @@ _FORM = 'a prediction file looks like {"0": {"gold": [...], "prediction": [...]}
 
 @dataclass(frozen=True)
 class PredictionFile:
-    """What was read: the samples in order, their mode, and of which files they are."""
+    """What was read: the samples in order, their mode, and of which files they are.
+
+    ``malformed``: what stands where it should not, by its place in the file; wrong, but no reason to refuse the rest.
+    """
 
     samples: tuple[Dialogue, ...]
     mode: Mode
     files: tuple[Path, ...] = ()
+    malformed: tuple[str, ...] = ()
 
 
 def read_predictions(path: Path) -> PredictionFile:
@@ -36,9 +42,12 @@ def read_predictions(path: Path) -> PredictionFile:
     """
     files = _files(path)
     samples: list[Dialogue] = []
+    malformed: list[str] = []
     for file in files:
-        samples += parse_predictions(read_json(file), file.name, len(samples))
-    return PredictionFile(tuple(samples), _common_mode(samples, path.name), files)
+        more, wrong = parse_predictions(read_json(file), file.name, len(samples))
+        samples += more
+        malformed += wrong
+    return PredictionFile(tuple(samples), _common_mode(samples, path.name), files, tuple(malformed))
 
 
 def _files(path: Path) -> tuple[Path, ...]:
@@ -54,83 +63,90 @@ def _files(path: Path) -> tuple[Path, ...]:
     )
 
 
-def parse_predictions(found: Any, name: str, first: int = 0) -> list[Dialogue]:
-    """The samples of one file; their own keys go on from ``first``.
+def parse_predictions(found: Any, name: str, first: int = 0) -> tuple[list[Dialogue], list[str]]:
+    """The samples of one file, as they stand, and what is malformed in them; their own keys go on from ``first``.
+
+    A sample that is missing between others, or is no object, has neither gold nor prediction (None).
 
     Raises:
-        BenchmarkError: a key is missing, or something under a key is of another form.
+        BenchmarkError: it is no object, or more samples are missing than are there.
     """
     if not is_object(found):
         raise BenchmarkError(f"{name} is no object of samples", hint=_FORM)
+    numbers = [int(key) for key in found if _NUMBER.fullmatch(key)]
+    count = max(numbers, default=-1) + 1
+    if count > 2 * len(found) or (found and not count):
+        others = ", ".join(sorted(map(str, found))[:3])
+        missing = next(number for number in range(count + 1) if str(number) not in found)
+        raise BenchmarkError(
+            f'{name}, key "{missing}" is missing though the file has {len(found)} samples (keys {others}...)',
+            hint="the keys count from 0; samples were taken out, or this is no prediction file",
+        )
+    malformed = [f'{name}, key "{key}" is no number of a sample' for key in found if not _NUMBER.fullmatch(key)]
     samples: list[Dialogue] = []
-    for index in range(len(found)):
-        entry = found.get(str(index))
+    for index in range(count):
+        entry: Any = found.get(str(index), _MISSING)
         where = f'{name}, key "{index}"'
-        if entry is None:
-            others = sorted(map(str, found))[:3]
-            raise BenchmarkError(
-                f"{where} is missing though the file has {len(found)} samples (keys {', '.join(others)}...)",
-                hint="the keys count from 0 without a gap; the evaluation was stopped, or samples were taken out",
-            )
-        if not is_object(entry):
-            raise BenchmarkError(f"{where} is no object", hint=_FORM)
-        for field in ("gold", "prediction"):
-            if not is_list(entry.get(field)):
-                raise BenchmarkError(f"{where}: {field} is no list", hint=_FORM)
-        _check(entry["prediction"], f"{where}: prediction")
-        samples.append(Dialogue(str(first + index), entry["gold"], entry["prediction"]))
-    return samples
-
-
-def _check(prediction: list[Any], where: str) -> None:
-    for index, item in enumerate(prediction):
-        if is_object(item):
-            _check_message(item, f"{where}[{index}]")
-        elif is_list(item):
-            for inner, message in enumerate(item):
-                _check_message(message, f"{where}[{index}][{inner}]")
+        fields: Any = entry if is_object(entry) else {}
+        if entry is _MISSING:
+            malformed.append(f"{where} is missing")
+        elif not is_object(entry):
+            malformed.append(f"{where} is no object")
         else:
-            raise BenchmarkError(f"{where}[{index}] is neither a message nor a list of messages", hint=_FORM)
+            malformed += [f"{where}: {field} is no list" for field in _FIELDS if not is_list(fields.get(field))]
+            malformed += _faults(fields.get("prediction"), f"{where}: prediction")
+        samples.append(Dialogue(str(first + index), fields.get("gold"), fields.get("prediction")))
+    return samples, malformed
 
 
-def _check_message(message: Any, where: str) -> None:
+_FIELDS = ("gold", "prediction")
+_MISSING = object()
+_NUMBER = re.compile("0|[1-9][0-9]{0,11}")
+
+
+def _faults(prediction: Any, where: str) -> Iterator[str]:
+    for index, item in enumerate(prediction if is_list(prediction) else []):
+        if is_list(item):
+            for inner, message in enumerate(item):
+                yield from _faults_of_message(message, f"{where}[{index}][{inner}]")
+        else:
+            yield from _faults_of_message(item, f"{where}[{index}]")
+
+
+def _faults_of_message(message: Any, where: str) -> Iterator[str]:
     if not is_object(message):
-        raise BenchmarkError(
-            f"{where} is no message", hint="a message is an object with role and content or tool_calls"
-        )
-    if "tool_calls" not in message:
-        if "role" not in message or "content" not in message:
-            raise BenchmarkError(f"{where} has neither tool_calls nor role and content")
-        return
-    calls: Any = message["tool_calls"]
-    function: Any = calls[0].get("function") if is_list(calls) and calls and is_object(calls[0]) else None
-    if not is_object(function) or not is_text(function.get("name")) or "arguments" not in function:
-        raise BenchmarkError(
-            f"{where}: tool_calls holds no call", hint='a call is {"function": {"name": "OCR", "arguments": {...}}}'
-        )
+        yield f"{where} is no message"
+    elif "tool_calls" in message:
+        if read_message(message).kind == "other":
+            yield f"{where}: tool_calls holds no call with a name and arguments"
+    elif not is_text(message.get("role")) or "content" not in message:
+        yield f"{where} has neither tool_calls nor role and content"
+    elif message["role"] == "assistant" and not is_text(message["content"]):
+        yield f"{where}: the answer is no text"
 
 
-def _mode_of(sample: Dialogue) -> Mode | None:
-    if not sample.prediction:
+def _mode_of(messages: Any) -> Mode | None:
+    """By what most elements are: messages, or lists of them. None where there is nothing to tell it."""
+    if not is_list(messages):
         return None
-    return "end-to-end" if is_list(sample.prediction[0]) else "step-by-step"
+    lists, objects = sum(map(is_list, messages)), sum(map(is_object, messages))
+    return None if lists == objects else "end-to-end" if lists > objects else "step-by-step"
 
 
 def _common_mode(samples: Sequence[Dialogue], name: str) -> Mode:
-    first: tuple[str, Mode] | None = None
-    for sample in samples:
-        mode = _mode_of(sample)
-        mixed = len({is_list(item) for item in sample.prediction}) > 1
-        if mixed or (mode and first and mode != first[1]):
-            raise BenchmarkError(
-                f'{name}, key "{sample.key}": predictions of both modes in one file',
-                hint="step-by-step predictions are messages, end-to-end predictions lists of messages",
-            )
-        if mode and first is None:
-            first = sample.key, mode
-    if first is None:
+    """The mode of most samples, each by its gold and by its prediction."""
+    sides = [(sample.key, side) for sample in samples for side in (sample.gold, sample.prediction)]
+    modes = [(key, mode) for key, side in sides if (mode := _mode_of(side))]
+    by_step = sum(mode == "step-by-step" for _, mode in modes)
+    if modes and 2 * by_step == len(modes):
+        other = next(key for key, mode in modes if mode != modes[0][1])
+        raise BenchmarkError(
+            f'{name}, key "{other}": predictions of both modes in one file',
+            hint="step-by-step predictions are messages, end-to-end predictions lists of messages",
+        )
+    if not modes:
         raise BenchmarkError(f"{name} holds no prediction: its mode cannot be told", hint=_FORM)
-    return first[1]
+    return "step-by-step" if 2 * by_step > len(modes) else "end-to-end"
 
 
 def read_data(path: Path) -> Mapping[str, Any]:
@@ -148,47 +164,74 @@ def read_data(path: Path) -> Mapping[str, Any]:
     return found
 
 
-def with_answers(predictions: PredictionFile, data: Mapping[str, Any]) -> PredictionFile:
-    """The samples with the answers of the data set, by their position, after a check that they belong together.
+@dataclass(frozen=True)
+class Joined:
+    """``samples``: as they stand in the file, with their answers. ``scored``: what can be scored: with the gold of the
+    data set in the place of one that is malformed or another, and its entries behind the last sample."""
 
-    The data set may have more entries: the published scorers then leave the others out.
+    samples: tuple[Dialogue, ...]
+    scored: tuple[Dialogue, ...]
+    malformed: tuple[str, ...]
+
+
+def joined(predictions: PredictionFile, data: Mapping[str, Any] | None) -> Joined:
+    """The samples with the answers and the gold of the data set, by their position, after a check that they belong
+    together. The data set may have more entries: the published scorers then leave the others out.
 
     Raises:
-        BenchmarkError: fewer entries than samples, or another gold than the data set has.
+        BenchmarkError: fewer entries than samples, or most samples have another gold than the data set.
     """
-    entries = list(data.values())
-    if len(entries) < len(predictions.samples):
+    mode, entries = predictions.mode, list(data.items()) if data is not None else []
+    if data is not None and len(entries) < len(predictions.samples):
         raise BenchmarkError(
             f"{len(predictions.samples)} predictions, but the data set has only {len(entries)} entries",
             hint="give the data set that the predictions were made on",
         )
-    joined: list[Dialogue] = []
-    for sample, entry in zip(predictions.samples, entries, strict=False):
-        if (theirs := _tools(entry["dialogs"])) != (ours := _tools(_gold(sample, predictions.mode))):
-            raise BenchmarkError(
-                f'key "{sample.key}": the gold of the predictions calls {_said(ours)}, the data set {_said(theirs)}',
-                hint="the files do not belong together, their order differs, or the predictions are on a part of the"
-                " data set (a run on a part of it: agrotools score RUN)",
+    samples: list[Dialogue] = []
+    scored: list[Dialogue] = []
+    without: list[str] = []
+    strange: list[str] = []
+    for place, sample in enumerate(predictions.samples):
+        entry: Any = entries[place][1] if entries else None
+        one = replace(sample, answer=entry["gt_answer"]) if entries else sample
+        samples.append(one)
+        if not _has_gold(sample, mode):
+            without.append(f'key "{sample.key}": the gold is malformed')
+        elif entries and (theirs := _tools(entry["dialogs"])) != (ours := _tools(_gold(sample, mode))):
+            strange.append(
+                f'key "{sample.key}": the gold of the predictions calls {_said(ours)}, the data set {_said(theirs)}'
             )
-        joined.append(Dialogue(sample.key, sample.gold, sample.prediction, entry["gt_answer"]))
-    return PredictionFile(tuple(joined), predictions.mode, predictions.files)
+        else:
+            scored.append(one)
+            continue
+        if entries:
+            scored.append(replace(one, gold=_gold_of_entry(entry, mode)))
+    if 2 * len(strange) > len(samples) - len(without):
+        raise BenchmarkError(
+            strange[0],
+            hint="the files do not belong together, their order differs, or the predictions are on a part of the"
+            " data set (a run on a part of it: agrotools score RUN)",
+        )
+    behind = entries[len(samples) :]
+    scored += [Dialogue(key, _gold_of_entry(entry, mode), [], entry["gt_answer"]) for key, entry in behind]
+    return Joined(tuple(samples), tuple(scored), (*predictions.malformed, *without, *strange))
 
 
-def unanswered(predictions: PredictionFile, data: Mapping[str, Any]) -> tuple[Dialogue, ...]:
-    """The entries of the data set behind the last sample, as samples without a prediction."""
-    missing = list(data.items())[len(predictions.samples) :]
-    found: list[Dialogue] = []
-    for key, entry in missing:
-        turns = [message for message in entry["dialogs"] if is_object(message)]
-        after = next((i for i, message in enumerate(turns) if message.get("role") == "user"), -1) + 1
-        said = turns[after:]
-        gold: list[Any] = [said] if predictions.mode == "end-to-end" else _of_assistant(said)
-        found.append(Dialogue(key, gold, [], entry["gt_answer"]))
-    return tuple(found)
+def _has_gold(sample: Dialogue, mode: Mode) -> bool:
+    """Whether a prediction can be scored against the gold that stands beside it."""
+    ends = mode == "end-to-end"
+    gold: Any = sample.gold[0] if ends and is_list(sample.gold) and sample.gold else sample.gold
+    try:
+        return bool(gold_messages(gold, "", returns=ends))
+    except BenchmarkError:
+        return False
 
 
-def _of_assistant(messages: Sequence[Any]) -> list[Any]:
-    return [message for message in messages if message.get("role") == "assistant"]
+def _gold_of_entry(entry: Any, mode: Mode) -> list[Any]:
+    turns = [message for message in entry["dialogs"] if is_object(message)]
+    after = next((i for i, message in enumerate(turns) if message.get("role") == "user"), -1) + 1
+    said = turns[after:]
+    return [said] if mode == "end-to-end" else [message for message in said if message.get("role") == "assistant"]
 
 
 def _gold(sample: Dialogue, mode: Mode) -> list[Any]:

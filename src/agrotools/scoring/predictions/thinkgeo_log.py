@@ -8,23 +8,32 @@ from agrotools.scoring.loose import is_list, is_object, is_text
 from agrotools.scoring.predictions.json_files import read_json
 from agrotools.scoring.reference.thinkgeo import Judgement
 
+_FORM = 'a log looks like [{"id": 0, "scores": ["yes", "no"]}, ...]'
 
-def read_log(path: Path) -> list[Judgement]:
-    """Raises :class:`BenchmarkError` where the file cannot be read or is of another form."""
+
+def read_log(path: Path) -> tuple[list[Judgement], list[str]]:
+    """The judgements of a log, and what is malformed in it: a sample whose entry is malformed was not judged, a reply
+    that is no text says nothing. Of two entries for a sample the first counts.
+
+    Raises:
+        BenchmarkError: the file cannot be read, or holds no list of judgements.
+    """
     found = read_json(path)
-    entries: list[Any] = found if is_list(found) else [None]
-    judgements: list[Judgement] = []
-    seen: set[int] = set()
-    for index, entry in enumerate(entries):
+    if not is_list(found):
+        raise BenchmarkError(f"{path.name} is no list of judgements", hint=_FORM)
+    judgements: dict[int, Judgement] = {}
+    malformed: list[str] = []
+    for index, entry in enumerate(found):
         position: Any = entry.get("id") if is_object(entry) else None
         replies: Any = entry.get("scores") if is_object(entry) else None
-        if type(position) is not int or not is_list(replies) or not all(map(is_text, replies)):
-            raise BenchmarkError(
-                f"{path.name}, entry {index} is no judgement",
-                hint='a log looks like [{"id": 0, "scores": ["yes", "no"]}, ...]',
-            )
-        if position in seen:
-            raise BenchmarkError(f"{path.name}: sample {position} is judged twice")
-        seen.add(position)
-        judgements.append(Judgement(position, tuple(replies)))
-    return judgements
+        if type(position) is not int or not is_list(replies):
+            malformed.append(f"{path.name}, entry {index} is no judgement")
+        elif position in judgements:
+            malformed.append(f"{path.name}, entry {index}: sample {position} is judged twice")
+        else:
+            if not all(map(is_text, replies)):
+                malformed.append(f"{path.name}, entry {index}: a reply is no text")
+            judgements[position] = Judgement(position, tuple(r if is_text(r) else "" for r in replies))
+    if found and not judgements:
+        raise BenchmarkError(malformed[0], hint=_FORM)
+    return list(judgements.values()), malformed

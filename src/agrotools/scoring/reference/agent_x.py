@@ -42,12 +42,16 @@ TOOLS = frozenset(
     """.split()
 )
 
-_NUMBER = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*")
-_INFINITE = re.compile(r"\s*([-+]?)inf(?:inity)?\s*", re.IGNORECASE)
+# pandas knows the digits and the blanks of ASCII only.
+_NUMBER = re.compile(r"\s*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*", re.ASCII)
+_INFINITE = re.compile(r"\s*([-+]?)inf(?:inity)?\s*", re.ASCII | re.IGNORECASE)
 
 
 def numeric(cell: Any) -> float | None:
-    """A cell as a number, the way that pandas coerces it; None for anything else, which is then left out."""
+    """A cell as a number, the way that pandas 2 coerces it; None for anything else, which is then left out.
+
+    Texts of numbers beyond the range of a float are none to it (pandas 3 takes them for infinite).
+    """
     if isinstance(cell, bool | int | float):
         try:
             return None if math.isnan(cell) else float(cell)
@@ -56,7 +60,8 @@ def numeric(cell: Any) -> float | None:
     if not isinstance(cell, str):
         return None
     if _NUMBER.fullmatch(cell):
-        return float(cell)
+        number = float(cell)
+        return None if math.isinf(number) else number
     sign = _INFINITE.fullmatch(cell)
     return float(f"{sign[1]}inf") if sign else None
 
@@ -112,6 +117,10 @@ class ToolCallStatistics:
     def failures(self) -> int:
         return self.empty_samples + self.failed + self.invalid
 
+    def as_counts(self) -> dict[str, int]:
+        """All of them by name."""
+        return {**vars(self), "failures": self.failures}
+
 
 def tool_call_statistics(predictions: Sequence[Any]) -> ToolCallStatistics:
     """Steps of predictions by whether they have a tool and an output.
@@ -148,3 +157,25 @@ def _count_step(step: Any, counts: dict[str, int]) -> None:
     counts["empty_steps"] += without_tool and without_output and without_thought
     counts["no_output"] += not without_tool and without_output
     counts["no_tool"] += without_tool and not without_output
+
+
+def mended(predictions: Sequence[Any]) -> list[dict[str, Any]]:
+    """Predictions on which the original does not stop: entries, steps and answers that are no objects, and steps whose
+    thought is no text, are empty objects; steps that are no list are none; keys are positions."""
+    found: list[dict[str, Any]] = []
+    for position, item in enumerate(predictions):
+        value: Any = next(iter(item.values()), None) if is_object(item) else None
+        entry: dict[str, Any] = dict(value) if is_object(value) else {}
+        key = str(next(iter(item))) if is_object(item) and item else ""
+        if "reasoning_steps" in entry:
+            steps: Any = entry["reasoning_steps"]
+            listed: list[Any] = steps if is_list(steps) else []
+            entry["reasoning_steps"] = [step if _is_whole(step) else {} for step in listed]
+        if not is_object(entry.get("final_answer", {})) and not isinstance(entry["final_answer"], str):
+            entry["final_answer"] = {}
+        found.append({key if key.isascii() and key.isdigit() else str(-1 - position): entry})
+    return found
+
+
+def _is_whole(step: Any) -> bool:
+    return is_object(step) and isinstance(step.get("thought", ""), str)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agrotools.scoring.loose import is_list, is_object, is_text, zeroes
-from agrotools.scoring.reference.stops import published
+from agrotools.scoring.loose import is_list, is_object, is_text
+from agrotools.scoring.reference.stops import PublishedScorerStops, published
 
 Keywords = Callable[[str], Sequence[str]]
 """The keywords of a text, at most 21."""
@@ -22,23 +22,18 @@ _STEP_KEYS = frozenset(("step", "task", "tool_used", "tool_output", "thought"))
 
 @dataclass(frozen=True)
 class ErrorAnalysis:
-    """Samples of each class, under what the notebook looks for; the paper's words for the last four differ.
+    """``counts``: samples of each class that the notebook comes to a number for. ``stops``: of each other one, with
+    what exception its part of the notebook ends; the classes of keywords are in neither where no gold was given.
 
-    ``invalid_format``: "invalid JSON format in argument specification"; ``repeated_tool``: "multiple tool calls in a
-    single step"; ``answer_in_invalid_format``: "final answer generation without adhering to the format";
-    ``no_answer_keyword``: "misinterpreting visual content"; ``no_step_keyword``: "incorrect spatial reasoning".
-    The last two are None where no gold was given.
+    Classes go by what the notebook looks for; the paper's words for some of them differ. ``invalid_format``: "invalid
+    JSON format in argument specification"; ``repeated_tool``: "multiple tool calls in a single step";
+    ``answer_in_invalid_format``: "final answer generation without adhering to the format"; ``no_answer_keyword``:
+    "misinterpreting visual content"; ``no_step_keyword``: "incorrect spatial reasoning".
     """
 
     samples: int
-    no_response: int
-    only_answer: int
-    invalid_format: int
-    conflicting_tools: int
-    repeated_tool: int
-    answer_in_invalid_format: int
-    no_answer_keyword: int | None
-    no_step_keyword: int | None
+    counts: Mapping[str, int]
+    stops: Mapping[str, PublishedScorerStops]
 
 
 def error_analysis(
@@ -46,34 +41,45 @@ def error_analysis(
 ) -> ErrorAnalysis:
     """Counts over predictions (a list of one-key objects); ``gold`` is the data set, which keywords come from.
 
-    Raises:
-        PublishedScorerStops: the notebook ends with an exception.
+    Each class has a cell of its own in the notebook: where one ends with an exception the others have their counts.
     """
-    counts = zeroes("no_response", "only_answer", "invalid_format", "conflicting_tools", "repeated_tool")
-    counts |= zeroes("answer_in_invalid_format")
+    counts: dict[str, int] = {}
+    stops: dict[str, PublishedScorerStops] = {}
+    for error, is_one in _CLASSES.items():
+        try:
+            counts[error] = _counted(predictions, is_one, all_keys=error not in _COUNTED_KEYS)
+        except PublishedScorerStops as stop:
+            stops[error] = stop
+    if gold is not None and keywords is not None:
+        for error, gold_text, text in _OF_KEYWORDS:
+            try:
+                counts[error] = _without_keywords(predictions, _gold_words(gold, gold_text, keywords), text)
+            except PublishedScorerStops as stop:
+                stops[error] = stop
+    return ErrorAnalysis(len(predictions), counts, stops)
+
+
+def _counted(predictions: Sequence[Any], is_one: Callable[[Any], bool], *, all_keys: bool) -> int:
+    """Entries of the class. Keys must be numbers, of all entries or of those that are counted."""
+    count = 0
     for position, item in enumerate(predictions):
         with published(f"prediction {position}"):
             for key, value in item.items():
-                int(key)
-                _count(value, counts)
-    missed: tuple[int | None, int | None] = (None, None)
-    if gold is not None and keywords is not None:
-        missed = (
-            _without_keywords(predictions, _gold_words(gold, _gold_answer, keywords), _answer_text),
-            _without_keywords(predictions, _gold_words(gold, _gold_steps, keywords), _steps_text),
-        )
-    return ErrorAnalysis(len(predictions), **counts, no_answer_keyword=missed[0], no_step_keyword=missed[1])
+                if all_keys:
+                    int(key)
+                if is_one(value):
+                    int(key)
+                    count += 1
+    return count
 
 
-def _count(value: Any, counts: dict[str, int]) -> None:
+def _answered(value: Any) -> bool:
     answer = value.get("final_answer", {})
-    answered = is_object(answer) and bool(answer.get("value"))
-    empty = not value.get("reasoning_steps")
-    counts["no_response"] += empty and not answered
-    counts["only_answer"] += empty and answered
-    faulty = _is_faulty(value)
-    counts["invalid_format"] += faulty
-    counts["answer_in_invalid_format"] += faulty and answered
+    return is_object(answer) and bool(answer.get("value"))
+
+
+def _tools_of(value: Any) -> tuple[bool, bool]:
+    """Whether a step names two tools, and whether a tool comes twice in a row."""
     conflict = repeated = False
     before = None
     for step in value.get("reasoning_steps", []):
@@ -84,8 +90,7 @@ def _count(value: Any, counts: dict[str, int]) -> None:
         current = used or named
         repeated |= bool(current) and current == before
         before = current
-    counts["conflicting_tools"] += conflict
-    counts["repeated_tool"] += repeated
+    return conflict, repeated
 
 
 def _lowered(name: Any) -> str | None:
@@ -153,3 +158,18 @@ def _without_keywords(
             text = text_of(item[key])
             missed[key] = not any(word.lower() in text for word in words.get(key, ()))
     return sum(missed.values())
+
+
+_CLASSES: Mapping[str, Callable[[Any], bool]] = {
+    "no_response": lambda value: not value.get("reasoning_steps") and not _answered(value),
+    "only_answer": lambda value: not value.get("reasoning_steps") and _answered(value),
+    "invalid_format": _is_faulty,
+    "conflicting_tools": lambda value: _tools_of(value)[0],
+    "repeated_tool": lambda value: _tools_of(value)[1],
+    "answer_in_invalid_format": lambda value: _answered(value) and _is_faulty(value),
+}
+_COUNTED_KEYS = ("no_response", "only_answer")
+_OF_KEYWORDS = (
+    ("no_answer_keyword", _gold_answer, _answer_text),
+    ("no_step_keyword", _gold_steps, _steps_text),
+)

@@ -7,31 +7,70 @@ Here that is the credit, so that scoring twice gives the same. An empty reply ha
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from agrotools.core import OptionKind
+from agrotools.scoring.figures import Figure, Scores
+from agrotools.scoring.reference.stops import published
 
 _CHANCE_OF_SEVERAL = 0.2
 _CHANCE_OF_TRUE_FALSE = 0.5
 _SUMMING_UP = "综上所述"
+KINDS: Mapping[str, OptionKind] = {"单选": "single", "多选": "multiple", "判断": "true_false"}
+"""What its files call the kinds of questions."""
 _RIGHT, _WRONG = "正确", "错误"
 
 
-def credit(reply: str, options: Mapping[str, str], kind: OptionKind, answer: str) -> float:
-    """What the scorer gives ``reply`` on average, 0 to 1. ``answer``: the letters of the right options."""
+NO_REPLIES = "the script reads generated_answer, which no entry has"
+
+
+def score_choices(entries: Sequence[Mapping[str, Any]]) -> Scores:
+    """The accuracy that the scorer prints of a result file, as the mean of its lots: over the entries that have a reply
+    and an answer.
+
+    Raises:
+        PublishedScorerStops: the original ends with an exception.
+    """
+    told = [entry for entry in entries if "generated_answer" in entry and "answer" in entry]
+    total = 0.0
+    for position, entry in enumerate(told):
+        with published(f"entry {position} of those with a reply"):
+            total += _credit_of(entry)
+    if not told:
+        return Scores("choices", {}, {}, {"agrieval.accuracy_published": NO_REPLIES})
+    return Scores("choices", {"agrieval.accuracy_published": Figure(100 * total / len(told), len(told))}, {})
+
+
+def _credit_of(entry: Mapping[str, Any]) -> float:
+    reply = entry["generated_answer"]
+    if not reply:
+        return 0.0
+    options, answer = entry["options"], entry["answer"]
+    # The kind is looked at only where there are not as many capitals as right options.
+    capitals = {character for character in reply.replace("\n", "") if character.isupper()}
+    asked: Any = None if capitals and len(capitals) == len(answer) else entry["question_type"]
+    return credit(reply, options, KINDS.get(asked) if isinstance(asked, str) else None, answer)
+
+
+def credit(reply: str, options: Mapping[str, str], kind: OptionKind | None, answer: str) -> float:
+    """What the scorer gives ``reply`` on average, 0 to 1. ``answer``: the letters of the right options; ``kind``: None
+    of a question of no kind that it knows, which only capitals answer."""
     if not reply:
         return 0.0
     read = "".join(sorted(set(extract(reply, len(options), kind, len(answer)))))
-    if read:
+    if not read and not options:
+        return 0.0
+    if read or kind is None:
         return float(read == "".join(sorted(set(answer))))
     if kind == "multiple":
         return _CHANCE_OF_SEVERAL
     return _CHANCE_OF_TRUE_FALSE if kind == "true_false" else 1 / len(options)
 
 
-def extract(reply: str, options: int, kind: OptionKind, letters: int) -> str:
+def extract(reply: str, options: int, kind: OptionKind | None, letters: int) -> str:
     """The letters that the scorer reads: all capitals, if they are as many as there are right ones (``letters``);
     else the first of its patterns that is found; else, of several, all capitals. Empty where it reads none."""
     text = reply.replace("\n", "")
@@ -39,6 +78,8 @@ def extract(reply: str, options: int, kind: OptionKind, letters: int) -> str:
     if len(capitals) == letters:
         return "".join(capitals)
     last = chr(ord("A") + options - 1)
+    if kind is None:
+        return ""
     for pattern, group in _patterns(kind, last):
         if found := _search(pattern, text, last, group):
             letter = f"[A-{last}]"

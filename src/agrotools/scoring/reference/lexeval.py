@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from agrotools.text.jieba_words import jieba_cutter
-from agrotools.text.rouge import common_rows, without_punctuation
+from agrotools.text.rouge import common_rows, length_in_row, without_punctuation
 
 _SEPARATORS = str.maketrans("", "", "、.,;，和")
 _RUN = re.compile("[ABCDE]{1,5}")
@@ -57,15 +57,16 @@ def rouge_l_of_words(answer: Sequence[str], reference: Sequence[str]) -> float:
     """The same of texts that are words already; 0 where one has none."""
     if not answer or not reference:
         return 0.0
-    shared = _shared(reference, answer)
+    shared = shared_words(reference, answer, MOST_STEPS)
     if shared is None:
         return 0.0
     recall, precision = len(shared) / len(set(reference)), len(shared) / len(set(answer))
     return 2.0 * ((precision * recall) / (precision + recall + 1e-8))
 
 
-def _shared(reference: Sequence[str], answer: Sequence[str]) -> set[str] | None:
-    """The different words of the one longest common subsequence that the original finds; None where it gives up.
+def shared_words(reference: Sequence[str], answer: Sequence[str], most_steps: int | None = None) -> set[str] | None:
+    """The different words of the one longest common subsequence that the package ``rouge`` finds; None where that takes
+    more than ``most_steps`` calls.
 
     It goes back from the ends of both texts; where the words differ it leaves out the last word of ``reference`` if
     that alone loses nothing, else the last word of ``answer``.
@@ -77,19 +78,14 @@ def _shared(reference: Sequence[str], answer: Sequence[str]) -> set[str] | None:
         if reference[i - 1] == answer[j - 1]:
             found.add(reference[i - 1])
             i, j = i - 1, j - 1
-        elif _length(rows[j], i - 1) > _length(rows[j - 1], i):
+        elif length_in_row(rows[j], i - 1) > length_in_row(rows[j - 1], i):
             i -= 1
         else:
             j -= 1
         steps += 1
-        if steps > MOST_STEPS:
+        if most_steps is not None and steps > most_steps:
             return None
     return found
-
-
-def _length(row: int, count: int) -> int:
-    """The length of the longest common subsequence with the first ``count`` words, from a row of the table."""
-    return count - (row & ((1 << count) - 1)).bit_count()
 
 
 @cache

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
-from agrotools.core import ToolError
+from agrotools.core import Arguments, ToolError
 from agrotools.tools.change.change_result import ChangeFound, Found, change_result
 from agrotools.tools.change.index_change import has_index, index_change
 from agrotools.tools.change.label_change import LabelFiles, label_change, pond_of_masks
@@ -20,6 +20,7 @@ from agrotools.tools.change.picture_change import (
 )
 from agrotools.tools.change.read_pictures import read_pictures
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
+from agrotools.tools.resolving import Known, without
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision.band_roles import chosen_roles, roles_by_name
 from agrotools.vision.pairs import are_rasters
@@ -30,10 +31,36 @@ Wanted = Literal["auto", "cva", "irmad", "pca_kmeans", "post_class", "mask_diff"
 Bands = dict[str, int | str]
 LabelMap = dict[str, list[int]]
 
+_OF_LABELS: tuple[Wanted, ...] = ("auto", "mask_diff")
 _MARKED: dict[Target, str] = {"farmland": "farmland", "pond": "water", "vegetation": "vegetation", "any": "marked"}
 
 
-@tool(category="change", version="1")
+def _resolved(call: Arguments, known: Known) -> Arguments:
+    """What is compared, pictures or labels; the method; the smallest patch in pixels."""
+    before, after = call["before"], call["after"]
+    first, second = call["before_mask"] or before, call["after_mask"] or after
+    marked = [file is not None and file.kind == "mask" for file in map(known.file, (before, after))]
+    is_labels = first != before or call["method"] == "mask_diff" or call["label_map"] is not None or all(marked)
+    names = (first, second, before, after) if is_labels else (before, after)
+    call = {**call, "gsd_m": known.gsd_m(call["gsd_m"], *names), "bands": known.bands(call["bands"], before)}
+    if call["min_area_m2"] is not None and call["gsd_m"] is not None:
+        asked = Asked(min_area_px=_int(call["min_area_px"]), min_area_m2=cast(float, call["min_area_m2"]))
+        call = without({**call, "min_area_px": asked.least_px(cast(float, call["gsd_m"]), 1)}, "min_area_m2")
+    if is_labels:
+        _refuse_unfit(cast(Wanted, call["method"]), _OF_LABELS, "masks and label rasters are compared exactly")
+        call = {**call, "before_mask": first, "after_mask": second}
+        return without(call, "before", "after", "method", "bands", "register", "threshold")
+    if call["target"] in ("any", "farmland") and call["method"] == "auto":
+        call = {**call, "method": "post_class"}
+    with_threshold = call["target"] == "vegetation" or call["method"] in ("cva", "irmad", "pca_kmeans")
+    return call if with_threshold else without(call, "threshold")
+
+
+def _int(value: JsonValue) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+@tool(category="change", version="1", resolves=_resolved)
 def detect_change(
     before: ImageFile,
     after: ImageFile,
@@ -113,7 +140,7 @@ def detect_change(
     else:
         files = None
     if files is not None:
-        _refuse_unfit(method, ("auto", "mask_diff"), "masks and label rasters are compared exactly")
+        _refuse_unfit(method, _OF_LABELS, "masks and label rasters are compared exactly")
         found = label_change(files, label_map, marked=_MARKED[target], asked=asked)
         if target == "pond":
             found = _with_pond(found)

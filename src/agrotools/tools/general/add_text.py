@@ -6,10 +6,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agrotools.core import Artifact, ToolError
+from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.contract import Agree, ImageFile, ToolResult, tool
 from agrotools.tools.general.lettering import contrast, font_for, rgb
 from agrotools.tools.general.looking import look_at
+from agrotools.tools.resolving import Known
 from agrotools.tools.workspace import save_artifact
 
 _POINT = re.compile(r"\s*[\(\[]?\s*([-+]?\d*\.?\d+)\s*[,\s]\s*([-+]?\d*\.?\d+)\s*[\)\]]?\s*")
@@ -24,12 +25,17 @@ class TextAdded(ToolResult):
     """[x0, y0, x1, y1] of the words in pixels"""
 
 
-@tool(category="general", version="1")
+def _resolved(call: Arguments, _known: Known) -> Arguments:
+    return {**call, "position": place(str(call["position"]))}
+
+
+@tool(category="general", version="1", resolves=_resolved)
 def add_text(
     image: ImageFile,
     text: Annotated[str, Field(min_length=1, max_length=500, description="what to write; may have several lines")],
     position: Annotated[
         str,
+        Agree("choice"),
         Field(
             min_length=2,
             max_length=60,
@@ -71,16 +77,25 @@ def add_text(
     )
 
 
-def _corner(position: str, size: tuple[int, int], width: float, height: float) -> tuple[float, float]:
-    """Where the upper left corner of words of that size belongs."""
-    across, down = size
+def place(position: str) -> str:
+    """A position in one form: its letters, across before down, or ``(x, y)``; as it is where it is none."""
     letters = position.strip().lower()
     if len(letters) == 2 and letters.isalpha():
         for first, second in (letters, letters[::-1]):
             if first in _ACROSS and second in _DOWN:
-                margin = _MARGIN * max(size)
-                free = (across - width - 2 * margin, down - height - 2 * margin)
-                return margin + _ACROSS[first] * free[0], margin + _DOWN[second] * free[1]
+                return f"{first}{second}"
+    point = _POINT.fullmatch(position)
+    return position if point is None else f"({float(point[1]):g}, {float(point[2]):g})"
+
+
+def _corner(position: str, size: tuple[int, int], width: float, height: float) -> tuple[float, float]:
+    """Where the upper left corner of words of that size belongs."""
+    across, down = size
+    letters = place(position)
+    if len(letters) == 2 and letters[0] in _ACROSS and letters[1] in _DOWN:
+        margin = _MARGIN * max(size)
+        free = (across - width - 2 * margin, down - height - 2 * margin)
+        return margin + _ACROSS[letters[0]] * free[0], margin + _DOWN[letters[1]] * free[1]
     point = _POINT.fullmatch(position)
     if point is None:
         raise ToolError(

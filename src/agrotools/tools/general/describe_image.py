@@ -1,12 +1,14 @@
 """What a picture shows, in words."""
 
-from typing import Annotated
+from typing import Annotated, cast
 
 from pydantic import Field
 
+from agrotools.core import Arguments
 from agrotools.tools.contract import ImageFile, ToolResult, tool
 from agrotools.tools.general.looking import chosen_backend, look_at
 from agrotools.tools.learned import LEARNED, describe_learned, weight_files
+from agrotools.tools.resolving import Known
 from agrotools.tools.vlm import VLM
 
 
@@ -15,7 +17,22 @@ class ImageDescription(ToolResult):
     """what the model says of the picture, or its answer to the question"""
 
 
-@tool(category="general", version="1", backends=("offline", LEARNED, VLM), backend_files=weight_files)
+def _resolved(call: Arguments, _known: Known) -> Arguments:
+    return {**call, "question": _asked(cast("str | None", call["question"]))}
+
+
+def _asked(question: str | None) -> str | None:
+    """A question of spaces alone asks nothing."""
+    return (question or "").strip() or None
+
+
+@tool(
+    category="general",
+    version="1",
+    backends=("offline", LEARNED, VLM),
+    backend_files=weight_files,
+    resolves=_resolved,
+)
 def describe_image(
     image: ImageFile,
     question: Annotated[
@@ -31,7 +48,7 @@ def describe_image(
     """
     backend = chosen_backend("describing a picture", learned="florence-community/Florence-2-base")
     looked = look_at(image)
-    asked = question.strip() or None if question else None
+    asked = _asked(question)
     if backend == VLM:
         from agrotools.tools.vlm.general import describe_picture
 

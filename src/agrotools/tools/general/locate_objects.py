@@ -1,14 +1,15 @@
 """Where a picture shows what a text names."""
 
-from typing import Annotated
+from typing import Annotated, cast
 
 import numpy as np
 from pydantic import Field
 
-from agrotools.core import Artifact
+from agrotools.core import Arguments, Artifact
 from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
 from agrotools.tools.general.looking import Looked, chosen_backend, look_at, marked, whole_box
 from agrotools.tools.learned import LEARNED, find_learned, weight_files
+from agrotools.tools.resolving import Known
 from agrotools.tools.vlm import VLM
 from agrotools.tools.vlm.said import Pointed
 
@@ -28,7 +29,22 @@ class LocatedObjects(ToolResult):
     """the picture with the boxes drawn in"""
 
 
-@tool(category="general", version="1", backends=("offline", LEARNED, VLM), backend_files=weight_files)
+def _resolved(call: Arguments, _known: Known) -> Arguments:
+    """The score that counts: for the surest thing alone hardly any is too low."""
+    return {**call, "score_min": _least_score(cast(float, call["score_min"]), top1=call["top1"] is True)}
+
+
+def _least_score(score_min: float, *, top1: bool) -> float:
+    return min(score_min, ANY_SCORE) if top1 else score_min
+
+
+@tool(
+    category="general",
+    version="1",
+    backends=("offline", LEARNED, VLM),
+    backend_files=weight_files,
+    resolves=_resolved,
+)
 def locate_objects(
     image: ImageFile,
     text: Annotated[str, Field(min_length=1, max_length=200, description="what to find, in a few words")],
@@ -46,7 +62,7 @@ def locate_objects(
     """
     backend = chosen_backend("finding what a text names", learned=EXAMPLE)
     looked = look_at(image, region)
-    found = pointed_at(backend, looked, text, min(score_min, ANY_SCORE) if top1 else score_min)
+    found = pointed_at(backend, looked, text, _least_score(score_min, top1=top1))
     boxes, scores = found.boxes[:1] if top1 else found.boxes, found.scores[:1] if top1 else found.scores
     edges = [whole_box(box) for box in boxes.tolist()]
     labels = [f"{score:.2f}" for score in scores.tolist()]

@@ -2,20 +2,22 @@
 
 import json
 import re
-from typing import Annotated
+from typing import Annotated, cast
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
-from agrotools.core import ToolError
+from agrotools.core import Arguments, ToolError
 from agrotools.text.expression_syntax import plain_expression
 from agrotools.tools.contract import Agree, ToolResult, tool
 from agrotools.tools.general.sandboxed import LONGEST_CODE, run_in_sandbox
 from agrotools.tools.outside import SANDBOX
+from agrotools.tools.resolving import Known, as_set
 
 MOST_EQUATIONS = 20
 _LONGEST_VALUE = 4_000
 _NO_EQUATION = re.compile(r"[^\w\s+\-*/^().,=<>]|__|[A-Za-z_)]\s*\.|\.\s*[A-Za-z_]|\blambda\b")
 """What no equation holds: quotes, brackets, attributes, logic. The sandbox is the wall, this is the door."""
+_AROUND_SIGNS = re.compile(r" ?([-+*/^(),=<>]) ?")
 _OURS = re.compile(r"^ValueError: | \(line \d+.*\Z", re.DOTALL)
 """What a message has of the code around the equations."""
 _TEMPLATE = """
@@ -108,16 +110,30 @@ class Solutions(ToolResult):
     """the same exactly: 3/2, sqrt(2)"""
 
 
-@tool(category="general", version="1", backends=(SANDBOX,), cacheable=False, significant_digits=15)
+def _resolved(call: Arguments, _known: Known) -> Arguments:
+    """Equations and unknowns in any order, written as they are read."""
+    given = cast("list[str]", call["equations"] or [])
+    equations = [_AROUND_SIGNS.sub(r"\1", " ".join(plain_expression(each).split())) for each in given]
+    return {**call, "equations": as_set(cast(JsonValue, equations)), "unknowns": as_set(call["unknowns"])}
+
+
+@tool(
+    category="general",
+    version="1",
+    backends=(SANDBOX,),
+    cacheable=False,
+    significant_digits=15,
+    resolves=_resolved,
+)
 def solve_equations(
     equations: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=500)]] | None,
-        Agree("text"),
+        Agree("choice"),
         Field(min_length=1, max_length=MOST_EQUATIONS, description="equations: ['2*x + y = 7', 'x - y = -1']"),
     ] = None,
     unknowns: Annotated[
         list[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z_0-9]{0,30}$")]] | None,
-        Agree("text"),
+        Agree("choice"),
         Field(min_length=1, max_length=MOST_EQUATIONS, description="what to solve for; default: all names in them"),
     ] = None,
     code: Annotated[

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, JsonValue
 
-from agrotools.core import ToolError
-from agrotools.tools.contract import FileArgument, ImageFile, Region, tool
+from agrotools.core import Arguments, ToolError
+from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, tool
 from agrotools.tools.learned import LEARNED, find_learned, weight_files
 from agrotools.tools.measurement.count_result import ObjectCount, count_result
 from agrotools.tools.measurement.counting import (
@@ -19,11 +19,13 @@ from agrotools.tools.measurement.counting import (
     fruit_by_colour,
     fruit_by_net,
     fruits_of_net,
+    meaning,
     mode_for,
     plants_on_soil,
     round_spots,
 )
 from agrotools.tools.measurement.crowns_by_tiles import crowns_of_raster
+from agrotools.tools.resolving import Known, without
 from agrotools.tools.scale import chosen_scale
 from agrotools.tools.segmentation.field_picture import colour_bands, read_field_picture
 from agrotools.tools.vlm import VLM
@@ -38,6 +40,34 @@ ChmFile = Annotated[Path, FileArgument("raster", "canopy height model of the sam
 RULES = "rules"
 """The back-end that finds fruit by colour, without the net."""
 _SAME_EXTENT = 0.02
+_OF_CROWNS_IN_HEIGHTS = ("min_height_m", "window_a_m", "window_b")
+
+
+def _resolved(call: Arguments, known: Known) -> Arguments:
+    """The detector, what the target means to it, and the file that it looks at."""
+    if known.result.get("mode") in ("vlm", "learned"):
+        return call
+    image, chm, target, mode = call["image"], call["chm"], cast(str, call["target"]), call["mode"]
+    if mode == "auto":
+        mode = mode_for(target, chm is not None or _known_as_heights(image, known))
+    chosen = cast(Mode, mode)
+    call = {**call, "mode": chosen, "target": meaning(target, chosen)}
+    if chosen != "crown_chm":
+        return without(call, "chm", *_OF_CROWNS_IN_HEIGHTS)
+    heights = image if chm is None else chm
+    call = without({**call, "chm": heights}, "expected_size_px")
+    # Places and sizes are in pixels of the image, which are those of the height model where both have one size.
+    size = known.size(image)
+    return without(call, "image") if image == heights or (size and size == known.size(heights)) else call
+
+
+def _known_as_heights(image: JsonValue, known: Known) -> bool:
+    """What :func:`_is_heights` finds in the file, by the bands that the sample names and by the reference's result."""
+    file, reference = known.file(image), known.reference
+    counted_in = reference.get("chm") or reference.get("image")
+    if known.result.get("mode") == "crown_chm" and image == counted_in:
+        return True
+    return file is not None and file.kind == "raster" and file.bands is not None and len(file.bands) == 1
 
 
 @tool(
@@ -46,6 +76,7 @@ _SAME_EXTENT = 0.02
     data_files=fruit_net_files,
     backends=("offline", RULES, LEARNED, VLM),
     backend_files=weight_files,
+    resolves=_resolved,
 )
 def count_objects(
     image: ImageFile,
@@ -65,7 +96,9 @@ def count_objects(
         Literal["auto", "crown_chm", "crown_rgb", "fruit", "blob", "plant"],
         Field(description="the detector; auto chooses by target and by what is given"),
     ] = "auto",
-    return_boxes: Annotated[bool, Field(description="whether to list boxes, centres and scores")] = True,
+    return_boxes: Annotated[
+        bool, Agree("presentation"), Field(description="whether to list boxes, centres and scores")
+    ] = True,
     score_min: Annotated[float, Field(ge=0, le=1, description="leave out what stands out less than this")] = 0.3,
     window_a_m: Annotated[
         float, Field(gt=0, le=20, description="crown_chm: radius around a tree top at height 0, metres")

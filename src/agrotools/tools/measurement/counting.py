@@ -116,6 +116,20 @@ def mode_for(target: str, has_chm: bool) -> Mode:
     )
 
 
+def meaning(target: str, mode: Mode) -> str:
+    """What a target means to a detector: fruit are told apart, all else is whatever the detector finds."""
+    if mode != "fruit":
+        return mode
+    along_a, along_b = towards(target)
+    return "_".join((*fruits_of_net(target), f"{along_a:g}_{along_b:g}"))
+
+
+def towards(target: str) -> tuple[float, float]:
+    """In which direction of (a*, b*) a fruit stands out from leaves."""
+    words = target.lower().split()
+    return _TOWARDS.get(singular(words[-1]) if words else "", (1.0, 0.0))
+
+
 def singular(word: str) -> str:
     """A plain English noun in the singular."""
     if word.endswith("ies") and len(word) > 4:
@@ -255,8 +269,7 @@ def fruit_by_colour(pixels: NDArray[np.uint8], target: str, expected_size_px: fl
     import cv2
 
     lab = lab_of(pixels)
-    words = target.lower().split()
-    along_a, along_b = _TOWARDS.get(singular(words[-1]) if words else "", (1.0, 0.0))
+    along_a, along_b = towards(target)
     along = np.float32(along_a) * lab[..., 1] + np.float32(along_b) * lab[..., 2]
     channel = np.asarray(cv2.GaussianBlur(along, (0, 0), 1.5), np.float32)
     around = float(np.median(channel))

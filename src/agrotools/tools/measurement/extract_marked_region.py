@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from agrotools.core import Artifact, ToolError
+from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.contract import ImageFile, ToolResult, tool
+from agrotools.tools.resolving import Known
 from agrotools.tools.workspace import save_artifact, shown_name
 from agrotools.vision.drawn_marks.finding import (
     COLOURS,
@@ -62,7 +63,16 @@ class MarkedRegions(ToolResult):
     """the picture with the marks that were found"""
 
 
-@tool(category="measurement", version="2")
+def _resolved(call: Arguments, known: Known) -> Arguments:
+    """The first mark where none is named; the colour and the shape of all marks where the reference found one kind."""
+    for argument, open_to_all, said in (("mark_color", "auto", "color"), ("shape", "any", "shape")):
+        marks = [mark.get(said) for mark in known.said("regions") if isinstance(mark, dict)]
+        if call[argument] == open_to_all and known.left_open(argument, open_to_all) and len(set(map(str, marks))) == 1:
+            call = {**call, argument: marks[0]}
+    return {**call, "index": call["index"] or 1}
+
+
+@tool(category="measurement", version="2", resolves=_resolved)
 def extract_marked_region(
     image: ImageFile,
     mark_color: Annotated[

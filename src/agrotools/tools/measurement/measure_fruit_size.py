@@ -1,15 +1,17 @@
 """How large the fruits in a picture are."""
 
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import numpy as np
 from pydantic import Field
 
-from agrotools.core import ToolError
+from agrotools.core import Arguments, ToolError
 from agrotools.tools.contract import Agree, DepthFile, ImageFile, Region, tool
 from agrotools.tools.measurement.fruit_camera import CameraArguments, choose_camera
 from agrotools.tools.measurement.fruit_result import Found, FruitSizes, fruit_result
+from agrotools.tools.resolving import Known, short, without
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision.camera import Camera
 from agrotools.vision.depth import DepthMap, read_depth
@@ -28,7 +30,23 @@ _SPARSE_DEPTH = 0.4
 _MOST_BOXES = 2000
 
 
-@tool(category="measurement", version="1")
+_OF_CAMERA = tuple(field.name for field in fields(CameraArguments))
+
+
+def _resolved(call: Arguments, known: Known) -> Arguments:
+    """The camera at the size of the image, however it was given; the unit of depth where there is depth."""
+    if call["depth"] is None:
+        call = without(call, "depth_unit_mm")
+    file, size = known.file(call["image"]), known.size(call["image"])
+    given = CameraArguments(**cast(dict[str, Any], {name: call[name] for name in _OF_CAMERA}))
+    if size is None or (given.fx_px is None and given.focal_mm is None and not (file and file.intrinsics)):
+        return call
+    camera = choose_camera(given, file, Path(str(call["image"])), size, str(call["image"])).camera
+    seen = {"fx_px": camera.fx_px, "fy_px": camera.fy_px, "cx_px": camera.cx_px, "cy_px": camera.cy_px}
+    return {**without(call, *_OF_CAMERA), **{name: short(value) for name, value in seen.items()}}
+
+
+@tool(category="measurement", version="1", resolves=_resolved)
 def measure_fruit_size(
     image: ImageFile,
     depth: DepthFile | None = None,

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from agrotools.core import Artifact, ToolError
+from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.measurement.plant_scale import ScaleMarker, scale_of
+from agrotools.tools.resolving import Known, short, without
 from agrotools.tools.workspace import file_info, save_artifact, shown_name
 from agrotools.vision.formats import Box, clipped_region
 from agrotools.vision.overlay import class_picture
@@ -80,7 +81,15 @@ class WeedPhenotype(ToolResult):
     """the picture with outlines, hulls, leaf tips and heights"""
 
 
-@tool(category="measurement", version="1")
+def _resolved(call: Arguments, known: Known) -> Arguments:
+    """The scale: as given, else by the marker, else as known of the file, as :func:`scale_of` has it."""
+    file = known.file(call["image"])
+    if call["scale_cm_px"] is None and call["scale_marker"] is None and file and file.gsd_m:
+        call = {**call, "scale_cm_px": short(100 * file.gsd_m)}
+    return call if call["scale_cm_px"] is None else without(call, "scale_marker")
+
+
+@tool(category="measurement", version="1", resolves=_resolved)
 def measure_weed_phenotype(
     image: ImageFile,
     scale_cm_px: Annotated[
@@ -98,7 +107,9 @@ def measure_weed_phenotype(
         int | None, Field(ge=0, description="row of the ground line in a side view, pixels from the top")
     ] = None,
     region: Region | None = None,
-    species: Annotated[str | None, Agree("text"), Field(max_length=100, description="the species, if known")] = None,
+    species: Annotated[
+        str | None, Agree("presentation"), Field(max_length=100, description="the species, if known")
+    ] = None,
 ) -> WeedPhenotype:
     """Measure the form of each plant in a colour photograph: area, height, width, convex hull, solidity, number of
     leaves, skeleton length, greenness, and a growth stage from the number of leaves.

@@ -1,11 +1,11 @@
 """What ails a leaf: disease, pest damage or health, by a shipped net, a user's pack or a larger model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agrotools.core import Artifact, ToolError
+from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.knowledge.entry import Entry, Kind
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.recognition.candidates import (
@@ -17,9 +17,10 @@ from agrotools.tools.recognition.candidates import (
     named_picture,
     not_known,
 )
-from agrotools.tools.recognition.kb_names import KbNames, kb_names
+from agrotools.tools.recognition.kb_names import KbNames, kb_names, shipped_names
 from agrotools.tools.recognition.recognisers import (
     BACKENDS,
+    BY_NET,
     PACK,
     SCHEMATIC,
     Looked,
@@ -34,6 +35,7 @@ from agrotools.tools.recognition.recognisers import (
     takes_for_drawing,
 )
 from agrotools.tools.recognition.symptoms import NOTHING, Evidence, SeenLeaf, symptoms_of
+from agrotools.tools.resolving import Known
 from agrotools.tools.vlm.naming import MOST_NAMES
 from agrotools.tools.workspace import backend_in_use, shown_name
 from agrotools.vision.formats import Box
@@ -64,9 +66,19 @@ class Diagnosis(ToolResult):
     """the picture with the leaf and the candidates"""
 
 
+def _resolved(call: Arguments, known: Known) -> Arguments:
+    """One name for the crop; and that a net of leaves names what ails them, asked for diseases or for either."""
+    names, by_net = shipped_names(), any(str(note).startswith(BY_NET) for note in known.said("notes"))
+    if isinstance(crop := call["crop"], str):
+        crops = read_info(shipped_files("leaves")[0]).crops
+        call = {**call, "crop": _name_of_crop(crops, crop, names) or names.key_of_crop(crop)}
+    return {**call, "kind": "disease"} if call["kind"] == "auto" and by_net else call
+
+
 @tool(
     category="recognition",
     version="1",
+    resolves=_resolved,
     backends=BACKENDS,
     data_files=data_files_of("leaves"),
     backend_files=backend_files,
@@ -188,8 +200,14 @@ def _allowed(
 
 
 def _of_crop(crops: dict[str, tuple[str, ...]], crop: str, names: KbNames) -> tuple[str, ...] | None:
+    name = _name_of_crop(crops, crop, names)
+    return None if name is None else crops[name]
+
+
+def _name_of_crop(crops: Iterable[str], crop: str, names: KbNames) -> str | None:
+    """What a recogniser calls a crop; None where it does not know it."""
     forms = names.crop_forms(crop)
-    return next((own for name, own in crops.items() if name.replace("_", "").replace(" ", "") in forms), None)
+    return next((name for name in crops if name.replace("_", "").replace(" ", "") in forms), None)
 
 
 def _entries(

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agrotools.core import Artifact, ToolError
-from agrotools.knowledge.entry import Entry
+from agrotools.core import Arguments, Artifact, ToolError
+from agrotools.knowledge.entry import Entry, Kind
 from agrotools.knowledge.words import folded
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.recognition.candidates import (
@@ -20,7 +20,7 @@ from agrotools.tools.recognition.candidates import (
     named_picture,
     not_known,
 )
-from agrotools.tools.recognition.kb_names import KbNames, kb_names
+from agrotools.tools.recognition.kb_names import KbNames, kb_names, shipped_names
 from agrotools.tools.recognition.recognisers import (
     BACKENDS,
     SCHEMATIC,
@@ -35,9 +35,11 @@ from agrotools.tools.recognition.recognisers import (
     schematic_recogniser,
     takes_for_drawing,
 )
+from agrotools.tools.resolving import Known, as_set
 from agrotools.tools.workspace import backend_in_use, shown_name
 
 GrowthForm = Literal["grass", "broadleaf", "sedge", "shrub", "tree", "vine", "unknown"]
+_KINDS: tuple[Kind, ...] = ("weed", "crop")
 _TRAIN = "train a pack: agrotools packs train --images DIR --out NAME, then use the back-end pack:NAME"
 
 
@@ -62,9 +64,23 @@ class WeedIdentity(ToolResult):
     """the picture with the candidates"""
 
 
+def _resolved(call: Arguments, _known: Known) -> Arguments:
+    """The weeds to choose among, in any order and by whatever name."""
+    wanted, names = call["candidates"], shipped_names()
+    if not isinstance(wanted, list):
+        return call
+    return {**call, "candidates": as_set([_key(str(name), names) for name in wanted])}
+
+
+def _key(name: str, names: KbNames) -> str:
+    entry = names.of_shipped(folded(name).replace(" ", "_"))
+    return entry.id if entry else names.key_of_name(name, _KINDS)
+
+
 @tool(
     category="recognition",
     version="1",
+    resolves=_resolved,
     backends=BACKENDS,
     data_files=data_files_of("weeds"),
     backend_files=backend_files,
@@ -74,7 +90,7 @@ def identify_weed(
     region: Region | None = None,
     candidates: Annotated[
         list[Annotated[str, Field(min_length=2, max_length=120)]] | None,
-        Agree("text"),
+        Agree("choice"),
         Field(min_length=1, max_length=100, description="names of weeds to choose among; null: all that are known"),
     ] = None,
     top_k: Annotated[int, Agree("presentation"), Field(ge=1, le=10, description="candidates at most")] = 3,
@@ -136,7 +152,7 @@ def _by_recogniser(
         recogniser = drawn
 
     def entry_of(label: str) -> Entry | None:
-        return names.of_shipped(label) if recogniser.is_shipped else names.of_name(label, ("weed", "crop"))
+        return names.of_shipped(label) if recogniser.is_shipped else names.of_name(label, _KINDS)
 
     allowed, notes, strange = _allowed(recogniser, wanted, entry_of)
     judgement, ranked, flags = judged(recogniser, looked, allowed, "candidates")
@@ -177,7 +193,7 @@ def _allowed(
 def _by_larger_model(backend: str, looked: Looked, wanted: Sequence[str] | None, names: KbNames, top_k: int) -> _Named:
     entries: dict[str, Entry | None] = {entry.title: entry for entry in names.of_kinds(("weed",))}
     if wanted is not None:
-        entries = {name: names.of_name(name, ("weed", "crop")) for name in dict.fromkeys(wanted)}
+        entries = {name: names.of_name(name, _KINDS) for name in dict.fromkeys(wanted)}
     if not entries:
         raise ToolError(
             "backend_unavailable", "the knowledge base names no weeds to choose from", hint="give candidates"

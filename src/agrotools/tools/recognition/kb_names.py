@@ -5,7 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from agrotools.knowledge.entry import Entry, Kind
-from agrotools.knowledge.loading import kb_files, load
+from agrotools.knowledge.loading import SHIPPED, kb_files, load, toml_files
 from agrotools.knowledge.words import folded
 
 SHIPPED_LABELS = "pool"
@@ -49,6 +49,21 @@ class KbNames:
         """Whether an entry concerns a crop, by whatever name that goes."""
         return bool({_squeezed(name) for name in entry.crops} & self.crop_forms(crop))
 
+    def key_of_crop(self, crop: str) -> str:
+        """One name for a crop, whatever it is called: the id of its entry, else its singular."""
+        plain = folded(crop)
+        forms = {plain, plain.removesuffix("s"), plain.removesuffix("es")}
+        for entry in self.entries:
+            if entry.kind == "crop" and forms & {folded(name) for name in (*entry.names.all(), entry.slug)}:
+                return entry.id
+        return plain.removesuffix("s")
+
+    def key_of_name(self, name: str, kinds: Collection[Kind]) -> str:
+        """One name for a thing, by whatever name, or by the id, of its entry: that id, else the name folded."""
+        plain = folded(name)
+        found = self.of_name(name, kinds) or next((each for each in self.entries if folded(each.id) == plain), None)
+        return found.id if found else plain
+
     def crop_forms(self, crop: str) -> set[str]:
         """What a crop may be called: the name given, its singular, and all names of its entry; without spaces."""
         plain = folded(crop)
@@ -66,7 +81,12 @@ def kb_names() -> KbNames:
     return _of_files(kb_files())
 
 
-@lru_cache(maxsize=1)
+def shipped_names() -> KbNames:
+    """Names of the entries that come with agrotools: the same on every machine."""
+    return _of_files(tuple(toml_files(SHIPPED)))
+
+
+@lru_cache(maxsize=2)
 def _of_files(paths: tuple[Path, ...]) -> KbNames:
     return KbNames(load(paths).entries)
 

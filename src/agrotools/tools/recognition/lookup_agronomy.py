@@ -1,19 +1,22 @@
 """What is known of a pest, disease, weed, crop or method, with its sources."""
 
 from datetime import date
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agrotools.core import ToolError
+from agrotools.core import Arguments, ToolError
 from agrotools.knowledge.base import knowledge_base
 from agrotools.knowledge.embedding import EMBED, meaning_scores
 from agrotools.knowledge.entry import Claim, Coverage, Entry, Kind
 from agrotools.knowledge.loading import kb_files
+from agrotools.knowledge.other_names import is_group
 from agrotools.knowledge.retrieval import Hit, closest_ids
 from agrotools.knowledge.sections_index import Passage
-from agrotools.knowledge.words import tokens
+from agrotools.knowledge.words import section_asked, tokens
 from agrotools.tools.contract import Agree, ToolResult, tool
+from agrotools.tools.recognition.kb_names import shipped_names
+from agrotools.tools.resolving import Known, without
 from agrotools.tools.workspace import backend_in_use
 
 LABEL_NOTE = (
@@ -75,7 +78,21 @@ class KnowledgeHits(ToolResult):
     """true: the knowledge base does not hold what was asked for"""
 
 
-@tool(category="recognition", version="2", data_files=kb_files, backends=("offline", EMBED))
+def _resolved(call: Arguments, _known: Known) -> Arguments:
+    """The entry that an id or a whole query names, and of a query beside an id the section that it asks for."""
+    names, query, crop = shipped_names(), str(call["query"]), call["crop"]
+    if call["kb_id"] is not None:
+        # How many passages of the entry are shown, and in which order, is presentation: the section is not.
+        asked = section_asked(query) if call["topic"] == "any" else None
+        return without({**call, "query": asked or ""}, "kind", "crop")
+    kinds = get_args(Kind) if call["kind"] == "any" else (cast(Kind, call["kind"]),)
+    if isinstance(crop, str):
+        call = {**call, "crop": names.key_of_crop(crop)}
+    entry = names.of_name(query, kinds)
+    return {**call, "query": entry.id} if entry else call
+
+
+@tool(category="recognition", version="2", resolves=_resolved, data_files=kb_files, backends=("offline", EMBED))
 def lookup_agronomy(
     query: Annotated[
         str,
@@ -98,7 +115,7 @@ def lookup_agronomy(
     ] = None,
     kb_id: Annotated[
         str | None,
-        Agree("text"),
+        Agree("choice"),
         Field(max_length=120, description="id of one entry, as other tools give it, e.g. pest.soybean_aphid"),
     ] = None,
     top_k: Annotated[int, Agree("presentation"), Field(ge=1, le=5, description="passages at most")] = 3,
@@ -110,8 +127,8 @@ def lookup_agronomy(
     order and family), symptoms, causes, life_cycle, thresholds, management, reference_values. kind and crop narrow
     the search. Returns passages with sources and coverage: verified (read on a page), partial, or stub (names only).
     Thresholds hold for the region and condition they state. If the base does not hold the matter, not_found is true
-    and there are no hits; then say so rather than guess. Never gives doses or product names: these are on the local
-    label.
+    and there are no hits; then say so rather than guess (notes tell what is only of like name). Never gives doses or
+    product names: these are on the local label.
 
     Raises:
         ToolError: ``invalid_argument``: no word in the query, or an unknown kb_id (with the closest ids);
@@ -148,6 +165,12 @@ def lookup_agronomy(
     if wanted is not None and found and not any(hit.document.section == wanted for hit in found):
         flags.append("topic_not_covered")
         notes.append(f"the base holds the entry but nothing on {wanted.replace('_', ' ')}")
+    if not found and (alike := index.alike(query, kind=None if kind == "any" else kind, crop=crop)):
+        others = ", ".join(f"{entry.title}, {entry.id}" for entry in alike)
+        notes.append(f"the base does not hold {query!r}; of like name, but other things: {others}")
+        flags.append("others_of_like_name")
+    if found and found[0].score < 1 and is_group(found[0].entry):
+        notes.append(f"{found[0].entry.id} is about {found[0].entry.names.en} in general, of whatever species")
     if any(hit.entry.coverage != "verified" for hit in found):
         flags.append("not_verified")
     return KnowledgeHits(

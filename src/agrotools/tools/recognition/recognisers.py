@@ -32,6 +32,7 @@ PACK, NET = "pack:", "net:"
 SCHEMATIC = "schematic"
 """The packs that know agrotools' own drawings; what they do not take for one is looked at as offline."""
 BACKENDS = ("offline", PACK, NET, SCHEMATIC, LEARNED, VLM)
+BY_NET = "named by the net"
 NAMED_FROM = 0.5
 """A candidate is the best one where its calibrated score is at least this: more likely right than wrong."""
 _EVEN = 1.0
@@ -137,7 +138,7 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogn
         return Recogniser(f"pack {pack.info.name}", pack.info.classes, {}, False, pack.judge, notes, flags)
     is_shipped = backend is None or not backend.startswith(NET)
     net = read_net(_path_of_net(backend)) if backend and not is_shipped else shipped_net(shipped)
-    notes = (f"named by the net {net.info.name}, which knows {len(net.info.classes)} classes",)
+    notes = (f"{BY_NET} {net.info.name}, which knows {len(net.info.classes)} classes",)
     return Recogniser(f"net {net.info.name}", net.info.classes, net.info.crops, is_shipped, net.judge, notes)
 
 

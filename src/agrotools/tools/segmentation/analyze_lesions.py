@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from agrotools.core import ToolError
+from agrotools.core import Arguments, ToolError
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
 from agrotools.tools.masks import marked_pixels
+from agrotools.tools.resolving import Known, short, without
 from agrotools.tools.scale import chosen_scale
 from agrotools.tools.segmentation.lesion_grades import GradeScale
 from agrotools.tools.segmentation.lesion_result import Analysed, LeafLesions, lesion_result
@@ -34,12 +35,25 @@ from agrotools.vision.reading import read_image
 
 RULES = "rules"
 """The back-end that never uses the model."""
+IN_FIELD = "field_background"
 _LEAST_DETAIL_PX = 100
 _CUT_SHARE = 0.03
 _EVEN = 1.0
 
 
-@tool(category="segmentation", version="1", data_files=model_files, backends=("offline", RULES))
+def _resolved(call: Arguments, known: Known) -> Arguments:
+    """Where the leaf is looked for: as a mask says, or in the field where there turned out to be no board."""
+    if call["leaf_mask"] is not None:
+        call = without(call, "mode")
+    elif call["mode"] == "leaf" and known.left_open("mode", "leaf") and IN_FIELD in known.said("flags"):
+        call = {**call, "mode": "field"}
+    file = known.file(call["image"])
+    if call["scale_mm_px"] is None and file and file.gsd_m:
+        call = {**call, "scale_mm_px": short(1000 * file.gsd_m)}
+    return call
+
+
+@tool(category="segmentation", version="1", resolves=_resolved, data_files=model_files, backends=("offline", RULES))
 def analyze_lesions(
     image: ImageFile,
     leaf_mask: Annotated[
@@ -201,7 +215,7 @@ def _lesions(view: LeafView, leaf: Leaf, given: Lab | None, sensitivity: float) 
         flags.append("out_of_distribution")
         notes.append(f"unlike the pictures that the lesion model was trained on ({', '.join(apart)}): rules are used")
     notes.append("lesions: tissue that has lost the green of healthy tissue (rule on a* with shade taken out)")
-    in_field = "field_background" in leaf.flags
+    in_field = IN_FIELD in leaf.flags
     level = lesion_level(view, healthy, MOST_SHIFT_IN_FIELD if in_field else MOST_SHIFT)
     level = level * np.float32(4 ** (sensitivity - 0.5))
     if in_field:

@@ -2,16 +2,17 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, JsonValue
 
-from agrotools.core import Artifact, ToolError
+from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
 from agrotools.tools.learned import LEARNED, describe_learned, weight_files
 from agrotools.tools.masks import marked_pixels
+from agrotools.tools.resolving import Known, without
 from agrotools.tools.scale import chosen_scale
 from agrotools.tools.segmentation.region_classes import class_counts, class_layers, is_label_file
 from agrotools.tools.segmentation.region_numbers import band_values, colours_of, health_of, mean_index, plants_of
@@ -37,7 +38,23 @@ _MOST_SAMPLES = 250_000
 """Of larger regions every second, third... pixel is looked at for colours in Lab; the mean in RGB is of all."""
 
 
-@tool(category="segmentation", version="1", backends=("offline", LEARNED, VLM), backend_files=weight_files)
+def _resolved(call: Arguments, known: Known) -> Arguments:
+    """What is described, in any order; of a label raster its classes, of a picture no classes and no form."""
+    file = known.file(call["image"])
+    is_labels = call["label_map"] is not None or (file is not None and (file.kind == "mask" or bool(file.classes)))
+    able = ({"shape"} if is_labels else {*ALL} - {"landcover"}) - (set() if call["mask"] is not None else {"shape"})
+    wanted = cast("list[str]", call["attributes"] or [*ALL])
+    call = {**call, "attributes": cast(JsonValue, sorted(able & {*wanted}) if able - {*wanted} else None)}
+    return without(call, "bands") if is_labels else {**call, "bands": known.bands(call["bands"], call["image"])}
+
+
+@tool(
+    category="segmentation",
+    version="1",
+    resolves=_resolved,
+    backends=("offline", LEARNED, VLM),
+    backend_files=weight_files,
+)
 def describe_region(
     image: ImageFile,
     region: Region | None = None,
@@ -50,7 +67,9 @@ def describe_region(
         Field(description="what to describe; default: all that the file allows"),
     ] = None,
     question: Annotated[
-        str | None, Field(max_length=500, description="not answered offline: the numbers are the answer")
+        str | None,
+        Agree("presentation"),
+        Field(max_length=500, description="not answered offline: the numbers are the answer"),
     ] = None,
     bands: Annotated[
         dict[str, int | str] | None,

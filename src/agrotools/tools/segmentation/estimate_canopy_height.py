@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from agrotools.core import Artifact, ToolError
+from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
+from agrotools.tools.resolving import Known, as_set, without
 from agrotools.tools.scale import chosen_scale
 from agrotools.tools.workspace import file_info, save_artifact, shown_name
 from agrotools.vision.block_statistics import RunningStatistics, SmallPicture
@@ -81,7 +82,13 @@ class CanopyHeight(ToolResult):
     """the heights as colours, with a colour bar; grey where below veg_min_height_m"""
 
 
-@tool(category="segmentation", version="1")
+def _resolved(call: Arguments, _known: Known) -> Arguments:
+    """The heights; an image beside them is not used. Statistics in any order."""
+    call = {**call, "stat": as_set(call["stat"], _ALL)}
+    return without(call, "image") if call["chm"] is not None or call["dsm"] is not None else call
+
+
+@tool(category="segmentation", version="1", resolves=_resolved)
 def estimate_canopy_height(
     image: Annotated[
         ImageFile | None, Field(description="colour picture; heights cannot be had from it alone without a network")

@@ -1,8 +1,9 @@
 """Label rasters: which class numbers mean crop, weeds and soil."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,26 +54,45 @@ def label_areas(
         ToolError: ``missing_metadata`` where neither says what the numbers mean, ``invalid_argument``.
     """
     present = sorted(int(value) for value in np.unique(labels.classes))
-    numbers, notes = _numbers(label_map, classes, name, present)
-    named = {number for members in numbers.values() for number in members}
+    numbers, notes, flags = meaning_of_classes(label_map, classes, name, present)
     there = np.ones(labels.classes.shape, np.bool_) if labels.valid is None else labels.valid
     valid = there & ~np.isin(labels.classes, numbers["ignore"])
     if not valid.any():
         raise ToolError("nothing_found", f"{name} holds no class that counts", argument="label_raster")
-    unnamed = [number for number in present if number not in named]
-    flags: tuple[str, ...] = ()
-    if unnamed and not numbers["soil"]:
-        notes += (f"class numbers {_listed(unnamed)} counted as soil, since nothing else was named soil",)
-        numbers["soil"] = unnamed
-    elif unnamed:
-        notes += (f"class numbers {_listed(unnamed)} are named nowhere: neither crop, weeds nor soil",)
-        flags = ("unnamed_classes",)
     crop, weed, soil = (valid & np.isin(labels.classes, numbers[area]) for area in ("crop", "weed", "soil"))
     return LabelAreas(crop, weed, soil, valid, notes, flags)
 
 
+class Meaning(NamedTuple):
+    """Class numbers of each area, with what is to be said of them."""
+
+    numbers: dict[Area, list[int]]
+    notes: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+def meaning_of_classes(
+    label_map: Mapping[str, Sequence[int]] | None, classes: Mapping[str, str] | None, name: str, present: Sequence[int]
+) -> Meaning:
+    """Which class numbers are crop, weeds and soil, of those that are ``present``; arguments of :func:`label_areas`.
+
+    Raises:
+        ToolError: as :func:`label_areas`.
+    """
+    numbers, notes = _numbers(label_map, classes, name, present)
+    named = {number for members in numbers.values() for number in members}
+    unnamed = [number for number in present if number not in named]
+    if not unnamed:
+        return Meaning(numbers, notes, ())
+    if numbers["soil"]:
+        note = f"class numbers {_listed(unnamed)} are named nowhere: neither crop, weeds nor soil"
+        return Meaning(numbers, (*notes, note), ("unnamed_classes",))
+    note = f"class numbers {_listed(unnamed)} counted as soil, since nothing else was named soil"
+    return Meaning({**numbers, "soil": unnamed}, (*notes, note), ())
+
+
 def _numbers(
-    label_map: Mapping[str, Sequence[int]] | None, classes: Mapping[str, str] | None, name: str, present: list[int]
+    label_map: Mapping[str, Sequence[int]] | None, classes: Mapping[str, str] | None, name: str, present: Sequence[int]
 ) -> tuple[dict[Area, list[int]], tuple[str, ...]]:
     numbers: dict[Area, list[int]] = {"crop": [], "weed": [], "soil": [], "ignore": []}
     if label_map is not None:
@@ -102,8 +122,8 @@ def _numbers(
             argument="label_map",
             hint="give label_map, e.g. {'crop': [1], 'weed': [2], 'soil': [0]}",
         )
-    everything = [number for members in numbers.values() for number in members]
-    twice = sorted({number for number in everything if everything.count(number) > 1})
+    counts = Counter(number for members in numbers.values() for number in members)
+    twice = sorted(number for number, count in counts.items() if count > 1)
     if twice:
         raise ToolError("invalid_argument", f"label_map: {_listed(twice)} stands for two areas", argument="label_map")
     return numbers, notes

@@ -1,14 +1,16 @@
 """How much of a field picture is crop, weeds and soil."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, JsonValue
 
+from agrotools.core import Arguments, SampleFile
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
 from agrotools.tools.masks import refuse_other_size
+from agrotools.tools.resolving import Known, without
 from agrotools.tools.scale import chosen_scale
 from agrotools.tools.segmentation.area_result import (
     CROP,
@@ -29,7 +31,7 @@ from agrotools.tools.segmentation.band_ranking import (
     ranking_notes,
 )
 from agrotools.tools.segmentation.field_picture import colour_bands, read_field_picture
-from agrotools.tools.segmentation.labels import label_areas
+from agrotools.tools.segmentation.labels import label_areas, meaning_of_classes
 from agrotools.tools.segmentation.large_raster import measured_by_blocks
 from agrotools.tools.segmentation.separation import UNTRAINED, Method, Wanted, part_crop
 from agrotools.tools.workspace import file_info
@@ -50,7 +52,42 @@ def _data_files() -> list[Path]:
     return [*head_files(), *crop_weed_net_files()]
 
 
-@tool(category="segmentation", version="4", data_files=_data_files, backends=("offline", UNTRAINED))
+def _resolved(call: Arguments, known: Known) -> Arguments:
+    """Of labels the raster and the meaning of its classes; of a picture the index and what parts crop from weeds."""
+    image, source = call["image"], call["label_raster"] or call["image"]
+    call = {**call, "bands": known.bands(call["bands"], image)}
+    if not _from_label_raster(call["label_raster"], call["label_map"], known.file(image)):
+        return _chosen_by_picture(call, known)
+    file = known.file(source)
+    meaning = cast("LabelMap | None", call["label_map"])
+    classes = file.classes if file else None
+    if meaning is not None or classes:
+        present = [int(number) for number in classes or () if number.strip().isdecimal()]
+        numbers = meaning_of_classes(meaning, classes, str(source), present).numbers
+        call = {**call, "label_map": cast(JsonValue, {area: sorted(set(members)) for area, members in numbers.items()})}
+    call = {**call, "label_raster": source, "gsd_m": known.gsd_m(call["gsd_m"], source, image)}
+    call = without(call, "index", "separation")
+    # A photograph below the labels is shown and no more; the bands of a raster are ranked.
+    return without(call, "image", "bands") if image == source or known.is_photo(image) else call
+
+
+def _chosen_by_picture(call: Arguments, known: Known) -> Arguments:
+    """What ``auto`` came to where the reference left it open. That nothing was parted is what ``none`` asks for."""
+    index, method = known.result.get("index"), known.result.get("method")
+    if call["index"] == "auto" and known.left_open("index", "auto") and isinstance(index, str):
+        call = {**call, "index": index}
+    parted = method in ("row", "model") or known.result.get("crop_px") is None
+    if call["separation"] == "auto" and known.left_open("separation", "auto") and parted:
+        call = {**call, "separation": method}
+    return call
+
+
+def _from_label_raster(label_raster: object, label_map: object, image: SampleFile | None) -> bool:
+    """Whether classes are counted, and no picture looked at."""
+    return label_raster is not None or label_map is not None or (image is not None and image.kind == "mask")
+
+
+@tool(category="segmentation", version="4", resolves=_resolved, data_files=_data_files, backends=("offline", UNTRAINED))
 def measure_crop_weed_area(
     image: ImageFile,
     bands: Annotated[
@@ -95,9 +132,7 @@ def measure_crop_weed_area(
         heads in :mod:`agrotools.vision.rows` and :mod:`agrotools.vision.crop_weed`; the shipped net's card in
         ``data/nets/crop_weed.md``.
     """
-    info = file_info(image)
-    is_labels = info is not None and info.kind == "mask"
-    if label_raster is not None or is_labels or label_map is not None:
+    if _from_label_raster(label_raster, label_map, file_info(image)):
         source = label_raster or image
         return _from_labels(image, source, label_map, gsd_m, region, bands)
     return _from_picture(image, bands, gsd_m, index, separation, region)

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 from agrotools import __version__
+from agrotools.construct.allocating import Allocation
 from agrotools.construct.building import Group, build_samples
-from agrotools.construct.choosing import Chosen
+from agrotools.construct.choosing import Chosen, asked_of
 from agrotools.construct.choosing_allocated import Stock, choose_allocated
 from agrotools.construct.export import FILES_FOLDER, check_replaceable, replacing, write_benchmark
 from agrotools.construct.marginals import Marginals, published
@@ -71,15 +73,9 @@ def write_scenes(
     workers: int = 2,
 ) -> BenchmarkHeader:
     """As :func:`build_scenes`, into the empty folder ``made``; ``work`` keeps what is drawn."""
-    wanted = published(queries)
-    modules = {module: import_module(f"{__package__}.{module}") for module in MODULES}
-    drawn = draw_all(_orders(modules, wanted, seed), work, progress, workers)
-    originals = Originals(work)
-    stocks = {
-        module: _stock(code, [each for each in drawn if each.name == module], originals, language)
-        for module, code in modules.items()
-    }
-    chosen, allocation = choose_allocated(list(stocks.values()), wanted, seed)
+    modules, stocks, originals, chosen, allocation = drawn_questions(
+        work, queries, seed=seed, language=language, progress=progress, workers=workers
+    )
     (made / FILES_FOLDER).mkdir(parents=True)
     for stored in sorted({file.path for item in chosen for file in item.asked.files}):
         shutil.copyfile(originals.files[stored], made / stored)
@@ -109,7 +105,7 @@ def write_scenes(
             "agrotools": __version__,
             "seed": seed,
             "language": language,
-            "subjects": len(drawn),
+            "subjects": sum(len(stock.subjects) for stock in stocks.values()),
             "marginals_missed": dict(allocation.missed),
             "stands_for": {module: code.STANDS_FOR for module, code in modules.items()},
             **tally.metadata(),
@@ -117,6 +113,56 @@ def write_scenes(
     )
     write_benchmark(made, header, samples)
     return header
+
+
+class DrawnQuestions(NamedTuple):
+    """Questions chosen of what was drawn: all of a benchmark but the reference calls.
+
+    ``modules`` and ``stocks`` are by name of the drawing module.
+    """
+
+    modules: Mapping[str, ModuleType]
+    stocks: Mapping[str, Stock]
+    originals: Originals
+    chosen: Sequence[Chosen]
+    allocation: Allocation
+
+    def offered(self, seed: int) -> list[Chosen]:
+        """Every question that can be asked of every subject, one each."""
+        return [
+            item
+            for stock in self.stocks.values()
+            for subject in stock.subjects
+            for question in stock.questions
+            if (item := asked_of(subject, question, seed)) is not None
+        ]
+
+
+def drawn_questions(
+    work: Path,
+    queries: int,
+    *,
+    seed: int,
+    language: Language = "en",
+    progress: Progress = no_progress,
+    workers: int = 2,
+) -> DrawnQuestions:
+    """Draw scenes into ``work`` and choose ``queries`` questions of them with the published marginals.
+
+    Raises:
+        BenchmarkError: so many questions cannot be asked.
+        InfrastructureError: a scene cannot be drawn.
+    """
+    wanted = published(queries)
+    modules = {module: import_module(f"{__package__}.{module}") for module in MODULES}
+    drawn = draw_all(_orders(modules, wanted, seed), work, progress, workers)
+    originals = Originals(work)
+    stocks = {
+        module: _stock(code, [each for each in drawn if each.name == module], originals, language)
+        for module, code in modules.items()
+    }
+    chosen, allocation = choose_allocated(list(stocks.values()), wanted, seed)
+    return DrawnQuestions(modules, stocks, originals, chosen, allocation)
 
 
 def _orders(modules: Mapping[str, ModuleType], wanted: Marginals, seed: int) -> list[Order]:

@@ -1,0 +1,171 @@
+"""One bad place in a prediction file: the rest is scored, the place is named, and it is never right."""
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agrotools.report.layout import rendered
+from agrotools.report.predictions import as_data, compared_tables
+from agrotools.scoring.embedders import Embedder
+from agrotools.scoring.predictions.comparing import Compared, Format, compare_file
+from support.gta_files import CAT, END_GOLD, GOLD_STEPS, SIX, answer, call, overlap, returned
+
+USER = {"role": "user", "content": "?"}
+WITH_RETURNS = [
+    ([message for one in gold for message in ((one, returned()) if "tool_calls" in one else (one,))], reference)
+    for gold, reference in END_GOLD
+]
+STEP_DATA = {
+    str(i): {"dialogs": [USER, *gold], "gt_answer": reference}
+    for i, (gold, reference) in enumerate(zip(GOLD_STEPS, (SIX, None, CAT), strict=True))
+}
+END_DATA = {str(i): {"dialogs": [USER, *gold], "gt_answer": ref} for i, (gold, ref) in enumerate(WITH_RETURNS)}
+STEP_FILE = {str(i): {"gold": gold, "prediction": gold} for i, gold in enumerate(GOLD_STEPS)}
+END_FILE = {str(i): {"gold": [gold], "prediction": [gold]} for i, (gold, _) in enumerate(WITH_RETURNS)}
+STEP = {"step": 1, "task": "t", "tool_used": "OCR", "tool_output": "cup", "thought": "look at the cup"}
+SAMPLE = {
+    "query": "q",
+    "filename": "f",
+    "reasoning_steps": [STEP, STEP | {"tool_used": "Solver"}],
+    "final_answer": {"value": "3 cups", "justification": "counted"},
+}
+AGENT_X_FILE = [{str(i): SAMPLE} for i in range(3)]
+AGENT_X_DATA = {str(i): [SAMPLE | {"query_type": "objective"}] for i in range(3)}
+ANYTHING: tuple[Any, ...] = (None, True, 3, "²", [], [None], {"a": [{}]})
+EMBEDDER = Embedder("word overlap", overlap, lambda: 0)
+FILES: dict[str, tuple[Format, Any, Any]] = {
+    "gta, steps": ("gta", STEP_FILE, STEP_DATA),
+    "gta, ends": ("gta", END_FILE, END_DATA),
+    "thinkgeo, ends": ("thinkgeo", {"0": END_FILE["0"], "1": END_FILE["2"]}, {"0": END_DATA["0"], "1": END_DATA["2"]}),
+    "agentx": ("agentx", AGENT_X_FILE, AGENT_X_DATA),
+}
+
+
+def scored(tmp_path: Path, format_: Format, predictions: Any, data: Any = None) -> Compared:
+    (tmp_path / "p.json").write_text(json.dumps(predictions), encoding="utf-8")
+    if data is not None:
+        (tmp_path / "d.json").write_text(json.dumps(data), encoding="utf-8")
+    embedder = EMBEDDER if format_ != "agentx" else None
+    return compare_file(format_, tmp_path / "p.json", data=tmp_path / "d.json" if data else None, embedder=embedder)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    keys: Any = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    for key in keys:
+        yield (*path, key)
+        yield from places(value[key], (*path, key))
+
+
+GONE = object()
+
+
+def replaced(value: Any, path: tuple[Any, ...], other: Any) -> Any:
+    changed = copy.deepcopy(value)
+    inner = changed
+    for key in path[:-1]:
+        inner = inner[key]
+    if other is GONE:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = other
+    return changed
+
+
+def points(found: Compared) -> dict[str, float]:
+    """What all samples add to each metric."""
+    totals: dict[str, float] = {}
+    for sample in found.corrected.samples:
+        for metric, part in sample.parts.items():
+            totals[metric] = totals.get(metric, 0) + part.total
+    return totals
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_anything_in_any_place_is_scored_and_adds_nothing(tmp_path: Path, name: str):
+    format_, predictions, data = FILES[name]
+    whole = points(scored(tmp_path, format_, predictions, data))
+    for path in places(predictions):
+        for other in (*ANYTHING, GONE):
+            found = scored(tmp_path, format_, replaced(predictions, path, other), data)
+            assert all(points(found).get(metric, 0) <= most + 1e-9 for metric, most in whole.items()), (path, other)
+            json.dumps(as_data(found), allow_nan=False)
+            if other is None:
+                rendered(compared_tables(found, "p.json"), 100)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_anything_in_any_place_is_scored_without_the_data_set(tmp_path: Path, name: str):
+    format_, predictions, _ = FILES[name]
+    for path in places(predictions):
+        for other in (None, "x", {}, GONE):
+            found = scored(tmp_path, format_, replaced(predictions, path, other))
+            assert len(found.corrected.samples) >= len(predictions) - 1
+
+
+def test_an_error_of_the_agent_is_no_answer(tmp_path: Path):
+    data = {"0": {"dialogs": [USER, answer("6")], "gt_answer": SIX}}
+    for text, right in (("6", 100), ("[AgentInferencerError] KeyError: 6", 0), (" [LagentAgentError] 6", 0)):
+        for turns in ([answer(text)], [[answer(text)]]):
+            gold = [answer("6")] if turns[0] is not None and not isinstance(turns[0], list) else [[answer("6")]]
+            found = scored(tmp_path, "gta", {"0": {"gold": gold, "prediction": turns}}, data)
+            metric = "gta.summ_acc_corrected" if found.mode == "step-by-step" else "gta.ans_acc_corrected"
+            assert found.corrected.metrics[metric] == (right, 1)
+            assert found.errors.counts["format_error"] == int(not right)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "assistant", "tool_calls": [{"type": "function", "function": {"name": "OCR"}}]},
+        {"role": "assistant", "tool_calls": [{"type": "function", "function": {"arguments": {"image": "a"}}}]},
+        call("OCR", None),
+        call("OCR", 3),
+        {"role": "tool"},
+    ],
+)
+def test_a_call_without_a_name_or_arguments_is_wrong_for_its_step(tmp_path: Path, message: Any):
+    prediction = [message, *GOLD_STEPS[0][1:]]
+    found = scored(tmp_path, "gta", {"0": {"gold": GOLD_STEPS[0], "prediction": prediction}}, {"0": STEP_DATA["0"]})
+    values = {name: figure.value for name, figure in found.corrected.metrics.items()}
+    assert values["gta.inst_acc_corrected"] == pytest.approx(200 / 3)
+    assert values["gta.tool_acc_corrected"] == values["gta.arg_acc_corrected"] == 50
+    assert values["gta.summ_acc_corrected"] == 100
+    assert found.malformed[0].startswith('p.json, key "0": prediction[0]')
+    assert "malformed, wrong where it counts: p.json" in rendered(compared_tables(found, "p.json"), 200)
+
+
+def test_each_published_count_of_agent_x_stands_by_itself(tmp_path: Path):
+    spoilt = json.loads(json.dumps(AGENT_X_FILE))
+    spoilt[1]["1"]["reasoning_steps"][0]["thought"] = None
+    found = scored(tmp_path, "agentx", spoilt, AGENT_X_DATA)
+    assert found.extra is not None
+    assert found.extra["errors as published"] == {
+        "samples": 3,
+        "no_response": 0,
+        "only_answer": 0,
+        "invalid_format": 0,
+        "conflicting_tools": 0,
+        "repeated_tool": 0,
+        "answer_in_invalid_format": 0,
+        "no_answer_keyword": 0,
+        "no_step_keyword": 0,
+    }
+    calls = found.extra["tool calls, what is malformed taken as empty"]
+    assert (calls["steps"], calls["successful"], calls["failed"]) == (6, 5, 1)
+    (stop,) = found.count_stops
+    assert stop.startswith("tool calls: the published scorer stops with AttributeError at prediction 1")
+    assert found.malformed == ('p.json, key "1": reasoning_steps[0].thought is no text',)
+    assert found.stop == "needs what the judge said (--judgements)"
+
+    spoilt[1]["1"]["reasoning_steps"] = "text"
+    found = scored(tmp_path, "agentx", spoilt, AGENT_X_DATA)
+    assert found.extra is not None
+    assert found.extra["tool calls as published"]["empty_samples"] == 1
+    assert found.extra["errors as published"]["invalid_format"] == 1
+    assert found.extra["errors, what is malformed taken as empty"] == {"no_step_keyword": 1}
+    shown = rendered(compared_tables(found, "p.json"), 200)
+    assert "not counted as published: no_step_keyword: the published scorer stops with AttributeError" in shown

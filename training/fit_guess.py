@@ -1,0 +1,489 @@
+"""Fit and measure ``guess``: what can be scored from the prompts of drawn benchmarks alone.
+
+    python training/fit_guess.py questions --seeds 101,102 --out DIR    # questions of fresh seeds, without tools
+    python training/fit_guess.py fit DIR/101.jsonl DIR/102.jsonl        # writes src/agrotools/data/guess.{npz,json}
+    python training/fit_guess.py measure --fitted DIR/101.jsonl,DIR/102.jsonl DIR/201.jsonl DIR/202.jsonl
+
+``questions`` draws scenes of each seed and writes every question that can be asked of them (with ``--chosen``, those
+that a benchmark would hold). ``measure`` scores questions that nothing was fitted on: the best constant of each
+template, fitted on these very questions and on the others; the shipped kind of model, fitted on the others; gradient
+boosting on the same features, which does not ship. It prints upper 95 % bounds, by clusters, of what the last two score
+beyond constants. Needs scikit-learn.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import warnings
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import JsonValue, TypeAdapter
+
+from agrotools.construct.building import with_plot_weights
+from agrotools.construct.choosing import Chosen
+from agrotools.construct.sources.drawn.benchmark import drawn_questions
+from agrotools.core import (
+    BooleanSlot,
+    ChoiceSetSlot,
+    ExactSlot,
+    FileSlot,
+    OpenTextSlot,
+    PlotSlot,
+    SampleFile,
+    Slot,
+    ToleranceSlot,
+)
+from agrotools.scoring.slots import score_slot
+from agrotools.text import format_answer
+from agrotools.text.guess_model import Guesser, GuessModel, prompt_features, shown_choices, slot_key
+
+DATA = Path(__file__).resolve().parent.parent / "src" / "agrotools" / "data"
+SLOTS, FILES = TypeAdapter(tuple[Slot, ...]), TypeAdapter(tuple[SampleFile, ...])
+FOLDS, LEAST = 5, 30
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question as a policy sees it, with its gold; questions of one ``cluster`` share pictures."""
+
+    template: str
+    cluster: str
+    query: str
+    files: tuple[SampleFile, ...]
+    slots: tuple[Slot, ...]
+
+    @property
+    def features(self) -> Floats:
+        return prompt_features(self.query, self.files)
+
+
+# -- Questions ---------------------------------------------------------------------------------------------------------
+
+
+def write_questions(seeds: Sequence[int], out: Path, queries: int, chosen_only: bool) -> None:
+    """Draw the scenes of each seed and write its questions to ``out/SEED.jsonl``."""
+    out.mkdir(parents=True, exist_ok=True)
+    for seed in seeds:
+        target = out / f"{seed}.jsonl"
+        if target.exists():
+            continue
+        drawn = drawn_questions(out / f"scenes-{seed}", queries, seed=seed, progress=_progress)
+        chosen = drawn.chosen if chosen_only else [_worded(item) for item in drawn.offered(seed)]
+        lines = [
+            {
+                "template": item.question.template,
+                "cluster": f"{seed}-{item.subject.name}",
+                "query": item.query,
+                "files": [file.model_dump(mode="json", exclude_none=True) for file in item.asked.files],
+                "slots": SLOTS.dump_python(with_plot_weights(item.asked.slots), mode="json", by_alias=True),
+            }
+            for item in chosen
+        ]
+        with tempfile.NamedTemporaryFile("w", dir=out, delete=False, encoding="utf-8") as file:
+            file.writelines(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
+        Path(file.name).replace(target)
+        print(f"{target}: {len(lines)} questions", flush=True)
+
+
+def _worded(item: Chosen) -> Chosen:
+    """The question in one of its wordings, by chance."""
+    ways = item.question.wordings
+    return replace(item, wording=ways[zlib.crc32(f"{item.subject.name} {item.question.template}".encode()) % len(ways)])
+
+
+def _progress(stage: str, done: int, of: int) -> None:
+    print(f"\r{stage} {done}/{of}", end="\n" if done == of else "", file=sys.stderr, flush=True)
+
+
+def read_questions(paths: Iterable[Path]) -> list[Question]:
+    found = []
+    for path in paths:
+        for line in path.read_text("utf-8").splitlines():
+            told = json.loads(line)
+            files, slots = FILES.validate_python(told["files"]), SLOTS.validate_json(json.dumps(told["slots"]))
+            found.append(Question(told["template"], told["cluster"], told["query"], files, slots))
+    return found
+
+
+# -- Fitting -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """One slot of one question: its features and gold."""
+
+    question: Question
+    slot: Slot
+    features: Floats
+
+
+def cases_of(questions: Sequence[Question]) -> dict[str, list[Case]]:
+    """By key of the slot; figures are left out: no words draw them."""
+    cases: dict[str, list[Case]] = defaultdict(list)
+    for question in questions:
+        features = question.features
+        for slot in question.slots:
+            if not isinstance(slot, PlotSlot):
+                cases[slot_key(slot)].append(Case(question, slot, features))
+    return cases
+
+
+def hit(slot: Slot, value: JsonValue) -> float:
+    """The score of ``value`` as an answer, by comparison: what scoring would give to a line of the answer form."""
+    if value is None:
+        return 0.0
+    if isinstance(slot, ToleranceSlot):
+        return float(isinstance(value, int | float) and abs(value - slot.value) <= slot.margin)
+    if isinstance(slot, ChoiceSetSlot):
+        return float(isinstance(value, list) and set(value) == set(slot.value))
+    if isinstance(slot, OpenTextSlot):
+        return score_slot(slot, (slot,), format_answer((slot,), {slot.name: value})).value
+    return float(value == slot.value)
+
+
+def best_constant(cases: Sequence[Case]) -> Guesser:
+    """The constant answer that scores most on ``cases``."""
+    slot = cases[0].slot
+    if isinstance(slot, ToleranceSlot):
+        return Guesser(best_number([case.slot for case in cases]))  # type: ignore[arg-type]
+    if isinstance(slot, OpenTextSlot):
+        texts = list(dict.fromkeys(_told(case.slot) for case in cases))[:40]
+        return Guesser(max(texts, key=lambda text: sum(hit(case.slot, text) for case in cases)))
+    plain = _most_frequent(_outcome(case.slot) for case in cases)
+    options = [Guesser(plain)]
+    if isinstance(slot, ExactSlot | FileSlot) and shown_choices(slot):
+        options.append(Guesser(_most_frequent(_place(case.slot) for case in cases), by_place=True))
+    return max(options, key=lambda guesser: hits(guesser, cases).mean())
+
+
+def best_number(slots: Sequence[ToleranceSlot]) -> float:
+    """The number within the tolerance of most slots, in the middle of the stretch where it is."""
+    ends = sorted(
+        [(slot.value - slot.margin, 0, 1) for slot in slots] + [(slot.value + slot.margin, 1, -1) for slot in slots]
+    )
+    best, inside, found = -1, 0, (slots[0].value, slots[0].value)
+    for place, (at, _, change) in enumerate(ends):
+        inside += change
+        if inside > best:
+            best, found = inside, (at, ends[min(place + 1, len(ends) - 1)][0])
+    return (found[0] + found[1]) / 2
+
+
+def _most_frequent(values: Iterable[JsonValue]) -> JsonValue:
+    counts = Counter(json.dumps(value, ensure_ascii=False) for value in values)
+    return json.loads(min(counts, key=lambda text: (-counts[text], text)))
+
+
+def _outcome(slot: Slot) -> JsonValue:
+    return list(slot.value) if isinstance(slot, ChoiceSetSlot) else slot.value  # type: ignore[union-attr]
+
+
+def _place(slot: Slot) -> JsonValue:
+    choices = shown_choices(slot)
+    return choices.index(str(slot.value)) if str(slot.value) in choices else 0  # type: ignore[union-attr]
+
+
+def _told(slot: Slot) -> str:
+    """An answer that states all facts of an open slot."""
+    assert isinstance(slot, OpenTextSlot)
+    return "; ".join(str(fact.phrases[0]) for fact in slot.facts)
+
+
+def hits(guesser: Guesser, cases: Sequence[Case]) -> Floats:
+    """The score of each case."""
+    model = GuessModel({slot_key(cases[0].slot): guesser})
+    return np.array([hit(case.slot, model.value_of(case.slot, case.features)) for case in cases])
+
+
+def fitted(cases: Sequence[Case]) -> Guesser:
+    """The best constant, or a linear model where folds of clusters show that it is better."""
+    constant = best_constant(cases)
+    if len(cases) < LEAST or isinstance(cases[0].slot, OpenTextSlot):
+        return constant
+    folds = _folds(cases)
+    scores: dict[str, list[Floats]] = defaultdict(list)
+    for held_out in range(FOLDS):
+        inside = [case for case, fold in zip(cases, folds, strict=True) if fold != held_out]
+        outside = [case for case, fold in zip(cases, folds, strict=True) if fold == held_out]
+        if not inside or not outside:
+            continue
+        scores["constant"].append(hits(best_constant(inside), outside))
+        for name, fit in LINEAR.items():
+            if (guesser := fit(inside)) is not None:
+                scores[name].append(hits(guesser, outside))
+    means = {name: np.concatenate(parts).mean() for name, parts in scores.items() if parts}
+    best = max(means, key=lambda name: means[name])
+    if best == "constant" or means[best] <= means["constant"]:
+        return constant
+    return LINEAR[best](cases) or constant
+
+
+def _folds(cases: Sequence[Case]) -> list[int]:
+    order = {cluster: place for place, cluster in enumerate(sorted({case.question.cluster for case in cases}))}
+    return [order[case.question.cluster] * 7919 % 101 % FOLDS for case in cases]
+
+
+def _classifier(strength: float) -> Callable[[Sequence[Case]], Guesser | None]:
+    def fit(cases: Sequence[Case]) -> Guesser | None:
+        slot = cases[0].slot
+        if isinstance(slot, ToleranceSlot) or (isinstance(slot, ExactSlot) and not isinstance(slot.value, str)):
+            return None
+        by_place = isinstance(slot, FileSlot) or (isinstance(slot, ExactSlot) and _sets_differ(cases))
+        targets = [json.dumps(_place(case.slot) if by_place else _outcome(case.slot)) for case in cases]
+        names = sorted(set(targets))
+        if len(names) < 2:
+            return None
+        from sklearn.linear_model import LogisticRegression
+
+        matrix, mean, scale = _standardised(cases)
+        found = LogisticRegression(C=strength, max_iter=300).fit(matrix, [names.index(target) for target in targets])
+        coefficients, intercepts = found.coef_, found.intercept_
+        if len(names) == 2:
+            coefficients, intercepts = np.vstack([-coefficients, coefficients]) / 2, np.r_[-intercepts, intercepts] / 2
+        weights = _folded(coefficients.T, intercepts, mean, scale)
+        outcomes = tuple(json.loads(name) for name in names)
+        return replace(best_constant(cases), by_place=by_place, outcomes=outcomes, weights=weights)
+
+    return fit
+
+
+def _regression(strength: float) -> Callable[[Sequence[Case]], Guesser | None]:
+    def fit(cases: Sequence[Case]) -> Guesser | None:
+        if not isinstance(cases[0].slot, ToleranceSlot):
+            return None
+        from sklearn.linear_model import Ridge
+
+        values = np.array([case.slot.value for case in cases])  # type: ignore[union-attr]
+        logarithm = bool((values > 0).all())
+        targets = np.log(values) if logarithm else values
+        matrix, mean, scale = _standardised(cases)
+        found = Ridge(alpha=strength).fit(matrix, targets)
+        weights = _folded(found.coef_[:, None], np.array([found.intercept_]), mean, scale)
+        return Guesser(
+            best_constant(cases).constant, weights=weights, logarithm=logarithm,
+            low=float(targets.min()), high=float(targets.max()),
+        )  # fmt: skip
+
+    return fit
+
+
+LINEAR: dict[str, Callable[[Sequence[Case]], Guesser | None]] = {
+    **{f"classifier {strength:g}": _classifier(strength) for strength in (0.003, 0.03, 0.3)},
+    **{f"regression {strength:g}": _regression(strength) for strength in (3.0, 30.0, 300.0)},
+}
+
+
+def _sets_differ(cases: Sequence[Case]) -> bool:
+    return len({shown_choices(case.slot) for case in cases}) > 1
+
+
+def _standardised(cases: Sequence[Case]) -> tuple[Floats, Floats, Floats]:
+    matrix = np.array([case.features for case in cases])
+    mean, scale = matrix.mean(0), matrix.std(0)
+    scale[scale == 0] = 1.0
+    return (matrix - mean) / scale, mean, scale
+
+
+def _folded(coefficients: Floats, intercepts: Floats, mean: Floats, scale: Floats) -> NDArray[np.float32]:
+    """Weights over plain features, the constant term last."""
+    plain = coefficients / scale[:, None]
+    return np.vstack([plain, intercepts - mean @ plain]).astype(np.float32)
+
+
+def fit_all(questions: Sequence[Question]) -> dict[str, Guesser]:
+    """A guesser for every slot, and for slots of each type and unit that are not known by name."""
+    cases = cases_of(questions)
+    guessers = {}
+    for number, (key, own) in enumerate(sorted(cases.items()), start=1):
+        guessers[key] = fitted(own)
+        _progress("slots", number, len(cases))
+    wider: dict[str, list[Case]] = defaultdict(list)
+    for own in cases.values():
+        for case in own:
+            slot = case.slot
+            if isinstance(slot, ToleranceSlot | BooleanSlot):
+                wider[f"|{slot.type}|{getattr(slot, 'unit', None) or ''}"].append(case)
+            elif isinstance(slot, FileSlot) or shown_choices(slot):
+                wider[f"|{slot.type}|"].append(case)
+    for key, own in wider.items():
+        numbers = isinstance(own[0].slot, ToleranceSlot | BooleanSlot)
+        place = _most_frequent(_place(case.slot) for case in own)
+        guessers[key] = best_constant(own) if numbers else Guesser(place, by_place=True)
+    return guessers
+
+
+def ship(guessers: dict[str, Guesser], questions: Sequence[Question], seeds: Sequence[str]) -> None:
+    """Write the model into the package."""
+    arrays: dict[str, NDArray[np.float16]] = {}
+    entries: dict[str, dict[str, Any]] = {}
+    for key, guesser in sorted(guessers.items()):
+        entry: dict[str, Any] = {"constant": guesser.constant}
+        if guesser.by_place:
+            entry["by_place"] = True
+        if guesser.weights is not None:
+            entry["weights"] = f"w{len(arrays)}"
+            arrays[entry["weights"]] = guesser.weights.astype(np.float16)
+            if guesser.outcomes:
+                entry["outcomes"] = list(guesser.outcomes)
+            else:
+                entry |= {"logarithm": guesser.logarithm, "low": guesser.low, "high": guesser.high}
+        entries[key] = entry
+    told = {"fitted_on": {"questions": len(questions), "seeds": list(seeds)}, "slots": entries}
+    (DATA / "guess.json").write_text(json.dumps(told, ensure_ascii=False, indent=1, sort_keys=True) + "\n", "utf-8")
+    np.savez_compressed(DATA / "guess.npz", **arrays)
+    print(f"{len(entries)} slots, {len(arrays)} with a linear model")
+
+
+# -- Measuring ---------------------------------------------------------------------------------------------------------
+
+
+def measure(fit_on: Sequence[Question], measured: Sequence[Question], boosting: bool) -> dict[str, Any]:
+    """Scores of constants, of the shipped kind of model and of boosting on ``measured``."""
+    own, elsewhere = _constants_by_template(measured), _constants_by_template(fit_on)
+    nothing = GuessModel({})
+
+    def constant(of: dict[str, GuessModel]) -> Callable[[Question], dict[str, JsonValue]]:
+        return lambda question: of.get(question.template, nothing).values(
+            question.query, question.files, question.slots
+        )
+
+    policies = {"constant": constant(own), "constant fitted elsewhere": constant(elsewhere)}
+    linear = GuessModel(fit_all(fit_on))
+    policies["model"] = lambda question: linear.values(question.query, question.files, question.slots)
+    if boosting:
+        boosted = _boosted(fit_on)
+        policies["boosting"] = boosted
+    scores = {
+        name: np.array([_score(question, policy(question)) for question in measured])
+        for name, policy in policies.items()
+    }
+    templates = np.array([question.template for question in measured])
+    clusters = np.array([question.cluster for question in measured])
+    told: dict[str, Any] = {
+        "questions": len(measured), "clusters": len(set(clusters.tolist())), "templates": len(set(templates.tolist())),
+        **{name: float(values.mean()) for name, values in scores.items()},
+    }  # fmt: skip
+    for name in scores:
+        if not name.startswith("constant"):
+            for floor in ("constant", "constant fitted elsewhere"):
+                told[f"{name} - {floor}, upper 95 %"] = _upper(scores[name] - scores[floor], clusters)
+    by_template: dict[str, dict[str, float]] = {}
+    for template in np.unique(templates).tolist():
+        own_rows = templates == template
+        by_template[template] = {kind: float(values[own_rows].mean()) for kind, values in scores.items()}
+        by_template[template]["n"] = float(own_rows.sum())
+    return told | {"by_template": by_template}
+
+
+def _constants_by_template(questions: Sequence[Question]) -> dict[str, GuessModel]:
+    of_template: dict[str, list[Question]] = defaultdict(list)
+    for question in questions:
+        of_template[question.template].append(question)
+    return {
+        template: GuessModel({key: best_constant(cases) for key, cases in cases_of(own).items()})
+        for template, own in of_template.items()
+    }
+
+
+def _boosted(questions: Sequence[Question]) -> Callable[[Question], dict[str, JsonValue]]:
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    found: dict[str, Callable[[Case], JsonValue]] = {}
+    for key, cases in cases_of(questions).items():
+        slot = cases[0].slot
+        constant = best_constant(cases)
+        model = GuessModel({key: constant})
+        found[key] = lambda case, model=model: model.value_of(case.slot, case.features)
+        if len(cases) < 2 * LEAST or isinstance(slot, OpenTextSlot):
+            continue
+        matrix = np.array([case.features for case in cases])
+        if isinstance(slot, ToleranceSlot):
+            values = np.array([case.slot.value for case in cases])  # type: ignore[union-attr]
+            logarithm = bool((values > 0).all())
+            numbers = HistGradientBoostingRegressor(loss="absolute_error", max_iter=80, min_samples_leaf=10)
+            numbers.fit(matrix, np.log(values) if logarithm else values)
+            found[key] = lambda case, numbers=numbers, logarithm=logarithm: _number(numbers, case, logarithm)
+            continue
+        by_place = isinstance(slot, FileSlot) or _sets_differ(cases)
+        targets = [json.dumps(_place(case.slot) if by_place else _outcome(case.slot)) for case in cases]
+        if len(set(targets)) < 2:
+            continue
+        classes = HistGradientBoostingClassifier(max_iter=80, min_samples_leaf=10).fit(matrix, targets)
+        found[key] = lambda case, classes=classes, by_place=by_place, key=key: GuessModel(
+            {key: Guesser(json.loads(classes.predict(case.features[None])[0]), by_place=by_place)}
+        ).value_of(case.slot, case.features)
+
+    def values(question: Question) -> dict[str, JsonValue]:
+        features = question.features
+        known = [slot for slot in question.slots if slot_key(slot) in found]
+        return {slot.name: found[slot_key(slot)](Case(question, slot, features)) for slot in known}
+
+    return values
+
+
+def _number(model: Any, case: Case, logarithm: bool) -> float:
+    found = float(model.predict(case.features[None])[0])
+    return float(np.exp(found)) if logarithm else found
+
+
+def _score(question: Question, values: dict[str, JsonValue]) -> float:
+    """The score of the sample, figures with 0: no words draw them."""
+    spoken = [slot for slot in question.slots if not isinstance(slot, PlotSlot)]
+    earned = sum(slot.weight * hit(slot, values.get(slot.name)) for slot in spoken)
+    return earned / sum(slot.weight for slot in question.slots)
+
+
+def _upper(differences: Floats, clusters: NDArray[np.str_], draws: int = 2_000) -> float:
+    """Upper 95 % bound of the mean difference, one-sided, by a bootstrap of clusters."""
+    rng = np.random.default_rng(7)
+    _, codes = np.unique(clusters, return_inverse=True)
+    sums, sizes = np.bincount(codes, weights=differences), np.bincount(codes)
+    picks = rng.integers(0, len(sums), (draws, len(sums)))
+    return float(np.quantile(sums[picks].sum(1) / sizes[picks].sum(1), 0.95))
+
+
+def main() -> None:
+    warnings.filterwarnings("ignore")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    commands = parser.add_subparsers(dest="command", required=True)
+    questions = commands.add_parser("questions")
+    questions.add_argument("--seeds", required=True)
+    questions.add_argument("--out", type=Path, required=True)
+    questions.add_argument("--queries", type=int, default=539, help="size of the benchmark whose scenes are drawn")
+    questions.add_argument("--chosen", action="store_true")
+    fit = commands.add_parser("fit")
+    fit.add_argument("files", type=Path, nargs="+")
+    measured = commands.add_parser("measure")
+    measured.add_argument("--fitted", required=True)
+    measured.add_argument("--boosting", action="store_true")
+    measured.add_argument("--json", type=Path)
+    measured.add_argument("files", type=Path, nargs="+")
+    given = parser.parse_args()
+    if given.command == "questions":
+        write_questions([int(seed) for seed in given.seeds.split(",")], given.out, given.queries, given.chosen)
+    elif given.command == "fit":
+        asked = read_questions(given.files)
+        ship(fit_all(asked), asked, [path.stem for path in given.files])
+    else:
+        found = measure(read_questions(map(Path, given.fitted.split(","))), read_questions(given.files), given.boosting)
+        if given.json:
+            given.json.write_text(json.dumps(found, indent=1), "utf-8")
+        worst = sorted(found.pop("by_template").items(), key=lambda item: -item[1]["constant"])
+        print(json.dumps(found, indent=1))
+        for template, told in worst[:40]:
+            figures = (f"{kind} {100 * value:5.1f}" for kind, value in told.items() if kind != "n")
+            print(f"{template:32s} n {told['n']:4.0f}", *figures)
+
+
+if __name__ == "__main__":
+    main()
