@@ -86,7 +86,7 @@ def adjusted_line(differences: Iterable[Estimate], *, unadjusted: bool = False, 
     how = (
         f"each by itself: of {n} such differences between equal runs, one in twenty is under 0.05"
         if unadjusted
-        else f"adjusted by Holm's method for all differences of {where}, {n} in number (--unadjusted: each by itself)"
+        else f"adjusted by Holm's method for all differences of {where} ({n}; agrotools score --unadjusted: each alone)"
     )
     return f"p: {how}. Coloured and starred where under 0.05. Each 95 % interval stands for itself, unadjusted."
 
