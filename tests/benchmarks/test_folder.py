@@ -53,6 +53,38 @@ def test_the_content_hash_follows_content_not_place_or_order(folder, tmp_path):
     assert load_folder(moved).content_hash != first.content_hash
 
 
+EXACT = {
+    "type": "exact", "name": "pest", "label": "pest", "value": "armyworm", "choices": ["armyworm", "bollworm"],
+    "aliases": {"armyworm": ["FAW"]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"answer": [EXACT | {"weight": 2.0}]},
+        {"answer": [EXACT | {"choices": ["armyworm", "bollworm", "aphid"]}]},
+        {"answer": [EXACT | {"aliases": {"armyworm": ["FAW"], "bollworm": ["CBW"]}}]},
+        {"answer": [EXACT | {"aliases": {"armyworm": ["fall armyworm"]}}]},
+        {"difficulty": {"calls": 4.0}},
+        {"canary": "another"},
+    ],
+)
+def test_the_content_hash_covers_all_that_a_score_or_a_prompt_follows_from(tmp_path, changed):
+    sample = number_sample(tmp_path) | {"answer": [EXACT], "difficulty": {"calls": 3.0}, "canary": "one"}
+    before = load_folder(write_folder(tmp_path, [sample])).content_hash
+    assert load_folder(write_folder(tmp_path, [sample])).content_hash == before
+    assert load_folder(write_folder(tmp_path, [sample | changed])).content_hash != before
+
+
+def test_the_content_hash_covers_the_canary_of_the_header(tmp_path):
+    folder = write_folder(tmp_path, [number_sample(tmp_path)])
+    before = load_folder(folder).content_hash
+    header = (folder / "benchmark.toml").read_text()
+    (folder / "benchmark.toml").write_text('canary = "one"\n' + header)
+    assert load_folder(folder).content_hash != before
+
+
 def test_a_changed_file_changes_the_hash_where_none_was_recorded(tmp_path):
     sample = number_sample(tmp_path)
     del sample["files"][0]["sha256"]

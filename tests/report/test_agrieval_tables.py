@@ -157,7 +157,9 @@ def test_changes_are_against_the_same_model_s_zero_shot_on_the_items_of_both():
             assert cell.change.n == cell.estimate.n
     overall = cot.cells[-1].change
     shifted = [float(at < right + 2) for n, right in PLAN.values() for at in range(n)]
-    assert overall == estimate_difference(shifted, FLAGS, list(range(COUNT)))
+    alone = estimate_difference(shifted, FLAGS, list(range(COUNT)))
+    assert overall.model_copy(update={"p_adjusted": None}) == alone
+    assert overall.p_adjusted > alone.p
 
 
 def test_a_setting_on_part_of_the_items_is_compared_on_that_part():

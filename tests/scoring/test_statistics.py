@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.scoring.statistics import (
+    Estimate,
+    adjusted,
     bootstrap_ratios,
     estimate_difference,
     estimate_mean,
@@ -146,6 +148,57 @@ def test_differences_are_paired_seeded_and_antisymmetric():
 def test_few_clusters_give_a_difference_without_interval():
     estimate = estimate_difference([1.0] * 9, [0.0] * 9, range(9))
     assert (estimate.value, estimate.interval, estimate.n, estimate.n_clusters) == (1.0, None, 9, 9)
+    assert estimate.p is None
+
+
+def compared(seed, n=60, size=2, shift=0.0):
+    random = np.random.default_rng(seed)
+    first, second = random.normal(size=(2, n))
+    return estimate_difference(first + shift, second, np.arange(n) // size, seed=seed, draws=500)
+
+
+def test_p_is_under_a_twentieth_where_the_interval_leaves_out_zero_and_nowhere_else():
+    found = [compared(seed, shift=seed % 5 / 8) for seed in range(200)]
+    assert {each.excludes_zero for each in found} == {True, False}
+    assert all((each.p < 0.05) == each.excludes_zero for each in found)
+
+
+def test_p_reaches_further_than_the_draws_of_the_bootstrap():
+    p = [compared(3, n=200, shift=shift).p for shift in (0.3, 0.5, 1.0, 2.0)]
+    assert p == sorted(p, reverse=True)
+    assert p[-1] < 1e-6
+
+
+def test_few_clusters_that_differ_tell_no_more_than_coins():
+    values = [1.0] * 5 + [0.0] * 95
+    assert estimate_difference(values, [0.0] * 100, range(100)).p == 2 * 0.5**5
+    assert estimate_difference([1.0] * 12, [0.0] * 12, range(12)).p == 2 * 0.5**12
+    assert estimate_difference([0.5] * 12, [0.5] * 12, range(12)).p == 1.0
+
+
+def test_holm_adjusts_for_all_that_have_a_p_value():
+    given = [Estimate(value=0.1, n=20, n_clusters=20, p=p) for p in (0.03, 0.01, None, 0.04)]
+    found = adjusted(given)
+    # By hand: 3 x 0.01, 2 x 0.03, and the last never under the one before it.
+    assert [each.p_adjusted for each in found] == [pytest.approx(0.06), pytest.approx(0.03), None, pytest.approx(0.06)]
+    assert [each.p for each in found] == [0.03, 0.01, None, 0.04]
+    assert [each.differs() for each in found] == [False, True, False, False]
+    assert [each.differs(adjusted=False) for each in found] == [True, True, False, True]
+
+
+def test_eight_equal_models_seldom_differ_in_any_of_their_pairs():
+    random = np.random.default_rng(5)
+    clusters = np.arange(80) // 2
+    alone = together = 0
+    for seed in range(80):
+        shared = random.normal(size=80)
+        right = (shared + random.normal(size=(8, 80)) > 0).astype(float)
+        pairs = [(first, second) for first in range(8) for second in range(first)]
+        found = adjusted([estimate_difference(right[a], right[b], clusters, draws=400, seed=seed) for a, b in pairs])
+        alone += any(each.differs(adjusted=False) for each in found)
+        together += any(each.differs() for each in found)
+    assert alone / 80 > 0.25
+    assert together / 80 <= 0.05 + 1.96 * math.sqrt(0.05 * 0.95 / 80)
 
 
 @pytest.mark.parametrize(

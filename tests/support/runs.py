@@ -4,12 +4,14 @@ from typing import Any
 
 from agrotools.core import Record, Step, Trajectory
 from agrotools.runner.manifest import Manifest
+from agrotools.scoring.version import SCORING_VERSION
 from support.plain_sample import plain_sample
 
 
 def manifest(**changes: Any) -> Manifest:
     values = {
         "agrotools": "0.1.0",
+        "scoring": SCORING_VERSION,
         "benchmark": "b",
         "benchmark_path": "b",
         "benchmark_version": "1",

@@ -23,6 +23,9 @@ EmbedderName = Annotated[
     ),
 ]
 EmbedderPath = Annotated[Path | None, typer.Option(help="Folder of its files; nothing is downloaded.")]
+Unadjusted = Annotated[
+    bool, typer.Option("--unadjusted", help="Mark differences by the p-value of each alone, not of all in the table.")
+]
 
 
 class Comparing(NamedTuple):

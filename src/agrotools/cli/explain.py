@@ -23,7 +23,9 @@ def explain(
     from agrotools.runner.judging import judged_rows
     from agrotools.runner.records import record_index
     from agrotools.runner.store import read_manifest
+    from agrotools.runner.stored_scores import stored_version
     from agrotools.scoring import score_record
+    from agrotools.scoring.version import SCORING_VERSION
 
     read_manifest(run)
     index = record_index(run)
@@ -49,3 +51,5 @@ def explain(
         return
     for record, scores in scored:
         print_explanation(record, scores, judges.of(record))
+    if (stored := stored_version(run)) not in (None, SCORING_VERSION):
+        typer.echo(f"read by scoring version {SCORING_VERSION}; the scores stored with the run are of version {stored}")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from agrotools.cli.comparing import EmbedderName, EmbedderPath, Extra, comparing
+from agrotools.cli.comparing import EmbedderName, EmbedderPath, Extra, Unadjusted, comparing
 from agrotools.cli.json_output import print_json
 
 
@@ -19,6 +19,7 @@ def report(
     extra: Extra = None,
     embedder: EmbedderName = None,
     embedder_path: EmbedderPath = None,
+    unadjusted: Unadjusted = False,
     allow_invalid: Annotated[bool, typer.Option(help="Show headlines with more than 1 % invalid samples.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
@@ -35,6 +36,7 @@ def report(
         allow_invalid=allow_invalid,
         rouge=compared.rouge,
         embedder=compared.embedder,
+        unadjusted=unadjusted,
     )
     if as_json:
         print_json({**vars(written), "path": str(written.path)})

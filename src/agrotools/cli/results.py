@@ -26,17 +26,21 @@ def show_runs(
     rouge: bool = False,
     embedder: "Embedder | None" = None,
     paper: bool = False,
+    unadjusted: bool = False,
+    again: bool = False,
 ) -> int:
     """Score runs, write each one's ``scores.json``, print them side by side; with ``paper`` also in the tables of the
-    paper that the benchmark is from, beside its figures. ``rouge``, ``embedder``: see ``rescore``.
+    paper that the benchmark is from, beside its figures. ``rouge``, ``embedder``: see ``rescore``; ``unadjusted``:
+    mark differences by the p-value of each alone. Stored scores of another scoring version are shown as they are,
+    unless runs are to be scored ``again``.
 
     Returns 0, 1 where invalid samples remain, 3 where nothing else is left.
     """
     from agrotools.report.agrieval import RunItems, print_agrieval
 
     items = RunItems()
-    rescored = _scored(runs, allow_invalid, rouge=rouge, embedder=embedder, items=items)
-    code = _shown(rescored, runs, details=details, as_json=as_json)
+    rescored = _scored(runs, allow_invalid, rouge=rouge, embedder=embedder, items=items, again=again)
+    code = _shown(rescored, runs, details=details, as_json=as_json, unadjusted=unadjusted)
     results = items.results()
     if paper and not results:
         typer.echo("--paper: none of these runs is of a benchmark whose paper's tables are known (agrieval)", err=True)
@@ -101,24 +105,31 @@ def _scored(
     rouge: bool = False,
     embedder: "Embedder | None" = None,
     outcomes: "Outcomes | None" = None,
+    again: bool = True,
 ) -> "list[Rescored]":
     """Score the runs; ``items`` and ``outcomes`` are given every record with its rows."""
-    from agrotools.runner.rescore import rescore
+    from agrotools.runner.rescore import Rescored, rescore
     from agrotools.runner.store import read_manifest
-    from agrotools.scoring.run_correlations import with_correlations
+    from agrotools.runner.stored_scores import shown_as_stored
+    from agrotools.scoring.between_runs import side_by_side
 
     def add(record: "Record", scores: "list[Score]") -> None:
         items.add(record, scores)
         if outcomes is not None:
             outcomes.add(record, scores)
 
+    stored = {} if again else shown_as_stored(runs, ())
     rescored: list[Rescored] = []
     for run in runs:
+        if run in stored:
+            rescored.append(Rescored(stored[run]))
+            continue
         items.begin_run(read_manifest(run))
         if outcomes is not None:
             outcomes.begin_run()
         rescored.append(rescore(run, allow_invalid=allow_invalid, rouge=rouge, embedder=embedder, on_scored=add))
-    summaries = with_correlations([each.summary for each in rescored])
+    tallies = [each.tally for each in rescored if each.tally is not None]
+    summaries = side_by_side([each.summary for each in rescored], tallies if len(tallies) > 1 else [])
     return [each._replace(summary=summary) for each, summary in zip(rescored, summaries, strict=True)]
 
 
@@ -126,14 +137,16 @@ def _again(runs: Sequence[Path]) -> str:
     return " ".join(map(str, runs))
 
 
-def _shown(rescored: "Sequence[Rescored]", runs: Sequence[Path], *, details: bool, as_json: bool) -> int:
+def _shown(
+    rescored: "Sequence[Rescored]", runs: Sequence[Path], *, details: bool, as_json: bool, unadjusted: bool = False
+) -> int:
     from agrotools.report.tables import print_tables
 
     summaries = [each.summary for each in rescored]
     if as_json:
         print_json([summary.model_dump(mode="json") for summary in summaries])
     else:
-        print_tables(summaries, details=details)
+        print_tables(summaries, details=details, unadjusted=unadjusted)
         if not details:
             typer.echo(f"by task and answer type: agrotools score {_again(runs)} --details")
         if sample := rescored[0].telling_sample:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from agrotools.cli.comparing import EmbedderName, EmbedderPath, Extra, comparing
+from agrotools.cli.comparing import EmbedderName, EmbedderPath, Extra, Unadjusted, comparing
 from agrotools.cli.judging import (
     JudgeApiKeyEnv,
     JudgeBaseUrl,
@@ -47,18 +47,26 @@ def score(
     judgements: Annotated[Path | None, typer.Option(help="With --format: what a judge said (JSON or CSV).")] = None,
     embedder: EmbedderName = None,
     embedder_path: EmbedderPath = None,
+    unadjusted: Unadjusted = False,
+    rescore: Annotated[
+        bool, typer.Option("--rescore", help="Score runs of an older scoring version by the present one.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
-    """Score runs again and print the table; offline, unless a judge is asked. Several runs stand side by side."""
+    """Score runs again and print the table; offline, unless a judge is asked. Several runs stand side by side.
+
+    Scores of an older scoring version are shown as they are stored, unless --rescore is given.
+    """
     from agrotools.cli.results import show_runs
     from agrotools.core import UsageError
+    from agrotools.runner.stored_scores import shown_as_stored
 
     if format_ is None and (data or judgements):
         raise UsageError("--data and --judgements go with --format", hint="--format gta|thinkgeo|agentx")
     if format_ is not None:
         from agrotools.cli.score_predictions import score_predictions
 
-        of_runs = {"--judge": judge, "--with": extra, "--details": details, "--paper": paper}
+        of_runs = {"--rescore": rescore, "--judge": judge, "--with": extra, "--details": details, "--paper": paper}
         if wrong := [name for name, value in of_runs.items() if value]:
             hint = "a file is compared with --embedder, and what a judge said is read from --judgements FILE"
             raise UsageError(f"{wrong[0]} is for runs, not for --format", hint=hint)
@@ -76,6 +84,11 @@ def score(
         price=judge_price,
         concurrency=judge_concurrency,
     )
+    if not rescore:
+        # Before a judge is paid for what stored scores cannot take in.
+        wanted = {"--judge": judge, "--with": extra, "--embedder": embedder, "--embedder-path": embedder_path}
+        wanted |= {"--paper": paper, "--allow-invalid": allow_invalid}
+        shown_as_stored(runs, [name for name, value in wanted.items() if value])
     missing = ask_judges(runs, options)
     code = show_runs(
         runs,
@@ -85,5 +98,7 @@ def score(
         rouge=compared.rouge,
         embedder=compared.embedder,
         paper=paper,
+        unadjusted=unadjusted,
+        again=rescore,
     )
     raise typer.Exit(code or int(missing))

@@ -39,6 +39,7 @@ def validate(
 
     Exit status 0: sound (whatever --quality finds); 1: faults, or calls that give other values; 2: no such folder.
     """
+    from agrotools.benchmarks.checks.first_form import first_form_remarks
     from agrotools.benchmarks.validate import format_schema, validate_folder
 
     if schema:
@@ -49,6 +50,7 @@ def validate(
     if not folder.is_dir():
         raise typer.BadParameter(f"{folder} is not a folder", param_hint="FOLDER")
     faults = validate_folder(folder)
+    remarks = first_form_remarks(folder)
     screened = _screened(folder, faults) if quality else None
     again = _rerun(folder, faults, workers, threads) if rerun else None
     if as_json:
@@ -58,11 +60,14 @@ def validate(
             if screened
             else {}
         )
-        print_json({"folder": str(folder), "faults": rows, **found, **(rerun_as_json(again, threads) if again else {})})
+        found |= rerun_as_json(again, threads) if again else {}
+        print_json({"folder": str(folder), "faults": rows, "remarks": remarks, **found})
     else:
         for fault in faults:
             typer.echo(f"{fault.where}\n  {fault.code}: {fault.message}\n  {fault.hint}")
         typer.echo(f"{folder}: {f'{len(faults)} faults' if faults else 'no faults'}")
+        for remark in remarks:
+            typer.echo(f"remark: {remark}")
         if screened is not None:
             print_findings(folder, screened.findings, screened.left_out)
         if again is not None:

@@ -63,6 +63,10 @@ class RunStoreError(AgrotoolsError):
     """A run folder cannot be read, or does not belong to what is asked of it."""
 
 
+class ScoringVersionError(AgrotoolsError):
+    """Scores or records of different scoring versions would be mixed."""
+
+
 class InfrastructureError(AgrotoolsError):
     """No reply could be had for reasons independent of the request. The sample becomes invalid, not incorrect."""
 

@@ -1,6 +1,6 @@
 """How numbers stand in tables: percent with one decimal, intervals beneath, notes for what a cell cannot say."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from agrotools.report.values import harmless
@@ -64,14 +64,31 @@ def value_cell(estimate: Estimate, *, below: Sequence[str] = (), out_of: int = 1
     return stacked([value, interval, *below])
 
 
-def difference_cell(estimate: Estimate, *, lower_is_better: bool = False) -> "Text":
-    """A difference over its interval: green where it is surely for the better, red where surely for the worse."""
+def difference_cell(estimate: Estimate, *, lower_is_better: bool = False, unadjusted: bool = False) -> "Text":
+    """A difference over its interval and its p-value, with a star where it is one at the 5 % level: green for the
+    better, red for the worse. ``unadjusted``: by the p-value of this difference alone, not of all in the table."""
     if estimate.interval is None:
         return stacked([points(estimate.value)])
+    p = estimate.p if unadjusted else estimate.p_adjusted
+    differs = estimate.differs(adjusted=not unadjusted)
     better = (estimate.value > 0) != lower_is_better
-    style = "bold" if not estimate.excludes_zero else "bold green" if better else "bold red"
+    style = "bold" if not differs else "bold green" if better else "bold red"
     interval = f"{points(estimate.interval.lower)} to {points(estimate.interval.upper)}"
-    return stacked([points(estimate.value), interval], value_style=style)
+    below = [interval] if p is None else [interval, f"p {p:.3f}" if p >= 0.001 else "p <0.001"]
+    return stacked([f"{points(estimate.value)}{'*' if differs else ''}", *below], value_style=style)
+
+
+def adjusted_line(differences: Iterable[Estimate], *, unadjusted: bool = False, where: str = "this table") -> str:
+    """What the p-values beneath the differences of a table mean; nothing where there are none."""
+    n = sum(each.p is not None for each in differences)
+    if not n:
+        return ""
+    how = (
+        f"each by itself: of {n} such differences between equal runs, one in twenty is under 0.05"
+        if unadjusted
+        else f"adjusted by Holm's method for all differences of {where} ({n}; agrotools score --unadjusted: each alone)"
+    )
+    return f"p: {how}. Coloured and starred where under 0.05. Each 95 % interval stands for itself, unadjusted."
 
 
 def stacked(lines: Sequence[str], *, value_style: str = "bold") -> "Text":

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from agrotools.core import Mode
 from agrotools.scoring import Metric, Summary
+from agrotools.scoring.differences import GAIN_METRICS
 from agrotools.scoring.knowledge_answers import TEXT_METRICS
 
-OUTCOME = ("agrotools.fas", "agrotools.css", "agrotools.ots", "agrotools.ots_judge", "agrotools.plot")
+OUTCOME = (*GAIN_METRICS, "agrotools.plot")
 PROCESS = ("agrotools.st_acc", "agrotools.tool_acc", "agrotools.arg_acc", "agrotools.ear", "agrotools.summ_acc")
 CALL_RATIO = "agrotools.call_ratio"
 ON_REQUEST = frozenset(

@@ -10,6 +10,7 @@ from agrotools.core import Mode
 from agrotools.report.across_runs import across_runs_tables
 from agrotools.report.cells import (
     Notes,
+    adjusted_line,
     difference_cell,
     name_cell,
     new_table,
@@ -20,6 +21,7 @@ from agrotools.report.cells import (
     stacked,
     value_cell,
 )
+from agrotools.report.comparison import MOST_PAIRS, between_runs_table
 from agrotools.report.errors import error_tables
 from agrotools.report.judges import judge_lines
 from agrotools.report.layout import PLAIN_WIDTH, console_for, put, rendered
@@ -43,17 +45,21 @@ from agrotools.report.settings import (
 )
 from agrotools.report.values import harmless, shortened
 from agrotools.scoring import METRICS, CallRatio, ModeSummary, Summary
+from agrotools.scoring.differences import shown_gains
 from agrotools.scoring.statistics import MIN_CLUSTERS
+from agrotools.scoring.version import SCORING_VERSION
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
 
-def print_tables(summaries: Sequence[Summary], *, details: bool = True, file: IO[str] | None = None) -> None:
+def print_tables(
+    summaries: Sequence[Summary], *, details: bool = True, unadjusted: bool = False, file: IO[str] | None = None
+) -> None:
     """Print :func:`tables`: in colour on a terminal, as plain text anywhere else."""
     console = console_for(file)
-    for part in tables(summaries, details=details):
+    for part in tables(summaries, details=details, unadjusted=unadjusted):
         put(console, part)
 
 
@@ -62,20 +68,26 @@ def tables_text(summaries: Sequence[Summary], *, details: bool = True, width: in
     return rendered(tables(summaries, details=details), width)
 
 
-def tables(summaries: Sequence[Summary], *, details: bool = True) -> list["RenderableType"]:
-    """Title, a table per setting with a row per run, notes; with ``details`` also parts and counts."""
+def tables(summaries: Sequence[Summary], *, details: bool = True, unadjusted: bool = False) -> list["RenderableType"]:
+    """Title, a table per setting with a row per run, notes; with ``details`` also parts and counts.
+
+    ``unadjusted``: mark differences by the p-value of each alone.
+    """
     from rich.text import Text
 
     notes = Notes()
     parts: list[RenderableType] = [_title(summaries)]
     if not any(summary.modes for summary in summaries):
         return [*parts, Text("No records yet: nothing to score.")]
+    if told := scoring_lines(summaries):
+        parts.append(Text("\n".join(told), style="yellow"))
     for setting in SETTINGS:
         if any(setting.of(summary) is not None for summary in summaries):
             parts += setting_table(setting, summaries, notes)
     parts += published_blocks(summaries, notes)
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
-        parts += gain_table(summaries, notes)
+        parts += gain_table(summaries, notes, unadjusted=unadjusted)
+    parts += between_runs_table(summaries, most=None if details else MOST_PAIRS, unadjusted=unadjusted)
     parts += schematic_block(summaries, notes)
     parts += option_lines(summaries)
     parts += judge_lines(summaries)
@@ -105,6 +117,23 @@ def _title(summaries: Sequence[Summary]) -> "Text":
     if len(benchmarks) > 1:
         title.append("\nThese runs are of different benchmarks and cannot be compared.", style="bold red")
     return title
+
+
+def scoring_lines(summaries: Sequence[Summary], *, page: bool = False) -> list[str]:
+    """Which runs stand there with scores of another scoring version, or with records of one. ``page``: whether samples
+    stand beneath the tables."""
+    lines: list[str] = []
+    for name, summary in zip(run_names(summaries), summaries, strict=True):
+        if summary.scoring != SCORING_VERSION:
+            samples = f" The samples beneath are read by version {SCORING_VERSION}." if page else ""
+            lines.append(
+                f"{name}: scored by scoring version {summary.scoring}; `agrotools score RUN --rescore` scores it again "
+                f"by version {SCORING_VERSION}.{samples}"
+            )
+        if summary.not_as_new:
+            remarks = "; ".join(map(harmless, summary.not_as_new))
+            lines.append(f"{name}: run under an older scoring version, so not all is as in a new run: {remarks}.")
+    return lines
 
 
 def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) -> list["RenderableType"]:
@@ -250,7 +279,7 @@ def _detectable(setting: Setting, summaries: Sequence[Summary]) -> str:
     return f"Smallest detectable difference to another run, points: {', '.join(parts)}" if parts else ""
 
 
-def gain_table(summaries: Sequence[Summary], notes: Notes) -> list["RenderableType"]:
+def gain_table(summaries: Sequence[Summary], notes: Notes, *, unadjusted: bool = False) -> list["RenderableType"]:
     """End to end minus no tools, a row per run, and what it does not count."""
     from rich.text import Text
 
@@ -273,15 +302,16 @@ def gain_table(summaries: Sequence[Summary], notes: Notes) -> list["RenderableTy
             table.add_row(name_cell(name, summary), *(notes.dash(note) for _ in (*metrics, "detectable")))
             continue
         cells = [
-            difference_cell(gain[metric].overall)
+            difference_cell(gain[metric].overall, unadjusted=unadjusted)
             if metric in gain
             else notes.dash(f"no sample scored here has what {METRICS[metric].label} scores")
             for metric in metrics
         ]
         least = gain["agrotools.fas"].overall.detectable
         table.add_row(name_cell(name, summary), *cells, stacked([percent(least) if least else "—"], value_style="dim"))
-    kept_out = kept_out_line(map(kept_out_on_no_tool, summaries))
-    return [table, Text(kept_out, style="dim")] if kept_out else [table]
+    shown = [metric.overall for summary in summaries for metric in shown_gains(summary).values()]
+    below = [kept_out_line(map(kept_out_on_no_tool, summaries)), adjusted_line(shown, unadjusted=unadjusted)]
+    return [table, *(Text(text, style="dim") for text in below if text)]
 
 
 def general_notes(summaries: Sequence[Summary]) -> list[str]:

@@ -34,6 +34,7 @@ from agrotools.runner.run_item import RunContext
 from agrotools.runner.store import RunStore
 from agrotools.runner.tool_model import ToolModel, recorded_backends, tool_model
 from agrotools.runner.way import Way, way_of
+from agrotools.scoring.version import SCORING_VERSION
 from agrotools.text.lagent import described
 from agrotools.tools import get_tool, tool_specs
 from agrotools.tools.cache import ResultCache
@@ -234,6 +235,7 @@ def manifest_of(
     way = way_of(config, benchmark)
     return Manifest(
         agrotools=version("agrotools"),
+        scoring=SCORING_VERSION,
         benchmark=benchmark.name,
         benchmark_path=config.benchmark,
         data_root=str(config.data_root) if config.data_root else None,

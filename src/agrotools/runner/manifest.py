@@ -6,6 +6,7 @@ import orjson
 from pydantic import JsonValue
 
 from agrotools.core import Mode, Noun, Protocol
+from agrotools.scoring.version import FIRST_VERSION
 
 
 class Manifest(Noun):
@@ -14,6 +15,8 @@ class Manifest(Noun):
     format: int = 1
     agrotools: str
     """Package version that started the run."""
+    scoring: str = FIRST_VERSION
+    """Scoring version that it was started under."""
     benchmark: str
     benchmark_path: str
     """What ``agrotools eval`` was given: a name or a folder. Only a convenience; the hash identifies it."""
@@ -54,6 +57,7 @@ class Manifest(Noun):
 
 
 IDENTITY = (
+    "scoring",
     "benchmark",
     "benchmark_hash",
     "model",

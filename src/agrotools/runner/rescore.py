@@ -18,10 +18,12 @@ from agrotools.runner.manifest import Manifest
 from agrotools.runner.published_way import GTA2, PUBLISHED_SAMPLES, departures
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
+from agrotools.runner.stored_scores import SCORES_FILE, keep_other_version
 from agrotools.scoring import SAMPLE_METRICS, ModeSummary, PublishedFigures, Summary, Tally, score_record
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.judging import JudgedRows
 from agrotools.scoring.knowledge_answers import Extras, extra_metrics
+from agrotools.scoring.version import FIRST_VERSION, OlderRun
 
 _OF_SAMPLE = (*SAMPLE_METRICS, "agrotools.summ_acc_truth")
 _COPIED_AT_ONCE = 1 << 20
@@ -29,10 +31,12 @@ OnScored = Callable[[Record, list[Score]], None]
 
 
 class Rescored(NamedTuple):
-    """The summary of a run, and the sample that lost most: the one worth looking at first (None: none was scored)."""
+    """The summary of a run, the sample that lost most, the one worth looking at first (None: none was scored), and the
+    numbers that the summary is of (None: it is a stored one)."""
 
     summary: Summary
-    telling_sample: str | None
+    telling_sample: str | None = None
+    tally: Tally | None = None
 
 
 def rescore(
@@ -43,7 +47,8 @@ def rescore(
     embedder: Embedder | None = None,
     on_scored: OnScored | None = None,
 ) -> Rescored:
-    """Score every record of ``run``, and write summary and score rows to ``scores.json``.
+    """Score every record of ``run``, and write summary and score rows to ``scores.json``. Scores of another scoring
+    version that lie there are kept as ``scores-vN.json``.
 
     ``rouge``: open questions by LexEval's ROUGE-L, too. ``embedder``: what compares texts where a metric needs that:
     open questions, and subjective answers and images of the published forms. ``on_scored`` is given every record with
@@ -56,7 +61,8 @@ def rescore(
     manifest = read_manifest(run).model_copy(update={"sample_ids": ()})
     extras = extras_of(manifest, rouge=rouge, embedder=embedder)
     try:
-        with written_beside(run / "scores.json") as made, tempfile.TemporaryFile(dir=run) as rows:
+        keep_other_version(run)
+        with written_beside(run / SCORES_FILE) as made, tempfile.TemporaryFile(dir=run) as rows:
             judges = judged_rows(run)
             tally, telling_sample = _scored(run, rows, extras, judges, on_scored, Tally(protocol=manifest.protocol))
             summary = summary_of(run, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder)
@@ -71,7 +77,7 @@ def rescore(
             f"cannot write the scores into {run}: {error.strerror or error}",
             hint="free some space, or score a copy of the folder in a place where you may write",
         ) from error
-    return Rescored(summary, telling_sample)
+    return Rescored(summary, telling_sample, tally)
 
 
 def extras_of(manifest: Manifest, *, rouge: bool, embedder: Embedder | None) -> Extras:
@@ -169,8 +175,18 @@ def summary_of(
     """
     said = ("benchmark", "benchmark_version", "benchmark_options", "synthetic", "model", "protocol", "privileged")
     told = {name: getattr(manifest, name) for name in said}
-    summary = tally.summary(allow_invalid=allow_invalid).model_copy(update={**told, "judging": judges.panel()})
+    told |= {"judging": judges.panel(), "not_as_new": _not_as_new(run, manifest)}
+    summary = tally.summary(allow_invalid=allow_invalid).model_copy(update=told)
     return _with_published(summary, run, manifest, embedder, judges)
+
+
+def _not_as_new(run: Path, manifest: Manifest) -> tuple[str, ...]:
+    if manifest.scoring != FIRST_VERSION:
+        return ()
+    older = OlderRun()
+    for record in iter_records(run):
+        older.add(record.sample)
+    return older.remarks()
 
 
 def _rows(mode: Mode, scores: Sequence[Score]) -> bytes:

@@ -17,7 +17,7 @@ from types import TracebackType
 import orjson
 from pydantic import ValidationError
 
-from agrotools.core import Observation, Record, RunStoreError
+from agrotools.core import Observation, Record, RunStoreError, ScoringVersionError
 from agrotools.core.paths import artifact_path
 from agrotools.runner.durable import Journal, copy_whole, sync, write_whole
 from agrotools.runner.lock import LOCK_FILE, RunLock
@@ -44,7 +44,8 @@ class RunStore:
     ``notes`` say what was mended then; ``scratch`` is a folder that is emptied when the run is closed or opened again.
 
     Raises:
-        RunStoreError: the folder is held by another process, belongs to another run, or cannot be written.
+        RunStoreError: the folder is held by another process, belongs to another run, or cannot be written;
+        ScoringVersionError: its run was begun under another scoring version.
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
@@ -221,6 +222,13 @@ def _agreed(folder: Path, manifest: Manifest) -> tuple[Manifest, list[str]]:
     records = folder / RECORDS_FILE
     if changed and not (records.exists() and records.stat().st_size):
         return manifest, notes  # A command refused before its first record (a wrong model name, say) binds nobody.
+    if old.scoring != manifest.scoring:
+        # Answer forms, and what counts as invalid, follow the version and are in no other hash.
+        raise ScoringVersionError(
+            f"{folder} holds a run that was begun under scoring version {old.scoring}; records of version "
+            f"{manifest.scoring} cannot be added to it",
+            hint=f"begin another run with --out; agrotools score {folder} --rescore scores what is there anew",
+        )
     if changed:
         raise RunStoreError(
             f"{folder} holds a run with another configuration: {'; '.join(changed)}",

@@ -13,6 +13,7 @@ from agrotools.scoring.outcome import GUESS_METRIC
 from agrotools.scoring.statistics import MIN_CLUSTERS, Interval, least_correlation
 from agrotools.scoring.summary import AcrossRuns, ModeSummary, RunCorrelation, Summary
 from agrotools.scoring.units import OUTCOME_METRICS, STEP_METRICS
+from agrotools.scoring.version import check_one_version
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,13 +25,20 @@ MIN_RUNS = 3
 PAPER_STEPS = ("inst_acc", "tool_acc", "arg_acc", "summ_acc", "summ_acc_objective")
 PAPER_OUTCOMES = ("ans_acc", "ans_acc_objective", "ans_acc_imggen", "ans_i")
 _Z = 1.959963984540054
-_Key = tuple[str, str, str]
 
 
 def with_correlations(summaries: Sequence[Summary]) -> list[Summary]:
-    """The summaries, each with the correlations over those that are on its benchmark, options alike."""
-    of = {key: across_runs([each for each in summaries if _key(each) == key]) for key in map(_key, summaries)}
-    return [each.model_copy(update={"across_runs": of[_key(each)]}) for each in summaries]
+    """The summaries, each with the correlations over those that are on its benchmark, options alike.
+
+    Raises:
+        ScoringVersionError: they are of different scoring versions.
+    """
+    check_one_version([each.scoring for each in summaries])
+    of = {
+        key: across_runs([each for each in summaries if benchmark_key(each) == key])
+        for key in map(benchmark_key, summaries)
+    }
+    return [each.model_copy(update={"across_runs": of[benchmark_key(each)]}) for each in summaries]
 
 
 def across_runs(summaries: Sequence[Summary]) -> AcrossRuns | None:
@@ -64,7 +72,8 @@ def across_runs(summaries: Sequence[Summary]) -> AcrossRuns | None:
     )
 
 
-def _key(summary: Summary) -> _Key:
+def benchmark_key(summary: Summary) -> tuple[str, str, str]:
+    """What runs must have in common to stand side by side: benchmark, its version and its options."""
     return (summary.benchmark, summary.benchmark_version, str(sorted(summary.benchmark_options.items())))
 
 

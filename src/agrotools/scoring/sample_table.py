@@ -68,6 +68,10 @@ class SampleTable:
         of_kind = [wanted(kind) for kind in self.kinds]
         return sum(kind >= 0 and of_kind[kind] for kind in self.kind_of)
 
+    def numbers_in(self, other: "SampleTable") -> list[int]:
+        """By number of a sample here: the number that it has in another table; -1 where it is not there."""
+        return [other._numbers.get(name, -1) for name in self._numbers]
+
     def _number(self, name: str) -> int:
         number = self._numbers.setdefault(name, len(self.clusters))
         if number == len(self.clusters):

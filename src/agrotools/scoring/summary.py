@@ -249,10 +249,24 @@ class AcrossRuns(Noun):
     correlations: tuple[RunCorrelation, ...] = ()
 
 
+class RunDifference(Noun):
+    """First run minus second in the headline metric of a mode; runs by their places among those scored together."""
+
+    first: int
+    second: int
+    mode: Mode
+    metric: str
+    difference: Estimate
+
+
 class Summary(Noun):
     """The scores of one run: who answered, on what, and each mode's metrics."""
 
     format: int = 1
+    scoring: str = "1"
+    """Scoring version that the scores are of. It stands near the top: it is looked up in long files."""
+    not_as_new: tuple[str, ...] = ()
+    """Of a run that was made under an older scoring version: what is not as it would be in a new run."""
     benchmark: str = ""
     benchmark_version: str = ""
     benchmark_options: dict[str, str | int | bool] = {}
@@ -268,6 +282,8 @@ class Summary(Noun):
     """Of step metrics with the outcome over samples, where a run has both modes."""
     across_runs: AcrossRuns | None = None
     """Of step metrics with outcomes over the runs that it was scored together with; the same for all on a benchmark."""
+    between_runs: tuple[RunDifference, ...] = ()
+    """Between all pairs of the runs that it was scored together with; the same for all of them."""
     judging: Panel | None = None
     """The judges that were asked about its answers; None where nobody was."""
 

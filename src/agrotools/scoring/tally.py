@@ -9,6 +9,7 @@ from agrotools.core import MODES, Mode, Protocol, Record, Score
 from agrotools.scoring.chance import OpenTextChance
 from agrotools.scoring.correlations import correlations
 from agrotools.scoring.counts import CallTally, Tallied
+from agrotools.scoring.differences import with_comparison_adjusted, with_gains_adjusted
 from agrotools.scoring.error_tally import ErrorTally
 from agrotools.scoring.option_places import PlacesTally
 from agrotools.scoring.outcome import GUESS_METRIC
@@ -37,6 +38,7 @@ from agrotools.scoring.units import (
     units_of,
     units_where,
 )
+from agrotools.scoring.version import SCORING_VERSION
 
 MAX_INVALID_SHARE = 0.01
 """With more invalid records than this, a mode has no headline."""
@@ -77,11 +79,13 @@ class Tally:
         """
         modes: list[tuple[Mode, ModeTally]] = [(mode, self.modes[mode]) for mode in MODES if mode in self.modes]
         units = {mode: own.units() for mode, own in modes}
-        return Summary(
+        summary = Summary(
+            scoring=SCORING_VERSION,
             modes={mode: own.summary(units[mode], allow_invalid) for mode, own in modes},
             no_tool_part=self._no_tool_part(units.get("no-tool"), units.get("end-to-end")),
             correlations=self._correlations(units.get("step-by-step"), units.get("end-to-end")),
         )
+        return with_gains_adjusted([summary])[0]
 
     def _correlations(
         self, step_by_step: Mapping[str, Units] | None, end_to_end: Mapping[str, Units] | None
@@ -154,10 +158,17 @@ class ModeTally:
 
     def units(self) -> dict[str, Units]:
         """The units of each metric of the mode."""
-        return {
-            metric: units_of(metric, rows, self._samples, self._epochs, self._invalid, self._table)
-            for metric, rows in self._rows.items()
-        }
+        return {metric: self._units(metric) for metric in self._rows}
+
+    def headline_units(self, metric: str) -> Units | None:
+        """The units of a metric that the headline counts; None where the mode has no such metric or no value of it."""
+        if metric not in self._rows:
+            return None
+        units = units_where({metric: self._units(metric)}, self._table, _counted)[metric]
+        return units if units.valued.any() else None
+
+    def _units(self, metric: str) -> Units:
+        return units_of(metric, self._rows[metric], self._samples, self._epochs, self._invalid, self._table)
 
     def summary(self, units: Mapping[str, Units], allow_invalid: bool) -> ModeSummary:
         """What the mode comes to; ``units`` are its own."""
@@ -257,8 +268,10 @@ def comparison(first: Tally, second: Tally, names: tuple[str, str]) -> Compariso
             if n := sum(table.kind(sample).schematic for sample in own.valid_samples() & other.valid_samples()):
                 n_drawn[mode] = n
                 drawn[mode] = _differences(units_where(units, table, _drawn), others, table)
-    return Comparison(
-        first=names[0], second=names[1], modes=modes, schematic=drawn, n_schematic=n_drawn, unpaired=unpaired
+    return with_comparison_adjusted(
+        Comparison(
+            first=names[0], second=names[1], modes=modes, schematic=drawn, n_schematic=n_drawn, unpaired=unpaired
+        )
     )
 
 

@@ -168,6 +168,27 @@ def metric_of(units: Units, table: SampleTable) -> Metric | None:
 
 def difference_of(first: Units, second: Units, table: SampleTable) -> Metric | None:
     """``first - second`` over the units that both have a value of; None where there are none."""
+    if (pair := _paired(first, second)) is None:
+        return None
+    own, paired = pair
+    clusters = clusters_of(own.samples, table)
+
+    def difference(part: "BoolArray | slice") -> Estimate:
+        return estimate_difference(own.values[part], paired[part], clusters[part])
+
+    return _broken_down(own.samples, table, difference)
+
+
+def overall_difference(first: Units, second: Units, table: SampleTable) -> Estimate | None:
+    """:func:`difference_of` without its parts."""
+    if (pair := _paired(first, second)) is None:
+        return None
+    own, paired = pair
+    return estimate_difference(own.values, paired, clusters_of(own.samples, table))
+
+
+def _paired(first: Units, second: Units) -> tuple[Units, "FloatArray"] | None:
+    """The units of the first that both have a value of, and the values of the second; None where there are none."""
     import numpy as np
 
     own, other = first.where(first.valued), second.where(second.valued)
@@ -178,13 +199,7 @@ def difference_of(first: Units, second: Units, table: SampleTable) -> Metric | N
         return None
     by_key = np.argsort(other_keys, kind="stable")
     at = np.searchsorted(other_keys[by_key], own.samples * width + (own.steps - WHOLE))
-    paired = other.values[by_key[at]]
-    clusters = clusters_of(own.samples, table)
-
-    def difference(part: "BoolArray | slice") -> Estimate:
-        return estimate_difference(own.values[part], paired[part], clusters[part])
-
-    return _broken_down(own.samples, table, difference)
+    return own, other.values[by_key[at]]
 
 
 def clusters_of(samples: "IntArray", table: SampleTable) -> "IntArray":

@@ -14,7 +14,8 @@ def reading_lines(tables: Sequence[LaidOutTable], published: bool) -> list[str]:
     lines = [
         "Values in percent (of open questions ROUGE-L), beneath them 95 % intervals over clusters of items "
         f"(none under {MIN_CLUSTERS} clusters); n: items (clusters, where fewer), epochs averaged. "
-        f"Δ: points against the same model's {BASE}, paired on the items of both."
+        f"Δ: points against the same model's {BASE}, paired on the items of both "
+        "(*: p under 0.05, adjusted by Holm's method for all Δ of the table; the intervals are not adjusted)."
     ]
     names = {
         column.code: column.name

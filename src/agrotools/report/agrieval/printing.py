@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
 from agrotools.report.agrieval.beside import Models, chosen_lines, published_rows_of, text_line
-from agrotools.report.agrieval.layout import COMPLETE, OVERALL, OWN_TABLES, Column
+from agrotools.report.agrieval.layout import COMPLETE, OWN_TABLES, Column
 from agrotools.report.agrieval.legend import missing_lines, reading_lines
 from agrotools.report.agrieval.results import SettingResult
 from agrotools.report.agrieval.tables import (
@@ -19,6 +19,7 @@ from agrotools.report.agrieval.tables import (
     RunLine,
     agrieval_tables,
     epoch_spreads,
+    shows_change,
 )
 from agrotools.report.cells import DASH, Notes, new_table, percent, points, size, stacked, value_cell
 from agrotools.report.layout import PLAIN_WIDTH, console_for, put, rendered
@@ -162,7 +163,7 @@ def _table(
         [
             _name(row, with_setting),
             *(
-                _run_cell(row.cells[at], with_change=_has_change(table, at), with_size=not n)
+                _run_cell(row.cells[at], with_change=shows_change(table.layout, table.columns[at]), with_size=not n)
                 for at, n in zip(chunk, shared, strict=True)
             ),
         ]
@@ -189,11 +190,6 @@ def _title(table: LaidOutTable) -> str:
     if table.layout.is_of_paper:
         return f"AgriEval, Table {table.layout.number}. {table.layout.title}"
     return f"AgriEval. {table.layout.title}"
-
-
-def _has_change(table: LaidOutTable, at: int) -> bool:
-    changes = table.layout.changes
-    return changes == "all" or (changes == "overall" and table.columns[at].part == OVERALL)
 
 
 def _name(row: RunLine, with_setting: bool) -> "Text":
@@ -224,7 +220,7 @@ def _run_cell(cell: Cell | None, *, with_change: bool, with_size: bool) -> "Text
         return stacked([DASH], value_style="dim")
     below = [f"n {_size(cell.estimate)}"] if with_size else []
     if with_change and cell.change is not None:
-        below.append(f"Δ {points(cell.change.value)}")
+        below.append(f"Δ {points(cell.change.value)}{'*' if cell.change.differs() else ''}")
         if cell.change.interval is not None:
             below.append(f"{points(cell.change.interval.lower)}..{points(cell.change.interval.upper)}")
         if cell.change.n != cell.estimate.n:

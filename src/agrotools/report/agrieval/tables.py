@@ -1,7 +1,7 @@
 """The paper's tables as data: the runs laid out in their columns, the published lines beside them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from agrotools.core.agrieval_taxonomy import TYPE_AGREEMENT
 from agrotools.report.agrieval.layout import FORMAT_SETTINGS, OVERALL, OWN_TABLES, PAPER_TABLES, By, Column, PaperTable
 from agrotools.report.agrieval.results import SettingResult, Units, setting_of, units_of
 from agrotools.report.published import IN_TEXT, PublishedRow, rows_of_table
-from agrotools.scoring.statistics import Estimate, estimate_difference, estimate_mean
+from agrotools.scoring.statistics import Estimate, adjusted, estimate_difference, estimate_mean
 
 BASE = "zero-shot"
 """The setting that all others are compared with."""
@@ -198,10 +198,35 @@ def _laid_out(table: PaperTable, of: Results, published: bool) -> LaidOutTable |
         )
         for at, cells in lines
     )
+    rows = _with_changes_adjusted(table, columns, rows)
     left_out = tuple(column for place, column in enumerate(table.columns) if place not in kept)
     beside = _published_lines(table, columns) if published and table.is_of_paper else ()
     in_text = _in_text(table, rows) if published else ()
     return LaidOutTable(table, columns, rows, beside, in_text, left_out, _notes(table, of, at_rows, left_out))
+
+
+def shows_change(table: PaperTable, column: Column) -> bool:
+    """Whether cells of the column show the change against zero-shot."""
+    return table.changes == "all" or (table.changes == "overall" and column.part == OVERALL)
+
+
+def _with_changes_adjusted(
+    table: PaperTable, columns: Sequence[Column], rows: Sequence[RunLine]
+) -> tuple[RunLine, ...]:
+    """The rows with the changes that the table shows adjusted together."""
+    shown = [shows_change(table, column) for column in columns]
+    changes = [
+        cell.change
+        for row in rows
+        for cell, wanted in zip(row.cells, shown, strict=True)
+        if wanted and cell and cell.change
+    ]
+    found = iter(adjusted(changes))
+
+    def cell_of(cell: Cell | None, wanted: bool) -> Cell | None:
+        return cell._replace(change=next(found)) if wanted and cell and cell.change else cell
+
+    return tuple(replace(row, cells=tuple(map(cell_of, row.cells, shown))) for row in rows)
 
 
 def _epochs(units: Units | None) -> int:

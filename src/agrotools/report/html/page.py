@@ -25,10 +25,12 @@ from agrotools.report.html.result_tables import result_tables
 from agrotools.report.html.run_facts import incomparable, run_facts
 from agrotools.report.html.runs import Run, count_pictures, opened_runs
 from agrotools.report.html.templating import templates
+from agrotools.report.tables import scoring_lines
 from agrotools.report.values import harmless, shortened
 from agrotools.runner.durable import written_beside
 from agrotools.scoring import Summary, score_record
 from agrotools.scoring.embedders import Embedder
+from agrotools.scoring.version import SCORING_VERSION
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -65,6 +67,7 @@ def build_report(
     allow_invalid: bool = False,
     rouge: bool = False,
     embedder: Embedder | None = None,
+    unadjusted: bool = False,
     picture_bytes: int = BUDGET_BYTES,
 ) -> Written:
     """Write one HTML file that needs nothing else: no network, no other file.
@@ -80,10 +83,12 @@ def build_report(
         paper: what the tables of the benchmark's paper are made from, where it is at hand.
         allow_invalid: let a mode have a headline with more than 1 % invalid records, where summaries are computed.
         rouge, embedder: what texts are compared by, too; see :func:`agrotools.runner.rescore.rescore`.
+        unadjusted: mark differences by the p-value of each alone.
         picture_bytes: what all pictures together may take.
 
     Raises:
-        RunStoreError: not a run, one without records, or ``out`` cannot be written.
+        RunStoreError: not a run, one without records, or ``out`` cannot be written;
+        ScoringVersionError: the runs' scores are of different scoring versions.
     """
     opened = opened_runs(
         [Path(run) for run in runs],
@@ -96,12 +101,14 @@ def build_report(
         embedder=embedder,
     )
     out = Path(out)
-    made_of = items_of_runs([run.folder for run in opened]) if paper is None else paper
+    # Tables of the paper are made from records: there are none of stored scores of another version.
+    present = [run.folder for run in opened if run.summary.scoring == SCORING_VERSION]
+    made_of = items_of_runs(present) if paper is None else paper
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with written_beside(out) as made:
             with made.open("w", encoding="utf-8", newline="\n") as file:
-                page = _Page(opened, file, picture_bytes, made_of)
+                page = _Page(opened, file, picture_bytes, made_of, unadjusted=unadjusted)
                 page.write()
             size = made.stat().st_size
     except OSError as error:
@@ -139,7 +146,16 @@ class _Part:
 class _Page:
     """One page while it is written."""
 
-    def __init__(self, runs: Sequence[Run], file: IO[str], picture_bytes: int, paper: Sequence[SettingResult]) -> None:
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        file: IO[str],
+        picture_bytes: int,
+        paper: Sequence[SettingResult],
+        *,
+        unadjusted: bool = False,
+    ) -> None:
+        self._unadjusted = unadjusted
         self._runs = runs
         self._paper = paper
         self._file = file
@@ -159,10 +175,13 @@ class _Page:
             style_hash=_hash(style),
             facts=[run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs],
             differences=incomparable([run.manifest for run in self._runs]),
-            results=result_tables([run.summary for run in self._runs]),
+            results=result_tables([run.summary for run in self._runs], unadjusted=self._unadjusted),
             errors=errors_section([run.summary for run in self._runs], [run.name for run in self._runs]),
             paper=agrieval_section(self._paper, models="some") if self._paper else "",
-            notes=[note for run in self._runs for note in run.records.notes],
+            notes=[
+                *scoring_lines([run.summary for run in self._runs], page=True),
+                *(note for run in self._runs for note in run.records.notes),
+            ],
         )
         for at, run in enumerate(self._runs):
             for record in run.shown():

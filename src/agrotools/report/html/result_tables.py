@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from agrotools.report.across_runs import across_runs_tables
 from agrotools.report.cells import Notes
+from agrotools.report.comparison import between_runs_table
 from agrotools.report.html.intervals import Mark, difference_drawing, interval_drawing
 from agrotools.report.judges import judge_notes
 from agrotools.report.option_places import option_notes
@@ -79,7 +80,7 @@ class Results:
     notes: list[str]
 
 
-def result_tables(summaries: Sequence[Summary]) -> Results:
+def result_tables(summaries: Sequence[Summary], *, unadjusted: bool = False) -> Results:
     """The tables of :func:`agrotools.report.tables.tables`, for a page."""
     notes = Notes()
     main: list[HtmlTable] = []
@@ -90,7 +91,8 @@ def result_tables(summaries: Sequence[Summary]) -> Results:
             )
     main += html_tables(published_blocks(summaries, notes))
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
-        main += html_tables(gain_table(summaries, notes), _gains(summaries))
+        main += html_tables(gain_table(summaries, notes, unadjusted=unadjusted), _gains(summaries))
+    main += html_tables(between_runs_table(summaries, unadjusted=unadjusted))
     main += html_tables(schematic_block(summaries, notes), _intervals(_of_schematic(summaries), summaries))
     parts = html_tables(
         [

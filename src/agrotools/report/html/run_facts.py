@@ -56,6 +56,7 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
         "prompt hash": manifest.prompt_hash[:_HASH_DIGITS] or "no prompt",
         "benchmark hash": manifest.benchmark_hash[:_HASH_DIGITS],
         "agrotools": manifest.agrotools,
+        "begun under": f"scoring version {manifest.scoring}",
         "python": manifest.python,
         "libraries": fields_text(dict(manifest.libraries)),
     }

@@ -14,11 +14,12 @@ from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import OrderedRecords, RecordIndex
 from agrotools.runner.rescore import extras_of, summary_of
 from agrotools.runner.store import read_manifest
+from agrotools.runner.stored_scores import shown_as_stored
 from agrotools.scoring import Summary, Tally, score_record
+from agrotools.scoring.between_runs import side_by_side
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.judging import JudgedRows
 from agrotools.scoring.knowledge_answers import Extras
-from agrotools.scoring.run_correlations import with_correlations
 
 
 @dataclass
@@ -53,10 +54,12 @@ def opened_runs(
     embedder: Embedder | None = None,
 ) -> list[Run]:
     """The runs, and which of their records to show. Every record is scored once, or none where nothing depends on it:
-    the summaries are given, and the outcomes are, too, or all samples are shown.
+    the summaries are given, and the outcomes are, too, or all samples are shown. Stored summaries of another scoring
+    version are shown as they are.
 
     Raises:
         RunStoreError: not a run, or one without records;
+        ScoringVersionError: the runs' scores are of different scoring versions;
         UsageError: what texts are to be compared by is not installed, or not known for this benchmark.
     """
     manifests = [read_manifest(folder).model_copy(update={"sample_ids": ()}) for folder in folders]
@@ -64,6 +67,10 @@ def opened_runs(
     for folder, shelf in zip(folders, shelves, strict=True):
         if not len(shelf):
             raise RunStoreError(f"the run {folder} holds no finished sample", hint="run agrotools eval again to go on")
+    if summaries is None:
+        needs = {"--allow-invalid": allow_invalid, "--with": rouge, "--embedder": embedder}
+        stored = shown_as_stored(folders, [name for name, value in needs.items() if value])
+        summaries = side_by_side([stored[folder] for folder in folders], ()) if stored else None
     extras = [extras_of(manifest, rouge=rouge, embedder=embedder) for manifest in manifests]
     places: Sequence[Sequence[int]]
     if summaries is not None and max(map(len, shelves)) <= samples:
@@ -71,6 +78,7 @@ def opened_runs(
         places = [range(len(shelf)) for shelf in shelves]
     else:
         given = list(summaries or ())
+        tallies: list[Tally] = []
         if summaries is None or outcomes is None:
             outcomes = Outcomes()
             for folder, shelf, manifest, own in zip(folders, shelves, manifests, extras, strict=True):
@@ -81,9 +89,11 @@ def opened_runs(
                         folder, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder
                     )
                     given.append(summary)
+                    tallies.append(tally)
+            if tallies:
+                given = side_by_side(given, tallies)
         privileged = frozenset(at for at, manifest in enumerate(manifests) if manifest.privileged)
         places = outcomes.chosen(samples, privileged=privileged)
-    given = with_correlations(given)
     names = _distinct([re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name) or "run" for folder in folders])
     return [
         Run(folder, name, manifest, shelf, benchmark_roots(manifest, folder, data_root), summary, own, shown)
