@@ -195,3 +195,55 @@ async def test_no_request_in_the_protocol_of_agent_x_holds_gold(sample: Sample, 
     for body in endpoint.requests:
         assert found(body, (*ALWAYS_HIDDEN, *of_steps(range(3)))) == []
         assert "base64," in json.dumps(body)
+
+
+def with_other_gold(sample: Sample) -> Sample:
+    """``sample`` with everything changed that a policy must not be able to tell: gold, sources, measured difficulty."""
+    other_step = sample.reference.steps[0].model_copy(update={"truth": {"value": 1}, "thought": "other"})
+    return sample.model_copy(
+        update={
+            "answer": tuple(
+                slot.model_copy(update=changes)
+                for slot, changes in zip(
+                    sample.answer,
+                    ({"value": "rust", "from_": "'rust'", "weight": 0.2}, {"value": False}, {"value": "mask_1.png"},
+                     {"value": ("smut",)}, {"value": 3.0, "abs_tol": 2.0}),
+                    strict=True,
+                )
+            ),
+            "reference": sample.reference.model_copy(update={"steps": (other_step, *sample.reference.steps[1:])}),
+            "template": "other", "source": "other", "cluster": "other", "metadata": {"other": 1}, "groups": {"a": "b"},
+            "difficulty": {"calls": 9.0}, "canary": "other",
+        }
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("protocol", ["react", "tool-calling"])
+@pytest.mark.parametrize("mode", ["no-tool", "step-by-step", "end-to-end"])
+async def test_requests_are_the_same_whatever_the_gold_is(sample: Sample, tmp_path: Path, mode, protocol) -> None:
+    slots = [
+        {"name": "disease", "label": "disease", "type": "exact", "value": "smut", "choices": ["rust", "smut"],
+         "aliases": {"smut": ["黑粉病"]}},
+        {"name": "spread", "label": "it has spread", "type": "boolean", "value": True},
+        {"name": "leaf", "label": "leaf", "type": "file", "value": "image_1.jpg",
+         "choices": ["image_1.jpg", "mask_1.png"]},
+        {"name": "seen", "label": "seen", "type": "choice_set", "value": ["rust"], "choices": ["rust", "smut"]},
+        {"name": "share", "label": "share", "type": "tolerance", "value": 31.0, "unit": "%", "abs_tol": 1.0},
+    ]  # fmt: skip
+    first = Sample.model_validate({**sample.model_dump(by_alias=True), "answer": slots})
+    sent: list[list[Body]] = []
+    for each in (first, with_other_gold(first)):
+        said = replies()
+        async with serve(lambda _body, said=said: completion(next(said))) as endpoint:
+            model = OpenAICompatibleModel("m", base_url=endpoint.base_url)
+            policy = LLMAgent(model, mode=mode, protocol=protocol)
+            if mode == "no-tool":
+                await run_no_tool(policy, view_of(each, tmp_path))
+            elif mode == "step-by-step":
+                await run_step_by_step(policy, view_of(each, tmp_path), each.reference)
+            else:
+                await run_end_to_end(policy, view_of(each, tmp_path), run_tool)
+            await model.close()
+        # Step by step the reference is shown from the second request on.
+        sent.append(endpoint.requests[:1] if mode == "step-by-step" else endpoint.requests)
+    assert sent[0] == sent[1]
