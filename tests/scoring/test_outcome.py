@@ -69,7 +69,12 @@ def test_a_sample_scores_the_mean_of_its_slots_and_each_kind_its_own():
 
 
 def test_a_metric_without_slots_has_no_row():
-    assert set(values(record(AREA, answer="area: 7 %"))) == {"area", "agrotools.fas", "agrotools.css", "agrotools.guess"}
+    assert set(values(record(AREA, answer="area: 7 %"))) == {
+        "area",
+        "agrotools.fas",
+        "agrotools.css",
+        "agrotools.guess",
+    }
 
 
 @pytest.mark.parametrize("termination", ["max_steps", "length", "context", "filtered", "timeout", "unparseable"])

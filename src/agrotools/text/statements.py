@@ -81,10 +81,16 @@ _DROPPED = frozenset(
 )
 _LEADING = frozenset("on to that with of by for in from about".split())
 _POINTERS = frozenset("these this those them it which that".split())
-_PLURAL = frozenset("all both none everything 都 均 全".split())
+_PLURAL = frozenset("all both none everything 都 均 全 这 此 统 皆 概".split())
 _PREDICATES = frozenset(
     "is are was were am should must will would can could may might help work reduce control prevent matter".split()
 )
+_WORTH_IN_CHINESE = tuple("价值 意义 必要 作用 效果 用处 好处 道理 依据 根据 帮助 区别 差别 益处 效用 成效".split())
+_PLACES = frozenset(
+    "ignore forget neglect overlook disregard look check come emerge germinate turn found bother".split()
+)
+"""Verbs after which "where ..." is itself what is denied: "do not look where hay was fed"."""
+_NEEDLESS = frozenset({"不必", "无需", "无须", "不用", "毋须", "毋需", "不需要", "用不着"})
 _COPULA = frozenset("is are was were be am been".split())
 _AUXILIARY = frozenset("do does did will would can could should must may might has have had shall need".split())
 _MODAL = frozenset("should must need shall".split())
@@ -274,7 +280,7 @@ class Statements:
                 self._dismiss(span)
             else:
                 self._forward(span)
-                if kind == "copula":
+                if kind == "copula" or self._is_needless(span):
                     self._cover(self._denials, self._group_start(span.start), span.start)
 
     def _uncancelled(self, marks: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
@@ -282,7 +288,8 @@ class Statements:
         kept: list[tuple[Span, str]] = []
         for span, kind in marks:
             last = kept[-1] if kept else None
-            if last is not None and self._cancels(last[0], span):
+            twice = last is not None and last[1] == kind == "dismiss" and last[0].end == span.start  # "纯属白费"
+            if last is not None and not twice and self._cancels(last[0], span):
                 kept.pop()
             else:
                 kept.append((span, kind))
@@ -303,6 +310,8 @@ class Statements:
 
     def _with_effect(self, span: Span, kind: str) -> tuple[Span, str]:
         """A plain denial that judges its subject: "does not help", "is not an answer", "should be avoided"."""
+        if kind == "deny" and self._lacks_worth(span):
+            return span, "dismiss"
         if kind != "deny" or span.start == 0:
             return span, kind
         said, before = self.words[span.start].written, self.words[span.start - 1].written
@@ -320,6 +329,19 @@ class Statements:
         if after and after[0] in _words("effect") and (before in _AUXILIARY or said != "not"):
             return Span(span.start, span.end + 1), "dismiss"
         return span, kind
+
+    def _is_needless(self, span: Span) -> bool:
+        """Whether what stands before is what need not be done: "残体不必清除"."""
+        said = "".join(word.written for word in self.words[span.start : span.end])
+        return said in _NEEDLESS and span.start > 0 and self.words[span.start - 1].written not in "就则便也"
+
+    def _lacks_worth(self, span: Span) -> bool:
+        """Whether what is denied is a worth: "no measurable benefit", "没有保护的价值"."""
+        end = min(self._ends[COMMA][span.start], span.end + _LONGEST_ITEM)
+        if self.words[span.start].written == "no":
+            return not {*self.stems[span.end : min(end, span.end + 3)]}.isdisjoint(_words("worth"))
+        said = "".join(word.written for word in self.words[span.start : end])
+        return said[:1] in ("没", "毫", "无") and any(said.find(worth) > 0 for worth in _WORTH_IN_CHINESE)
 
     def _segment(self, span: Span) -> tuple[int, int]:
         """Words between the nearest boundaries."""
@@ -404,18 +426,21 @@ class Statements:
         single = self.stems[span.start] if span.end == span.start + 1 else ""
         stems, zone_high = self.stems, min(zone_high, span.end + _SHORT_REACH.get(single, _REACH))
         rest = stems[span.end : zone_high]
-        chain = "or" in rest or "nor" in rest or "或" in rest
+        chained = span.end + max((at for at, stem in enumerate(rest) if stem in ("or", "nor", "或")), default=-1)
         # "Avoid a, b and c" lists what is to be avoided; "a, no b, c and d" does not.
         leads = span.start == self._starts[CONTRAST][span.start]
         modal = span.start > 0 and self.words[span.start - 1].written in _MODAL and span.start - 1 > low
+        places = not _PLACES.isdisjoint(word.written for word in self.words[span.start : span.end + 6])
         end = span.end
         while end < zone_high:
+            chain = end <= chained
             if end > span.end and self.before[end] in (COMMA, COLON):
-                stop = not (chain or modal or (leads and self._goes_on(end, low)))
+                also = places and stems[end + ("and" in stems[end : end + 1])] == "where"
+                stop = not (chain or modal or also or (leads and self._goes_on(end, low)))
             elif stems[end] == "and" and end + 1 < zone_high:
                 stop = not (chain or modal) and self.words[end + 1].written in _written("imperatives")
             else:
-                stop = end > span.end and stems[end] in _CLAUSE
+                stop = end > span.end and stems[end] in _CLAUSE and not (places and stems[end] == "where")
             if stop:
                 break
             end += 1
