@@ -87,12 +87,17 @@ def states_fact(fact: Fact, text: str) -> bool:
     return read_fact(fact, reply_of(text)).state == "stated"
 
 
-def read_fact(fact: Fact, reply: Reply) -> FactRead:
-    """What a reply says of a fact: denied, or with an opposite in place of one of its ideas, it is contradicted."""
+def read_fact(fact: Fact, reply: Reply, taken: Sequence[Span] = ()) -> FactRead:
+    """What a reply says of a fact: denied, or with an opposite in place of one of its ideas, it is contradicted.
+
+    Words ``taken`` by another fact of the slot are not read as what contradicts this one.
+    """
     found = [finding for phrase in fact.phrases for finding in reply.find(phrase)]
     for_it = [finding for finding in found if finding.affirmed]
     against = [finding for finding in found if not finding.affirmed]
     against += [finding for phrase in fact.not_ for finding in reply.find(phrase) if finding.affirmed]
+    here = {at for span in taken for at in range(span.start, span.end)}
+    against = [each for each in against if here.isdisjoint(at for span in each.spans for at in range(*span))]
     # What stands in the same sentence as the fact itself sets it off ("tolerant, not susceptible ones"), where it is
     # the opposite of it; a denial of the fact counts wherever it stands.
     near = {reply.read.sentence_of(finding.spans[0].start) for finding in for_it}
@@ -117,7 +122,8 @@ def _words_of(reply: Reply, finding: Finding) -> str:
 
 def read_facts(slot: OpenTextSlot, reply: Reply) -> list[FactRead]:
     """What a reply says of each of the slot's facts."""
-    return [read_fact(fact, reply) for fact in slot.facts]
+    first = read_fact(slot.facts[0], reply)
+    return [first, *(read_fact(fact, reply, first.spans) for fact in slot.facts[1:])]
 
 
 def foreign_facts(slot: OpenTextSlot, reply: Reply, read: Sequence[FactRead]) -> list[tuple[str, str]]:

@@ -86,6 +86,7 @@ _PREDICATES = frozenset(
     "is are was were am should must will would can could may might help work reduce control prevent matter".split()
 )
 _WORTH_IN_CHINESE = tuple("价值 意义 必要 作用 效果 用处 好处 道理 依据 根据 帮助 区别 差别 益处 效用 成效".split())
+_VERDICTS = frozenset("fail fails failed not never hardly scarcely barely rarely seldom 不是 no".split())
 _PLACES = frozenset(
     "ignore forget neglect overlook disregard look check come emerge germinate turn found bother".split()
 )
@@ -144,7 +145,8 @@ class Statements:
     """A text as words, with the boundary before each word and whether it stands under a denial.
 
     ``kept``: phrases that are a whole of their own ("not filled"): a denying word within is none. ``worsened`` are the
-    words of which something bad is said, which denies a thing that is to be avoided.
+    words of which something bad is said, which denies a thing that is to be avoided; ``allowed`` those of which it is
+    said that they do not matter, which does not.
     """
 
     def __init__(self, text: str, kept: Trie | None = None) -> None:
@@ -158,10 +160,13 @@ class Statements:
         count = len(self.words)
         self._denials = [0] * (count + 1)
         self._worsened = [0] * (count + 1)
+        self._allowed = [0] * (count + 1)
+        self._allowing = False
         self._bounds()
         self._deny()
         self.denied = _covered(self._denials)
         self.worsened = _covered(self._worsened)
+        self.allowed = _covered(self._allowed)
         self.asked = [False] * count
         for span in self._questions:
             self.asked[span.start : span.end] = [True] * (span.end - span.start)
@@ -276,7 +281,8 @@ class Statements:
         marks = [mark for mark in self._marks if mark[1] != "worsens"]
         for span, kind in self._uncancelled(marks):
             span, kind = self._with_effect(span, kind)
-            if kind == "dismiss":
+            if kind in ("dismiss", "allow"):
+                self._allowing = kind == "allow"
                 self._dismiss(span)
             else:
                 self._forward(span)
@@ -319,8 +325,12 @@ class Statements:
         earlier = self.words[max(0, span.start - 2)].written
         if said.endswith("ed") and (before in _COPULA or (earlier in _COPULA and before != "not")):
             return span, "dismiss"
-        if said not in ("not", "never", "hardly", "scarcely", "barely", "rarely", "seldom", "不是", "no"):
+        if said not in _VERDICTS:
             return span, kind
+        if said in ("fail", "fails", "failed") and after[:1] == ["to"] and after[1:] and after[1] in _words("effect"):
+            return span, "dismiss"
+        if before == "do" and self.before[span.start - 1] != NONE:
+            return span, kind  # "Do not apply ..." has no subject to judge.
         if said == "no" or self.before[span.start] != NONE:
             return span, kind
         if before in _COPULA or "be" in after[:1]:
@@ -376,7 +386,7 @@ class Statements:
         return self._marks[first : first + 3]
 
     def _dismiss(self, span: Span) -> None:
-        self._cover(self._denials, *span)
+        self._deny_over(*span)
         low, high = self._segment(span)
         zone_low, zone_high = self._zone(span)
         follows = self.words[span.end].written if span.end < len(self.words) else ""
@@ -384,18 +394,19 @@ class Statements:
             follows in ("on", "to", "that", "with", "of", "by", "for", "in", "from", "about")
             or self.before[span.end] == COLON
         )
-        pointing = (self.before[span.end] == COMMA and not listed) or (low > 0 and follows in _POINTERS)
+        opening = span.start == zone_low and self.words[span.start].written == "far"  # "Far from helping, a and b ..."
+        pointing = (self.before[span.end] == COMMA and not listed and not opening) or (low > 0 and follows in _POINTERS)
         if self._has_content(low, span.start):
             near = {*self.stems[max(low, span.start - _REACH) : span.start]}
             start = zone_low if near & _PLURAL else self._group_start(span.start)
-            self._cover(self._denials, start, span.start)
+            self._deny_over(start, span.start)
             end = zone_high if listed and self.before[span.end] < CONTRAST else high
             if not listed:
                 stops = (at for at in range(span.end, min(high, span.end + _REACH)) if self.stems[at] == "and")
                 end = next(stops, high)
-            self._cover(self._denials, span.end, end)
+            self._deny_over(span.end, end)
         elif self._has_content(span.end, zone_high) and not pointing:
-            self._cover(self._denials, span.end, zone_high)
+            self._deny_over(span.end, zone_high)
         else:
             self._point_back(span, low)
 
@@ -407,7 +418,7 @@ class Statements:
             start = self._starts[SENTENCE][start - 1]
         if pointed & {"none", "all", "everything", "these", "those", "both", "这", "上", "都"}:
             start = 0
-        self._cover(self._denials, start, low)
+        self._deny_over(start, low)
 
     def _forward(self, span: Span) -> None:
         """Deny what follows in the clause, and what is listed with it."""
@@ -428,7 +439,7 @@ class Statements:
         rest = stems[span.end : zone_high]
         chained = span.end + max((at for at, stem in enumerate(rest) if stem in ("or", "nor", "或")), default=-1)
         # "Avoid a, b and c" lists what is to be avoided; "a, no b, c and d" does not.
-        leads = span.start == self._starts[CONTRAST][span.start]
+        leads = not self._has_content(self._starts[CONTRAST][span.start], span.start)
         modal = span.start > 0 and self.words[span.start - 1].written in _MODAL and span.start - 1 > low
         places = not _PLACES.isdisjoint(word.written for word in self.words[span.start : span.end + 6])
         end = span.end
@@ -436,7 +447,8 @@ class Statements:
             chain = end <= chained
             if end > span.end and self.before[end] in (COMMA, COLON):
                 also = places and stems[end + ("and" in stems[end : end + 1])] == "where"
-                stop = not (chain or modal or also or (leads and self._goes_on(end, low)))
+                adds = self.before[end] == COLON and self.words[end].written in _written("imperatives")
+                stop = adds or not (chain or modal or also or (leads and self._goes_on(end, low)))
             elif stems[end] == "and" and end + 1 < zone_high:
                 stop = not (chain or modal) and self.words[end + 1].written in _written("imperatives")
             else:
@@ -460,6 +472,11 @@ class Statements:
         return end - at <= _LONGEST_ITEM and not any(
             word.written in _PREDICATES or word.stem in _words("effect") for word in said
         )
+
+    def _deny_over(self, low: int, high: int) -> None:
+        self._cover(self._denials, low, high)
+        if self._allowing:
+            self._cover(self._allowed, low, high)
 
     @staticmethod
     def _cover(into: list[int], low: int, high: int) -> None:
@@ -511,7 +528,7 @@ def _tables() -> dict[str, list[str]]:
 @cache
 def _polarity() -> Trie:
     trie: Trie = {}
-    for kind in ("neutral", "contrast", "dismiss", "deny", "worsens"):
+    for kind in ("neutral", "contrast", "allow", "dismiss", "deny", "worsens"):
         for phrase in _tables()[kind]:
             add_to(trie, stems_of(phrase), kind)
     return trie
