@@ -15,9 +15,6 @@ from agrotools.text.statements import Span
 MOST_WORDS = 150
 """Longer answers lose in proportion: facts must be given, not buried."""
 
-_PENALTY = 1.4
-"""Above 1 the first fact that is missing costs less than the last: a high floor makes much of each."""
-
 _CJK_CHARACTER = re.compile(f"[{CJK}]")
 _RUN = re.compile(rf"[^\s{CJK}]+")
 
@@ -64,7 +61,7 @@ def score_facts(slot: OpenTextSlot, text: str) -> tuple[float, dict[str, JsonVal
         "precision": round(precision, 4),
         "words": words,
         "length_factor": round(length_factor, 4),
-        "rule": "(1 - ((1 - share of facts) / (1 - floor)) ^ 1.4) x precision x min(1, 150 / words)",
+        "rule": "(1 - ((1 - share of facts) / (1 - floor)) ^ (1 + floor)) x precision x min(1, 150 / words)",
     }
     return value * length_factor, reading
 
@@ -75,7 +72,8 @@ def facts_score(
     """The score of a short reply, the share of facts and the precision it comes of.
 
     ``stated`` and ``against``: numbers of the facts that it states and contradicts; ``foreign``: how many facts of
-    other subjects it claims. The share (by weight; stated less contradicted) counts above the slot's floor, the first facts above it the most. A sensible
+    other subjects it claims. The share (by weight; stated less contradicted) counts above the slot's floor; the higher
+    that is, the less the first missing fact costs beside the last, as each would weigh much. A sensible
     remark or two cost nothing; who claims as much again of what is not asked for gets nothing.
     """
     weights = [fact.weight for fact in slot.facts]
@@ -83,7 +81,7 @@ def facts_score(
     free = 1 + len(stated) // 3
     precision = max(0.0, 1 - max(0, foreign - free) / (len(stated) + 1))
     missing = min(1.0, (1 - share) / (1 - slot.floor))
-    return (1 - missing**_PENALTY) * precision, share, precision
+    return (1 - missing ** (1 + slot.floor)) * precision, share, precision
 
 
 def states_fact(fact: Fact, text: str) -> bool:
