@@ -238,3 +238,12 @@ def test_what_is_not_a_terminal_gets_plain_text():
 
 def test_a_run_without_records_says_so():
     assert "no records" in tables_text([summarise([], model="m1")]).lower()
+
+
+def test_open_text_that_counts_in_no_headline_is_told_below():
+    pairs = [scored(number, "end-to-end", 1.0) for number in range(12)]
+    apart = [Score(metric="agrotools.ots_apart", version="1", sample_id=f"s{n}", value=n / 4) for n in range(3)]
+    pairs = [(made, [*rows, *apart[at : at + 1]]) for at, (made, rows) in enumerate(pairs)]
+    text = " ".join(tables_text([summary(pairs)]).split())
+    assert "Not counted: open-text slots of 3 samples, as other subjects share their facts; they score 25.0." in text
+    assert "Not counted" not in tables_text([full()])

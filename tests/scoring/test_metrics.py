@@ -280,3 +280,19 @@ def test_a_summary_survives_json():
     assert {"agrotools.fas", "agrotools.css", "agrotools.ots", "agrotools.plot", "agrotools.guess"} == set(
         summary.modes["end-to-end"].metrics
     )
+
+
+def test_open_text_that_counts_in_no_headline_stands_apart():
+    shared = TEXT.model_copy(update={"headline": False})
+    records = [
+        record(sample(0, slots=(TEXT,)), trajectory=answered("advice: spray")),
+        record(sample(1, slots=(shared,)), trajectory=answered("advice: none")),
+        record(sample(2, slots=(shared,)), trajectory=answered("advice: spray")),
+        record(sample(3, slots=(shared,)), invalid="lost"),
+    ]
+    mode = summarise(records, allow_invalid=True).modes["end-to-end"]
+    assert [mode.metrics[name].overall.n for name in ("agrotools.fas", "agrotools.ots")] == [1, 1]
+    apart = mode.metrics["agrotools.ots_apart"]
+    assert (apart.overall.value, apart.overall.n) == (0.5, 2)
+    assert mode.metrics["agrotools.fas"].bounds is None  # the lost sample has no slot that it counts
+    assert mode.counts.successes == 2

@@ -73,6 +73,20 @@ def test_a_metric_without_slots_has_no_row():
     assert found == {"area", "agrotools.fas", "agrotools.css", "agrotools.guess"}
 
 
+SHARED = ADVICE.model_copy(update={"name": "shared", "headline": False})
+
+
+def test_open_text_that_counts_in_no_headline_has_a_metric_of_its_own():
+    scored = values(record(AREA, ADVICE, SHARED, answer="area: 7 %\nadvice: hoe\nshared: hoe, spray"))
+    assert (scored["agrotools.fas"], scored["agrotools.ots"], scored["agrotools.ots_apart"]) == (0.75, 0.5, 1.0)
+    without = values(record(AREA, ADVICE, answer="area: 7 %\nadvice: hoe"))
+    assert scored["agrotools.guess"] == without["agrotools.guess"]
+
+
+def test_a_sample_with_no_slot_that_counts_has_no_fas():
+    assert set(values(record(SHARED, answer="shared: hoe, spray"))) == {"shared", "agrotools.ots_apart"}
+
+
 @pytest.mark.parametrize("termination", ["max_steps", "length", "context", "filtered", "timeout", "unparseable"])
 def test_no_answer_scores_zero_even_with_a_figure(termination):
     made = record(AREA, CHART, answer=None, drawn=SPEC, termination=termination)

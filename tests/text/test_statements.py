@@ -27,6 +27,11 @@ AFFIRMED = (
     "不要忘记轮作。",
     "不轮作不行，必须轮作。",
     "不要喷药，要轮作。",
+    "Do not grow beans or peas there for years, rotate crops.",
+    "Beans should not follow beans: rotate.",
+    "One spray is not enough: rotate.",
+    "Do not apply broad sprays, and rotate crops.",
+    "与别的作物轮作。",
 )
 
 DENIED = (
@@ -58,6 +63,18 @@ DENIED = (
     "有人主张轮作。这是错误的。",
     "轮作应避免。",
     "轮作不起作用。",
+    "Rotation has no measurable benefit.",
+    "You can do without hygiene, rotation and mulch.",
+    "Far from helping, rotation costs a harvest.",
+    "Rotation fails to reduce the disease.",
+    "Rotation has been shown not to help.",
+    "The idea that rotation helps is wrong.",
+    "Nobody has ever found that rotation helps.",
+    "轮作纯属白费。",
+    "清园、轮作、覆盖，这些做法早已被证明行不通。",
+    "轮作没有任何实际的意义。",
+    "轮作无需进行。",
+    "与其轮作，不如什么都不做。",
 )
 
 
@@ -81,6 +98,12 @@ def test_what_is_to_be_avoided_is_affirmed_by_its_denial_and_denied_by_its_menti
         assert affirms(text, ["avoid overhead irrigation"]), text
     for text in ("Water from above.", "Overhead irrigation is best.", "要从上方浇水。"):
         assert not affirms(text, ["avoid overhead irrigation"]), text
+
+
+def test_what_is_to_be_avoided_is_allowed_by_who_calls_it_harmless():
+    for text in ("Overhead irrigation is no problem.", "从上方浇水没有关系。"):
+        assert not affirms(text, ["avoid overhead irrigation"]), text
+    assert not affirms("Rotation does not matter.", ["rotate"])
 
 
 def test_an_opposite_denies_and_its_denial_affirms():

@@ -46,6 +46,7 @@ from agrotools.report.settings import (
 from agrotools.report.values import harmless, shortened
 from agrotools.scoring import METRICS, CallRatio, ModeSummary, Summary
 from agrotools.scoring.differences import shown_gains
+from agrotools.scoring.outcome import APART_METRIC
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.version import SCORING_VERSION
 
@@ -151,7 +152,7 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         cells = [_metric_cell(metric, setting, summary, notes, not shared[metric]) for metric in shown]
         table.add_row(name_cell(f"{name}{_differs(setting, summary, notes)}", summary), *cells)
-    below = [_kept_out(setting, summaries), _detectable(setting, summaries)]
+    below = [_kept_out(setting, summaries), _apart(setting, summaries), _detectable(setting, summaries)]
     return [table, *(Text(text, style="dim") for text in below if text)]
 
 
@@ -204,6 +205,19 @@ def _headline_title(title: str, summaries: Sequence[Summary]) -> str:
 
 def _kept_out(setting: Setting, summaries: Sequence[Summary]) -> str:
     return kept_out_line(setting.kept_out(summary) for summary in summaries if setting.of(summary) is not None)
+
+
+def _apart(setting: Setting, summaries: Sequence[Summary]) -> str:
+    """How many samples have open-text slots that count in no headline, and what these score, run by run."""
+    if setting.metrics is not OUTCOME:
+        return ""
+    shown = [metrics for summary in summaries if (metrics := setting.of(summary)) and APART_METRIC in metrics]
+    found = [metrics[APART_METRIC].overall for metrics in shown]
+    if not found:
+        return ""
+    n = " to ".join(dict.fromkeys((str(min(own.n for own in found)), str(max(own.n for own in found)))))
+    scores = ", ".join(percent(own.value) for own in found)
+    return f"Not counted: open-text slots of {n} samples, as other subjects share their facts; they score {scores}."
 
 
 def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, with_size: bool) -> "Text":

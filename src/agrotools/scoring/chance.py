@@ -109,4 +109,4 @@ def _drawn(candidates: Sequence[_Other]) -> list[_Other]:
 
 
 def _open_slots(sample: Sample) -> list[OpenTextSlot]:
-    return [slot for slot in sample.answer if isinstance(slot, OpenTextSlot)]
+    return [slot for slot in sample.answer if isinstance(slot, OpenTextSlot) and slot.headline]

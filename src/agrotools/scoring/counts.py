@@ -33,7 +33,8 @@ class Tallied:
         """A valid record and its rows."""
         self._n += 1
         self._step_by_step = self._step_by_step or record.actions is not None
-        self._successes += sum(row.metric in SAMPLE_METRICS and row.value >= 1 - 1e-9 for row in rows)
+        of_sample = next((row.value for row in rows if row.metric in SAMPLE_METRICS), 0.0)
+        self._successes += of_sample >= 1 - 1e-9
         if record.trajectory:
             self._terminations[record.trajectory.termination] += 1
             for step in record.trajectory.steps:

@@ -42,10 +42,11 @@ _AGENT_X = {
 }
 """The criteria of Agent-X (arXiv 2505.24876)."""
 METRICS: dict[str, MetricInfo] = {
-    "agrotools.fas": MetricInfo("FAS", "Final Answer Score: mean over all slots of a sample"),
+    "agrotools.fas": MetricInfo("FAS", "Final Answer Score: mean over the slots of a sample"),
     "agrotools.guess": MetricInfo("Guess", "FAS of the answer that the prompt alone suggests, seeing no file"),
     "agrotools.css": MetricInfo("CSS", "Closed-Slot Score: labels, yes/no, sets, files and numbers"),
     "agrotools.ots": MetricInfo("OTS", "Open-Text Score: key facts stated"),
+    "agrotools.ots_apart": MetricInfo("OTS apart", "Open-Text Score of slots that count in no headline"),
     "agrotools.plot": MetricInfo("Plot", "Plot Score: the data, kind and labels of the figure drawn"),
     "agrotools.st_acc": MetricInfo("STAcc", "predicted step type (call or answer) is right"),
     "agrotools.tool_acc": MetricInfo("ToolAcc", "right tool at steps that call one"),

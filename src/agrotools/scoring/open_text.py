@@ -61,7 +61,7 @@ def score_facts(slot: OpenTextSlot, text: str) -> tuple[float, dict[str, JsonVal
         "precision": round(precision, 4),
         "words": words,
         "length_factor": round(length_factor, 4),
-        "rule": "(share of facts - floor) / (1 - floor) x precision x min(1, 150 / words)",
+        "rule": "(1 - ((1 - share of facts) / (1 - floor)) ^ (1 + floor)) x precision x min(1, 150 / words)",
     }
     return value * length_factor, reading
 
@@ -72,14 +72,16 @@ def facts_score(
     """The score of a short reply, the share of facts and the precision it comes of.
 
     ``stated`` and ``against``: numbers of the facts that it states and contradicts; ``foreign``: how many facts of
-    other subjects it claims. The share (by weight; stated less contradicted) counts above the slot's floor. A sensible
+    other subjects it claims. The share (by weight; stated less contradicted) counts above the slot's floor; the higher
+    that is, the less the first missing fact costs beside the last, as each would weigh much. A sensible
     remark or two cost nothing; who claims as much again of what is not asked for gets nothing.
     """
     weights = [fact.weight for fact in slot.facts]
     share = (sum(weights[number] for number in stated) - sum(weights[number] for number in against)) / sum(weights)
     free = 1 + len(stated) // 3
     precision = max(0.0, 1 - max(0, foreign - free) / (len(stated) + 1))
-    return max(0.0, (share - slot.floor) / (1 - slot.floor)) * precision, share, precision
+    missing = min(1.0, (1 - share) / (1 - slot.floor))
+    return (1 - missing ** (1 + slot.floor)) * precision, share, precision
 
 
 def states_fact(fact: Fact, text: str) -> bool:
@@ -87,12 +89,17 @@ def states_fact(fact: Fact, text: str) -> bool:
     return read_fact(fact, reply_of(text)).state == "stated"
 
 
-def read_fact(fact: Fact, reply: Reply) -> FactRead:
-    """What a reply says of a fact: denied, or with an opposite in place of one of its ideas, it is contradicted."""
+def read_fact(fact: Fact, reply: Reply, taken: Sequence[Span] = ()) -> FactRead:
+    """What a reply says of a fact: denied, or with an opposite in place of one of its ideas, it is contradicted.
+
+    Words ``taken`` by another fact of the slot are not read as what contradicts this one.
+    """
     found = [finding for phrase in fact.phrases for finding in reply.find(phrase)]
     for_it = [finding for finding in found if finding.affirmed]
     against = [finding for finding in found if not finding.affirmed]
     against += [finding for phrase in fact.not_ for finding in reply.find(phrase) if finding.affirmed]
+    here = {at for span in taken for at in range(span.start, span.end)}
+    against = [each for each in against if here.isdisjoint(at for span in each.spans for at in range(*span))]
     # What stands in the same sentence as the fact itself sets it off ("tolerant, not susceptible ones"), where it is
     # the opposite of it; a denial of the fact counts wherever it stands.
     near = {reply.read.sentence_of(finding.spans[0].start) for finding in for_it}
@@ -117,7 +124,8 @@ def _words_of(reply: Reply, finding: Finding) -> str:
 
 def read_facts(slot: OpenTextSlot, reply: Reply) -> list[FactRead]:
     """What a reply says of each of the slot's facts."""
-    return [read_fact(fact, reply) for fact in slot.facts]
+    first = read_fact(slot.facts[0], reply)
+    return [first, *(read_fact(fact, reply, first.spans) for fact in slot.facts[1:])]
 
 
 def foreign_facts(slot: OpenTextSlot, reply: Reply, read: Sequence[FactRead]) -> list[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """Outcome scores (no-tool and end-to-end): one row per slot, and one per sample and metric.
 
-A sample's score is the mean of its slots' scores by their weights; a sample without an answer scores 0, whatever it
+A sample's score is the mean of its slots' scores by their weights, without those of open text whose facts other
+subjects share, which have a metric of their own; a sample without an answer scores 0, whatever it
 drew before.
 """
 
@@ -13,6 +14,7 @@ from agrotools.core import (
     JUDGED_SLOT_TYPES,
     BenchmarkError,
     ImageCallsSlot,
+    OpenTextSlot,
     PlotSlot,
     PlotSpec,
     Record,
@@ -43,24 +45,36 @@ SLOT_METRIC = "agrotools.slot"
 GUESS_METRIC = "agrotools.guess"
 """FAS of the answer that the prompt alone suggests (:mod:`agrotools.text.guess_model`), for the same sample."""
 
+APART_METRIC = "agrotools.ots_apart"
+"""OTS of the slots that count in no headline: other subjects share too many of their facts."""
+
+
+def counts_in_headline(slot: Slot) -> bool:
+    """Whether a slot may count in a headline; open text whose facts other subjects share does not."""
+    return not isinstance(slot, OpenTextSlot) or slot.headline
+
+
 SLOTS_OF_METRIC: dict[str, Callable[[Slot], bool]] = {
-    "agrotools.fas": lambda slot: not is_knowledge_slot(slot) and slot.type not in JUDGED_SLOT_TYPES,
+    "agrotools.fas": lambda slot: (
+        not is_knowledge_slot(slot) and slot.type not in JUDGED_SLOT_TYPES and counts_in_headline(slot)
+    ),
     "agrotools.css": lambda slot: slot.type in CLOSED_SLOT_TYPES,
-    "agrotools.ots": lambda slot: slot.type == "open_text",
+    "agrotools.ots": lambda slot: slot.type == "open_text" and counts_in_headline(slot),
+    APART_METRIC: lambda slot: not counts_in_headline(slot),
     "agrotools.plot": lambda slot: slot.type == "plot",
-    GUESS_METRIC: guessable,
+    GUESS_METRIC: lambda slot: guessable(slot) and counts_in_headline(slot),
     **dict.fromkeys(OPTION_METRICS, lambda slot: slot.type == "options"),
     **dict.fromkeys((*TEXT_METRICS, *EXTRA_METRICS), lambda slot: slot.type == "reference_text"),
     **{name: metric.belongs for name, metric in JUDGED_METRICS.items()},
 }
 """Which slots of a sample each metric is the mean of; a sample without any has no row of that metric."""
 
-SAMPLE_METRICS = ("agrotools.fas", "agrieval.accuracy", "agrieval.rouge_l", "gta2.score_corrected")
-"""Metrics that stand for a whole sample: it has a row of one of them, or of none before a judge was asked about it."""
+SAMPLE_METRICS = ("agrotools.fas", "agrieval.accuracy", "agrieval.rouge_l", "gta2.score_corrected", APART_METRIC)
+"""Metrics that stand for a whole sample, the first that it has; none before a judge was asked about it."""
 
 
 def outcome_scores(record: Record, extras: Extras | None = None) -> list[Score]:
-    """The rows of a record of no-tool or end-to-end: ``agrotools.slot`` per slot, then fas, css, ots and plot.
+    """The rows of a record of no-tool or end-to-end: ``agrotools.slot`` per slot, then those of SLOTS_OF_METRIC.
 
     Examination questions have those of :mod:`agrotools.scoring.knowledge_answers` instead, which ``extras`` are for.
     Slots that a judge alone can score have none.
@@ -89,7 +103,7 @@ def outcome_scores(record: Record, extras: Extras | None = None) -> list[Score]:
             if len({slot.weight for slot, _ in own}) > 1:
                 reading["weights"] = {slot.name: slot.weight for slot, _ in own}
             rows.append(_row(record, metric, SlotScore(min(1.0, mean), reading, used_form=False)))
-    if any(guessable(slot) for slot in slots):
+    if any(map(SLOTS_OF_METRIC[GUESS_METRIC], slots)):
         rows.append(_row(record, GUESS_METRIC, SlotScore(guess_score(record.sample), {}, used_form=False)))
     return rows
 
@@ -116,8 +130,9 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
 def guess_score(sample: Sample) -> float:
     """What the answer that the prompt alone suggests would score; figures 0, as none is drawn."""
     answer = format_answer(sample.answer, guessed_values(sample, sample.answer))
-    weights = sum(slot.weight for slot in sample.answer)
-    guessed = [slot for slot in sample.answer if guessable(slot) and not isinstance(slot, PlotSlot)]
+    weights = sum(slot.weight for slot in sample.answer if counts_in_headline(slot))
+    counted = filter(SLOTS_OF_METRIC[GUESS_METRIC], sample.answer)
+    guessed = [slot for slot in counted if not isinstance(slot, PlotSlot)]
     return sum(slot.weight * score_slot(slot, sample.answer, answer).value for slot in guessed) / weights
 
 

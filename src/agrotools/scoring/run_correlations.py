@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from agrotools.scoring.outcome import GUESS_METRIC
+from agrotools.scoring.outcome import APART_METRIC, GUESS_METRIC
 from agrotools.scoring.statistics import MIN_CLUSTERS, Interval, least_correlation
 from agrotools.scoring.summary import AcrossRuns, ModeSummary, RunCorrelation, Summary
 from agrotools.scoring.units import OUTCOME_METRICS, STEP_METRICS
@@ -91,7 +91,8 @@ def _steps(summary: Summary) -> dict[str, float]:
 
 
 def _outcomes(summary: Summary) -> dict[str, float]:
-    ours = [metric for metric in OUTCOME_METRICS if metric != GUESS_METRIC]  # The same for all runs.
+    # A guess is the same for all runs.
+    ours = [metric for metric in OUTCOME_METRICS if metric not in (GUESS_METRIC, APART_METRIC)]
     return _values(summary.modes["end-to-end"], ours, PAPER_OUTCOMES)
 
 

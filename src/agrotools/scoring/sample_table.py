@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from agrotools.core import MADE_SLOT_TYPES, Sample, Slot
-from agrotools.scoring.outcome import SLOTS_OF_METRIC
+from agrotools.scoring.outcome import SLOTS_OF_METRIC, counts_in_headline
 
 
 class Kind(NamedTuple):
@@ -94,12 +94,12 @@ def _kind(sample: Sample) -> Kind:
     )
 
 
-_METRICS_OF_TYPES: dict[tuple[str, ...], frozenset[str]] = {}
+_METRICS_OF_TYPES: dict[tuple[tuple[str, bool], ...], frozenset[str]] = {}
 
 
 def _outcome_metrics(slots: Sequence[Slot]) -> frozenset[str]:
-    """The metrics that one of ``slots`` belongs to, which follows from their types."""
-    types = tuple(slot.type for slot in slots)
+    """The metrics that one of ``slots`` belongs to, which follows from their types and whether they count."""
+    types = tuple((slot.type, counts_in_headline(slot)) for slot in slots)
     if types not in _METRICS_OF_TYPES:
         _METRICS_OF_TYPES[types] = frozenset(
             metric for metric, belongs in SLOTS_OF_METRIC.items() if any(map(belongs, slots))

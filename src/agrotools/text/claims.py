@@ -163,6 +163,8 @@ class Reply:
 
     def _is_denied(self, spans: Sequence[Span], to_avoid: bool) -> bool:
         denied = any(self.read.denied[at] for span in spans for at in range(span.start, span.end))
+        if to_avoid and any(self.read.allowed[at] for span in spans for at in range(span.start, span.end)):
+            return False
         if to_avoid and not denied:
             return any(self.read.worsened[at] for span in spans for at in range(span.start, span.end))
         return denied

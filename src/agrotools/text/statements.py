@@ -81,10 +81,17 @@ _DROPPED = frozenset(
 )
 _LEADING = frozenset("on to that with of by for in from about".split())
 _POINTERS = frozenset("these this those them it which that".split())
-_PLURAL = frozenset("all both none everything 都 均 全".split())
+_PLURAL = frozenset("all both none everything 都 均 全 这 此 统 皆 概".split())
 _PREDICATES = frozenset(
     "is are was were am should must will would can could may might help work reduce control prevent matter".split()
 )
+_WORTH_IN_CHINESE = tuple("价值 意义 必要 作用 效果 用处 好处 道理 依据 根据 帮助 区别 差别 益处 效用 成效".split())
+_VERDICTS = frozenset("fail fails failed not never hardly scarcely barely rarely seldom 不是 no".split())
+_PLACES = frozenset(
+    "ignore forget neglect overlook disregard look check come emerge germinate turn found bother".split()
+)
+"""Verbs after which "where ..." is itself what is denied: "do not look where hay was fed"."""
+_NEEDLESS = frozenset({"不必", "无需", "无须", "不用", "毋须", "毋需", "不需要", "用不着"})
 _COPULA = frozenset("is are was were be am been".split())
 _AUXILIARY = frozenset("do does did will would can could should must may might has have had shall need".split())
 _MODAL = frozenset("should must need shall".split())
@@ -138,7 +145,8 @@ class Statements:
     """A text as words, with the boundary before each word and whether it stands under a denial.
 
     ``kept``: phrases that are a whole of their own ("not filled"): a denying word within is none. ``worsened`` are the
-    words of which something bad is said, which denies a thing that is to be avoided.
+    words of which something bad is said, which denies a thing that is to be avoided; ``allowed`` those of which it is
+    said that they do not matter, which does not.
     """
 
     def __init__(self, text: str, kept: Trie | None = None) -> None:
@@ -152,10 +160,13 @@ class Statements:
         count = len(self.words)
         self._denials = [0] * (count + 1)
         self._worsened = [0] * (count + 1)
+        self._allowed = [0] * (count + 1)
+        self._allowing = False
         self._bounds()
         self._deny()
         self.denied = _covered(self._denials)
         self.worsened = _covered(self._worsened)
+        self.allowed = _covered(self._allowed)
         self.asked = [False] * count
         for span in self._questions:
             self.asked[span.start : span.end] = [True] * (span.end - span.start)
@@ -270,11 +281,12 @@ class Statements:
         marks = [mark for mark in self._marks if mark[1] != "worsens"]
         for span, kind in self._uncancelled(marks):
             span, kind = self._with_effect(span, kind)
-            if kind == "dismiss":
+            if kind in ("dismiss", "allow"):
+                self._allowing = kind == "allow"
                 self._dismiss(span)
             else:
                 self._forward(span)
-                if kind == "copula":
+                if kind == "copula" or self._is_needless(span):
                     self._cover(self._denials, self._group_start(span.start), span.start)
 
     def _uncancelled(self, marks: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
@@ -282,7 +294,8 @@ class Statements:
         kept: list[tuple[Span, str]] = []
         for span, kind in marks:
             last = kept[-1] if kept else None
-            if last is not None and self._cancels(last[0], span):
+            twice = last is not None and last[1] == kind == "dismiss" and last[0].end == span.start  # "纯属白费"
+            if last is not None and not twice and self._cancels(last[0], span):
                 kept.pop()
             else:
                 kept.append((span, kind))
@@ -303,6 +316,8 @@ class Statements:
 
     def _with_effect(self, span: Span, kind: str) -> tuple[Span, str]:
         """A plain denial that judges its subject: "does not help", "is not an answer", "should be avoided"."""
+        if kind == "deny" and self._lacks_worth(span):
+            return span, "dismiss"
         if kind != "deny" or span.start == 0:
             return span, kind
         said, before = self.words[span.start].written, self.words[span.start - 1].written
@@ -310,8 +325,12 @@ class Statements:
         earlier = self.words[max(0, span.start - 2)].written
         if said.endswith("ed") and (before in _COPULA or (earlier in _COPULA and before != "not")):
             return span, "dismiss"
-        if said not in ("not", "never", "hardly", "scarcely", "barely", "rarely", "seldom", "不是", "no"):
+        if said not in _VERDICTS:
             return span, kind
+        if said in ("fail", "fails", "failed") and after[:1] == ["to"] and after[1:] and after[1] in _words("effect"):
+            return span, "dismiss"
+        if before == "do" and self.before[span.start - 1] != NONE:
+            return span, kind  # "Do not apply ..." has no subject to judge.
         if said == "no" or self.before[span.start] != NONE:
             return span, kind
         if before in _COPULA or "be" in after[:1]:
@@ -320,6 +339,19 @@ class Statements:
         if after and after[0] in _words("effect") and (before in _AUXILIARY or said != "not"):
             return Span(span.start, span.end + 1), "dismiss"
         return span, kind
+
+    def _is_needless(self, span: Span) -> bool:
+        """Whether what stands before is what need not be done: "残体不必清除"."""
+        said = "".join(word.written for word in self.words[span.start : span.end])
+        return said in _NEEDLESS and span.start > 0 and self.words[span.start - 1].written not in "就则便也"
+
+    def _lacks_worth(self, span: Span) -> bool:
+        """Whether what is denied is a worth: "no measurable benefit", "没有保护的价值"."""
+        end = min(self._ends[COMMA][span.start], span.end + _LONGEST_ITEM)
+        if self.words[span.start].written == "no":
+            return not {*self.stems[span.end : min(end, span.end + 3)]}.isdisjoint(_words("worth"))
+        said = "".join(word.written for word in self.words[span.start : end])
+        return said[:1] in ("没", "毫", "无") and any(said.find(worth) > 0 for worth in _WORTH_IN_CHINESE)
 
     def _segment(self, span: Span) -> tuple[int, int]:
         """Words between the nearest boundaries."""
@@ -354,7 +386,7 @@ class Statements:
         return self._marks[first : first + 3]
 
     def _dismiss(self, span: Span) -> None:
-        self._cover(self._denials, *span)
+        self._deny_over(*span)
         low, high = self._segment(span)
         zone_low, zone_high = self._zone(span)
         follows = self.words[span.end].written if span.end < len(self.words) else ""
@@ -362,18 +394,19 @@ class Statements:
             follows in ("on", "to", "that", "with", "of", "by", "for", "in", "from", "about")
             or self.before[span.end] == COLON
         )
-        pointing = (self.before[span.end] == COMMA and not listed) or (low > 0 and follows in _POINTERS)
+        opening = span.start == zone_low and self.words[span.start].written == "far"  # "Far from helping, a and b ..."
+        pointing = (self.before[span.end] == COMMA and not listed and not opening) or (low > 0 and follows in _POINTERS)
         if self._has_content(low, span.start):
             near = {*self.stems[max(low, span.start - _REACH) : span.start]}
             start = zone_low if near & _PLURAL else self._group_start(span.start)
-            self._cover(self._denials, start, span.start)
+            self._deny_over(start, span.start)
             end = zone_high if listed and self.before[span.end] < CONTRAST else high
             if not listed:
                 stops = (at for at in range(span.end, min(high, span.end + _REACH)) if self.stems[at] == "and")
                 end = next(stops, high)
-            self._cover(self._denials, span.end, end)
+            self._deny_over(span.end, end)
         elif self._has_content(span.end, zone_high) and not pointing:
-            self._cover(self._denials, span.end, zone_high)
+            self._deny_over(span.end, zone_high)
         else:
             self._point_back(span, low)
 
@@ -385,7 +418,7 @@ class Statements:
             start = self._starts[SENTENCE][start - 1]
         if pointed & {"none", "all", "everything", "these", "those", "both", "这", "上", "都"}:
             start = 0
-        self._cover(self._denials, start, low)
+        self._deny_over(start, low)
 
     def _forward(self, span: Span) -> None:
         """Deny what follows in the clause, and what is listed with it."""
@@ -404,18 +437,22 @@ class Statements:
         single = self.stems[span.start] if span.end == span.start + 1 else ""
         stems, zone_high = self.stems, min(zone_high, span.end + _SHORT_REACH.get(single, _REACH))
         rest = stems[span.end : zone_high]
-        chain = "or" in rest or "nor" in rest or "或" in rest
+        chained = span.end + max((at for at, stem in enumerate(rest) if stem in ("or", "nor", "或")), default=-1)
         # "Avoid a, b and c" lists what is to be avoided; "a, no b, c and d" does not.
-        leads = span.start == self._starts[CONTRAST][span.start]
+        leads = not self._has_content(self._starts[CONTRAST][span.start], span.start)
         modal = span.start > 0 and self.words[span.start - 1].written in _MODAL and span.start - 1 > low
+        places = not _PLACES.isdisjoint(word.written for word in self.words[span.start : span.end + 6])
         end = span.end
         while end < zone_high:
+            chain = end <= chained
             if end > span.end and self.before[end] in (COMMA, COLON):
-                stop = not (chain or modal or (leads and self._goes_on(end, low)))
+                also = places and stems[end + ("and" in stems[end : end + 1])] == "where"
+                adds = self.before[end] == COLON and self.words[end].written in _written("imperatives")
+                stop = adds or not (chain or modal or also or (leads and self._goes_on(end, low)))
             elif stems[end] == "and" and end + 1 < zone_high:
                 stop = not (chain or modal) and self.words[end + 1].written in _written("imperatives")
             else:
-                stop = end > span.end and stems[end] in _CLAUSE
+                stop = end > span.end and stems[end] in _CLAUSE and not (places and stems[end] == "where")
             if stop:
                 break
             end += 1
@@ -435,6 +472,11 @@ class Statements:
         return end - at <= _LONGEST_ITEM and not any(
             word.written in _PREDICATES or word.stem in _words("effect") for word in said
         )
+
+    def _deny_over(self, low: int, high: int) -> None:
+        self._cover(self._denials, low, high)
+        if self._allowing:
+            self._cover(self._allowed, low, high)
 
     @staticmethod
     def _cover(into: list[int], low: int, high: int) -> None:
@@ -486,7 +528,7 @@ def _tables() -> dict[str, list[str]]:
 @cache
 def _polarity() -> Trie:
     trie: Trie = {}
-    for kind in ("neutral", "contrast", "dismiss", "deny", "worsens"):
+    for kind in ("neutral", "contrast", "allow", "dismiss", "deny", "worsens"):
         for phrase in _tables()[kind]:
             add_to(trie, stems_of(phrase), kind)
     return trie

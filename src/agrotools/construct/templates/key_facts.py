@@ -102,7 +102,7 @@ def open_gold(entry: str, topic: str) -> OpenGold | None:
     foreign = {each: _unsaid(facts_about(each, topic), text) for each in same}
     if (entry.partition(".")[0], topic) in _ONE_ALONE:
         wrong = dict.fromkeys(fact.phrases[0] for each in peers for fact in foreign[each][:1])
-        facts = (facts[0].model_copy(update={"not_": (*facts[0].not_, *wrong)}), *facts[1:])
+        facts = tuple(fact.model_copy(update={"not_": (*fact.not_, *wrong)}) for fact in facts)
     others = dict.fromkeys(
         fact.phrases for unsaid in foreign.values() for fact in unsaid if fact.phrases[0] not in facts[0].not_
     )
