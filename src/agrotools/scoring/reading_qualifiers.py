@@ -100,6 +100,7 @@ _KINDS: dict[str, str] = {
     "lowest": r"smallest|minimum|min|lowest|shortest|narrowest|最小|最低|最短",
     "mean": r"mean|average[sd]?|avg|averaging|平均|均值",
     "median": r"median|中位",
+    "percentile": r"\d\d(?:st|nd|rd|th) percentile|percentile|quantile|p\d\d|百分位",
     "spread": r"standard deviation|standard error|std|sd|se|variance|uncertainty|margin of error|error|confiden\w+|ci|"
     r"interval|标准差|误差|置信",
     "setting": r"threshold|score|probability|resolution|spacing|iou|id|p-value|scale|阈值|得分|分辨率",
@@ -110,7 +111,7 @@ _KINDS: dict[str, str] = {
     "third": r"third|fourth|fifth|other|others|another|第三|其他|其它",
     "place": r"(?:image|img|tile|plot|photo|picture|field|row|zone|region|section|block)s? ?#?(?:\d+|[a-h])|图\d|"
     r"step \d",
-    "each": r"each|every|apiece|每",
+    "each": r"each|every|apiece|per|density|rate|daily|每|密度",
     "dead": r"dead|missing|unripe|diseased|healthy|young|mature|枯死|死亡|病",
 }
 

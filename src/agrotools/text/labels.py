@@ -111,7 +111,9 @@ _NOT_SO = re.compile(
     rf"(?: (?!(?:and|but|or|so|that|which|then|nor) ){WORD}+)? "
     rf"(?:(?:is|are|was|were|does|do|did|has|have|can|could|would|seems?|appears?|looks?|shows?|remains?)"
     rf"(?: (?:not?|never|unaffected|unlikely|absent)|n't)|cannot|can't)(?!{WORD})|: ?(?:no|none|absent|"
-    rf"not)(?!{WORD})|(?:并?未|并?不是|没有)"
+    rf"not)(?!{WORD})|(?:并?未|并?不是|没有)|"
+    rf"[^.:;!?\n]{{0,40}}?,? but (?:it|they|this|that|these|those)(?: (?:is|are|was|were) not|(?:'s| is| are|'re) not|"
+    rf" (?:is|are|was|were|does|do)n't)(?: (?:it|them|that|so|the case))?(?=\s*(?:[.,:;!?\n]|$))"
 )
 
 
@@ -146,8 +148,7 @@ _COMPARED = re.compile(
     r"\b(?:than|followed by|ahead of|similar to|similar species|resembl(?:es?|ing)|compared (?:to|with)|"
     r"comparison with|related to|relative of|"
     r"versus|(?:top|rank|no\.?) ?[-#]? ?[2-9]:?|vs\.?|reminiscent of|rule out) (?:in |on |at |for |"
-    r"of )?(?:the |an? |that of |those of )?$|(?:比|"
-    r"与|和|跟|相比)$"
+    r"of )?(?:the |an? |that of |those of )?$|(?:比|相比|而\s?)$"
 )
 _DESCRIBED = re.compile(
     r"(?:'s)?(?: (?:plants?|leaves|leaf|flowers?|larvae|adults?|weeds?))? (?:ha(?:[sd]|ve)(?! (?:the )?(?:more|"
@@ -157,6 +158,7 @@ _DESCRIBED = re.compile(
     r"common|native|found|frequent|widespread))\b|"
     r"(?:的|通常|一般|往往|具有)"
 )
+_LIKENED = re.compile("相比|不同|相似|相近|类似")
 _ALONE_BEFORE = re.compile(r"(?:^|[.!?。\n])[^\w\n]*(?:an? |the )?$")
 _ALONE_BEHIND = re.compile(r"[^\w\n]*(?:$|\n)|[\"'*)]*[.!。]")
 
@@ -166,7 +168,9 @@ _REASON = re.compile(r"\b(?:because|since|whereas|although|though|against)\b[^.;
 
 def _strength(text: str, start: int, end: int) -> Strength:
     before = text[max(0, start - 60) : start]
-    if _COMPARED.search(before) or _DESCRIBED.match(text, end):
+    if _COMPARED.search(before) or _DESCRIBED.match(text, end) or (
+        before[-1:] in ("与", "和", "跟") and _LIKENED.match(text, end)
+    ):
         return Strength.COMPARED
     if _REASON.search(before) and not _CLAIM.search(before):
         return Strength.COMPARED

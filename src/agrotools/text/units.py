@@ -76,6 +76,7 @@ UNITS: dict[str, Unit] = {
     "kg": Unit("mass", 1.0, (*_KILOGRAM, "千克", "公斤")),
     "t": Unit("mass", 1000.0, (*_TONNE, "吨")),
     "kg/ha": Unit("yield", 1.0, _per(_KILOGRAM, _HECTARE, "千克/公顷 公斤/公顷 公斤每公顷 千克每公顷")),
+    "kg/mu": Unit("yield", 15.0, _per(_KILOGRAM, ("mu", "亩"), "千克/亩 公斤/亩 公斤每亩 千克每亩")),
     "t/ha": Unit("yield", 1000.0, _per(_TONNE, _HECTARE, "吨/公顷 吨每公顷")),
     "1/ha": Unit("density", 1.0, (*_per(("", "1"), _HECTARE, ""), "/公顷", "每公顷", "株/公顷", "棵/公顷")),
     "1/m^2": Unit("density", 10_000.0, (*_per(("", "1"), _SQUARE_METRE[:8], ""), "m^-2", "/平方米", "每平方米")),
