@@ -122,7 +122,8 @@ def without_markup(text: str) -> str:
 
 _CORRECTION = re.compile(
     r"(?<![a-z])(?:wait|correction|corrected|correcting|(?P<weak>actually)|sorry|oops|mistake|revised|revising|"
-    r"on second thought|let me (?:correct|recount|re-?check|revise)|scratch that|i was wrong)(?![a-z])|"
+    r"on second thought|let me (?:correct|recount|re-?check|revise)|scratch that|i was wrong|"
+    r"but (?:this|that|it) (?:still )?(?:includes?|included|counts?|counted|contains?|contained))(?![a-z])|"
     r"更正|纠正|修正|不对,|重新"
 )
 

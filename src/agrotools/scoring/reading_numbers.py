@@ -148,9 +148,15 @@ def _unkeyed(slot: ToleranceSlot | ExactSlot, slots: Sequence[Slot], unit: str |
             return _Found(nothing._replace(kind="whole text"), ((0.0, 0.0),), ("none",), "none is 0")
         return _Found(nothing, (), (), _why_nothing(answer.plain[: 4 * _SHOWN]))
     scope = Scope(kind, parts[index])
+    if _GONE.search(f"{slot.name} {slot.label}") and any(_NONE_GONE.search(part) for part in parts):
+        return _Found(scope._replace(kind="whole text"), ((0.0, 0.0),), ("none",), "none is 0")
     found = _decided(slot, unit, scope, _fitting(stated[index], unit), keyed=False)
     masked = _masked(parts[index])
-    rivals = [at for at, part in enumerate(parts) if at != index and len(part) < 200 and _masked(part) == masked]
+    rivals = (
+        []
+        if _asked_for(scope.text, asked)
+        else [at for at, part in enumerate(parts) if at != index and len(part) < 200 and _masked(part) == masked]
+    )
     for at in rivals[:20]:  # "It is 14. It is 15.", or a list of bare numbers
         if fitting := _fitting(stated[at], unit):
             other = _decided(slot, unit, scope._replace(text=parts[at]), fitting, keyed=False)
@@ -171,11 +177,7 @@ def _without_rates(
     if "each" in asked.kinds:
         return stated
     kept = [
-        [
-            quantity
-            for quantity in found
-            if not _RATE.match(part, quantity.end) or not (quantity.noun or quantity.unit)
-        ]
+        [quantity for quantity in found if not _RATE.match(part, quantity.end) or not (quantity.noun or quantity.unit)]
         for part, found in zip(parts, stated, strict=True)
     ]
     return kept if any(_fitting(found, unit) for found in kept) else stated
@@ -213,7 +215,7 @@ def _sentence(
     def speaks(index: int) -> bool:
         if len(slots) > 1 and mentions(parts[index], slot, slots, others=True):
             return False
-        spoken = all(speaks_of(parts[index], frozenset({word})) for word in asked.words)
+        spoken = all(speaks_of(parts[index], {word}) for word in asked.words)
         right_kind = not asked.kinds or bool(asked.kinds & kinds(parts[index]))
         return (
             bool(asked.words) and spoken and right_kind and any(_explicit(quantity, unit) for quantity in stated[index])
@@ -226,6 +228,9 @@ def _sentence(
     named = last(lambda index: named_by(index) and (counts(index) or any(not each.spelled for each in stated[index])))
     named = last(named_by) if named is None else named
     concluded = last(concludes)
+    asked_of = [index for index in order if fits[index] and _asked_for(parts[index], asked)]
+    if named is None and asked_of and len(asked_of) < sum(fits):
+        named = asked_of[0]
     if named is not None:
         if concluded is not None and concluded > named and not mentions(parts[concluded], slot, slots, others=True):
             return concluded, "last sentence that fits"
@@ -240,6 +245,20 @@ def _sentence(
                 if any(tier(quantity, unit) and quantity.spelled == spelled for quantity in stated[index]):
                     return index, "last sentence that fits"
     return None, "nothing"
+
+
+_ITEM_KEY = re.compile(r"([^:=\n\d]{0,60}(?:\d\dth )?[^:=\n\d]{1,60})[:=]")
+_SPECIFIC = frozenset({"change", "percentile", "median", "highest", "lowest"})
+
+
+def _asked_for(part: str, asked: Subject) -> bool:
+    """Whether ``part`` is of the kind that is asked, or a line "weed: 18.6 %" whose key has a word of the label."""
+    if asked.kinds & kinds(part) & _SPECIFIC:
+        return True
+    key = _ITEM_KEY.match(part)
+    if key is None or not speaks_of(key[1], asked.words):
+        return False
+    return bool(asked.kinds & kinds(key[1])) if asked.kinds else not kinds(key[1])
 
 
 def _quantities(text: str) -> list[Quantity]:
@@ -424,6 +443,9 @@ def _narrowed(
     operands = {q.chain for q, phrase in found if chains[q.chain] > 1 and _OPERAND.search(phrase.before)}
     keep(lambda quantity, _: quantity.chain not in operands, "what it was worked out from left out")
     keep(lambda _, phrase: bool(kinds_of(phrase) & asked.kinds), "what the label asks for")
+    if unit is None and len(asked.words) > 1:
+        spoken = {q.start: sum(speaks_of(near.words, {word}) for word in asked.words) for q, near in found}
+        keep(lambda quantity, _: spoken[quantity.start] == max(spoken.values()), "what the label names")
     keep(lambda _, phrase: not bound_elsewhere(phrase, asked), "values of other things left out")
     about_change = "change" in asked.kinds
     keep(lambda _, phrase: (_BY.search(phrase.before) is not None) == about_change, "by how much it changed")
@@ -516,6 +538,10 @@ _NO = re.compile(
     rf"(?P<of_2>(?:{WORD}+[ -]?){{1,5}})|(?:没有|未发现|未见|没看到|没发现|未检测到|不存在|无)(?P<of_3>[{CJK}]{{1,12}})"
 )
 _NO_CJK = re.compile(f"[{CJK}]{{0,8}}?(?:没有|未见|未发现|未检测到|无)[{CJK}]{{1,12}}")
+_GONE = re.compile(r"(?<![a-z])(?:disappear|vanish|lost|loss|gone)|消失|损失")
+_NONE_GONE = re.compile(
+    rf"(?<!{WORD})(?:no|none of)(?: (?!(?:longer|more) )[a-z]+){{1,5}}? (?:disappeared|vanished|lost|gone)(?!{WORD})|没有[^,。;\d]{{0,10}}(?:消失|损失)"
+)
 _PHRASE_END = re.compile(r"\b(?:to|that|in|on|at|and|but|for|with|way|idea|if|whether)\b")
 _ABSENT = re.compile(r"\b(?:absent|not (?:present|visible|found|detected|seen))\b|不存在")
 

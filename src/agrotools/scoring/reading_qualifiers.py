@@ -1,7 +1,7 @@
 """What a number in a sentence is bound to: the words around it, against those of the slot's label."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -104,7 +104,8 @@ _KINDS: dict[str, str] = {
     "spread": r"standard deviation|standard error|std|sd|se|variance|uncertainty|margin of error|error|confiden\w+|ci|"
     r"interval|标准差|误差|置信",
     "setting": r"threshold|score|probability|resolution|spacing|iou|id|p-value|scale|阈值|得分|分辨率",
-    "change": r"chang\w*|difference|increas\w*|decreas\w*|loss|lost|gain\w*|declin\w*|reduction|变化|减少|增加|差",
+    "change": r"chang\w*|difference|increas\w*|decreas\w*|loss|lost|gain\w*|declin\w*|reduction|more|fewer|变化|减少|增加|差|"
+    r"比[^,。;]{1,12}[多少]",
     "total": r"total(?:s|ling|ing)?|sum|altogether|in all|overall|combined|合计|总计|总共|总|共",
     "first": r"first|before|initial(?:ly)?|earlier|previous(?:ly)?|left|第一|之前|原来|此前",
     "second": r"second|after|later|afterwards|now|right|第二|之后|现在",
@@ -164,7 +165,7 @@ def stem(word: str) -> str:
     return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
 
 
-def speaks_of(text: str, words: frozenset[str]) -> bool:
+def speaks_of(text: str, words: Collection[str]) -> bool:
     """Whether ``text`` has one of ``words`` (stems, or single Chinese characters)."""
     padded = f" {text}".replace("-", " ")
     return any(word in text if word > "\u2e80" else f" {word}" in padded for word in words)

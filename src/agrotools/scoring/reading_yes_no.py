@@ -41,7 +41,9 @@ _WEAK_NO = re.compile(
     rf"(?<!{WORD})(?:no(?! (?:doubt|question))|none)(?!{WORD})|没有|不是|并没有|并未|(?:(?<=[,.;:!?\n ,。])|^)(?:未|尚未|不|无)"
 )
 _WEAK_YES = re.compile(r"(?:(?<=[,.;:!?\n ,。])|^)(?:有|是|已)")
-_EITHER = re.compile(r"maybe,? (?:(?:and|or) )?maybe not|(?:may|might) or (?:may|might) not|maybe yes,? maybe no|也许是,?也许不是")
+_EITHER = re.compile(
+    r"maybe,? (?:(?:and|or) )?maybe not|(?:may|might) or (?:may|might) not|maybe yes,? maybe no|也许是,?也许不是"
+)
 
 # Predicates that a slot may ask about, and their opposites.
 _PREDICATES = (
@@ -160,7 +162,7 @@ def _said_of_label(slot: BooleanSlot, text: str) -> list[tuple[bool, str]]:
     words = subject(slot).words - _PRESENCE
     found: list[tuple[bool, str]] = []
     for part in sentences(text):
-        named = [word for word in words if speaks_of(part, frozenset({word}))]
+        named = [word for word in words if speaks_of(part, {word})]
         if _UNDECIDED.search(part):
             continue
         if words and len(named) >= _ENOUGH * len(words):
@@ -175,7 +177,7 @@ def _compared(slot: BooleanSlot, label: str, text: str) -> list[tuple[bool, str]
     found: list[tuple[bool, str]] = []
     for part in sentences(text):
         said = _MORE.search(part) or _LESS.search(part)
-        named = [word for word in words if speaks_of(part, frozenset({word}))]
+        named = [word for word in words if speaks_of(part, {word})]
         if said is None or len(named) < min(2, len(words)) or len(named) < _ENOUGH * len(words):
             continue
         same_way = (_MORE.search(part) is None) == (_MORE.search(label) is None)

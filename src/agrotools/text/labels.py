@@ -78,10 +78,14 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
         start, end = outermost[index + 1][:2]
         if denials[index + 1] and negations.after(end) and listed_with(text, outermost[index][1], start):
             denials[index] = True
-    return [
-        LabelMatch(label, text[start:end], start, end, not denied, _strength(text, start, end))
-        for (start, end, label), denied in zip(outermost, denials, strict=True)
-    ]
+    found_matches: list[LabelMatch] = []
+    for (start, end, label), denied in zip(outermost, denials, strict=True):
+        strength = _strength(text, start, end)
+        before = found_matches[-1] if found_matches else None
+        if before and before.strength is Strength.COMPARED and _AND_THE.fullmatch(text, before.end, start):
+            strength = min(strength, Strength.COMPARED)  # "B would be smaller, and C darker"
+        found_matches.append(LabelMatch(label, text[start:end], start, end, not denied, strength))
+    return found_matches
 
 
 @lru_cache(maxsize=20_000)
@@ -103,6 +107,7 @@ def _outermost(found: list[tuple[int, int, str, int]]) -> list[tuple[int, int, s
     return kept
 
 
+_AND_THE = re.compile(r"[^.;!?\n:]{1,80},? and (?:the |an? )?")
 _ASKED = re.compile(r"[^.!?。\n;]{0,200}\?")
 _CONFIRMED = re.compile(r"[\s\"'*]*(?:yes|yep|correct|indeed|是|对)(?![a-z])")
 
@@ -137,7 +142,7 @@ _CLAIM = re.compile(
     rf"(?:(?<!{WORD})(?:is|are|was|were|it's|this's|that's|shows?|depicts?|species|identified|classified|diagnosed|"
     r"conclude|therefore|thus|hence|so|answer|must be|identify|classify|diagnosis|indicat(?:es?|ing)|"
     r"suggests?|confirms?|"
-    rf"points? to|consistent with|characteristic of|typical of|match(?:es)?|belongs? to)(?!{WORD})|[:=]|[为是])"
+    rf"points? to|consistent with|characteristic of|typical of|match(?:es)?|belongs? to|leaves|leaving|left with)(?!{WORD})|[:=]|[为是])"
     rf"[\s\"'*(:]*(?:(?:{_ADVERB})[\s\"'*(:]+|(?:{_ADVERB})(?=[{CJK}])){{0,6}}[\"'*(]*$"
 )
 _HEDGE = re.compile(
@@ -158,7 +163,7 @@ _DESCRIBED = re.compile(
     r"common|native|found|frequent|widespread))\b|"
     r"(?:的|通常|一般|往往|具有)"
 )
-_LIKENED = re.compile("相比|不同|相似|相近|类似")
+_LIKENED = re.compile(" ?(?:相比|不同|相似|相近|类似)")
 _ALONE_BEFORE = re.compile(r"(?:^|[.!?。\n])[^\w\n]*(?:an? |the )?$")
 _ALONE_BEHIND = re.compile(r"[^\w\n]*(?:$|\n)|[\"'*)]*[.!。]")
 
@@ -166,14 +171,21 @@ _ALONE_BEHIND = re.compile(r"[^\w\n]*(?:$|\n)|[\"'*)]*[.!。]")
 _REASON = re.compile(r"\b(?:because|since|whereas|although|though|against)\b[^.;!?\n]*$")
 
 
+_BEST = re.compile(r" (?:separates?|is|are|performs?|works?|fits?|stands? out)[^.;,\n]{0,60} (?:best|most suitable)\b")
+
+
 def _strength(text: str, start: int, end: int) -> Strength:
     before = text[max(0, start - 60) : start]
-    if _COMPARED.search(before) or _DESCRIBED.match(text, end) or (
-        before[-1:] in ("与", "和", "跟") and _LIKENED.match(text, end)
+    if (
+        _COMPARED.search(before)
+        or _DESCRIBED.match(text, end)
+        or (before.rstrip()[-1:] in ("与", "和", "跟") and _LIKENED.match(text, end))
     ):
         return Strength.COMPARED
     if _REASON.search(before) and not _CLAIM.search(before):
         return Strength.COMPARED
+    if _BEST.match(text, end):
+        return Strength.CLAIMED
     if _CLAIM.search(before) and not _HEDGE.search(_CLAUSE.split(before)[-1]):
         return Strength.CLAIMED
     alone = _ALONE_BEFORE.search(before) and _ALONE_BEHIND.match(text, end)
@@ -185,7 +197,7 @@ _SENTENCE_END = re.compile(r"[!?。\n;]|\.(?!\d)")
 _CONCLUSION = re.compile(
     rf"(?:(?<!{WORD})(?:in conclusion|to conclude|conclusion|in summary|overall|(?:the|my) (?:final )?answer|"
     r"final answer|"
-    rf"I conclude|after (?:all|closer)|on closer)(?!{WORD})|综上|总之|答案|结论|最终)"
+    rf"I conclude|after (?:all|closer)|on closer)(?!{WORD})|综上|总之|实际(?:上|出现|存在)|答案|结论|最终)"
     rf"|(?P<local>(?<!{WORD})(?:so|therefore|thus|hence|consequently|this means)(?!{WORD})|因此|所以|故而)",
     re.IGNORECASE,
 )

@@ -26,6 +26,7 @@ _CLAUSE_END = re.compile(
     rf"{_NEW_CLAUSE}{_B}(?=(?:it|this|these|they|there) {_BE}{_E}|it's{_E}|that's{_E})"
 )
 _ASIDE = re.compile(
+    r", (?:which|whose|with) [^,;.!?:\n]{1,80},|"
     rf"(?:{_B}(?:not|never|n't|cannot)|n't),[^,;.!?\n]{{1,40}},|"
     r"\((?:(?!\b(?:it|is|are|but|instead|rather)\b)[^().:;\n]){1,60}(?:,|、|和|与|\b(?:and|or)\b)[^().:;\n]{1,200}\)"
 )

@@ -101,8 +101,8 @@ _AND = re.compile(r"\s?(?:and|和|与)\s?")
 _JOINT = re.compile(r"\s?(?:,|/|、|,?\s?(?:or|and|或|和)(?![a-z]))\s?(?:(?:maybe|perhaps|about|approximately)\s)?")
 _TENTHS = re.compile(r"\s?成(?![功立熟为分本果员长虫])")
 # The area may stand before what is on it: 每公顷165公斤, 亩产427公斤.
-_PER_BEFORE = re.compile(r"(?:每(?P<per>公顷|亩|平方米)|(?P<mu>亩)产)[^\d,。;]{0,4}$")
-_PER = {"公顷": "ha", "平方米": "m^2", "亩": "mu"}
+_PER_BEFORE = re.compile(r"(?:每(?P<per>公顷|亩|平方米|周)|(?P<mu>亩)产)[^\d,。;]{0,4}$")
+_PER = {"公顷": "ha", "平方米": "m^2", "亩": "mu", "周": "week"}
 _PARTS_OF = re.compile(r"分之\s?$")
 # "More than 14" bounds a value and is none; "spread over 14 ha" is one.
 _BOUND_BEFORE = re.compile(
@@ -224,7 +224,7 @@ def _raw_quantities(text: str) -> list[Quantity]:
             unit = canonical_unit(f"{unit or 1}/{_PER[per['per'] or per['mu']]}") or unit
         # "Between the two dates" counts no dates.
         is_name = spelled and _SAID_BEFORE.search(before) is not None
-        is_name = is_name or unit is None and value.is_integer() and _NUMBERED.search(before) is not None
+        is_name = is_name or (unit is None and value.is_integer() and _NUMBERED.search(before) is not None)
         if unit is None and value.is_integer() and _is_listed(text, before, listed_to, start, end):
             is_name, listed_to = True, end
         if not is_name and math.isfinite(value):
@@ -350,7 +350,9 @@ def _chains(text: str, found: list[Quantity]) -> list[Quantity]:
     for index in range(len(linked) - 2, -1, -1):
         this, following = linked[index], linked[index + 1]
         is_part = following.unit is not None and _OF.fullmatch(text, this.end, following.start) is not None
-        if this.bare and (this.chain == following.chain or is_part):
+        if this.bare and following.unit == "%" and math.isclose(100 * this.low, following.low, rel_tol=0.02):
+            linked[index] = replace(this, unit="fraction")  # "0.186 or 18.6 %"
+        elif this.bare and (this.chain == following.chain or is_part):
             linked[index] = replace(this, unit=following.unit, noun=following.noun)
     return linked
 

@@ -79,7 +79,11 @@ UNITS: dict[str, Unit] = {
     "kg/mu": Unit("yield", 15.0, _per(_KILOGRAM, ("mu", "亩"), "千克/亩 公斤/亩 公斤每亩 千克每亩")),
     "t/ha": Unit("yield", 1000.0, _per(_TONNE, _HECTARE, "吨/公顷 吨每公顷")),
     "1/ha": Unit("density", 1.0, (*_per(("", "1"), _HECTARE, ""), "/公顷", "每公顷", "株/公顷", "棵/公顷")),
-    "1/m^2": Unit("density", 10_000.0, (*_per(("", "1"), _SQUARE_METRE[:8], ""), "m^-2", "/平方米", "每平方米")),
+    "1/m^2": Unit(
+        "density",
+        10_000.0,
+        (*_per(("", "1"), _SQUARE_METRE[:8], ""), "m^-2", "/平方米", "每平方米", "株/平方米", "棵/平方米"),
+    ),
     "mm/week": Unit("growth", 0.1, _per(("mm", "millimetres", "millimeters"), _WEEK, "毫米/周 毫米每周")),
     "cm/week": Unit("growth", 1.0, _per(("cm", "centimetres", "centimeters"), _WEEK, "厘米/周 厘米每周")),
     "degC": Unit("temperature", 1.0, ("°c", "degc", "deg c", "degrees celsius", "celsius", "摄氏度", "度")),
