@@ -139,6 +139,8 @@ def _unkeyed(slot: ToleranceSlot | ExactSlot, slots: Sequence[Slot], unit: str |
     for body in (corrected, text):
         parts = sentences(body)[-_MOST_SENTENCES:]
         stated = _without_rates(parts, [_quantities(part) for part in parts], asked, unit)
+        main = [[] if _ASIDE.match(part) else found for part, found in zip(parts, stated, strict=True)]
+        stated = main if any(_fitting(found, unit) for found in main) else stated
         index, kind = _sentence(slot, slots, unit, parts, stated)
         if index is not None:
             break
@@ -167,6 +169,8 @@ def _unkeyed(slot: ToleranceSlot | ExactSlot, slots: Sequence[Slot], unit: str |
     return found
 
 
+# Sentences that state something else than what was found.
+_ASIDE = re.compile(r"\W*(?:(?:for|in|by) (?:comparison|reference)|as a reference|if|for example|作为对比|相比之下|如果)(?![a-z])")
 _RATE = re.compile(rf" ?/ ?[a-z]|,? (?:per|an? (?:day|week|month|year)|each|every|apiece|daily)(?!{WORD})")
 
 
@@ -232,7 +236,17 @@ def _sentence(
     if named is None and asked_of and len(asked_of) < sum(fits):
         named = asked_of[0]
     if named is not None:
-        if concluded is not None and concluded > named and not mentions(parts[concluded], slot, slots, others=True):
+        if (
+            concluded is not None
+            and concluded > named
+            and not mentions(parts[concluded], slot, slots, others=True)
+            and (
+                not _asked_for(parts[named], asked)
+                or _asked_for(parts[concluded], asked)
+                or _CONCLUDES.match(parts[concluded])
+                or concluded == len(parts) - 1 and _ALONE.fullmatch(_masked(parts[concluded]))
+            )
+        ):
             return concluded, "last sentence that fits"
         return named, "sentence with the label"
     for index in (concluded, last(counts)):
@@ -248,12 +262,12 @@ def _sentence(
 
 
 _ITEM_KEY = re.compile(r"([^:=\n\d]{0,60}(?:\d\dth )?[^:=\n\d]{1,60})[:=]")
-_SPECIFIC = frozenset({"change", "percentile", "median", "highest", "lowest"})
+_NOT_SPECIFIC = frozenset("total first second third place each dead setting spread".split())
 
 
 def _asked_for(part: str, asked: Subject) -> bool:
     """Whether ``part`` is of the kind that is asked, or a line "weed: 18.6 %" whose key has a word of the label."""
-    if asked.kinds & kinds(part) & _SPECIFIC:
+    if asked.kinds & kinds(part) - _NOT_SPECIFIC:
         return True
     key = _ITEM_KEY.match(part)
     if key is None or not speaks_of(key[1], asked.words):
@@ -444,8 +458,11 @@ def _narrowed(
     keep(lambda quantity, _: quantity.chain not in operands, "what it was worked out from left out")
     keep(lambda _, phrase: bool(kinds_of(phrase) & asked.kinds), "what the label asks for")
     if unit is None and len(asked.words) > 1:
-        spoken = {q.start: sum(speaks_of(near.words, {word}) for word in asked.words) for q, near in found}
-        keep(lambda quantity, _: spoken[quantity.start] == max(spoken.values()), "what the label names")
+        spoken = Counter[int]()
+        for quantity, near in found:
+            named = sum(speaks_of(near.words, {word}) for word in asked.words)
+            spoken[quantity.chain] = max(spoken[quantity.chain], named)
+        keep(lambda quantity, _: spoken[quantity.chain] == max(spoken.values()), "what the label names")
     keep(lambda _, phrase: not bound_elsewhere(phrase, asked), "values of other things left out")
     about_change = "change" in asked.kinds
     keep(lambda _, phrase: (_BY.search(phrase.before) is not None) == about_change, "by how much it changed")
@@ -472,7 +489,7 @@ def _narrowed(
     return found, ", ".join(dict.fromkeys(rules))
 
 
-_OPERATOR = re.compile(r"[ )\]]*[-+*/×÷·x][ (\[]*")
+_OPERATOR = re.compile(r"[ )\]]*[-+*/×÷·x:][ (\[]*")
 
 
 def _operands(text: str, quantities: Sequence[Quantity]) -> set[int]:
@@ -484,7 +501,7 @@ def _operands(text: str, quantities: Sequence[Quantity]) -> set[int]:
         if _OPERATOR.fullmatch(between):
             terms += [before.start, after.start]
             continue
-        if terms and between.strip(" )]") in ("=", "≈"):
+        if terms and between.strip(" )],") in ("=", "≈", "that is", "i.e.", "which is", "or"):
             found.update(terms)
         terms = []
     return found

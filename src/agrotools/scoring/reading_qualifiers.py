@@ -100,7 +100,6 @@ _KINDS: dict[str, str] = {
     "lowest": r"smallest|minimum|min|lowest|shortest|narrowest|最小|最低|最短",
     "mean": r"mean|average[sd]?|avg|averaging|平均|均值",
     "median": r"median|中位",
-    "percentile": r"\d\d(?:st|nd|rd|th) percentile|percentile|quantile|p\d\d|百分位",
     "spread": r"standard deviation|standard error|std|sd|se|variance|uncertainty|margin of error|error|confiden\w+|ci|"
     r"interval|标准差|误差|置信",
     "setting": r"threshold|score|probability|resolution|spacing|iou|id|p-value|scale|阈值|得分|分辨率",
@@ -123,6 +122,7 @@ def _any_of(words: str) -> str:
 
 _SPLIT = re.compile(r"\|(?![^(]*\))")
 _KIND = {kind: re.compile(_any_of(words)) for kind, words in _KINDS.items()}
+_PERCENTILE = re.compile(r"(\d{1,2})(?:st|nd|rd|th)? (?:percentile|quantile)|\bp(\d\d)\b|第(\d\d)百?分位")
 _GENERAL = frozenset({"total", "mean"})
 """Kinds of value that a label without a kind may mean."""
 
@@ -188,7 +188,9 @@ def has_subject(phrase: Phrase) -> bool:
 
 def kinds(text: str) -> frozenset[str]:
     """The kinds of value that ``text`` names: highest, mean, first, ..."""
-    return frozenset(kind for kind, pattern in _KIND.items() if pattern.search(text))
+    found = frozenset(kind for kind, pattern in _KIND.items() if pattern.search(text))
+    # The 5th percentile is another than the 95th.
+    return found | {f"p{next(filter(None, number.groups()))}" for number in _PERCENTILE.finditer(text)}
 
 
 def kinds_of(phrase: Phrase) -> frozenset[str]:

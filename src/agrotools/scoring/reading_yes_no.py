@@ -87,6 +87,7 @@ _UNDECIDED = re.compile(
     r"\b(?:whether|if|unclear|uncertain|unsure|unknown|(?:cannot|can't|could not|unable to) (?:tell|say|"
     r"determine|judge))\b"
 )
+_IF = re.compile(r"[^.;\n]{0,40}\bif\b")
 _PRESENCE = frozenset(("present", "presence", "visible", "detected", "found", "exist", "contain"))
 _ENOUGH = 0.6
 
@@ -140,7 +141,8 @@ def _of_the_subject(slot: BooleanSlot, text: str) -> list[tuple[bool, str]]:
         covered: set[int] = set()
         for pattern, polarity in ((no, False), (yes, True)):
             for match in pattern.finditer(text):
-                if _UNDECIDED.search(_clause_before(text, match.start())):
+                clause = _clause_before(text, match.start())
+                if _UNDECIDED.search(clause) or (" would " in clause and _IF.match(text, match.end())):
                     continue
                 if covered.isdisjoint((match.start(), match.end() - 1)):
                     covered.update(range(match.start(), match.end()))

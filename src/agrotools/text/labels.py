@@ -113,6 +113,9 @@ _CONFIRMED = re.compile(r"[\s\"'*]*(?:yes|yep|correct|indeed|是|对)(?![a-z])")
 
 
 _NOT_SO = re.compile(
+    r"(?:\s?\([^()\n]{0,60}\))?,? (?:can|could|is|are|was|were|has|have|must)(?: (?:also|therefore|thus|be|been|safely))* "
+    r"(?:ruled out|excluded|dismissed|eliminated|discarded|rejected|unlikely|absent)\b|, does not |"
+    r", (?:in|by) contrast,|"
     rf"(?: (?!(?:and|but|or|so|that|which|then|nor) ){WORD}+)? "
     rf"(?:(?:is|are|was|were|does|do|did|has|have|can|could|would|seems?|appears?|looks?|shows?|remains?)"
     rf"(?: (?:not?|never|unaffected|unlikely|absent)|n't)|cannot|can't)(?!{WORD})|: ?(?:no|none|absent|"
@@ -139,7 +142,7 @@ _ADVERB = (
     "common|mature|young|adult|infected|with|by|单|典型的?|一[种株个张]|最可能|应该?"
 )
 _CLAIM = re.compile(
-    rf"(?:(?<!{WORD})(?:is|are|was|were|it's|this's|that's|shows?|depicts?|species|identified|classified|diagnosed|"
+    rf"(?:(?<!{WORD})(?:is|are|was|were|it's|this's|that's|(?<!not )only|shows?|depicts?|species|identified|classified|diagnosed|"
     r"conclude|therefore|thus|hence|so|answer|must be|identify|classify|diagnosis|indicat(?:es?|ing)|"
     r"suggests?|confirms?|"
     rf"points? to|consistent with|characteristic of|typical of|match(?:es)?|belongs? to|leaves|leaving|left with)(?!{WORD})|[:=]|[为是])"
@@ -156,7 +159,7 @@ _COMPARED = re.compile(
     r"of )?(?:the |an? |that of |those of )?$|(?:比|相比|而\s?)$"
 )
 _DESCRIBED = re.compile(
-    r"(?:'s)?(?: (?:plants?|leaves|leaf|flowers?|larvae|adults?|weeds?))? (?:ha(?:[sd]|ve)(?! (?:the )?(?:more|"
+    r"(?:'s)?(?: (?:plants?|leaves|leaf|flowers?|larvae|adults?|weeds?))?(?: also)? (?:ha(?:[sd]|ve)(?! (?:the )?(?:more|"
     r"most|higher|highest|larger|"
     r"largest|fewer|fewest|less|least|lower|lowest|greater|greatest))|would|typically|usually|often|"
     r"tends?|features?|produces?|grows?|(?:is|are) (?:also )?(?:often|typically|usually|known|characteri[sz]ed|"
@@ -174,6 +177,11 @@ _REASON = re.compile(r"\b(?:because|since|whereas|although|though|against)\b[^.;
 _BEST = re.compile(r" (?:separates?|is|are|performs?|works?|fits?|stands? out)[^.;,\n]{0,60} (?:best|most suitable)\b")
 
 
+_LARGER = re.compile(
+    r",? (?:has|contains|shows)(?: (?:the|clearly|far))* (?:more|most|larger|largest|higher|highest|greater|greatest)\b"
+)
+
+
 def _strength(text: str, start: int, end: int) -> Strength:
     before = text[max(0, start - 60) : start]
     if (
@@ -184,7 +192,7 @@ def _strength(text: str, start: int, end: int) -> Strength:
         return Strength.COMPARED
     if _REASON.search(before) and not _CLAIM.search(before):
         return Strength.COMPARED
-    if _BEST.match(text, end):
+    if _BEST.match(text, end) or (text[start:end][-4:].find(".") >= 0 and _LARGER.match(text, end)):
         return Strength.CLAIMED
     if _CLAIM.search(before) and not _HEDGE.search(_CLAUSE.split(before)[-1]):
         return Strength.CLAIMED

@@ -116,6 +116,7 @@ _BOUND_BEFORE = re.compile(
 _BOUND_AFTER = re.compile(
     rf"\+(?!\s?[\d(])|\s?(?:(?:or|and) (?:more|less|fewer|greater|higher|above|over|up|beyond)(?!{WORD})|"
     rf"plus(?! \d)(?!{WORD}))|"
+    r",? which (?:i (?:consider|find)|seems|would be) too |"
     r"\s?(?:以上|以下|以内|之多(?!少)|[多余](?=[棵株个只头亩公米平]))|\s?个?(?:以上|以下)"
 )
 _OF = re.compile(r" (?:out )?of (?:(?:the|its|their|a total of|all) )?")
