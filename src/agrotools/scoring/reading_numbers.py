@@ -153,11 +153,11 @@ def _unkeyed(slot: ToleranceSlot | ExactSlot, slots: Sequence[Slot], unit: str |
     if _GONE.search(f"{slot.name} {slot.label}") and any(_NONE_GONE.search(part) for part in parts):
         return _Found(scope._replace(kind="whole text"), ((0.0, 0.0),), ("none",), "none is 0")
     found = _decided(slot, unit, scope, _fitting(stated[index], unit), keyed=False)
-    masked = _masked(parts[index])
+    masked = _shape(parts[index])
     rivals = (
         []
         if _asked_for(scope.text, asked)
-        else [at for at, part in enumerate(parts) if at != index and len(part) < 200 and _masked(part) == masked]
+        else [at for at, part in enumerate(parts) if at != index and len(part) < 200 and _shape(part) == masked]
     )
     for at in rivals[:20]:  # "It is 14. It is 15.", or a list of bare numbers
         if fitting := _fitting(stated[at], unit):
@@ -170,14 +170,16 @@ def _unkeyed(slot: ToleranceSlot | ExactSlot, slots: Sequence[Slot], unit: str |
 
 
 # Sentences that state something else than what was found.
-_ASIDE = re.compile(r"\W*(?:(?:for|in|by) (?:comparison|reference)|as a reference|if|for example|作为对比|相比之下|如果)(?![a-z])")
+_ASIDE = re.compile(
+    r"\W*(?:(?:for|in|by) (?:comparison|reference)|as a reference|if|for example|作为对比|相比之下|如果)(?![a-z])"
+)
 _RATE = re.compile(rf" ?/ ?[a-z]|,? (?:per|an? (?:day|week|month|year)|each|every|apiece|daily)(?!{WORD})")
 
 
 def _without_rates(
     parts: Sequence[str], stated: list[list[Quantity]], asked: Subject, unit: str | None
 ) -> list[list[Quantity]]:
-    """``stated`` without what holds for each of several things ("12 trees per row", "40 m^3 a day"), if more is said."""
+    """``stated`` without what holds for each of several things ("12 trees per row"), if more is said."""
     if "each" in asked.kinds:
         return stated
     kept = [
@@ -185,6 +187,13 @@ def _without_rates(
         for part, found in zip(parts, stated, strict=True)
     ]
     return kept if any(_fitting(found, unit) for found in kept) else stated
+
+
+@lru_cache(maxsize=2_000)
+def _shape(part: str) -> str:
+    """What a sentence says but for its numbers: "west block: 31 trees" says the same as "east block: 86 trees"."""
+    key = _ITEM_KEY.match(part)
+    return _masked(part[key.end() :] if key and not _CONCLUDES.search(part) else part)
 
 
 @lru_cache(maxsize=2_000)
@@ -244,7 +253,7 @@ def _sentence(
                 not _asked_for(parts[named], asked)
                 or _asked_for(parts[concluded], asked)
                 or _CONCLUDES.match(parts[concluded])
-                or concluded == len(parts) - 1 and _ALONE.fullmatch(_masked(parts[concluded]))
+                or (concluded == len(parts) - 1 and _ALONE.fullmatch(_masked(parts[concluded])))
             )
         ):
             return concluded, "last sentence that fits"
@@ -550,14 +559,17 @@ def _marked(text: str, fitting: Sequence[Quantity], words: frozenset[str]) -> tu
 _ALONE = re.compile(rf"\W*#\W*(?:#|{WORD}{{0,3}}[%°^]?\d?)\W*#?")
 _NONE = re.compile(r"[^\w\n]*(?:none|nothing|nil|zero|no|没有|无|零)\b[^\d\n]{0,40}")
 _NO = re.compile(
-    rf"(?:n't any|(?<!{WORD})(?:no|zero|not (?:a single|any)|none of(?: the| these| those)?|without(?: any)?|never any|free of|absence of|lack of))"
+    rf"(?:n't any|(?<!{WORD})(?:no|zero|not (?:a single|any)|none of(?: the| these| those)?|without(?: any)?|"
+    r"never any|free of|absence of|lack of))"
     rf" (?P<of>(?:{WORD}+[ -]?){{1,5}})|(?<!{WORD})(?P<not>do(?:es)? not (?:see|find|contain|show|have)(?: any)?) "
     rf"(?P<of_2>(?:{WORD}+[ -]?){{1,5}})|(?:没有|未发现|未见|没看到|没发现|未检测到|不存在|无)(?P<of_3>[{CJK}]{{1,12}})"
 )
 _NO_CJK = re.compile(f"[{CJK}]{{0,8}}?(?:没有|未见|未发现|未检测到|无)[{CJK}]{{1,12}}")
 _GONE = re.compile(r"(?<![a-z])(?:disappear|vanish|lost|loss|gone)|消失|损失")
 _NONE_GONE = re.compile(
-    rf"(?<!{WORD})(?:no|none of)(?: (?!(?:longer|more) )[a-z]+){{1,5}}? (?:disappeared|vanished|lost|gone)(?!{WORD})|没有[^,。;\d]{{0,10}}(?:消失|损失)"
+    rf"(?<!{WORD})(?:no|none of)(?: (?!(?:longer|more) )[a-z]+){{1,5}}? "
+    rf"(?:disappeared|vanished|lost|gone|missing)(?!{WORD})|"
+    r"没有[^,。;\d]{0,10}(?:消失|损失)"
 )
 _PHRASE_END = re.compile(r"\b(?:to|that|in|on|at|and|but|for|with|way|idea|if|whether)\b")
 _ABSENT = re.compile(r"\b(?:absent|not (?:present|visible|found|detected|seen))\b|不存在")

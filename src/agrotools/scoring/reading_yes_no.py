@@ -38,7 +38,8 @@ _NO = re.compile(
     rf"{_START}(?:不是|不对|没有|不)(?=[\s\"'*]*(?:[,.;:!?)]|$|,|。|yes))|否(?![认则])|不正确"
 )
 _WEAK_NO = re.compile(
-    rf"(?<!{WORD})(?:no(?! (?:doubt|question))|none)(?!{WORD})|没有|不是|并没有|并未|(?:(?<=[,.;:!?\n ,。])|^)(?:未|尚未|不|无)"
+    rf"(?<!{WORD})(?:no(?! (?:doubt|question))|none)(?!{WORD})|没有|不是|并没有|并未|"
+    r"(?:(?<=[,.;:!?\n ,。])|^)(?:未|尚未|不|无)"
 )
 _WEAK_YES = re.compile(r"(?:(?<=[,.;:!?\n ,。])|^)(?:有|是|已)")
 _EITHER = re.compile(

@@ -113,8 +113,10 @@ _CONFIRMED = re.compile(r"[\s\"'*]*(?:yes|yep|correct|indeed|是|对)(?![a-z])")
 
 
 _NOT_SO = re.compile(
-    r"(?:\s?\([^()\n]{0,60}\))?,? (?:can|could|is|are|was|were|has|have|must)(?: (?:also|therefore|thus|be|been|safely))* "
-    r"(?:ruled out|excluded|dismissed|eliminated|discarded|rejected|unlikely|absent)\b|, does not |"
+    r"(?:\s?\([^()\n]{0,60}\))?,? (?:can|could|is|are|was|were|has|have|must)"
+    r"(?: (?:also|therefore|thus|be|been|safely))* "
+    r"(?:ruled out|excluded|dismissed|eliminated|discarded|rejected|unlikely|absent)\b|"
+    r", does not |,? has no (?:pixels|area)\b|"
     r", (?:in|by) contrast,|"
     rf"(?: (?!(?:and|but|or|so|that|which|then|nor) ){WORD}+)? "
     rf"(?:(?:is|are|was|were|does|do|did|has|have|can|could|would|seems?|appears?|looks?|shows?|remains?)"
@@ -142,10 +144,12 @@ _ADVERB = (
     "common|mature|young|adult|infected|with|by|单|典型的?|一[种株个张]|最可能|应该?"
 )
 _CLAIM = re.compile(
-    rf"(?:(?<!{WORD})(?:is|are|was|were|it's|this's|that's|(?<!not )only|shows?|depicts?|species|identified|classified|diagnosed|"
+    rf"(?:(?<!{WORD})(?:is|are|was|were|it's|this's|that's|(?<!not )only|shows?|depicts?|"
+    r"species|identified|classified|diagnosed|"
     r"conclude|therefore|thus|hence|so|answer|must be|identify|classify|diagnosis|indicat(?:es?|ing)|"
     r"suggests?|confirms?|"
-    rf"points? to|consistent with|characteristic of|typical of|match(?:es)?|belongs? to|leaves|leaving|left with)(?!{WORD})|[:=]|[为是])"
+    rf"points? to|consistent with|characteristic of|typical of|match(?:es)?|belongs? to|leaves|leaving|"
+    rf"left with)(?!{WORD})|[:=]|[为是])"
     rf"[\s\"'*(:]*(?:(?:{_ADVERB})[\s\"'*(:]+|(?:{_ADVERB})(?=[{CJK}])){{0,6}}[\"'*(]*$"
 )
 _HEDGE = re.compile(
@@ -159,11 +163,13 @@ _COMPARED = re.compile(
     r"of )?(?:the |an? |that of |those of )?$|(?:比|相比|而\s?)$"
 )
 _DESCRIBED = re.compile(
-    r"(?:'s)?(?: (?:plants?|leaves|leaf|flowers?|larvae|adults?|weeds?))?(?: also)? (?:ha(?:[sd]|ve)(?! (?:the )?(?:more|"
+    r"(?:'s)?(?: (?:plants?|leaves|leaf|flowers?|larvae|adults?|weeds?))?(?: also)?"
+    r" (?:ha(?:[sd]|ve)(?! (?:the )?(?:more|"
     r"most|higher|highest|larger|"
     r"largest|fewer|fewest|less|least|lower|lowest|greater|greatest))|would|typically|usually|often|"
     r"tends?|features?|produces?|grows?|(?:is|are) (?:also )?(?:often|typically|usually|known|characteri[sz]ed|"
     r"common|native|found|frequent|widespread))\b|"
+    r"(?: \w+)?,? the \w+ is (?:weaker|smaller|lower|less)\b|"
     r"(?:的|通常|一般|往往|具有)"
 )
 _LIKENED = re.compile(" ?(?:相比|不同|相似|相近|类似)")
@@ -174,7 +180,9 @@ _ALONE_BEHIND = re.compile(r"[^\w\n]*(?:$|\n)|[\"'*)]*[.!。]")
 _REASON = re.compile(r"\b(?:because|since|whereas|although|though|against)\b[^.;!?\n]*$")
 
 
-_BEST = re.compile(r" (?:separates?|is|are|performs?|works?|fits?|stands? out)[^.;,\n]{0,60} (?:best|most suitable)\b")
+_BEST = re.compile(
+    r"\)? (?:separates?|is|are|performs?|works?|fits?|stands? out)[^.;,\n]{0,60} (?:best|most suitable)\b"
+)
 
 
 _LARGER = re.compile(

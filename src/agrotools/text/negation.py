@@ -30,7 +30,7 @@ _ASIDE = re.compile(
     rf"(?:{_B}(?:not|never|n't|cannot)|n't),[^,;.!?\n]{{1,40}},|"
     r"\((?:(?!\b(?:it|is|are|but|instead|rather)\b)[^().:;\n]){1,60}(?:,|、|和|与|\b(?:and|or)\b)[^().:;\n]{1,200}\)"
 )
-"""No clause ends at the commas of an aside (``not, in my view, lantana``) or the brackets of a list (``none of them (A, B)``)."""
+"""``not, in my view, lantana``: the commas of an aside end no clause, nor do the brackets of a list."""
 
 
 _AT_FIRST = (
@@ -46,7 +46,7 @@ _BEFORE = re.compile(
     r"(?<!no )(?<!out )(?<!out a )(?<!beyond )doubt(?:s|ful|ed)?|"
     r"nothing|nobody|hardly|barely|scarcely|free (?:of|from)|devoid of|absence of|(?:little|"
     r"no) chance|(?:speaks?|argues?) against|(?:wrong|incorrect|mistaken) to|"
-    rf"different from|differs? from|distinct from|distinguish(?:es|ed)? (?:it |this )?from|"
+    rf"different from|differs? from|distinct from|(?:distinguish(?:es|ed)?|told|tells?) (?:it |this )?from|"
     rf"(?:confused|mistaken) (?:with|for)|far from|{_AT_FIRST}){_E}|"
     rf"(?<!be )anything but|"
     r"不(?=是|在|像|属于|认为|觉得|为|含|包括|包含|存在|可能|太可能|大可能|会是|应|符合)|并非|而非|绝非|并不|并没有|并未|未见|"

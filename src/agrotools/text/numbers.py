@@ -109,7 +109,7 @@ _BOUND_BEFORE = re.compile(
     rf"(?:(?<!{WORD})(?:(?:more|less|fewer|greater|larger|smaller|higher|lower|bigger) than(?: or equal to)?|"
     r"at (?:the )?(?:least|most|minimum|maximum)|up to|below|above|exceed(?:s|ed|ing)?|in excess of|upwards of|under|"
     r"(?<!spread )(?<!spreads )(?<!cover )(?<!covers )(?<!extends )(?<!extending )(?<!stretches )(?<!distributed )over|"
-    r"minimum of|maximum of|not exceeding)|(?<![-=])[<>]=?|[≥≤⩾⩽]|"
+    r"minimum of|maximum of|not exceeding)|(?<![-=])[<>]=?|[≥≤⩾⩽±]|"
     r"超过|超出|多于|少于|不到|至少|至多|不少于|不多于|不超过|不足|大于|小于|高于|低于|起码|最多|最少)"
     r"(?:\s?(?:about|approximately|around|roughly|the|an?|some|约|大约|有|[~≈]))*\s?$"
 )

@@ -82,7 +82,7 @@ UNITS: dict[str, Unit] = {
     "1/m^2": Unit(
         "density",
         10_000.0,
-        (*_per(("", "1"), _SQUARE_METRE[:8], ""), "m^-2", "/平方米", "每平方米", "株/平方米", "棵/平方米"),
+        (*_per(("", "1"), _SQUARE_METRE[:8], "/平方米 每平方米 株/平方米 棵/平方米"), "m^-2"),
     ),
     "mm/week": Unit("growth", 0.1, _per(("mm", "millimetres", "millimeters"), _WEEK, "毫米/周 毫米每周")),
     "cm/week": Unit("growth", 1.0, _per(("cm", "centimetres", "centimeters"), _WEEK, "厘米/周 厘米每周")),
