@@ -41,7 +41,7 @@ _OPERATORS = re.compile(r"[-+*/×÷·x=()\[\]| ]*")
 # "Or 15", "but possibly 20": a further candidate, whatever stands between.
 _ALTERNATIVE = re.compile(
     rf"(?<!{WORD})(?:or(?! (?:so|thereabouts){{1}})|either|possibly|perhaps|maybe|alternatively|might|could|may|"
-    rf"if not|versus|vs)(?!{WORD})|或|也许|也可能|可能(?:是|有|为)"
+    rf"if not|versus|vs|according to[^,.;\d]*and)(?!{WORD})|或|也许|也可能|可能(?:是|有|为)"
 )
 _SHOWN = 240
 _MOST_SENTENCES = 1_000
@@ -150,6 +150,10 @@ def _unkeyed(slot: ToleranceSlot | ExactSlot, slots: Sequence[Slot], unit: str |
             return _Found(nothing._replace(kind="whole text"), ((0.0, 0.0),), ("none",), "none is 0")
         return _Found(nothing, (), (), _why_nothing(answer.plain[: 4 * _SHOWN]))
     scope = Scope(kind, parts[index])
+    if kind != "sentence with the label" and any(
+        _COULD_NOT.search(part) and mentions(part, slot, slots) for part in parts[-20:]
+    ):
+        return _Found(scope._replace(kind="whole text"), (), (), "declared unknown")
     if _GONE.search(f"{slot.name} {slot.label}") and any(_NONE_GONE.search(part) for part in parts):
         return _Found(scope._replace(kind="whole text"), ((0.0, 0.0),), ("none",), "none is 0")
     found = _decided(slot, unit, scope, _fitting(stated[index], unit), keyed=False)
@@ -173,7 +177,16 @@ def _unkeyed(slot: ToleranceSlot | ExactSlot, slots: Sequence[Slot], unit: str |
 _ASIDE = re.compile(
     r"\W*(?:(?:for|in|by) (?:comparison|reference)|as a reference|if|for example|作为对比|相比之下|如果)(?![a-z])"
 )
+_EACH_HAS = re.compile(r"\b(?:each|every)(?: [a-z]+){1,3} (?:has|holds|contains|have) (?:about )?$")
+_COULD_NOT = re.compile(
+    r"\b(?:could not|couldn't|cannot|can't|unable to|not able to) (?:determine|find|measure|estimate|count|give)\b"
+)
 _RATE = re.compile(rf" ?/ ?[a-z]|,? (?:per|an? (?:day|week|month|year)|each|every|apiece|daily)(?!{WORD})")
+
+
+def _is_rate(part: str, quantity: Quantity) -> bool:
+    before = max(0, quantity.start - 60)
+    return bool(_RATE.match(part, quantity.end) or _EACH_HAS.search(part, before, quantity.start))
 
 
 def _without_rates(
@@ -183,7 +196,7 @@ def _without_rates(
     if "each" in asked.kinds:
         return stated
     kept = [
-        [quantity for quantity in found if not _RATE.match(part, quantity.end) or not (quantity.noun or quantity.unit)]
+        [quantity for quantity in found if quantity.bare or not _is_rate(part, quantity)]
         for part, found in zip(parts, stated, strict=True)
     ]
     return kept if any(_fitting(found, unit) for found in kept) else stated
