@@ -183,7 +183,7 @@ _FUNCTION = frozenset(
 
 def has_subject(phrase: Phrase) -> bool:
     """Whether the words around a number name anything."""
-    words = re.findall(rf"{WORD}{{3,}}|[{CJK}]{{2,}}", phrase.words)
+    words = re.findall(rf"{WORD}{{3,}}|[{CJK}]{{2,}}", re.sub(r"according to[^,;.]*", "", phrase.words))
     return any(word not in _FUNCTION and word not in _FILLING for word in words)
 
 
