@@ -45,7 +45,9 @@ class AnswerText(NamedTuple):
 
 _FINAL_ANSWER = re.compile(r"(?:final answer|最终答案|最终回答)\W{0,6}[:：]", re.IGNORECASE)
 _SENTENCE_END = re.compile(
-    r"[!?。\n]+|(?<!\bapprox)(?<!\bca)(?<!\be\.g)(?<!\bi\.e)(?<!\bi)(?<!\be)(?<!\bvs)(?<!\bsq)(?<!\bfig)(?<!\bno)(?<!\bin)\.(?!\d)"
+    r"[!?。\n]+|(?<!\bapprox)(?<!\bca)(?<!\be\.g)(?<!\bi\.e)(?<!\bi)(?<!\be)(?<!\bvs)(?<!\bsq)(?<!\bfig)(?<!\bno)"
+    r"(?<!\d in)(?<!\din)\."
+    r"(?!\d|(?:png|jpe?g|tiff?|webp|bmp|gif|npy|csv|json|txt|pdf)\b)"
 )
 _LIST_MARK = re.compile(r"(?m)^[^\S\n]*(?:(?:\(?\d{1,2}[.)]|[-*•+>])[^\S\n]+|#{1,6}[^\S\n]*)(?=[^\s])")
 # A sentence that begins so goes on with the one before it: "There are 14. Or 15."
@@ -120,16 +122,21 @@ def without_markup(text: str) -> str:
 
 
 _CORRECTION = re.compile(
-    r"(?<![a-z])(?:wait|correction|corrected|correcting|actually|sorry|oops|mistake|revised|revising|on second thought|"
-    r"let me (?:correct|recount|re-?check|revise)|scratch that|i was wrong)(?![a-z])|更正|纠正|修正|不对,|重新"
+    r"(?<![a-z])(?:wait|correction|corrected|correcting|(?P<weak>actually)|sorry|oops|mistake|revised|revising|"
+    r"on second thought|let me (?:correct|recount|re-?check|revise)|scratch that|i was wrong|"
+    r"but (?:this|that|it) (?:still )?(?:includes?|included|counts?|counted|contains?|contained))(?![a-z])|"
+    r"更正|纠正|修正|不对,|重新"
 )
 
 
-def after_correction(text: str, limit: int) -> int:
-    """Where the part of ``text`` begins that takes back what stands before it; 0 if nothing does before ``limit``."""
+def after_correction(text: str, limit: int | None = None, *, weak: bool = True) -> int:
+    """Where the part of ``text`` begins that takes back what stands before it; 0 if nothing does before ``limit``.
+
+    ``weak``: "actually" takes back too.
+    """
     begin = 0
-    for mark in _CORRECTION.finditer(text, 0, limit):
-        begin = mark.end()
+    for mark in _CORRECTION.finditer(text, 0, len(text) if limit is None else limit):
+        begin = mark.end() if weak or not mark["weak"] else begin
     return begin
 
 

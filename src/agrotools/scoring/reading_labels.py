@@ -9,7 +9,8 @@ from agrotools.text.labels import LabelMatch, Strength, claims, find_labels
 from agrotools.text.listing import beside, further_claims
 
 _UNAFFECTED = re.compile(
-    r"[^.;:,\n]{0,40}\b(?:is|are|remains?|looks?|appears?) (?:healthy|unaffected|intact|undamaged|normal|free|clean)\b"
+    r"[^.;:,\n]{0,40}\b(?:is|are|remains?|looks?|appears?) (?:healthy|unaffected|intact|undamaged|normal|free|clean)\b|"
+    r"[^.;:,\n]{0,40}\b(?:might|may|could) be(?=[.;,\n]|$)"
 )
 _OR = re.compile(r",? (?:or|and/or) (?:the |an? )?|或者?")
 _MOST = 60

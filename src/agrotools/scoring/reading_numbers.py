@@ -5,12 +5,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from agrotools.core import ExactSlot, Slot, ToleranceSlot
-from agrotools.scoring.reading import AnswerText, Scope, ScopeKind, sentences
+from agrotools.scoring.reading import AnswerText, Scope, ScopeKind, after_correction, sentences
 from agrotools.scoring.reading_keyed import keyed_scopes, mentions, without_other_values
 from agrotools.scoring.reading_qualifiers import (
     Phrase,
@@ -40,7 +41,7 @@ _OPERATORS = re.compile(r"[-+*/×÷·x=()\[\]| ]*")
 # "Or 15", "but possibly 20": a further candidate, whatever stands between.
 _ALTERNATIVE = re.compile(
     rf"(?<!{WORD})(?:or(?! (?:so|thereabouts){{1}})|either|possibly|perhaps|maybe|alternatively|might|could|may|"
-    rf"if not|versus|vs)(?!{WORD})|或|也许|也可能|可能(?:是|有|为)"
+    rf"if not|versus|vs|according to[^,.;\d]*and)(?!{WORD})|或|也许|也可能|可能(?:是|有|为)"
 )
 _SHOWN = 240
 _MOST_SENTENCES = 1_000
@@ -75,7 +76,8 @@ class _Found(NamedTuple):
     candidates: tuple[tuple[float, float], ...]
     shown: tuple[str, ...]
     rule: str
-    falls: bool = False
+    turn: int = 0
+    """-1: said to be a decrease, 1: an increase."""
 
 
 def _merged(found: Sequence[_Found]) -> _Found:
@@ -131,18 +133,36 @@ def _keyed(slot: ToleranceSlot | ExactSlot, unit: str | None, scope: Scope) -> _
 
 
 def _unkeyed(slot: ToleranceSlot | ExactSlot, slots: Sequence[Slot], unit: str | None, answer: AnswerText) -> _Found:
-    parts = sentences(without_other_values(slot, slots, answer.plain))[-_MOST_SENTENCES:]
-    stated = [[quantity for quantity in find_quantities(part) if not quantity.denied] for part in parts]
-    index, kind = _sentence(slot, slots, unit, parts, stated)
+    text = without_other_values(slot, slots, answer.plain)
+    corrected = text[after_correction(text, weak=False) :]
+    asked = subject(slot)
+    for body in (corrected, text):
+        parts = sentences(body)[-_MOST_SENTENCES:]
+        stated = _without_rates(parts, [_quantities(part) for part in parts], asked, unit)
+        main = [[] if _ASIDE.match(part) else found for part, found in zip(parts, stated, strict=True)]
+        stated = main if any(_fitting(found, unit) for found in main) else stated
+        index, kind = _sentence(slot, slots, unit, parts, stated)
+        if index is not None:
+            break
     if index is None:
         nothing = Scope("nothing", answer.plain)
-        if _none_of(parts, subject(slot).words):
+        if _none_of(parts, asked.words):
             return _Found(nothing._replace(kind="whole text"), ((0.0, 0.0),), ("none",), "none is 0")
         return _Found(nothing, (), (), _why_nothing(answer.plain[: 4 * _SHOWN]))
     scope = Scope(kind, parts[index])
+    if kind != "sentence with the label" and any(
+        _COULD_NOT.search(part) and mentions(part, slot, slots) for part in parts[-20:]
+    ):
+        return _Found(scope._replace(kind="whole text"), (), (), "declared unknown")
+    if _GONE.search(f"{slot.name} {slot.label}") and any(_NONE_GONE.search(part) for part in parts):
+        return _Found(scope._replace(kind="whole text"), ((0.0, 0.0),), ("none",), "none is 0")
     found = _decided(slot, unit, scope, _fitting(stated[index], unit), keyed=False)
-    masked = _masked(parts[index])
-    rivals = [at for at, part in enumerate(parts) if at != index and len(part) < 200 and _masked(part) == masked]
+    masked = _shape(parts[index])
+    rivals = (
+        []
+        if _asked_for(scope.text, asked)
+        else [at for at, part in enumerate(parts) if at != index and len(part) < 200 and _shape(part) == masked]
+    )
     for at in rivals[:20]:  # "It is 14. It is 15.", or a list of bare numbers
         if fitting := _fitting(stated[at], unit):
             other = _decided(slot, unit, scope._replace(text=parts[at]), fitting, keyed=False)
@@ -151,6 +171,42 @@ def _unkeyed(slot: ToleranceSlot | ExactSlot, slots: Sequence[Slot], unit: str |
                 rule = "the same sentence stands with other numbers"
                 found = found._replace(candidates=candidates, shown=found.shown + other.shown, rule=rule)
     return found
+
+
+# Sentences that state something else than what was found.
+_ASIDE = re.compile(
+    r"\W*(?:(?:for|in|by) (?:comparison|reference)|as a reference|if|for example|作为对比|相比之下|如果)(?![a-z])"
+)
+_EACH_HAS = re.compile(r"\b(?:each|every)(?: [a-z]+){1,3} (?:has|holds|contains|have) (?:about )?$")
+_COULD_NOT = re.compile(
+    r"\b(?:could not|couldn't|cannot|can't|unable to|not able to) (?:determine|find|measure|estimate|count|give)\b"
+)
+_RATE = re.compile(rf" ?/ ?[a-z]|,? (?:per|an? (?:day|week|month|year)|each|every|apiece|daily)(?!{WORD})")
+
+
+def _is_rate(part: str, quantity: Quantity) -> bool:
+    before = max(0, quantity.start - 60)
+    return bool(_RATE.match(part, quantity.end) or _EACH_HAS.search(part, before, quantity.start))
+
+
+def _without_rates(
+    parts: Sequence[str], stated: list[list[Quantity]], asked: Subject, unit: str | None
+) -> list[list[Quantity]]:
+    """``stated`` without what holds for each of several things ("12 trees per row"), if more is said."""
+    if "each" in asked.kinds:
+        return stated
+    kept = [
+        [quantity for quantity in found if quantity.bare or not _is_rate(part, quantity)]
+        for part, found in zip(parts, stated, strict=True)
+    ]
+    return kept if any(_fitting(found, unit) for found in kept) else stated
+
+
+@lru_cache(maxsize=2_000)
+def _shape(part: str) -> str:
+    """What a sentence says but for its numbers: "west block: 31 trees" says the same as "east block: 86 trees"."""
+    key = _ITEM_KEY.match(part)
+    return _masked(part[key.end() :] if key and not _CONCLUDES.search(part) else part)
 
 
 @lru_cache(maxsize=2_000)
@@ -175,6 +231,8 @@ def _sentence(
         )
 
     def concludes(index: int) -> bool:
+        if index == len(parts) - 1 and len(stated[index]) == 1 and _ALONE.fullmatch(_masked(parts[index])):
+            return True
         if not _CONCLUDES.search(parts[index]):
             return False
         best = _fitting(stated[index], unit)
@@ -183,16 +241,34 @@ def _sentence(
     def speaks(index: int) -> bool:
         if len(slots) > 1 and mentions(parts[index], slot, slots, others=True):
             return False
-        spoken = all(speaks_of(parts[index], frozenset({word})) for word in asked.words)
+        spoken = all(speaks_of(parts[index], {word}) for word in asked.words)
         right_kind = not asked.kinds or bool(asked.kinds & kinds(parts[index]))
         return (
             bool(asked.words) and spoken and right_kind and any(_explicit(quantity, unit) for quantity in stated[index])
         )
 
-    named = last(lambda index: mentions(parts[index], slot, slots) or speaks(index))
+    def named_by(index: int) -> bool:
+        return mentions(parts[index], slot, slots) or speaks(index)
+
+    # "Two gaps in row 3 point to trees that are gone" states no number of trees.
+    named = last(lambda index: named_by(index) and (counts(index) or any(not each.spelled for each in stated[index])))
+    named = last(named_by) if named is None else named
     concluded = last(concludes)
+    asked_of = [index for index in order if fits[index] and _asked_for(parts[index], asked)]
+    if named is None and asked_of and len(asked_of) < sum(fits):
+        named = asked_of[0]
     if named is not None:
-        if concluded is not None and concluded > named and not mentions(parts[concluded], slot, slots, others=True):
+        if (
+            concluded is not None
+            and concluded > named
+            and not mentions(parts[concluded], slot, slots, others=True)
+            and (
+                not _asked_for(parts[named], asked)
+                or _asked_for(parts[concluded], asked)
+                or _CONCLUDES.match(parts[concluded])
+                or (concluded == len(parts) - 1 and _ALONE.fullmatch(_masked(parts[concluded])))
+            )
+        ):
             return concluded, "last sentence that fits"
         return named, "sentence with the label"
     for index in (concluded, last(counts)):
@@ -205,6 +281,20 @@ def _sentence(
                 if any(tier(quantity, unit) and quantity.spelled == spelled for quantity in stated[index]):
                     return index, "last sentence that fits"
     return None, "nothing"
+
+
+_ITEM_KEY = re.compile(r"([^:=\n\d]{0,60}(?:\d\dth )?[^:=\n\d]{1,60})[:=]")
+_NOT_SPECIFIC = frozenset("total first second third place each dead setting spread".split())
+
+
+def _asked_for(part: str, asked: Subject) -> bool:
+    """Whether ``part`` is of the kind that is asked, or a line "weed: 18.6 %" whose key has a word of the label."""
+    if asked.kinds & kinds(part) - _NOT_SPECIFIC:
+        return True
+    key = _ITEM_KEY.match(part)
+    if key is None or not speaks_of(key[1], asked.words):
+        return False
+    return bool(asked.kinds & kinds(key[1])) if asked.kinds else not kinds(key[1])
 
 
 def _quantities(text: str) -> list[Quantity]:
@@ -302,8 +392,19 @@ def _as_found(
     candidates = _distinct([_in_unit(quantity, unit) for quantity in chosen])
     candidates = candidates if len(candidates) == 1 else _without_conversions(chosen, candidates)
     phrase = next((phrase for quantity, phrase in left if quantity is chosen[0]), None)
-    falls = phrase is not None and _FALLS.search(phrase.words) is not None
-    return _Found(scope, candidates, tuple(_shown(quantity) for quantity in chosen[:20]), rule, falls)
+    turn = 0 if phrase is None else _turn(phrase.words)
+    return _Found(scope, candidates, tuple(_shown(quantity) for quantity in chosen[:20]), rule, turn)
+
+
+_RISES = re.compile(
+    rf"(?<!{WORD})(?:increas\w*|gain\w*|grew|grown|grows?|rose|risen|rises?|expand\w*)(?!{WORD})|增加|增长|扩大|上升"
+)
+_NET = re.compile("net change|change in|变化量")
+
+
+def _turn(words: str) -> int:
+    """-1 where ``words`` speak of a decrease, 1 of an increase, 0 of neither or both."""
+    return (_RISES.search(words) is not None) - (_FALLS.search(words) is not None)
 
 
 _CONVERSION_ROUNDING = 0.02
@@ -325,11 +426,18 @@ def _without_conversions(
 
 
 def _signed(slot: ToleranceSlot | ExactSlot, found: _Found) -> _Found:
-    """A decrease has the sign that the slot asks for: "a decrease of 3.2 ha" is -3.2 ha where a change is asked."""
-    if float(slot.value) >= 0 or not found.falls or any(low < 0 for low, _ in found.candidates):
+    """A decrease has the sign that the slot asks for: "a decrease of 3.2 ha" is -3.2 ha where a change is asked.
+
+    Where a loss is asked, it is a gain that is negative.
+    """
+    label = f"{slot.name} {slot.label}".replace("_", " ").lower()
+    asked = _turn(label)
+    if asked == 0 and (float(slot.value) < 0 or _NET.search(label)):
+        asked = 1
+    if found.turn * asked != -1 or any(low < 0 for low, _ in found.candidates):
         return found
     turned = tuple((-high, -low) for low, high in found.candidates)
-    return found._replace(candidates=turned, rule=f"{found.rule}; a decrease")
+    return found._replace(candidates=turned, rule=f"{found.rule}; {'a decrease' if asked > 0 else 'an increase'}")
 
 
 _OF_WHOLE = re.compile(r"\s?(?:out )?of(?: the| all| a total of| those| these| its| their)* ?")
@@ -359,6 +467,8 @@ def _narrowed(
             found = kept
             rules.append(why)
 
+    operands = _operands(text, [quantity for quantity, _ in found])
+    keep(lambda quantity, _: quantity.start not in operands, "what it was worked out from left out")
     if any(quantity.spelled for quantity, _ in found) and any(not quantity.spelled for quantity, _ in found):
         keep(lambda quantity, _: not quantity.spelled or _names(text, quantity, asked.words), "digits before words")
     if any(_names(text, quantity, asked.words) for quantity, _ in found):
@@ -369,6 +479,12 @@ def _narrowed(
     operands = {q.chain for q, phrase in found if chains[q.chain] > 1 and _OPERAND.search(phrase.before)}
     keep(lambda quantity, _: quantity.chain not in operands, "what it was worked out from left out")
     keep(lambda _, phrase: bool(kinds_of(phrase) & asked.kinds), "what the label asks for")
+    if unit is None and len(asked.words) > 1:
+        spoken = Counter[int]()
+        for quantity, near in found:
+            named = sum(speaks_of(near.words, {word}) for word in asked.words)
+            spoken[quantity.chain] = max(spoken[quantity.chain], named)
+        keep(lambda quantity, _: spoken[quantity.chain] == max(spoken.values()), "what the label names")
     keep(lambda _, phrase: not bound_elsewhere(phrase, asked), "values of other things left out")
     about_change = "change" in asked.kinds
     keep(lambda _, phrase: (_BY.search(phrase.before) is not None) == about_change, "by how much it changed")
@@ -393,6 +509,24 @@ def _narrowed(
             parts = len(inner) > 1 and len(outer) == 1 and within(sum(low for low, _ in inner), 0.0, *outer[0])
             keep(lambda _, phrase: not phrase.bracketed or not (phrase.explained or parts), "brackets left out")
     return found, ", ".join(dict.fromkeys(rules))
+
+
+_OPERATOR = re.compile(r"[ )\]]*[-+*/×÷·x:][ (\[]*")
+
+
+def _operands(text: str, quantities: Sequence[Quantity]) -> set[int]:
+    """Where the terms of calculations begin whose result follows: 8 and 6 in "8 + 6 = 14"."""
+    found: set[int] = set()
+    terms: list[int] = []
+    for before, after in pairwise(quantities):
+        between = text[before.end : after.start]
+        if _OPERATOR.fullmatch(between):
+            terms += [before.start, after.start]
+            continue
+        if terms and between.strip(" )],") in ("=", "≈", "that is", "i.e.", "which is", "or"):
+            found.update(terms)
+        terms = []
+    return found
 
 
 def _alternatives(text: str, left: Sequence[Quantity], first: Quantity) -> list[Quantity]:
@@ -435,11 +569,20 @@ def _marked(text: str, fitting: Sequence[Quantity], words: frozenset[str]) -> tu
     return behind, f"first number after {last[0]!r}"
 
 
+_ALONE = re.compile(rf"\W*#\W*(?:#|{WORD}{{0,3}}[%°^]?\d?)\W*#?")
 _NONE = re.compile(r"[^\w\n]*(?:none|nothing|nil|zero|no|没有|无|零)\b[^\d\n]{0,40}")
 _NO = re.compile(
-    rf"(?:n't any|(?<!{WORD})(?:no|zero|not (?:a single|any)|without(?: any)?|never any|free of|absence of|lack of))"
+    rf"(?:n't any|(?<!{WORD})(?:no|zero|not (?:a single|any)|none of(?: the| these| those)?|without(?: any)?|"
+    r"never any|free of|absence of|lack of))"
     rf" (?P<of>(?:{WORD}+[ -]?){{1,5}})|(?<!{WORD})(?P<not>do(?:es)? not (?:see|find|contain|show|have)(?: any)?) "
     rf"(?P<of_2>(?:{WORD}+[ -]?){{1,5}})|(?:没有|未发现|未见|没看到|没发现|未检测到|不存在|无)(?P<of_3>[{CJK}]{{1,12}})"
+)
+_NO_CJK = re.compile(f"[{CJK}]{{0,8}}?(?:没有|未见|未发现|未检测到|无)[{CJK}]{{1,12}}")
+_GONE = re.compile(r"(?<![a-z])(?:disappear|vanish|lost|loss|gone)|消失|损失")
+_NONE_GONE = re.compile(
+    rf"(?<!{WORD})(?:no|none of)(?: (?!(?:longer|more) )[a-z]+){{1,5}}? "
+    rf"(?:disappeared|vanished|lost|gone|missing)(?!{WORD})|"
+    r"没有[^,。;\d]{0,10}(?:消失|损失)"
 )
 _PHRASE_END = re.compile(r"\b(?:to|that|in|on|at|and|but|for|with|way|idea|if|whether)\b")
 _ABSENT = re.compile(r"\b(?:absent|not (?:present|visible|found|detected|seen))\b|不存在")
@@ -460,6 +603,9 @@ def _none_of(parts: Sequence[str], words: frozenset[str]) -> bool:
             if speaks_of(_PHRASE_END.split(phrase)[0], words):
                 return True
         if _ABSENT.search(part) and speaks_of(part, words):
+            return True
+        # The label's words may be of another language.
+        if len(parts) == 1 and _NO_CJK.match(part) and not any(word > "\u2e80" for word in words):
             return True
     return False
 

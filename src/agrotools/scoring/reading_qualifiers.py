@@ -1,7 +1,7 @@
 """What a number in a sentence is bound to: the words around it, against those of the slot's label."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -103,14 +103,16 @@ _KINDS: dict[str, str] = {
     "spread": r"standard deviation|standard error|std|sd|se|variance|uncertainty|margin of error|error|confiden\w+|ci|"
     r"interval|标准差|误差|置信",
     "setting": r"threshold|score|probability|resolution|spacing|iou|id|p-value|scale|阈值|得分|分辨率",
-    "change": r"chang\w*|difference|increas\w*|decreas\w*|loss|lost|gain\w*|declin\w*|reduction|变化|减少|增加|差",
+    "change": r"chang\w*|difference|increas\w*|decreas\w*|loss|lost|gain\w*|declin\w*|reduction|more|fewer|"
+    r"变化|减少|增加|差|"
+    r"比[^,。;]{1,12}[多少]",
     "total": r"total(?:s|ling|ing)?|sum|altogether|in all|overall|combined|合计|总计|总共|总|共",
     "first": r"first|before|initial(?:ly)?|earlier|previous(?:ly)?|left|第一|之前|原来|此前",
     "second": r"second|after|later|afterwards|now|right|第二|之后|现在",
     "third": r"third|fourth|fifth|other|others|another|第三|其他|其它",
     "place": r"(?:image|img|tile|plot|photo|picture|field|row|zone|region|section|block)s? ?#?(?:\d+|[a-h])|图\d|"
     r"step \d",
-    "each": r"each|every|apiece|每",
+    "each": r"each|every|apiece|per|density|rate|daily|每|密度",
     "dead": r"dead|missing|unripe|diseased|healthy|young|mature|枯死|死亡|病",
 }
 
@@ -121,6 +123,7 @@ def _any_of(words: str) -> str:
 
 _SPLIT = re.compile(r"\|(?![^(]*\))")
 _KIND = {kind: re.compile(_any_of(words)) for kind, words in _KINDS.items()}
+_PERCENTILE = re.compile(r"(\d{1,2})(?:st|nd|rd|th)? (?:percentile|quantile)|\bp(\d\d)\b|第(\d\d)百?分位")
 _GENERAL = frozenset({"total", "mean"})
 """Kinds of value that a label without a kind may mean."""
 
@@ -163,7 +166,7 @@ def stem(word: str) -> str:
     return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
 
 
-def speaks_of(text: str, words: frozenset[str]) -> bool:
+def speaks_of(text: str, words: Collection[str]) -> bool:
     """Whether ``text`` has one of ``words`` (stems, or single Chinese characters)."""
     padded = f" {text}".replace("-", " ")
     return any(word in text if word > "\u2e80" else f" {word}" in padded for word in words)
@@ -180,13 +183,15 @@ _FUNCTION = frozenset(
 
 def has_subject(phrase: Phrase) -> bool:
     """Whether the words around a number name anything."""
-    words = re.findall(rf"{WORD}{{3,}}|[{CJK}]{{2,}}", phrase.words)
+    words = re.findall(rf"{WORD}{{3,}}|[{CJK}]{{2,}}", re.sub(r"according to[^,;.]*", "", phrase.words))
     return any(word not in _FUNCTION and word not in _FILLING for word in words)
 
 
 def kinds(text: str) -> frozenset[str]:
     """The kinds of value that ``text`` names: highest, mean, first, ..."""
-    return frozenset(kind for kind, pattern in _KIND.items() if pattern.search(text))
+    found = frozenset(kind for kind, pattern in _KIND.items() if pattern.search(text))
+    # The 5th percentile is another than the 95th.
+    return found | {f"p{next(filter(None, number.groups()))}" for number in _PERCENTILE.finditer(text)}
 
 
 def kinds_of(phrase: Phrase) -> frozenset[str]:

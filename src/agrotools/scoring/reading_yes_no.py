@@ -37,8 +37,14 @@ _NO = re.compile(
     rf"(?<!{WORD})(?:false|nope|negative(?= *[.,;\n]| *$)|(?:no|not){_END}|(?<=yes )no|not at all)(?!{WORD})|"
     rf"{_START}(?:不是|不对|没有|不)(?=[\s\"'*]*(?:[,.;:!?)]|$|,|。|yes))|否(?![认则])|不正确"
 )
-_WEAK_NO = re.compile(rf"(?<!{WORD})(?:no(?! (?:doubt|question))|none)(?!{WORD})|没有|不是|并没有|并未")
-_WEAK_YES = re.compile(r"(?:(?<=[,.;:!?\n ,。])|^)(?:有|是)")
+_WEAK_NO = re.compile(
+    rf"(?<!{WORD})(?:no(?! (?:doubt|question))|none)(?!{WORD})|没有|不是|并没有|并未|"
+    r"(?:(?<=[,.;:!?\n ,。])|^)(?:未|尚未|不|无)"
+)
+_WEAK_YES = re.compile(r"(?:(?<=[,.;:!?\n ,。])|^)(?:有|是|已)")
+_EITHER = re.compile(
+    r"maybe,? (?:(?:and|or) )?maybe not|(?:may|might) or (?:may|might) not|maybe yes,? maybe no|也许是,?也许不是"
+)
 
 # Predicates that a slot may ask about, and their opposites.
 _PREDICATES = (
@@ -50,6 +56,11 @@ _PREDICATES = (
         r"present|presence|exists?|visible|found|detected|contains?|occurs?|存在|发现|出现|检测到",
         r"absent|absence|missing|缺失",
     ),
+    (
+        r"exceed\w*|surpass\w*|above|超过|超出|高于|达到",
+        r"below|under|within|beneath|低于|未达|不到",
+    ),
+    (r"within|inside|in range|之内|范围内", r"outside|beyond|out of range|超出|范围外|范围之外"),
     (
         r"increas\w*|grew|grown|grow|grows|growing|rose|risen|rises|rising|expand\w*|larger|enlarged|增加|增长|扩大|变大|增多",
         r"decreas\w*|declin\w*|shrank|shrunk|shrink|shrinks|shrinking|fell|fallen|reduc\w*|smaller|减少|下降|缩小|变小",
@@ -77,12 +88,15 @@ _UNDECIDED = re.compile(
     r"\b(?:whether|if|unclear|uncertain|unsure|unknown|(?:cannot|can't|could not|unable to) (?:tell|say|"
     r"determine|judge))\b"
 )
+_IF = re.compile(r"[^.;\n]{0,40}\bif\b")
 _PRESENCE = frozenset(("present", "presence", "visible", "detected", "found", "exist", "contain"))
 _ENOUGH = 0.6
 
 
 def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
     """What ``text`` answers to ``slot``: yes and no together are no answer."""
+    if _EITHER.search(text):
+        return YesNo(None, (), "undecided")
     text = _NO_ANSWER.sub(lambda said: " " * len(said[0]), text)
     plain = plain_answers(text)
     if plain:
@@ -128,7 +142,8 @@ def _of_the_subject(slot: BooleanSlot, text: str) -> list[tuple[bool, str]]:
         covered: set[int] = set()
         for pattern, polarity in ((no, False), (yes, True)):
             for match in pattern.finditer(text):
-                if _UNDECIDED.search(_clause_before(text, match.start())):
+                clause = _clause_before(text, match.start())
+                if _UNDECIDED.search(clause) or (" would " in clause and _IF.match(text, match.end())):
                     continue
                 if covered.isdisjoint((match.start(), match.end() - 1)):
                     covered.update(range(match.start(), match.end()))
@@ -150,7 +165,7 @@ def _said_of_label(slot: BooleanSlot, text: str) -> list[tuple[bool, str]]:
     words = subject(slot).words - _PRESENCE
     found: list[tuple[bool, str]] = []
     for part in sentences(text):
-        named = [word for word in words if speaks_of(part, frozenset({word}))]
+        named = [word for word in words if speaks_of(part, {word})]
         if _UNDECIDED.search(part):
             continue
         if words and len(named) >= _ENOUGH * len(words):
@@ -165,7 +180,7 @@ def _compared(slot: BooleanSlot, label: str, text: str) -> list[tuple[bool, str]
     found: list[tuple[bool, str]] = []
     for part in sentences(text):
         said = _MORE.search(part) or _LESS.search(part)
-        named = [word for word in words if speaks_of(part, frozenset({word}))]
+        named = [word for word in words if speaks_of(part, {word})]
         if said is None or len(named) < min(2, len(words)) or len(named) < _ENOUGH * len(words):
             continue
         same_way = (_MORE.search(part) is None) == (_MORE.search(label) is None)

@@ -1,5 +1,6 @@
 """Slot scores: what an answer asserts for a slot, against its value."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -32,6 +33,13 @@ from agrotools.text.labels import LabelMatch, find_labels
 
 VERSION = "2"
 _SHOWN = 240
+_IN_WORDS = OpenTextSlot | KeywordsSlot | ReferenceTextsSlot
+_UNDECIDED = re.compile(
+    r"\b(?:cannot|can't|could not|couldn't|unable to|not able to) (?:choose|decide|tell|say) "
+    r"(?:between|which|whether)\b|\bnot sure which\b|\banswer depends on\b|\beither (?:one )?of (?:the two|these|them)|"
+    r"\beither (?:image|file|map|one|option|answer) (?:could|may|might)\b|"
+    r"无法(?:确定|判断)(?:是)?(?:哪|两者|到底)"
+)
 
 
 class SlotScore(NamedTuple):
@@ -60,6 +68,8 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
 def _score(slot: Slot, slots: Sequence[Slot], read: AnswerText) -> SlotScore:
     if not read.text.strip():
         return SlotScore(0.0, {"scope": "nothing", "rule": "the answer is empty"}, False)
+    if not isinstance(slot, _IN_WORDS) and (undecided := _UNDECIDED.search(read.plain)):
+        return SlotScore(0.0, {"scope": "whole text", "text": undecided[0], "rule": "declared undecided"}, False)
     if isinstance(slot, ToleranceSlot):
         return _score_number(slot, slot.value, slot.margin, slots, read)
     if isinstance(slot, ExactSlot) and not isinstance(slot.value, str):

@@ -78,10 +78,14 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
         start, end = outermost[index + 1][:2]
         if denials[index + 1] and negations.after(end) and listed_with(text, outermost[index][1], start):
             denials[index] = True
-    return [
-        LabelMatch(label, text[start:end], start, end, not denied, _strength(text, start, end))
-        for (start, end, label), denied in zip(outermost, denials, strict=True)
-    ]
+    found_matches: list[LabelMatch] = []
+    for (start, end, label), denied in zip(outermost, denials, strict=True):
+        strength = _strength(text, start, end)
+        before = found_matches[-1] if found_matches else None
+        if before and before.strength is Strength.COMPARED and _AND_THE.fullmatch(text, before.end, start):
+            strength = min(strength, Strength.COMPARED)  # "B would be smaller, and C darker"
+        found_matches.append(LabelMatch(label, text[start:end], start, end, not denied, strength))
+    return found_matches
 
 
 @lru_cache(maxsize=20_000)
@@ -103,15 +107,23 @@ def _outermost(found: list[tuple[int, int, str, int]]) -> list[tuple[int, int, s
     return kept
 
 
+_AND_THE = re.compile(r"[^.;!?\n:]{1,80},? and (?:the |an? )?")
 _ASKED = re.compile(r"[^.!?。\n;]{0,200}\?")
 _CONFIRMED = re.compile(r"[\s\"'*]*(?:yes|yep|correct|indeed|是|对)(?![a-z])")
 
 
 _NOT_SO = re.compile(
+    r"(?:\s?\([^()\n]{0,60}\))?,? (?:can|could|is|are|was|were|has|have|must)"
+    r"(?: (?:also|therefore|thus|be|been|safely))* "
+    r"(?:ruled out|excluded|dismissed|eliminated|discarded|rejected|unlikely|absent)\b|"
+    r", does not |,? has no (?:pixels|area)\b|"
+    r", (?:in|by) contrast,|"
     rf"(?: (?!(?:and|but|or|so|that|which|then|nor) ){WORD}+)? "
     rf"(?:(?:is|are|was|were|does|do|did|has|have|can|could|would|seems?|appears?|looks?|shows?|remains?)"
     rf"(?: (?:not?|never|unaffected|unlikely|absent)|n't)|cannot|can't)(?!{WORD})|: ?(?:no|none|absent|"
-    rf"not)(?!{WORD})|(?:并?未|并?不是|没有)"
+    rf"not)(?!{WORD})|(?:并?未|并?不是|没有)|"
+    rf"[^.:;!?\n]{{0,40}}?,? but (?:it|they|this|that|these|those)(?: (?:is|are|was|were) not|(?:'s| is| are|'re) not|"
+    rf" (?:is|are|was|were|does|do)n't)(?: (?:it|them|that|so|the case))?(?=\s*(?:[.,:;!?\n]|$))"
 )
 
 
@@ -132,10 +144,12 @@ _ADVERB = (
     "common|mature|young|adult|infected|with|by|单|典型的?|一[种株个张]|最可能|应该?"
 )
 _CLAIM = re.compile(
-    rf"(?:(?<!{WORD})(?:is|are|was|were|it's|this's|that's|shows?|depicts?|species|identified|classified|diagnosed|"
+    rf"(?:(?<!{WORD})(?:is|are|was|were|it's|this's|that's|(?<!not )only|shows?|depicts?|"
+    r"species|identified|classified|diagnosed|"
     r"conclude|therefore|thus|hence|so|answer|must be|identify|classify|diagnosis|indicat(?:es?|ing)|"
     r"suggests?|confirms?|"
-    rf"points? to|consistent with|characteristic of|typical of|match(?:es)?|belongs? to)(?!{WORD})|[:=]|[为是])"
+    rf"points? to|consistent with|characteristic of|typical of|match(?:es)?|belongs? to|leaves|leaving|"
+    rf"left with)(?!{WORD})|[:=]|[为是])"
     rf"[\s\"'*(:]*(?:(?:{_ADVERB})[\s\"'*(:]+|(?:{_ADVERB})(?=[{CJK}])){{0,6}}[\"'*(]*$"
 )
 _HEDGE = re.compile(
@@ -146,17 +160,19 @@ _COMPARED = re.compile(
     r"\b(?:than|followed by|ahead of|similar to|similar species|resembl(?:es?|ing)|compared (?:to|with)|"
     r"comparison with|related to|relative of|"
     r"versus|(?:top|rank|no\.?) ?[-#]? ?[2-9]:?|vs\.?|reminiscent of|rule out) (?:in |on |at |for |"
-    r"of )?(?:the |an? |that of |those of )?$|(?:比|"
-    r"与|和|跟|相比)$"
+    r"of )?(?:the |an? |that of |those of )?$|(?:比|相比|而\s?)$"
 )
 _DESCRIBED = re.compile(
-    r"(?:'s)?(?: (?:plants?|leaves|leaf|flowers?|larvae|adults?|weeds?))? (?:ha(?:[sd]|ve)(?! (?:the )?(?:more|"
+    r"(?:'s)?(?: (?:plants?|leaves|leaf|flowers?|larvae|adults?|weeds?))?(?: also)?"
+    r" (?:ha(?:[sd]|ve)(?! (?:the )?(?:more|"
     r"most|higher|highest|larger|"
     r"largest|fewer|fewest|less|least|lower|lowest|greater|greatest))|would|typically|usually|often|"
     r"tends?|features?|produces?|grows?|(?:is|are) (?:also )?(?:often|typically|usually|known|characteri[sz]ed|"
     r"common|native|found|frequent|widespread))\b|"
+    r"(?: \w+)?,? the \w+ is (?:weaker|smaller|lower|less)\b|"
     r"(?:的|通常|一般|往往|具有)"
 )
+_LIKENED = re.compile(" ?(?:相比|不同|相似|相近|类似)")
 _ALONE_BEFORE = re.compile(r"(?:^|[.!?。\n])[^\w\n]*(?:an? |the )?$")
 _ALONE_BEHIND = re.compile(r"[^\w\n]*(?:$|\n)|[\"'*)]*[.!。]")
 
@@ -164,12 +180,28 @@ _ALONE_BEHIND = re.compile(r"[^\w\n]*(?:$|\n)|[\"'*)]*[.!。]")
 _REASON = re.compile(r"\b(?:because|since|whereas|although|though|against)\b[^.;!?\n]*$")
 
 
+_BEST = re.compile(
+    r"\)? (?:separates?|is|are|performs?|works?|fits?|stands? out)[^.;,\n]{0,60} (?:best|most suitable)\b"
+)
+
+
+_LARGER = re.compile(
+    r",? (?:has|contains|shows)(?: (?:the|clearly|far))* (?:more|most|larger|largest|higher|highest|greater|greatest)\b"
+)
+
+
 def _strength(text: str, start: int, end: int) -> Strength:
     before = text[max(0, start - 60) : start]
-    if _COMPARED.search(before) or _DESCRIBED.match(text, end):
+    if (
+        _COMPARED.search(before)
+        or _DESCRIBED.match(text, end)
+        or (before.rstrip()[-1:] in ("与", "和", "跟") and _LIKENED.match(text, end))
+    ):
         return Strength.COMPARED
     if _REASON.search(before) and not _CLAIM.search(before):
         return Strength.COMPARED
+    if _BEST.match(text, end) or (text[start:end][-4:].find(".") >= 0 and _LARGER.match(text, end)):
+        return Strength.CLAIMED
     if _CLAIM.search(before) and not _HEDGE.search(_CLAUSE.split(before)[-1]):
         return Strength.CLAIMED
     alone = _ALONE_BEFORE.search(before) and _ALONE_BEHIND.match(text, end)
@@ -181,7 +213,7 @@ _SENTENCE_END = re.compile(r"[!?。\n;]|\.(?!\d)")
 _CONCLUSION = re.compile(
     rf"(?:(?<!{WORD})(?:in conclusion|to conclude|conclusion|in summary|overall|(?:the|my) (?:final )?answer|"
     r"final answer|"
-    rf"I conclude|after (?:all|closer)|on closer)(?!{WORD})|综上|总之|答案|结论|最终)"
+    rf"I conclude|after (?:all|closer)|on closer)(?!{WORD})|综上|总之|实际(?:上|出现|存在)|答案|结论|最终)"
     rf"|(?P<local>(?<!{WORD})(?:so|therefore|thus|hence|consequently|this means)(?!{WORD})|因此|所以|故而)",
     re.IGNORECASE,
 )

@@ -68,6 +68,9 @@ _DESCRIBING = frozenset(
 )
 
 
+_NO_NAME = ("aceae", "idae", "ly")
+
+
 def is_name(text: str) -> bool:
     """Whether ``text`` could be the name of something: a few words, none of which makes a sentence."""
     words = _WORDS.findall(text)
@@ -75,7 +78,7 @@ def is_name(text: str) -> bool:
         return False
     if any(len(word) > 8 for word in words if word[0] >= "\u2e80"):
         return False
-    if any(word in _SENTENCE or word.endswith(("aceae", "idae", "ly")) for word in words):
+    if any(word in _SENTENCE or (word.endswith(_NO_NAME) and word not in _DESCRIBING) for word in words):
         return False
     return any(word not in _DESCRIBING and not word.isdigit() for word in words) and not re.search(
         r"[是为有的在了]", text

@@ -25,8 +25,12 @@ _CLAUSE_END = re.compile(
     rf"{_B}and (?=(?:{_PRONOUN}|{_BE}|instead|rather|the){_E})|"
     rf"{_NEW_CLAUSE}{_B}(?=(?:it|this|these|they|there) {_BE}{_E}|it's{_E}|that's{_E})"
 )
-_ASIDE = re.compile(rf"(?:{_B}(?:not|never|n't|cannot)|n't),[^,;.!?\n]{{1,40}},")
-"""``not, in my view, lantana``: the commas of an aside end no clause."""
+_ASIDE = re.compile(
+    r", (?:which|whose|with) [^,;.!?:\n]{1,80},|"
+    rf"(?:{_B}(?:not|never|n't|cannot)|n't),[^,;.!?\n]{{1,40}},|"
+    r"\((?:(?!\b(?:it|is|are|but|instead|rather)\b)[^().:;\n]){1,60}(?:,|、|和|与|\b(?:and|or)\b)[^().:;\n]{1,200}\)"
+)
+"""``not, in my view, lantana``: the commas of an aside end no clause, nor do the brackets of a list."""
 
 
 _AT_FIRST = (
@@ -42,10 +46,10 @@ _BEFORE = re.compile(
     r"(?<!no )(?<!out )(?<!out a )(?<!beyond )doubt(?:s|ful|ed)?|"
     r"nothing|nobody|hardly|barely|scarcely|free (?:of|from)|devoid of|absence of|(?:little|"
     r"no) chance|(?:speaks?|argues?) against|(?:wrong|incorrect|mistaken) to|"
-    rf"different from|differs? from|distinct from|distinguish(?:es|ed)? (?:it |this )?from|"
+    rf"different from|differs? from|distinct from|(?:distinguish(?:es|ed)?|told|tells?) (?:it |this )?from|"
     rf"(?:confused|mistaken) (?:with|for)|far from|{_AT_FIRST}){_E}|"
     rf"(?<!be )anything but|"
-    r"不(?=是|像|属于|认为|觉得|为|含|包括|包含|存在|可能|太可能|大可能|会是|应|符合)|并非|而非|绝非|并不|并没有|并未|未见|"
+    r"不(?=是|在|像|属于|认为|觉得|为|含|包括|包含|存在|可能|太可能|大可能|会是|应|符合)|并非|而非|绝非|并不|并没有|并未|未见|"
     r"没看到|没发现|未发现|排除|区别于|不同于|有别于|乍看|起初|最初"
 )
 # Determiners: they deny what follows, of numbers only the next (there is "no" in "no weeds among the 14 trees").
@@ -63,6 +67,7 @@ _AFTER = re.compile(
     rf"match\w*|fit\w*|consistent|what)|isn't it){_E}|"
     rf"{_B}(?:does|do|did|can|could|would|should) ?(?:not|n't) (?:match|fit|occur|seem|appear|look|exist|apply|"
     rf"belong){_E}|"
+    rf"{_B}would be (?:much |far |clearly )?too (?:high|low|large|small|many|few|much){_E}|"
     rf"{_B}at first(?: glance)?(?=[ ,]{{1,2}}(?:but|however|yet|though){_E})|"
     r"(?:可以|可|应|已|已经)?被?排除|不可能|不太可能|可能性(?:不大|很小|较小|低)|不存在|不符"
 )
@@ -94,7 +99,7 @@ class Negations:
         for end in _CLAUSE_END.finditer(text):
             while at < len(asides) and asides[at][1] <= end.start():
                 at += 1
-            if at < len(asides) and asides[at][0] <= end.start() < asides[at][1] and end[0] == ",":
+            if at < len(asides) and asides[at][0] <= end.start() < asides[at][1] and end[0] in ",()、，":
                 continue
             if end[0] == ":" and _HEADING.search(text, max(self._clauses[-1], end.start() - 40), end.start()):
                 continue

@@ -72,7 +72,7 @@ _POWER = re.compile(r"(?:\^|\*\*)[({]?(?P<power>[+-]?\d{1,4})[)}]?")
 _MULTIPLIER = re.compile(rf"\s?(?P<word>百(?!分)|千(?![克米瓦])|万|亿|(?:thousand|million|billion)(?!{WORD}))")
 _MULTIPLIERS = {"百": 1e2, "千": 1e3, "万": 1e4, "亿": 1e8, "thousand": 1e3, "million": 1e6, "billion": 1e9}
 _MINUS_WORD = re.compile(rf"(?:(?<!{WORD})(?:minus|negative)\s?|(?<!正)负\s?)$")
-_NOUN = re.compile(rf"[ -]?(?P<noun>(?!\d){WORD}+|[{CJK}])")
+_NOUN = re.compile(rf"(?: (?:more|fewer|additional|extra)(?= [a-z]))?[ -]?(?P<noun>(?!\d){WORD}+|[{CJK}])")
 # What may stand between a number and a "minus" that is the sign of the next one: else it subtracts.
 _NEW_VALUE = re.compile(r"[:=≈,;|(\n]|\b(?:is|are|was|were|of|by|to|and|or|about|approximately)\b|[为是约]")
 _PERCENT_BEFORE = re.compile(r"百分之\s?$")
@@ -91,26 +91,32 @@ _DATE = re.compile(
     rf"{_DAY} {_MONTH},? \d{{4}}|{_MONTH} {_DAY},? \d{{4}}|{_MONTH} \d{{4}})(?![\d:])|"
     r"(?<!\d)(?:\d{4}\s?年(?:\s?\d{1,2}\s?月)?(?:\s?\d{1,2}\s?[日号])?|\d{1,2}\s?月\s?\d{1,2}\s?[日号])"
 )
+_SAID_BEFORE = re.compile(rf"(?<!{WORD})(?:the|these|those|both|your) $")
 _SPREAD = re.compile(r"\s?\(?\s?(?:±|\+/-|\+-)\s?")
 _RANGE = re.compile(r"\s?(?:-|~|〜|至|到)\s?|\s(?:to|through)\s")
+_EQUALS = re.compile(r"\s?[)\]]?\s?[=≈]")
 _BY = re.compile(r" by (?:about |approximately )?$")
 _BETWEEN = re.compile(r"(?:between|介于|在)\s?$")
 _AND = re.compile(r"\s?(?:and|和|与)\s?")
 _JOINT = re.compile(r"\s?(?:,|/|、|,?\s?(?:or|and|或|和)(?![a-z]))\s?(?:(?:maybe|perhaps|about|approximately)\s)?")
 _TENTHS = re.compile(r"\s?成(?![功立熟为分本果员长虫])")
+# The area may stand before what is on it: 每公顷165公斤, 亩产427公斤.
+_PER_BEFORE = re.compile(r"(?:每(?P<per>公顷|亩|平方米|周)|(?P<mu>亩)产)[^\d,。;]{0,4}$")
+_PER = {"公顷": "ha", "平方米": "m^2", "亩": "mu", "周": "week"}
 _PARTS_OF = re.compile(r"分之\s?$")
 # "More than 14" bounds a value and is none; "spread over 14 ha" is one.
 _BOUND_BEFORE = re.compile(
     rf"(?:(?<!{WORD})(?:(?:more|less|fewer|greater|larger|smaller|higher|lower|bigger) than(?: or equal to)?|"
     r"at (?:the )?(?:least|most|minimum|maximum)|up to|below|above|exceed(?:s|ed|ing)?|in excess of|upwards of|under|"
     r"(?<!spread )(?<!spreads )(?<!cover )(?<!covers )(?<!extends )(?<!extending )(?<!stretches )(?<!distributed )over|"
-    r"minimum of|maximum of|not exceeding)|(?<![-=])[<>]=?|[≥≤⩾⩽]|"
+    r"minimum of|maximum of|not exceeding)|(?<![-=])[<>]=?|[≥≤⩾⩽±]|"
     r"超过|超出|多于|少于|不到|至少|至多|不少于|不多于|不超过|不足|大于|小于|高于|低于|起码|最多|最少)"
     r"(?:\s?(?:about|approximately|around|roughly|the|an?|some|约|大约|有|[~≈]))*\s?$"
 )
 _BOUND_AFTER = re.compile(
     rf"\+(?!\s?[\d(])|\s?(?:(?:or|and) (?:more|less|fewer|greater|higher|above|over|up|beyond)(?!{WORD})|"
     rf"plus(?! \d)(?!{WORD}))|"
+    r",? which (?:i (?:consider|find)|seems|would be) too |"
     r"\s?(?:以上|以下|以内|之多(?!少)|[多余](?=[棵株个只头亩公米平]))|\s?个?(?:以上|以下)"
 )
 _OF = re.compile(r" (?:out )?of (?:(?:the|its|their|a total of|all) )?")
@@ -215,7 +221,11 @@ def _raw_quantities(text: str) -> list[Quantity]:
         elif unit is None and (tenths := _TENTHS.match(text, end)):
             half = chinese_number(text[tenths.end() : tenths.end() + 1])
             value, unit, noun, behind = 10 * value + (half or 0), "%", None, tenths.end() + (half is not None)
-        is_name = unit is None and value.is_integer() and _NUMBERED.search(before) is not None
+        if per := _PER_BEFORE.search(before):
+            unit = canonical_unit(f"{unit or 1}/{_PER[per['per'] or per['mu']]}") or unit
+        # "Between the two dates" counts no dates.
+        is_name = spelled and _SAID_BEFORE.search(before) is not None
+        is_name = is_name or (unit is None and value.is_integer() and _NUMBERED.search(before) is not None)
         if unit is None and value.is_integer() and _is_listed(text, before, listed_to, start, end):
             is_name, listed_to = True, end
         if not is_name and math.isfinite(value):
@@ -322,6 +332,8 @@ def _spans(text: str, first: Quantity, second: Quantity) -> bool:
     if second.start - first.end > 12:
         return False
     if _RANGE.fullmatch(text, first.end, second.start):
+        if _EQUALS.match(text, second.end):  # "2.7 ha - 2.3 ha = 0.4 ha" subtracts
+            return False
         return _BY.search(text, max(0, first.start - 20), first.start) is None
     is_between = _BETWEEN.search(text, max(0, first.start - 9), first.start) is not None
     return is_between and _AND.fullmatch(text, first.end, second.start) is not None
@@ -339,7 +351,9 @@ def _chains(text: str, found: list[Quantity]) -> list[Quantity]:
     for index in range(len(linked) - 2, -1, -1):
         this, following = linked[index], linked[index + 1]
         is_part = following.unit is not None and _OF.fullmatch(text, this.end, following.start) is not None
-        if this.bare and (this.chain == following.chain or is_part):
+        if this.bare and following.unit == "%" and math.isclose(100 * this.low, following.low, rel_tol=0.02):
+            linked[index] = replace(this, unit="fraction")  # "0.186 or 18.6 %"
+        elif this.bare and (this.chain == following.chain or is_part):
             linked[index] = replace(this, unit=following.unit, noun=following.noun)
     return linked
 
