@@ -138,7 +138,7 @@ def test_a_prediction_file_tells_what_was_said(root: Path, gta: list[Sample], tm
         }
         assert of_run["format_error"]["count"] == of_run["format_error"]["samples"] == 12
         for error, row in of_run.items():
-            if row["count"] is not None and "keyword" not in error:
+            if row["count"] is not None and "keyword" not in error and error != "calculated_in_head":
                 assert (row["count"], row["samples"]) == (theirs[error]["count"], theirs[error]["samples"]), error
 
 

@@ -259,7 +259,7 @@ def test_every_question_can_be_put_of_every_plant_and_its_answer_follows(tmp_pat
                     assert slot.value == things[causes.index(words["sought_cause"].split()[1])].called  # pyright: ignore
                 case _:
                     assert slot.value == words["disease"]
-                    assert words["label"] in slot.aliases  # pyright: ignore
+                    assert words["label"] in slot.names  # pyright: ignore
             for wording in question.wordings:
                 assert "{" not in asked.query(wording)
     assert put.keys() == {question.template for question in load_templates("plant_disease")}

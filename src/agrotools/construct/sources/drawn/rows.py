@@ -38,7 +38,7 @@ COMPOSITES: tuple[tuple[str, str, str], ...] = (
 )  # fmt: skip
 """Three bands each, as composites are named."""
 _FIELDS = 2
-_WEED_PCT = (2.0, 35.0)
+_WEED_PCT = (2.0, 18.0)
 _SHOWN_COMPOSITES = 4
 _DIGITS = 6
 _PHOTO_NOTE = "Drawn. Field seen straight from above, natural colours."
