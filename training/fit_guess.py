@@ -290,7 +290,7 @@ def _sets_differ(cases: Sequence[Case]) -> bool:
 def _standardised(cases: Sequence[Case]) -> tuple[Floats, Floats, Floats]:
     matrix = np.array([case.features for case in cases])
     mean, scale = matrix.mean(0), matrix.std(0)
-    scale[scale == 0] = 1.0
+    scale[scale < 1e-6] = 1.0  # The same for all, but for rounding.
     return (matrix - mean) / scale, mean, scale
 
 
@@ -324,7 +324,7 @@ def fit_all(questions: Sequence[Question]) -> dict[str, Guesser]:
 
 def ship(guessers: dict[str, Guesser], questions: Sequence[Question], seeds: Sequence[str]) -> None:
     """Write the model into the package."""
-    arrays: dict[str, NDArray[np.float16]] = {}
+    arrays: dict[str, NDArray[np.float32]] = {}
     entries: dict[str, dict[str, Any]] = {}
     for key, guesser in sorted(guessers.items()):
         entry: dict[str, Any] = {"constant": guesser.constant}
@@ -332,7 +332,7 @@ def ship(guessers: dict[str, Guesser], questions: Sequence[Question], seeds: Seq
             entry["by_place"] = True
         if guesser.weights is not None:
             entry["weights"] = f"w{len(arrays)}"
-            arrays[entry["weights"]] = guesser.weights.astype(np.float16)
+            arrays[entry["weights"]] = guesser.weights.astype(np.float32)
             if guesser.outcomes:
                 entry["outcomes"] = list(guesser.outcomes)
             else:

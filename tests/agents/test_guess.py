@@ -4,7 +4,7 @@ from agrotools.agents.baselines import GuessPolicy
 from agrotools.core import Answer, Sample
 from agrotools.runner.policies import policy_source
 from agrotools.text import answer_form
-from agrotools.text.guess_model import Guesser, GuessModel, guessed_values, prompt_features, slot_key
+from agrotools.text.guess_model import Guesser, GuessModel, guessed_values, prompt_features, shipped_model, slot_key
 from support.small_sample import view_of
 
 SLOTS = [
@@ -63,3 +63,11 @@ def test_a_linear_model_reads_words_and_numbers_of_the_question():
     model = GuessModel({slot_key(sample.answer[1]): yes_above})
     assert model.values("Is it over 12 %?", (), sample.answer[1:2]) == {"changed": True}
     assert model.values("Is it over 2 %?", (), sample.answer[1:2]) == {"changed": False}
+
+
+def test_the_model_that_ships_is_finite_and_knows_many_slots():
+    import numpy as np
+
+    guessers = shipped_model().guessers
+    assert len(guessers) > 100
+    assert all(np.isfinite(guesser.weights).all() for guesser in guessers.values() if guesser.weights is not None)

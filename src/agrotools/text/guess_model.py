@@ -120,7 +120,7 @@ class GuessModel:
     """Guesses the answers of a prompt from its words, numbers and files, never from pixels or gold."""
 
     def __init__(self, guessers: Mapping[str, Guesser]) -> None:
-        self._guessers = guessers
+        self.guessers = guessers
 
     def values(self, query: str, shown: Sequence[SampleFile], slots: Sequence[Slot]) -> dict[str, JsonValue]:
         """A value for each slot that can be guessed, by its name; of ``slots`` only what the answer form shows is
@@ -131,8 +131,8 @@ class GuessModel:
 
     def value_of(self, slot: Slot, features: "NDArray[np.float64]") -> JsonValue:
         """The guess for one slot of a prompt with these features; None where there is none."""
-        guesser = self._guessers.get(slot_key(slot)) or self._guessers.get(f"|{slot.type}|{getattr(slot, 'unit', '')}")
-        guesser = guesser or self._guessers.get(f"|{slot.type}|")
+        guesser = self.guessers.get(slot_key(slot)) or self.guessers.get(f"|{slot.type}|{getattr(slot, 'unit', '')}")
+        guesser = guesser or self.guessers.get(f"|{slot.type}|")
         choices = shown_choices(slot)
         if isinstance(slot, OptionsSlot):
             return next(iter(slot.options), None)
