@@ -131,7 +131,7 @@ def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Sl
     closed = not isinstance(slot, ExactSlot) or len(labels) > 1
 
     def read(text: str) -> LabelReading:
-        return read_labels(text, labels, several=several, closed=closed)
+        return read_labels(text, labels, several=several, closed=closed, slot=slot)
 
     scopes = keyed_scopes(slot, slots, answer, lambda text: bool(find_labels(text, labels) if closed else text.strip()))
     # An alias may hold what counts as markup elsewhere ("$5"), so free text is searched as it was written.
