@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from agrotools.core import Slot
-from agrotools.scoring.reading_qualifiers import speaks_of, subject
+from agrotools.scoring.reading_qualifiers import spoken, subject
 from agrotools.text.labels import LabelMatch, Strength, claims, find_labels
 from agrotools.text.listing import beside, further_claims
 
@@ -45,7 +45,7 @@ def read_labels(
             text,
             several=several,
             asked=f"{slot.name} {slot.label}",
-            fits=lambda part: sum(speaks_of(part, {word}) for word in words) if closed else 0,
+            fits=lambda part: spoken(part, words) if closed else 0,
         )
     if several:
         claimed = [match for match in claimed if not _UNAFFECTED.match(text, match.end)]

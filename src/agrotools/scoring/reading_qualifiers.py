@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from agrotools.core import Slot
+from agrotools.scoring.reading_translation import TRANSLATIONS
 from agrotools.text.normalise import CJK, WORD, normalise
 from agrotools.text.numbers import Quantity
 
@@ -34,6 +35,8 @@ class Phrase(NamedTuple):
 
 _EDGE = re.compile(r"[,;:()\[\]\n|]|,|、|。")
 _BEHIND_EDGE = re.compile(rf"[,;()\[\]\n|]|,|、|。|(?<!{WORD})(?:and|but|while|whereas|or|so)(?!{WORD})|而|但|和")
+_NEW_PART = re.compile(rf"^.*{WORD} (?:and|but|while|whereas) (?=.*$)")
+_RESULT = re.compile(r"[ )\]]*[=≈/×*÷+][ ≈(]*")
 _CHANGE = re.compile(
     rf"(?<!{WORD})(?:fell|falls?|fallen|rose|rises?|risen|grew|grown|grows?|shrank|shrunk|drop\w*|declin\w*|decreas\w*|"
     rf"increas\w*|reduc\w*|chang\w*|went|expand\w*|gain\w*|los[st]\w*|differ\w*)(?!{WORD})|减少|增加|下降|上升|变化|增长|降"
@@ -55,6 +58,10 @@ def phrases(text: str, quantities: Sequence[Quantity]) -> list[Phrase]:
         before = _EDGE.split(head)[-1]
         if (quantity.start > 0 and text[quantity.start - 1] in ":=") or head.rstrip().endswith((":", "=")):
             before = _EDGE.split(head.rstrip(" :="))[-1]
+        if index and (new_part := _NEW_PART.search(before)):
+            before = before[new_part.end() :]
+        if index and _RESULT.fullmatch(head):
+            before = found[-1].before  # "the mean is 22 / 4 = 5.5"
         edge = _BEHIND_EDGE.search(tail)
         noun = quantity.noun or ""
         behind = f"{noun} {tail[: edge.start()] if edge else tail}" if noun else tail[: edge.start()] if edge else tail
@@ -133,6 +140,13 @@ class Subject(NamedTuple):
 
     words: frozenset[str]
     kinds: frozenset[str]
+    label: frozenset[str] = frozenset()
+    counted: frozenset[str] = frozenset()
+    years: tuple[str, ...] = ()
+    letters: tuple[str, ...] = ()
+    lettered: re.Pattern[str] | None = None
+    """``label``: the words of the label alone. ``counted``: the words but for those behind "per" and "each".
+    ``years`` and ``letters`` ("tree A") that the label names, and the pattern that finds such letters."""
 
 
 _FILLING = frozenset(
@@ -149,12 +163,25 @@ def subject(slot: Slot) -> Subject:
     return _subject(slot.name, slot.label)
 
 
+_LETTERED = re.compile(r"(?<![a-z])([a-z]{3,}) ([b-h]|a(?= *$))(?![a-z'])")
+
+
 @lru_cache(maxsize=4_000)
 def _subject(name: str, label: str) -> Subject:
     text = normalise(f"{name.replace('_', ' ')} {label}")
     latin = [word for word in re.findall(rf"{WORD}{{3,}}", text) if word not in _FILLING]
     chinese = [letter for letter in re.findall(f"[{CJK}]", text) if letter not in _FILLING_CJK]
-    return Subject(frozenset([*(stem(word) for word in latin), *chinese]), kinds(text))
+    words = frozenset([*(stem(word) for word in latin), *chinese])
+    own = frozenset(word for word in words if speaks_of(normalise(label), (word,)))
+    per = frozenset(stem(word) for word in re.findall(rf"(?:per|each|every) ({WORD}{{3,}})", text))
+    years = tuple(dict.fromkeys(re.findall(r"(?<!\d)(?:19|20)\d\d(?!\d)", text)))
+    lettered = list(_LETTERED.finditer(normalise(label)))
+    pattern = None
+    if lettered:
+        nouns = "|".join(dict.fromkeys(re.escape(stem(found[1])) for found in lettered))
+        pattern = re.compile(rf"(?<![a-z])(?:{nouns})s? ([a-h])(?![a-z'])|(?<![a-z\d])([a-h])(?=[{CJK}])")
+    letters = tuple(found[2] for found in lettered)
+    return Subject(words, kinds(text), own or words, words - per, years, letters, pattern)
 
 
 def stem(word: str) -> str:
@@ -169,7 +196,21 @@ def stem(word: str) -> str:
 def speaks_of(text: str, words: Collection[str]) -> bool:
     """Whether ``text`` has one of ``words`` (stems, or single Chinese characters)."""
     padded = f" {text}".replace("-", " ")
-    return any(word in text if word > "\u2e80" else f" {word}" in padded for word in words)
+    if not any(word in text if word > "\u2e80" else f" {word}" in padded for word in words):
+        return not text.isascii() and any(
+            chinese in text for word in words for chinese in TRANSLATIONS.get(word, ()) if word < "\u2e80"
+        )
+    return True
+
+
+def spoken(text: str, words: Collection[str]) -> int:
+    """How many of ``words`` (as for :func:`speaks_of`) ``text`` has."""
+    return sum(speaks_of(text, (word,)) for word in words)
+
+
+def last_place(text: str, word: str) -> int:
+    """Where ``word`` or a Chinese word for it stands last in ``text``; -1 where it does not."""
+    return max(text.rfind(each) for each in (word, *TRANSLATIONS.get(word, ())))
 
 
 _FUNCTION = frozenset(

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from agrotools.core import BooleanSlot
 from agrotools.scoring.reading import after_correction, sentences
-from agrotools.scoring.reading_qualifiers import speaks_of, subject
+from agrotools.scoring.reading_qualifiers import last_place, speaks_of, subject
 from agrotools.text.negation import Negations
 from agrotools.text.normalise import CJK, WORD, normalise
 
@@ -91,6 +91,10 @@ _UNDECIDED = re.compile(
 _IF = re.compile(r"[^.;\n]{0,40}\bif\b")
 _PRESENCE = frozenset(("present", "presence", "visible", "detected", "found", "exist", "contain"))
 _ENOUGH = 0.6
+_IN_GENERAL = re.compile(r"\b(?:usually|typically|often|normally|in general)\b|通常|一般|往往")
+_CONCLUDES = re.compile(
+    r"\W*(?:so|therefore|thus|hence|in conclusion|overall|in short|in summary)\b|\W*(?:因此|所以|综上|总之)"
+)
 
 
 def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
@@ -166,11 +170,12 @@ def _said_of_label(slot: BooleanSlot, text: str) -> list[tuple[bool, str]]:
     found: list[tuple[bool, str]] = []
     for part in sentences(text):
         named = [word for word in words if speaks_of(part, {word})]
-        if _UNDECIDED.search(part):
+        if _UNDECIDED.search(part) or _IN_GENERAL.search(part):
             continue
         if words and len(named) >= _ENOUGH * len(words):
-            last = max(part.rfind(word) for word in named)
-            found.append((not Negations(part).before(last), part[:60]))
+            last = max(last_place(part, word) for word in named)
+            said = (not Negations(part).before(last), part[:60])
+            found = [said] if _CONCLUDES.match(part) else [*found, said]
     return found
 
 

@@ -255,7 +255,7 @@ _CONCLUSION = re.compile(
 
 
 # "t1.jpg | 4", "frame_06.png: 11.2 cm", "62 % sand": a value of the label.
-_DATUM = re.compile(r"[\"'*)]* ?(?:[|:=→]|->|-(?= )) ?[~≈]? ?\d")
+_DATUM = re.compile(r"[\"'*)]* ?(?:[|:=→]|->|-(?= )) ?[~≈]? ?\d| 0?\.\d+(?=[,;.]? |$)")
 _SHARE = re.compile(r"\d ?% (?:of )?$")
 # "leaf1.png is healthy" where what is ill is asked: said of the other one.
 _SOUND = re.compile(
