@@ -20,6 +20,7 @@ from agrotools.scoring.reading_qualifiers import (
     has_subject,
     kinds,
     kinds_of,
+    of_another,
     phrases,
     speaks_of,
     spoken,
@@ -265,6 +266,9 @@ def _sentence(
     # "Two gaps in row 3 point to trees that are gone" states no number of trees.
     named = last(lambda index: named_by(index) and (counts(index) or any(not each.spelled for each in stated[index])))
     named = last(named_by) if named is None else named
+    if named is not None and spoken(parts[named], asked.label) == 0:  # the slot's name by chance
+        about = max((index for index in order if fits[index]), key=lambda index: said[index])
+        named = about if spoken(parts[about], asked.label) > 1 else named
     later = last(lambda index: _asked_for(parts[index], asked))
     if named is not None and later is not None and later > named and not _asked_for(parts[named], asked):
         named = later  # "plants 1 and 2 have 4 and 5 tillers. Mean = 4.5"
@@ -385,7 +389,7 @@ def _fitting(quantities: Sequence[Quantity], unit: str | None) -> list[Quantity]
     return []
 
 
-_PHRASE = re.compile(rf"[ -]?((?:{WORD}+[ -]?){{1,4}}|[{CJK}]{{1,6}})")
+_PHRASE = re.compile(rf"[ -]?((?:(?!(?:and|or|but|with)[ -]){WORD}+[ -]?){{1,4}}|[{CJK}]{{1,6}})")
 
 
 def _names(text: str, quantity: Quantity, words: frozenset[str]) -> bool:
@@ -430,6 +434,15 @@ def _letter(text: str, quantity: Quantity, asked: Subject) -> str | None:
         return None
     before = [*asked.lettered.finditer(text, max(0, quantity.start - _QUALIFIED), quantity.start)]
     return next((each for each in before[-1].groups() if each), None) if before else None
+
+
+_ARE = re.compile(r" (?:are|were|is|was) (?:the )?([a-z]+)")
+
+
+def _is_named(behind: str, asked: Subject) -> bool:
+    """Whether the words behind a number say what is counted: "of which 46 are greenhouses"."""
+    said = _ARE.match(behind)
+    return said is not None and speaks_of(said[1], asked.counted)
 
 
 def _decided(
@@ -586,7 +599,10 @@ def _narrowed(
     chains = Counter(quantity.chain for quantity, _ in found)
     operands = {q.chain for q, phrase in found if chains[q.chain] > 1 and _OPERAND.search(phrase.before)}
     keep(lambda quantity, _: quantity.chain not in operands, "what it was worked out from left out")
+    keep(lambda _, phrase: not of_another(phrase.before, asked), "values of other things left out")
     keep(lambda _, phrase: bool(kinds_of(phrase) & asked.kinds), "what the label asks for")
+    if unit is None and not _ALTERNATIVE.search(text):
+        keep(lambda quantity, phrase: quantity.bare and _is_named(phrase.behind, asked), "what the label names")
     if unit is None and len(asked.words) > 1:
         named = Counter[int]()
         for quantity, near in found:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from agrotools.core import Slot
-from agrotools.scoring.reading_translation import TRANSLATIONS
+from agrotools.scoring.reading_translation import translated
 from agrotools.text.normalise import CJK, WORD, normalise
 from agrotools.text.numbers import Quantity
 
@@ -145,6 +145,7 @@ class Subject(NamedTuple):
     years: tuple[str, ...] = ()
     letters: tuple[str, ...] = ()
     lettered: re.Pattern[str] | None = None
+    of: dict[str, str] = {}
     """``label``: the words of the label alone. ``counted``: the words but for those behind "per" and "each".
     ``years`` and ``letters`` ("tree A") that the label names, and the pattern that finds such letters."""
 
@@ -161,6 +162,13 @@ _FILLING_CJK = frozenset("的数量个总面积平均中图像片值大小和与
 def subject(slot: Slot) -> Subject:
     """What ``slot`` asks about."""
     return _subject(slot.name, slot.label)
+
+
+_GENITIVE = re.compile(rf"({WORD}+) of (?:(?:the|an?|all|both) )?({WORD}{{3,}})")
+
+
+def _genitives(label: str) -> dict[str, str]:
+    return {stem(found[1]): stem(found[2]) for found in _GENITIVE.finditer(normalise(label))}
 
 
 _LETTERED = re.compile(r"(?<![a-z])([a-z]{3,}) ([b-h]|a(?= *$))(?![a-z'])")
@@ -181,7 +189,7 @@ def _subject(name: str, label: str) -> Subject:
         nouns = "|".join(dict.fromkeys(re.escape(stem(found[1])) for found in lettered))
         pattern = re.compile(rf"(?<![a-z])(?:{nouns})s? ([a-h])(?![a-z'])|(?<![a-z\d])([a-h])(?=[{CJK}])")
     letters = tuple(found[2] for found in lettered)
-    return Subject(words, kinds(text), own or words, words - per, years, letters, pattern)
+    return Subject(words, kinds(text), own or words, words - per, years, letters, pattern, _genitives(label))
 
 
 def stem(word: str) -> str:
@@ -198,7 +206,7 @@ def speaks_of(text: str, words: Collection[str]) -> bool:
     padded = f" {text}".replace("-", " ")
     if not any(word in text if word > "\u2e80" else f" {word}" in padded for word in words):
         return not text.isascii() and any(
-            chinese in text for word in words for chinese in TRANSLATIONS.get(word, ()) if word < "\u2e80"
+            chinese in text for word in words for chinese in translated(word) if word < "\u2e80"
         )
     return True
 
@@ -210,7 +218,7 @@ def spoken(text: str, words: Collection[str]) -> int:
 
 def last_place(text: str, word: str) -> int:
     """Where ``word`` or a Chinese word for it stands last in ``text``; -1 where it does not."""
-    return max(text.rfind(each) for each in (word, *TRANSLATIONS.get(word, ())))
+    return max(text.rfind(each) for each in (word, *translated(word)))
 
 
 _FUNCTION = frozenset(
@@ -238,6 +246,15 @@ def kinds(text: str) -> frozenset[str]:
 def kinds_of(phrase: Phrase) -> frozenset[str]:
     """The kinds that the words around a number name."""
     return kinds(phrase.words)
+
+
+def of_another(before: str, asked: Subject) -> bool:
+    """Whether ``before`` says of what it is ("the NDVI of the weeds"), and the label says otherwise."""
+    for said in _GENITIVE.finditer(before):
+        other = asked.of.get(stem(said[1]))
+        if other is not None and stem(said[2]) != other and not speaks_of(said[2], asked.words):
+            return True
+    return False
 
 
 def bound_elsewhere(phrase: Phrase, asked: Subject) -> bool:

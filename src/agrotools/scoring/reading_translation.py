@@ -23,11 +23,11 @@ demand requirement 需; rate 率; speed 速; flooded flood 淹 涝; burnt burned
 damaged damage 受害 受损; infected infested 发病 染病 受害; affected 受; dead 死; severity severe 严重 严重度
 incidence 发病率; ripe ripened mature 熟; healthy 健康; unripe 未熟; harvest harvested 收
 ready 达到 可以 适合; plucking picking 采; sown planted planting 种; irrigated 灌溉; empty 空; new 新
-visible 可见 看到; loss lost 减少 损失; growth 生长 增长; growing 生长; short deficient deficiency lacking 缺 不足; nutrient 养分; needed need necessary 需 应
-spray spraying 喷 施药; treatment 防治; threshold 阈值 指标; stage 期; photo image picture 照片 图; left 左
-right 右; upper top 上; lower bottom 下; north northern 北; south southern 南; east eastern 东
-west western 西; red 红; green 绿; yellow 黄; white 白; black 黑; young 幼; old 老; cloud 云
-shadow shade 阴影; stored storage 储; removed 移
+visible 可见 看到; loss lost 减少 损失; growth 生长 增长; growing 生长
+short deficient deficiency lacking 缺 不足; nutrient 养分; needed need necessary 需 应; spray spraying 喷 施药
+treatment 防治; threshold 阈值 指标; stage 期; photo image picture 照片 图; left 左; right 右; upper top 上
+lower bottom 下; north northern 北; south southern 南; east eastern 东; west western 西; red 红; green 绿
+yellow 黄; white 白; black 黑; young 幼; old 老; cloud 云; shadow shade 阴影; stored storage 储; removed 移
 """
 
 
@@ -42,5 +42,9 @@ def _read() -> dict[str, tuple[str, ...]]:
     return found
 
 
-TRANSLATIONS = _read()
-"""Chinese words (parts of longer ones too) for the stem of an English word."""
+_TRANSLATIONS = _read()
+
+
+def translated(word: str) -> tuple[str, ...]:
+    """Chinese words, or parts of them, for the stem of an English word."""
+    return next((_TRANSLATIONS[form] for form in (word, f"{word}e", f"{word}y") if form in _TRANSLATIONS), ())

@@ -89,7 +89,7 @@ _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _DATE = re.compile(
     r"(?<![\w.,:])(?:\d{4}-\d{1,2}-\d{1,2}|\d{4}/\d{1,2}/\d{1,2}|\d{1,2}/\d{1,2}/\d{4}|\d{2}:[0-5]\d(?::[0-5]\d)?|"
     rf"{_DAY} {_MONTH},? \d{{4}}|{_MONTH} {_DAY},? \d{{4}}|{_MONTH} \d{{4}})(?![\d:])|"
-    r"(?:(?<=\bin )|(?<=\bsince )|(?<=\bfor )|(?<=\bfrom )|(?<=\buntil )|(?<=\bbetween )|(?<=\()|(?<=\bin \d{4} and )|"
+    r"(?:\bin |(?<=\bsince )|(?<=\bfor )|(?<=\bfrom )|(?<=\buntil )|(?<=\bbetween )|(?<=\()|(?<=\bin \d{4} and )|"
     r"(?<=\bfrom \d{4} to ))(?:19|20)\d\d(?= ?(?:[,;:)|]|$|\.(?!\d)|"
     r"(?:to|and|but|it|the|there|we|i|that|which|while|against|compared|is|are|was|were|so)\b))|"
     r"(?:(?<=\A\| )|(?<=\n\| )|(?<![^\n]))(?:19|20)\d\d(?= ?[|:])|"
