@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from agrotools.core import Slot
-from agrotools.scoring.reading_qualifiers import spoken, subject
+from agrotools.scoring.reading_qualifiers import elsewhere, spoken, subject
 from agrotools.text.labels import LabelMatch, Strength, claims, find_labels
 from agrotools.text.listing import beside, further_claims
 
@@ -39,13 +39,13 @@ def read_labels(
     if slot is None:
         claimed = claims(found, text, several=several)
     else:
-        words = subject(slot).words
+        of = subject(slot)
         claimed = claims(
             found,
             text,
             several=several,
             asked=f"{slot.name} {slot.label}",
-            fits=lambda part: spoken(part, words) if closed else 0,
+            fits=lambda part: 0 if not closed else -1 if elsewhere(part, of) else spoken(part, of.words),
         )
     if several:
         claimed = [match for match in claimed if not _UNAFFECTED.match(text, match.end)]

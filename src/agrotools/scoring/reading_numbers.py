@@ -17,6 +17,7 @@ from agrotools.scoring.reading_qualifiers import (
     Phrase,
     Subject,
     bound_elsewhere,
+    elsewhere,
     has_subject,
     kinds,
     kinds_of,
@@ -458,6 +459,7 @@ def _decided(
             quantity
             for quantity, phrase in zip(fitting, around, strict=True)
             if _in_unit(quantity, unit) == whole and "total" in kinds_of(phrase)
+            if spoken(phrase.words, asked.words) == max(spoken(each.words, asked.words) for each in around)
         ]
         if chosen:
             return _as_found(scope, unit, chosen, [], "total of the other values")
@@ -599,6 +601,7 @@ def _narrowed(
     chains = Counter(quantity.chain for quantity, _ in found)
     operands = {q.chain for q, phrase in found if chains[q.chain] > 1 and _OPERAND.search(phrase.before)}
     keep(lambda quantity, _: quantity.chain not in operands, "what it was worked out from left out")
+    keep(lambda _, phrase: not elsewhere(phrase.words, asked), "values of other things left out")
     keep(lambda _, phrase: not of_another(phrase.before, asked), "values of other things left out")
     keep(lambda _, phrase: bool(kinds_of(phrase) & asked.kinds), "what the label asks for")
     if unit is None and not _ALTERNATIVE.search(text):

@@ -146,6 +146,7 @@ class Subject(NamedTuple):
     letters: tuple[str, ...] = ()
     lettered: re.Pattern[str] | None = None
     of: dict[str, str] = {}
+    places: frozenset[int] = frozenset()
     """``label``: the words of the label alone. ``counted``: the words but for those behind "per" and "each".
     ``years`` and ``letters`` ("tree A") that the label names, and the pattern that finds such letters."""
 
@@ -177,7 +178,7 @@ _LETTERED = re.compile(r"(?<![a-z])([a-z]{3,}) ([b-h]|a(?= *$))(?![a-z'])")
 @lru_cache(maxsize=4_000)
 def _subject(name: str, label: str) -> Subject:
     text = normalise(f"{name.replace('_', ' ')} {label}")
-    latin = [word for word in re.findall(rf"{WORD}{{3,}}", text) if word not in _FILLING]
+    latin = [word for word in re.findall(rf"{WORD}{{3,}}|\bph\b", text) if word not in _FILLING]
     chinese = [letter for letter in re.findall(f"[{CJK}]", text) if letter not in _FILLING_CJK]
     words = frozenset([*(stem(word) for word in latin), *chinese])
     own = frozenset(word for word in words if speaks_of(normalise(label), (word,)))
@@ -189,7 +190,9 @@ def _subject(name: str, label: str) -> Subject:
         nouns = "|".join(dict.fromkeys(re.escape(stem(found[1])) for found in lettered))
         pattern = re.compile(rf"(?<![a-z])(?:{nouns})s? ([a-h])(?![a-z'])|(?<![a-z\d])([a-h])(?=[{CJK}])")
     letters = tuple(found[2] for found in lettered)
-    return Subject(words, kinds(text), own or words, words - per, years, letters, pattern, _genitives(label))
+    return Subject(
+        words, kinds(text), own or words, words - per, years, letters, pattern, _genitives(label), _places(text)
+    )
 
 
 def stem(word: str) -> str:
@@ -246,6 +249,37 @@ def kinds(text: str) -> frozenset[str]:
 def kinds_of(phrase: Phrase) -> frozenset[str]:
     """The kinds that the words around a number name."""
     return kinds(phrase.words)
+
+
+_PLACES = (
+    ("north", "northern", "北"),
+    ("south", "southern", "南"),
+    ("east", "eastern", "东"),
+    ("west", "western", "西"),
+    ("left", "left-hand", "左"),
+    ("right", "right-hand", "右"),
+    ("upper", "top", "上"),
+    ("lower", "bottom", "下"),
+)
+_PLACE = [
+    (
+        re.compile(rf"(?<![a-z-])(?:{'|'.join(words[:-1])})(?![a-z-])"),
+        re.compile(f"{words[-1]}(?=[侧边部半面方图块]|[{CJK}]?(?:地块|田|图))"),
+    )
+    for words in _PLACES
+]
+
+
+@lru_cache(maxsize=4_000)
+def _places(text: str) -> frozenset[int]:
+    return frozenset(
+        index for index, (latin, chinese) in enumerate(_PLACE) if latin.search(text) or chinese.search(text)
+    )
+
+
+def elsewhere(text: str, asked: Subject) -> bool:
+    """Whether ``text`` speaks of another place (left, right, north, ...) than the label."""
+    return bool(asked.places) and bool(found := _places(text)) and not found & asked.places
 
 
 def of_another(before: str, asked: Subject) -> bool:

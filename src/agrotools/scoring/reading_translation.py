@@ -24,10 +24,17 @@ damaged damage 受害 受损; infected infested 发病 染病 受害; affected �
 incidence 发病率; ripe ripened mature 熟; healthy 健康; unripe 未熟; harvest harvested 收
 ready 达到 可以 适合; plucking picking 采; sown planted planting 种; irrigated 灌溉; empty 空; new 新
 visible 可见 看到; loss lost 减少 损失; growth 生长 增长; growing 生长
-short deficient deficiency lacking 缺 不足; nutrient 养分; needed need necessary 需 应; spray spraying 喷 施药
-treatment 防治; threshold 阈值 指标; stage 期; photo image picture 照片 图; left 左; right 右; upper top 上
-lower bottom 下; north northern 北; south southern 南; east eastern 东; west western 西; red 红; green 绿
-yellow 黄; white 白; black 黑; young 幼; old 老; cloud 云; shadow shade 阴影; stored storage 储; removed 移
+short deficient deficiency lacking 缺 不足; nutrient 养分; lodged lodging 倒伏; leaking leak leakage 漏
+lying lie 卧 躺; standing 站; grazing graze 吃草; blooming bloom flowering 开花 花; drinking 饮; wet wetter 湿
+dry drier drought 干 旱; open 开; closed 关 闭; broken 破 断; fallen 倒; crossing cross 穿 横; bare 裸
+stressed stress 胁迫; level 位; bulb 鳞茎 球; sample 样; total 总 共; pollen 花粉; nest 巢; fence 围栏 栅栏
+bag 袋; box crate 箱; barrel 桶; drone 无人机; sprinkler 喷头; pipe 管; pump 泵; worker person people 人
+vehicle car truck 车; boat ship 船; fish 鱼; shrimp 虾; duck 鸭; goose 鹅; horse 马; calf calves 犊; lamb 羔
+snail 螺 蜗牛; locust grasshopper 蝗; mite 螨; thrip 蓟马; borer 螟; needed need necessary 需 应
+spray spraying 喷 施药; treatment 防治; threshold 阈值 指标; stage 期; photo image picture 照片 图; left 左
+right 右; upper top 上; lower bottom 下; north northern 北; south southern 南; east eastern 东
+west western 西; red 红; green 绿; yellow 黄; white 白; black 黑; young 幼; old 老; cloud 云
+shadow shade 阴影; stored storage 储; removed 移
 """
 
 

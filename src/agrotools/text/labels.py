@@ -298,10 +298,15 @@ def claims(
     asserted = (_within_sentence(asserted, text, begins) if begins else []) or asserted
     best = max(match.strength for match in asserted)
     asserted = [match for match in asserted if match.strength > Strength.COMPARED or best is Strength.COMPARED]
-    if several or best is not Strength.CLAIMED:
+    if several:
         return asserted
+    if best is not Strength.CLAIMED:
+        return asserted if fits is None else _subjects(asserted, text, fits)
     first = next(index for index, match in enumerate(asserted) if match.strength is Strength.CLAIMED)
     return asserted[first:]
+
+
+_MOST_CLAIMS = 200
 
 
 def _is_datum(text: str, match: LabelMatch) -> bool:
@@ -317,6 +322,12 @@ def _answering(
     """The labels of the sentence that repeats what is asked ("the pests on the trap are ..."), and those behind it."""
     best = 1
     found: list[LabelMatch] = []
+    asserted = asserted[-_MOST_CLAIMS:]
+    here = [match for match in asserted if fits(_clause_around(text, match)) >= 0]
+    if here and len(here) < len(asserted):
+        if len({match.label for match in here}) == 1:
+            return here
+        asserted = here
     for index, match in enumerate(asserted):
         if match.strength is not Strength.CLAIMED:
             continue
@@ -328,6 +339,26 @@ def _answering(
         if spoken > best:
             best, found = spoken, [each for each in asserted[index:] if several or each.strength > Strength.COMPARED]
     return found
+
+
+_LESS = re.compile(r"\b(?:fewer|less|least|lower|lowest|smaller|smallest|without|no)\b")
+
+
+def _subjects(asserted: list[LabelMatch], text: str, fits: Callable[[str], int]) -> list[LabelMatch]:
+    """The label of which the text says what is asked: "soil_b.png shows the wetter soil; soil_a.png is dry"."""
+    behind = [
+        (0 if _LESS.search(said) else fits(said), match)
+        for match in asserted[-_MOST_CLAIMS:]
+        for said in (_CLAUSE.split(text[match.end : match.end + 120])[0],)
+    ]
+    most = max(words for words, _ in behind)
+    fullest = [match for words, match in behind if words == most]
+    return fullest if most > 1 and len({match.label for match in fullest}) == 1 else asserted
+
+
+def _clause_around(text: str, match: LabelMatch) -> str:
+    before = _CLAUSE.split(text[max(0, match.start - 80) : match.start])[-1]
+    return before + _CLAUSE.split(text[match.end : match.end + 80])[0]
 
 
 def _within_sentence(asserted: Sequence[LabelMatch], text: str, begins: Sequence[int]) -> list[LabelMatch]:
