@@ -459,7 +459,11 @@ def _decided(
             quantity
             for quantity, phrase in zip(fitting, around, strict=True)
             if _in_unit(quantity, unit) == whole and "total" in kinds_of(phrase)
-            if spoken(phrase.words, asked.words) == max(spoken(each.words, asked.words) for each in around)
+            if not any(
+                speaks_of(each.words, (word,)) and not speaks_of(phrase.words, (word,))
+                for each in around
+                for word in asked.words
+            )
         ]
         if chosen:
             return _as_found(scope, unit, chosen, [], "total of the other values")

@@ -155,6 +155,7 @@ _FILLING = frozenset(
     """
     the of in on and or for number count total sum share area mean average value size whether there are is was which
     what per with from that how many much this be by its at to than more less largest smallest between
+    has have had been some any part will can does did
     """.split()
 )
 _FILLING_CJK = frozenset("的数量个总面积平均中图像片值大小和与在多少是为有每占比例")

@@ -64,7 +64,7 @@ _WITHOUT = re.compile(
 # Predicates that deny what stands before them in their clause.
 _AFTER = re.compile(
     rf"{_B}(?:(?:is|are|was|were|can|could|seems?|looks?|appears?|has|have|been|be|being|very|quite|highly|rather|now|"
-    rf"therefore|most|thus|also) )*(?:ruled out|unlikely|excluded|eliminated|rejected|dismissed|discarded|absent|"
+    rf"therefore|most|thus|also) ){{0,5}}(?:ruled out|unlikely|excluded|eliminated|rejected|dismissed|discarded|absent|"
     rf"impossible|improbable|implausible|incorrect|wrong|false|not (?:likely|possible|present|visible|seen|found|"
     rf"detected|observed|correct|right|the (?:right|correct|answer|species|case)|it|supported|plausible|a match|"
     rf"match\w*|fit\w*|consistent|what)|isn't it){_E}|"
