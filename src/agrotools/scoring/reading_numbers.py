@@ -37,8 +37,8 @@ _MARKER = re.compile(
 )
 _CONCLUDES = re.compile(
     r"\b(?:in total|totals?|total(?:ling|ing)|altogether|in all|sum|combined|found|so|therefore|thus|hence|"
-    r"answer|final|"
-    r"result|conclusion|overall)\b|总|共|合计|因此|所以|答案|结论"
+    r"answer|final|today|nowadays|at present|currently|"
+    r"result|conclusion|overall)\b|总|共|合计|因此|所以|答案|结论|现在|目前"
 )
 _OPERATORS = re.compile(r"[-+*/×÷·x=≈()\[\]| ]*")
 # "Or 15", "but possibly 20": a further candidate, whatever stands between.
@@ -485,6 +485,11 @@ def _decided(
     first, marked = _marked(text, [quantity for quantity, _ in left], asked.words)
     chosen = [quantity for quantity, _ in left if quantity.chain == first.chain]
     extra = _alternatives(text, [quantity for quantity, _ in left], first)
+    extra += [
+        other
+        for before, other in pairwise(fitting)
+        if before is first and _OR_SO.fullmatch(text[before.end : other.start]) and other not in extra
+    ]
     if len(chosen) > 1 or extra:
         marked += ", with the numbers joined to it"
     return _as_found(scope, unit, [*chosen, *extra], left, f"{rule}; {marked}" if rule else marked)
@@ -493,7 +498,7 @@ def _decided(
 _FALLS = re.compile(
     rf"(?<!{WORD})(?:decreas\w*|loss(?:es)?|los[et]\w*|declin\w*|drop\w*|fell|falls?|fallen|reduc\w*|shr[aiu]nk\w*|"
     rf"diminish\w*|lower\w*|less|fewer|smaller|down|cool\w*|colder|shorter|thinner|lighter|drier|below|shallower|"
-    rf"narrower|decline[sd]?)(?!{WORD})|减少|下降|减小|损失|降低|缩小|少|低于|变冷"
+    rf"narrower|decline[sd]?)(?!{WORD})|减少|下降|减小|损失|降低|缩小|少|低于|变冷|比[^,。;]{1, 15}低"
 )
 
 
@@ -513,7 +518,7 @@ def _as_found(
 
 _RISES = re.compile(
     rf"(?<!{WORD})(?:increas\w*|gain\w*|grew|grown|grows?|rose|risen|rises?|expand\w*|warmer|hotter|taller|heavier|"
-    rf"wetter|higher|deeper|wider)(?!{WORD})|增加|增长|扩大|上升|升高"
+    rf"wetter|higher|deeper|wider)(?!{WORD})|增加|增长|扩大|上升|升高|比[^,。;]{1, 15}高"
 )
 _NET = re.compile("net change|change in|变化量")
 
@@ -563,6 +568,7 @@ _OF_WHICH = re.compile(
 )
 _EXCEPTED = re.compile(rf"(?<!{WORD})(?:after|before|without|besides|excluding|except)(?: the)? ?$")
 _BY = re.compile(r"(?:increas|decreas|rose|rise|risen|grew|grown|fell|fall|drop|declin|reduc|chang)\w* by (?:\w+ )?$")
+_MORE_THAN = re.compile(rf" ?(?:{WORD}+ )?(?:fewer|more|less) than\b")
 _OPERAND = re.compile(r"(?:mean|average|sum|median|difference|product|ratio|total) (?:of|between)(?: the)? ?$")
 _PLACED = re.compile(
     rf"(?<!{WORD})(?:in|on|from|across|among|within|at|per|after|for|over|with|using|by)"
@@ -617,6 +623,8 @@ def _narrowed(
         keep(lambda quantity, _: named[quantity.chain] == max(named.values()), "what the label names")
     keep(lambda _, phrase: not bound_elsewhere(phrase, asked), "values of other things left out")
     about_change = "change" in asked.kinds
+    if not about_change:
+        keep(lambda _, phrase: not _MORE_THAN.match(phrase.behind), "by how much it differs")
     keep(lambda _, phrase: (_BY.search(phrase.before) is not None) == about_change, "by how much it changed")
     if unit is not None and all(speaks_of(phrase.words, asked.words) or has_subject(phrase) for _, phrase in found):
         most = max(spoken(phrase.words, asked.words) for _, phrase in found)
@@ -652,7 +660,7 @@ def _narrowed(
     return found, ", ".join(dict.fromkeys(rules))
 
 
-_OPERATOR = re.compile(r"[ )\]]*[-+*/×÷·x:][ (\[]*")
+_OPERATOR = re.compile(r"[ )\]]*[-+*/×÷·x:][ (\[]*(?:(?:tan|sin|cos|ln|log|exp|sqrt) ?\(?)?")
 
 
 def _operands(text: str, quantities: Sequence[Quantity]) -> set[int]:
@@ -668,6 +676,9 @@ def _operands(text: str, quantities: Sequence[Quantity]) -> set[int]:
             found.update(terms)
         terms = []
     return found
+
+
+_OR_SO = re.compile(rf"(?: {WORD}+){{0,2}},? (?:or|maybe|perhaps|possibly)(?: (?:only|even|just|maybe|perhaps))? ")
 
 
 def _alternatives(text: str, left: Sequence[Quantity], first: Quantity) -> list[Quantity]:

@@ -36,6 +36,7 @@ class Phrase(NamedTuple):
 _EDGE = re.compile(r"[,;:()\[\]\n|]|,|、|。")
 _BEHIND_EDGE = re.compile(rf"[,;()\[\]\n|]|,|、|。|(?<!{WORD})(?:and|but|while|whereas|or|so)(?!{WORD})|而|但|和")
 _NEW_PART = re.compile(rf"^.*{WORD} (?:and|but|while|whereas) (?=.*$)")
+_TOWARDS_NEXT = re.compile(rf"(?<= )(?:(?:a|an|the) )?(?:{WORD}+ ){{1,2}}(?:of|is|are|was|were|has|have|at) $")
 _RESULT = re.compile(r"[ )\]]*[=≈/×*÷+][ ≈(]*")
 _CHANGE = re.compile(
     rf"(?<!{WORD})(?:fell|falls?|fallen|rose|rises?|risen|grew|grown|grows?|shrank|shrunk|drop\w*|declin\w*|decreas\w*|"
@@ -62,6 +63,8 @@ def phrases(text: str, quantities: Sequence[Quantity]) -> list[Phrase]:
             before = before[new_part.end() :]
         if index and _RESULT.fullmatch(head):
             before = found[-1].before  # "the mean is 22 / 4 = 5.5"
+        if quantity.end + len(tail) == following < len(text):
+            tail = _TOWARDS_NEXT.sub("", tail)  # "86 ha of forest around the burnt area of 40 ha"
         edge = _BEHIND_EDGE.search(tail)
         noun = quantity.noun or ""
         behind = f"{noun} {tail[: edge.start()] if edge else tail}" if noun else tail[: edge.start()] if edge else tail
@@ -259,8 +262,8 @@ _PLACES = (
     ("west", "western", "西"),
     ("left", "left-hand", "左"),
     ("right", "right-hand", "右"),
-    ("upper", "top", "上"),
-    ("lower", "bottom", "下"),
+    ("upper", "top", "further up", "uphill", "上"),
+    ("lower", "bottom", "further down", "downhill", "下"),
 )
 _PLACE = [
     (

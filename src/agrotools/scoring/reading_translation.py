@@ -30,11 +30,17 @@ dry drier drought 干 旱; open 开; closed 关 闭; broken 破 断; fallen 倒;
 stressed stress 胁迫; level 位; bulb 鳞茎 球; sample 样; total 总 共; pollen 花粉; nest 巢; fence 围栏 栅栏
 bag 袋; box crate 箱; barrel 桶; drone 无人机; sprinkler 喷头; pipe 管; pump 泵; worker person people 人
 vehicle car truck 车; boat ship 船; fish 鱼; shrimp 虾; duck 鸭; goose 鹅; horse 马; calf calves 犊; lamb 羔
-snail 螺 蜗牛; locust grasshopper 蝗; mite 螨; thrip 蓟马; borer 螟; needed need necessary 需 应
-spray spraying 喷 施药; treatment 防治; threshold 阈值 指标; stage 期; photo image picture 照片 图; left 左
-right 右; upper top 上; lower bottom 下; north northern 北; south southern 南; east eastern 东
-west western 西; red 红; green 绿; yellow 黄; white 白; black 黑; young 幼; old 老; cloud 云
-shadow shade 阴影; stored storage 储; removed 移
+snail 螺 蜗牛; locust grasshopper 蝗; mite 螨; thrip 蓟马; borer 螟; lime 石灰; manure dung 粪; compost 堆肥
+straw 秸秆 草; stubble 茬; mulch film 膜; pan 池; salt 盐; protein 蛋白; oil 油; sugar 糖; starch 淀粉
+sand 砂 沙; clay 黏 粘; silt 粉; salinity saline 盐; bank 岸; embankment 堤; terrace 梯田; village 村; town 镇
+windmill 风车; panel 板; tyre tire 轮胎; sack 袋; carrot 胡萝卜; onion 洋葱; cabbage 甘蓝 白菜; lettuce 生菜
+pepper 椒; cucumber 黄瓜; melon 瓜; pumpkin 南瓜; strawberry 草莓; banana 香蕉; mango 芒果; pear 梨; peach 桃
+cherry 樱桃; olive 橄榄; coffee 咖啡; cocoa 可可; peanut groundnut 花生; bean 豆; pea 豌豆; sunflower 向日葵
+sorghum 高粱; millet 谷子 粟; oat 燕麦; rye 黑麦; meadow pasture grassland 草地 牧; palm 棕榈; poplar 杨
+pine 松; oak 栎; area 面积; parasitised parasitized 寄生; needed need necessary 需 应; spray spraying 喷 施药
+treatment 防治; threshold 阈值 指标; stage 期; photo image picture 照片 图; left 左; right 右; upper top 上
+lower bottom 下; north northern 北; south southern 南; east eastern 东; west western 西; red 红; green 绿
+yellow 黄; white 白; black 黑; young 幼; old 老; cloud 云; shadow shade 阴影; stored storage 储; removed 移
 """
 
 

@@ -84,6 +84,7 @@ _MORE = re.compile(
     rf"(?<!{WORD})(?:more|larger|greater|higher|bigger|taller|exceeds?|outnumbers?|更多|更大|更高)(?!{WORD})|更多|更大|更高"
 )
 _LESS = re.compile(rf"(?<!{WORD})(?:fewer|less|smaller|lower|shorter)(?!{WORD})|更少|更小|更低")
+_THAN = re.compile(r"\bthan\b|[比更]|\bmore\b")
 _UNDECIDED = re.compile(
     r"\b(?:whether|if|unclear|uncertain|unsure|unknown|(?:cannot|can't|could not|unable to) (?:tell|say|"
     r"determine|judge))\b"
@@ -135,7 +136,7 @@ def plain_answers(text: str) -> list[tuple[bool, str]]:
 
 def _of_the_subject(slot: BooleanSlot, text: str) -> list[tuple[bool, str]]:
     label = normalise(f"{slot.name.replace('_', ' ')} {slot.label}")
-    if _MORE.search(label) or _LESS.search(label):
+    if _THAN.search(label) and (_MORE.search(label) or _LESS.search(label)):
         return _compared(slot, label, text)
     for yes, no in _COMPILED_PREDICATES:
         asked_yes, asked_no = yes.search(label), no.search(label)

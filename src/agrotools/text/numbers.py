@@ -80,6 +80,7 @@ _NUMBERED = re.compile(
     rf"(?:(?<!{WORD})(?:image|img|figure|fig\.?|photo|picture|tile|plot|field|block|step|table|scene|sample|file|band|"
     r"row|column|zone|region|no\.)\s?#?|#|第|图|表)$"
 )
+_OF_SIDE = re.compile(r"\b(?:left|right|upper|lower|first|second|other|old|new)(?:-hand)? [a-z]+ $")
 _NUMBERED_LIST = re.compile(rf"(?<!{WORD})(?:images|figures|figs\.?|photos|pictures|tiles|plots|bands|files|steps)\s?$")
 _MONTH = (
     "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|"
@@ -230,7 +231,12 @@ def _raw_quantities(text: str) -> list[Quantity]:
             unit = canonical_unit(f"{unit or 1}/{_PER[per['per'] or per['mu']]}") or unit
         # "Between the two dates" counts no dates.
         is_name = spelled and value <= 10 and _SAID_BEFORE.search(before) is not None
-        is_name = is_name or (unit is None and value.is_integer() and _NUMBERED.search(before) is not None)
+        is_name = is_name or (
+            unit is None
+            and value.is_integer()
+            and _NUMBERED.search(before) is not None
+            and _OF_SIDE.search(text, max(0, start - 40), start) is None
+        )
         if unit is None and value.is_integer() and _is_listed(text, before, listed_to, start, end):
             is_name, listed_to = True, end
         if not is_name and math.isfinite(value):
