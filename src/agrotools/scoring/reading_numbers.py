@@ -611,6 +611,8 @@ def _narrowed(
     chains = Counter(quantity.chain for quantity, _ in found)
     operands = {q.chain for q, phrase in found if chains[q.chain] > 1 and _OPERAND.search(phrase.before)}
     keep(lambda quantity, _: quantity.chain not in operands, "what it was worked out from left out")
+    if "change" not in asked.kinds:
+        keep(lambda _, phrase: not _MORE_THAN.match(phrase.behind), "by how much it differs")
     keep(lambda _, phrase: not elsewhere(phrase.words, asked), "values of other things left out")
     keep(lambda _, phrase: not of_another(phrase.before, asked), "values of other things left out")
     keep(lambda _, phrase: bool(kinds_of(phrase) & asked.kinds), "what the label asks for")
@@ -623,8 +625,6 @@ def _narrowed(
         keep(lambda quantity, _: named[quantity.chain] == max(named.values()), "what the label names")
     keep(lambda _, phrase: not bound_elsewhere(phrase, asked), "values of other things left out")
     about_change = "change" in asked.kinds
-    if not about_change:
-        keep(lambda _, phrase: not _MORE_THAN.match(phrase.behind), "by how much it differs")
     keep(lambda _, phrase: (_BY.search(phrase.before) is not None) == about_change, "by how much it changed")
     if unit is not None and all(speaks_of(phrase.words, asked.words) or has_subject(phrase) for _, phrase in found):
         most = max(spoken(phrase.words, asked.words) for _, phrase in found)
@@ -672,7 +672,7 @@ def _operands(text: str, quantities: Sequence[Quantity]) -> set[int]:
         if _OPERATOR.fullmatch(between):
             terms += [before.start, after.start]
             continue
-        if terms and between.strip(" )],") in ("=", "≈", "that is", "i.e.", "which is", "or"):
+        if terms and between.strip(" )],°") in ("=", "≈", "that is", "i.e.", "which is", "or"):
             found.update(terms)
         terms = []
     return found

@@ -165,15 +165,24 @@ def _clause_before(text: str, at: int) -> str:
     return re.split(r"[.;\n]", text[max(0, at - 80) : at])[-1]
 
 
+_COPULA = re.compile(r"(?<!there) (?:is|are|was|were|has been|have been|has|have) ")
+_OF_IT = re.compile(r"\W*(?:(?:so|therefore|thus|hence),? )?(?:it|they|this|these) ")
+
+
 def _said_of_label(slot: BooleanSlot, text: str) -> list[tuple[bool, str]]:
     """Sentences that say, or deny, what the label says."""
     words = subject(slot).words - _PRESENCE
+    rest = _COPULA.split(normalise(slot.label), maxsplit=1)[1:]
+    predicate = frozenset(word for word in words if rest and speaks_of(rest[0], {word}))
+    predicate = predicate or words
     found: list[tuple[bool, str]] = []
     for part in sentences(text):
         named = [word for word in words if speaks_of(part, {word})]
         if _UNDECIDED.search(part) or _IN_GENERAL.search(part):
             continue
-        if words and len(named) >= _ENOUGH * len(words):
+        # "It is not flooded", of what stands before it; but "the field is dry" says nothing of a flood.
+        of_it = bool(predicate) and _OF_IT.match(part) is not None and predicate <= set(named)
+        if of_it or (words and len(named) >= _ENOUGH * len(words) and not predicate.isdisjoint(named or predicate)):
             last = max(last_place(part, word) for word in named)
             said = (not Negations(part).before(last), part[:60])
             found = [said] if _CONCLUDES.match(part) else [*found, said]
