@@ -139,14 +139,14 @@ def _unkeyed(slot: ToleranceSlot | ExactSlot, slots: Sequence[Slot], unit: str |
     text = without_other_values(slot, slots, answer.plain)
     corrected = text[after_correction(text, weak=False) :]
     asked = subject(slot)
-    for body in dict.fromkeys((corrected, text)):
+    for body in (corrected, text):
         parts = sentences(body)[-_MOST_SENTENCES:]
         quantities = [_counts_per_area(part, _quantities(part), unit) for part in parts]
         stated = _without_rates(parts, quantities, asked, unit)
         main = [[] if _ASIDE.match(part) else found for part, found in zip(parts, stated, strict=True)]
         stated = main if any(_fitting(found, unit) for found in main) else stated
         index, kind = _sentence(slot, slots, unit, parts, stated)
-        if index is not None:
+        if index is not None or body == text:
             break
     if index is None:
         nothing = Scope("nothing", answer.plain)
@@ -498,7 +498,7 @@ def _decided(
 _FALLS = re.compile(
     rf"(?<!{WORD})(?:decreas\w*|loss(?:es)?|los[et]\w*|declin\w*|drop\w*|fell|falls?|fallen|reduc\w*|shr[aiu]nk\w*|"
     rf"diminish\w*|lower\w*|less|fewer|smaller|down|cool\w*|colder|shorter|thinner|lighter|drier|below|shallower|"
-    rf"narrower|decline[sd]?)(?!{WORD})|减少|下降|减小|损失|降低|缩小|少|低于|变冷|比[^,。;]{1, 15}低"
+    rf"narrower|decline[sd]?)(?!{WORD})|减少|下降|减小|损失|降低|缩小|少|低于|变冷|比[^,。;]{{1,15}}低"
 )
 
 
@@ -518,7 +518,7 @@ def _as_found(
 
 _RISES = re.compile(
     rf"(?<!{WORD})(?:increas\w*|gain\w*|grew|grown|grows?|rose|risen|rises?|expand\w*|warmer|hotter|taller|heavier|"
-    rf"wetter|higher|deeper|wider)(?!{WORD})|增加|增长|扩大|上升|升高|比[^,。;]{1, 15}高"
+    rf"wetter|higher|deeper|wider)(?!{WORD})|增加|增长|扩大|上升|升高|比[^,。;]{{1,15}}高"
 )
 _NET = re.compile("net change|change in|变化量")
 
