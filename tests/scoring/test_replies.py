@@ -203,6 +203,24 @@ SLOTS = {
         name="crop_changed", label="the crop on the field changed between the two dates", value=False
     ),
     "lime": BooleanSlot(name="lime", label="lime is needed", value=True),
+    "cans": ExactSlot(name="cans", label="number of milk cans", value=24),
+    "mean_h": number("mean_height", "mean height of the sunflowers", 1.62, "m", abs_tol=0.05),
+    "vineyard": number("loss_2021", "area of vineyard lost by 2021", 4.4, "ha", abs_tol=0.1),
+    "rye": number("seeding", "seeding rate of the rye", 145, "kg/ha", abs_tol=4),
+    "breed": ExactSlot(
+        name="breed", label="breed of the cattle", value="Angus", choices=("Angus", "Hereford", "Holstein", "Simmental")
+    ),
+    "cloudy": FileSlot(
+        name="cloudy", label="image with more clouds", value="s2_may.tif", choices=("s2_may.tif", "s2_june.tif")
+    ),
+    "organs": ChoiceSetSlot(
+        name="organs",
+        label="organs with spots",
+        value=("leaf", "pod"),
+        choices=("leaf", "pod", "stem", "root"),
+        aliases={"leaf": ("叶",), "pod": ("荚",), "stem": ("茎",), "root": ("根",)},
+    ),
+    "mown": BooleanSlot(name="mown", label="the meadow was mown", value=True),
 }
 REPLIES = [
     (row["slot"], row["reply"], row["score"])

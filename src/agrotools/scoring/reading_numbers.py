@@ -185,7 +185,10 @@ _EACH_HAS = re.compile(r"\b(?:each|every)(?: [a-z]+){1,3} (?:has|holds|contains|
 _COULD_NOT = re.compile(
     r"\b(?:could not|couldn't|cannot|can't|unable to|not able to) (?:determine|find|measure|estimate|count|give)\b"
 )
-_RATE = re.compile(rf" ?/ ?[a-z]|,? (?:per|an? (?:day|week|month|year)|each|every|apiece|daily)(?!{WORD})")
+_RATE = re.compile(
+    rf" ?/ ?[a-z]|(?: (?!and|or|in|on|with){WORD}+)?,? "
+    rf"(?:per|an? (?:day|week|month|year)|each|every|apiece|daily)(?!{WORD})"
+)
 
 
 def _is_rate(part: str, quantity: Quantity) -> bool:

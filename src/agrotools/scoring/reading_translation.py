@@ -41,6 +41,7 @@ pine 松; oak 栎; area 面积; parasitised parasitized 寄生; needed need nece
 treatment 防治; threshold 阈值 指标; stage 期; photo image picture 照片 图; left 左; right 右; upper top 上
 lower bottom 下; north northern 北; south southern 南; east eastern 东; west western 西; red 红; green 绿
 yellow 黄; white 白; black 黑; young 幼; old 老; cloud 云; shadow shade 阴影; stored storage 储; removed 移
+can 罐; mown mowed mow cut 刈 割; ploughed plowed tilled 耕 犁; sprayed 喷; harvested 收; pruned 剪; planted 种
 """
 
 

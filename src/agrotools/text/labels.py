@@ -40,6 +40,8 @@ def label_pattern(alias: str) -> re.Pattern[str]:
     # Behind a letter a space, an underscore and a hyphen are the same: "siam weed", "siam-weed", "image 2".
     body = re.sub(r"(?<=[^\W\d_])(?:\\?[ _-])+(?=[^\W_])", r"[\\s_-]{1,3}", re.escape(plain))
     body = re.sub(r"(?:\\ )+", r"\\s{1,3}", body)
+    if re.search(r"(?<![a-z])leaf$", plain):
+        body = f"{body[:-1]}(?:f|ves)"
     third = "" if plain[:1] in "+-" else r"(?<![-+](?=\d))"
     # Only a number can be part of a longer one.
     front = r"(?<!\d[.,])" if plain[:1].isdigit() else ""
@@ -48,8 +50,8 @@ def label_pattern(alias: str) -> re.Pattern[str]:
 
 
 def _plural(plain: str) -> str:
-    """What may stand behind a name of at least four letters: its plural ending."""
-    if not re.search(r"[a-z]{4}$", plain):
+    """What may stand behind a name of at least three letters: its plural ending."""
+    if not re.search(r"[a-z]{3}$", plain):
         return ""
     return "(?:e?s)?" if re.search(r"(?:[sxz]|ch|sh)$", plain) else "s?"
 
@@ -98,7 +100,8 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
 
 @lru_cache(maxsize=20_000)
 def _first_word(name: str) -> str:
-    return re.split(r"[\s_-]+", normalise(name).strip())[0]
+    first = re.split(r"[\s_-]+", normalise(name).strip())[0]
+    return first[:-1] if first.endswith("leaf") else first
 
 
 def _outermost(found: list[tuple[int, int, str, int]]) -> list[tuple[int, int, str]]:
