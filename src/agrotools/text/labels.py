@@ -300,7 +300,15 @@ def claims(
     ]
     asserted = (_within_sentence(asserted, text, begins) if begins else []) or asserted
     best = max(match.strength for match in asserted)
-    asserted = [match for match in asserted if match.strength > Strength.COMPARED or best is Strength.COMPARED]
+    before = [None, *asserted]
+    asserted = [
+        match
+        for match, last in zip(asserted, before, strict=False)
+        if match.strength > Strength.COMPARED
+        or best is Strength.COMPARED
+        # "Leaves and stems have spots" names both alike.
+        or (several and last and listed_with(text, last.end, match.start))
+    ]
     if several:
         return asserted
     if best is not Strength.CLAIMED:
