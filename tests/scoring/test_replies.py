@@ -109,6 +109,118 @@ SLOTS = {
     "six": keywords(("6", "six", "$6")),
     "aircraft": keywords(("yes",), ("3", "three")),
     "colours": keywords(("red",), ("blue",)),
+    "sheep": ExactSlot(name="sheep", label="number of sheep on the pasture", value=37),
+    "lai": number("lai", "leaf area index of the maize", 3.4, abs_tol=0.1),
+    "nstock": number("n_stock", "nitrogen stock in the topsoil", 4.2, "t/ha", abs_tol=0.1),
+    "tank": number("tank_2020", "volume of water in the tank in 2020", 840, "m^3", abs_tol=10),
+    "dT": number(
+        "dt", "difference in canopy temperature between stressed and watered plants", 2.6, "degC", abs_tol=0.2
+    ),
+    "water_level": number("level", "change in water level since May", -0.8, "m", abs_tol=0.05),
+    "soil_ph": number("ph", "pH of the soil", 6.3, abs_tol=0.05),
+    "rice_stage": ExactSlot(
+        name="stage",
+        label="growth stage of the rice",
+        value="tillering",
+        choices=("seedling", "tillering", "booting", "heading"),
+        aliases={"tillering": ("分蘖期",), "booting": ("孕穗期",), "heading": ("抽穗期",), "seedling": ("苗期",)},
+    ),
+    "west_crop": ExactSlot(
+        name="crop",
+        label="crop on the western field",
+        value="barley",
+        choices=("wheat", "barley", "oats", "rapeseed"),
+        aliases={"barley": ("大麦",), "wheat": ("小麦",), "oats": ("燕麦",), "rapeseed": ("油菜",)},
+    ),
+    "wetter": FileSlot(
+        name="wetter", label="image with the wetter soil", value="soil_b.png", choices=("soil_a.png", "soil_b.png")
+    ),
+    "limiting": ChoiceSetSlot(
+        name="defic",
+        label="nutrients that limit growth",
+        value=("nitrogen", "sulphur"),
+        choices=("nitrogen", "phosphorus", "potassium", "sulphur", "zinc"),
+        aliases={
+            "nitrogen": ("N", "氮"),
+            "sulphur": ("S", "sulfur", "硫"),
+            "potassium": ("钾",),
+            "phosphorus": ("磷",),
+            "zinc": ("锌",),
+        },
+    ),
+    "mach": ChoiceSetSlot(
+        name="machines",
+        label="machines in the yard",
+        value=("tractor", "baler"),
+        choices=("tractor", "baler", "combine", "sprayer"),
+        aliases={"tractor": ("拖拉机",), "baler": ("打捆机",), "combine": ("收割机",), "sprayer": ("喷雾机",)},
+    ),
+    "lodged": BooleanSlot(name="lodged", label="part of the wheat has lodged", value=True),
+    "leak": BooleanSlot(name="leak", label="the irrigation pipe is leaking", value=False),
+    "road": BooleanSlot(name="road", label="a new road crosses the field", value=True),
+    "yld": number("yield", "grain yield of plot B", 7.1, "t/ha", abs_tol=0.1),
+    "cows": ExactSlot(name="cows", label="number of cows lying down", value=12),
+    "dens": number("density", "number of plants per square metre", 28, "1/m^2", abs_tol=1),
+    "meanw": number("mean_weight", "mean weight of the bulbs", 84, "g", abs_tol=1),
+    "pans": ExactSlot(name="pans", label="number of salt pans", value=18),
+    "goats": ExactSlot(name="goats", label="number of goats in the right picture", value=9),
+    "palm": number("palm_h", "height of palm C", 11.5, "m", abs_tol=0.3),
+    "burnt": number("burnt", "burnt area", 86, "ha", abs_tol=2),
+    "bio": number("dry_matter", "dry matter yield of the meadow", 3.9, "t/ha", abs_tol=0.1),
+    "shade": number("shade_effect", "effect of the trees on air temperature", -1.9, "degC", abs_tol=0.1),
+    "npar": number("parasitised", "share of parasitised eggs", 34, "%", abs_tol=1),
+    "hens": ExactSlot(name="hens", label="number of hens in 2022", value=410),
+    "soilt": ExactSlot(
+        name="soil",
+        label="soil type of the lower slope",
+        value="gley",
+        choices=("podzol", "gley", "cambisol", "chernozem"),
+    ),
+    "barley": ExactSlot(
+        name="disease",
+        label="disease of the barley",
+        value="net blotch",
+        choices=("net blotch", "scald", "powdery mildew", "brown rust"),
+        aliases={
+            "net blotch": ("网斑病",),
+            "scald": ("云纹病",),
+            "powdery mildew": ("白粉病",),
+            "brown rust": ("叶锈病",),
+        },
+    ),
+    "most_fruit": FileSlot(
+        name="best", label="photo that shows the most fruit", value="p3.jpg", choices=("p1.jpg", "p2.jpg", "p3.jpg")
+    ),
+    "birds": ChoiceSetSlot(
+        name="birds",
+        label="birds seen at the pond",
+        value=("heron", "duck"),
+        choices=("heron", "duck", "stork", "coot"),
+        aliases={"heron": ("苍鹭",), "duck": ("鸭",), "stork": ("鹳",), "coot": ("骨顶鸡",)},
+    ),
+    "lower_field": BooleanSlot(name="flooded", label="the lower field is flooded", value=True),
+    "cropchg": BooleanSlot(
+        name="crop_changed", label="the crop on the field changed between the two dates", value=False
+    ),
+    "lime": BooleanSlot(name="lime", label="lime is needed", value=True),
+    "cans": ExactSlot(name="cans", label="number of milk cans", value=24),
+    "mean_h": number("mean_height", "mean height of the sunflowers", 1.62, "m", abs_tol=0.05),
+    "vineyard": number("loss_2021", "area of vineyard lost by 2021", 4.4, "ha", abs_tol=0.1),
+    "rye": number("seeding", "seeding rate of the rye", 145, "kg/ha", abs_tol=4),
+    "breed": ExactSlot(
+        name="breed", label="breed of the cattle", value="Angus", choices=("Angus", "Hereford", "Holstein", "Simmental")
+    ),
+    "cloudy": FileSlot(
+        name="cloudy", label="image with more clouds", value="s2_may.tif", choices=("s2_may.tif", "s2_june.tif")
+    ),
+    "organs": ChoiceSetSlot(
+        name="organs",
+        label="organs with spots",
+        value=("leaf", "pod"),
+        choices=("leaf", "pod", "stem", "root"),
+        aliases={"leaf": ("叶",), "pod": ("荚",), "stem": ("茎",), "root": ("根",)},
+    ),
+    "mown": BooleanSlot(name="mown", label="the meadow was mown", value=True),
 }
 REPLIES = [
     (row["slot"], row["reply"], row["score"])

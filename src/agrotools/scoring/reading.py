@@ -99,6 +99,7 @@ _LATEX_WORDS = {
 }
 _LATEX_WORD = re.compile("|".join(re.escape(word) for word in sorted(_LATEX_WORDS, key=len, reverse=True)))
 _LATEX_GROUP = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|mathit|mathsf|operatorname)\s?\{([^{}]{0,300})\}")
+_LATEX_FRACTION = re.compile(r"\\[dt]?frac\s?\{([^{}]{1,80})\}\s?\{([^{}]{1,80})\}")
 _LATEX_THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|\\[,;])(?=\d{3}(?!\d))")
 _LATEX_POWER = re.compile(r"\^\{([+-]?\d{1,4})\}")
 # A dollar before a digit stays: it may be the currency of a label, and does no harm to a number.
@@ -113,6 +114,7 @@ def without_markup(text: str) -> str:
     text = _LATEX_THOUSANDS.sub(",", text)
     if "\\" in text:
         text = _LATEX_WORD.sub(lambda word: _LATEX_WORDS[word[0]], text)
+        text = _LATEX_FRACTION.sub(r"(\1)/(\2)", text)
         for _ in range(3):  # groups nest, as in \boxed{12\text{ m}}
             text, changed = _LATEX_GROUP.subn(r"\1", text)
             if not changed:

@@ -1,9 +1,9 @@
 """Values that an answer gives by key: in a JSON object, in a line ``name: value``, in a table; else by a sentence."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agrotools.core import (
     BooleanSlot,
@@ -23,6 +23,7 @@ from agrotools.text.units import canonical_unit
 Names = tuple[tuple[str, str], ...]
 
 _MOST_LINES = 200
+_SHORT = 60
 
 _IN_WORDS = OpenTextSlot | KeywordsSlot | ReferenceTextsSlot
 """Slots whose value may take several lines."""
@@ -54,8 +55,17 @@ def keyed_scopes(slot: Slot, slots: Sequence[Slot], answer: AnswerText, holds: C
         for written, value in fields.items():
             key, unit = _key_and_unit(written, own)
             if key in own and depths.setdefault(document, depth) == depth:
-                found.append(Scope("json", without_markup(normalise(json_text(value))), unit))
+                found.append(
+                    Scope("json", without_markup(normalise(json_text(value))), unit or _unit_beside(written, fields))
+                )
     return found + _line_scopes(slot, slots, answer.outside if found else answer.plain, holds)
+
+
+def _unit_beside(key: str, fields: Mapping[str, Any]) -> str | None:
+    """The unit that an object gives in a field of its own: ``{"gap": 0.75, "unit": "m"}``."""
+    numbers = sum(isinstance(value, int | float) for value in fields.values())
+    given = fields.get(f"{key}_unit", fields.get("unit", fields.get("units")) if numbers == 1 else None)
+    return canonical_unit(given) if isinstance(given, str) else None
 
 
 def _line_scopes(slot: Slot, slots: Sequence[Slot], text: str, holds: Callable[[str], bool]) -> list[Scope]:
@@ -68,7 +78,9 @@ def _line_scopes(slot: Slot, slots: Sequence[Slot], text: str, holds: Callable[[
                 return [Scope("form line", cell, unit)]
         proper = [line for line in lines if not line.prose and (not line.header or holds(line.value))]
     if not proper:
-        proper = [line for line in lines if holds(line.value)][-1:]
+        # "The field is healthier: both ..." explains, with the slot's name by chance.
+        is_number = _kind(slot) == "number"
+        proper = [line for line in lines if holds(line.value) and (is_number or len(line.value) < _SHORT)][-1:]
     if not proper:
         return []
     begin = after_correction(text, proper[-1].start)

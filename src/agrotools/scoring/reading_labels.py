@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from agrotools.core import Slot
+from agrotools.scoring.reading_qualifiers import elsewhere, spoken, subject
 from agrotools.text.labels import LabelMatch, Strength, claims, find_labels
 from agrotools.text.listing import beside, further_claims
 
@@ -25,14 +27,26 @@ class LabelReading(NamedTuple):
     further: tuple[str, ...] = ()
 
 
-def read_labels(text: str, labels: Mapping[str, Sequence[str]], *, several: bool, closed: bool) -> LabelReading:
+def read_labels(
+    text: str, labels: Mapping[str, Sequence[str]], *, several: bool, closed: bool, slot: Slot | None = None
+) -> LabelReading:
     """The labels that ``text`` gives as its answer.
 
     ``several``: the answer is a set. ``closed``: the answer is one of ``labels``; where it is not, names that are in no
     list count as candidates when they stand beside the label as it does.
     """
     found = find_labels(text, labels)
-    claimed = claims(found, text, several=several)
+    if slot is None:
+        claimed = claims(found, text, several=several)
+    else:
+        of = subject(slot)
+        claimed = claims(
+            found,
+            text,
+            several=several,
+            asked=f"{slot.name} {slot.label}",
+            fits=lambda part: 0 if not closed else -1 if elsewhere(part, of) else spoken(part, of.words),
+        )
     if several:
         claimed = [match for match in claimed if not _UNAFFECTED.match(text, match.end)]
         if any(_OR.fullmatch(text, one.end, other.start) for one, other in pairwise(claimed)):

@@ -17,11 +17,14 @@ from agrotools.scoring.reading_qualifiers import (
     Phrase,
     Subject,
     bound_elsewhere,
+    elsewhere,
     has_subject,
     kinds,
     kinds_of,
+    of_another,
     phrases,
     speaks_of,
+    spoken,
     subject,
 )
 from agrotools.text.normalise import CJK, WORD
@@ -34,10 +37,10 @@ _MARKER = re.compile(
 )
 _CONCLUDES = re.compile(
     r"\b(?:in total|totals?|total(?:ling|ing)|altogether|in all|sum|combined|found|so|therefore|thus|hence|"
-    r"answer|final|"
-    r"result|conclusion|overall)\b|总|共|合计|因此|所以|答案|结论"
+    r"answer|final|today|nowadays|at present|currently|"
+    r"result|conclusion|overall)\b|总|共|合计|因此|所以|答案|结论|现在|目前"
 )
-_OPERATORS = re.compile(r"[-+*/×÷·x=()\[\]| ]*")
+_OPERATORS = re.compile(r"[-+*/×÷·x=≈()\[\]| ]*")
 # "Or 15", "but possibly 20": a further candidate, whatever stands between.
 _ALTERNATIVE = re.compile(
     rf"(?<!{WORD})(?:or(?! (?:so|thereabouts){{1}})|either|possibly|perhaps|maybe|alternatively|might|could|may|"
@@ -106,7 +109,7 @@ def _distinct(candidates: Sequence[tuple[float, float]]) -> tuple[tuple[float, f
 _DIFFERENCE = re.compile(
     rf"(?<!{WORD})(?:differ\w*|minus|less|fewer|loss|lost|decreas\w*|fell|drop\w*|declin\w*|more than|gap|gain\w*)"
     rf"(?!{WORD})|"
-    r"\d\s?-\s?\d|差|减|增"
+    r"\d\s?-\s?\d|差|减|增|缺|欠|缩"
 )
 
 
@@ -121,7 +124,7 @@ def _total(candidates: Sequence[tuple[float, float]], text: str) -> tuple[float,
 
 
 def _keyed(slot: ToleranceSlot | ExactSlot, unit: str | None, scope: Scope) -> _Found:
-    found = _quantities(scope.text)
+    found = _counts_per_area(scope.text, _quantities(scope.text), unit)
     if scope.unit:
         found = [replace(quantity, unit=scope.unit) if quantity.bare else quantity for quantity in found]
     fitting = _fitting(found, unit)
@@ -138,11 +141,12 @@ def _unkeyed(slot: ToleranceSlot | ExactSlot, slots: Sequence[Slot], unit: str |
     asked = subject(slot)
     for body in (corrected, text):
         parts = sentences(body)[-_MOST_SENTENCES:]
-        stated = _without_rates(parts, [_quantities(part) for part in parts], asked, unit)
+        quantities = [_counts_per_area(part, _quantities(part), unit) for part in parts]
+        stated = _without_rates(parts, quantities, asked, unit)
         main = [[] if _ASIDE.match(part) else found for part, found in zip(parts, stated, strict=True)]
         stated = main if any(_fitting(found, unit) for found in main) else stated
         index, kind = _sentence(slot, slots, unit, parts, stated)
-        if index is not None:
+        if index is not None or body == text:
             break
     if index is None:
         nothing = Scope("nothing", answer.plain)
@@ -160,7 +164,7 @@ def _unkeyed(slot: ToleranceSlot | ExactSlot, slots: Sequence[Slot], unit: str |
     masked = _shape(parts[index])
     rivals = (
         []
-        if _asked_for(scope.text, asked)
+        if asked.years or _asked_for(scope.text, asked)
         else [at for at, part in enumerate(parts) if at != index and len(part) < 200 and _shape(part) == masked]
     )
     for at in rivals[:20]:  # "It is 14. It is 15.", or a list of bare numbers
@@ -181,7 +185,10 @@ _EACH_HAS = re.compile(r"\b(?:each|every)(?: [a-z]+){1,3} (?:has|holds|contains|
 _COULD_NOT = re.compile(
     r"\b(?:could not|couldn't|cannot|can't|unable to|not able to) (?:determine|find|measure|estimate|count|give)\b"
 )
-_RATE = re.compile(rf" ?/ ?[a-z]|,? (?:per|an? (?:day|week|month|year)|each|every|apiece|daily)(?!{WORD})")
+_RATE = re.compile(
+    rf" ?/ ?[a-z]|(?: (?!and|or|in|on|with){WORD}+)?,? "
+    rf"(?:per|an? (?:day|week|month|year)|each|every|apiece|daily)(?!{WORD})"
+)
 
 
 def _is_rate(part: str, quantity: Quantity) -> bool:
@@ -221,6 +228,13 @@ def _sentence(
     asked = subject(slot)
     order = range(len(parts) - 1, -1, -1)
     fits = [bool(_fitting(found, unit)) for found in stated]
+    said = [spoken(part, asked.words) for part in parts]
+    # Beside a number with the unit that is asked, in a sentence about it, no bare number counts.
+    explicit = [any(_explicit(each, unit) for each in found) for found in stated]
+    if any(fitting and words for fitting, words in zip(explicit, said, strict=True)):
+        fits = explicit
+    if asked.years and any(fits[index] and _of_year(parts[index], asked) for index in order):
+        fits = [fitting and _of_year(part, asked) for fitting, part in zip(fits, parts, strict=True)]
 
     def last(holds: Callable[[int], bool]) -> int | None:
         return next((index for index in order if fits[index] and holds(index)), None)
@@ -241,10 +255,13 @@ def _sentence(
     def speaks(index: int) -> bool:
         if len(slots) > 1 and mentions(parts[index], slot, slots, others=True):
             return False
-        spoken = all(speaks_of(parts[index], {word}) for word in asked.words)
+        all_said = spoken(parts[index], asked.label) == len(asked.label)
         right_kind = not asked.kinds or bool(asked.kinds & kinds(parts[index]))
         return (
-            bool(asked.words) and spoken and right_kind and any(_explicit(quantity, unit) for quantity in stated[index])
+            bool(asked.words)
+            and all_said
+            and right_kind
+            and any(_explicit(quantity, unit) for quantity in stated[index])
         )
 
     def named_by(index: int) -> bool:
@@ -253,6 +270,12 @@ def _sentence(
     # "Two gaps in row 3 point to trees that are gone" states no number of trees.
     named = last(lambda index: named_by(index) and (counts(index) or any(not each.spelled for each in stated[index])))
     named = last(named_by) if named is None else named
+    if named is not None and spoken(parts[named], asked.label) == 0:  # the slot's name by chance
+        about = max((index for index in order if fits[index]), key=lambda index: said[index])
+        named = about if spoken(parts[about], asked.label) > 1 else named
+    later = last(lambda index: _asked_for(parts[index], asked))
+    if named is not None and later is not None and later > named and not _asked_for(parts[named], asked):
+        named = later  # "plants 1 and 2 have 4 and 5 tillers. Mean = 4.5"
     concluded = last(concludes)
     asked_of = [index for index in order if fits[index] and _asked_for(parts[index], asked)]
     if named is None and asked_of and len(asked_of) < sum(fits):
@@ -271,16 +294,24 @@ def _sentence(
         ):
             return concluded, "last sentence that fits"
         return named, "sentence with the label"
-    for index in (concluded, last(counts)):
+    counting = [index for index in range(len(parts)) if fits[index] and counts(index)]
+    fullest = max(counting, key=lambda index: (said[index], index), default=None)
+    for index in (concluded, fullest):
         if index is not None:
             return index, "last sentence that fits"
     tiers = (_explicit if unit else _unitless, _bare, _any_compatible)
     for spelled in (False, True):
         for tier in tiers:
             for index in order:
-                if any(tier(quantity, unit) and quantity.spelled == spelled for quantity in stated[index]):
+                if fits[index] and any(
+                    tier(quantity, unit) and quantity.spelled == spelled for quantity in stated[index]
+                ):
                     return index, "last sentence that fits"
     return None, "nothing"
+
+
+def _of_year(part: str, asked: Subject) -> bool:
+    return any(year in part for year in asked.years)
 
 
 _ITEM_KEY = re.compile(r"([^:=\n\d]{0,60}(?:\d\dth )?[^:=\n\d]{1,60})[:=]")
@@ -298,7 +329,37 @@ def _asked_for(part: str, asked: Subject) -> bool:
 
 
 def _quantities(text: str) -> list[Quantity]:
-    return [quantity for quantity in find_quantities(text) if not quantity.denied]
+    return [_per_area(text, quantity) for quantity in find_quantities(text) if not quantity.denied]
+
+
+_PER_AREA = re.compile(
+    r"(?: of [a-z]+(?: [a-z]+)?)?(?: per | ?/ ?)(?P<area>hectare|ha|acre|mu|"
+    r"square met(?:er|re)|sq m|m\^2|m2)(?![a-z\d^])"
+)
+
+
+def _per_area(text: str, quantity: Quantity) -> Quantity:
+    """ "120 kg of nitrogen per hectare" in kg/ha."""
+    if quantity.unit is None or (per := _PER_AREA.match(text, quantity.end)) is None:
+        return quantity
+    unit = canonical_unit(f"{quantity.unit}/{_area(per)}")
+    return replace(quantity, unit=unit, end=per.end()) if unit else quantity
+
+
+def _area(per: re.Match[str]) -> str:
+    return canonical_unit(per["area"]) or per["area"]
+
+
+def _counts_per_area(text: str, quantities: Sequence[Quantity], unit: str | None) -> list[Quantity]:
+    """``quantities`` with the unit of "340 planthoppers per m^2" where counts per area are asked."""
+    if unit is None or not compatible(unit, "1/m^2"):
+        return list(quantities)
+    found: list[Quantity] = []
+    for quantity in quantities:
+        per = _PER_AREA.match(text, quantity.end) if quantity.noun else None
+        per_unit = canonical_unit(f"1/{_area(per)}") if per else None
+        found.append(replace(quantity, unit=per_unit, noun=None) if per_unit else quantity)
+    return found
 
 
 def _right_unit(quantity: Quantity, unit: str | None) -> bool:
@@ -332,7 +393,7 @@ def _fitting(quantities: Sequence[Quantity], unit: str | None) -> list[Quantity]
     return []
 
 
-_PHRASE = re.compile(rf"[ -]?((?:{WORD}+[ -]?){{1,4}}|[{CJK}]{{1,6}})")
+_PHRASE = re.compile(rf"[ -]?((?:(?!(?:and|or|but|with)[ -]){WORD}+[ -]?){{1,4}}|[{CJK}]{{1,6}})")
 
 
 def _names(text: str, quantity: Quantity, words: frozenset[str]) -> bool:
@@ -346,6 +407,48 @@ def _names(text: str, quantity: Quantity, words: frozenset[str]) -> bool:
     return speaks_of(phrase[1], words)
 
 
+def _is_counter(text: str, quantity: Quantity) -> bool:
+    """Whether a Chinese measure word with no noun behind it follows the number: 多9个."""
+    noun = quantity.noun
+    return noun is not None and noun > "\u2e80" and not text[quantity.end : quantity.end + 1] > "\u2e80"
+
+
+_YEAR = re.compile(r"(?<![\d.])(?:19|20)\d\d(?!\d|\.\d)")
+_YEAR_BEHIND = re.compile(
+    r"(?:(?! and | but | while |,|;|\. |。)[^\d]){0,40}?(?: in (?:the year )?| for |[(])((?:19|20)\d\d)(?!\d|\.\d)"
+)
+_QUALIFIED = 200
+"""Characters before a number in which a year or letter that it belongs to is looked for."""
+
+
+def _year_behind(text: str, quantity: Quantity) -> str | None:
+    behind = _YEAR_BEHIND.match(text, quantity.end)
+    return behind[1] if behind else None
+
+
+def _year(text: str, quantity: Quantity) -> str | None:
+    """The year that a number belongs to: the one behind it in its clause, else the last one before it."""
+    before = _YEAR.findall(text, max(0, quantity.start - _QUALIFIED), quantity.start)
+    return _year_behind(text, quantity) or (before[-1] if before else None)
+
+
+def _letter(text: str, quantity: Quantity, asked: Subject) -> str | None:
+    """The letter of the thing that a number belongs to ("tree A"): the last one before it."""
+    if asked.lettered is None:
+        return None
+    before = [*asked.lettered.finditer(text, max(0, quantity.start - _QUALIFIED), quantity.start)]
+    return next((each for each in before[-1].groups() if each), None) if before else None
+
+
+_ARE = re.compile(r" (?:are|were|is|was) (?:the )?([a-z]+)")
+
+
+def _is_named(behind: str, asked: Subject) -> bool:
+    """Whether the words behind a number say what is counted: "of which 46 are greenhouses"."""
+    said = _ARE.match(behind)
+    return said is not None and speaks_of(said[1], asked.counted)
+
+
 def _decided(
     slot: ToleranceSlot | ExactSlot, unit: str | None, scope: Scope, fitting: Sequence[Quantity], *, keyed: bool
 ) -> _Found:
@@ -353,6 +456,20 @@ def _decided(
     text = scope.text
     asked = subject(slot)
     around = phrases(text, fitting)
+    totals = _distinct([_in_unit(quantity, unit) for quantity in fitting])
+    if not keyed and (whole := _total(totals, text)) is not None:
+        chosen = [
+            quantity
+            for quantity, phrase in zip(fitting, around, strict=True)
+            if _in_unit(quantity, unit) == whole and "total" in kinds_of(phrase)
+            if not any(
+                speaks_of(each.words, (word,)) and not speaks_of(phrase.words, (word,))
+                for each in around
+                for word in asked.words
+            )
+        ]
+        if chosen:
+            return _as_found(scope, unit, chosen, [], "total of the other values")
     left, rule = _narrowed(text, list(zip(fitting, around, strict=True)), asked, unit)
     if keyed:
         result = _result(text, [quantity for quantity, _ in left])
@@ -371,6 +488,11 @@ def _decided(
     first, marked = _marked(text, [quantity for quantity, _ in left], asked.words)
     chosen = [quantity for quantity, _ in left if quantity.chain == first.chain]
     extra = _alternatives(text, [quantity for quantity, _ in left], first)
+    extra += [
+        other
+        for before, other in pairwise(fitting)
+        if before is first and _OR_SO.fullmatch(text[before.end : other.start]) and other not in extra
+    ]
     if len(chosen) > 1 or extra:
         marked += ", with the numbers joined to it"
     return _as_found(scope, unit, [*chosen, *extra], left, f"{rule}; {marked}" if rule else marked)
@@ -378,7 +500,8 @@ def _decided(
 
 _FALLS = re.compile(
     rf"(?<!{WORD})(?:decreas\w*|loss(?:es)?|los[et]\w*|declin\w*|drop\w*|fell|falls?|fallen|reduc\w*|shr[aiu]nk\w*|"
-    rf"diminish\w*|lower|less|fewer|smaller|down)(?!{WORD})|减少|下降|减小|损失|降低|缩小|少"
+    rf"diminish\w*|lower\w*|less|fewer|smaller|down|cool\w*|colder|shorter|thinner|lighter|drier|below|shallower|"
+    rf"narrower|decline[sd]?)(?!{WORD})|减少|下降|减小|损失|降低|缩小|少|低于|变冷|比[^,。;]{{1,15}}低"
 )
 
 
@@ -397,7 +520,8 @@ def _as_found(
 
 
 _RISES = re.compile(
-    rf"(?<!{WORD})(?:increas\w*|gain\w*|grew|grown|grows?|rose|risen|rises?|expand\w*)(?!{WORD})|增加|增长|扩大|上升"
+    rf"(?<!{WORD})(?:increas\w*|gain\w*|grew|grown|grows?|rose|risen|rises?|expand\w*|warmer|hotter|taller|heavier|"
+    rf"wetter|higher|deeper|wider)(?!{WORD})|增加|增长|扩大|上升|升高|比[^,。;]{{1,15}}高"
 )
 _NET = re.compile("net change|change in|变化量")
 
@@ -447,6 +571,7 @@ _OF_WHICH = re.compile(
 )
 _EXCEPTED = re.compile(rf"(?<!{WORD})(?:after|before|without|besides|excluding|except)(?: the)? ?$")
 _BY = re.compile(r"(?:increas|decreas|rose|rise|risen|grew|grown|fell|fall|drop|declin|reduc|chang)\w* by (?:\w+ )?$")
+_MORE_THAN = re.compile(rf" ?(?:{WORD}+ )?(?:fewer|more|less) than\b")
 _OPERAND = re.compile(r"(?:mean|average|sum|median|difference|product|ratio|total) (?:of|between)(?: the)? ?$")
 _PLACED = re.compile(
     rf"(?<!{WORD})(?:in|on|from|across|among|within|at|per|after|for|over|with|using|by)"
@@ -467,29 +592,46 @@ def _narrowed(
             found = kept
             rules.append(why)
 
-    operands = _operands(text, [quantity for quantity, _ in found])
+    if asked.years:
+        keep(lambda quantity, _: _year_behind(text, quantity) in asked.years, "values of other years left out")
+        keep(lambda quantity, _: _year(text, quantity) in asked.years, "values of other years left out")
+    if asked.letters:
+        keep(lambda quantity, _: _letter(text, quantity, asked) in asked.letters, "what the label names")
+    operands = _operands(text, find_quantities(text))
     keep(lambda quantity, _: quantity.start not in operands, "what it was worked out from left out")
     if any(quantity.spelled for quantity, _ in found) and any(not quantity.spelled for quantity, _ in found):
         keep(lambda quantity, _: not quantity.spelled or _names(text, quantity, asked.words), "digits before words")
-    if any(_names(text, quantity, asked.words) for quantity, _ in found):
-        keep(lambda quantity, _: quantity.noun is None or _names(text, quantity, asked.words), "what the label counts")
-        keep(lambda quantity, _: quantity.low.is_integer() and quantity.high.is_integer(), "what the label counts")
+    if any(_names(text, quantity, asked.counted) for quantity, _ in found):
+        keep(
+            lambda quantity, _: (
+                quantity.noun is None or _is_counter(text, quantity) or _names(text, quantity, asked.counted)
+            ),
+            "what the label counts",
+        )
+        if "mean" not in asked.kinds:
+            keep(lambda quantity, _: quantity.low.is_integer() and quantity.high.is_integer(), "what the label counts")
     keep(lambda _, phrase: not phrase.endpoint, "what it changed from and to left out")
     chains = Counter(quantity.chain for quantity, _ in found)
     operands = {q.chain for q, phrase in found if chains[q.chain] > 1 and _OPERAND.search(phrase.before)}
     keep(lambda quantity, _: quantity.chain not in operands, "what it was worked out from left out")
+    if "change" not in asked.kinds:
+        keep(lambda _, phrase: not _MORE_THAN.match(phrase.behind), "by how much it differs")
+    keep(lambda _, phrase: not elsewhere(phrase.words, asked), "values of other things left out")
+    keep(lambda _, phrase: not of_another(phrase.before, asked), "values of other things left out")
     keep(lambda _, phrase: bool(kinds_of(phrase) & asked.kinds), "what the label asks for")
+    if unit is None and not _ALTERNATIVE.search(text):
+        keep(lambda quantity, phrase: quantity.bare and _is_named(phrase.behind, asked), "what the label names")
     if unit is None and len(asked.words) > 1:
-        spoken = Counter[int]()
+        named = Counter[int]()
         for quantity, near in found:
-            named = sum(speaks_of(near.words, {word}) for word in asked.words)
-            spoken[quantity.chain] = max(spoken[quantity.chain], named)
-        keep(lambda quantity, _: spoken[quantity.chain] == max(spoken.values()), "what the label names")
+            named[quantity.chain] = max(named[quantity.chain], spoken(near.words, asked.words))
+        keep(lambda quantity, _: named[quantity.chain] == max(named.values()), "what the label names")
     keep(lambda _, phrase: not bound_elsewhere(phrase, asked), "values of other things left out")
     about_change = "change" in asked.kinds
     keep(lambda _, phrase: (_BY.search(phrase.before) is not None) == about_change, "by how much it changed")
     if unit is not None and all(speaks_of(phrase.words, asked.words) or has_subject(phrase) for _, phrase in found):
-        keep(lambda _, phrase: speaks_of(phrase.words, asked.words), "what the label names")
+        most = max(spoken(phrase.words, asked.words) for _, phrase in found)
+        keep(lambda _, phrase: spoken(phrase.words, asked.words) == most, "what the label names")
     if len(found) > 1:
         starts = {quantity.start for quantity, _ in found[1:]}
         keep(
@@ -497,7 +639,10 @@ def _narrowed(
         )
         first_part = _OF_WHICH.search(text, found[0][0].end)
         behind = first_part.end() if first_part else len(text)
-        if first_part and any(q.start >= behind and speaks_of(phrase.before, asked.words) for q, phrase in found):
+        # "52 roofs, of which 46 are greenhouses": what the whole is not called.
+        whole = found[0][1].words
+        own = {word for word in asked.words if not speaks_of(whole, (word,))}
+        if first_part and any(q.start >= behind and speaks_of(phrase.words, own) for q, phrase in found):
             keep(lambda quantity, _: quantity.start >= behind, "what the label names")
         keep(lambda quantity, _: quantity.start < behind, "parts left out")
         keep(lambda _, phrase: not _OF_WHICH.match(phrase.behind.lstrip()), "parts left out")
@@ -507,11 +652,18 @@ def _narrowed(
             outer = [_in_unit(quantity, unit) for quantity, phrase in found if not phrase.bracketed]
             inner = [_in_unit(quantity, unit) for quantity, phrase in found if phrase.bracketed]
             parts = len(inner) > 1 and len(outer) == 1 and within(sum(low for low, _ in inner), 0.0, *outer[0])
-            keep(lambda _, phrase: not phrase.bracketed or not (phrase.explained or parts), "brackets left out")
+            keep(
+                lambda quantity, phrase: (
+                    not phrase.bracketed
+                    or not (phrase.explained or parts)
+                    or _ALTERNATIVE.search(text, max(text.rfind("(", 0, quantity.start), 0), quantity.start) is not None
+                ),
+                "brackets left out",
+            )
     return found, ", ".join(dict.fromkeys(rules))
 
 
-_OPERATOR = re.compile(r"[ )\]]*[-+*/×÷·x:][ (\[]*")
+_OPERATOR = re.compile(r"[ )\]]*[-+*/×÷·x:][ (\[]*(?:(?:tan|sin|cos|ln|log|exp|sqrt) ?\(?)?")
 
 
 def _operands(text: str, quantities: Sequence[Quantity]) -> set[int]:
@@ -523,10 +675,13 @@ def _operands(text: str, quantities: Sequence[Quantity]) -> set[int]:
         if _OPERATOR.fullmatch(between):
             terms += [before.start, after.start]
             continue
-        if terms and between.strip(" )],") in ("=", "≈", "that is", "i.e.", "which is", "or"):
+        if terms and between.strip(" )],°") in ("=", "≈", "that is", "i.e.", "which is", "or"):
             found.update(terms)
         terms = []
     return found
+
+
+_OR_SO = re.compile(rf"(?: {WORD}+){{0,2}},? (?:or|maybe|perhaps|possibly)(?: (?:only|even|just|maybe|perhaps))? ")
 
 
 def _alternatives(text: str, left: Sequence[Quantity], first: Quantity) -> list[Quantity]:
@@ -546,7 +701,7 @@ def _alternatives(text: str, left: Sequence[Quantity], first: Quantity) -> list[
 
 def _result(text: str, fitting: Sequence[Quantity]) -> Quantity | None:
     """The number after the last ``=`` of a value that is written as a calculation: ``8 + 6 = 14``."""
-    equals = text.rfind("=")
+    equals = max(text.rfind("="), text.rfind("≈"))
     behind = next((quantity for quantity in fitting if equals >= 0 and quantity.start > equals), None)
     if behind is None:
         return None
@@ -595,7 +750,7 @@ def _says_none(text: str) -> bool:
 
 def _none_of(parts: Sequence[str], words: frozenset[str]) -> bool:
     """Whether a text without numbers says that there is none of what the label names, or nothing but "none"."""
-    if len(parts) == 1 and re.fullmatch(r"\W*(?:none|nothing|nil|没有|无)\W*", parts[0]):
+    if parts and len(parts) <= 3 and re.fullmatch(r"\W*(?:none|nothing|nil|没有|无)\W*", parts[0]):
         return True
     for part in parts:
         for said in _NO.finditer(part):

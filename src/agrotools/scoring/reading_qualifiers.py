@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from agrotools.core import Slot
+from agrotools.scoring.reading_translation import translated
 from agrotools.text.normalise import CJK, WORD, normalise
 from agrotools.text.numbers import Quantity
 
@@ -34,6 +35,9 @@ class Phrase(NamedTuple):
 
 _EDGE = re.compile(r"[,;:()\[\]\n|]|,|、|。")
 _BEHIND_EDGE = re.compile(rf"[,;()\[\]\n|]|,|、|。|(?<!{WORD})(?:and|but|while|whereas|or|so)(?!{WORD})|而|但|和")
+_NEW_PART = re.compile(rf"^.*{WORD} (?:and|but|while|whereas) (?=.*$)")
+_TOWARDS_NEXT = re.compile(rf"(?<= )(?:(?:a|an|the) )?(?:{WORD}+ ){{1,2}}(?:of|is|are|was|were|has|have|at) $")
+_RESULT = re.compile(r"[ )\]]*[=≈/×*÷+][ ≈(]*")
 _CHANGE = re.compile(
     rf"(?<!{WORD})(?:fell|falls?|fallen|rose|rises?|risen|grew|grown|grows?|shrank|shrunk|drop\w*|declin\w*|decreas\w*|"
     rf"increas\w*|reduc\w*|chang\w*|went|expand\w*|gain\w*|los[st]\w*|differ\w*)(?!{WORD})|减少|增加|下降|上升|变化|增长|降"
@@ -55,6 +59,12 @@ def phrases(text: str, quantities: Sequence[Quantity]) -> list[Phrase]:
         before = _EDGE.split(head)[-1]
         if (quantity.start > 0 and text[quantity.start - 1] in ":=") or head.rstrip().endswith((":", "=")):
             before = _EDGE.split(head.rstrip(" :="))[-1]
+        if index and (new_part := _NEW_PART.search(before)):
+            before = before[new_part.end() :]
+        if index and _RESULT.fullmatch(head):
+            before = found[-1].before  # "the mean is 22 / 4 = 5.5"
+        if quantity.end + len(tail) == following < len(text):
+            tail = _TOWARDS_NEXT.sub("", tail)  # "86 ha of forest around the burnt area of 40 ha"
         edge = _BEHIND_EDGE.search(tail)
         noun = quantity.noun or ""
         behind = f"{noun} {tail[: edge.start()] if edge else tail}" if noun else tail[: edge.start()] if edge else tail
@@ -133,12 +143,22 @@ class Subject(NamedTuple):
 
     words: frozenset[str]
     kinds: frozenset[str]
+    label: frozenset[str] = frozenset()
+    counted: frozenset[str] = frozenset()
+    years: tuple[str, ...] = ()
+    letters: tuple[str, ...] = ()
+    lettered: re.Pattern[str] | None = None
+    of: dict[str, str] = {}
+    places: frozenset[int] = frozenset()
+    """``label``: the words of the label alone. ``counted``: the words but for those behind "per" and "each".
+    ``years`` and ``letters`` ("tree A") that the label names, and the pattern that finds such letters."""
 
 
 _FILLING = frozenset(
     """
     the of in on and or for number count total sum share area mean average value size whether there are is was which
     what per with from that how many much this be by its at to than more less largest smallest between
+    has have had been some any part will can does did
     """.split()
 )
 _FILLING_CJK = frozenset("的数量个总面积平均中图像片值大小和与在多少是为有每占比例")
@@ -149,12 +169,34 @@ def subject(slot: Slot) -> Subject:
     return _subject(slot.name, slot.label)
 
 
+_GENITIVE = re.compile(rf"({WORD}+) of (?:(?:the|an?|all|both) )?({WORD}{{3,}})")
+
+
+def _genitives(label: str) -> dict[str, str]:
+    return {stem(found[1]): stem(found[2]) for found in _GENITIVE.finditer(normalise(label))}
+
+
+_LETTERED = re.compile(r"(?<![a-z])([a-z]{3,}) ([b-h]|a(?= *$))(?![a-z'])")
+
+
 @lru_cache(maxsize=4_000)
 def _subject(name: str, label: str) -> Subject:
     text = normalise(f"{name.replace('_', ' ')} {label}")
-    latin = [word for word in re.findall(rf"{WORD}{{3,}}", text) if word not in _FILLING]
+    latin = [word for word in re.findall(rf"{WORD}{{3,}}|\bph\b", text) if word not in _FILLING]
     chinese = [letter for letter in re.findall(f"[{CJK}]", text) if letter not in _FILLING_CJK]
-    return Subject(frozenset([*(stem(word) for word in latin), *chinese]), kinds(text))
+    words = frozenset([*(stem(word) for word in latin), *chinese])
+    own = frozenset(word for word in words if speaks_of(normalise(label), (word,)))
+    per = frozenset(stem(word) for word in re.findall(rf"(?:per|each|every) ({WORD}{{3,}})", text))
+    years = tuple(dict.fromkeys(re.findall(r"(?<!\d)(?:19|20)\d\d(?!\d)", text)))
+    lettered = list(_LETTERED.finditer(normalise(label)))
+    pattern = None
+    if lettered:
+        nouns = "|".join(dict.fromkeys(re.escape(stem(found[1])) for found in lettered))
+        pattern = re.compile(rf"(?<![a-z])(?:{nouns})s? ([a-h])(?![a-z'])|(?<![a-z\d])([a-h])(?=[{CJK}])")
+    letters = tuple(found[2] for found in lettered)
+    return Subject(
+        words, kinds(text), own or words, words - per, years, letters, pattern, _genitives(label), _places(text)
+    )
 
 
 def stem(word: str) -> str:
@@ -169,7 +211,21 @@ def stem(word: str) -> str:
 def speaks_of(text: str, words: Collection[str]) -> bool:
     """Whether ``text`` has one of ``words`` (stems, or single Chinese characters)."""
     padded = f" {text}".replace("-", " ")
-    return any(word in text if word > "\u2e80" else f" {word}" in padded for word in words)
+    if not any(word in text if word > "\u2e80" else f" {word}" in padded for word in words):
+        return not text.isascii() and any(
+            chinese in text for word in words for chinese in translated(word) if word < "\u2e80"
+        )
+    return True
+
+
+def spoken(text: str, words: Collection[str]) -> int:
+    """How many of ``words`` (as for :func:`speaks_of`) ``text`` has."""
+    return sum(speaks_of(text, (word,)) for word in words)
+
+
+def last_place(text: str, word: str) -> int:
+    """Where ``word`` or a Chinese word for it stands last in ``text``; -1 where it does not."""
+    return max(text.rfind(each) for each in (word, *translated(word)))
 
 
 _FUNCTION = frozenset(
@@ -197,6 +253,46 @@ def kinds(text: str) -> frozenset[str]:
 def kinds_of(phrase: Phrase) -> frozenset[str]:
     """The kinds that the words around a number name."""
     return kinds(phrase.words)
+
+
+_PLACES = (
+    ("north", "northern", "北"),
+    ("south", "southern", "南"),
+    ("east", "eastern", "东"),
+    ("west", "western", "西"),
+    ("left", "left-hand", "左"),
+    ("right", "right-hand", "右"),
+    ("upper", "top", "further up", "uphill", "上"),
+    ("lower", "bottom", "further down", "downhill", "下"),
+)
+_PLACE = [
+    (
+        re.compile(rf"(?<![a-z-])(?:{'|'.join(words[:-1])})(?![a-z-])"),
+        re.compile(f"{words[-1]}(?=[侧边部半面方图块]|[{CJK}]?(?:地块|田|图))"),
+    )
+    for words in _PLACES
+]
+
+
+@lru_cache(maxsize=4_000)
+def _places(text: str) -> frozenset[int]:
+    return frozenset(
+        index for index, (latin, chinese) in enumerate(_PLACE) if latin.search(text) or chinese.search(text)
+    )
+
+
+def elsewhere(text: str, asked: Subject) -> bool:
+    """Whether ``text`` speaks of another place (left, right, north, ...) than the label."""
+    return bool(asked.places) and bool(found := _places(text)) and not found & asked.places
+
+
+def of_another(before: str, asked: Subject) -> bool:
+    """Whether ``before`` says of what it is ("the NDVI of the weeds"), and the label says otherwise."""
+    for said in _GENITIVE.finditer(before):
+        other = asked.of.get(stem(said[1]))
+        if other is not None and stem(said[2]) != other and not speaks_of(said[2], asked.words):
+            return True
+    return False
 
 
 def bound_elsewhere(phrase: Phrase, asked: Subject) -> bool:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from agrotools.core import BooleanSlot
 from agrotools.scoring.reading import after_correction, sentences
-from agrotools.scoring.reading_qualifiers import speaks_of, subject
+from agrotools.scoring.reading_qualifiers import last_place, speaks_of, subject
 from agrotools.text.negation import Negations
 from agrotools.text.normalise import CJK, WORD, normalise
 
@@ -84,6 +84,7 @@ _MORE = re.compile(
     rf"(?<!{WORD})(?:more|larger|greater|higher|bigger|taller|exceeds?|outnumbers?|更多|更大|更高)(?!{WORD})|更多|更大|更高"
 )
 _LESS = re.compile(rf"(?<!{WORD})(?:fewer|less|smaller|lower|shorter)(?!{WORD})|更少|更小|更低")
+_THAN = re.compile(r"\bthan\b|[比更]|\bmore\b")
 _UNDECIDED = re.compile(
     r"\b(?:whether|if|unclear|uncertain|unsure|unknown|(?:cannot|can't|could not|unable to) (?:tell|say|"
     r"determine|judge))\b"
@@ -91,6 +92,10 @@ _UNDECIDED = re.compile(
 _IF = re.compile(r"[^.;\n]{0,40}\bif\b")
 _PRESENCE = frozenset(("present", "presence", "visible", "detected", "found", "exist", "contain"))
 _ENOUGH = 0.6
+_IN_GENERAL = re.compile(r"\b(?:usually|typically|often|normally|in general)\b|通常|一般|往往")
+_CONCLUDES = re.compile(
+    r"\W*(?:so|therefore|thus|hence|in conclusion|overall|in short|in summary)\b|\W*(?:因此|所以|综上|总之)"
+)
 
 
 def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
@@ -131,7 +136,7 @@ def plain_answers(text: str) -> list[tuple[bool, str]]:
 
 def _of_the_subject(slot: BooleanSlot, text: str) -> list[tuple[bool, str]]:
     label = normalise(f"{slot.name.replace('_', ' ')} {slot.label}")
-    if _MORE.search(label) or _LESS.search(label):
+    if _THAN.search(label) and (_MORE.search(label) or _LESS.search(label)):
         return _compared(slot, label, text)
     for yes, no in _COMPILED_PREDICATES:
         asked_yes, asked_no = yes.search(label), no.search(label)
@@ -160,17 +165,27 @@ def _clause_before(text: str, at: int) -> str:
     return re.split(r"[.;\n]", text[max(0, at - 80) : at])[-1]
 
 
+_COPULA = re.compile(r"(?<!there) (?:is|are|was|were|has been|have been|has|have) ")
+_OF_IT = re.compile(r"\W*(?:(?:so|therefore|thus|hence),? )?(?:it|they|this|these) ")
+
+
 def _said_of_label(slot: BooleanSlot, text: str) -> list[tuple[bool, str]]:
     """Sentences that say, or deny, what the label says."""
     words = subject(slot).words - _PRESENCE
+    rest = _COPULA.split(normalise(slot.label), maxsplit=1)[1:]
+    predicate = frozenset(word for word in words if rest and speaks_of(rest[0], {word}))
+    predicate = predicate or words
     found: list[tuple[bool, str]] = []
     for part in sentences(text):
         named = [word for word in words if speaks_of(part, {word})]
-        if _UNDECIDED.search(part):
+        if _UNDECIDED.search(part) or _IN_GENERAL.search(part):
             continue
-        if words and len(named) >= _ENOUGH * len(words):
-            last = max(part.rfind(word) for word in named)
-            found.append((not Negations(part).before(last), part[:60]))
+        # "It is not flooded", of what stands before it; but "the field is dry" says nothing of a flood.
+        of_it = bool(predicate) and _OF_IT.match(part) is not None and predicate <= set(named)
+        if of_it or (words and len(named) >= _ENOUGH * len(words) and not predicate.isdisjoint(named or predicate)):
+            last = max(last_place(part, word) for word in named)
+            said = (not Negations(part).before(last), part[:60])
+            found = [said] if _CONCLUDES.match(part) else [*found, said]
     return found
 
 

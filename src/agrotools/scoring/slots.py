@@ -35,6 +35,8 @@ VERSION = "2"
 _SHOWN = 240
 _IN_WORDS = OpenTextSlot | KeywordsSlot | ReferenceTextsSlot
 _UNDECIDED = re.compile(
+    r"\b(?:any|all|each) of (?:these|them|those) (?:may|might|could|can) be\b|"
+    r"\bleave (?:the |that |this )?(?:choice|decision)(?: open| to you)|\bin which case\b[^.;]{0,20}\d|"
     r"\b(?:cannot|can't|could not|couldn't|unable to|not able to) (?:choose|decide|tell|say) "
     r"(?:between|which|whether)\b|\bnot sure which\b|\banswer depends on\b|\beither (?:one )?of (?:the two|these|them)|"
     r"\beither (?:image|file|map|one|option|answer) (?:could|may|might)\b|"
@@ -131,7 +133,7 @@ def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Sl
     closed = not isinstance(slot, ExactSlot) or len(labels) > 1
 
     def read(text: str) -> LabelReading:
-        return read_labels(text, labels, several=several, closed=closed)
+        return read_labels(text, labels, several=several, closed=closed, slot=slot)
 
     scopes = keyed_scopes(slot, slots, answer, lambda text: bool(find_labels(text, labels) if closed else text.strip()))
     # An alias may hold what counts as markup elsewhere ("$5"), so free text is searched as it was written.

@@ -1,7 +1,7 @@
 """Finding labels in an answer: whether each is asserted, and how much of a claim that is."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from functools import lru_cache
 from typing import NamedTuple
@@ -40,13 +40,18 @@ def label_pattern(alias: str) -> re.Pattern[str]:
     # Behind a letter a space, an underscore and a hyphen are the same: "siam weed", "siam-weed", "image 2".
     body = re.sub(r"(?<=[^\W\d_])(?:\\?[ _-])+(?=[^\W_])", r"[\\s_-]{1,3}", re.escape(plain))
     body = re.sub(r"(?:\\ )+", r"\\s{1,3}", body)
+    if re.search(r"(?<![a-z])leaf$", plain):
+        body = f"{body[:-1]}(?:f|ves)"
     third = "" if plain[:1] in "+-" else r"(?<![-+](?=\d))"
-    return re.compile(rf"(?<!{WORD})(?<!\d[.,]){third}{body}{_plural(plain)}(?!{WORD})(?![.,]\d)(?!\.{_SUFFIX})")
+    # Only a number can be part of a longer one.
+    front = r"(?<!\d[.,])" if plain[:1].isdigit() else ""
+    behind = r"(?![.,]\d)" if plain[-1:].isdigit() else ""
+    return re.compile(rf"(?<!{WORD}){front}{third}{body}{_plural(plain)}(?!{WORD}){behind}(?!\.{_SUFFIX})")
 
 
 def _plural(plain: str) -> str:
-    """What may stand behind a name of at least four letters: its plural ending."""
-    if not re.search(r"[a-z]{4}$", plain):
+    """What may stand behind a name of at least three letters: its plural ending."""
+    if not re.search(r"[a-z]{3}$", plain):
         return ""
     return "(?:e?s)?" if re.search(r"(?:[sxz]|ch|sh)$", plain) else "s?"
 
@@ -68,16 +73,21 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
     if not outermost:
         return []
     negations = Negations(text, [(start, end) for start, end, _ in outermost])
-    denials = [
-        negations.before(start) or negations.after(end) or _denied_behind(text, end) for start, end, _ in outermost
+    behind = [
+        negations.after(end) or _denied_behind(text, end) or _crossed_out(text, start) for start, end, _ in outermost
     ]
+    denials = [negations.before(start) or denied for (start, _, _), denied in zip(outermost, behind, strict=True)]
     for index in range(1, len(outermost)):
         if denials[index - 1] and joined(text, outermost[index - 1][1], outermost[index][0]):
             denials[index] = True
+    is_listed = False
     for index in range(len(outermost) - 2, -1, -1):
-        start, end = outermost[index + 1][:2]
-        if denials[index + 1] and negations.after(end) and listed_with(text, outermost[index][1], start):
-            denials[index] = True
+        start, end = outermost[index][1], outermost[index + 1][0]
+        listed = listed_with(text, start, end)
+        # "A, B and C are not": the comma goes on with the list of one subject.
+        if behind[index + 1] and (listed or (is_listed and joined(text, start, end))):
+            denials[index] = behind[index] = True
+        is_listed = listed or (is_listed and joined(text, start, end))
     found_matches: list[LabelMatch] = []
     for (start, end, label), denied in zip(outermost, denials, strict=True):
         strength = _strength(text, start, end)
@@ -90,7 +100,8 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
 
 @lru_cache(maxsize=20_000)
 def _first_word(name: str) -> str:
-    return re.split(r"[\s_-]+", normalise(name).strip())[0]
+    first = re.split(r"[\s_-]+", normalise(name).strip())[0]
+    return first[:-1] if first.endswith("leaf") else first
 
 
 def _outermost(found: list[tuple[int, int, str, int]]) -> list[tuple[int, int, str]]:
@@ -117,6 +128,9 @@ _NOT_SO = re.compile(
     r"(?: (?:also|therefore|thus|be|been|safely))* "
     r"(?:ruled out|excluded|dismissed|eliminated|discarded|rejected|unlikely|absent)\b|"
     r", does not |,? has no (?:pixels|area)\b|"
+    r" ?(?:\||:|-|=|->|→)+ ?(?:0|zero|none|absent|not (?:found|seen|present|detected)|no|nil|❌|✗|✘|✖|无|没有)"
+    r"(?=[ \"']*(?:[|\n,;)]|\.(?!\d)|$))| (?:❌|✗|✘|✖)|"
+    r"[^.:;!?\n]{0,60}? but (?:found|saw|see|detected|there (?:was|were|is|are)) (?:neither|none|nothing)\b|"
     r", (?:in|by) contrast,|"
     rf"(?: (?!(?:and|but|or|so|that|which|then|nor) ){WORD}+)? "
     rf"(?:(?:is|are|was|were|does|do|did|has|have|can|could|would|seems?|appears?|looks?|shows?|remains?)"
@@ -125,6 +139,14 @@ _NOT_SO = re.compile(
     rf"[^.:;!?\n]{{0,40}}?,? but (?:it|they|this|that|these|those)(?: (?:is|are|was|were) not|(?:'s| is| are|'re) not|"
     rf" (?:is|are|was|were|does|do)n't)(?: (?:it|them|that|so|the case))?(?=\s*(?:[.,:;!?\n]|$))"
 )
+
+
+_CROSS = re.compile(r"(?:❌|✗|✘|✖)[\s*\"'|]*$|\[ \] ?$")
+
+
+def _crossed_out(text: str, start: int) -> bool:
+    """Whether a cross or an empty box stands before the label that begins at ``start``."""
+    return _CROSS.search(text, max(0, start - 12), start) is not None
 
 
 def _denied_behind(text: str, end: int) -> bool:
@@ -140,6 +162,7 @@ def _asked(text: str, end: int) -> bool:
 
 _ADVERB = (
     "most|very|quite|likely|probably|almost|certainly|clearly|definitely|indeed|also|called|named|identified|classified|"
+    "now|currently|at|on|[a-z]{3,}est|the one|photo|image|file|frame|"
     "diagnosed|recogni[sz]ed|labell?ed|known|to|be|as|in|of|species|class|type|an?|the|therefore|thus|so|hence|typical|"
     "common|mature|young|adult|infected|with|by|单|典型的?|一[种株个张]|最可能|应该?"
 )
@@ -172,6 +195,17 @@ _DESCRIBED = re.compile(
     r"(?: \w+)?,? the \w+ is (?:weaker|smaller|lower|less)\b|"
     r"(?:的|通常|一般|往往|具有)"
 )
+# "It was at V3 two weeks ago and will reach V10": a label of another time.
+_EARLIER = re.compile(
+    r"\b(?:was|were|had been|left)\b[^.;!?,\n]*$|(?:此前|之前|以前|先前|原先|早前|曾经?|前期)[^。;,\n]{0,8}$"
+)
+_AGO = re.compile(
+    r"[^.;!?,\n]{0,40}\b(?:ago|last (?:week|month|year|time)|yesterday|earlier|previously)\b|"
+    r"[^。;,\n]{0,12}(?:已经?过|已?结束)"
+)
+_LATER = re.compile(
+    r"\b(?:will|would|going to|expected to|about to)(?: \w+){0,3} $|(?:即将|将要?|预计|未来)[^。;,\n]{0,8}$"
+)
 _LIKENED = re.compile(" ?(?:相比|不同|相似|相近|类似)")
 _ALONE_BEFORE = re.compile(r"(?:^|[.!?。\n])[^\w\n]*(?:an? |the )?$")
 _ALONE_BEHIND = re.compile(r"[^\w\n]*(?:$|\n)|[\"'*)]*[.!。]")
@@ -200,6 +234,10 @@ def _strength(text: str, start: int, end: int) -> Strength:
         return Strength.COMPARED
     if _REASON.search(before) and not _CLAIM.search(before):
         return Strength.COMPARED
+    if _LATER.search(before) or (_AGO.match(text, end) and _EARLIER.search(before)):
+        return Strength.COMPARED
+    if _EARLIER.search(before) and before[-1:] > "\u2e80":
+        return Strength.COMPARED
     if _BEST.match(text, end) or (text[start:end][-4:].find(".") >= 0 and _LARGER.match(text, end)):
         return Strength.CLAIMED
     if _CLAIM.search(before) and not _HEDGE.search(_CLAUSE.split(before)[-1]):
@@ -219,26 +257,119 @@ _CONCLUSION = re.compile(
 )
 
 
-def claims(matches: Sequence[LabelMatch], text: str, *, several: bool = False) -> list[LabelMatch]:
+# "t1.jpg | 4", "frame_06.png: 11.2 cm", "62 % sand": a value of the label.
+_DATUM = re.compile(r"[\"'*)]* ?(?:[|:=→]|->|-(?= )) ?[~≈]? ?\d| 0?\.\d+(?=[,;.]? |$)")
+_SHARE = re.compile(r"\d ?% (?:of )?$")
+# "leaf1.png is healthy" where what is ill is asked: said of the other one.
+_SOUND = re.compile(
+    r" ?(?:is|are|looks?|appears?|remains?|shows?|为|是|属于?|表现)(?: \w+){0,2} ?"
+    r"(?:healthy|free (?:of|from)|unaffected|undamaged|intact|normal|clean|no |健康|正常|无)"
+)
+_ILL = re.compile(r"diseas|infect|infest|damag|affect|sick|ill\b|wilt|病|害|受损")
+
+
+def claims(
+    matches: Sequence[LabelMatch],
+    text: str,
+    *,
+    several: bool = False,
+    asked: str = "",
+    fits: Callable[[str], int] | None = None,
+) -> list[LabelMatch]:
     """The asserted occurrences by which ``text`` answers: those of its conclusion, of its claims, or all.
 
     What stands before the last conclusion ("therefore ...") is how the answer came about; so are mentions before the
     first claim ("it is ..."), and comparisons beside anything else. What follows a claim counts: it takes it back.
-    ``several``: more than one label is asked for, so that only a conclusion of the whole counts as one.
+    ``several``: more than one label is asked for, so that only a conclusion of the whole counts as one. ``asked``: what
+    is asked for, ``fits`` how many of its words a text has.
     """
     asserted = [match for match in matches if match.asserted]
     if len({match.label for match in asserted}) < 2:
         return asserted
+    if not several:
+        stated = [match for match in asserted if not _is_datum(text, match)]
+        if _ILL.search(asked):
+            stated = [match for match in stated if not _SOUND.match(text, match.end)]
+        asserted = stated or asserted
+        if len({match.label for match in asserted}) < 2:
+            return asserted
+    if fits is not None and (named := _answering(asserted, text, fits, several=several)):
+        return named
     begins = [
         mark.end() for mark in _CONCLUSION.finditer(text, 0, asserted[-1].start) if not (several and mark["local"])
     ]
     asserted = (_within_sentence(asserted, text, begins) if begins else []) or asserted
     best = max(match.strength for match in asserted)
-    asserted = [match for match in asserted if match.strength > Strength.COMPARED or best is Strength.COMPARED]
-    if several or best is not Strength.CLAIMED:
+    before = [None, *asserted]
+    asserted = [
+        match
+        for match, last in zip(asserted, before, strict=False)
+        if match.strength > Strength.COMPARED
+        or best is Strength.COMPARED
+        # "Leaves and stems have spots" names both alike.
+        or (several and last and listed_with(text, last.end, match.start))
+    ]
+    if several:
         return asserted
+    if best is not Strength.CLAIMED:
+        return asserted if fits is None else _subjects(asserted, text, fits)
     first = next(index for index, match in enumerate(asserted) if match.strength is Strength.CLAIMED)
     return asserted[first:]
+
+
+_MOST_CLAIMS = 200
+
+
+def _is_datum(text: str, match: LabelMatch) -> bool:
+    return (
+        _DATUM.match(text, match.end) is not None
+        or _SHARE.search(text, max(0, match.start - 12), match.start) is not None
+    )
+
+
+def _answering(
+    asserted: Sequence[LabelMatch], text: str, fits: Callable[[str], int], *, several: bool
+) -> list[LabelMatch]:
+    """The labels of the sentence that repeats what is asked ("the pests on the trap are ..."), and those behind it."""
+    best = 1
+    found: list[LabelMatch] = []
+    asserted = asserted[-_MOST_CLAIMS:]
+    here = [match for match in asserted if fits(_clause_around(text, match)) >= 0]
+    if here and len(here) < len(asserted):
+        if len({match.label for match in here}) == 1:
+            return here
+        asserted = here
+    for index, match in enumerate(asserted):
+        if match.strength is not Strength.CLAIMED:
+            continue
+        begin = max(
+            (end.end() for end in _SENTENCE_END.finditer(text, max(0, match.start - 400), match.start)),
+            default=max(0, match.start - 400),
+        )
+        spoken = fits(text[begin : match.start])
+        if spoken > best:
+            best, found = spoken, [each for each in asserted[index:] if several or each.strength > Strength.COMPARED]
+    return found
+
+
+_LESS = re.compile(r"\b(?:fewer|less|least|lower|lowest|smaller|smallest|without|no)\b")
+
+
+def _subjects(asserted: list[LabelMatch], text: str, fits: Callable[[str], int]) -> list[LabelMatch]:
+    """The label of which the text says what is asked: "soil_b.png shows the wetter soil; soil_a.png is dry"."""
+    behind = [
+        (0 if _LESS.search(said) else fits(said), match)
+        for match in asserted[-_MOST_CLAIMS:]
+        for said in (_CLAUSE.split(text[match.end : match.end + 120])[0],)
+    ]
+    most = max(words for words, _ in behind)
+    fullest = [match for words, match in behind if words == most]
+    return fullest if most > 1 and len({match.label for match in fullest}) == 1 else asserted
+
+
+def _clause_around(text: str, match: LabelMatch) -> str:
+    before = _CLAUSE.split(text[max(0, match.start - 80) : match.start])[-1]
+    return before + _CLAUSE.split(text[match.end : match.end + 80])[0]
 
 
 def _within_sentence(asserted: Sequence[LabelMatch], text: str, begins: Sequence[int]) -> list[LabelMatch]:

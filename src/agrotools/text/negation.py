@@ -28,6 +28,7 @@ _CLAUSE_END = re.compile(
 _ASIDE = re.compile(
     r", (?:which|whose|with) [^,;.!?:\n]{1,80},|"
     rf"(?:{_B}(?:not|never|n't|cannot)|n't),[^,;.!?\n]{{1,40}},|"
+    rf"\((?:{WORD}+(?:[ -]{WORD}+){{0,3}}|[{CJK}]{{1,8}})\)|"
     r"\((?:(?!\b(?:it|is|are|but|instead|rather)\b)[^().:;\n]){1,60}(?:,|、|和|与|\b(?:and|or)\b)[^().:;\n]{1,200}\)"
 )
 """``not, in my view, lantana``: the commas of an aside end no clause, nor do the brackets of a list."""
@@ -44,24 +45,26 @@ _BEFORE = re.compile(
     rf"unlikely|improbable|impossible|{WORD}+n't|dont|doesnt|isnt|wasnt|rul(?:e[sd]?|ing) out|"
     r"exclud(?:e[sd]?|ing)|excepts?|except for|other than|as opposed to|"
     r"(?<!no )(?<!out )(?<!out a )(?<!beyond )doubt(?:s|ful|ed)?|"
+    r"none(?= (?:has|have|had|is|are|was|were|can|could|shows?|of (?:them|these|those))\b)|"
     r"nothing|nobody|hardly|barely|scarcely|free (?:of|from)|devoid of|absence of|(?:little|"
     r"no) chance|(?:speaks?|argues?) against|(?:wrong|incorrect|mistaken) to|"
     rf"different from|differs? from|distinct from|(?:distinguish(?:es|ed)?|told|tells?) (?:it |this )?from|"
     rf"(?:confused|mistaken) (?:with|for)|far from|{_AT_FIRST}){_E}|"
     rf"(?<!be )anything but|"
     r"不(?=是|在|像|属于|认为|觉得|为|含|包括|包含|存在|可能|太可能|大可能|会是|应|符合)|并非|而非|绝非|并不|并没有|并未|未见|"
+    r"不(?:需要?|必|宜|用|建议|推荐|再)|无需|无须|"
     r"没看到|没发现|未发现|排除|区别于|不同于|有别于|乍看|起初|最初"
 )
 # Determiners: they deny what follows, of numbers only the next (there is "no" in "no weeds among the 14 trees").
 _WITHOUT = re.compile(
     rf"{_B}(?:no(?! (?:doubt|question|more than|less than|fewer than){_E})|without(?! (?:a )?(?:doubt|"
     r"question))|none of|"
-    rf"nothing like|zero(?! \d)){_E}|没有(?!疑问)|没(?![有看发])|无(?!人机|疑|法)|未"
+    rf"nothing like|zero(?! \d)){_E}|没有(?!疑问)|没(?![有看发])|无(?!人机|疑|法)|未(?!来)"
 )
 # Predicates that deny what stands before them in their clause.
 _AFTER = re.compile(
     rf"{_B}(?:(?:is|are|was|were|can|could|seems?|looks?|appears?|has|have|been|be|being|very|quite|highly|rather|now|"
-    rf"therefore|most|thus|also) )*(?:ruled out|unlikely|excluded|eliminated|rejected|dismissed|discarded|absent|"
+    rf"therefore|most|thus|also) ){{0,5}}(?:ruled out|unlikely|excluded|eliminated|rejected|dismissed|discarded|absent|"
     rf"impossible|improbable|implausible|incorrect|wrong|false|not (?:likely|possible|present|visible|seen|found|"
     rf"detected|observed|correct|right|the (?:right|correct|answer|species|case)|it|supported|plausible|a match|"
     rf"match\w*|fit\w*|consistent|what)|isn't it){_E}|"

@@ -60,8 +60,16 @@ def _read(words: str) -> float:
     return float(text2num(words, "en"))  # pyright: ignore[reportUnknownArgumentType]
 
 
+_PRONOUN_BEFORE = re.compile(
+    rf"(?<!{WORD})(?:the|this|that|which|each|every|another|other|last|next|new|old|same|{WORD}+est) $"
+)
+
+
 def _english(text: str, match: re.Match[str]) -> list[SpelledNumber]:
     whole = match["whole"].removeprefix("an ").removeprefix("a ")
+    # "The largest one is red": a pronoun.
+    if whole == "one" and _PRONOUN_BEFORE.search(text, max(0, match.start() - 24), match.start()):
+        return []
     try:
         value = 12.0 if whole == "dozen" else _read(whole)
     except ValueError:  # a list: "one two three"

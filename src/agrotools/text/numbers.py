@@ -80,6 +80,7 @@ _NUMBERED = re.compile(
     rf"(?:(?<!{WORD})(?:image|img|figure|fig\.?|photo|picture|tile|plot|field|block|step|table|scene|sample|file|band|"
     r"row|column|zone|region|no\.)\s?#?|#|第|图|表)$"
 )
+_OF_SIDE = re.compile(r"\b(?:left|right|upper|lower|first|second|other|old|new)(?:-hand)? [a-z]+ $")
 _NUMBERED_LIST = re.compile(rf"(?<!{WORD})(?:images|figures|figs\.?|photos|pictures|tiles|plots|bands|files|steps)\s?$")
 _MONTH = (
     "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|"
@@ -89,6 +90,10 @@ _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _DATE = re.compile(
     r"(?<![\w.,:])(?:\d{4}-\d{1,2}-\d{1,2}|\d{4}/\d{1,2}/\d{1,2}|\d{1,2}/\d{1,2}/\d{4}|\d{2}:[0-5]\d(?::[0-5]\d)?|"
     rf"{_DAY} {_MONTH},? \d{{4}}|{_MONTH} {_DAY},? \d{{4}}|{_MONTH} \d{{4}})(?![\d:])|"
+    r"(?:\bin |(?<=\bsince )|(?<=\bfor )|(?<=\bfrom )|(?<=\buntil )|(?<=\bbetween )|(?<=\()|(?<=\bin \d{4} and )|"
+    r"(?<=\bfrom \d{4} to ))(?:19|20)\d\d(?= ?(?:[,;:)|]|$|\.(?!\d)|"
+    r"(?:to|and|but|it|the|there|we|i|that|which|while|against|compared|is|are|was|were|so)\b))|"
+    r"(?:(?<=\A\| )|(?<=\n\| )|(?<![^\n]))(?:19|20)\d\d(?= ?[|:])|"
     r"(?<!\d)(?:\d{4}\s?年(?:\s?\d{1,2}\s?月)?(?:\s?\d{1,2}\s?[日号])?|\d{1,2}\s?月\s?\d{1,2}\s?[日号])"
 )
 _SAID_BEFORE = re.compile(rf"(?<!{WORD})(?:the|these|those|both|your) $")
@@ -107,7 +112,8 @@ _PARTS_OF = re.compile(r"分之\s?$")
 # "More than 14" bounds a value and is none; "spread over 14 ha" is one.
 _BOUND_BEFORE = re.compile(
     rf"(?:(?<!{WORD})(?:(?:more|less|fewer|greater|larger|smaller|higher|lower|bigger) than(?: or equal to)?|"
-    r"at (?:the )?(?:least|most|minimum|maximum)|up to|below|above|exceed(?:s|ed|ing)?|in excess of|upwards of|under|"
+    r"at (?:the )?(?:least|most|minimum|maximum)|(?<!adds )(?<!add )(?<!adding )(?<!added )(?<!sums )(?<!sum )up to|"
+    r"below|above|exceed(?:s|ed|ing)?|in excess of|upwards of|under|"
     r"(?<!spread )(?<!spreads )(?<!cover )(?<!covers )(?<!extends )(?<!extending )(?<!stretches )(?<!distributed )over|"
     r"minimum of|maximum of|not exceeding)|(?<![-=])[<>]=?|[≥≤⩾⩽±]|"
     r"超过|超出|多于|少于|不到|至少|至多|不少于|不多于|不超过|不足|大于|小于|高于|低于|起码|最多|最少)"
@@ -224,8 +230,13 @@ def _raw_quantities(text: str) -> list[Quantity]:
         if per := _PER_BEFORE.search(before):
             unit = canonical_unit(f"{unit or 1}/{_PER[per['per'] or per['mu']]}") or unit
         # "Between the two dates" counts no dates.
-        is_name = spelled and _SAID_BEFORE.search(before) is not None
-        is_name = is_name or (unit is None and value.is_integer() and _NUMBERED.search(before) is not None)
+        is_name = spelled and value <= 10 and _SAID_BEFORE.search(before) is not None
+        is_name = is_name or (
+            unit is None
+            and value.is_integer()
+            and _NUMBERED.search(before) is not None
+            and _OF_SIDE.search(text, max(0, start - 40), start) is None
+        )
         if unit is None and value.is_integer() and _is_listed(text, before, listed_to, start, end):
             is_name, listed_to = True, end
         if not is_name and math.isfinite(value):
