@@ -162,7 +162,7 @@ class Reply:
         return len(said) > 1 or any(said in lexicon().core.get(name, {said}) for name in finding.claim.ideas[0])
 
     def _is_denied(self, spans: Sequence[Span], to_avoid: bool) -> bool:
-        denied = any(self.read.denied[at] for span in spans for at in range(span.start, span.end))
+        denied = self.read.is_denied(spans)
         if to_avoid and any(self.read.allowed[at] for span in spans for at in range(span.start, span.end)):
             return False
         if to_avoid and not denied:
