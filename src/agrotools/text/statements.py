@@ -37,6 +37,9 @@ _CONTRACTIONS = (
     (re.compile(r"\b(it|they|we|you|i)'(?:ll|d|ve|re|m)\b"), r"\1"),
     (re.compile(r"'s\b|s'(?=\s)"), ""),
     (re.compile(r"\binstead of\b"), "insteadof"),
+    (re.compile(r"\bper cent\b"), "percent"),
+    (re.compile(r"\bfortnight\b"), "2 weeks"),
+    (re.compile(r"\bhalf a dozen\b"), "6"),
     (re.compile(r"\b(e|i)\.\s?(g|e)\."), r"\1\2"),
     (re.compile(r"(?<=\w)-(?=[a-z])"), " "),
 )
@@ -46,11 +49,12 @@ _NUMBER_WORDS = {
         "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
         "seventeen eighteen nineteen twenty".split()
     )
-} | {"thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "hundred": "100"}
+} | {"dozen": "12", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "hundred": "100"}
 _NUMBER_WORD = re.compile(rf"\b({'|'.join(sorted(_NUMBER_WORDS, key=len, reverse=True))})\b")
 _CHINESE_DIGITS = dict(zip("一二两三四五六七八九十", "1 2 2 3 4 5 6 7 8 9 10".split(), strict=True))
 _CHINESE_NUMBER = re.compile(r"([一二两三四五六七八九十])(?=[头只个年周次粒株条片处点到至毫厘厅行日月天])")
 _DAYS = re.compile(r"(?<![\d.,-])(\d{1,2})(?:\s?(?:-|to|至|到|~)\s?(\d{1,2}))?\s?(?:days|天|日)(?![a-z历])")
+_TWO_SPANS = re.compile(r"\b(\d+) ?(weeks?|days?|years?|months?) (?:to|or|-) (\d+) ?(?:weeks?|days?|years?|months?)\b")
 _TOKEN = re.compile(
     rf"(?P<number>\d+(?:[.,]\d+)*(?:\s?(?:-|to|and|or|至|到|~)\s?\d+(?:\.\d+)?)?)|(?P<word>[^\W\d_{CJK}]+)"
     rf"|(?P<cjk>[{CJK}])|(?P<mark>[%.!?;:,、。\n()\"\[\]|/]|-(?=\s))|(?P<bullet>[*+•])"
@@ -118,6 +122,8 @@ _NOUN_HEADS = {
     "cover": frozenset(["crop"]),
 }
 """Stems after which a verb is the first part of a noun: "plant food", "water mould"."""
+_PROBLEMS = frozenset("blight rust mildew scab diseas pest insect bug fungus bacterium 病 虫".split())
+"""What is fought: "the blight is not impressed" judges what was said before."""
 _CLAUSE = frozenset("if when where which who that while after before whenever as".split())
 
 NONE, LIST, COMMA, COLON, CONTRAST, SENTENCE = range(6)
@@ -359,7 +365,7 @@ class Statements:
                     self._cover(self._denials, self._group_start(span.start), span.start)
 
     def _is_description(self, span: Span) -> bool:
-        """Whether what is denied is told of something, not advised: "trees that were skipped", "those you overlooked"."""
+        """Whether what is denied is told, not advised: "trees that were skipped", "those you overlooked"."""
         if self.words[span.start].written not in _DESCRIBED or span.start == 0:
             return False
         before = span.start - 1
@@ -382,9 +388,12 @@ class Statements:
             self._deny_over(self._starts[SENTENCE][low], segment)  # "Do a, if you like pointless work."
         start = self._starts[SENTENCE][span.start]
         begun = self._starts[SENTENCE][start - 1] if start else 0
-        if self.words[segment].written in _PRONOUNS and self.before[span.end] >= SENTENCE and not after:
-            if self._only_judges(segment, span.end):
-                self._deny_over(begun, segment)  # "Growers believe that a or b helps. I tell you: they do not."
+        elliptic = self.words[segment].written in _PRONOUNS and self.before[span.end] >= SENTENCE and not after
+        if elliptic and self._only_judges(segment, span.end):
+            self._deny_over(begun, segment)  # "Growers believe that a or b helps. I tell you: they do not."
+        if kind == "dismiss" and not self._has_idea(*self._segment(span), span):
+            # Nothing there that it judges: it judges what stands before.
+            self._deny_over(low if self._has_idea(low, segment, span) else begun, segment)
         if self._points_at_all(span):
             self._deny_over(0, low)  # "In ten years not one of these practices paid off."
         if start > 0 and self._only_judges(start, self._ends[SENTENCE][span.start]):
@@ -393,6 +402,13 @@ class Statements:
                 self._deny_over(0, start)
             elif said & _SINGLE:
                 self._deny_over(begun, start)
+
+    def _has_idea(self, low: int, high: int, but: Span) -> bool:
+        """Whether a known phrase begins among these words, outside ``but``."""
+        if high - low > _REACH:
+            return True
+        rest = (at for at in range(low, high) if not but.start <= at < but.end and self.stems[at] not in _PROBLEMS)
+        return any(self.longest(self._kept, at)[1] for at in rest)
 
     def _points_at_all(self, span: Span) -> bool:
         """Whether a denial is of all that was said: "not one of these (practices) ...", "none of it ..."."""
@@ -641,7 +657,7 @@ def _plain(text: str) -> str:
         text = pattern.sub(plain, text)
     text = _NUMBER_WORD.sub(lambda found: _NUMBER_WORDS[found[1]], text)
     text = _CHINESE_NUMBER.sub(lambda found: _CHINESE_DIGITS[found[1]], text)
-    return _DAYS.sub(_weeks, text)
+    return _TWO_SPANS.sub(r"\1-\3 \2", _DAYS.sub(_weeks, text))
 
 
 def _weeks(found: re.Match[str]) -> str:
