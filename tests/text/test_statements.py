@@ -32,6 +32,7 @@ AFFIRMED = (
     "One spray is not enough: rotate.",
     "Do not apply broad sprays, and rotate crops.",
     "与别的作物轮作。",
+    "Rotation helps, though none lasts for ever.",
     "Rotate; come back to plants you overlooked.",
     "Do away with monoculture and rotate.",
     "It is not a true fungus: rotate.",
@@ -88,6 +89,7 @@ DENIED = (
     "Rotation and mulch accomplish nothing.",
     "Rotation is a gadget for the gullible.",
     "Rotation, hygiene: the blight is not impressed.",
+    "Rotation costs a harvest. Nothing of the kind stops rust.",
     "轮作、覆盖，听起来头头是道，实际上毫无参考价值。",
 )
 

@@ -105,11 +105,15 @@ _AUXILIARY = frozenset("do does did will would can could should must may might h
 _MODAL = frozenset("should must need shall".split())
 _DESCRIBED = frozenset("skipped overlooked neglected forgotten ignored omitted".split())
 _WHO = frozenset("that which you we they who".split())
+_TURNING = frozenset(
+    "not no never none nobody nothing nor wrong wrongly mistake mistaken misconception myth nonsense fals far anything "
+    "untrue incorrect foolish silly unwise doubt unlikely reject contrary 不 没 无 毫 非 误 错 谣 胡 瞎 反".split()
+)
 _BARELY = frozenset("hardly scarcely barely nothing none neither".split())
 _COUNTED = frozenset("not 1 none no neither nothing hardly scarcely barely single few either all much little".split())
-_POINTED = frozenset("these those this that them it such".split())
+_POINTED = frozenset("these those this that them it such kind sort".split())
 _PRONOUNS = frozenset("they it these those this that none neither".split())
-_NONE_OF = frozenset("anything that what 1 such these".split())
+_NONE_OF = frozenset("anything that what 1 such these kind sort".split())
 _SAYINGS = frozenset(
     "whoever anyone anybody claim idea belief notion theory advice story assertion suggestion view".split()
 )
@@ -391,7 +395,8 @@ class Statements:
         elliptic = self.words[segment].written in _PRONOUNS and self.before[span.end] >= SENTENCE and not after
         if elliptic and self._only_judges(segment, span.end):
             self._deny_over(begun, segment)  # "Growers believe that a or b helps. I tell you: they do not."
-        if kind == "dismiss" and not self._has_idea(*self._segment(span), span):
+        opens = low == self._starts[SENTENCE][low]  # After "though" or "but" it has its own subject.
+        if opens and kind == "dismiss" and not self._has_idea(*self._segment(span), span):
             # Nothing there that it judges: it judges what stands before.
             self._deny_over(low if self._has_idea(low, segment, span) else begun, segment)
         if self._points_at_all(span):
@@ -444,16 +449,19 @@ class Statements:
         kept: list[tuple[Span, str]] = []
         for span, kind in marks:
             last = kept[-1] if kept else None
-            twice = (  # "纯属白费", "gadgets for the gullible"
-                last is not None
-                and last[1] == kind == "dismiss"
-                and {*self.stems[last[0].end : span.start]} <= {"for", "of"}
-            )
+            # "gadgets for the gullible", "纯属白费" judge twice; "not useless" does not.
+            both = last is not None and last[1] == kind == "dismiss"
+            twice = last is not None and both and (last[0].end == span.start or not self._turns(last[0]))
             if last is not None and not twice and self._cancels(last[0], span):
-                kept.pop()
+                if kind != "allow":  # "no part of it is safe" still denies that it is safe
+                    kept.pop()
             else:
                 kept.append((span, kind))
         return kept
+
+    def _turns(self, span: Span) -> bool:
+        first = self.words[span.start].written
+        return first in _TURNING or self.stems[span.start] in _TURNING
 
     def _cancels(self, first: Span, second: Span) -> bool:
         reach = 8 if self.stems[second.start] == "without" else 2
@@ -562,7 +570,8 @@ class Statements:
                 end = next(stops, high)
             self._deny_over(span.end, end)
         elif self._has_content(span.end, zone_high) and not pointing:
-            self._deny_over(span.end, zone_high)
+            aside = self.before[zone_low] == CONTRAST and self.stems[span.start] == "none"
+            self._deny_over(span.end, high if aside else zone_high)
         else:
             self._point_back(span, low)
 
