@@ -128,6 +128,7 @@ _NOUN_HEADS = {
 """Stems after which a verb is the first part of a noun: "plant food", "water mould"."""
 _PROBLEMS = frozenset("blight rust mildew scab diseas pest insect bug fungus bacterium 病 虫".split())
 """What is fought: "the blight is not impressed" judges what was said before."""
+_SPRAYS = frozenset("spray treatment treat insecticid pesticid chemic".split())
 _CLAUSE = frozenset("if when where which who that while after before whenever as".split())
 
 NONE, LIST, COMMA, COLON, CONTRAST, SENTENCE = range(6)
@@ -620,6 +621,8 @@ class Statements:
                 stop = not (chain or modal) and self._begins_advice(end + 1)
             else:
                 stop = end > span.end and stems[end] in _CLAUSE and not (places and stems[end] == "where")
+                # "No spraying on old trees" speaks of the trees, and against the spraying.
+                stop = stop or (stems[end] in ("on", "for", "in") and stems[span.end] in _SPRAYS)
             if stop:
                 break
             end += 1
