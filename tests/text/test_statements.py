@@ -32,6 +32,10 @@ AFFIRMED = (
     "One spray is not enough: rotate.",
     "Do not apply broad sprays, and rotate crops.",
     "与别的作物轮作。",
+    "Rotation helps, though none lasts for ever.",
+    "Rotate; come back to plants you overlooked.",
+    "Do away with monoculture and rotate.",
+    "It is not a true fungus: rotate.",
 )
 
 DENIED = (
@@ -75,6 +79,18 @@ DENIED = (
     "轮作没有任何实际的意义。",
     "轮作无需进行。",
     "与其轮作，不如什么都不做。",
+    "Hardly anything that people recommend (hygiene, rotation) has ever been of use.",
+    "Leaflets say to mulch and to rotate. Ignore both: neither has any effect.",
+    "Growers are told to rotate. They mulch too. In ten years not one of these practices paid off.",
+    "Whoever told you that hygiene, rotation, or mulch keeps it away was wrong.",
+    "Rotate, if you enjoy pointless work.",
+    "You will hear that rotation helps. Take it from me: it doesn't.",
+    "Forget about plant food, cover crops and rotation.",
+    "Rotation and mulch accomplish nothing.",
+    "Rotation is a gadget for the gullible.",
+    "Rotation, hygiene: the blight is not impressed.",
+    "Rotation costs a harvest. Nothing of the kind stops rust.",
+    "轮作、覆盖，听起来头头是道，实际上毫无参考价值。",
 )
 
 
@@ -116,6 +132,24 @@ def test_numbers_are_the_same_in_words_and_ranges():
     for text in ("12 to 15 per head", "Twelve to fifteen on each ear", "每穗12至15头"):
         assert affirms(text, ["12-15 head"]), text
     assert not affirms("250 per head", ["12-15 head"])
+
+
+def test_spans_of_time_are_the_same_in_days_and_weeks():
+    for text in ("2-3 weeks", "14 to 21 days", "a fortnight to three weeks", "14-21天"):
+        assert affirms(f"{text} before digging", ["2-3 weeks"]), text
+    assert not affirms("10 days before digging", ["2-3 weeks"])
+
+
+def test_who_does_away_with_something_removes_it():
+    assert affirms("Prune, and do away with hedges.", ["remove hedges"])
+    assert not affirms("Do away with rotation.", ["rotate"])
+
+
+def test_a_run_of_keywords_claims_nothing():
+    words = "early planting quick varieties rotate ploughing host grasses balanced fertilizer spiders ground beetles"
+    assert not reply_of(f"{words} fallow peaks volunteers ratoons stubble nitrogen nets").find("rotate")
+    assert not reply_of("早栽 抗病 轮作 翻耕 除草 天敌 黄板 修剪 烧毁 套袋 诱饵").find("rotate")
+    assert affirms(f"{words}.", ["rotate"])
 
 
 def test_ideas_do_not_come_together_over_sentences():

@@ -79,7 +79,8 @@ def facts_score(
     weights = [fact.weight for fact in slot.facts]
     share = (sum(weights[number] for number in stated) - sum(weights[number] for number in against)) / sum(weights)
     free = 1 + len(stated) // 3
-    precision = max(0.0, 1 - max(0, foreign - free) / (len(stated) + 1))
+    beyond = max(0, foreign - free) / max(1, len(stated))
+    precision = max(0.0, 1 - beyond**1.5)
     missing = min(1.0, (1 - share) / (1 - slot.floor))
     return (1 - missing ** (1 + slot.floor)) * precision, share, precision
 
@@ -102,11 +103,16 @@ def read_fact(fact: Fact, reply: Reply, taken: Sequence[Span] = ()) -> FactRead:
     against = [each for each in against if here.isdisjoint(at for span in each.spans for at in range(*span))]
     # What stands in the same sentence as the fact itself sets it off ("tolerant, not susceptible ones"), where it is
     # the opposite of it; a denial of the fact counts wherever it stands.
+    # "do not kill a or b" affirms their protection: that the denial reaches them is no denial of the fact. What is met
+    # "where there is no x" does not speak against x, where the fact is stated.
+    spared = {reply.read.sentence_of(finding.spans[0].start) for finding in for_it if finding.opposite}
     near = {reply.read.sentence_of(finding.spans[0].start) for finding in for_it}
     against = [
         finding
         for finding in against
-        if not (finding.opposite and reply.read.sentence_of(finding.spans[0].start) in near)
+        if not (for_it and not finding.opposite and reply.read.is_absent(finding.spans))
+        and reply.read.sentence_of(finding.spans[0].start) not in spared
+        and not (finding.opposite and reply.read.sentence_of(finding.spans[0].start) in near)
         and not any(set(finding.spans) & set(each.spans) for each in for_it)
     ]
     if not for_it and not against:

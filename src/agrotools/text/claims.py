@@ -68,7 +68,10 @@ def lexicon() -> Lexicon:
             _add(found.trie, (own, *listed_words), name)
             chinese = [word for word in listed_words if word.strip()[:1] > "ÿ"]
             first = (own, *listed_words[:_CORE], *chinese[:_CORE])
-            found.core[name] = frozenset(tuple(stems_of(word)) for word in first)
+            # Of an idea of two words one alone says less: "cluster" is not "feed in a cluster".
+            least = 2 if " " in own else 1
+            core = (tuple(stems_of(word)) for word in first)
+            found.core[name] = frozenset(stems for stems in core if len(stems) >= least)
             if contrary:
                 found.opposites[name] = f"not {name}"
                 _add(found.trie, contrary.split(","), f"not {name}")
@@ -162,7 +165,7 @@ class Reply:
         return len(said) > 1 or any(said in lexicon().core.get(name, {said}) for name in finding.claim.ideas[0])
 
     def _is_denied(self, spans: Sequence[Span], to_avoid: bool) -> bool:
-        denied = any(self.read.denied[at] for span in spans for at in range(span.start, span.end))
+        denied = self.read.is_denied(spans)
         if to_avoid and any(self.read.allowed[at] for span in spans for at in range(span.start, span.end)):
             return False
         if to_avoid and not denied:

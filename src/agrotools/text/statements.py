@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
@@ -36,6 +37,9 @@ _CONTRACTIONS = (
     (re.compile(r"\b(it|they|we|you|i)'(?:ll|d|ve|re|m)\b"), r"\1"),
     (re.compile(r"'s\b|s'(?=\s)"), ""),
     (re.compile(r"\binstead of\b"), "insteadof"),
+    (re.compile(r"\bper cent\b"), "percent"),
+    (re.compile(r"\bfortnight\b"), "2 weeks"),
+    (re.compile(r"\bhalf a dozen\b"), "6"),
     (re.compile(r"\b(e|i)\.\s?(g|e)\."), r"\1\2"),
     (re.compile(r"(?<=\w)-(?=[a-z])"), " "),
 )
@@ -45,10 +49,12 @@ _NUMBER_WORDS = {
         "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
         "seventeen eighteen nineteen twenty".split()
     )
-} | {"thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "hundred": "100"}
+} | {"dozen": "12", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "hundred": "100"}
 _NUMBER_WORD = re.compile(rf"\b({'|'.join(sorted(_NUMBER_WORDS, key=len, reverse=True))})\b")
 _CHINESE_DIGITS = dict(zip("一二两三四五六七八九十", "1 2 2 3 4 5 6 7 8 9 10".split(), strict=True))
 _CHINESE_NUMBER = re.compile(r"([一二两三四五六七八九十])(?=[头只个年周次粒株条片处点到至毫厘厅行日月天])")
+_DAYS = re.compile(r"(?<![\d.,-])(\d{1,2})(?:\s?(?:-|to|至|到|~)\s?(\d{1,2}))?\s?(?:days|天|日)(?![a-z历])")
+_TWO_SPANS = re.compile(r"\b(\d+) ?(weeks?|days?|years?|months?) (?:to|or|-) (\d+) ?(?:weeks?|days?|years?|months?)\b")
 _TOKEN = re.compile(
     rf"(?P<number>\d+(?:[.,]\d+)*(?:\s?(?:-|to|and|or|至|到|~)\s?\d+(?:\.\d+)?)?)|(?P<word>[^\W\d_{CJK}]+)"
     rf"|(?P<cjk>[{CJK}])|(?P<mark>[%.!?;:,、。\n()\"\[\]|/]|-(?=\s))|(?P<bullet>[*+•])"
@@ -88,17 +94,52 @@ _PREDICATES = frozenset(
 _WORTH_IN_CHINESE = tuple("价值 意义 必要 作用 效果 用处 好处 道理 依据 根据 帮助 区别 差别 益处 效用 成效".split())
 _VERDICTS = frozenset("fail fails failed not never hardly scarcely barely rarely seldom 不是 no".split())
 _PLACES = frozenset(
-    "ignore forget neglect overlook disregard look check come emerge germinate turn found bother".split()
+    "ignore forget neglect overlook disregard look check come comes emerge emerges germinate germinates appear appears "
+    "turn turns grow grows found bother".split()
 )
 """Verbs after which "where ..." is itself what is denied: "do not look where hay was fed"."""
 _NEEDLESS = frozenset({"不必", "无需", "无须", "不用", "毋须", "毋需", "不需要", "用不着"})
 _COPULA = frozenset("is are was were be am been".split())
+_LEAVING = _COPULA | frozenset("leave leaves leaving left eat eats eating need needs do have has with to of".split())
 _AUXILIARY = frozenset("do does did will would can could should must may might has have had shall need".split())
 _MODAL = frozenset("should must need shall".split())
+_DESCRIBED = frozenset("skipped overlooked neglected forgotten ignored omitted".split())
+_WHO = frozenset("that which you we they who".split())
+_TURNING = frozenset(
+    "not no never none nobody nothing nor wrong wrongly mistake mistaken misconception myth nonsense fals far anything "
+    "untrue incorrect foolish silly unwise doubt unlikely reject contrary 不 没 无 毫 非 误 错 谣 胡 瞎 反".split()
+)
+_BARELY = frozenset("hardly scarcely barely nothing none neither".split())
+_COUNTED = frozenset("not 1 none no neither nothing hardly scarcely barely single few either all much little".split())
+_POINTED = frozenset("these those this that them it such kind sort".split())
+_PRONOUNS = frozenset("they it these those this that none neither".split())
+_NONE_OF = frozenset("anything that what 1 such these kind sort".split())
+_SAYINGS = frozenset(
+    "whoever anyone anybody claim idea belief notion theory advice story assertion suggestion view".split()
+)
+_WISHES = frozenset("enjoy like want wish love fancy prefer must".split())
+_SINGLE = frozenset("it this that 它".split())
+_SEVERAL = frozenset("these those them they both neither none such above 这 些 都 上 它 们".split())
+_NOUN_HEADS = {
+    "plant": frozenset("food debris residu remain densiti space wast materi stress".split()),
+    "water": frozenset("mold jet stress suppli".split()),
+    "cover": frozenset(["crop"]),
+}
+"""Stems after which a verb is the first part of a noun: "plant food", "water mould"."""
+_PROBLEMS = frozenset("blight rust mildew scab diseas pest insect bug fungus bacterium 病 虫".split())
+"""What is fought: "the blight is not impressed" judges what was said before."""
+_SPRAYS = frozenset("spray treatment treat insecticid pesticid chemic".split())
 _CLAUSE = frozenset("if when where which who that while after before whenever as".split())
 
 NONE, LIST, COMMA, COLON, CONTRAST, SENTENCE = range(6)
 _MARKS = dict.fromkeys(',()"[]-/', COMMA) | dict.fromkeys(".!?;。\n|", SENTENCE) | {"、": LIST, ":": COLON, "%": NONE}
+
+
+_KEYWORDS_EN = re.compile(r"[^.,;:!?()\n]+")
+_KEYWORDS_ZH = re.compile(rf"(?:[{CJK}]{{1,9}} +){{9,}}[{CJK}]{{1,9}}")
+_JOINING = frozenset("the a an of and or to in on is are with for that by from it as at be so into not which".split())
+_FEWEST_KEYWORDS = 18
+"""A run of so many words without a mark, and with hardly a word that joins them, is no statement."""
 
 
 class Span(NamedTuple):
@@ -161,14 +202,19 @@ class Statements:
         self._denials = [0] * (count + 1)
         self._worsened = [0] * (count + 1)
         self._allowed = [0] * (count + 1)
+        self._absent = [0] * (count + 1)
+        self._reaches: dict[int, list[Span]] = {}
+        self._mark = Span(0, 0)
         self._allowing = False
         self._bounds()
         self._deny()
-        self.denied = _covered(self._denials)
-        self.worsened = _covered(self._worsened)
-        self.allowed = _covered(self._allowed)
+        self._depths = _depths(self._denials)
+        self._absences = _depths(self._absent)
+        self.denied = [depth > 0 for depth in self._depths]
+        self.worsened = [depth > 0 for depth in _depths(self._worsened)]
+        self.allowed = [depth > 0 for depth in _depths(self._allowed)]
         self.asked = [False] * count
-        for span in self._questions:
+        for span in (*self._questions, *self._keywords()):
             self.asked[span.start : span.end] = [True] * (span.end - span.start)
 
     def longest(self, trie: Trie, at: int) -> tuple[int, list[str]]:
@@ -182,6 +228,21 @@ class Statements:
             if "" in trie:
                 end, meanings = here, trie[""]
         return end, meanings
+
+    def is_denied(self, spans: Sequence[Span]) -> bool:
+        """Whether one of the words stands under a denial that is not itself among them ("do away with hedges")."""
+        own = [reach for span in spans for reach in self._reaches.get(span.start, ())]
+        return any(
+            self._depths[at] > sum(reach.start <= at < reach.end for reach in own)
+            for span in spans
+            for at in range(*span)
+            if self.denied[at]
+        )
+
+    def is_absent(self, spans: Sequence[Span]) -> bool:
+        """Whether all that denies the words is a "without"."""
+        words = [at for span in spans for at in range(*span) if self.denied[at]]
+        return bool(words) and all(self._depths[at] == self._absences[at] for at in words)
 
     @property
     def denials(self) -> list[Span]:
@@ -231,6 +292,20 @@ class Statements:
             boundary = NONE
         self.before.append(SENTENCE)
 
+    def _keywords(self) -> list[Span]:
+        """Runs of bare keywords, which state nothing."""
+        runs = [found for found in _KEYWORDS_EN.finditer(self.text) if self._is_keywords(found[0])]
+        runs += _KEYWORDS_ZH.finditer(self.text)
+        starts = [word.start for word in self.words]
+        return [Span(bisect_left(starts, run.start()), bisect_left(starts, run.end())) for run in runs]
+
+    @staticmethod
+    def _is_keywords(run: str) -> bool:
+        words = run.split()
+        if len(words) < _FEWEST_KEYWORDS or re.search(f"[{CJK}]", run):
+            return False
+        return sum(word in _JOINING for word in words) * 16 < len(words)
+
     def _is_abbreviation(self, end: int) -> bool:
         if not self.words or self.words[-1].end != end - 1:
             return False
@@ -269,6 +344,7 @@ class Statements:
             bare = (
                 word.stem in _written("function")
                 or word.written in _written("function")
+                or word.stem in _words("function")
                 or word.stem in _words("effect")
             )
             self._contents.append(self._contents[-1] + (not bare))
@@ -279,8 +355,12 @@ class Statements:
             low, high = self._segment(span)
             self._cover(self._worsened, low, high)
         marks = [mark for mark in self._marks if mark[1] != "worsens"]
-        for span, kind in self._uncancelled(marks):
-            span, kind = self._with_effect(span, kind)
+        for mark, mark_kind in self._uncancelled(marks):
+            if self._is_description(mark):
+                continue
+            self._mark = mark
+            span, kind = self._with_effect(mark, mark_kind)
+            self._judge_all(mark, kind)
             if kind in ("dismiss", "allow"):
                 self._allowing = kind == "allow"
                 self._dismiss(span)
@@ -289,17 +369,100 @@ class Statements:
                 if kind == "copula" or self._is_needless(span):
                     self._cover(self._denials, self._group_start(span.start), span.start)
 
+    def _is_description(self, span: Span) -> bool:
+        """Whether what is denied is told, not advised: "trees that were skipped", "those you overlooked"."""
+        if self.words[span.start].written not in _DESCRIBED or span.start == 0:
+            return False
+        before = span.start - 1
+        if self.words[before].written in _COPULA or self.words[before].written in _AUXILIARY:
+            before -= 1
+        return before >= 0 and self.words[before].written in _WHO
+
+    def _judge_all(self, span: Span, kind: str) -> None:
+        """Deny the whole sentence, or what was said before, where a judgement stands for all of it."""
+        low, high = self._zone(span)
+        segment, _ = self._segment(span)
+        first = [word.written for word in self.words[segment : segment + 3]]
+        opening = {word.written for word in self.words[low : min(low + 4, span.start)]}
+        after = self.words[span.end].written if span.end < high else ""
+        if span.start == low and self.words[low].written in _BARELY and after in _NONE_OF:
+            self._deny_over(low, high)  # "Hardly anything that people recommend (a, b) is of use."
+        elif kind == "dismiss" and opening & _SAYINGS:
+            self._deny_over(low, span.start)  # "Whoever told you that a, b or c helps was wrong."
+        elif kind == "dismiss" and first[:1] == ["if"] and not _WISHES.isdisjoint(first):
+            self._deny_over(self._starts[SENTENCE][low], segment)  # "Do a, if you like pointless work."
+        start = self._starts[SENTENCE][span.start]
+        begun = self._starts[SENTENCE][start - 1] if start else 0
+        elliptic = self.words[segment].written in _PRONOUNS and self.before[span.end] >= SENTENCE and not after
+        if elliptic and self._only_judges(segment, span.end):
+            self._deny_over(begun, segment)  # "Growers believe that a or b helps. I tell you: they do not."
+        opens = low == self._starts[SENTENCE][low]  # After "though" or "but" it has its own subject.
+        if opens and kind == "dismiss" and not self._has_idea(*self._segment(span), span):
+            # Nothing there that it judges: it judges what stands before.
+            self._deny_over(low if self._has_idea(low, segment, span) else begun, segment)
+        if self._points_at_all(span):
+            self._deny_over(0, low)  # "In ten years not one of these practices paid off."
+        if start > 0 and self._only_judges(start, self._ends[SENTENCE][span.start]):
+            said = {word.written for word in self.words[start : start + _REACH]}
+            if said & _SEVERAL:
+                self._deny_over(0, start)
+            elif said & _SINGLE:
+                self._deny_over(begun, start)
+
+    def _has_idea(self, low: int, high: int, but: Span) -> bool:
+        """Whether a known phrase begins among these words, outside ``but``."""
+        if high - low > _REACH:
+            return True
+        rest = (at for at in range(low, high) if not but.start <= at < but.end and self.stems[at] not in _PROBLEMS)
+        return any(self.longest(self._kept, at)[1] for at in rest)
+
+    def _points_at_all(self, span: Span) -> bool:
+        """Whether a denial is of all that was said: "not one of these (practices) ...", "none of it ..."."""
+        at = span.start
+        while at < len(self.words) and self.words[at].written in _COUNTED:
+            at += 1
+        if at == span.start or at >= len(self.words) or self.words[at].written not in _POINTED:
+            return False
+        if at == span.start + 1 and self.words[span.start].written in ("not", "no"):
+            return False
+        return at + 1 >= len(self.words) or self.before[at + 1] != NONE or not self._has_content(at + 1, at + 2)
+
+    def _only_judges(self, low: int, high: int) -> bool:
+        """Whether all that a sentence says is a judgement of something else: "Ignore both: neither has any effect"."""
+        if high - low > _REACH:
+            return False
+        judging = {at for span, kind in self._within(low, high) if kind != "worsens" for at in range(*span)}
+        said = (at for at in range(low, high) if at not in judging and self.stems[at] not in _words("worth"))
+        return not any(self._has_content(at, at + 1) for at in said)
+
+    def _within(self, low: int, high: int) -> list[tuple[Span, str]]:
+        first = bisect_left(self._marks, low, key=lambda mark: mark[0].start)
+        last = bisect_left(self._marks, high, key=lambda mark: mark[0].start)
+        return self._marks[first:last]
+
+    def _begins_advice(self, at: int) -> bool:
+        said = self.words[at].written
+        heads = _NOUN_HEADS.get(said, frozenset[str]())
+        return said in _written("imperatives") and not heads.intersection(self.stems[at + 1 : at + 2])
+
     def _uncancelled(self, marks: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
         """Denials that are not denied themselves: "not useless", "do not avoid", "not possible without"."""
         kept: list[tuple[Span, str]] = []
         for span, kind in marks:
             last = kept[-1] if kept else None
-            twice = last is not None and last[1] == kind == "dismiss" and last[0].end == span.start  # "纯属白费"
+            # "gadgets for the gullible", "纯属白费" judge twice; "not useless" does not.
+            both = last is not None and last[1] == kind == "dismiss"
+            twice = last is not None and both and (last[0].end == span.start or not self._turns(last[0]))
             if last is not None and not twice and self._cancels(last[0], span):
-                kept.pop()
+                if kind != "allow":  # "no part of it is safe" still denies that it is safe
+                    kept.pop()
             else:
                 kept.append((span, kind))
         return kept
+
+    def _turns(self, span: Span) -> bool:
+        first = self.words[span.start].written
+        return first in _TURNING or self.stems[span.start] in _TURNING
 
     def _cancels(self, first: Span, second: Span) -> bool:
         reach = 8 if self.stems[second.start] == "without" else 2
@@ -321,6 +484,8 @@ class Statements:
         if kind != "deny" or span.start == 0:
             return span, kind
         said, before = self.words[span.start].written, self.words[span.start - 1].written
+        if said == "nothing" and self.before[span.start] == NONE and before not in _LEAVING:
+            return span, "dismiss"  # "... accomplish nothing"
         after = self.stems[span.end : span.end + 2]
         earlier = self.words[max(0, span.start - 2)].written
         if said.endswith("ed") and (before in _COPULA or (earlier in _COPULA and before != "not")):
@@ -371,7 +536,7 @@ class Statements:
             start = self._starts[COMMA][low - 1]
             first = self.words[start].written
             said = {word.written for word in self.words[start : min(low, start + _REACH)]}
-            if said & _PREDICATES or first in _written("imperatives") or self._is_marked(start, low):
+            if said & _PREDICATES or self._begins_advice(start) or self._is_marked(start, low):
                 break
             if first[:1] > "ÿ" and not {*self.stems[max(low, at - _REACH) : at]} & _PLURAL:
                 break
@@ -406,7 +571,8 @@ class Statements:
                 end = next(stops, high)
             self._deny_over(span.end, end)
         elif self._has_content(span.end, zone_high) and not pointing:
-            self._deny_over(span.end, zone_high)
+            aside = self.before[zone_low] == CONTRAST and self.stems[span.start] == "none"
+            self._deny_over(span.end, high if aside else zone_high)
         else:
             self._point_back(span, low)
 
@@ -418,6 +584,8 @@ class Statements:
             start = self._starts[SENTENCE][start - 1]
         if pointed & {"none", "all", "everything", "these", "those", "both", "这", "上", "都"}:
             start = 0
+        elif start > 0 and pointed & {"they", "them", "它"}:
+            start = self._starts[SENTENCE][start - 1]
         self._deny_over(start, low)
 
     def _forward(self, span: Span) -> None:
@@ -447,12 +615,14 @@ class Statements:
             chain = end <= chained
             if end > span.end and self.before[end] in (COMMA, COLON):
                 also = places and stems[end + ("and" in stems[end : end + 1])] == "where"
-                adds = self.before[end] == COLON and self.words[end].written in _written("imperatives")
+                adds = self.before[end] == COLON and self._begins_advice(end)
                 stop = adds or not (chain or modal or also or (leads and self._goes_on(end, low)))
             elif stems[end] == "and" and end + 1 < zone_high:
-                stop = not (chain or modal) and self.words[end + 1].written in _written("imperatives")
+                stop = not (chain or modal) and self._begins_advice(end + 1)
             else:
                 stop = end > span.end and stems[end] in _CLAUSE and not (places and stems[end] == "where")
+                # "No spraying on old trees" speaks of the trees, and against the spraying.
+                stop = stop or (stems[end] in ("on", "for", "in") and stems[span.end] in _SPRAYS)
             if stop:
                 break
             end += 1
@@ -462,10 +632,8 @@ class Statements:
         """Whether the segment that begins at ``at`` is one more item of the denied list."""
         if self.words[low].written in _CLAUSE:
             return False
-        first = self.words[at].written
-        if first in ("and", "then") and at + 1 < len(self.words):
-            first = self.words[at + 1].written
-        if first[:1] > "ÿ" or first in _written("imperatives"):
+        begin = at + (self.words[at].written in ("and", "then") and at + 1 < len(self.words))
+        if self.words[begin].written[:1] > "ÿ" or self._begins_advice(begin):
             return False
         end = self._ends[COMMA][at]
         said = self.words[at : min(end, at + _LONGEST_ITEM)]
@@ -478,19 +646,19 @@ class Statements:
         if self._allowing:
             self._cover(self._allowed, low, high)
 
-    @staticmethod
-    def _cover(into: list[int], low: int, high: int) -> None:
-        if low < high:
-            into[low] += 1
-            into[high] -= 1
+    def _cover(self, into: list[int], low: int, high: int) -> None:
+        if low >= high:
+            return
+        into[low] += 1
+        into[high] -= 1
+        if into is self._denials:
+            self._reaches.setdefault(self._mark.start, []).append(Span(low, high))
+            if self.stems[self._mark.start : self._mark.end] == ["without"]:
+                self._cover(self._absent, low, high)
 
 
-def _covered(changes: Sequence[int]) -> list[bool]:
-    depth, covered = 0, list[bool]()
-    for change in changes[:-1]:
-        depth += change
-        covered.append(depth > 0)
-    return covered
+def _depths(changes: Sequence[int]) -> list[int]:
+    return list(accumulate(changes[:-1]))
 
 
 def _plain(text: str) -> str:
@@ -500,7 +668,16 @@ def _plain(text: str) -> str:
     for pattern, plain in _CONTRACTIONS:
         text = pattern.sub(plain, text)
     text = _NUMBER_WORD.sub(lambda found: _NUMBER_WORDS[found[1]], text)
-    return _CHINESE_NUMBER.sub(lambda found: _CHINESE_DIGITS[found[1]], text)
+    text = _CHINESE_NUMBER.sub(lambda found: _CHINESE_DIGITS[found[1]], text)
+    return _TWO_SPANS.sub(r"\1-\3 \2", _DAYS.sub(_weeks, text))
+
+
+def _weeks(found: re.Match[str]) -> str:
+    """Whole weeks for a number of days."""
+    days = [int(number) for number in found.groups() if number]
+    if any(number % 7 or not number for number in days):
+        return found[0]
+    return "-".join(str(number // 7) for number in days) + ("weeks" if found[0].endswith("s") else "周")
 
 
 def stems_of(phrase: str) -> list[str]:
