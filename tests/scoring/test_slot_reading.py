@@ -412,3 +412,19 @@ def test_a_list_below_its_key_is_its_value():
     assert score_slot(SPECIES, [SPECIES], "species:\nSiam weed\n\nLantana was considered.").value == 1
     assert score_slot(SPECIES, [SPECIES], "| species |\n|---|\n| Siam weed |").value == 1
     assert score_slot(SPECIES, [SPECIES], "| species | Siam weed |\n|---|---|\n| certainty | high |").value == 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "How many trees are inside the magenta box on image_1.jpg, and is that more than 30?",
+        "Was any cropland lost between before_1.jpg and after_1.jpg, and what percentage is that (0 if none)?",
+        "品红框里有多少棵树，超过30棵了吗？",
+    ],
+)
+def test_a_question_answers_nothing(query):
+    more = BooleanSlot(name="more", label="there are more than 30 trees", value=True)
+    share = ToleranceSlot(name="share", label="share", value=0.0, unit="%", abs_tol=1.0)
+    assert score_slot(more, (more, share), query).value == 0
+    assert score_slot(share, (more, share), query).value == 0
+    assert score_slot(more, (more,), f"{query} Yes, there are 41.").value == 1

@@ -70,6 +70,8 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
 def _score(slot: Slot, slots: Sequence[Slot], read: AnswerText) -> SlotScore:
     if not read.text.strip():
         return SlotScore(0.0, {"scope": "nothing", "rule": "the answer is empty"}, False)
+    if not isinstance(slot, _IN_WORDS) and _only_asks(read.plain):
+        return SlotScore(0.0, {"scope": "nothing", "text": read.plain[:_SHOWN], "rule": "the answer only asks"}, False)
     if not isinstance(slot, _IN_WORDS) and (undecided := _UNDECIDED.search(read.plain)):
         return SlotScore(0.0, {"scope": "whole text", "text": undecided[0], "rule": "declared undecided"}, False)
     if isinstance(slot, ToleranceSlot):
@@ -93,6 +95,12 @@ def _score(slot: Slot, slots: Sequence[Slot], read: AnswerText) -> SlotScore:
     else:
         raise TypeError(f"slots of type {slot.type} are not scored here")
     return SlotScore(value, {"scope": scope.kind, "text": scope.text[:_SHOWN], **reading}, scope.keyed)
+
+
+def _only_asks(text: str) -> bool:
+    """Whether every sentence is a question, and no line gives a value by key."""
+    said = [sentence for sentence in re.split(r"(?<=[.!?。])\s+|\n", text) if sentence.strip()]
+    return ":" not in text and all(sentence.rstrip(" \"')").endswith("?") for sentence in said)
 
 
 def _score_number(
