@@ -22,12 +22,19 @@ def test_each_mode_takes_the_samples_it_can():
     assert [(item.mode, item.sample.id) for item in items] == [
         ("no-tool", "all"),
         ("no-tool", "no-gold"),
-        ("step-by-step", "all"),
-        ("step-by-step", "raster"),
         ("end-to-end", "all"),
         ("end-to-end", "raster"),
         ("end-to-end", "no-gold"),
+        ("step-by-step", "all"),
+        ("step-by-step", "raster"),
     ]
+
+
+def test_what_shows_the_reference_comes_after_all_else():
+    items = work_items([sample("a"), sample("b")], ["end-to-end", "no-tool", "step-by-step"], 3)
+    modes = [item.mode for item in items]
+    assert modes.index("step-by-step") == 2 * 2 * 3
+    assert set(modes[modes.index("step-by-step") :]) == {"step-by-step"}
 
 
 @given(st.integers(1, 5), st.integers(1, 4), st.data())

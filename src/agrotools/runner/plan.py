@@ -81,6 +81,9 @@ class Plan(Sequence[WorkItem]):
 def work_items(samples: Sequence[Sample], modes: Iterable[Mode], epochs: int, *, single_shot: bool = False) -> Plan:
     """All items of a run, epoch by epoch, so that a run stopped early is complete in its first epochs.
 
+    Step-by-step comes last: it shows reference calls and their observations, and an endpoint that remembers them must
+    have answered the same questions in the other modes before.
+
     In no-tool, samples that need raster processing or a figure are excluded, unless the policy makes everything up in
     a ``single_shot``; in step-by-step, those without a reference trajectory.
     """
@@ -88,7 +91,9 @@ def work_items(samples: Sequence[Sample], modes: Iterable[Mode], epochs: int, *,
     facts = facts_of(samples)
     wanted: list[Mode] = [mode for mode in MODES if mode in asked]
     parts = [Part(mode, 0, array("I", _running_in(facts, mode, single_shot))) for mode in wanted]
-    return Plan(samples, [part._replace(epoch=epoch) for epoch in range(epochs) for part in parts])
+    before = [part for part in parts if part.mode != "step-by-step"]
+    after = [part for part in parts if part.mode == "step-by-step"]
+    return Plan(samples, [part._replace(epoch=k) for some in (before, after) for k in range(epochs) for part in some])
 
 
 def _running_in(facts: Facts, mode: Mode, single_shot: bool) -> Iterable[int]:
