@@ -107,7 +107,9 @@ def _read_scenes(path: Path) -> tuple[Scene, ...]:
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read the script {path}: {error}", hint="it must be TOML, JSON or JSONL") from error
     if not isinstance(entries, list) or not entries:
-        raise UsageError(f"the script {path} has no scenes", hint="see the documentation of ScriptedModel.from_file")
+        raise UsageError(
+            f"the script {path} has no scenes", hint='give a list of replies: ["first reply", "second reply"]'
+        )
     if not any(isinstance(entry, dict) and "replies" in entry for entry in entries):
         entries = [{"replies": entries}]
     try:

@@ -84,7 +84,7 @@ def adjusted_line(differences: Iterable[Estimate], *, unadjusted: bool = False, 
     if not n:
         return ""
     how = (
-        f"each by itself: of {n} such differences between equal runs, one in twenty is under 0.05"
+        f"each difference alone, not adjusted for the {n} of {where}: equal runs differ in 5 % of such tests"
         if unadjusted
         else f"adjusted by Holm's method for all differences of {where} ({n}; agrotools score --unadjusted: each alone)"
     )

@@ -46,7 +46,7 @@ def recover(run: Path) -> tuple[RecordIndex, list[str]]:
         lines = "1 line" if len(bad) == 1 else f"{len(bad)} lines"
         notes.append(
             f"moved {lines} of {RECORDS_FILE} that cannot be read to {REJECTED_FILE} (line {bad[0].number}:"
-            f" {bad[0].reason}); what they held runs again"
+            f" {bad[0].reason}); their samples run again"
         )
     return (record_index(run) if notes else index), notes
 
