@@ -43,7 +43,7 @@ from agrotools.core import (
 )
 from agrotools.scoring.slots import score_slot
 from agrotools.text import format_answer
-from agrotools.text.guess_model import Guesser, GuessModel, prompt_features, shown_choices, slot_key
+from agrotools.text.guess_model import Guesser, GuessModel, kind_key, prompt_features, shown_choices, slot_key
 
 DATA = Path(__file__).resolve().parent.parent / "src" / "agrotools" / "data"
 SLOTS, FILES = TypeAdapter(tuple[Slot, ...]), TypeAdapter(tuple[SampleFile, ...])
@@ -312,7 +312,7 @@ def fit_all(questions: Sequence[Question]) -> dict[str, Guesser]:
         for case in own:
             slot = case.slot
             if isinstance(slot, ToleranceSlot | BooleanSlot):
-                wider[f"|{slot.type}|{getattr(slot, 'unit', None) or ''}"].append(case)
+                wider[kind_key(slot)].append(case)
             elif isinstance(slot, FileSlot) or shown_choices(slot):
                 wider[f"|{slot.type}|"].append(case)
     for key, own in wider.items():

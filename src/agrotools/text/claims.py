@@ -55,11 +55,15 @@ class Finding(NamedTuple):
 
 
 @cache
+def _written_lexicon() -> dict[str, dict[str, str]]:
+    return tomllib.loads((files("agrotools.data") / "open_text" / "lexicon.toml").read_text("utf-8"))
+
+
+@cache
 def lexicon() -> Lexicon:
     """The ideas that are known, from ``data/open_text/lexicon.toml``."""
-    listed = tomllib.loads((files("agrotools.data") / "open_text" / "lexicon.toml").read_text("utf-8"))
     found = Lexicon({}, {}, {}, {})
-    for group in listed.values():
+    for group in _written_lexicon().values():
         for name, written in group.items():
             words, _, contrary = written.partition("<>")
             own, name = name.replace("_", " "), f"@{name}"  # so that no stem has its name
@@ -81,8 +85,7 @@ def lexicon() -> Lexicon:
 @cache
 def lexicon_words(name: str) -> tuple[str, ...]:
     """The words and phrases, as written, that stand for an idea (``@name``); none for one that is not held."""
-    listed = tomllib.loads((files("agrotools.data") / "open_text" / "lexicon.toml").read_text("utf-8"))
-    written = next((group[name[1:]] for group in listed.values() if name[1:] in group), "")
+    written = next((group[name[1:]] for group in _written_lexicon().values() if name[1:] in group), "")
     return tuple(word for part in written.partition("<>")[0].split(",") if (word := part.strip()))
 
 

@@ -77,7 +77,12 @@ class Guesser:
 
 def slot_key(slot: Slot) -> str:
     """By what a slot is known to the model: name, type and unit, all of which the answer form shows."""
-    return f"{slot.name}|{slot.type}|{getattr(slot, 'unit', None) or ''}"
+    return f"{slot.name}{kind_key(slot)}"
+
+
+def kind_key(slot: Slot) -> str:
+    """The key of slots of its type and unit that are not known by name."""
+    return f"|{slot.type}|{getattr(slot, 'unit', None) or ''}"
 
 
 def guessable(slot: Slot) -> bool:
@@ -131,8 +136,8 @@ class GuessModel:
 
     def value_of(self, slot: Slot, features: "NDArray[np.float64]") -> JsonValue:
         """The guess for one slot of a prompt with these features; None where there is none."""
-        guesser = self.guessers.get(slot_key(slot)) or self.guessers.get(f"|{slot.type}|{getattr(slot, 'unit', '')}")
-        guesser = guesser or self.guessers.get(f"|{slot.type}|")
+        known = (slot_key(slot), kind_key(slot), f"|{slot.type}|")
+        guesser = next((self.guessers[key] for key in known if key in self.guessers), None)
         choices = shown_choices(slot)
         if isinstance(slot, OptionsSlot):
             return next(iter(slot.options), None)
@@ -142,8 +147,8 @@ class GuessModel:
         if isinstance(slot, ToleranceSlot | BooleanSlot | OpenTextSlot):
             return value
         if isinstance(slot, ChoiceSetSlot):
-            known = [name for name in value if name in choices] if isinstance(value, list) else []
-            return [*(known or choices[:1])]
+            offered = [name for name in value if name in choices] if isinstance(value, list) else []
+            return [*(offered or choices[:1])]
         if isinstance(slot, ExactSlot | FileSlot) and choices:
             return value if value in choices else choices[0]
         return value if isinstance(slot, ExactSlot) else None

@@ -34,11 +34,11 @@ usual values (a yes is then as likely as a no at each of them), and set ``shuffl
 says nothing. A word that is an option is given (``given = { small = ["small"] }``): it has a name in each language.
 """
 
-import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import product
 from typing import Annotated, Any, Literal, cast
 
 import numpy as np
@@ -170,23 +170,10 @@ def _planned(step: StepDraft, words: Words) -> PlannedCall:
 
 def _draws(given: Mapping[str, Sequence[Any]], rng: np.random.Generator) -> list[dict[str, Any]]:
     """Combinations of given values in random order, :data:`_MOST_DRAWS` at most."""
-    every = math.prod(len(values) for values in given.values())
-    numbers = rng.permutation(every)[:_MOST_DRAWS]
-    return (
-        [
-            {
-                name: values[int(place)]
-                for (name, values), place in zip(
-                    given.items(),
-                    np.unravel_index(int(number), [len(values) for values in given.values()]),
-                    strict=True,
-                )
-            }
-            for number in numbers
-        ]
-        if given
-        else [{}]
-    )
+    every = list(product(*given.values()))
+    return [
+        dict(zip(given, every[number], strict=True)) for number in rng.permutation(len(every))[:_MOST_DRAWS].tolist()
+    ]
 
 
 def _is_option(slot: Slot, draft: SlotDraft, place: int, words: Words) -> bool:
