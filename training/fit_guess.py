@@ -1,14 +1,15 @@
 """Fit and measure ``guess``: what can be scored from the prompts of drawn benchmarks alone.
 
     python training/fit_guess.py questions --seeds 101,102 --out DIR    # questions of fresh seeds, without tools
+    python training/fit_guess.py questions --field DATA --seeds 1,2 --out DIR   # of the pictures of ``field``
     python training/fit_guess.py fit DIR/101.jsonl DIR/102.jsonl        # writes src/agrotools/data/guess.{npz,json}
     python training/fit_guess.py measure --fitted DIR/101.jsonl,DIR/102.jsonl DIR/201.jsonl DIR/202.jsonl
 
 ``questions`` draws scenes of each seed and writes every question that can be asked of them (with ``--chosen``, those
-that a benchmark would hold). ``measure`` scores questions that nothing was fitted on: the best constant of each
-template, fitted on these very questions and on the others; the shipped kind of model, fitted on the others; gradient
-boosting on the same features, which does not ship. It prints upper 95 % bounds, by clusters, of what the last two score
-beyond constants. Needs scikit-learn.
+that a benchmark would hold); with ``--field``, of the pictures in DATA, no picture for two seeds. ``measure`` scores
+questions that nothing was fitted on: the best constant of each template, fitted on these very questions and on the
+others; the shipped kind of model, fitted on the others; gradient boosting on the same features, which does not ship. It
+prints upper 95 % bounds, by clusters, of what the last two score beyond constants. Needs scikit-learn.
 """
 
 import argparse
@@ -28,8 +29,9 @@ from numpy.typing import NDArray
 from pydantic import JsonValue, TypeAdapter
 
 from agrotools.construct.building import with_plot_weights
-from agrotools.construct.choosing import Chosen
+from agrotools.construct.choosing import Chosen, asked_of
 from agrotools.construct.sources.drawn.benchmark import drawn_questions
+from agrotools.construct.sources.field import PARTS
 from agrotools.core import (
     BooleanSlot,
     ChoiceSetSlot,
@@ -78,21 +80,38 @@ def write_questions(seeds: Sequence[int], out: Path, queries: int, chosen_only: 
         if target.exists():
             continue
         drawn = drawn_questions(out / f"scenes-{seed}", queries, seed=seed, progress=_progress)
-        chosen = drawn.chosen if chosen_only else [_worded(item) for item in drawn.offered(seed)]
-        lines = [
-            {
-                "template": item.question.template,
-                "cluster": f"{seed}-{item.subject.name}",
-                "query": item.query,
-                "files": [file.model_dump(mode="json", exclude_none=True) for file in item.asked.files],
-                "slots": SLOTS.dump_python(with_plot_weights(item.asked.slots), mode="json", by_alias=True),
-            }
-            for item in chosen
-        ]
-        with tempfile.NamedTemporaryFile("w", dir=out, delete=False, encoding="utf-8") as file:
-            file.writelines(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
-        Path(file.name).replace(target)
-        print(f"{target}: {len(lines)} questions", flush=True)
+        _write(target, drawn.chosen if chosen_only else [_worded(item) for item in drawn.offered(seed)])
+
+
+def write_field_questions(data: Path, seeds: Sequence[int], out: Path) -> None:
+    """Write every question that can be asked of the pictures in ``data``, each subject's for one seed alone."""
+    out.mkdir(parents=True, exist_ok=True)
+    parts = [make(data / name) for name, make in PARTS.items() if (data / name).is_dir()]
+    for place, seed in enumerate(seeds):
+        asked = (
+            asked_of(subject, question, seed)
+            for part in parts
+            for subject in part.subjects[place :: len(seeds)]
+            for question in part.questions
+        )
+        _write(out / f"{seed}.jsonl", [_worded(item) for item in asked if item is not None])
+
+
+def _write(target: Path, chosen: Iterable[Chosen]) -> None:
+    lines = [
+        {
+            "template": item.question.template,
+            "cluster": f"{target.stem}-{item.subject.name}",
+            "query": item.query,
+            "files": [file.model_dump(mode="json", exclude_none=True) for file in item.asked.files],
+            "slots": SLOTS.dump_python(with_plot_weights(item.asked.slots), mode="json", by_alias=True),
+        }
+        for item in chosen
+    ]
+    with tempfile.NamedTemporaryFile("w", dir=target.parent, delete=False, encoding="utf-8") as file:
+        file.writelines(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
+    Path(file.name).replace(target)
+    print(f"{target}: {len(lines)} questions", flush=True)
 
 
 def _worded(item: Chosen) -> Chosen:
@@ -461,6 +480,7 @@ def main() -> None:
     questions.add_argument("--out", type=Path, required=True)
     questions.add_argument("--queries", type=int, default=539, help="size of the benchmark whose scenes are drawn")
     questions.add_argument("--chosen", action="store_true")
+    questions.add_argument("--field", type=Path, help="folder of the data sets of the field benchmark")
     fit = commands.add_parser("fit")
     fit.add_argument("files", type=Path, nargs="+")
     measured = commands.add_parser("measure")
@@ -470,7 +490,11 @@ def main() -> None:
     measured.add_argument("files", type=Path, nargs="+")
     given = parser.parse_args()
     if given.command == "questions":
-        write_questions([int(seed) for seed in given.seeds.split(",")], given.out, given.queries, given.chosen)
+        seeds = [int(seed) for seed in given.seeds.split(",")]
+        if given.field:
+            write_field_questions(given.field, seeds, given.out)
+        else:
+            write_questions(seeds, given.out, given.queries, given.chosen)
     elif given.command == "fit":
         asked = read_questions(given.files)
         ship(fit_all(asked), asked, [path.stem for path in given.files])

@@ -1,5 +1,6 @@
 """Schematic pests and weeds, traps, potted weeds and crop rows as subjects of questions."""
 
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from agrotools.construct.scenes.pest_plates import make_marked_plate, make_pest_
 from agrotools.construct.scenes.pot_plants import FORMS, make_pot
 from agrotools.construct.scenes.weed_plates import make_marked_weeds, make_weed_plate
 from agrotools.construct.scenes.weed_shapes import WEED_SHAPES
-from agrotools.construct.sources.drawn import Drawn
+from agrotools.construct.sources.drawn import Drawn, rows
 from agrotools.construct.sources.drawn.pests import BORERS, THRESHOLDS
 from agrotools.construct.sources.drawn.weeds import HARMLESS, POISONOUS
 from agrotools.construct.sources.part import Originals
@@ -164,3 +165,14 @@ def test_labels_of_the_schematic_packs_are_species_that_are_drawn() -> None:
     pests, weeds = schematic_pack("schematic_pests").info, schematic_pack("schematic_weeds").info
     assert set(pests.classes) == {insect.slug for insect in SPECIES}
     assert set(weeds.classes) == set(WEED_SHAPES)
+
+
+def test_the_best_of_the_composites_shown_is_not_always_of_the_same_bands() -> None:
+    ranking = {"-".join(bands): {"expected_accuracy": 0.9 - 0.02 * k} for k, bands in enumerate(rows.COMPOSITES)}
+    best: Counter[tuple[str, str, str]] = Counter()
+    for seed in range(120):
+        shown = rows._shown_composites(ranking, np.random.default_rng(seed))
+        assert len(set(shown)) == 4
+        best[min(shown, key=rows.COMPOSITES.index)] += 1
+    assert set(best) == {*rows.COMPOSITES[:3]}
+    assert min(best.values()) > 25

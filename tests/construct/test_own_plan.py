@@ -1,16 +1,18 @@
 """What columns are taken for, what is asked of their owner, and the plan that keeps it."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
+from agrotools.construct.choosing import asked_of
 from agrotools.construct.own import Column, Plan, cells, look, needs_of, read_plan, write_plan
 from agrotools.construct.own.answers import answers_of
 from agrotools.construct.own.asking import round_limits, templates_for
 from agrotools.construct.own.drops import Drops
 from agrotools.construct.own.proposing import kind_of, mixed_units, propose
-from agrotools.construct.own.subjects import arguments_of, grouped, note_of
+from agrotools.construct.own.subjects import Pictured, arguments_of, grouped, note_of, subjects_of
 from agrotools.construct.quality.implicit import step_words
 from agrotools.construct.templates import load_templates
 from agrotools.core import BenchmarkError, SampleFile
@@ -190,6 +192,27 @@ def test_columns_of_one_kind_share_no_wording():
     assert not {t.template for t in first} & {t.template for t in second}
     assert not {w for t in first for w in t.wordings} & {w for t in second for w in t.wordings}
     assert {"own_density_1", "own_density_1_zh"} <= {t.template for t in first}
+
+
+def test_the_photo_that_is_sought_is_as_often_the_first_as_the_second():
+    column, names = Column(column="weed", ask="weed"), ("lantana", "siam weed", "rubber vine", "parthenium")
+    plan = Plan(images_column="p", columns=(column,), languages=("en", "zh"))
+    pictured = [
+        Pictured(SampleFile(name="p.jpg", path=f"{k}.jpg", kind="image", sha256=f"{k:064x}"), names[k * 7 % 11 % 4])
+        for k in range(240)
+    ]
+    digests = [str(each.file.sha256) for each in pictured]
+    groups = [digests[k : k + 4] for k in range(0, len(digests), 4)]
+    subjects = subjects_of(column, 0, pictured, groups, None)
+    for template in templates_for(column, 0, plan, [], counted_per_area=False):
+        asked = [item.asked for subject in subjects if (item := asked_of(subject, template, 1)) is not None]
+        assert asked, template.template
+        if template.template.removesuffix("_zh") == "own_name_which":
+            assert 0.3 < sum(one.slots[0].value == "image_1.jpg" for one in asked) / len(asked) < 0.7
+            assert all(one.slots[1].value in one.slots[1].choices for one in asked)
+        if template.template.removesuffix("_zh") == "own_name_both":
+            outcomes = Counter(one.slots[0].value for one in asked)
+            assert max(outcomes.values()) < 0.7 * len(asked)
 
 
 def test_pictures_of_the_same_columns_are_grouped_and_ten_clusters_come_first():

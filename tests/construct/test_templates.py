@@ -72,6 +72,21 @@ def test_a_question_about_a_chart_asks_for_the_figure(template):
         assert [wording for wording in template.wordings_zh if not re.search(FIGURE_ZH, wording)] == []
 
 
+MANY = ("{choices}", "{names}", "{others}", "{other_orders}", "{other_families}", "{diseases}")
+"""Words that stand for several options."""
+
+
+def _is_two_way(template: Template, slot) -> bool:
+    few = len(slot.options) == 2 and not {*slot.options} & {*MANY}
+    return slot.type == "boolean" or (slot.type == "exact" and few) or (slot.type == "file" and template.things < 3)
+
+
+@pytest.mark.parametrize("template", ALL, ids=lambda template: template.template)
+def test_no_answer_of_two_choices_stands_alone(template):
+    """It would be right half of the time by chance."""
+    assert not all(_is_two_way(template, slot) for slot in template.slots)
+
+
 @pytest.mark.parametrize("template", ALL, ids=lambda template: template.template)
 def test_no_wording_names_a_tool_an_argument_or_a_step(template):
     for wording in (*template.wordings, *template.wordings_zh):

@@ -243,7 +243,7 @@ def test_every_question_can_be_put_of_every_plant_and_its_answer_follows(tmp_pat
             if asked is None:
                 continue
             put[question.template] += 1
-            (slot,) = asked.slots
+            slot = asked.slots[0]
             words, ids = asked.words, [str(thing.truth["best"]) for thing in things]
             match question.template:
                 case "plant_disease_suspected":

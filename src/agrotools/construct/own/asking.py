@@ -71,7 +71,7 @@ def _of_column(
         # What the tool says of a photo with a yes: another word than healthy, or that it is a weed.
         plain = re.sub(r"(@\d+)\.[\w\[\].]+ == 'statement'", rf"{_yes_of(measure)}", plain)
     if language == "zh":
-        plain = re.sub(r"\{(one_|two_)?(option_\d|called|suspected|offered)\}", r"{\1zh_\2}", plain)
+        plain = re.sub(r"\{(one_|two_)?(option_\d|called|suspected|sought|offered|names)\}", r"{\1zh_\2}", plain)
     data: dict[str, Any] = json.loads(plain)
     suffix = ("" if alike == 1 else f"_{place + 1}") + ("_zh" if language == "zh" else "")
     data |= {

@@ -3,6 +3,7 @@
 import random
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from pydantic import JsonValue
@@ -14,6 +15,7 @@ from agrotools.construct.own.measures import Measure, measures
 from agrotools.construct.own.plan import Column
 from agrotools.construct.sources.part import named
 from agrotools.construct.templates import Thing
+from agrotools.construct.templates.slot_draft import JOINED
 from agrotools.core import SampleFile
 from agrotools.knowledge.entry import Entry, Kind
 from agrotools.text.normalise import CJK
@@ -25,6 +27,8 @@ _CLUSTERS = 10
 _HEALTHY = ("healthy", "no disease", "sound", "none", "健康", "无病", "正常")
 _KINDS: dict[str, tuple[Kind, ...]] = {"disease": ("disease", "pest"), "pest": ("pest",), "weed": ("weed",)}
 _OPTIONS = 4
+_MOST_NAMES = 6
+"""Other names of the column that are offered for one of several pictures."""
 _MOST_ALIASES = 6
 
 
@@ -59,13 +63,21 @@ def subjects_of(
     ``about``: the column of names, for advice.
     """
     measure = measures()[column.ask]
+    names: list[str] = []
+    if measure.kind == "name":
+        # Two spellings of one thing are one choice.
+        spelt = {id_of(name, column): name for name in sorted({str(each.value) for each in pictured}, reverse=True)}
+        names = sorted(spelt.values())
+        pictured = [each._replace(value=spelt[id_of(str(each.value), column)]) for each in pictured]
     by_hash = {str(each.file.sha256): each for each in pictured}
     own = [[by_hash[digest] for digest in group if digest in by_hash] for group in groups]
-    names = sorted({str(each.value) for each in pictured}) if measure.kind == "name" else []
 
     def subject(number: int, group: list[Pictured]) -> Subject:
+        together = _together(group, names, column) if measure.kind == "name" else {}
+
         def shown(index: int, position: int) -> Thing:
-            return _thing(group[index], position, column, measure, names, about)
+            thing = _thing(group[index], position, column, measure, names, about)
+            return replace(thing, words={**thing.words, **together})
 
         metadata: dict[str, JsonValue] = {"column": column.column}
         return Subject(f"own-{place}-{number}", len(group), shown, metadata, of=kind_of_thing(column))
@@ -100,6 +112,21 @@ def _thing(
     called = file.name
     thought = _THOUGHTS.get(measure.kind, "I need {what} in {file}.").format(what=words["quantity"], file=file.name)
     return Thing((file,), tool, arguments_of(file, tool, column, extra), truth, called, thought, words)
+
+
+def _together(group: Sequence[Pictured], names: Sequence[str], column: Column) -> dict[str, str]:
+    """The name that is sought among pictures of a group: of one of them by chance, so that its place tells nothing; and
+    names to choose among, those of the group and some others of the column."""
+    draw = random.Random("".join(str(each.file.sha256) for each in group))
+    own = [str(each.value) for each in group]
+    sought = draw.choice(own)
+    others = [name for name in names if name not in own]
+    offered = {*own, *draw.sample(others, min(_MOST_NAMES, len(others)))}
+    words = {"sought_id": id_of(sought, column)}
+    for prefix, shown in (("", _english), ("zh_", _chinese)):
+        words[f"{prefix}sought"] = shown(sought, column)
+        words[f"{prefix}names"] = JOINED.join(sorted(shown(name, column) for name in offered))
+    return words
 
 
 _THOUGHTS = {
@@ -222,9 +249,7 @@ def _options(each: Pictured, names: Sequence[str], column: Column) -> dict[str, 
     """The name among up to three others of the column, in an order by chance; and a suspicion, right half the time."""
     own = str(each.value)
     draw = random.Random(str(each.file.sha256))
-    others = [name for name in names if id_of(name, column) != id_of(own, column)]
-    # Two spellings of one thing are one choice.
-    others = list({id_of(name, column): name for name in others}.values())
+    others = [name for name in names if name != own]
     offered = [own, *draw.sample(others, min(_OPTIONS - 1, len(others)))]
     draw.shuffle(offered)
     suspected = own if not others or draw.random() < 0.5 else draw.choice(others)

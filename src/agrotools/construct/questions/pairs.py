@@ -32,29 +32,59 @@ def _apart(value: Callable[[AreaTruth], float], least: float) -> Callable[[Areas
 
 
 def _weedier(ask: Ask) -> Draft | None:
-    def slots(areas: Areas) -> tuple[FileSlot, ...]:
+    if max(ask.area(k).weed_pct for k in range(2)) < tolerances.LEAST_COVER:
+        return None
+
+    def slots(areas: Areas) -> tuple[FileSlot | ToleranceSlot, ...]:
         more = areas[0].weed_pct > areas[1].weed_pct
-        return (_file_slot(ask, "weedier_image", "image with the larger area under weeds", "weed_pct", more),)
+        return (
+            _file_slot(ask, "weedier_image", "image with the larger area under weeds", "weed_pct", more),
+            ToleranceSlot(
+                name="larger_weed_cover", label="weed cover of that image", unit="%",
+                abs_tol=tolerances.of_cover().abs_tol, value=max(area.weed_pct for area in areas),
+                from_=f"max({obs(0, 'weed_pct')}, {obs(1, 'weed_pct')})",
+            ),
+        )  # fmt: skip
 
     return Draft(slots, "exact", _BOTH, words=_names(ask), clear=_apart(lambda area: area.weed_pct, 1.0))
 
 
 def _more_soil(ask: Ask) -> Draft | None:
-    def slots(areas: Areas) -> tuple[FileSlot, ...]:
+    def slots(areas: Areas) -> tuple[FileSlot | ToleranceSlot, ...]:
         more = areas[0].soil_pct > areas[1].soil_pct
         names = (ask.pictures[0].name, ask.pictures[1].name)
         from_ = f"'{names[0]}' if {obs(0, 'veg_pct')} < {obs(1, 'veg_pct')} else '{names[1]}'"
         label = "image with more bare soil"
-        return (FileSlot(name="barer_image", label=label, value=names[0 if more else 1], choices=names, from_=from_),)
+        return (
+            FileSlot(name="barer_image", label=label, value=names[0 if more else 1], choices=names, from_=from_),
+            ToleranceSlot(
+                name="larger_bare_soil", label="share of that image that is bare soil", unit="%",
+                abs_tol=tolerances.of_cover().abs_tol, value=max(area.soil_pct for area in areas),
+                from_=f"100 - min({obs(0, 'veg_pct')}, {obs(1, 'veg_pct')})",
+            ),
+        )  # fmt: skip
 
     return Draft(slots, "exact", _BOTH, words=_names(ask), clear=_apart(lambda area: area.veg_pct, 1.5))
 
 
 def _weedier_share(ask: Ask) -> Draft | None:
-    def slots(areas: Areas) -> tuple[FileSlot, ...]:
+    worse = max((ask.area(k) for k in range(2)), key=lambda area: area.weed_share_pct)
+    if not worse.weed_px or not worse.crop_px:
+        return None
+    margin = tolerances.of_share(worse.weed_pct, worse.crop_pct).abs_tol
+
+    def slots(areas: Areas) -> tuple[FileSlot | ToleranceSlot, ...]:
         more = areas[0].weed_share_pct > areas[1].weed_share_pct
         label = "image where weeds are the larger share of the plants"
-        return (_file_slot(ask, "more_infested", label, "weed_share_of_veg_pct", more),)
+        share = "weed_share_of_veg_pct"
+        return (
+            _file_slot(ask, "more_infested", label, share, more),
+            ToleranceSlot(
+                name="larger_weed_share", label="share of weeds in the plant area of that image", unit="%",
+                abs_tol=margin, value=max(area.weed_share_pct for area in areas),
+                from_=f"max({obs(0, share)}, {obs(1, share)})",
+            ),
+        )  # fmt: skip
 
     def clear(areas: Areas) -> bool:
         return abs(areas[0].weed_share_pct - areas[1].weed_share_pct) >= 5.0

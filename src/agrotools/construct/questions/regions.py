@@ -11,7 +11,7 @@ def _denser_half(ask: Ask) -> Draft | None:
     names = ("left", "right") if upright else ("upper", "lower")
     regions = halves(ask.picture, upright)
 
-    def slots(areas: Areas) -> tuple[ExactSlot, ...]:
+    def slots(areas: Areas) -> tuple[ExactSlot | ToleranceSlot, ...]:
         first = areas[0].veg_pct > areas[1].veg_pct
         value = names[0] if first else names[1]
         return (
@@ -19,6 +19,11 @@ def _denser_half(ask: Ask) -> Draft | None:
                 name="denser_half", label=f"half with the denser plant cover: {names[0]} or {names[1]}", value=value,
                 choices=names, aliases={name: (f"{name} half",) for name in names},
                 from_=f"'{names[0]}' if {obs(0, 'veg_pct')} > {obs(1, 'veg_pct')} else '{names[1]}'",
+            ),
+            ToleranceSlot(
+                name="denser_cover", label="plant cover of that half", unit="%",
+                abs_tol=tolerances.of_cover().abs_tol, value=max(area.veg_pct for area in areas),
+                from_=f"max({obs(0, 'veg_pct')}, {obs(1, 'veg_pct')})",
             ),
         )  # fmt: skip
 

@@ -175,7 +175,7 @@ def _pressure_class(ask: Ask) -> Draft | None:
     def of(weed_pct: float) -> str:
         return _CLASSES[0] if weed_pct < first else _CLASSES[1] if weed_pct < second else _CLASSES[2]
 
-    def slots(areas: Areas) -> tuple[ExactSlot, ...]:
+    def slots(areas: Areas) -> tuple[ExactSlot | ToleranceSlot, ...]:
         value = of(areas[0].weed_pct)
         weed = obs(0, "weed_pct")
         return (
@@ -183,6 +183,10 @@ def _pressure_class(ask: Ask) -> Draft | None:
                 name="weed_pressure", label="weed pressure: light, moderate or heavy", value=value,
                 choices=_CLASSES,
                 from_=f"'light' if {weed} < {first} else ('moderate' if {weed} < {second} else 'heavy')",
+            ),
+            ToleranceSlot(
+                name="weed_cover", label="share of the image area under weeds", value=areas[0].weed_pct, unit="%",
+                abs_tol=tolerances.of_cover().abs_tol, from_=weed,
             ),
         )  # fmt: skip
 

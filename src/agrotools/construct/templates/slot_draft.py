@@ -26,6 +26,9 @@ from agrotools.core import (
 from agrotools.text.expressions import evaluate_from
 from agrotools.text.normalise import CJK
 
+JOINED = " | "
+"""Between several names in one word of a template."""
+
 
 class SlotDraft(Noun):
     """``options`` are all members of the label set of an exact slot or a choice set, ``aliases`` other names of some of
@@ -114,7 +117,7 @@ class SlotDraft(Noun):
 
 
 def _several(names: str) -> list[str]:
-    return [name for name in names.split(" | ") if name]
+    return [name for name in names.split(JOINED) if name]
 
 
 _Labelled = TypeVar("_Labelled", ExactSlot, ChoiceSetSlot)

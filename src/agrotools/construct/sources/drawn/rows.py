@@ -38,7 +38,8 @@ COMPOSITES: tuple[tuple[str, str, str], ...] = (
 )  # fmt: skip
 """Three bands each, as composites are named."""
 _FIELDS = 2
-_WEED_PCT = (2.0, 18.0)
+_WEED_PCT = (2.0, 36.0)
+"""Weeds cover less than the crop in about half of the fields."""
 _SHOWN_COMPOSITES = 4
 _DIGITS = 6
 _PHOTO_NOTE = "Drawn. Field seen straight from above, natural colours."
@@ -71,8 +72,23 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
         save_labels(folder / f"labels_{number}.png", classes)
         save_raster(folder / f"bands_{number}.tif", scene.images["bands"], BANDS, gsd_m, number)
         fields.append({"gsd_m": gsd_m, "box": [*box], "bands": _ranking(scene.images["bands"], classes)})
-    order = [int(k) for k in rng.permutation(len(COMPOSITES))[:_SHOWN_COMPOSITES]]
-    return {"fields": fields, "composites": [[*COMPOSITES[k]] for k in order]}
+    shown = _shown_composites(cast("Any", fields[0])["bands"], rng)
+    return {"fields": fields, "composites": [[*bands] for bands in shown]}
+
+
+def _shown_composites(ranking: Mapping[str, Any], rng: np.random.Generator) -> list[tuple[str, str, str]]:
+    """Composites in any order: one, drawn first, and worse ones, so that the best is not always of the same bands."""
+
+    def accuracy(bands: tuple[str, str, str]) -> float:
+        return next(
+            found["expected_accuracy"] or 0.0 for key, found in ranking.items() if {*key.split("-")} == {*bands}
+        )
+
+    by_rank = sorted(COMPOSITES, key=accuracy, reverse=True)
+    best = int(rng.integers(len(by_rank) - _SHOWN_COMPOSITES + 1))
+    worse = by_rank[best + 1 :]
+    shown = [by_rank[best], *(worse[int(k)] for k in rng.permutation(len(worse))[: _SHOWN_COMPOSITES - 1])]
+    return [shown[int(k)] for k in rng.permutation(len(shown))]
 
 
 def _ranking(bands: NDArray[np.uint16], classes: NDArray[np.uint8]) -> dict[str, JsonValue]:

@@ -14,6 +14,8 @@ from agrotools.tools.recognition.kb_names import kb_names
 
 SAMPLES = 18
 _HEALTHY = "healthy"
+_SAID = {"bean_rust": "rust", "brown_spot_phoma": "phoma"}
+"""What questions call a label that is not its own words."""
 _NOTE = "Questions and reference calls are by agrotools; images and names are the authors'."
 BEANS = SourceNote(
     name="ibean (AI Lab Makerere)",
@@ -38,10 +40,10 @@ def leaf_photos(crop: str, source: SourceNote) -> Callable[[Path], Part]:
 
     def part(folder: Path) -> Part:
         originals = Originals()
-        by_hash: dict[str, tuple[SampleFile, dict[str, Any]]] = {}
+        by_hash: dict[str, tuple[SampleFile, str]] = {}
         for item in read_items(folder, ("label",), ("image",)):
             file = originals.file(folder / item["image"], note=f"A {crop} leaf.")
-            by_hash[str(file.sha256)] = (file, _truth(crop, str(item["label"])))
+            by_hash[str(file.sha256)] = (file, str(item["label"]))
         subjects = [_subject(number, crop, pair) for number, pair in enumerate(pairs_of(by_hash))]
         return Part(f"{crop}-leaves", source, subjects, load_templates("leaf_disease"), SAMPLES, originals.files)
 
@@ -59,12 +61,14 @@ def _truth(crop: str, label: str) -> dict[str, Any]:
     return {"best": entry.id, "abstained": False, "candidates": [candidate]}
 
 
-def _subject(number: int, crop: str, pair: list[tuple[SampleFile, dict[str, Any]]]) -> Subject:
+def _subject(number: int, crop: str, pair: list[tuple[SampleFile, str]]) -> Subject:
     def shown(index: int, place: int) -> Thing:
-        original, truth = pair[index]
+        original, label = pair[index]
+        truth = _truth(crop, label)
         file = named(original, "image", place)
         thought = f"I need to know what, if anything, is wrong with the leaf in {file.name}."
         arguments: dict[str, Any] = {"image": file.name, "kind": "disease", "crop": crop}
-        return Thing((file,), "diagnose_pest_disease", arguments, truth, file.name, thought, {"crop": crop})
+        words = {"crop": crop, "state": _SAID.get(label, label.replace("_", " ")), "id": str(truth["best"])}
+        return Thing((file,), "diagnose_pest_disease", arguments, truth, file.name, thought, words)
 
     return Subject(f"{crop}-leaves-{number}", len(pair), shown, {"pair": number, "crop": crop}, of=f"{crop}_leaf")

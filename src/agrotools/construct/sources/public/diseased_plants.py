@@ -14,6 +14,7 @@ from agrotools.construct.sources.part import Originals, named
 from agrotools.construct.sources.public.layout import spread
 from agrotools.construct.sources.public.pictures import upright_size
 from agrotools.construct.templates import Thing
+from agrotools.construct.templates.slot_draft import JOINED
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.knowledge.entry import Entry
 from agrotools.tools.recognition.kb_names import kb_names
@@ -186,6 +187,8 @@ def _words(picture: DiseasedPlant, of_plant: Sequence[Disease], sought: str) -> 
     words = {
         "plant": disease.plant,
         "disease": disease.short,
+        "disease_id": disease.entry.id,
+        "diseases": JOINED.join(one.short for one in of_plant),
         "label": disease.label,
         "kb_name": disease.entry.names.en,
         "choices": str(len(offered)),
@@ -198,7 +201,8 @@ def _words(picture: DiseasedPlant, of_plant: Sequence[Disease], sought: str) -> 
         "sought_cause": f"an {looked_for.cause}" if looked_for.cause == "oomycete" else f"a {looked_for.cause}",
         "of_sought_cause": _ids(of_plant, looked_for.cause),
     }
-    for place, one in enumerate(offered, start=1):
+    # Fewer than four are filled up with the last, which changes no choice.
+    for place, one in enumerate([*offered, *[offered[-1]] * _MOST_OPTIONS][:_MOST_OPTIONS], start=1):
         words |= {f"option_{place}": one.short, f"id_{place}": one.entry.id}
     return words | {word: _ids(of_plant, kind) for kind, word in CAUSES.items()}
 

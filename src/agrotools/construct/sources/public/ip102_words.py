@@ -8,6 +8,7 @@ import numpy as np
 
 from agrotools.construct.sources.public.ip102_classes import Pest, known_as, others_on
 from agrotools.construct.templates.key_facts import facts_about
+from agrotools.construct.templates.slot_draft import JOINED
 
 ORDERS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -36,8 +37,6 @@ TRAITS: Mapping[str, tuple[str, str, tuple[str, ...]]] = MappingProxyType(
 """What an entry says of damage, by the word that tells: in English, in Chinese, and the orders that surely do not."""
 _MOST_OTHERS = 9
 _OFFERED = 4
-JOINED = " | "
-"""Between several names in one word of a template."""
 
 
 def rng_of(*names: str) -> np.random.Generator:
@@ -82,6 +81,7 @@ def words_of(pest: Pest, rng: np.random.Generator) -> dict[str, str]:
         "id": pest.entry.id,
         "names": JOINED.join(known_as(pest)),
         "others": JOINED.join(dict.fromkeys(one.name for one in drawn[:_MOST_OTHERS])),
+        "choices": JOINED.join(one.name for one in offered),
         "offered": _listed([one.name for one in offered], "or"),
         "offered_zh": "、".join(zh(one) for one in offered),
         "suspected": suspected.name,
