@@ -45,7 +45,7 @@ from agrotools.core import (
 )
 from agrotools.scoring.slots import score_slot
 from agrotools.text import format_answer
-from agrotools.text.guess_model import Guesser, GuessModel, kind_key, prompt_features, shown_choices, slot_key
+from agrotools.text.guess_model import Guesser, GuessModel, kind_key, plan_key, prompt_features, shown_choices, slot_key
 
 DATA = Path(__file__).resolve().parent.parent / "src" / "agrotools" / "data"
 SLOTS, FILES = TypeAdapter(tuple[Slot, ...]), TypeAdapter(tuple[SampleFile, ...])
@@ -63,6 +63,7 @@ class Question:
     query: str
     files: tuple[SampleFile, ...]
     slots: tuple[Slot, ...]
+    calls: Sequence[tuple[str, Any]] = ()
 
     @property
     def features(self) -> Floats:
@@ -105,6 +106,7 @@ def _write(target: Path, chosen: Iterable[Chosen]) -> None:
             "query": item.query,
             "files": [file.model_dump(mode="json", exclude_none=True) for file in item.asked.files],
             "slots": SLOTS.dump_python(with_plot_weights(item.asked.slots), mode="json", by_alias=True),
+            "calls": [[call.tool, dict(call.arguments)] for call in item.asked.calls],
         }
         for item in chosen
     ]
@@ -130,7 +132,9 @@ def read_questions(paths: Iterable[Path]) -> list[Question]:
         for line in path.read_text("utf-8").splitlines():
             told = json.loads(line)
             files, slots = FILES.validate_python(told["files"]), SLOTS.validate_json(json.dumps(told["slots"]))
-            found.append(Question(told["template"], told["cluster"], told["query"], files, slots))
+            found.append(
+                Question(told["template"], told["cluster"], told["query"], files, slots, told.get("calls", ()))
+            )
     return found
 
 
@@ -360,6 +364,11 @@ def ship(guessers: dict[str, Guesser], questions: Sequence[Question], seeds: Seq
     told = {"fitted_on": {"questions": len(questions), "seeds": list(seeds)}, "slots": entries}
     (DATA / "guess.json").write_text(json.dumps(told, ensure_ascii=False, indent=1, sort_keys=True) + "\n", "utf-8")
     np.savez_compressed(DATA / "guess.npz", **arrays)
+    plans: dict[str, Counter[str]] = defaultdict(Counter)
+    for question in questions:
+        plans[plan_key(question.slots, question.files)][json.dumps(question.calls, ensure_ascii=False)] += 1
+    lines = (f"{json.dumps(key)}:{plans[key].most_common(1)[0][0]}" for key in sorted(plans))
+    (DATA / "guess_plans.json").write_text("{" + ",\n".join(lines) + "}\n", "utf-8")
     print(f"{len(entries)} slots, {len(arrays)} with a linear model")
 
 

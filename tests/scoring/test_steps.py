@@ -508,3 +508,18 @@ def test_spelling_out_what_the_file_says_of_itself_is_the_same_call(spelled_out:
     rows = {row.metric: row.value for row in step_scores(record) if row.step == 0}
     assert rows["agrotools.arg_acc"] == right
     assert rows["agrotools.arg_acc_strict"] == 0
+
+
+def test_the_floor_is_what_the_usual_plan_of_such_an_answer_form_scores(monkeypatch):
+    assert not values(step_scores(record()), "tool_acc_guess")  # No plan is known.
+    first = ("measure_cover", {"image": "image_1.jpg", "region": [50, 0, 100, 80]})
+    second = ("measure_cover", {"image": "image_2.jpg"})
+    variables = {"a": {"$ref": "steps[0].observation.weed_pct"}, "b": {"$ref": "steps[1].observation.weed_pct"}}
+    divided = ("calculate", {"expression": "a / b", "variables": variables})
+    monkeypatch.setattr(steps_module, "usual_plan", lambda _: (first, second, divided))
+    scores = step_scores(record(*[Answer(text="?")] * 4))  # Whatever was done.
+    assert values(scores, "tool_acc") == {0: 0, 1: 0, 2: 0}
+    assert values(scores, "tool_acc_guess") == {0: 1, 1: 1, 2: 1}
+    assert values(scores, "arg_acc_guess") == {0: 0, 1: 1, 2: 1}  # The region is the sample's own.
+    monkeypatch.setattr(steps_module, "usual_plan", lambda _: (("name_weed", {"image": "image_1.jpg"}),))
+    assert values(step_scores(record()), "tool_acc_guess") == {0: 0, 1: 0, 2: 0}

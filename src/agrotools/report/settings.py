@@ -48,8 +48,8 @@ BESIDE = {
         ("normalised", "agrieval.rouge_l_normalised"),
     ),
     "agrotools.fas": (("guess", "agrotools.guess"),),
-    "agrotools.tool_acc": (("strict", "agrotools.tool_acc_strict"),),
-    "agrotools.arg_acc": (("strict", "agrotools.arg_acc_strict"),),
+    "agrotools.tool_acc": (("strict", "agrotools.tool_acc_strict"), ("guess", "agrotools.tool_acc_guess")),
+    "agrotools.arg_acc": (("strict", "agrotools.arg_acc_strict"), ("guess", "agrotools.arg_acc_guess")),
     "agrotools.summ_acc": (("truth", "agrotools.summ_acc_truth"),),
 }
 """Variants that stand beneath their metric, and what they are called there."""

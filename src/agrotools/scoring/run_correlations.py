@@ -9,10 +9,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from agrotools.scoring.outcome import APART_METRIC, GUESS_METRIC
+from agrotools.scoring.outcome import APART_METRIC
 from agrotools.scoring.statistics import MIN_CLUSTERS, Interval, least_correlation
 from agrotools.scoring.summary import AcrossRuns, ModeSummary, RunCorrelation, Summary
-from agrotools.scoring.units import OUTCOME_METRICS, STEP_METRICS
+from agrotools.scoring.units import FLOOR_METRICS, OUTCOME_METRICS, STEP_METRICS
 from agrotools.scoring.version import check_one_version
 
 if TYPE_CHECKING:
@@ -87,12 +87,13 @@ def _not_counted(summary: Summary) -> str:
 
 
 def _steps(summary: Summary) -> dict[str, float]:
-    return _values(summary.modes["step-by-step"], STEP_METRICS, PAPER_STEPS)
+    ours = [metric for metric in STEP_METRICS if metric not in FLOOR_METRICS]
+    return _values(summary.modes["step-by-step"], ours, PAPER_STEPS)
 
 
 def _outcomes(summary: Summary) -> dict[str, float]:
     # A guess is the same for all runs.
-    ours = [metric for metric in OUTCOME_METRICS if metric not in (GUESS_METRIC, APART_METRIC)]
+    ours = [metric for metric in OUTCOME_METRICS if metric not in (*FLOOR_METRICS, APART_METRIC)]
     return _values(summary.modes["end-to-end"], ours, PAPER_OUTCOMES)
 
 

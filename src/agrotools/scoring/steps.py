@@ -9,6 +9,7 @@ plain equality of the arguments. Of several calls in one message the first is sc
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, Any, cast
 
@@ -32,8 +33,9 @@ from agrotools.core import (
     ToolError,
     ToolSpec,
     Unparseable,
+    UnresolvedRef,
 )
-from agrotools.core.refs import literal_value
+from agrotools.core.refs import literal_value, resolved_value
 from agrotools.core.sidecar import known_arguments
 from agrotools.scoring.error_classes import IN_HEAD
 from agrotools.scoring.implied import Implied, implied_slot, is_text_slot, shown_results
@@ -41,6 +43,7 @@ from agrotools.scoring.slots import score_slot
 from agrotools.text.agreement import ArgumentAgreement, Frame, StepAgreement, closest, compare_arguments
 from agrotools.text.agreement_expression import numbers_in
 from agrotools.text.agreement_values import Number
+from agrotools.text.guess_model import usual_plan
 from agrotools.tools import get_tool
 from agrotools.tools.resolving import Known
 
@@ -79,7 +82,7 @@ def step_scores(record: Record) -> list[Score]:
     for index, action in enumerate(actions):
         rows.append(_type_row(record, index, action, is_call=index < len(steps)))
         if index < len(steps):
-            rows += _call_rows(record, index, action, steps)
+            rows += [*_call_rows(record, index, action, steps), *_guess_rows(record, index, steps)]
     return rows + _summary_rows(record, actions[len(steps)])
 
 
@@ -125,6 +128,26 @@ def _call_rows(record: Record, index: int, action: Action, steps: Sequence[Refer
         _row(record, "arg_acc_strict", index, float(equal), tools),
         _row(record, "ear", index, float(isinstance(action, Answer)), {"predicted": action.kind}),
     ]
+
+
+def _guess_rows(record: Record, index: int, steps: Sequence[ReferenceStep]) -> list[Score]:
+    """What the usual plan for such an answer form scores at this step; none where no plan is known for it."""
+    plan = usual_plan(record.sample)
+    if plan is None:
+        return []
+    action: Action = Answer(text="")
+    if index < len(plan):
+        assert record.sample.reference is not None
+        tool, arguments = plan[index]
+        shown = shown_results(record.sample.reference)[:index]
+        live: Arguments = {}
+        for name, value in arguments.items():
+            with suppress(UnresolvedRef):  # Without it the call is wrong, and its tool may yet be right.
+                live[name] = resolved_value(value, shown)
+        action = CallTools(calls=(ToolCall(tool=tool, arguments=live),))
+    told = {row.metric: row for row in _call_rows(record, index, action, steps)}
+    names = ("agrotools.tool_acc", "agrotools.arg_acc")
+    return [told[name].model_copy(update={"metric": f"{name}_guess", "reading": {}}) for name in names]
 
 
 def _open_steps(index: int, steps: Sequence[ReferenceStep]) -> list[int]:

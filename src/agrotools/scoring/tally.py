@@ -12,7 +12,6 @@ from agrotools.scoring.counts import CallTally, Tallied
 from agrotools.scoring.differences import with_comparison_adjusted, with_gains_adjusted
 from agrotools.scoring.error_tally import ErrorTally
 from agrotools.scoring.option_places import PlacesTally
-from agrotools.scoring.outcome import GUESS_METRIC
 from agrotools.scoring.sample_table import Kind, SampleTable, any_kind
 from agrotools.scoring.seconds import SecondsTally
 from agrotools.scoring.summary import (
@@ -26,6 +25,7 @@ from agrotools.scoring.summary import (
     Summary,
 )
 from agrotools.scoring.units import (
+    FLOOR_METRICS,
     OUTCOME_METRICS,
     STEP_METRICS,
     Rows,
@@ -281,6 +281,6 @@ def _metrics(units: Mapping[str, Units], table: SampleTable) -> dict[str, Metric
 
 
 def _differences(first: Mapping[str, Units], second: Mapping[str, Units], table: SampleTable) -> dict[str, Metric]:
-    paired = {name: own for name, own in first.items() if name in second and name != GUESS_METRIC}
+    paired = {name: own for name, own in first.items() if name in second and name not in FLOOR_METRICS}
     metrics = {name: difference_of(own, second[name], table) for name, own in paired.items()}
     return {name: metric for name, metric in metrics.items() if metric is not None}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from agrotools.core import Record
-from agrotools.scoring.outcome import SLOTS_OF_METRIC
+from agrotools.scoring.outcome import GUESS_METRIC, SLOTS_OF_METRIC
 from agrotools.scoring.sample_table import Kind, SampleTable
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
 from agrotools.scoring.summary import Metric
@@ -22,12 +22,15 @@ if TYPE_CHECKING:
     IntArray = NDArray[np.int64]
     BoolArray = NDArray[np.bool_]
 
+FLOOR_METRICS = (GUESS_METRIC, "agrotools.tool_acc_guess", "agrotools.arg_acc_guess")
+"""What needs no look at the files scores on the same samples: the same for every run."""
 CALL_STEP_METRICS = (
     "agrotools.tool_acc",
     "agrotools.tool_acc_strict",
     "agrotools.arg_acc",
     "agrotools.arg_acc_strict",
     "agrotools.ear",
+    *FLOOR_METRICS[1:],
 )
 SUMMARY_METRICS = ("agrotools.summ_acc", "agrotools.summ_acc_truth")
 STEP_METRICS = ("agrotools.st_acc", *CALL_STEP_METRICS, *SUMMARY_METRICS)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import JsonValue
 
 from agrotools.core import (
+    Arguments,
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,
@@ -152,6 +153,26 @@ class GuessModel:
         if isinstance(slot, ExactSlot | FileSlot) and choices:
             return value if value in choices else choices[0]
         return value if isinstance(slot, ExactSlot) else None
+
+
+Plan = tuple[tuple[str, Arguments], ...]
+"""Tools to call in turn, with arguments; references lead to what earlier calls returned."""
+
+
+def plan_key(slots: Sequence[Slot], shown: Sequence[SampleFile]) -> str:
+    """By what the usual plan of a question is known: the slots of its answer form, and how many files it has."""
+    return f"{' '.join(map(slot_key, slots))} {len(shown)}"
+
+
+def usual_plan(sample: Sample) -> Plan | None:
+    """The calls most usual on other benchmarks for questions with such an answer form; None where it is not known."""
+    return _shipped_plans().get(plan_key(sample.answer, sample.files))
+
+
+@cache
+def _shipped_plans() -> dict[str, Plan]:
+    told = json.loads(files("agrotools.data").joinpath("guess_plans.json").read_text("utf-8"))
+    return {key: tuple((tool, arguments) for tool, arguments in calls) for key, calls in told.items()}
 
 
 def guessed_values(sample: Sample | SampleView, slots: Sequence[Slot]) -> dict[str, JsonValue]:
