@@ -29,9 +29,10 @@ Steps are counted as they stand in the chain: what comes before the measurements
 looks closer, ``steps``. ``{one}``, ``{two}``... are what the things are called, in Chinese where it has a word for it.
 Every answer follows from the truth by the slot's own ``from``, so a template cannot disagree with itself.
 
-Answers are to be worth nothing when guessed: ask for the value beside a yes or no, keep thresholds near the middle of
-usual values (a yes is then as likely as a no at each of them), and set ``shuffled`` where the order of several things
-says nothing. A word that is an option is given (``given = { small = ["small"] }``): it has a name in each language.
+Answers are to be worth nothing when guessed: ask for a value beside a yes or no and beside a choice of two, keep
+thresholds near the middle of usual values (a yes is then as likely as a no at each of them), and set ``shuffled`` where
+the order of several things says nothing. A word that is an option is given (``given = { small = ["small"] }``): it has
+a name in each language.
 """
 
 import tomllib
