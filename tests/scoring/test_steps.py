@@ -521,5 +521,10 @@ def test_the_floor_is_what_the_usual_plan_of_such_an_answer_form_scores(monkeypa
     assert values(scores, "tool_acc") == {0: 0, 1: 0, 2: 0}
     assert values(scores, "tool_acc_guess") == {0: 1, 1: 1, 2: 1}
     assert values(scores, "arg_acc_guess") == {0: 0, 1: 1, 2: 1}  # The region is the sample's own.
+    tally = Tally()
+    tally.add(record(), step_scores(record()))
+    metrics = tally.summary().modes["step-by-step"].metrics
+    assert metrics["agrotools.tool_acc_guess"].overall.value == 1
+    assert metrics["agrotools.arg_acc_guess"].overall.value == pytest.approx(2 / 3)
     monkeypatch.setattr(steps_module, "usual_plan", lambda _: (("name_weed", {"image": "image_1.jpg"}),))
     assert values(step_scores(record()), "tool_acc_guess") == {0: 0, 1: 0, 2: 0}
