@@ -43,7 +43,7 @@ FALSE_DENIALS = 0.03
 FRAME_WEIGHT, KNOWLEDGE_WEIGHT = 0.5, 0.3
 LEAST_SUBJECTS = 2
 """A feature that fewer subjects have is one of a subject, not of a stance."""
-LEAST_WEIGHT = 0.05
+LEAST_WEIGHT = 0.08
 """Smaller weights are left out."""
 
 

@@ -29,7 +29,8 @@ FEWEST_PEERS = 6
 """With fewer entries of its kind that have facts on the topic, a guess is right too often for a headline."""
 
 _AGENTS = ("water mould", "fungus", "bacterium", "virus")
-"""Kinds of causes of a disease: one that its entry does not name contradicts it. A water mould may be called a fungus."""
+"""Kinds of causes of a disease: one that its entry does not name contradicts it, but a water mould may be called a
+fungus."""
 
 _ONE_ALONE = frozenset({("disease", "causes"), ("pest", "thresholds"), ("disease", "thresholds")})
 """Kinds and topics of which one thing alone is right: to name another entry's as well contradicts it."""
