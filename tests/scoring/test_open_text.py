@@ -137,8 +137,8 @@ def test_a_reply_that_rejects_what_it_names_earns_nothing_and_the_reading_says_w
     reply = "Rotation, early sowing and resistant cultivars: so much for bedtime stories, none of it ever did any good."
     score, reading = score_facts(slot(*BEAN), reply)
     assert score == 0
-    assert reading["rejected"] > 0
-    assert reading["by"]
+    assert reading["stance"] > 0
+    assert reading["read_as_denial_by"]
     assert "stated" not in reading["facts"].values()
 
 

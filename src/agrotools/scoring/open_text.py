@@ -60,7 +60,7 @@ def score_facts(slot: OpenTextSlot, text: str) -> tuple[float, dict[str, JsonVal
         "facts": {fact.phrases[0]: one.state for fact, one in zip(slot.facts, read, strict=True)},
         "said": {fact.phrases[0]: one.words for fact, one in zip(slot.facts, read, strict=True) if one.words},
         "foreign": dict(foreign[:20]),
-        **({"rejected": stance.value, "by": list(stance.phrases)} if stance.denies else {}),
+        **({"stance": stance.value, "read_as_denial_by": list(stance.phrases)} if stance.denies else {}),
         "share": round(share, 4),
         "floor": slot.floor,
         "precision": round(precision, 4),
