@@ -317,6 +317,17 @@ def test_a_set_and_an_open_answer_are_scored_by_what_the_template_says():
     assert _asked(_template(answer_type="open_text", slots=[unknown]), _leaf(3.0)) is None
 
 
+def test_no_question_is_asked_of_which_nothing_would_count():
+    shared = {
+        "type": "open_text", "name": "advice", "label": "advice", "from": "'x'",
+        "entry": "disease.soybean_frogeye_leaf_spot", "topic": "management",
+    }  # fmt: skip
+    pct = {"type": "tolerance", "name": "pct", "label": "share", "from": "@0.severity_pct", "unit": "%", "abs_tol": 1}
+    assert _asked(_template(answer_type="open_text", slots=[shared]), _leaf(3.0)) is None
+    both = _asked(_template(answer_type="open_text", slots=[pct, shared]), _leaf(3.0))
+    assert [slot.name for slot in both.slots] == ["pct", "advice"]
+
+
 def test_a_question_in_chinese_names_parts_in_chinese_and_takes_english_answers():
     half = {
         "type": "exact", "name": "half", "label": "half: {one} or {two}", "label_zh": "哪一半：{one}或{two}",

@@ -133,6 +133,30 @@ def test_the_reading_tells_what_was_found():
     assert reading["foreign"] == {"yellow sticky traps": "yellow sticky traps"}
 
 
+def test_a_reply_that_rejects_what_it_names_earns_nothing_and_the_reading_says_why():
+    reply = "Rotation, early sowing and resistant cultivars: so much for bedtime stories, none of it ever did any good."
+    score, reading = score_facts(slot(*BEAN), reply)
+    assert score == 0
+    assert reading["stance"] > 0
+    assert reading["read_as_denial_by"]
+    assert "stated" not in reading["facts"].values()
+
+
+def test_a_denying_word_in_plain_advice_denies_no_fact():
+    reply = "Do not lift the tubers until the tops have dried for two to three weeks, and clear away cull heaps."
+    assert value("disease.late_blight", "management", reply) == 1
+    crowded = "Growers do best by feeding the bushes well, giving neither too much nor too little shade, and choosing \
+cultivars with resistance at a wide spacing."
+    assert value("disease.coffee_leaf_rust", "management", crowded) == 1
+
+
+def test_another_kind_of_cause_contradicts():
+    assert value("disease.apple_scab", "causes", "A fungus, Venturia inaequalis.") == 1
+    assert value("disease.apple_scab", "causes", "A fungus, a bacterium or a virus; Venturia inaequalis.") == 0
+    blight = "Phytophthora infestans, a water mould that resembles a fungus."
+    assert value("disease.late_blight", "causes", blight) == 1
+
+
 def test_facts_in_the_old_form_are_scored():
     plain = {
         "type": "open_text", "name": "advice", "label": "what to do",

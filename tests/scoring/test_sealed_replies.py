@@ -1,7 +1,8 @@
 """Replies by writers who had not seen the scorer: what it read right at first sight, and what it must keep.
 
 The sets were written from the specification (closed slots) and the knowledge base (open text) alone. Sets 1 to 3 were
-looked at after their first score, so they only guard what was reached; set 4 was scored once and not looked at.
+looked at after their first score, so they only guard what was reached; of set 4 only the open text was. Set t was asked
+to deny in every way there is. The stance of open text was learnt from all of them.
 
 | set | closed slots, first look | open text that counts: right, negated, stuffed, constant, generic, other entry |
 |---|---|---|
@@ -9,6 +10,7 @@ looked at after their first score, so they only guard what was reached; set 4 wa
 | 2 | 89.4 % | 75.6, 7.9, 7.6, 0, 0, 0 |
 | 3 | 90.9 % | 97.2, 7.8, 0, 0, 0, 0 |
 | 4 | 89.4 % | 94.7, 5.0, 7.3, 11.1, 0, 4.5 |
+| t | | 63.7, 34.5 |
 """
 
 import json
@@ -42,7 +44,7 @@ def test_closed_slots_are_read_as_a_person_would(number, least):
     assert sum(right) / len(right) >= least
 
 
-@pytest.mark.parametrize(("number", "worthless"), [(1, 0.02), (2, 0.02), (3, 0.02), (4, 0.06)])
+@pytest.mark.parametrize(("number", "worthless"), [(1, 0.0), (2, 0.0), (3, 0.0), (4, 0.03), ("t", 0.03)])
 def test_open_text_earns_what_it_is_worth(number, worthless):
     earned = defaultdict(list)
     for told in lines(f"open_{number}.jsonl"):

@@ -388,6 +388,15 @@ def test_open_text_keeps_the_facts_that_the_observation_states():
     assert reading(scores, "summ_acc", 1)["differs"] == ["own"]
 
 
+def test_open_text_that_counts_in_no_headline_counts_in_no_summary():
+    facts = [{"phrases": ["toxic to cattle"]}]
+    shared = slot(OpenTextSlot, "'toxic to cattle'", facts=facts, headline=False)
+    assert summary([shared, RATIO], "ratio: 2.77")[:2] == summary([RATIO], "ratio: 2.77")[:2]
+    steps = STEPS[:1]
+    scores = step_scores(record(FIRST, Answer(text="Toxic to cattle."), of=sample(shared, steps=steps)))
+    assert values(scores, "summ_acc_truth") == {}
+
+
 @pytest.mark.parametrize(
     "unknown",
     [

@@ -53,6 +53,7 @@ from agrotools.core.slot import (
     SubTask,
     SubTasksSlot,
     ToleranceSlot,
+    counts_in_headline,
 )
 from agrotools.core.taxonomy import (
     ANSWER_TYPES,
@@ -138,4 +139,5 @@ __all__ = [
     "UnresolvedRef",
     "Usage",
     "UsageError",
+    "counts_in_headline",
 ]

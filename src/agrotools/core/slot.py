@@ -270,6 +270,12 @@ Slot = Annotated[
     Field(discriminator="type"),
 ]
 
+
+def counts_in_headline(slot: Slot) -> bool:
+    """Whether a slot may count in a headline; open text whose facts other subjects share does not."""
+    return not isinstance(slot, OpenTextSlot) or slot.headline
+
+
 CLOSED_SLOT_TYPES = frozenset({"exact", "boolean", "choice_set", "file", "tolerance"})
 """Slot types of the Closed-Slot Score."""
 

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from agrotools.core import Fact, OpenTextSlot
 from agrotools.text.claims import Finding, Reply, reply_of
 from agrotools.text.normalise import CJK
+from agrotools.text.stance import Stance, stance_of
 from agrotools.text.statements import Span
 
 MOST_WORDS = 150
@@ -45,8 +46,11 @@ class FactRead(NamedTuple):
 def score_facts(slot: OpenTextSlot, text: str) -> tuple[float, dict[str, JsonValue]]:
     """The score in [0, 1] (:func:`facts_score` times ``min(1, 150 / words)``), and what was found of each fact."""
     reply = reply_of(text)
-    read = read_facts(slot, reply)
+    stance = _stance(slot, reply)
+    read = read_facts(slot, reply, plain=stance.plain)
     foreign = foreign_facts(slot, reply, read)
+    if stance.denies:
+        read = [one._replace(state="named, not claimed") if one.stated else one for one in read]
     stated = frozenset(number for number, one in enumerate(read) if one.stated)
     against = frozenset(number for number, one in enumerate(read) if one.contradicted)
     value, share, precision = facts_score(slot, stated, against, len(foreign))
@@ -56,6 +60,7 @@ def score_facts(slot: OpenTextSlot, text: str) -> tuple[float, dict[str, JsonVal
         "facts": {fact.phrases[0]: one.state for fact, one in zip(slot.facts, read, strict=True)},
         "said": {fact.phrases[0]: one.words for fact, one in zip(slot.facts, read, strict=True) if one.words},
         "foreign": dict(foreign[:20]),
+        **({"stance": stance.value, "read_as_denial_by": list(stance.phrases)} if stance.denies else {}),
         "share": round(share, 4),
         "floor": slot.floor,
         "precision": round(precision, 4),
@@ -64,6 +69,12 @@ def score_facts(slot: OpenTextSlot, text: str) -> tuple[float, dict[str, JsonVal
         "rule": "(1 - ((1 - share of facts) / (1 - floor)) ^ (1 + floor)) x precision x min(1, 150 / words)",
     }
     return value * length_factor, reading
+
+
+def _stance(slot: OpenTextSlot, reply: Reply) -> Stance:
+    """Whether a reply asserts or rejects what it says. The model knows replies on the subjects of the knowledge base
+    alone: for other slots, which have no facts of ``others``, the words near a fact are all that counts."""
+    return stance_of(reply, [phrase for fact in slot.facts for phrase in fact.phrases]) if slot.others else Stance(0.0)
 
 
 def facts_score(
@@ -90,12 +101,15 @@ def states_fact(fact: Fact, text: str) -> bool:
     return read_fact(fact, reply_of(text)).state == "stated"
 
 
-def read_fact(fact: Fact, reply: Reply, taken: Sequence[Span] = ()) -> FactRead:
+def read_fact(fact: Fact, reply: Reply, taken: Sequence[Span] = (), *, plain: bool = False) -> FactRead:
     """What a reply says of a fact: denied, or with an opposite in place of one of its ideas, it is contradicted.
 
-    Words ``taken`` by another fact of the slot are not read as what contradicts this one.
+    Words ``taken`` by another fact of the slot are not read as what contradicts this one. ``plain``: the reply plainly
+    asserts what it says, so that a denying word near a fact ("do not wait: ...") is read as none of the fact.
     """
     found = [finding for phrase in fact.phrases for finding in reply.find(phrase)]
+    if plain:
+        found = [each if each.opposite or each.claim.denied else each._replace(affirmed=True) for each in found]
     for_it = [finding for finding in found if finding.affirmed]
     against = [finding for finding in found if not finding.affirmed]
     against += [finding for phrase in fact.not_ for finding in reply.find(phrase) if finding.affirmed]
@@ -128,10 +142,10 @@ def _words_of(reply: Reply, finding: Finding) -> str:
     return reply.read.shown(start, end)[:80]
 
 
-def read_facts(slot: OpenTextSlot, reply: Reply) -> list[FactRead]:
+def read_facts(slot: OpenTextSlot, reply: Reply, *, plain: bool = False) -> list[FactRead]:
     """What a reply says of each of the slot's facts."""
-    first = read_fact(slot.facts[0], reply)
-    return [first, *(read_fact(fact, reply, first.spans) for fact in slot.facts[1:])]
+    first = read_fact(slot.facts[0], reply, plain=plain)
+    return [first, *(read_fact(fact, reply, first.spans, plain=plain) for fact in slot.facts[1:])]
 
 
 def foreign_facts(slot: OpenTextSlot, reply: Reply, read: Sequence[FactRead]) -> list[tuple[str, str]]:

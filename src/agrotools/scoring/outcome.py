@@ -14,7 +14,6 @@ from agrotools.core import (
     JUDGED_SLOT_TYPES,
     BenchmarkError,
     ImageCallsSlot,
-    OpenTextSlot,
     PlotSlot,
     PlotSpec,
     Record,
@@ -23,6 +22,7 @@ from agrotools.core import (
     Score,
     Slot,
     Trajectory,
+    counts_in_headline,
 )
 from agrotools.scoring.image_calls import score_image_calls
 from agrotools.scoring.judging.questions import JUDGED_METRICS
@@ -47,11 +47,6 @@ GUESS_METRIC = "agrotools.guess"
 
 APART_METRIC = "agrotools.ots_apart"
 """OTS of the slots that count in no headline: other subjects share too many of their facts."""
-
-
-def counts_in_headline(slot: Slot) -> bool:
-    """Whether a slot may count in a headline; open text whose facts other subjects share does not."""
-    return not isinstance(slot, OpenTextSlot) or slot.headline
 
 
 SLOTS_OF_METRIC: dict[str, Callable[[Slot], bool]] = {

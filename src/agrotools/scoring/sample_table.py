@@ -4,8 +4,8 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from agrotools.core import MADE_SLOT_TYPES, Sample, Slot
-from agrotools.scoring.outcome import SLOTS_OF_METRIC, counts_in_headline
+from agrotools.core import MADE_SLOT_TYPES, Sample, Slot, counts_in_headline
+from agrotools.scoring.outcome import SLOTS_OF_METRIC
 
 
 class Kind(NamedTuple):

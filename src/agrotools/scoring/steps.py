@@ -1,7 +1,8 @@
 """Step-by-step (teacher-forced) scores: one row for each unit that a metric counts.
 
 ``agrotools.st_acc`` counts all steps; ``tool_acc``, ``tool_acc_strict``, ``arg_acc``, ``arg_acc_strict`` and ``ear``
-count call steps; ``summ_acc`` and ``summ_acc_truth`` count samples with a slot other than plots, at their answer step.
+count call steps; ``summ_acc`` and ``summ_acc_truth`` count samples with a slot other than plots that may count in a
+headline, at their answer step.
 
 Members of a group are independent of each other: a call is right if it agrees with any member of the group that the
 shown history does not contain yet. The strict variants insist on the written order, and ``arg_acc_strict`` also on
@@ -34,6 +35,7 @@ from agrotools.core import (
     ToolSpec,
     Unparseable,
     UnresolvedRef,
+    counts_in_headline,
 )
 from agrotools.core.refs import literal_value, resolved_value
 from agrotools.core.sidecar import known_arguments
@@ -270,7 +272,7 @@ def _equal(call: ToolCall, step: ReferenceStep) -> bool:
 
 def _summary_rows(record: Record, action: Action) -> list[Score]:
     assert record.sample.reference is not None
-    slots = [slot for slot in record.sample.answer if is_text_slot(slot)]
+    slots = [slot for slot in record.sample.answer if is_text_slot(slot) and counts_in_headline(slot)]
     if not slots:
         return []
     results = shown_results(record.sample.reference)

@@ -9,7 +9,7 @@ opposite of one ("leave the fallen leaves"), or where a number of the claim is a
 import re
 import tomllib
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -211,7 +211,7 @@ class Reply:
 
     def _together(self, ideas: Sequence[frozenset[str]]) -> list[tuple[Span, ...]]:
         """Places where all ideas stand in one sentence, near each other."""
-        places = [self._places(names) for names in ideas]
+        places = [self.places(names) for names in ideas]
         if not places or not all(places):
             return []
         rarest = min(range(len(places)), key=lambda number: len(places[number]))
@@ -231,7 +231,8 @@ class Reply:
                     found.append(tuple(spans))
         return found
 
-    def _places(self, names: frozenset[str]) -> list[Span]:
+    def places(self, names: Collection[str]) -> list[Span]:
+        """Where one of these ideas stands, in order."""
         lists = [self._at[name] for name in names if name in self._at]
         return lists[0] if len(lists) == 1 else sorted(span for each in lists for span in each)
 

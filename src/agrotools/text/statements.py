@@ -52,7 +52,9 @@ _NUMBER_WORDS = {
 } | {"dozen": "12", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "hundred": "100"}
 _NUMBER_WORD = re.compile(rf"\b({'|'.join(sorted(_NUMBER_WORDS, key=len, reverse=True))})\b")
 _CHINESE_DIGITS = dict(zip("一二两三四五六七八九十", "1 2 2 3 4 5 6 7 8 9 10".split(), strict=True))
-_CHINESE_NUMBER = re.compile(r"([一二两三四五六七八九十])(?=[头只个年周次粒株条片处点到至毫厘厅行日月天])")
+_CHINESE_NUMBER = re.compile(
+    r"([一二两三四五六七八九十])([一二三四五六七八九十]?)(?=[头只个年周次粒株条片处点到至毫厘厅行日月天])"
+)
 _DAYS = re.compile(r"(?<![\d.,-])(\d{1,2})(?:\s?(?:-|to|至|到|~)\s?(\d{1,2}))?\s?(?:days|天|日)(?![a-z历])")
 _TWO_SPANS = re.compile(r"\b(\d+) ?(weeks?|days?|years?|months?) (?:to|or|-) (\d+) ?(?:weeks?|days?|years?|months?)\b")
 _TOKEN = re.compile(
@@ -668,8 +670,16 @@ def _plain(text: str) -> str:
     for pattern, plain in _CONTRACTIONS:
         text = pattern.sub(plain, text)
     text = _NUMBER_WORD.sub(lambda found: _NUMBER_WORDS[found[1]], text)
-    text = _CHINESE_NUMBER.sub(lambda found: _CHINESE_DIGITS[found[1]], text)
+    text = _CHINESE_NUMBER.sub(_in_digits, text)
     return _TWO_SPANS.sub(r"\1-\3 \2", _DAYS.sub(_weeks, text))
+
+
+def _in_digits(found: re.Match[str]) -> str:
+    """A Chinese number below 100, or two in a row ("两三个"), in digits."""
+    first, second = (_CHINESE_DIGITS.get(each, "") for each in found.groups())
+    if "10" not in (first, second) or not second:
+        return "-".join(filter(None, (first, second)))
+    return f"1{second}" if first == "10" else f"{first}0"
 
 
 def _weeks(found: re.Match[str]) -> str:

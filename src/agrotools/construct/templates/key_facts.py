@@ -28,6 +28,10 @@ HIGHEST_FLOOR = 0.6
 FEWEST_PEERS = 6
 """With fewer entries of its kind that have facts on the topic, a guess is right too often for a headline."""
 
+_AGENTS = ("water mould", "fungus", "bacterium", "virus")
+"""Kinds of causes of a disease: one that its entry does not name contradicts it, but a water mould may be called a
+fungus."""
+
 _ONE_ALONE = frozenset({("disease", "causes"), ("pest", "thresholds"), ("disease", "thresholds")})
 """Kinds and topics of which one thing alone is right: to name another entry's as well contradicts it."""
 
@@ -102,11 +106,20 @@ def open_gold(entry: str, topic: str) -> OpenGold | None:
     foreign = {each: _unsaid(facts_about(each, topic), text) for each in same}
     if (entry.partition(".")[0], topic) in _ONE_ALONE:
         wrong = dict.fromkeys(fact.phrases[0] for each in peers for fact in foreign[each][:1])
+        wrong |= dict.fromkeys(_other_agents(text) if topic == "causes" else ())
         facts = tuple(fact.model_copy(update={"not_": (*fact.not_, *wrong)}) for fact in facts)
     others = dict.fromkeys(
         fact.phrases for unsaid in foreign.values() for fact in unsaid if fact.phrases[0] not in facts[0].not_
     )
     return OpenGold(facts, tuple(others), floor, floor <= HIGHEST_FLOOR and len(peers) >= FEWEST_PEERS)
+
+
+def _other_agents(text: Reply) -> list[str]:
+    """Kinds of causes that are wrong where a text names another; none where it names no kind."""
+    named = [agent for agent in _AGENTS if text.find(agent)]
+    if not named:
+        return []
+    return [agent for agent in _AGENTS if agent not in named and (agent, named) != ("fungus", ["water mould"])]
 
 
 def _unsaid(facts: Sequence[Fact], text: Reply) -> list[Fact]:

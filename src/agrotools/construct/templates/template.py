@@ -52,7 +52,7 @@ from agrotools.construct.templates.filling import Words, filled, filled_argument
 from agrotools.construct.templates.slot_draft import SlotDraft
 from agrotools.construct.templates.thing import Thing, calls_on, distinct_files
 from agrotools.construct.templates.wording import Language, expanded, said_in
-from agrotools.core import AnswerType, Arguments, BooleanSlot, Noun, Slot, UnresolvedRef
+from agrotools.core import AnswerType, Arguments, BooleanSlot, Noun, Slot, UnresolvedRef, counts_in_headline
 from agrotools.core.refs import resolved_value
 from agrotools.text.expressions import evaluate_from
 
@@ -122,7 +122,7 @@ class Template(Noun):
         return otherwise
 
     def _asked_with(self, things: tuple[Thing, ...], given: Mapping[str, Any]) -> Asked | None:
-        """The question with these drawn values; None where they do not make it clear."""
+        """The question with these drawn values; None where they do not make it clear, or no slot of it would count."""
         spoken = {**_words(things), **{name: _spoken(value) for name, value in given.items()}}
         words = {name: said_in(self.language, word) for name, word in spoken.items()}
         calls = list(calls_on(things))
@@ -140,6 +140,8 @@ class Template(Noun):
             if "is null" in str(error) or "no value to calculate" in str(error):
                 return None
             raise ValueError(f"template {self.template}: {error}") from error
+        if not any(map(counts_in_headline, slots)):
+            return None
         return Asked(
             files=distinct_files(things),
             calls=tuple(calls),
