@@ -23,7 +23,7 @@ from agrotools.construct.export import sha256_of_file
 from agrotools.core import BenchmarkError
 from agrotools.core.paths import cache_dir
 
-VERSION = "3"
+VERSION = "4"
 SAMPLES = 108
 _MANIFEST = "manifest.json"
 
