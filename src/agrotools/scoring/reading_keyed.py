@@ -17,6 +17,7 @@ from agrotools.core import (
 )
 from agrotools.scoring.reading import AnswerText, Scope, after_correction, without_markup
 from agrotools.scoring.reading_json import json_text
+from agrotools.text.number_words import NUMBER_WORDS
 from agrotools.text.normalise import CJK, WORD, normalise
 from agrotools.text.units import canonical_unit
 
@@ -152,7 +153,7 @@ def _key_and_unit(written: str, own: set[str]) -> tuple[str, str | None]:
 
 
 _STATEMENT_END = re.compile(r"[!?。\n]|\.(?!\d)|[,;](?!\s?\d)")
-_COUNTED = re.compile(r"\d [a-z]+ ?[:=]$")
+_COUNTED = re.compile(rf"(?:\d|(?<![a-z])(?:{'|'.join(NUMBER_WORDS)})) [a-z]+ ?[:=]$")
 _SENTENCE_BEFORE = re.compile(r"\w[ \"']{1,2}$")
 _LISTED = re.compile(r"\s*((?:(?:[-*•+]|\d{1,2}[.)]) [^\n]*(?:\n\s*)?)+|[^\n]+)")
 _EDGES = " \t|\"',;{}"
@@ -183,7 +184,7 @@ def _lines(names: Names, text: str, is_open: bool) -> tuple[_Line, ...]:
 
 
 def _around(key: re.Match[str]) -> tuple[int, int]:
-    return max(0, key.start() - 4), key.end()
+    return max(0, key.start() - 12), key.end()
 
 
 def _in_prose(text: str, key: re.Match[str]) -> bool:

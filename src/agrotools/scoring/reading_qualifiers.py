@@ -1,6 +1,7 @@
 """What a number in a sentence is bound to: the words around it, against those of the slot's label."""
 
 import re
+from itertools import pairwise
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -150,6 +151,7 @@ class Subject(NamedTuple):
     lettered: re.Pattern[str] | None = None
     of: dict[str, str] = {}
     places: frozenset[int] = frozenset()
+    pairs: frozenset[str] = frozenset()
     """``label``: the words of the label alone. ``counted``: the words but for those behind "per" and "each".
     ``years`` and ``letters`` ("tree A") that the label names, and the pattern that finds such letters."""
 
@@ -195,7 +197,8 @@ def _subject(name: str, label: str) -> Subject:
         pattern = re.compile(rf"(?<![a-z])(?:{nouns})s? ([a-h])(?![a-z'])|(?<![a-z\d])([a-h])(?=[{CJK}])")
     letters = tuple(found[2] for found in lettered)
     return Subject(
-        words, kinds(text), own or words, words - per, years, letters, pattern, _genitives(label), _places(text)
+        words, kinds(text), own or words, words - per, years, letters, pattern, _genitives(label), _places(text),
+        frozenset(pair for run in re.findall(f"[{CJK}]{{2,}}", text) for pair in map("".join, pairwise(run))),
     )
 
 
@@ -279,6 +282,17 @@ def _places(text: str) -> frozenset[int]:
     return frozenset(
         index for index, (latin, chinese) in enumerate(_PLACE) if latin.search(text) or chinese.search(text)
     )
+
+
+def last_place_named(text: str) -> int | None:
+    """The place (left, right, north, ...) that ``text`` names last; None where it names none."""
+    found = [
+        (match.start(), index)
+        for index, (latin, chinese) in enumerate(_PLACE)
+        for pattern in (latin, chinese)
+        for match in pattern.finditer(text)
+    ]
+    return max(found)[1] if found else None
 
 
 def elsewhere(text: str, asked: Subject) -> bool:
