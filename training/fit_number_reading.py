@@ -33,9 +33,12 @@ from agrotools.text.units import canonical_unit
 
 ROOT = Path(__file__).resolve().parent.parent
 WEIGHTS = ROOT / "src" / "agrotools" / "data" / "number_reading.json"
-FILES = (*sorted((ROOT / "training" / "replies").glob("reading_*.jsonl")), *sorted((ROOT / "tests/scoring/sealed").glob("reading_*.jsonl")))
+FILES = (
+    *sorted((ROOT / "training" / "replies").glob("reading_*.jsonl")),
+    *sorted((ROOT / "tests/scoring/sealed").glob("reading_*.jsonl")),
+)
 SLOTS = TypeAdapter(tuple[Slot, ...])
-RIDGE = 1.0
+RIDGE = 0.3
 NOT_CHOSEN, GOLDEN = 0.5, 5.0
 """Weights of replies that only say what is not chosen, and of the vectors of the specification."""
 

@@ -164,7 +164,7 @@ def _of_sentence(
             **_of_place(part, quantity, phrase, asked),
             **_of_calculation(part, quantity, phrase, asked, operands, quantities[at - 1] if at else None),
             "before a correction": quantity.start < corrected,
-            "preliminary": 2.0 * bool(_PRELIMINARY.search(since)),
+            "preliminary": 2.0 * bool(_PRELIMINARY.search(f"{since} {phrase.behind}")),
             "preliminary in sentence": _PRELIMINARY.search(lead) is not None,
             "reference": _REFERENCE.search(f"{phrase.before} {phrase.behind}") is not None,
             "reference in sentence": _REFERENCE.search(lead) is not None,
@@ -215,6 +215,7 @@ def _compare(
     places: dict[float, set[int]] = {}
     for each in found:
         places.setdefault(round(each.low, 6), set()).add(each.sentence)
+    kind = any(each.features["kind asked"] for each in found)
     terms = {each.low for each in found if each.features["term"]}
     said = Counter(word for near_words in {each.low: words_near(each, asked) for each in found}.values() for word in near_words)
     values = [each.low for each in found if each.low == each.high]
@@ -233,6 +234,7 @@ def _compare(
                 "order": each.sentence / max(1, n - 1),
                 "last paragraph": each.sentence >= in_last,
                 "said again": min(2, len(places[round(each.low, 6)]) - 1),
+                "kind asked elsewhere": 2.0 * (kind and not each.features["kind asked"]),
                 "corrected later": 2.0 * (each.sentence < corrected),
                 "term elsewhere": each.low in terms and not each.features["term"],
                 "most words in lead": lead > 0 and each.features["words in lead"] == lead,
@@ -468,7 +470,7 @@ _GIVES_BEFORE = re.compile(
 _CONCLUDES = re.compile(
     r"\b(?:in total|totals?|total(?:ling|ing)|altogether|in all|sum|combined|so|therefore|thus|hence|consequently|"
     r"answer|final|finally|today|nowadays|at present|currently|in (?:short|summary|conclusion)|to sum up|"
-    r"result|conclusion|overall)\b|总|共|合计|因此|所以|故|答案|结论|现在|目前|综上|最终|由此"
+    r"result|conclusion|overall|(?:more )?precisely|exactly|to be (?:exact|precise))\b|准确地说|精确|总|共|合计|因此|所以|故|答案|结论|现在|目前|综上|最终|由此"
 )
 _CLAUSE = re.compile(r"[,;。]")
 _ROUGH = re.compile(r"(?:about|roughly|approximately|around|some|nearly|almost|just under|just over|约|大约|近|将近) ?$")
@@ -491,7 +493,7 @@ _HYPOTHETICAL = re.compile(
 _ASIDE = re.compile(
     r"\W*(?:(?:for|in|by) (?:comparison|reference)|as a reference|if|for example|note|作为对比|相比之下|如果|注)(?![a-z])"
 )
-_OF_WHOLE = re.compile(r"\s?(?:out )?of(?: the| all| a total of| those| these| its| their)* ?|/")
+_OF_WHOLE = re.compile(r"\s?(?:out )?of(?: the| all| a total of| those| these| its| their)* ?")
 _OF_THEM = re.compile(r" ?of (?:them|these|those|which|the)(?![a-z])")
 _OF_WHICH = re.compile(
     rf"(?<!{WORD})(?:of which|of them|of these|of those|includ(?:ing|es?)|among (?:which|them)|"

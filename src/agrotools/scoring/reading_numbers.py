@@ -231,8 +231,10 @@ _OPERATORS = re.compile(r"[-+*/×÷·x=≈()\[\]| ]*")
 
 def _result(text: str, fitting: Sequence[Quantity]) -> Quantity | None:
     """The number after the last ``=`` of a value that is written as a calculation: ``8 + 6 = 14``."""
-    if len(fitting) > 1 and _WORKED_OUT.match(text, fitting[0].end) and _OPERATORS.fullmatch(
-        _NUMERALS.sub("", text[fitting[0].end :])
+    if (
+        len(fitting) > 1
+        and _WORKED_OUT.match(text, fitting[0].end)
+        and _OPERATORS.fullmatch(_NUMERALS.sub("", text[fitting[0].end :]))
     ):
         return fitting[0]  # 14 = 8 + 6
     equals = max(text.rfind("="), text.rfind("≈"))

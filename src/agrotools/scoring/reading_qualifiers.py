@@ -197,7 +197,15 @@ def _subject(name: str, label: str) -> Subject:
         pattern = re.compile(rf"(?<![a-z])(?:{nouns})s? ([a-h])(?![a-z'])|(?<![a-z\d])([a-h])(?=[{CJK}])")
     letters = tuple(found[2] for found in lettered)
     return Subject(
-        words, kinds(text), own or words, words - per, years, letters, pattern, _genitives(label), _places(text),
+        words,
+        kinds(text),
+        own or words,
+        words - per,
+        years,
+        letters,
+        pattern,
+        _genitives(label),
+        _places(text),
         frozenset(pair for run in re.findall(f"[{CJK}]{{2,}}", text) for pair in map("".join, pairwise(run))),
     )
 

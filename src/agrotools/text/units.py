@@ -32,7 +32,12 @@ def _square(symbol: str, english: str, chinese: str) -> tuple[str, ...]:
 
 def _per(quantity: tuple[str, ...], base: tuple[str, ...], chinese: str) -> tuple[str, ...]:
     return (
-        *(f"{top}{joint}{bottom}" for top in quantity for joint in ("/", " per ", " / ", " a ", " each ", " every ") for bottom in base),
+        *(
+            f"{top}{joint}{bottom}"
+            for top in quantity
+            for joint in ("/", " per ", " / ", " a ", " each ", " every ")
+            for bottom in base
+        ),
         *(f"{top} {bottom}^-1" for top in quantity for bottom in base[:1]),
         # Only behind a unit: "1 ha-1.5 ha" is a range.
         *(f"{top} {bottom}-1" for top in quantity if top.isalpha() for bottom in base[:1]),
