@@ -1,11 +1,20 @@
-"""Reading yes or no out of an answer: a plain yes or no, or what the answer says of the slot's subject."""
+"""Reading yes or no out of an answer: a plain yes or no, or what the answer says of the slot's subject.
+
+Every place that speaks for yes or for no is a vote with a weight: a plain word of answer weighs most, then a clause
+that asserts (or denies) what the label says, the more of the label's words stand in it and the more it concludes;
+hypotheses, other times and other things weigh little. The heavier side is the answer; two of like weight are none.
+"""
 
 import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from agrotools.core import BooleanSlot
-from agrotools.scoring.reading import after_correction, sentences
-from agrotools.scoring.reading_qualifiers import last_place, speaks_of, subject
+from agrotools.scoring.reading import after_correction
+from agrotools.scoring.reading_opposites import Family, comparatives, families, presence
+from agrotools.scoring.reading_translation import translated
 from agrotools.text.negation import Negations
 from agrotools.text.normalise import CJK, WORD, normalise
 
@@ -16,6 +25,15 @@ class YesNo(NamedTuple):
     said: bool | None
     words: tuple[str, ...]
     rule: str
+
+
+class _Vote(NamedTuple):
+    """One place that speaks for yes or no (None: for leaving it open)."""
+
+    at: int
+    said: bool | None
+    weight: float
+    words: str
 
 
 _END = (
@@ -35,67 +53,59 @@ _YES = re.compile(
 )
 _NO = re.compile(
     rf"(?<!{WORD})(?:false|nope|negative(?= *[.,;\n]| *$)|(?:no|not){_END}|(?<=yes )no|not at all)(?!{WORD})|"
-    rf"{_START}(?:不是|不对|没有|不)(?=[\s\"'*]*(?:[,.;:!?)]|$|,|。|yes))|否(?![认则])|不正确"
+    rf"{_START}(?:也?不是|不对|没有|不)(?=[\s\"'*]*(?:[,.;:!?)]|$|,|。|yes))|否(?![认则])|不正确"
 )
-_WEAK_NO = re.compile(
-    rf"(?<!{WORD})(?:no(?! (?:doubt|question))|none)(?!{WORD})|没有|不是|并没有|并未|"
-    r"(?:(?<=[,.;:!?\n ,。])|^)(?:未|尚未|不|无)"
-)
-_WEAK_YES = re.compile(r"(?:(?<=[,.;:!?\n ,。])|^)(?:有|是|已)")
 _EITHER = re.compile(
     r"maybe,? (?:(?:and|or) )?maybe not|(?:may|might) or (?:may|might) not|maybe yes,? maybe no|也许是,?也许不是"
 )
 
-# Predicates that a slot may ask about, and their opposites.
-_PREDICATES = (
-    (
-        r"chang\w*|alter\w*|convert\w*|transform\w*|modif\w*|变化|改变|变更|转变|变动|变了",
-        r"unchanged|same|stable|unaltered|不变|没变|无变化|一致",
-    ),
-    (
-        r"present|presence|exists?|visible|found|detected|contains?|occurs?|存在|发现|出现|检测到",
-        r"absent|absence|missing|缺失",
-    ),
-    (
-        r"exceed\w*|surpass\w*|above|超过|超出|高于|达到",
-        r"below|under|within|beneath|低于|未达|不到",
-    ),
-    (r"within|inside|in range|之内|范围内", r"outside|beyond|out of range|超出|范围外|范围之外"),
-    (
-        r"increas\w*|grew|grown|grow|grows|growing|rose|risen|rises|rising|expand\w*|larger|enlarged|增加|增长|扩大|变大|增多",
-        r"decreas\w*|declin\w*|shrank|shrunk|shrink|shrinks|shrinking|fell|fallen|reduc\w*|smaller|减少|下降|缩小|变小",
-    ),
-    (r"healthy|健康", r"unhealthy|diseased|sick|infected|infested|患病|生病|感染|病害"),
-    (r"ripe|mature|成熟", r"unripe|immature|未成熟"),
-    (r"same|identical|equal|相同|一样|一致", r"different|differs?|不同|不一样"),
-    (r"irrigated|灌溉", r"rain-fed|rainfed|unirrigated"),
-)
+# How much a place counts.
+_PLAIN = 4.0
+_CONCLUDING = 1.2
+_AT_END = 0.3
+_ALIKE = 0.3
+_SUBJECT = 1.0
+_UNLIKELY = 0.4
+_IF = 0.1
+_LEAST = 0.5
 
-
-def _compiled(words: str) -> re.Pattern[str]:
-    parts = words.split("|")
-    latin = "|".join(part for part in parts if part[0] < "\u2e80")
-    chinese = "|".join(part for part in parts if part[0] >= "\u2e80")
-    return re.compile(rf"(?<!{WORD})(?:{latin})(?!{WORD})" + (f"|{chinese}" if chinese else ""))
-
-
-_COMPILED_PREDICATES = tuple((_compiled(yes), _compiled(no)) for yes, no in _PREDICATES)
-_MORE = re.compile(
-    rf"(?<!{WORD})(?:more|larger|greater|higher|bigger|taller|exceeds?|outnumbers?|更多|更大|更高)(?!{WORD})|更多|更大|更高"
-)
-_LESS = re.compile(rf"(?<!{WORD})(?:fewer|less|smaller|lower|shorter)(?!{WORD})|更少|更小|更低")
-_THAN = re.compile(r"\bthan\b|[比更]|\bmore\b")
-_UNDECIDED = re.compile(
-    r"\b(?:whether|if|unclear|uncertain|unsure|unknown|(?:cannot|can't|could not|unable to) (?:tell|say|"
-    r"determine|judge))\b"
-)
-_IF = re.compile(r"[^.;\n]{0,40}\bif\b")
-_PRESENCE = frozenset(("present", "presence", "visible", "detected", "found", "exist", "contain"))
-_ENOUGH = 0.6
-_IN_GENERAL = re.compile(r"\b(?:usually|typically|often|normally|in general)\b|通常|一般|往往")
+_SENTENCE_END = re.compile(r"[!?。\n;]|\.(?!\d|(?:png|jpe?g|tiff?)\b)")
 _CONCLUDES = re.compile(
-    r"\W*(?:so|therefore|thus|hence|in conclusion|overall|in short|in summary)\b|\W*(?:因此|所以|综上|总之)"
+    rf"(?<!{WORD})(?:so|therefore|thus|hence|consequently|overall|in (?:conclusion|short|summary|other words|all)|"
+    rf"to conclude|conclusion|(?:i|we) conclude|answer|verdict|result|this means|(?:that|which) means|means that|"
+    rf"finally|final|all in all)(?!{WORD})|因此|所以|综上|总之|故|可见|表明|说明|结论|答案|判断|也就是说|由此"
 )
+_SUPPOSED = re.compile(
+    rf"(?<!{WORD})(?:if|would|unless|whether|suppose|were to|in case|hypothes\w*|assum(?:e|ing)|had (?:it|there|the)|"
+    rf"should (?:it|there|the)|to (?:see|check|find out|decide|determine|judge))(?!{WORD})|如果|若|假如|倘若|是否|假设|一旦|要是"
+)
+_EARLIER = re.compile(
+    rf"(?<!{WORD})(?:last (?:week|month|year|autumn|spring|summer|winter|season|time)|previous(?:ly)?|earlier|formerly|"
+    rf"used to|yesterday|ago|at first|initially|originally|once was|had been|will|going to|expected to|soon|next "
+    rf"(?:week|month|year|season)|tomorrow)(?!{WORD})|去年|上周|上月|此前|之前|以前|原来|曾经?|起初|最初|将会?|预计|即将|明年|下周"
+)
+_ELSEWHERE = re.compile(
+    rf"(?<!{WORD})(?:neighbou?r\w*|adjacent|elsewhere|another|usually|typically|often|normally|generally|in general|"
+    rf"as a rule|by definition)(?!{WORD})|邻近|旁边|隔壁|相邻|另一|其他|其它|别处|通常|一般|往往"
+)
+_PART = re.compile(
+    rf"(?<!{WORD})(?:some|part|parts|most|half|several|many|a few|the (?:other|rest|remaind\w+)|others|remaining|rest|"
+    rf"(?:\d+|two|three|four|five|six|seven|eight|nine|ten) (?:of|{WORD}+)|\d+ ?%)(?!{WORD})|部分|大部分|其余|其他|另外|\d+ ?[{CJK}]"
+)
+_ALL = re.compile(rf"(?<!{WORD})(?:all|every|each|both|entire\w*|whole|always|throughout|none|no)(?!{WORD})|所有|全部|都|均|每|全")
+_HEDGED = re.compile(rf"(?<!{WORD})(?:might|may|could|possibly|perhaps|maybe)(?!{WORD})|可能|也许|或许")
+_OPEN = re.compile(
+    rf"(?<!{WORD})(?:unclear|uncertain|unsure|unknown|undecided|inconclusive|open question|"
+    r"(?:cannot|can't|could not|couldn't|unable to|impossible to|hard to|difficult to|not possible to|not sure) "
+    r"(?:\w+ ){0,2}?(?:tell|say|determine|judge|decide\w*|know|whether|if|answer|establish|confirm|assess)|"
+    r"(?:cannot|can't) be (?:\w+ )?(?:decided|determined|judged|told|answered|established|confirmed|assessed)|"
+    rf"(?:do not|don't) know|may or may not|might or might not)(?!{WORD})|无法(?:判断|确定|得知|回答|确认|判定)|不能(?:判断|确定|确认)|"
+    r"难以(?:判断|确定|断定)|不确定|不好说|说不准|尚不清楚"
+)
+_BARE = re.compile(rf"\W*(?:(?P<no>(?:no|none|not)(?!{WORD})|没|未|不|无|并非)|有|已)")
+_IT = re.compile(rf"(?<!{WORD})(?:it|they|this|these|that|those|both|which)(?!{WORD})|该|其|此|它|这")
+_KEY = re.compile(r"(?:^|[\n|])[^\w\n]{0,8}([^\n|:=?]{2,60}?)[\"'*]* ?(?:[:=|]|\?) ?[\"'*✅❌☑✔ ]*$")
+_ANSWER_KEY = re.compile(r"answer|result|conclusion|verdict|assessment|decision|finding|答案|结论|结果|判断|判定|回答|final|summary")
 
 
 def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
@@ -103,26 +113,39 @@ def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
     if _EITHER.search(text):
         return YesNo(None, (), "undecided")
     text = _NO_ANSWER.sub(lambda said: " " * len(said[0]), text)
-    plain = plain_answers(text)
-    if plain:
-        return _decided(plain, "yes or no")
-    said = _of_the_subject(slot, text)
-    if said:
-        return _decided(said, "what is said of the subject")
-    weak = [(False, match[0]) for match in _WEAK_NO.finditer(text)]
-    weak = weak or [(True, match[0]) for match in _WEAK_YES.finditer(text)]
-    return _decided(weak[:1], "yes or no") if weak else YesNo(None, (), "no yes or no")
+    statement = _statement(slot.name, slot.label)
+    place = _Places(text)
+    votes = [*_plain_votes(statement, text, place), *_votes(statement, text, place)]
+    if not votes:
+        weak = _BARE.match(text)
+        return YesNo(weak["no"] is None, (weak[0],), "yes or no") if weak else YesNo(None, (), "no yes or no")
+    begin = after_correction(text, max(vote.at for vote in votes))
+    votes = [vote for vote in votes if vote.at >= begin] or votes
+    return _decided(votes)
 
 
-def _decided(found: list[tuple[bool, str]], rule: str) -> YesNo:
-    words = tuple(dict.fromkeys(word for _, word in found))[:20]
-    if len({said for said, _ in found}) > 1:
+def _decided(votes: Sequence[_Vote]) -> YesNo:
+    most = {said: max((vote.weight for vote in votes if vote.said is said), default=0.0) for said in (True, False, None)}
+    said = most[True] > most[False]
+    best, other = most[said], most[not said]
+    words = tuple(dict.fromkeys(vote.words for vote in sorted(votes, key=lambda vote: -vote.weight)))[:20]
+    if most[None] > best - _ALIKE:
+        return YesNo(None, words, "undecided")
+    if best < _LEAST:
+        return YesNo(None, words, "no yes or no")
+    if best - other < _ALIKE:
         return YesNo(None, words, "both yes and no")
-    return YesNo(found[0][0], words, rule)
+    return YesNo(said, words, "yes or no" if best >= _PLAIN - 1 else "what is said of the subject")
 
 
 def plain_answers(text: str) -> list[tuple[bool, str]]:
     """Each yes and no of normalised ``text`` that is an answer in itself and not denied or taken back."""
+    found = _plain(text)
+    begin = after_correction(text, found[-1][0]) if found else 0
+    return [(said, word) for start, said, word in found if start >= begin]
+
+
+def _plain(text: str) -> list[tuple[int, bool, str]]:
     found = sorted(
         [(match.start(), match.end(), True, match[0]) for match in _YES.finditer(text)]
         + [(match.start(), match.end(), False, match[0]) for match in _NO.finditer(text)]
@@ -130,76 +153,349 @@ def plain_answers(text: str) -> list[tuple[bool, str]]:
     if not found:
         return []
     negations = Negations(text, [(start, end) for start, end, _, _ in found])
-    begin = after_correction(text, found[-1][0])
-    return [(said, word) for start, _, said, word in found if start >= begin and not negations.before(start)]
+    return [(start, said, word) for start, _, said, word in found if not negations.before(start)]
 
 
-def _of_the_subject(slot: BooleanSlot, text: str) -> list[tuple[bool, str]]:
-    label = normalise(f"{slot.name.replace('_', ' ')} {slot.label}")
-    if _THAN.search(label) and (_MORE.search(label) or _LESS.search(label)):
-        return _compared(slot, label, text)
-    for yes, no in _COMPILED_PREDICATES:
-        asked_yes, asked_no = yes.search(label), no.search(label)
-        if not asked_yes and not asked_no:
+class _Places:
+    """The sentences of a text: which one holds a place, and its text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.begins = [0, *(end.end() for end in _SENTENCE_END.finditer(text))]
+        full = [index for index in range(len(self.begins)) if self.sentence(index).strip()]
+        self.first, self.last = (full[0], full[-1]) if full else (0, 0)
+
+    def of(self, at: int) -> int:
+        return bisect_right(self.begins, at) - 1
+
+    def sentence(self, index: int) -> str:
+        end = self.begins[index + 1] if index + 1 < len(self.begins) else len(self.text)
+        return self.text[self.begins[index] : end][:600]
+
+    def position_weight(self, index: int) -> float:
+        """What the place of a sentence adds: a conclusion most, the first and the last one a little."""
+        sentence = self.sentence(index)
+        concluding = _CONCLUDES.search(sentence) is not None or (
+            index > 0 and len(self.sentence(index - 1)) < 60 and _CONCLUDES.search(self.sentence(index - 1)) is not None
+        )
+        return _CONCLUDING * concluding + _AT_END * (index in (self.first, self.last))
+
+
+class _Statement(NamedTuple):
+    """What a label states: its subject's words, and the words or families of what is said of it."""
+
+    subject: tuple[re.Pattern[str], ...]
+    predicate: tuple[re.Pattern[str], ...]
+    families: tuple[tuple[Family, bool], ...]
+    compared: tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]] | None
+    entities: tuple[tuple[int, str], ...]
+    denied: bool
+    universal: bool
+    partial: bool
+    of_time: bool
+    whole: str
+
+
+_FILLING = frozenset(
+    """the of in on and or for number there are is was were be been being has have had which what per with from that how
+    much this these by its at to than any some all every each both part will can could may must does did do not no a an
+    it them they their more most as into out if whether now still yet between two""".split()
+)
+_COPULA = re.compile(
+    rf"(?<!{WORD})(?:is|are|was|were|has been|have been|has|have|had|does|do|will be|should be|must be|can be|remains?|"
+    rf"looks?|appears?|seems?)(?!{WORD})|已经?|正在|处于|属于|位于|为|是|有"
+)
+_THERE_IS = re.compile(r"^\W*(?:whether )?there (?:is|are|was|were|has been|have been)(?= )")
+_ENTITIES = [
+    re.compile(rf"(?<!{WORD})(?:{words})(?!{WORD})|{chinese}")
+    for words, chinese in (
+        ("left|right|left-hand|right-hand", "[左右](?=[侧边图半块地])"),
+        ("north|south|east|west|northern|southern|eastern|western", "[东南西北](?=[侧边部半块地])"),
+        ("upper|lower|top|bottom", "[上下](?=[方部游侧半块])"),
+        (r"(?:19|20)\d\d", r"(?:19|20)\d\d(?=年)"),
+        (r"(?:image|photo|picture|plot|field|tree|row|tile|sample|variety|pond|plant|tank|block|site|hive|pen)s? ?[#_]?(?:\d|[a-h])", r"图\d|[a-h](?=[{CJK}])"),
+        ("first|second|third", "第[一二三]"),
+    )
+]
+_ROOT_FORMS = {
+    "grew": "grow", "grown": "grow", "fell": "fall", "fallen": "fall", "bred": "breed", "hid": "hide", "hidden": "hide",
+    "lay": "lie", "lain": "lie", "lying": "lie", "stood": "stand", "risen": "rise", "rose": "rise", "shrank": "shrink",
+    "shrunk": "shrink", "cut": "cut", "dug": "dig", "built": "build", "laid": "lay", "left": "leave", "leaves": "leaf",
+    "lost": "lose", "kept": "keep", "fed": "feed", "drank": "drink", "dead": "die", "died": "die", "dying": "die",
+    "calves": "calf", "geese": "goose", "mice": "mouse", "larvae": "larva", "broken": "break", "broke": "break",
+    "ate": "eat", "eaten": "eat", "sown": "sow", "shown": "show", "flew": "fly", "ran": "run", "drawn": "draw",
+    "torn": "tear", "worn": "wear", "frozen": "freeze", "froze": "freeze", "burnt": "burn", "dried": "dry",
+}  # fmt: skip
+_FORMS = {root: [form for form, of in _ROOT_FORMS.items() if of == root] for root in _ROOT_FORMS.values()}
+_ENDING = re.compile(
+    r"(?<=[a-z]{3})(?:ations?|ings?|ied|ies|edly|ed|es|e?s|ers?|ly|ment|e|y|ion|ions|al|age)$"
+)
+
+
+def _root(word: str) -> str:
+    word = _ROOT_FORMS.get(word, word)
+    root = _ENDING.sub("", word) if len(word) > 3 else word
+    if len(root) > 3 and root[-1] == root[-2] and root[-1] in "bdglmnprt":
+        root = root[:-1]
+    return root
+
+
+@lru_cache(maxsize=4_000)
+def _word_pattern(word: str) -> re.Pattern[str]:
+    """Any form of an English word, or its Chinese; a Chinese chunk as it is."""
+    if word > "\u2e80":
+        return re.compile(re.escape(word))
+    root = _root(word)
+    forms = [re.escape(form) for form in (word, *_FORMS.get(_ROOT_FORMS.get(word, word), ()))]
+    ending = "[a-z]*" if len(root) > 3 else rf"(?:{re.escape(root[-1])}?(?:e?s|e?d|ing|e|y|ies|ied|en))?"
+    chinese = dict.fromkeys([*translated(word), *translated(root)])
+    return re.compile("|".join([rf"(?<!{WORD})(?:{'|'.join(forms)}|{re.escape(root)}{ending})(?!{WORD})", *chinese]))
+
+
+def _words(text: str) -> list[str]:
+    """The words of a label that carry meaning; of Chinese each two characters that stand side by side."""
+    found: list[str] = []
+    for run in re.findall(rf"{WORD}{{2,}}|[{CJK}]+", text):
+        if run > "\u2e80":
+            for part in re.split("[的了在中里是有为和与及被已经正并都均所于上]+", run):
+                found += [part[at : at + 2] for at in range(0, max(1, len(part) - 1), 1 if len(part) < 4 else 2)] if part else []
+                if len(part) > 3 and len(part) % 2:
+                    found.append(part[-2:])
+        elif run not in _FILLING and (len(run) > 2 or run == "ph"):
+            found.append(run)
+    return list(dict.fromkeys(found))
+
+
+@lru_cache(maxsize=1_000)
+def _statement(name: str, label: str) -> _Statement:
+    text = re.sub(r"^\W*(?:whether|if) |是否", "", normalise(label))
+    if not _words(text):
+        text = normalise(name.replace("_", " "))
+    there = _THERE_IS.search(text)
+    bare = text[there.end() :] if there else text
+    copula = None if there else _COPULA.search(bare)
+    predicate = bare[copula.end() :] if copula and bare[copula.end() :].strip() else bare
+    offset = len(bare) - len(predicate)
+    compared = _comparison(bare)
+    negations = Negations(bare)
+    chosen: list[tuple[int, int, Family, bool]] = []
+    if compared is None:
+        for family in families():
+            for start, end, asserts in family.find(bare)[-1:]:
+                chosen.append((start, end, family, asserts))
+    # What stands before a noun describes it: "the recommended range".
+    in_predicate = [each for each in chosen if each[0] >= offset]
+    free = [each for each in in_predicate if not re.match(rf" (?!{_FILLER_NEXT})[a-z]", bare[each[1] :])]
+    chosen = free or in_predicate[:1] or ([] if copula else chosen)
+    covered = [(start, end) for start, end, _, _ in chosen]
+
+    def outside(part: str, shift: int) -> list[str]:
+        return [
+            word
+            for word in _words(part)
+            if not any(start <= (at := bare.find(word, shift)) < end or start <= at + len(word) - 1 < end for start, end in covered)
+        ]
+
+    words = outside(bare, 0)
+    own = [word for word in outside(predicate, offset) if word in words]
+    if chosen or compared:
+        subject, head = words, words if any(family is presence() for _, _, family, _ in chosen) else []
+    else:
+        head = own or words
+        if there or not copula:
+            head = words
+        subject = words
+    denied = any(negations.before(start) or negations.after(end) for start, end in covered) or (
+        not chosen and compared is None and (negations.before(len(bare)) or bare.startswith(("no ", "没有", "无")))
+    )
+    return _Statement(
+        tuple(map(_word_pattern, subject)),
+        tuple(map(_word_pattern, head)),
+        tuple((family, asserts) for _, _, family, asserts in chosen),
+        compared,
+        tuple((kind, found[0]) for kind, pattern in enumerate(_ENTITIES) for found in pattern.finditer(text)),
+        denied,
+        re.search(rf"(?<!{WORD})(?:all|every|each|entire\w*|whole)(?!{WORD})|所有|全部|都|均|每", text) is not None,
+        there is not None or re.match(rf"\W*(?:an? |some |part |any )|部分|有", text) is not None
+        or re.search(r"(?<!\w)(?:part|some) of|部分", text) is not None,
+        _EARLIER.search(text) is not None,
+        text,
+    )
+
+
+_FILLER_NEXT = r"(?:the|an?|by|for|to|at|in|on|of|from|with|than|as|enough|now|and|or|since|between|after|before|than)\b"
+_THAN = re.compile(rf"(?<!{WORD})(?:than|compared (?:to|with)|versus)(?!{WORD})")
+
+
+def _comparison(
+    label: str,
+) -> tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]] | None:
+    """Whether a label says more (or less) of one thing than of another, and the words of either that are its own."""
+    than = _THAN.search(label)
+    chinese = re.search("比|[高低多少大小长短优差重轻]于", label)
+    if than is None and chinese is None:
+        return None
+    more = comparatives().find(label)
+    if not more:
+        return None
+    if than:
+        one, other = label[: more[-1][0]], label[than.end() :]
+        if not _words(one):
+            one = label[: than.start()]
+    else:
+        one = label[: chinese.start()] if chinese else ""
+        other = label[chinese.end() :] if chinese else ""
+    if re.search(r"\d", other) and not re.search(r"(?:19|20)\d\d|image|图|plot", other):
+        return None  # "more than 30 trees"
+    mine, theirs = _own_words(one), _own_words(other)
+    shared = set(mine) & set(theirs)
+    mine, theirs = [w for w in mine if w not in shared], [w for w in theirs if w not in shared]
+    if not mine and not theirs:
+        return None
+    return more[-1][2], tuple(map(_word_pattern, mine)), tuple(map(_word_pattern, theirs))
+
+
+def _own_words(text: str) -> list[str]:
+    found = [word for word in _words(text)]
+    return found + re.findall(rf"(?<!{WORD})(?:[a-h]|\d+)(?!{WORD})", text)
+
+
+def _plain_votes(statement: _Statement, text: str, place: _Places) -> Iterator[_Vote]:
+    for at, said, word in _plain(text):
+        sentence = place.of(at)
+        weight = _PLAIN + place.position_weight(sentence)
+        before = text[max(0, at - 120) : at]
+        key = _KEY.search(before)
+        if key and not _ANSWER_KEY.search(key[1]):
+            # "clouds: no" answers what its key asks.
+            about = list(_votes(statement, key[1], _Places(key[1])))
+            if about and about[-1].said is False:
+                said = not said
+            elif not about and any(statement.subject) and before.count("\n") + text.count("\n") > 1:
+                weight = 1.0
+        yield _Vote(at, said, weight, word)
+
+
+_BEHIND = re.compile(
+    rf",? (?:is|are|was|were|has|have|had|does|do|did|can|could|will|would|should|may|must|need) (?:not|never)(?!{WORD})|"
+    rf"n't(?!{WORD})|-free(?!{WORD})| (?:not|never|cannot|[a-z]+n't|no(?! (?:doubt|longer than|more than))|none|nothing|nowhere|neither)(?!{WORD})|不(?!仅|但|断|过)|未|没有"
+)
+
+
+def _votes(statement: _Statement, text: str, place: _Places) -> Iterator[_Vote]:
+    """What the clauses of ``text`` say of the statement."""
+    if statement.compared:
+        hits = [(start, end, asserts) for start, end, asserts in comparatives().find(text)]
+    elif statement.families:
+        hits = []
+        for family, own in statement.families:
+            hits += [(start, end, asserts == own) for start, end, asserts in family.find(text)]
+        if statement.predicate:  # "weeds are present" is said by any mention of weeds.
+            said = {place.of(start) for start, _, _ in hits}
+            hits += [hit for hit in _word_hits(statement, text, place) if place.of(hit[0]) not in said]
+    else:
+        hits = _word_hits(statement, text, place)
+    yield from (_Vote(found.start(), None, 1.2 + place.position_weight(place.of(found.start())), found[0]) for found in _OPEN.finditer(text))
+    if not hits:
+        return
+    hits = [
+        hit
+        for hit in sorted(hits)
+        if not any(start <= hit[0] and hit[1] <= end and end - start > hit[1] - hit[0] for start, end, _ in hits)
+    ]
+    negations = Negations(text, [(start, end) for start, end, _ in hits] if not statement.compared else ())
+    for start, end, asserts in hits:
+        index = place.of(start)
+        sentence = place.sentence(index)
+        begin = place.begins[index]
+        if sentence.rstrip().endswith("?"):
             continue
-        negations = Negations(text)
-        found: list[tuple[int, bool, str]] = []
-        covered: set[int] = set()
-        for pattern, polarity in ((no, False), (yes, True)):
-            for match in pattern.finditer(text):
-                clause = _clause_before(text, match.start())
-                if _UNDECIDED.search(clause) or (" would " in clause and _IF.match(text, match.end())):
-                    continue
-                if covered.isdisjoint((match.start(), match.end() - 1)):
-                    covered.update(range(match.start(), match.end()))
-                    denied = negations.before(match.start()) or negations.after(match.end())
-                    found.append((match.start(), polarity != denied, match[0]))
-        if found:
-            turned = asked_yes is None
-            begin = after_correction(text, max(start for start, _, _ in found))
-            return [(said != turned, word) for start, said, word in sorted(found) if start >= begin]
-    return _said_of_label(slot, text)
+        clause_start, clause_end = negations.clause(start)
+        clause_start = max(clause_start, begin, start - 200)
+        clause = text[clause_start : min(clause_end, end + 200)]
+        said = asserts
+        if statement.compared:
+            turned = _turned(statement, clause, start - clause_start, sentence)
+            if turned is None:
+                continue
+            said = (asserts == statement.compared[0]) != turned
+        denials = negations.count_before(start) + negations.after(end) + (_BEHIND.match(text, end) is not None)
+        said = (said != (denials % 2 == 1)) != statement.denied
+        yield _Vote(start, said, _weight(statement, place, index, sentence, clause, said), text[max(clause_start, start - 30) : end])
 
 
-def _clause_before(text: str, at: int) -> str:
-    return re.split(r"[.;\n]", text[max(0, at - 80) : at])[-1]
+def _weight(statement: _Statement, place: _Places, index: int, sentence: str, clause: str, said: bool) -> float:
+    named = sum(pattern.search(sentence) is not None for pattern in statement.subject)
+    fraction = named / len(statement.subject) if statement.subject else 1.0
+    if not named and _IT.search(sentence):
+        fraction = 0.5
+    weight = 1.0 + _SUBJECT * fraction + place.position_weight(index)
+    if _HEDGED.search(clause):
+        weight -= 0.4
+    if _SUPPOSED.search(clause):
+        weight *= _IF
+    if _ELSEWHERE.search(clause) or (not statement.of_time and _EARLIER.search(clause)):
+        weight *= _UNLIKELY
+    if statement.universal and said and _PART.search(clause) and not _ALL.search(clause):
+        weight *= _UNLIKELY
+    if statement.partial and not said and _PART.search(clause):
+        weight *= _UNLIKELY
+    if not statement.compared and _of_another(statement, clause):
+        weight *= _UNLIKELY
+    return weight
 
 
-_COPULA = re.compile(r"(?<!there) (?:is|are|was|were|has been|have been|has|have) ")
-_OF_IT = re.compile(r"\W*(?:(?:so|therefore|thus|hence),? )?(?:it|they|this|these) ")
+def _of_another(statement: _Statement, clause: str) -> bool:
+    """Whether a clause speaks of another place, year, letter than the label does."""
+    for kind in {kind for kind, _ in statement.entities}:
+        own = {word for of, word in statement.entities if of == kind}
+        # Left and 左 are not known to be one: words of the label's script alone are compared.
+        is_latin = min(own) < "\u2e80"
+        here = {found[0] for found in _ENTITIES[kind].finditer(clause) if (found[0] < "\u2e80") == is_latin}
+        if here and not here & own:
+            return True
+    return False
 
 
-def _said_of_label(slot: BooleanSlot, text: str) -> list[tuple[bool, str]]:
-    """Sentences that say, or deny, what the label says."""
-    words = subject(slot).words - _PRESENCE
-    rest = _COPULA.split(normalise(slot.label), maxsplit=1)[1:]
-    predicate = frozenset(word for word in words if rest and speaks_of(rest[0], {word}))
-    predicate = predicate or words
-    found: list[tuple[bool, str]] = []
-    for part in sentences(text):
-        named = [word for word in words if speaks_of(part, {word})]
-        if _UNDECIDED.search(part) or _IN_GENERAL.search(part):
-            continue
-        # "It is not flooded", of what stands before it; but "the field is dry" says nothing of a flood.
-        of_it = bool(predicate) and _OF_IT.match(part) is not None and predicate <= set(named)
-        if of_it or (words and len(named) >= _ENOUGH * len(words) and not predicate.isdisjoint(named or predicate)):
-            last = max(last_place(part, word) for word in named)
-            said = (not Negations(part).before(last), part[:60])
-            found = [said] if _CONCLUDES.match(part) else [*found, said]
-    return found
+def _turned(statement: _Statement, clause: str, at: int, sentence: str) -> bool | None:
+    """Whether a comparison puts the two things of the label the other way round; None where it names neither."""
+    assert statement.compared
+    _, mine, theirs = statement.compared
+    than = _THAN.search(clause, at) or re.compile("比|相比").search(clause)
+    if than and than[0] > "\u2e80":
+        first, second = clause[: than.start()], clause[than.end() : at] or clause[than.end() :]
+    elif than:
+        first, second = clause[: than.start()], clause[than.end() :]
+    else:
+        first, second = clause, ""
+
+    def score(part: str, patterns: Sequence[re.Pattern[str]]) -> int:
+        return sum(pattern.search(part) is not None for pattern in patterns)
+
+    straight = score(first, mine) + score(second, theirs)
+    crossed = score(first, theirs) + score(second, mine)
+    if straight == crossed == 0:
+        return None
+    if straight == crossed:
+        places = [
+            min((found.start() for pattern in patterns if (found := pattern.search(clause))), default=10**6)
+            for patterns in (mine, theirs)
+        ]
+        return places[1] < places[0]
+    return crossed > straight
 
 
-def _compared(slot: BooleanSlot, label: str, text: str) -> list[tuple[bool, str]]:
-    """ "There are more weeds than crop", against a label that compares the same two."""
-    words = sorted(subject(slot).words, key=label.find)
-    found: list[tuple[bool, str]] = []
-    for part in sentences(text):
-        said = _MORE.search(part) or _LESS.search(part)
-        named = [word for word in words if speaks_of(part, {word})]
-        if said is None or len(named) < min(2, len(words)) or len(named) < _ENOUGH * len(words):
-            continue
-        same_way = (_MORE.search(part) is None) == (_MORE.search(label) is None)
-        in_order = len(named) < 2 or part.find(named[0]) < part.find(named[-1])
-        denied = Negations(part).before(said.end()) or Negations(part).before(said.start())
-        found.append(((same_way == in_order) != denied, part[:60]))
-    return found
+def _word_hits(statement: _Statement, text: str, place: _Places) -> list[tuple[int, int, bool]]:
+    """The last of the label's words in each sentence that has enough of them, and one of its predicate."""
+    by_sentence: dict[int, dict[int, tuple[int, int]]] = {}
+    for number, pattern in enumerate(statement.subject):
+        for found in pattern.finditer(text):
+            by_sentence.setdefault(place.of(found.start()), {})[number] = found.span()
+    heads = {number for number, pattern in enumerate(statement.subject) if pattern in statement.predicate}
+    hits: list[tuple[int, int, bool]] = []
+    for spans in by_sentence.values():
+        own = heads & spans.keys()
+        if own and (len(spans) >= 0.5 * len(statement.subject) or len(own) >= 0.6 * len(heads)):
+            start, end = max(spans[number] for number in own)
+            hits.append((start, end, True))
+    return hits

@@ -14,7 +14,7 @@ _PRONOUN = "(?:it|this|that|these|those|they|there|he|she|we|i|you|which|who)"
 _BE = "(?:is|are|was|were|be|been|being|must|has|have|had|can|could|do|does|did|will|would|may|might|shows?)"
 # Behind these words a clause goes on: "I do not think it is lantana", "it is unlikely that this is lantana".
 _GOES_ON = (
-    "that think thinks thought believe believes believed say says said sure certain suggest suggests if whether likely "
+    "of that think thinks thought believe believes believed say says said sure certain suggest suggests if whether likely "
     "unlikely possible suspect convinced conclude agree mean means indicate indicates expect feel doubt"
 ).split()
 _NEW_CLAUSE = "".join(rf"(?<!{_B}{word} )" for word in _GOES_ON)
@@ -46,7 +46,7 @@ _BEFORE = re.compile(
     r"exclud(?:e[sd]?|ing)|excepts?|except for|other than|as opposed to|"
     r"(?<!no )(?<!out )(?<!out a )(?<!beyond )doubt(?:s|ful|ed)?|"
     r"none(?= (?:has|have|had|is|are|was|were|can|could|shows?|of (?:them|these|those))\b)|"
-    r"nothing|nobody|hardly|barely|scarcely|free (?:of|from)|devoid of|absence of|(?:little|"
+    r"nothing|nobody|nowhere|hardly|barely|scarcely|free (?:of|from)|devoid of|absence of|(?:little|"
     r"no) chance|(?:speaks?|argues?) against|(?:wrong|incorrect|mistaken) to|"
     rf"different from|differs? from|distinct from|(?:distinguish(?:es|ed)?|told|tells?) (?:it |this )?from|"
     rf"(?:confused|mistaken) (?:with|for)|far from|{_AT_FIRST}){_E}|"
@@ -110,6 +110,11 @@ class Negations:
         self._first = self._by_clause(_BEFORE, masked, first=True)
         self._last = self._by_clause(_AFTER, masked, first=False)
         self._determiners = [match.end() for match in _unmasked(_WITHOUT, text, masked)]
+        self._ends: list[int] = []
+        words = [match for pattern in (_BEFORE, _WITHOUT) for match in _unmasked(pattern, text, masked)]
+        for match in sorted(words, key=lambda word: word.start()):
+            if not self._ends or match.start() >= self._ends[-1]:  # 并没有 is one word of the two patterns
+                self._ends.append(match.end())
         self._first_determiner: dict[int, int] = {}
         for end in self._determiners:
             self._first_determiner.setdefault(self._clause(end - 1), end)
@@ -131,6 +136,15 @@ class Negations:
         """Whether a word of negation or contrast stands before ``start`` in its clause."""
         clause = self._clause(start)
         return min(self._first.get(clause, start + 1), self._first_determiner.get(clause, start + 1)) <= start
+
+    def clause(self, at: int) -> Span:
+        """Where the clause around ``at`` begins and ends."""
+        index = self._clause(at)
+        return self._clauses[index], self._clauses[index + 1] if index + 1 < len(self._clauses) else len(self._text)
+
+    def count_before(self, start: int) -> int:
+        """How many words of negation or contrast stand before ``start`` in its clause: two of them cancel out."""
+        return bisect_right(self._ends, start) - bisect_right(self._ends, self._clauses[self._clause(start)])
 
     def before_number(self, start: int) -> bool:
         """The same for a number: a determiner ("no", "without") denies the number beside it alone."""
