@@ -6,8 +6,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from agrotools.core import Slot
+from agrotools.scoring.reading_opposites import sense_of, senses
 from agrotools.scoring.reading_qualifiers import elsewhere, spoken, subject
-from agrotools.text.labels import LabelMatch, Strength, claims, find_labels
+from agrotools.text.labels import LabelMatch, claims, find_labels
 from agrotools.text.listing import beside, further_claims
 
 _UNAFFECTED = re.compile(
@@ -36,17 +37,15 @@ def read_labels(
     list count as candidates when they stand beside the label as it does.
     """
     found = find_labels(text, labels)
-    if slot is None:
-        claimed = claims(found, text, several=several)
-    else:
-        of = subject(slot)
-        claimed = claims(
-            found,
-            text,
-            several=several,
-            asked=f"{slot.name} {slot.label}",
-            fits=lambda part: 0 if not closed else -1 if elsewhere(part, of) else spoken(part, of.words),
-        )
+    of = subject(slot) if slot is not None else None
+    said = senses(slot) if slot is not None else ()
+    claimed = claims(
+        found,
+        text,
+        several=several,
+        fits=lambda part: 0 if of is None or not closed else -1 if elsewhere(part, of) else spoken(part, of.words),
+        sense=lambda part: sense_of(part, said),
+    )
     if several:
         claimed = [match for match in claimed if not _UNAFFECTED.match(text, match.end)]
         if any(_OR.fullmatch(text, one.end, other.start) for one, other in pairwise(claimed)):
@@ -59,9 +58,10 @@ def read_labels(
     def same(item: str) -> bool:
         return bool(find_labels(item, {"": names}))
 
-    strongest = [match for match in claimed if match.strength is Strength.CLAIMED] or claimed
+    most = max(match.weight for match in claimed)
+    strongest = [match for match in claimed if match.weight == most]
     listed = [beside(text, match.start, match.end, same).items for match in strongest[:_MOST]]
     # A list of candidates may come before a claim: "A, B or C. It is B."
-    decided = strongest[0].strength is Strength.CLAIMED and not all(listed)
+    decided = most > 2 and not all(listed)
     further = () if decided else tuple(item for items in listed for item in items)
     return LabelReading(asserted, tuple(found), further or further_claims(text, same))

@@ -1,10 +1,13 @@
 """Families of words that say one thing of a subject, with the words that say the opposite (English and Chinese)."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from agrotools.text.normalise import WORD
+from agrotools.core import Slot
+from agrotools.text.negation import Negations
+from agrotools.text.normalise import WORD, normalise
 
 # One family a line: what asserts / what denies. ``*``: any ending; ``_``: a space. The longest match counts.
 _TABLE = """
@@ -32,7 +35,7 @@ suitable appropriate fit favourable favorable good ideal right 适合 适宜 合
 full filled brim* topped_up 满 装满 充满 蓄满 / empty vacant half-full half-empty hollow 空 空置
 empty vacant unoccupied deserted 空着 空的 空置 无人 空 / full occupied filled stocked 有人 装满 满
 hid* cover* obscur* mask* block* 遮挡 遮住 覆盖 遮盖 挡住 / clear cloud-free cloudless unobstructed unobscured visible_throughout open_sky 无云 晴朗 清晰 无遮挡
-clear sharp in_focus unobstructed 清晰 清楚 / blurr* fuzzy cloudy hazy obscured out_of_focus turbid murky 模糊 浑浊 不清
+clear clearer clearest sharp sharper sharpest in_focus unobstructed 清晰 清楚 / blurr* fuzzy cloudy hazy obscured out_of_focus turbid murky 模糊 浑浊 不清
 blurr* fuzzy out_of_focus unsharp 模糊 不清 失焦 / sharp clear crisp in_focus 清晰 清楚
 upright standing erect stand stands stood vertical straight 直立 挺立 / lodged lodg* fallen flattened leaning lean tilted lying bent 倒伏 倾斜 歪 倒
 lodg* fallen flattened laid_flat lying leaning knocked_down 倒伏 倒下 / upright erect standing stand stands unlodged vertical 直立 挺立
@@ -150,3 +153,26 @@ def presence() -> Family:
 def comparatives() -> Family:
     """More and less: which of two things has more of something."""
     return _family(_MORE_OF.replace("\n", " "))
+
+
+def senses(slot: Slot) -> tuple[tuple[Family, bool], ...]:
+    """The families of which a slot's label has a word, and whether it has it in the asserting sense."""
+    return _senses(normalise(slot.label))
+
+
+@lru_cache(maxsize=1_000)
+def _senses(label: str) -> tuple[tuple[Family, bool], ...]:
+    return tuple((family, found[-1][2]) for family in (*families(), comparatives()) if family is not presence() and (found := family.find(label)))
+
+
+def sense_of(text: str, asked: Sequence[tuple[Family, bool]]) -> int:
+    """Whether ``text`` says what is asked (1), the opposite (-1), or neither of them, or both (0)."""
+    if not asked or not text.strip():
+        return 0
+    negations = Negations(text)
+    said = {
+        (asserts == own) != (negations.count_before(start) % 2 == 1)
+        for family, own in asked
+        for start, _, asserts in family.find(text)
+    }
+    return 0 if len(said) != 1 else 1 if said.pop() else -1

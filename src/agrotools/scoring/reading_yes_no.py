@@ -6,7 +6,6 @@ hypotheses, other times and other things weigh little. The heavier side is the a
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from agrotools.core import BooleanSlot
 from agrotools.scoring.reading import after_correction
 from agrotools.scoring.reading_opposites import Family, comparatives, families, presence
 from agrotools.scoring.reading_translation import translated
+from agrotools.text.clauses import ELSEWHERE, OTHER_TIME, SUPPOSED, Sentences
 from agrotools.text.negation import Negations
 from agrotools.text.normalise import CJK, WORD, normalise
 
@@ -69,25 +69,6 @@ _UNLIKELY = 0.4
 _IF = 0.1
 _LEAST = 0.5
 
-_SENTENCE_END = re.compile(r"[!?。\n;]|\.(?!\d|(?:png|jpe?g|tiff?)\b)")
-_CONCLUDES = re.compile(
-    rf"(?<!{WORD})(?:so|therefore|thus|hence|consequently|overall|in (?:conclusion|short|summary|other words|all)|"
-    rf"to conclude|conclusion|(?:i|we) conclude|answer|verdict|result|this means|(?:that|which) means|means that|"
-    rf"finally|final|all in all)(?!{WORD})|因此|所以|综上|总之|故|可见|表明|说明|结论|答案|判断|也就是说|由此"
-)
-_SUPPOSED = re.compile(
-    rf"(?<!{WORD})(?:if|would|unless|whether|suppose|were to|in case|hypothes\w*|assum(?:e|ing)|had (?:it|there|the)|"
-    rf"should (?:it|there|the)|to (?:see|check|find out|decide|determine|judge))(?!{WORD})|如果|若|假如|倘若|是否|假设|一旦|要是"
-)
-_EARLIER = re.compile(
-    rf"(?<!{WORD})(?:last (?:week|month|year|autumn|spring|summer|winter|season|time)|previous(?:ly)?|earlier|formerly|"
-    rf"used to|yesterday|ago|at first|initially|originally|once was|had been|will|going to|expected to|soon|next "
-    rf"(?:week|month|year|season)|tomorrow)(?!{WORD})|去年|上周|上月|此前|之前|以前|原来|曾经?|起初|最初|将会?|预计|即将|明年|下周"
-)
-_ELSEWHERE = re.compile(
-    rf"(?<!{WORD})(?:neighbou?r\w*|adjacent|elsewhere|another|usually|typically|often|normally|generally|in general|"
-    rf"as a rule|by definition)(?!{WORD})|邻近|旁边|隔壁|相邻|另一|其他|其它|别处|通常|一般|往往"
-)
 _PART = re.compile(
     rf"(?<!{WORD})(?:some|part|parts|most|half|several|many|a few|the (?:other|rest|remaind\w+)|others|remaining|rest|"
     rf"(?:\d+|two|three|four|five|six|seven|eight|nine|ten) (?:of|{WORD}+)|\d+ ?%)(?!{WORD})|部分|大部分|其余|其他|另外|\d+ ?[{CJK}]"
@@ -114,7 +95,7 @@ def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
         return YesNo(None, (), "undecided")
     text = _NO_ANSWER.sub(lambda said: " " * len(said[0]), text)
     statement = _statement(slot.name, slot.label)
-    place = _Places(text)
+    place = Sentences(text)
     votes = [*_plain_votes(statement, text, place), *_votes(statement, text, place)]
     if not votes:
         weak = _BARE.match(text)
@@ -156,29 +137,9 @@ def _plain(text: str) -> list[tuple[int, bool, str]]:
     return [(start, said, word) for start, _, said, word in found if not negations.before(start)]
 
 
-class _Places:
-    """The sentences of a text: which one holds a place, and its text."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.begins = [0, *(end.end() for end in _SENTENCE_END.finditer(text))]
-        full = [index for index in range(len(self.begins)) if self.sentence(index).strip()]
-        self.first, self.last = (full[0], full[-1]) if full else (0, 0)
-
-    def of(self, at: int) -> int:
-        return bisect_right(self.begins, at) - 1
-
-    def sentence(self, index: int) -> str:
-        end = self.begins[index + 1] if index + 1 < len(self.begins) else len(self.text)
-        return self.text[self.begins[index] : end][:600]
-
-    def position_weight(self, index: int) -> float:
-        """What the place of a sentence adds: a conclusion most, the first and the last one a little."""
-        sentence = self.sentence(index)
-        concluding = _CONCLUDES.search(sentence) is not None or (
-            index > 0 and len(self.sentence(index - 1)) < 60 and _CONCLUDES.search(self.sentence(index - 1)) is not None
-        )
-        return _CONCLUDING * concluding + _AT_END * (index in (self.first, self.last))
+def _position(place: Sentences, index: int) -> float:
+    """What the place of a sentence adds: a conclusion most, the first and the last one a little."""
+    return _CONCLUDING * place.concludes(index) + _AT_END * (index in (place.first, place.last))
 
 
 class _Statement(NamedTuple):
@@ -318,7 +279,7 @@ def _statement(name: str, label: str) -> _Statement:
         re.search(rf"(?<!{WORD})(?:all|every|each|entire\w*|whole)(?!{WORD})|所有|全部|都|均|每", text) is not None,
         there is not None or re.match(rf"\W*(?:an? |some |part |any )|部分|有", text) is not None
         or re.search(r"(?<!\w)(?:part|some) of|部分", text) is not None,
-        _EARLIER.search(text) is not None,
+        OTHER_TIME.search(text) is not None,
         text,
     )
 
@@ -360,15 +321,15 @@ def _own_words(text: str) -> list[str]:
     return found + re.findall(rf"(?<!{WORD})(?:[a-h]|\d+)(?!{WORD})", text)
 
 
-def _plain_votes(statement: _Statement, text: str, place: _Places) -> Iterator[_Vote]:
+def _plain_votes(statement: _Statement, text: str, place: Sentences) -> Iterator[_Vote]:
     for at, said, word in _plain(text):
         sentence = place.of(at)
-        weight = _PLAIN + place.position_weight(sentence)
+        weight = _PLAIN + _position(place, sentence)
         before = text[max(0, at - 120) : at]
         key = _KEY.search(before)
         if key and not _ANSWER_KEY.search(key[1]):
             # "clouds: no" answers what its key asks.
-            about = list(_votes(statement, key[1], _Places(key[1])))
+            about = list(_votes(statement, key[1], Sentences(key[1])))
             if about and about[-1].said is False:
                 said = not said
             elif not about and any(statement.subject) and before.count("\n") + text.count("\n") > 1:
@@ -382,7 +343,7 @@ _BEHIND = re.compile(
 )
 
 
-def _votes(statement: _Statement, text: str, place: _Places) -> Iterator[_Vote]:
+def _votes(statement: _Statement, text: str, place: Sentences) -> Iterator[_Vote]:
     """What the clauses of ``text`` say of the statement."""
     if statement.compared:
         hits = [(start, end, asserts) for start, end, asserts in comparatives().find(text)]
@@ -395,7 +356,7 @@ def _votes(statement: _Statement, text: str, place: _Places) -> Iterator[_Vote]:
             hits += [hit for hit in _word_hits(statement, text, place) if place.of(hit[0]) not in said]
     else:
         hits = _word_hits(statement, text, place)
-    yield from (_Vote(found.start(), None, 1.2 + place.position_weight(place.of(found.start())), found[0]) for found in _OPEN.finditer(text))
+    yield from (_Vote(found.start(), None, 1.2 + _position(place, place.of(found.start())), found[0]) for found in _OPEN.finditer(text))
     if not hits:
         return
     hits = [
@@ -424,17 +385,17 @@ def _votes(statement: _Statement, text: str, place: _Places) -> Iterator[_Vote]:
         yield _Vote(start, said, _weight(statement, place, index, sentence, clause, said), text[max(clause_start, start - 30) : end])
 
 
-def _weight(statement: _Statement, place: _Places, index: int, sentence: str, clause: str, said: bool) -> float:
+def _weight(statement: _Statement, place: Sentences, index: int, sentence: str, clause: str, said: bool) -> float:
     named = sum(pattern.search(sentence) is not None for pattern in statement.subject)
     fraction = named / len(statement.subject) if statement.subject else 1.0
     if not named and _IT.search(sentence):
         fraction = 0.5
-    weight = 1.0 + _SUBJECT * fraction + place.position_weight(index)
+    weight = 1.0 + _SUBJECT * fraction + _position(place, index)
     if _HEDGED.search(clause):
         weight -= 0.4
-    if _SUPPOSED.search(clause):
+    if SUPPOSED.search(clause):
         weight *= _IF
-    if _ELSEWHERE.search(clause) or (not statement.of_time and _EARLIER.search(clause)):
+    if ELSEWHERE.search(clause) or (not statement.of_time and OTHER_TIME.search(clause)):
         weight *= _UNLIKELY
     if statement.universal and said and _PART.search(clause) and not _ALL.search(clause):
         weight *= _UNLIKELY
@@ -485,7 +446,7 @@ def _turned(statement: _Statement, clause: str, at: int, sentence: str) -> bool 
     return crossed > straight
 
 
-def _word_hits(statement: _Statement, text: str, place: _Places) -> list[tuple[int, int, bool]]:
+def _word_hits(statement: _Statement, text: str, place: Sentences) -> list[tuple[int, int, bool]]:
     """The last of the label's words in each sentence that has enough of them, and one of its predicate."""
     by_sentence: dict[int, dict[int, tuple[int, int]]] = {}
     for number, pattern in enumerate(statement.subject):
