@@ -28,6 +28,71 @@ class LabelReading(NamedTuple):
     further: tuple[str, ...] = ()
 
 
+_SPECIES = re.compile(r"([A-Z])([a-z]{2,}(?:a|us|um|is|on|es|as|ys|yx|ops|ix)) ([a-z]{2,}(?:a|us|um|is|i|ae|e|ens|ans|ides|or|es))$")
+_LACK = re.compile(r"(\w+) deficiency$")
+
+
+def _with_short_names(labels: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """``labels`` with the short forms of their names that are no other label's: a genus, "P. ostreatus", "spider mite"."""
+    short: dict[str, set[str]] = {}
+    for label, names in labels.items():
+        own: set[str] = set()
+        for name in names:
+            if species := _SPECIES.match(name):
+                own |= {species[1] + species[2], f"{species[1]}. {species[3]}"}
+            if lack := _LACK.search(name):
+                own |= {f"lack of {lack[1]}", f"short of {lack[1]}", f"deficient in {lack[1]}"}
+            if name.count(" ") > 1:
+                own.add(name.partition(" ")[2])
+        short[label] = own
+    known = {name.lower() for names in labels.values() for name in names}
+    return {
+        label: (*names, *(name for name in sorted(short[label]) if name.lower() not in known and _is_own(name, label, labels)))
+        for label, names in labels.items()
+    }
+
+
+def _is_own(short: str, label: str, labels: Mapping[str, Sequence[str]]) -> bool:
+    """Whether no name of another label holds ``short``."""
+    return not any(
+        short.lower() in name.lower() for other, names in labels.items() if other != label for name in names
+    )
+
+
+_ORDINALS = ("first|1st|第一|一", "second|2nd|第二|二", "third|3rd|第三|三", "fourth|4th|第四|四", "fifth|5th|第五|五")
+_REFERENCE = re.compile(
+    r"\bthe (?:(?P<latter>latter|last(?: one)?(?: of (?:these|them|the \w+))?)|(?P<former>former)|(?P<other>other)|"
+    + r"(?:"
+    + "|".join(f"(?P<n{number}>{words})" for number, words in enumerate(_ORDINALS))
+    + r"))(?: (?:image|picture|photo|file|one|option|candidate|map|tile|frame))?\b(?! (?:of|glance|sight|time|step|place|half|week|day|hand))|"
+    r"(?P<later>后者)|(?P<earlier>前者)|第(?P<cn>[一二三四五])[幅张个项种]"
+)
+
+
+def _referred(text: str, found: Sequence[LabelMatch], labels: Sequence[str]) -> list[LabelMatch]:
+    """Labels that are named by "the latter", "the other image", "the second picture", 后者, 第二幅."""
+    references: list[LabelMatch] = []
+    named = list(found)
+    for match in _REFERENCE.finditer(text) if len(labels) > 1 else ():
+        before = list(dict.fromkeys(each.label for each in named if each.start < match.start()))
+        recent = list(dict.fromkeys(each.label for each in reversed(named) if each.start < match.start()))[:2][::-1]
+        label = None
+        if match["latter"] or match["later"]:
+            label = recent[-1] if len(recent) > 1 else None
+        elif match["former"] or match["earlier"]:
+            label = recent[0] if len(recent) > 1 else None
+        elif match["other"]:
+            label = next((each for each in labels if each not in before[-1:]), None) if len(labels) == 2 and before else None
+        else:
+            number = next((n for n in range(len(_ORDINALS)) if match[f"n{n}"]), None)
+            number = "一二三四五".index(match["cn"]) if match["cn"] else number
+            if number is not None and number < len(labels) and len(labels[0]) and "." in labels[0]:
+                label = labels[number]
+        if label is not None:
+            references.append(LabelMatch(label, match[0], match.start(), match.end(), True))
+    return references
+
+
 def read_labels(
     text: str, labels: Mapping[str, Sequence[str]], *, several: bool, closed: bool, slot: Slot | None = None
 ) -> LabelReading:
@@ -36,7 +101,9 @@ def read_labels(
     ``several``: the answer is a set. ``closed``: the answer is one of ``labels``; where it is not, names that are in no
     list count as candidates when they stand beside the label as it does.
     """
-    found = find_labels(text, labels)
+    found = find_labels(text, _with_short_names(labels) if closed else labels)
+    if closed:
+        found = sorted([*found, *_referred(text, found, list(labels))], key=lambda match: match.start)
     of = subject(slot) if slot is not None else None
     said = senses(slot) if slot is not None else ()
     claimed = claims(

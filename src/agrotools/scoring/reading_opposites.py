@@ -15,18 +15,18 @@ open opened opens gaping 开着 敞开 打开 开放 张开 开启 / close close
 wet wetter damp moist soaked soggy saturated 潮湿 湿润 过湿 偏湿 很湿 / dry drier dried arid parched 干燥 干旱 干涸 干透 偏干 很干 干裂
 flood* inundat* submerg* under_water underwater waterlogged standing_water ponding 淹没 淹 积水 受淹 渍水 内涝 洪水 水淹 / dry drained dried_out 干燥 无积水 排干
 advance* advancing moved_forward encroach* gained_ground 前移 推进 前进 扩展 / retreat* reced* shrunk 后退 退缩 缩小
-exceed* surpass* above over higher_than greater_than more_than in_excess overshoot* reached reaches 超过 超出 高于 大于 超标 达到 突破 多于 以上 / below under beneath lower_than less_than fewer_than short_of within underneath 低于 未达 不到 小于 以下 少于 不足 以内 之内 未超
+exceed* surpass* above over higher_than greater_than more_than in_excess overshoot* reached reaches 超过 超出 高于 大于 超标 达到 突破 多于 以上 高出 超了 / below under beneath lower_than less_than fewer_than short_of within underneath compl* 低于 未达 不到 小于 以下 少于 不足 以内 之内 未超
 within inside in_range between 之内 以内 范围内 内侧 介于 圈内 内 / outside beyond out_of_range out_of_the got_out out_there escaped above below exceed* 超出 之外 以外 范围外 外面 外侧 跑出 逃出 外 高于 低于 超过 偏高 偏低
 increas* grew grown grow grows growing rose risen rise rises rising expand* larger bigger enlarg* gained higher climbed doubled up_from widened 增加 增长 扩大 上升 变大 增多 提高 上涨 升高 增大 扩张 / decreas* declin* shrank shrunk shrink* fell fallen falls falling reduc* smaller drop* diminish* lower less fewer down_from narrowed 减少 下降 缩小 变小 降低 下跌 萎缩 减小
 healthy sound disease-free symptom-free in_good_health vigorous free_of_disease no_symptoms 健康 长势良好 无病 生长正常 / unhealthy diseased sick ill infect* infest* ailing affected wilting stunted 患病 生病 感染 染病 发病 病害 不良
 infect* infest* diseased attacked affected colonised colonized afflicted suffers suffering 感染 侵染 染病 发病 患病 受害 为害 危害 / healthy clean uninfected uninfested unaffected free_of free_from disease-free 健康 无病 未受
 present visible found detect* exist* contain* occur* seen evident presence discern* showing spotted 存在 发现 出现 检测到 可见 看到 看见 见到 见有 检出 / absent absence missing lacking free_of free_from devoid invisible nowhere_to_be_seen bare_of 缺失 不存在 未见 未发现 未检出 看不到 不见
 ripe ripen* mature matured ready 成熟 熟透 完熟 转熟 达到 可以 / unripe immature unready green underripe too_early premature 未成熟 未熟 生的 青涩 过早 尚青
-same identical equal alike match matches matched agree agrees agreed coincide* tallies consistent 相同 一样 一致 相等 同一 吻合 相符 / different differ* unlike mismatch* disagree* unequal distinct dissimilar diverge* 不同 不一样 不一致 相异 有别 差异 不等 不符 不相符
+same identical equal alike match matches matched agree agrees agreed coincide* tallies consistent unchanged 相同 一样 一致 相等 同一 吻合 相符 没变 不变 没有变 / different differ* unlike mismatch* disagree* unequal distinct dissimilar diverge* 不同 不一样 不一致 相异 有别 差异 不等 不符 不相符
 differ* different unequal dissimilar distinct disagree* diverge* 不同 差异 不一样 相异 有别 差别 / same identical alike equal similar indistinguishable 相同 一样 一致 相近 无差异 相似
 irrigated irrigat* watered 灌溉 浇水 / rain-fed rainfed unirrigated dryland 雨养 旱作
 chang* alter* convert* transform* modif* turned_into became replaced built_over difference* 变化 改变 变更 转变 变动 变了 变为 变成 改为 转为 / unchanged same stable unaltered identical remained stayed 不变 没变 没变化 未变 未变化 无变化 一致 保持原 如初
-enough sufficient sufficiently adequate adequately ample meets meet met satisf* compl* fulfil* suffice* conform* lives_up in_line passes 足够 充足 满足 符合 达到 达标 合格 够用 够 合规 充分 / insufficient insufficiently inadequate inadequately too_little too_few too_low too_short too_narrow too_small too_wide too_wet too_thin too_dry too_shallow short_of falls_short fall_short fails fail violat* lacks lacking breach* deficient below 不足 不够 不符 未达 不达标 欠缺 不合格 不满足 过低 过窄 太少 太窄 违反 偏少
+enough sufficient sufficiently adequate adequately ample meets meet met satisf* compl* fulfil* suffice* conform* lives_up in_line passes at_least 足够 充足 满足 符合 达到 达标 合格 够用 够 合规 充分 过线 至少 / insufficient insufficiently inadequate inadequately too_little too_few too_low too_short too_narrow too_small too_wide too_wet too_thin too_dry too_shallow short_of falls_short fall_short fails fail violat* lacks lacking breach* deficient below 不足 不够 不符 未达 不达标 欠缺 不合格 不满足 过低 过窄 太少 太窄 违反 偏少
 intact undamaged unbroken unharmed in_good_order in_good_condition in_good_repair complete sound whole unscathed no_gaps 完好 完整 无损 无破损 / broken break* damage* torn tear* loose hole holes gap gaps gaping collapsed missing cut_through crack* rupture* ripped breach* sagging fallen 破损 损坏 断裂 缺口 破洞 受损 破裂 倒塌 断开 破坏
 damage* broken injur* harmed torn hurt scorched 受损 损伤 损坏 受害 破损 冻害 伤害 / undamaged intact unharmed unhurt sound healthy unscathed 完好 无损 正常
 need needs needed necessary required require requires advis* recommend* should must justified warranted due called_for indicated worthwhile worth urgent ought advisable essential called 需要 应当 应该 必须 有必要 建议 须 需 应 值得 / unnecessary superfluous needless unwarranted unjustified dispensable redundant can_wait inadvisable 不必 无需 不用 无须 不需 没必要 暂缓 不建议 暂不 不宜 推迟 不应
@@ -42,7 +42,7 @@ lodg* fallen flattened laid_flat lying leaning knocked_down 倒伏 倒下 / upri
 alive living survived live 存活 活着 成活 / dead died dying killed perished 死亡 枯死 死了 已死
 dead died killed dying withered perished 死亡 枯死 死 / alive living survived vigorous 存活 活着 成活
 uniform* even evenly homogeneous consistent regular regularly equal 均匀 一致 整齐 均一 / uneven unevenly patchy irregular* heterogeneous non-uniform inhomogeneous variable varies clumped ragged 不均 不齐 不一 斑驳 参差
-safe harmless secure 安全 无害 / unsafe dangerous harmful risky hazardous 危险 不安全 有害
+safe harmless secure 安全 无害 / unsafe risk* danger* dangerous harmful risky hazardous 危险 不安全 有害
 clean pure unpolluted uncontaminated 干净 清洁 洁净 / dirty contaminated polluted soiled fouled 脏 污染 不净
 contaminat* pollut* fouled 污染 / clean pure uncontaminated unpolluted 干净 清洁
 bare exposed uncovered unprotected naked 裸露 裸地 光秃 / cover* vegetated mulched protected 覆盖 植被

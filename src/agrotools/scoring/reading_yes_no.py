@@ -66,6 +66,7 @@ _AT_END = 0.3
 _ALIKE = 0.3
 _SUBJECT = 1.0
 _UNLIKELY = 0.4
+_ASIDE = 0.4
 _IF = 0.1
 _LEAST = 0.5
 
@@ -327,13 +328,19 @@ def _plain_votes(statement: _Statement, text: str, place: Sentences) -> Iterator
         weight = _PLAIN + _position(place, sentence)
         before = text[max(0, at - 120) : at]
         key = _KEY.search(before)
-        if key and not _ANSWER_KEY.search(key[1]):
-            # "clouds: no" answers what its key asks.
-            about = list(_votes(statement, key[1], Sentences(key[1])))
-            if about and about[-1].said is False:
+        about = place.sentence(sentence - 1) if before.rstrip(" \n\"'*").endswith("?") else key[1] if key else ""
+        if about.strip() and not _ANSWER_KEY.search(about):
+            # "clouds: no" and "Is it cloudy? No" answer what is asked there.
+            about = about.rstrip("? \n")
+            votes = [vote for vote in _votes(statement, about, Sentences(about)) if vote.said is not None]
+            if votes and votes[-1].said is False:
                 said = not said
-            elif not about and any(statement.subject) and before.count("\n") + text.count("\n") > 1:
-                weight = 1.0
+            elif (
+                not votes
+                and not any(pattern.search(about) for pattern in statement.subject)
+                and (text.count("\n") > 1 if key else not text.startswith(",", at + len(word)))
+            ):
+                weight = _ASIDE
         yield _Vote(at, said, weight, word)
 
 

@@ -9,7 +9,7 @@ CONCLUDES = re.compile(
     rf"(?<!{WORD})(?:so|therefore|thus|hence|consequently|accordingly|overall|in (?:conclusion|short|summary|other words|all)|"
     rf"to conclude|conclusion|conclude|answer|verdict|diagnosis|result|this means|(?:that|which) means|means that|"
     rf"final(?:ly)?|all in all|after all|on closer|taken together|to sum up|this leaves|that leaves)(?!{WORD})|"
-    r"因此|所以|综上|总之|故(?!障)|可见|说明|结论|答案|判断|也就是说|由此|最终|实际(?:上|出现|存在)"
+    r"因此|所以|综上|总之|故(?!障)|由此可见|说明|结论|答案|判断|也就是说|由此|最终|实际(?:上|出现|存在)"
 )
 SUPPOSED = re.compile(
     rf"(?<!{WORD})(?:if|(?<!i )(?<!we )would|unless|whether|suppose|were to|in case|hypothes\w*|assum(?:e|ing)|"

@@ -66,7 +66,8 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
         return []
     negations = Negations(text, [(start, end) for start, end, _ in outermost])
     behind = [
-        negations.after(end) or _denied_behind(text, end) or _crossed_out(text, start) for start, end, _ in outermost
+        negations.after(end) or _denied_behind(text, end) or _crossed_out(text, start) or _verdict(text, start, end) < 0
+        for start, end, _ in outermost
     ]
     denials = [negations.before(start) or denied for (start, _, _), denied in zip(outermost, behind, strict=True)]
     for index in range(1, len(outermost)):
@@ -110,22 +111,46 @@ _ASKED = re.compile(r"[^.!?。\n;]{0,200}\?")
 _CONFIRMED = re.compile(r"[\s\"'*]*(?:yes|yep|correct|indeed|是|对)(?![a-z])")
 
 
-_NOT_SO = re.compile(
-    r"(?:\s?\([^()\n]{0,60}\))?,? (?:can|could|is|are|was|were|has|have|must)"
-    r"(?: (?:also|therefore|thus|be|been|safely))* "
-    r"(?:ruled out|excluded|dismissed|eliminated|discarded|rejected|unlikely|absent)\b|"
-    r", does not |,? has no (?:pixels|area)\b|"
-    r" ?(?:\||:|-|=|->|→)+ ?(?:0|zero|none|absent|not (?:found|seen|present|detected)|no|nil|❌|✗|✘|✖|无|没有)"
-    r"(?=[ \"']*(?:[|\n,;)]|\.(?!\d)|$))| (?:❌|✗|✘|✖)|"
-    r"[^.:;!?\n]{0,60}? but (?:found|saw|see|detected|there (?:was|were|is|are)) (?:neither|none|nothing)\b|"
-    r", (?:in|by) contrast,|[^.;\n]{0,40} (?:that|which) (?:(?:i|we|you|one|can|could|must|would|be) ){0,3}(?:excluded?|rule out|dismiss|reject)\b|"
-    rf"(?: (?!(?:and|but|or|so|that|which|then|nor) ){WORD}+)? "
-    rf"(?:(?:is|are|was|were|does|do|did|has|have|can|could|would|seems?|appears?|looks?|shows?|remains?)"
-    rf"(?: (?:not?|never|unaffected|unlikely|absent)|n't)|cannot|can't)(?!{WORD})|: ?(?:no|none|absent|"
-    rf"not)(?!{WORD})|(?:并?未|并?不是|没有)|"
-    rf"[^.:;!?\n]{{0,40}}?,? but (?:it|they|this|that|these|those)(?: (?:is|are|was|were) not|(?:'s| is| are|'re) not|"
-    rf" (?:is|are|was|were|does|do)n't)(?: (?:it|them|that|so|the case))?(?=\s*(?:[.,:;!?\n]|$))"
+_AUX = "(?:is|are|was|were|does|do|did|has|have|had|can|could|would|must|may|might|seems?|appears?|looks?|shows?|remains?)"
+_GONE = (
+    "ruled out|excluded|dismissed|eliminated|discarded|rejected|unlikely|absent|missing|out|unaffected|zero|nil|gone|no longer"
 )
+# What follows a label and denies it.
+_NOT_SO = re.compile(
+    rf"(?: (?!(?:and|but|or|so|that|which|then|nor) ){WORD}+)?,? (?:{_AUX}(?: (?:not?|never)|n't)|cannot|can't|lacks?)(?!{WORD})|"
+    rf" (?:drops?|falls?|fell) out(?!{WORD})|,? {_AUX}(?: (?:also|therefore|thus|be|been|safely|all))* (?:{_GONE})(?!{WORD})|"
+    r" ?(?:\||:|-|=|->|→)+ ?(?:0|zero|none|absent|not (?:found|seen|present|detected)|not?|nil|❌|✗|✘|✖|无|没有|未见)"
+    r"(?=[ \"']*(?:[|\n,;)]|\.(?!\d)|$))| (?:❌|✗|✘|✖)|, (?:in|by) contrast,|"
+    rf"[^.:;!?\n]{{0,60}}? (?:but|and) (?:found|saw|see|detected|there (?:was|were|is|are)) (?:neither|none|nothing)(?!{WORD})|"
+    r"[^.;\n]{0,40} (?:that|which) (?:(?:i|we|you|one|can|could|must|would|be) ){0,3}(?:excluded?|rule out|dismiss|reject)\b|"
+    r"(?:均|都|也|则|就|还|并)?(?:未|不是|不存在|没有|没|无关|不在)|"
+    rf"[^.:;!?\n]{{0,40}}?,? but (?:it|they|this|that|these|those)(?:'s| is| are| was| were|'re| do| does)?(?: not|n't)"
+    r"(?: (?:it|them|that|so|the case))?(?=\s*(?:[.,:;!?\n]|$))"
+)
+_CELL = re.compile(r"(?:^|[-:,;] ?)(?:(?P<no>no|none|0|absent|not \w+|❌|✗|✘|无|否|未见|没有|不符)|yes|present|fits|match\w*|✅|✓|✔|有|是|符合)$")
+
+
+_ITEM = re.compile(r"\s*(?:[-*•+]|#{1,6}|\d{1,2}[.)])? ?[\"'*_ ]*$")
+_ITEM_BEHIND = re.compile(r"[\"'*_ ]*(?:\([^()\n]{0,60}\)[\"'*_ ]*)?[:.] ?[\"'*_ ]*(?=.)")
+_FITS = re.compile(
+    rf"(?<!{WORD})(?:(?P<no>(?:does|do|did|is|are) ?(?:not|n't) (?:fit|match|seen|visible|here)|none|excluded|ruled out|absent|not here|"
+    rf"not (?:seen|visible|found|present))|(?:all )?fits|match(?:es)?|yes|confirmed)(?!{WORD})|(?P<zh>不符|排除|未见)|符合|吻合"
+)
+
+
+def _verdict(text: str, start: int, end: int) -> int:
+    """What the rest of its list item, or the last cell of its table row, says of a label: yes (1), no (-1), neither (0)."""
+    begin, stop = text.rfind("\n", 0, start) + 1, text.find("\n", end)
+    row = text[end : stop if stop >= 0 else len(text)][:400]
+    before = text[max(begin, start - 80) : start]
+    if text[begin : begin + 1] == "|" and "|" not in text[begin + 1 : start] and "|" in row:
+        cells = [cell.strip(" *_") for cell in row.split("|")]
+        said = _CELL.search(next((cell for cell in reversed(cells) if cell), ""))
+        return 0 if said is None else -1 if said["no"] else 1
+    if _ITEM.match(before) and (behind := _ITEM_BEHIND.match(row)):
+        verdicts = list(_FITS.finditer(row, behind.end()))
+        return 0 if not verdicts else -1 if verdicts[-1]["no"] or verdicts[-1]["zh"] else 1
+    return 0
 
 
 _ASIDE = re.compile(r"(?: ?\([^()\n]{0,80}\))?(?:, (?:which|who|whose|although|though|while|however)[^,;.\n]{0,80},)?")
@@ -151,7 +176,7 @@ def _asked(text: str, end: int) -> bool:
 
 _ADVERB = (
     "most|very|quite|likely|probably|almost|certainly|clearly|definitely|indeed|also|called|named|identified|classified|"
-    "now|currently|at|on|[a-z]{3,}est|the one|photo|image|file|frame|"
+    "now|currently|at|on|from|[a-z]{3,}est|the one|photo|image|file|frame|"
     "diagnosed|recogni[sz]ed|labell?ed|known|to|be|as|in|of|species|class|type|an?|the|therefore|thus|so|hence|typical|"
     "common|mature|young|adult|infected|with|by|单|典型的?|一[种株个张]|最可能|应该?"
 )
@@ -161,7 +186,7 @@ _CLAIM = re.compile(
     r"diagnosis|indicat(?:es?|ing)|suggests?|confirms?|recommend|choose|pick|make it|name is|certain|sure|"
     rf"(?:comes?|stems?|results?) from|points? to|speaks? for|consistent with|characteristic of|typical of|match(?:es)?|belongs? to|leaves|leaving|"
     rf"left with)(?!{WORD})|[:=→➡]|->|[为是选属即](?:[{CJK}]{{1,4}}(?<![不的]))?)"
-    rf"[\s\"'*(:]*(?:(?:{_ADVERB})[\s\"'*(:]+|(?:{_ADVERB})(?=[{CJK}])){{0,6}}[\"'*(]*$"
+    rf"[\s\"'*(:]*(?:(?:{_ADVERB})[\s\"'*(:]+|(?:{_ADVERB})(?=[{CJK}])){{0,6}}(?:{WORD}{{4,}} )?[\"'*(]*$"
 )
 _HEDGE = re.compile(
     rf"(?<!{WORD})(?:could|may|might|possibly|perhaps|maybe|either|or|candidates?|options?|whether|if|considered?|"
@@ -171,8 +196,8 @@ _HEDGE = re.compile(
 _COMPARED = re.compile(
     r"\b(?:than|followed by|ahead of|similar to|similar species|resembl(?:es?|ing)|compared (?:to|with)|(?<!look )(?<!looks )like|mimics?|"
     r"comparison with|related to|relative of|border (?:to|with)|(?<=,) as|too \w+ for|mistake (?:this|it) for|together with|unlike|"
-    r"versus|(?:top|rank|no\.?) ?[-#]? ?[2-9]:?|vs\.?|reminiscent of|rule out|suspect(?:ed)?|considered) (?:in |on |at |for |"
-    r"of )?(?:the |an? |plain |that of |those of )?$|(?:比|相比|而\s?|像)$"
+    r"versus|(?:top|rank|no\.?) ?[-#]? ?[2-9]:?|vs\.?|reminiscent of|rule out|suspect(?:ed)?|considered|past|beyond|before|near|beside|next to|instead of) (?:in |on |at |for |"
+    r"of )?(?:the |an? |plain |that of |those of )?$|(?:比|相比|而\s?|(?<![更最很])像|[多少高低大小优强早晚]于|超过)$"
 )
 _DESCRIBED = re.compile(
     r"(?:'s)?(?: (?:plants?|leaves|leaf|flowers?|larvae|adults?|weeds?))?(?: also)?"
@@ -182,7 +207,7 @@ _DESCRIBED = re.compile(
     r"(?: \w+)?,? the \w+ is (?:weaker|smaller|lower|less)\b|(?:的|通常|一般|往往|具有|虽)| ?(?:相比|不同|相似|相近|类似)"
 )
 _IF_BEHIND = re.compile(r"[^,;]{0,40}\bif\b|[^,;]{0,30}\bwould\b")
-_REASON = re.compile(r"\b(?:because|since|whereas|although|though|against)\b[^.;!?\n]*$")
+_REASON = re.compile(r"(?:虽然?|尽管)[^,;。\n]*$|\b(?:because|since|whereas|although|though|against)\b[^.;!?\n]*$")
 _PAST = re.compile(
     r"(?: \w+)?(?: (?:is|are|was|were|has|have|had|been|already|now|nearly|just))* (?:over|past|finished|ended|completed?|behind)\b|"
     r"[^.;!?,\n]{0,40}\b(?:ago|yesterday|last (?:week|month|year|time))\b| (?:will|starts?|begins?) |刚过|已?过了?[,。]|已?经?结束"
@@ -233,9 +258,16 @@ def claims(
     asserted = [match for match in matches if match.asserted][-_MOST:]
     if not asserted:
         return []
+    if several:
+        asserted = _summary(asserted, text)
     place = Sentences(text)
     weights = [
         _weight(text, asserted, number, place, several=several, fits=fits, sense=sense) for number in range(len(asserted))
+    ]
+    denied = {match.label: match.start for match in matches if not match.asserted}
+    weights = [
+        _IN_PASSING if weight < 2 and denied.get(match.label, -1) > match.start else weight
+        for match, weight in zip(asserted, weights, strict=True)
     ]
     for order in (range(1, len(asserted)), range(len(asserted) - 1, 0, -1)):
         for number in order:  # What is joined by comma, or, and counts alike: "it is A or B".
@@ -252,6 +284,13 @@ def claims(
         for match, weight in zip(asserted, weights, strict=True)
         if best[match.label] > most - LEAD * (1 + several / 2) and most > _IN_PASSING
     ]
+
+
+def _summary(asserted: list[LabelMatch], text: str) -> list[LabelMatch]:
+    """The places without those in a list of data ("T1 4.9, T2 5.6") where a summary takes up some of its labels."""
+    plain = [match for match in asserted if not _DATUM.match(text, match.end)]
+    labels, data = ({match.label for match in part} for part in (plain, set(asserted) - set(plain)))
+    return plain if labels and labels < data else asserted
 
 
 def _weight(
@@ -293,7 +332,7 @@ def _weight(
     if said == 0 and not is_claim and not several and _DESCRIBED.match(behind):
         return _OF_DATUM
     weight = 1.0 + _IN_SENSE * max(said, _BEST.match(behind) is not None)
-    if place.concludes(index, match.start):
+    if place.concludes(index, match.start) or _verdict(text, match.start, match.end) > 0:
         weight += _CONCLUDED
     if _ONLY.search(own):
         weight += _EXCLUSIVE
@@ -301,7 +340,7 @@ def _weight(
     if several:
         return weight
     if said <= 0 and (_DATUM.match(text, match.end) or _SHARE.search(before)):
-        return weight if is_claim else _OF_DATUM
+        return 1.0 if is_claim else _OF_DATUM
     alone = _ALONE_BEFORE.search(text[max(0, match.start - 60) : match.start]) and _ALONE_BEHIND.match(text, match.end)
     if is_claim or alone or _OFFERED.search(clause):
         weight += _CLAIMED

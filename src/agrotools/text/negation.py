@@ -22,7 +22,7 @@ _CLAUSE_END = re.compile(
     rf"[;!?。；()\n:,，]|\.(?!\d)|\s-+\s|而是|但|因此|所以|"
     rf"{_B}(?:(?<!anything )but|(?<=be anything )but|however|although|though|whereas|while|because|therefore|"
     rf"thus|hence|so(?! (?:much|many|far))){_E}|"
-    rf"{_B}and (?=(?:{_PRONOUN}|{_BE}|instead|rather|the){_E})|"
+    rf"{_B}and (?=(?:{_PRONOUN}|{_BE}|instead|rather|the|conclude|identify|find|see|choose|settle|think){_E})|"
     rf"{_NEW_CLAUSE}{_B}(?=(?:it|this|these|they|there) {_BE}{_E}|it's{_E}|that's{_E})"
 )
 _ASIDE = re.compile(
@@ -70,9 +70,10 @@ _AFTER = re.compile(
     rf"match\w*|fit\w*|consistent|what)|isn't it){_E}|"
     rf"{_B}(?:does|do|did|can|could|would|should) ?(?:not|n't) (?:match|fit|occur|seem|appear|look|exist|apply|"
     rf"belong){_E}|"
+    rf"{_B}(?:is|are|was|were) (?:zero|nil){_E}|"
     rf"{_B}would be (?:much |far |clearly )?too (?:high|low|large|small|many|few|much){_E}|"
     rf"{_B}at first(?: glance)?(?=[ ,]{{1,2}}(?:but|however|yet|though){_E})|"
-    r"(?:可以|可|应|已|已经)?被?排除|不可能|不太可能|可能性(?:不大|很小|较小|低)|不存在|不符"
+    r"(?:可以|可|应|已|已经)?被?排除|[均都也]?[未没](?:有)?(?:被)?(?:发现|检出|出现|看到|见到|找到)|无关|不可能|不太可能|可能性(?:不大|很小|较小|低)|不存在|不符"
 )
 _JOIN = re.compile(rf"\s*(?:,|、|或|{_B}(?:or|nor){_E}|,\s*(?:or|nor){_E})\s*(?:(?:an?|the)\s+)?")
 _BACK_JOIN = re.compile(rf"\s*,?\s*(?:{_B}(?:or|nor|and){_E}|和|与|及|或|、)\s*(?:(?:an?|the)\s+)?")
@@ -104,7 +105,8 @@ class Negations:
                 at += 1
             if at < len(asides) and asides[at][0] <= end.start() < asides[at][1] and end[0] in ",()、，":
                 continue
-            if end[0] == ":" and _HEADING.search(text, max(self._clauses[-1], end.start() - 40), end.start()):
+            begin = self._clauses[-1]
+            if end[0] == ":" and text[max(0, begin - 1) : begin] in "\n." and _HEADING.search(text, max(begin, end.start() - 40), end.start()):
                 continue
             self._clauses.append(end.end())
         self._first = self._by_clause(_BEFORE, masked, first=True)
