@@ -1,15 +1,17 @@
 """Reading labels out of an answer: which it asserts, and, where any name may be given, what else it names."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from agrotools.core import Slot
-from agrotools.scoring.reading_opposites import sense_of, senses
+from agrotools.scoring.reading_opposites import comparatives, sense_of, senses
 from agrotools.scoring.reading_qualifiers import elsewhere, spoken, subject
 from agrotools.text.labels import LabelMatch, claims, find_labels
 from agrotools.text.listing import beside, further_claims
+from agrotools.text.normalise import normalise
 
 _UNAFFECTED = re.compile(
     r"[^.;:,\n]{0,40}\b(?:is|are|remains?|looks?|appears?) (?:healthy|unaffected|intact|undamaged|normal|free|clean)\b|"
@@ -28,7 +30,9 @@ class LabelReading(NamedTuple):
     further: tuple[str, ...] = ()
 
 
-_SPECIES = re.compile(r"([A-Z])([a-z]{2,}(?:a|us|um|is|on|es|as|ys|yx|ops|ix)) ([a-z]{2,}(?:a|us|um|is|i|ae|e|ens|ans|ides|or|es))$")
+_SPECIES = re.compile(
+    r"([A-Z])([a-z]{2,}(?:a|us|um|is|on|es|as|ys|yx|ops|ix)) ([a-z]{2,}(?:a|us|um|is|i|ae|e|ens|ans|ides|or|es))$"
+)
 _LACK = re.compile(r"(\w+) deficiency$")
 
 
@@ -47,16 +51,17 @@ def _with_short_names(labels: Mapping[str, Sequence[str]]) -> dict[str, tuple[st
         short[label] = own
     known = {name.lower() for names in labels.values() for name in names}
     return {
-        label: (*names, *(name for name in sorted(short[label]) if name.lower() not in known and _is_own(name, label, labels)))
+        label: (
+            *names,
+            *(name for name in sorted(short[label]) if name.lower() not in known and _is_own(name, label, labels)),
+        )
         for label, names in labels.items()
     }
 
 
 def _is_own(short: str, label: str, labels: Mapping[str, Sequence[str]]) -> bool:
     """Whether no name of another label holds ``short``."""
-    return not any(
-        short.lower() in name.lower() for other, names in labels.items() if other != label for name in names
-    )
+    return not any(short.lower() in name.lower() for other, names in labels.items() if other != label for name in names)
 
 
 _ORDINALS = ("first|1st|第一|一", "second|2nd|第二|二", "third|3rd|第三|三", "fourth|4th|第四|四", "fifth|5th|第五|五")
@@ -72,17 +77,21 @@ _REFERENCE = re.compile(
 def _referred(text: str, found: Sequence[LabelMatch], labels: Sequence[str]) -> list[LabelMatch]:
     """Labels that are named by "the latter", "the other image", "the second picture", 后者, 第二幅."""
     references: list[LabelMatch] = []
-    named = list(found)
-    for match in _REFERENCE.finditer(text) if len(labels) > 1 else ():
-        before = list(dict.fromkeys(each.label for each in named if each.start < match.start()))
-        recent = list(dict.fromkeys(each.label for each in reversed(named) if each.start < match.start()))[:2][::-1]
+    starts = [each.start for each in found]
+    for match in islice(_REFERENCE.finditer(text), _MOST) if len(labels) > 1 else ():
+        before = found[: bisect_left(starts, match.start())][-_MOST:]
+        recent = list(dict.fromkeys(each.label for each in reversed(before)))[:2][::-1]
         label = None
         if match["latter"] or match["later"]:
             label = recent[-1] if len(recent) > 1 else None
         elif match["former"] or match["earlier"]:
             label = recent[0] if len(recent) > 1 else None
         elif match["other"]:
-            label = next((each for each in labels if each not in before[-1:]), None) if len(labels) == 2 and before else None
+            label = (
+                next((each for each in labels if each not in recent[-1:]), None)
+                if len(labels) == 2 and recent
+                else None
+            )
         else:
             number = next((n for n in range(len(_ORDINALS)) if match[f"n{n}"]), None)
             number = "一二三四五".index(match["cn"]) if match["cn"] else number
@@ -91,6 +100,32 @@ def _referred(text: str, found: Sequence[LabelMatch], labels: Sequence[str]) -> 
         if label is not None:
             references.append(LabelMatch(label, match[0], match.start(), match.end(), True))
     return references
+
+
+_NUMBER_BEHIND = re.compile(r"[^\d\n;|。]{0,40}?(?<![\d.])(\d[\d,]*(?:\.\d+)?) ?(%|[^\W\d]*)")
+_NUMBER_BEFORE = re.compile(r"(?<![\d.])(\d[\d,]*(?:\.\d+)?) ?(%|(?:[^\W\d]+ ){0,2}?)(?:of|in|on|for) (?:the )?$")
+
+
+def _leading(text: str, claimed: Sequence[LabelMatch], slot: Slot) -> tuple[str, ...]:
+    """The label with the most (or least) where the label asks for it and the text gives one number for each of them."""
+    asked = comparatives().find(normalise(slot.label))
+    if not asked:
+        return ()
+    numbers: dict[str, set[float]] = {}
+    limits = [match.start for match in claimed[1:]] + [len(text)]
+    last = 0
+    for match, limit in zip(claimed, limits, strict=True):
+        found = _NUMBER_BEFORE.search(text, max(last, match.start - 60), match.start)
+        found = found or _NUMBER_BEHIND.match(text, match.end, limit)
+        last = match.end
+        if found is not None:
+            numbers.setdefault(match.label, set()).add(float(found[1].replace(",", "")))
+    if numbers.keys() != {match.label for match in claimed} or any(len(each) > 1 for each in numbers.values()):
+        return ()
+    values = {label: each.pop() for label, each in numbers.items()}
+    best = (max if asked[-1][2] else min)(values.values())
+    leading = tuple(label for label, value in values.items() if value == best)
+    return leading if len(leading) == 1 else ()
 
 
 def read_labels(
@@ -118,6 +153,8 @@ def read_labels(
         if any(_OR.fullmatch(text, one.end, other.start) for one, other in pairwise(claimed)):
             return LabelReading(tuple(sorted({match.label for match in claimed})), tuple(found), ("alternatives",))
     asserted = tuple(sorted({match.label for match in claimed}))
+    if slot is not None and closed and not several and len(asserted) > 1:
+        asserted = _leading(text, claimed, slot) or asserted
     if closed or len(asserted) != 1:
         return LabelReading(asserted, tuple(found))
     names = labels[asserted[0]]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from agrotools.core import Slot
 from agrotools.text.negation import Negations
-from agrotools.text.normalise import WORD, normalise
+from agrotools.text.normalise import normalise
 
 # One family a line: what asserts / what denies. ``*``: any ending; ``_``: a space. The longest match counts.
 _TABLE = """
@@ -29,10 +29,10 @@ chang* alter* convert* transform* modif* turned_into became replaced built_over 
 enough sufficient sufficiently adequate adequately ample meets meet met satisf* compl* fulfil* suffice* conform* lives_up in_line passes at_least 足够 充足 满足 符合 达到 达标 合格 够用 够 合规 充分 过线 至少 / insufficient insufficiently inadequate inadequately too_little too_few too_low too_short too_narrow too_small too_wide too_wet too_thin too_dry too_shallow short_of falls_short fall_short fails fail violat* lacks lacking breach* deficient below 不足 不够 不符 未达 不达标 欠缺 不合格 不满足 过低 过窄 太少 太窄 违反 偏少
 intact undamaged unbroken unharmed in_good_order in_good_condition in_good_repair complete sound whole unscathed no_gaps 完好 完整 无损 无破损 / broken break* damage* torn tear* loose hole holes gap gaps gaping collapsed missing cut_through crack* rupture* ripped breach* sagging fallen 破损 损坏 断裂 缺口 破洞 受损 破裂 倒塌 断开 破坏
 damage* broken injur* harmed torn hurt scorched 受损 损伤 损坏 受害 破损 冻害 伤害 / undamaged intact unharmed unhurt sound healthy unscathed 完好 无损 正常
-need needs needed necessary required require requires advis* recommend* should must justified warranted due called_for indicated worthwhile worth urgent ought advisable essential called 需要 应当 应该 必须 有必要 建议 须 需 应 值得 / unnecessary superfluous needless unwarranted unjustified dispensable redundant can_wait inadvisable 不必 无需 不用 无须 不需 没必要 暂缓 不建议 暂不 不宜 推迟 不应
+need needs needed necessary required require requires advis* recommend* should must justified warranted due called_for indicated worthwhile worth urgent ought advisable essential called 需要 应当 应该 必须 有必要 建议 须 需 应 值得 / unnecessary superfluous needless unwarranted unjustified dispensable redundant can_wait inadvisable wait 不必 无需 不用 无须 不需 没必要 暂缓 不建议 暂不 不宜 推迟 不应
 may can allowed permitted permissible suitable eligible fit qualif* possible acceptable permits allows able 可以 允许 适合 适宜 能够 准许 可行 有资格 能 可 / cannot can't forbidden prohibited unsuitable ineligible not_permitted banned barred impossible unfit unable disqualif* unacceptable 不可 不能 不宜 禁止 不适合 不适宜 不得 无法 不允许
 suitable appropriate fit favourable favorable good ideal right 适合 适宜 合适 有利 适于 / unsuitable inappropriate unfit unfavourable unfavorable bad poor wrong 不适 不宜 不利
-full filled brim* topped_up 满 装满 充满 蓄满 / empty vacant half-full half-empty hollow 空 空置
+full filled brim* topped_up 满 装满 充满 蓄满 / empty vacant half_full half-full half-empty half_empty hollow 空 空置
 empty vacant unoccupied deserted 空着 空的 空置 无人 空 / full occupied filled stocked 有人 装满 满
 hid* cover* obscur* mask* block* 遮挡 遮住 覆盖 遮盖 挡住 / clear cloud-free cloudless unobstructed unobscured visible_throughout open_sky 无云 晴朗 清晰 无遮挡
 clear clearer clearest sharp sharper sharpest in_focus unobstructed 清晰 清楚 / blurr* fuzzy cloudy hazy obscured out_of_focus turbid murky 模糊 浑浊 不清
@@ -98,7 +98,7 @@ paved asphalt* sealed concrete surfaced 铺装 硬化 沥青 水泥 / unpaved di
 _MORE_OF = """
 more larger greater higher bigger taller wider longer heavier denser faster better deeper thicker older warmer stronger
 richer weedier greener wetter brighter further farther outnumber* exceed* outweigh* most highest largest tallest widest
-longest heaviest densest greatest biggest deepest above dominat* 更多 更大 更高 更宽 更长 更重 更密 更快 更好 更深 更厚 较多 较大 较高
+longest heaviest densest greatest biggest deepest above dominat* dominant main prevail* 主要 优势 更多 更大 更高 更宽 更长 更重 更密 更快 更好 更深 更厚 较多 较大 较高
 较宽 较长 较重 较密 较深 最多 最大 最高 最长 多于 大于 高于 超过 优于 长于 重于 多 大 高 宽 长 重 密 快 好 深 厚
 / fewer less lower smaller shorter narrower lighter sparser slower worse shallower thinner younger cooler weaker poorer drier
 darker least lowest fewest smallest shortest below 更少 更小 更低 更矮 更窄 更短 更轻 更稀 更慢 更差 更浅 更薄 较少 较小 较低 较矮 较窄
@@ -127,7 +127,7 @@ def _pattern(words: list[str]) -> re.Pattern[str]:
         re.escape(word).replace(r"\*", "[a-z]*").replace("_", " ") for word in sorted(latin, key=len, reverse=True)
     )
     return re.compile(
-        "|".join([rf"(?<!{WORD})(?<!{WORD}-)(?:{parts})(?!{WORD})", *sorted(chinese, key=len, reverse=True)])
+        "|".join([rf"(?<![a-z\d])(?<![a-z\d]-)(?:{parts})(?![a-z\d])", *sorted(chinese, key=len, reverse=True)])
     )
 
 
@@ -162,7 +162,11 @@ def senses(slot: Slot) -> tuple[tuple[Family, bool], ...]:
 
 @lru_cache(maxsize=1_000)
 def _senses(label: str) -> tuple[tuple[Family, bool], ...]:
-    return tuple((family, found[-1][2]) for family in (*families(), comparatives()) if family is not presence() and (found := family.find(label)))
+    return tuple(
+        (family, found[-1][2])
+        for family in (*families(), comparatives())
+        if family is not presence() and (found := family.find(label))
+    )
 
 
 def sense_of(text: str, asked: Sequence[tuple[Family, bool]]) -> int:

@@ -8,6 +8,7 @@ hypotheses, other times and other things weigh little. The heavier side is the a
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from agrotools.core import BooleanSlot
@@ -69,12 +70,16 @@ _UNLIKELY = 0.4
 _ASIDE = 0.4
 _IF = 0.1
 _LEAST = 0.5
+_MOST = 300
+"""Places of one kind that are looked at, the last ones."""
 
 _PART = re.compile(
     rf"(?<!{WORD})(?:some|part|parts|most|half|several|many|a few|the (?:other|rest|remaind\w+)|others|remaining|rest|"
     rf"(?:\d+|two|three|four|five|six|seven|eight|nine|ten) (?:of|{WORD}+)|\d+ ?%)(?!{WORD})|部分|大部分|其余|其他|另外|\d+ ?[{CJK}]"
 )
-_ALL = re.compile(rf"(?<!{WORD})(?:all|every|each|both|entire\w*|whole|always|throughout|none|no)(?!{WORD})|所有|全部|都|均|每|全")
+_ALL = re.compile(
+    rf"(?<!{WORD})(?:all|every|each|both|entire\w*|whole|always|throughout|none|no)(?!{WORD})|所有|全部|都|(?<!平)均|每|全"
+)
 _HEDGED = re.compile(rf"(?<!{WORD})(?:might|may|could|possibly|perhaps|maybe)(?!{WORD})|可能|也许|或许")
 _OPEN = re.compile(
     rf"(?<!{WORD})(?:unclear|uncertain|unsure|unknown|undecided|inconclusive|open question|"
@@ -87,7 +92,9 @@ _OPEN = re.compile(
 _BARE = re.compile(rf"\W*(?:(?P<no>(?:no|none|not)(?!{WORD})|没|未|不|无|并非)|有|已)")
 _IT = re.compile(rf"(?<!{WORD})(?:it|they|this|these|that|those|both|which)(?!{WORD})|该|其|此|它|这")
 _KEY = re.compile(r"(?:^|[\n|])[^\w\n]{0,8}([^\n|:=?]{2,60}?)[\"'*]* ?(?:[:=|]|\?) ?[\"'*✅❌☑✔ ]*$")
-_ANSWER_KEY = re.compile(r"answer|result|conclusion|verdict|assessment|decision|finding|答案|结论|结果|判断|判定|回答|final|summary")
+_ANSWER_KEY = re.compile(
+    r"answer|result|conclusion|verdict|assessment|decision|finding|答案|结论|结果|判断|判定|回答|final|summary"
+)
 
 
 def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
@@ -107,7 +114,9 @@ def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
 
 
 def _decided(votes: Sequence[_Vote]) -> YesNo:
-    most = {said: max((vote.weight for vote in votes if vote.said is said), default=0.0) for said in (True, False, None)}
+    most = {
+        said: max((vote.weight for vote in votes if vote.said is said), default=0.0) for said in (True, False, None)
+    }
     said = most[True] > most[False]
     best, other = most[said], most[not said]
     words = tuple(dict.fromkeys(vote.words for vote in sorted(votes, key=lambda vote: -vote.weight)))[:20]
@@ -155,7 +164,6 @@ class _Statement(NamedTuple):
     universal: bool
     partial: bool
     of_time: bool
-    whole: str
 
 
 _FILLING = frozenset(
@@ -175,7 +183,10 @@ _ENTITIES = [
         ("north|south|east|west|northern|southern|eastern|western", "[东南西北](?=[侧边部半块地])"),
         ("upper|lower|top|bottom", "[上下](?=[方部游侧半块])"),
         (r"(?:19|20)\d\d", r"(?:19|20)\d\d(?=年)"),
-        (r"(?:image|photo|picture|plot|field|tree|row|tile|sample|variety|pond|plant|tank|block|site|hive|pen)s? ?[#_]?(?:\d|[a-h])", r"图\d|[a-h](?=[{CJK}])"),
+        (
+            r"(?:image|photo|picture|plot|field|tree|row|tile|sample|variety|pond|plant|tank|block|site|hive|pen)s? ?[#_]?(?:\d|[a-h])",
+            r"图\d|[a-h](?=[{CJK}])",
+        ),
         ("first|second|third", "第[一二三]"),
     )
 ]
@@ -189,9 +200,7 @@ _ROOT_FORMS = {
     "torn": "tear", "worn": "wear", "frozen": "freeze", "froze": "freeze", "burnt": "burn", "dried": "dry",
 }  # fmt: skip
 _FORMS = {root: [form for form, of in _ROOT_FORMS.items() if of == root] for root in _ROOT_FORMS.values()}
-_ENDING = re.compile(
-    r"(?<=[a-z]{3})(?:ations?|ings?|ied|ies|edly|ed|es|e?s|ers?|ly|ment|e|y|ion|ions|al|age)$"
-)
+_ENDING = re.compile(r"(?<=[a-z]{3})(?:ations?|ings?|ied|ies|edly|ed|es|e?s|ers?|ly|ment|e|y|ion|ions|al|age)$")
 
 
 def _root(word: str) -> str:
@@ -211,7 +220,7 @@ def _word_pattern(word: str) -> re.Pattern[str]:
     forms = [re.escape(form) for form in (word, *_FORMS.get(_ROOT_FORMS.get(word, word), ()))]
     ending = "[a-z]*" if len(root) > 3 else rf"(?:{re.escape(root[-1])}?(?:e?s|e?d|ing|e|y|ies|ied|en))?"
     chinese = dict.fromkeys([*translated(word), *translated(root)])
-    return re.compile("|".join([rf"(?<!{WORD})(?:{'|'.join(forms)}|{re.escape(root)}{ending})(?!{WORD})", *chinese]))
+    return re.compile("|".join([rf"(?<![a-z\d])(?:{'|'.join(forms)}|{re.escape(root)}{ending})(?![a-z\d])", *chinese]))
 
 
 def _words(text: str) -> list[str]:
@@ -220,7 +229,11 @@ def _words(text: str) -> list[str]:
     for run in re.findall(rf"{WORD}{{2,}}|[{CJK}]+", text):
         if run > "\u2e80":
             for part in re.split("[的了在中里是有为和与及被已经正并都均所于上]+", run):
-                found += [part[at : at + 2] for at in range(0, max(1, len(part) - 1), 1 if len(part) < 4 else 2)] if part else []
+                found += (
+                    [part[at : at + 2] for at in range(0, max(1, len(part) - 1), 1 if len(part) < 4 else 2)]
+                    if part
+                    else []
+                )
                 if len(part) > 3 and len(part) % 2:
                     found.append(part[-2:])
         elif run not in _FILLING and (len(run) > 2 or run == "ph"):
@@ -236,37 +249,17 @@ def _statement(name: str, label: str) -> _Statement:
     there = _THERE_IS.search(text)
     bare = text[there.end() :] if there else text
     copula = None if there else _COPULA.search(bare)
-    predicate = bare[copula.end() :] if copula and bare[copula.end() :].strip() else bare
-    offset = len(bare) - len(predicate)
+    offset = copula.end() if copula and bare[copula.end() :].strip() else 0
     compared = _comparison(bare)
-    negations = Negations(bare)
-    chosen: list[tuple[int, int, Family, bool]] = []
-    if compared is None:
-        for family in families():
-            for start, end, asserts in family.find(bare)[-1:]:
-                chosen.append((start, end, family, asserts))
-    # What stands before a noun describes it: "the recommended range".
-    in_predicate = [each for each in chosen if each[0] >= offset]
-    free = [each for each in in_predicate if not re.match(rf" (?!{_FILLER_NEXT})[a-z]", bare[each[1] :])]
-    chosen = free or in_predicate[:1] or ([] if copula else chosen)
+    chosen = [] if compared else _said_families(bare, offset, everywhere=copula is None)
     covered = [(start, end) for start, end, _, _ in chosen]
-
-    def outside(part: str, shift: int) -> list[str]:
-        return [
-            word
-            for word in _words(part)
-            if not any(start <= (at := bare.find(word, shift)) < end or start <= at + len(word) - 1 < end for start, end in covered)
-        ]
-
-    words = outside(bare, 0)
-    own = [word for word in outside(predicate, offset) if word in words]
-    if chosen or compared:
-        subject, head = words, words if any(family is presence() for _, _, family, _ in chosen) else []
-    else:
-        head = own or words
-        if there or not copula:
-            head = words
-        subject = words
+    subject = _words_outside(bare, covered, 0)
+    head: list[str] = []
+    if any(family is presence() for _, _, family, _ in chosen):
+        head = subject
+    elif not chosen and not compared:
+        head = _words_outside(bare, covered, offset) or subject
+    negations = Negations(bare)
     denied = any(negations.before(start) or negations.after(end) for start, end in covered) or (
         not chosen and compared is None and (negations.before(len(bare)) or bare.startswith(("no ", "没有", "无")))
     )
@@ -277,16 +270,36 @@ def _statement(name: str, label: str) -> _Statement:
         compared,
         tuple((kind, found[0]) for kind, pattern in enumerate(_ENTITIES) for found in pattern.finditer(text)),
         denied,
-        re.search(rf"(?<!{WORD})(?:all|every|each|entire\w*|whole)(?!{WORD})|所有|全部|都|均|每", text) is not None,
-        there is not None or re.match(rf"\W*(?:an? |some |part |any )|部分|有", text) is not None
-        or re.search(r"(?<!\w)(?:part|some) of|部分", text) is not None,
+        _WHOLE.search(text) is not None,
+        there is not None or _SOME.search(text) is not None,
         OTHER_TIME.search(text) is not None,
-        text,
     )
 
 
-_FILLER_NEXT = r"(?:the|an?|by|for|to|at|in|on|of|from|with|than|as|enough|now|and|or|since|between|after|before|than)\b"
+_WHOLE = re.compile(rf"(?<!{WORD})(?:all|every|each|entire\w*|whole)(?!{WORD})|所有|全部|都|(?<!平)均|每")
+_SOME = re.compile(rf"^\W*(?:(?:an?|some|part|any)(?!{WORD})|有)|(?<!{WORD})(?:part|some) of|部分")
+
+
+def _said_families(label: str, offset: int, *, everywhere: bool) -> list[tuple[int, int, Family, bool]]:
+    """The words of families in what a label says from ``offset`` on, but for those that describe a noun of it."""
+    found = [(*hits[-1][:2], family, hits[-1][2]) for family in families() if (hits := family.find(label))]
+    said = [each for each in found if each[0] >= offset]
+    free = [each for each in said if not _DESCRIBES.search(f"{label[: each[0]]}|{label[each[1] :]}")]
+    return free or said[:1] or (found if everywhere else [])
+
+
+def _words_outside(label: str, covered: Sequence[tuple[int, int]], offset: int) -> list[str]:
+    places = [(label.find(word, offset), word) for word in _words(label[offset:])]
+    return [word for at, word in places if not any(start < at + len(word) and at < end for start, end in covered)]
+
+
+_DESCRIBES = re.compile(
+    r"\b(?:the|an?|its|their) \| (?!(?:the|an?|by|for|to|at|in|on|of|from|with|than|as|enough|now|and|or)\b)[a-z]"
+)
 _THAN = re.compile(rf"(?<!{WORD})(?:than|compared (?:to|with)|versus)(?!{WORD})")
+
+
+_THAN_CHINESE = re.compile("(?<![百分占对])比(?![例重较])|(?<=[高低多少大小长短优差重轻强早晚])于")
 
 
 def _comparison(
@@ -294,7 +307,7 @@ def _comparison(
 ) -> tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]] | None:
     """Whether a label says more (or less) of one thing than of another, and the words of either that are its own."""
     than = _THAN.search(label)
-    chinese = re.search("比|[高低多少大小长短优差重轻]于", label)
+    chinese = _THAN_CHINESE.search(label)
     if than is None and chinese is None:
         return None
     more = comparatives().find(label)
@@ -305,7 +318,7 @@ def _comparison(
         if not _words(one):
             one = label[: than.start()]
     else:
-        one = label[: chinese.start()] if chinese else ""
+        one = label[: more[0][0] if chinese and chinese[0] == "于" else chinese.start()] if chinese else ""
         other = label[chinese.end() :] if chinese else ""
     if re.search(r"\d", other) and not re.search(r"(?:19|20)\d\d|image|图|plot", other):
         return None  # "more than 30 trees"
@@ -318,12 +331,11 @@ def _comparison(
 
 
 def _own_words(text: str) -> list[str]:
-    found = [word for word in _words(text)]
-    return found + re.findall(rf"(?<!{WORD})(?:[a-h]|\d+)(?!{WORD})", text)
+    return _words(text) + re.findall(rf"(?<!{WORD})(?:[a-h]|\d+)(?!{WORD})", text)
 
 
 def _plain_votes(statement: _Statement, text: str, place: Sentences) -> Iterator[_Vote]:
-    for at, said, word in _plain(text):
+    for at, said, word in _plain(text)[-_MOST:]:
         sentence = place.of(at)
         weight = _PLAIN + _position(place, sentence)
         before = text[max(0, at - 120) : at]
@@ -342,6 +354,15 @@ def _plain_votes(statement: _Statement, text: str, place: Sentences) -> Iterator
             ):
                 weight = _ASIDE
         yield _Vote(at, said, weight, word)
+
+
+def _outermost(hits: list[tuple[int, int, bool]]) -> list[tuple[int, int, bool]]:
+    """The hits that lie in no longer one: "unchanged" of one family over "changed" of another."""
+    kept: list[tuple[int, int, bool]] = []
+    for hit in sorted(hits, key=lambda hit: (hit[0], -hit[1])):
+        if not kept or hit[1] > kept[-1][1] or hit[:2] == kept[-1][:2]:
+            kept.append(hit)
+    return kept
 
 
 _BEHIND = re.compile(
@@ -363,14 +384,13 @@ def _votes(statement: _Statement, text: str, place: Sentences) -> Iterator[_Vote
             hits += [hit for hit in _word_hits(statement, text, place) if place.of(hit[0]) not in said]
     else:
         hits = _word_hits(statement, text, place)
-    yield from (_Vote(found.start(), None, 1.2 + _position(place, place.of(found.start())), found[0]) for found in _OPEN.finditer(text))
+    yield from (
+        _Vote(found.start(), None, 1.2 + _position(place, place.of(found.start())), found[0])
+        for found in islice(_OPEN.finditer(text), _MOST)
+    )
     if not hits:
         return
-    hits = [
-        hit
-        for hit in sorted(hits)
-        if not any(start <= hit[0] and hit[1] <= end and end - start > hit[1] - hit[0] for start, end, _ in hits)
-    ]
+    hits = _outermost(hits)[-_MOST:]
     negations = Negations(text, [(start, end) for start, end, _ in hits] if not statement.compared else ())
     for start, end, asserts in hits:
         index = place.of(start)
@@ -389,7 +409,12 @@ def _votes(statement: _Statement, text: str, place: Sentences) -> Iterator[_Vote
             said = (asserts == statement.compared[0]) != turned
         denials = negations.count_before(start) + negations.after(end) + (_BEHIND.match(text, end) is not None)
         said = (said != (denials % 2 == 1)) != statement.denied
-        yield _Vote(start, said, _weight(statement, place, index, sentence, clause, said), text[max(clause_start, start - 30) : end])
+        yield _Vote(
+            start,
+            said,
+            _weight(statement, place, index, sentence, clause, said),
+            text[max(clause_start, start - 30) : end],
+        )
 
 
 def _weight(statement: _Statement, place: Sentences, index: int, sentence: str, clause: str, said: bool) -> float:
@@ -429,7 +454,7 @@ def _turned(statement: _Statement, clause: str, at: int, sentence: str) -> bool 
     """Whether a comparison puts the two things of the label the other way round; None where it names neither."""
     assert statement.compared
     _, mine, theirs = statement.compared
-    than = _THAN.search(clause, at) or re.compile("比|相比").search(clause)
+    than = _THAN.search(clause, at) or _THAN_CHINESE.search(clause)
     if than and than[0] > "\u2e80":
         first, second = clause[: than.start()], clause[than.end() : at] or clause[than.end() :]
     elif than:

@@ -57,7 +57,7 @@ class Sentences:
         if CONCLUDES.search(self.text, begin, end):
             return True
         above = index - 1
-        while above > 0 and not self.sentence(above).strip():
+        if above > 0 and not self.sentence(above).strip():
             above -= 1
         heading = self.sentence(above) if above >= 0 else ""
         return heading.endswith("\n") and len(heading) < _HEADING and CONCLUDES.search(heading) is not None

@@ -111,10 +111,10 @@ _ASKED = re.compile(r"[^.!?。\n;]{0,200}\?")
 _CONFIRMED = re.compile(r"[\s\"'*]*(?:yes|yep|correct|indeed|是|对)(?![a-z])")
 
 
-_AUX = "(?:is|are|was|were|does|do|did|has|have|had|can|could|would|must|may|might|seems?|appears?|looks?|shows?|remains?)"
-_GONE = (
-    "ruled out|excluded|dismissed|eliminated|discarded|rejected|unlikely|absent|missing|out|unaffected|zero|nil|gone|no longer"
+_AUX = (
+    "(?:is|are|was|were|does|do|did|has|have|had|can|could|would|must|may|might|seems?|appears?|looks?|shows?|remains?)"
 )
+_GONE = "ruled out|excluded|dismissed|eliminated|discarded|rejected|unlikely|absent|missing|out|unaffected|zero|nil|gone|no longer"
 # What follows a label and denies it.
 _NOT_SO = re.compile(
     rf"(?: (?!(?:and|but|or|so|that|which|then|nor) ){WORD}+)?,? (?:{_AUX}(?: (?:not?|never)|n't)|cannot|can't|lacks?)(?!{WORD})|"
@@ -127,7 +127,9 @@ _NOT_SO = re.compile(
     rf"[^.:;!?\n]{{0,40}}?,? but (?:it|they|this|that|these|those)(?:'s| is| are| was| were|'re| do| does)?(?: not|n't)"
     r"(?: (?:it|them|that|so|the case))?(?=\s*(?:[.,:;!?\n]|$))"
 )
-_CELL = re.compile(r"(?:^|[-:,;] ?)(?:(?P<no>no|none|0|absent|not \w+|❌|✗|✘|无|否|未见|没有|不符)|yes|present|fits|match\w*|✅|✓|✔|有|是|符合)$")
+_CELL = re.compile(
+    r"(?:^|[-:,;] ?)(?:(?P<no>no|none|0|absent|not \w+|❌|✗|✘|无|否|未见|没有|不符)|yes|present|fits|match\w*|✅|✓|✔|有|是|符合)$"
+)
 
 
 _ITEM = re.compile(r"\s*(?:[-*•+]|#{1,6}|\d{1,2}[.)])? ?[\"'*_ ]*$")
@@ -140,10 +142,9 @@ _FITS = re.compile(
 
 def _verdict(text: str, start: int, end: int) -> int:
     """What the rest of its list item, or the last cell of its table row, says of a label: yes (1), no (-1), neither (0)."""
-    begin, stop = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-    row = text[end : stop if stop >= 0 else len(text)][:400]
-    before = text[max(begin, start - 80) : start]
-    if text[begin : begin + 1] == "|" and "|" not in text[begin + 1 : start] and "|" in row:
+    before = text[max(0, start - 80) : start].rpartition("\n")[2]
+    row = text[end : end + 400].partition("\n")[0]
+    if before[:1] == "|" and "|" not in before[1:] and "|" in row:
         cells = [cell.strip(" *_") for cell in row.split("|")]
         said = _CELL.search(next((cell for cell in reversed(cells) if cell), ""))
         return 0 if said is None else -1 if said["no"] else 1
@@ -262,7 +263,8 @@ def claims(
         asserted = _summary(asserted, text)
     place = Sentences(text)
     weights = [
-        _weight(text, asserted, number, place, several=several, fits=fits, sense=sense) for number in range(len(asserted))
+        _weight(text, asserted, number, place, several=several, fits=fits, sense=sense)
+        for number in range(len(asserted))
     ]
     denied = {match.label: match.start for match in matches if not match.asserted}
     weights = [

@@ -106,7 +106,11 @@ class Negations:
             if at < len(asides) and asides[at][0] <= end.start() < asides[at][1] and end[0] in ",()、，":
                 continue
             begin = self._clauses[-1]
-            if end[0] == ":" and text[max(0, begin - 1) : begin] in "\n." and _HEADING.search(text, max(begin, end.start() - 40), end.start()):
+            if (
+                end[0] == ":"
+                and text[max(0, begin - 1) : begin] in "\n."
+                and _HEADING.search(text, max(begin, end.start() - 40), end.start())
+            ):
                 continue
             self._clauses.append(end.end())
         self._first = self._by_clause(_BEFORE, masked, first=True)
