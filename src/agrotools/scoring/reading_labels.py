@@ -18,6 +18,8 @@ _UNAFFECTED = re.compile(
     r"[^.;:,\n]{0,40}\b(?:might|may|could) be(?=[.;,\n]|$)"
 )
 _OR = re.compile(r",? (?:or|and/or) (?:the |an? )?|或者?")
+_CLAIM = 2.0
+"""What an occurrence weighs that is more than a mention."""
 _MOST = 60
 """Occurrences looked at for what stands beside them."""
 
@@ -37,7 +39,7 @@ _LACK = re.compile(r"(\w+) deficiency$")
 
 
 def _with_short_names(labels: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """``labels`` with the short forms of their names that are no other label's: a genus, "P. ostreatus", "spider mite"."""
+    """``labels`` with the short forms that are no other label's: a genus, "P. ostreatus", "spider mite"."""
     short: dict[str, set[str]] = {}
     for label, names in labels.items():
         own: set[str] = set()
@@ -69,7 +71,8 @@ _REFERENCE = re.compile(
     r"\bthe (?:(?P<latter>latter|last(?: one)?(?: of (?:these|them|the \w+))?)|(?P<former>former)|(?P<other>other)|"
     + r"(?:"
     + "|".join(f"(?P<n{number}>{words})" for number, words in enumerate(_ORDINALS))
-    + r"))(?: (?:image|picture|photo|file|one|option|candidate|map|tile|frame))?\b(?! (?:of|glance|sight|time|step|place|half|week|day|hand))|"
+    + r"))(?: (?:image|picture|photo|file|one|option|candidate|map|tile|frame))?\b"
+    r"(?! (?:of|glance|sight|time|step|place|half|week|day|hand))|"
     r"(?P<later>后者)|(?P<earlier>前者)|第(?P<cn>[一二三四五])[幅张个项种]"
 )
 
@@ -153,8 +156,8 @@ def read_labels(
         if any(_OR.fullmatch(text, one.end, other.start) for one, other in pairwise(claimed)):
             return LabelReading(tuple(sorted({match.label for match in claimed})), tuple(found), ("alternatives",))
     asserted = tuple(sorted({match.label for match in claimed}))
-    if slot is not None and closed and not several and len(asserted) > 1:
-        asserted = _leading(text, claimed, slot) or asserted
+    if slot is not None and closed and not several and claimed and max(match.weight for match in claimed) < _CLAIM:
+        asserted = _leading(text, [match for match in found if match.asserted][-_MOST:], slot) or asserted
     if closed or len(asserted) != 1:
         return LabelReading(asserted, tuple(found))
     names = labels[asserted[0]]
@@ -166,6 +169,6 @@ def read_labels(
     strongest = [match for match in claimed if match.weight == most]
     listed = [beside(text, match.start, match.end, same).items for match in strongest[:_MOST]]
     # A list of candidates may come before a claim: "A, B or C. It is B."
-    decided = most > 2 and not all(listed)
+    decided = most >= _CLAIM and not all(listed)
     further = () if decided else tuple(item for items in listed for item in items)
     return LabelReading(asserted, tuple(found), further or further_claims(text, same))

@@ -75,10 +75,12 @@ _MOST = 300
 
 _PART = re.compile(
     rf"(?<!{WORD})(?:some|part|parts|most|half|several|many|a few|the (?:other|rest|remaind\w+)|others|remaining|rest|"
-    rf"(?:\d+|two|three|four|five|six|seven|eight|nine|ten) (?:of|{WORD}+)|\d+ ?%)(?!{WORD})|部分|大部分|其余|其他|另外|\d+ ?[{CJK}]"
+    rf"(?:\d+|two|three|four|five|six|seven|eight|nine|ten) (?:of|{WORD}+)|\d+ ?%)(?!{WORD})|部分|大部分|其余|其他|"
+    rf"另外|\d+ ?[{CJK}]"
 )
 _ALL = re.compile(
-    rf"(?<!{WORD})(?:all|every|each|both|entire\w*|whole|always|throughout|none|no)(?!{WORD})|所有|全部|都|(?<!平)均|每|全"
+    rf"(?<!{WORD})(?:all|every|each|both|entire\w*|whole|always|throughout|none|no)(?!{WORD})|所有|全部|都|"
+    rf"(?<!平)均|每|全"
 )
 _HEDGED = re.compile(rf"(?<!{WORD})(?:might|may|could|possibly|perhaps|maybe)(?!{WORD})|可能|也许|或许")
 _OPEN = re.compile(
@@ -86,7 +88,8 @@ _OPEN = re.compile(
     r"(?:cannot|can't|could not|couldn't|unable to|impossible to|hard to|difficult to|not possible to|not sure) "
     r"(?:\w+ ){0,2}?(?:tell|say|determine|judge|decide\w*|know|whether|if|answer|establish|confirm|assess)|"
     r"(?:cannot|can't) be (?:\w+ )?(?:decided|determined|judged|told|answered|established|confirmed|assessed)|"
-    rf"(?:do not|don't) know|may or may not|might or might not)(?!{WORD})|无法(?:判断|确定|得知|回答|确认|判定)|不能(?:判断|确定|确认)|"
+    rf"(?:do not|don't) know|may or may not|might or might not)(?!{WORD})|无法(?:判断|确定|得知|回答|确认|判定)|"
+    rf"不能(?:判断|确定|确认)|"
     r"难以(?:判断|确定|断定)|不确定|不好说|说不准|尚不清楚"
 )
 _BARE = re.compile(rf"\W*(?:(?P<no>(?:no|none|not)(?!{WORD})|没|未|不|无|并非)|有|已)")
@@ -184,7 +187,8 @@ _ENTITIES = [
         ("upper|lower|top|bottom", "[上下](?=[方部游侧半块])"),
         (r"(?:19|20)\d\d", r"(?:19|20)\d\d(?=年)"),
         (
-            r"(?:image|photo|picture|plot|field|tree|row|tile|sample|variety|pond|plant|tank|block|site|hive|pen)s? ?[#_]?(?:\d|[a-h])",
+            r"(?:image|photo|picture|plot|field|tree|row|tile|sample|variety|pond|plant|tank|block|site|hive|"
+            r"pen)s? ?[#_]?(?:\d|[a-h])",
             r"图\d|[a-h](?=[{CJK}])",
         ),
         ("first|second|third", "第[一二三]"),
@@ -366,17 +370,19 @@ def _outermost(hits: list[tuple[int, int, bool]]) -> list[tuple[int, int, bool]]
 
 
 _BEHIND = re.compile(
-    rf",? (?:is|are|was|were|has|have|had|does|do|did|can|could|will|would|should|may|must|need) (?:not|never)(?!{WORD})|"
-    rf"n't(?!{WORD})|-free(?!{WORD})| (?:not|never|cannot|[a-z]+n't|no(?! (?:doubt|longer than|more than))|none|nothing|nowhere|neither)(?!{WORD})|不(?!仅|但|断|过)|未|没有"
+    rf",? (?:is|are|was|were|has|have|had|does|do|did|can|could|will|would|should|may|must|need) (?:not|"
+    rf"never)(?!{WORD})|"
+    rf"n't(?!{WORD})|-free(?!{WORD})| (?:not|never|cannot|[a-z]+n't|no(?! (?:doubt|longer than|more than))|none|"
+    rf"nothing|nowhere|neither)(?!{WORD})|不(?!仅|但|断|过)|未|没有"
 )
 
 
 def _votes(statement: _Statement, text: str, place: Sentences) -> Iterator[_Vote]:
     """What the clauses of ``text`` say of the statement."""
+    hits: list[tuple[int, int, bool]] = []
     if statement.compared:
-        hits = [(start, end, asserts) for start, end, asserts in comparatives().find(text)]
+        hits = comparatives().find(text)
     elif statement.families:
-        hits = []
         for family, own in statement.families:
             hits += [(start, end, asserts == own) for start, end, asserts in family.find(text)]
         if statement.predicate:  # "weeds are present" is said by any mention of weeds.
@@ -403,7 +409,7 @@ def _votes(statement: _Statement, text: str, place: Sentences) -> Iterator[_Vote
         clause = text[clause_start : min(clause_end, end + 200)]
         said = asserts
         if statement.compared:
-            turned = _turned(statement, clause, start - clause_start, sentence)
+            turned = _turned(statement, clause, start - clause_start)
             if turned is None:
                 continue
             said = (asserts == statement.compared[0]) != turned
@@ -450,7 +456,7 @@ def _of_another(statement: _Statement, clause: str) -> bool:
     return False
 
 
-def _turned(statement: _Statement, clause: str, at: int, sentence: str) -> bool | None:
+def _turned(statement: _Statement, clause: str, at: int) -> bool | None:
     """Whether a comparison puts the two things of the label the other way round; None where it names neither."""
     assert statement.compared
     _, mine, theirs = statement.compared

@@ -6,19 +6,23 @@ from bisect import bisect_right
 from agrotools.text.normalise import WORD
 
 CONCLUDES = re.compile(
-    rf"(?<!{WORD})(?:so|therefore|thus|hence|consequently|accordingly|overall|in (?:conclusion|short|summary|other words|all)|"
+    rf"(?<!{WORD})(?:so|therefore|thus|hence|consequently|accordingly|overall|in (?:conclusion|short|summary|"
+    rf"other words|all)|"
     rf"to conclude|conclusion|conclude|answer|verdict|diagnosis|result|this means|(?:that|which) means|means that|"
     rf"final(?:ly)?|all in all|after all|on closer|taken together|to sum up|this leaves|that leaves)(?!{WORD})|"
     r"因此|所以|综上|总之|故(?!障)|由此可见|说明|结论|答案|判断|也就是说|由此|最终|实际(?:上|出现|存在)"
 )
 SUPPOSED = re.compile(
-    rf"(?<!{WORD})(?:if|(?<!i )(?<!we )would|unless|whether|suppose|were to|in case|hypothes\w*|assum(?:e|ing)|"
-    rf"should (?:it|there|the)|to (?:see|check|find out|decide|determine|judge))(?!{WORD})|如果|若|假如|倘若|假设|一旦|要是"
+    rf"(?<!{WORD})(?:if|(?<!i )(?<!we )would(?! be (?:wrong|incorrect|mistaken|right|fair|correct))|unless|whether|"
+    rf"suppose|were to|in case|hypothes\w*|assum(?:e|ing)|"
+    rf"should (?:it|there|the)|to (?:see|check|find out|decide|determine|judge))(?!{WORD})|如果|若|假如|倘若|假设|"
+    rf"一旦|要是"
 )
 OTHER_TIME = re.compile(
     rf"(?<!{WORD})(?:last (?:week|month|year|autumn|spring|summer|winter|season|time)|previous(?:ly)?|earlier|formerly|"
     rf"used to|yesterday|ago|at first|initially|originally|had been|will|going to|expected to|next "
-    rf"(?:week|month|year|season)|tomorrow)(?!{WORD})|去年|上周|上月|此前|之前|以前|原来|曾经?|起初|最初|即将|将要?|预计|明年|下周"
+    rf"(?:week|month|year|season)|tomorrow)(?!{WORD})|去年|上周|上月|此前|之前|以前|原来|曾经?|起初|最初|即将|将要?|"
+    rf"预计|明年|下周"
 )
 ELSEWHERE = re.compile(
     rf"(?<!{WORD})(?:neighbou?r\w*|adjacent|elsewhere|usually|typically|often|normally|generally|in general|"

@@ -38,7 +38,10 @@ def label_pattern(alias: str) -> re.Pattern[str]:
     # Only a number can be part of a longer one.
     front = r"(?<!\d[.,])" if plain[:1].isdigit() else ""
     behind = r"(?![.,]\d)" if plain[-1:].isdigit() else ""
-    return re.compile(rf"(?<!{WORD}){front}{third}{body}{_plural(plain)}(?!{WORD}){behind}(?!\.{_SUFFIX})")
+    # A Chinese name needs no space around it: "稗草8株".
+    before = "" if plain[:1] > "\u2e80" else rf"(?<!{WORD})"
+    after = "" if plain[-1:] > "\u2e80" else rf"(?!{WORD})"
+    return re.compile(rf"{before}{front}{third}{body}{_plural(plain)}{after}{behind}(?!\.{_SUFFIX})")
 
 
 def _plural(plain: str) -> str:
@@ -114,34 +117,45 @@ _CONFIRMED = re.compile(r"[\s\"'*]*(?:yes|yep|correct|indeed|是|对)(?![a-z])")
 _AUX = (
     "(?:is|are|was|were|does|do|did|has|have|had|can|could|would|must|may|might|seems?|appears?|looks?|shows?|remains?)"
 )
-_GONE = "ruled out|excluded|dismissed|eliminated|discarded|rejected|unlikely|absent|missing|out|unaffected|zero|nil|gone|no longer"
+_GONE = (
+    "ruled out|excluded|dismissed|eliminated|discarded|rejected|unlikely|absent|missing|out|unaffected|zero|nil|gone|"
+    "no longer"
+)
 # What follows a label and denies it.
 _NOT_SO = re.compile(
-    rf"(?: (?!(?:and|but|or|so|that|which|then|nor) ){WORD}+)?,? (?:{_AUX}(?: (?:not?|never)|n't)|cannot|can't|lacks?)(?!{WORD})|"
-    rf" (?:drops?|falls?|fell) out(?!{WORD})|,? {_AUX}(?: (?:also|therefore|thus|be|been|safely|all))* (?:{_GONE})(?!{WORD})|"
+    rf"(?: (?!(?:and|but|or|so|that|which|then|nor) ){WORD}+)?,? (?:{_AUX}(?: (?:not?|never)|n't)|cannot|can't|"
+    rf"lacks?)(?!{WORD})|"
+    rf" (?:drops?|falls?|fell) out(?!{WORD})|,? {_AUX}(?: (?:also|therefore|thus|be|been|safely|"
+    rf"all))* (?:{_GONE})(?!{WORD})|"
     r" ?(?:\||:|-|=|->|→)+ ?(?:0|zero|none|absent|not (?:found|seen|present|detected)|not?|nil|❌|✗|✘|✖|无|没有|未见)"
-    r"(?=[ \"']*(?:[|\n,;)]|\.(?!\d)|$))| (?:❌|✗|✘|✖)|, (?:in|by) contrast,|"
-    rf"[^.:;!?\n]{{0,60}}? (?:but|and) (?:found|saw|see|detected|there (?:was|were|is|are)) (?:neither|none|nothing)(?!{WORD})|"
-    r"[^.;\n]{0,40} (?:that|which) (?:(?:i|we|you|one|can|could|must|would|be) ){0,3}(?:excluded?|rule out|dismiss|reject)\b|"
+    r"(?=[ \"']*(?:[|\n,;)]|\.(?!\d)|$))|(?: ?0|[^,;。\n]{0,4}[为是]零)(?=[,;、。)\n头只株]|\.(?!\d)|$)| (?:❌|✗|✘|"
+    r"✖)|, (?:in|by) contrast,|"
+    rf"[^.:;!?\n]{{0,60}}? (?:but|and) (?:found|saw|see|detected|there (?:was|were|is|are)) (?:neither|none|"
+    rf"nothing)(?!{WORD})|"
+    r"[^.;\n]{0,40} (?:that|which) (?:(?:i|we|you|one|can|could|must|would|be) ){0,3}(?:excluded?|rule out|dismiss|"
+    r"reject)\b|"
     r"(?:均|都|也|则|就|还|并)?(?:未|不是|不存在|没有|没|无关|不在)|"
     rf"[^.:;!?\n]{{0,40}}?,? but (?:it|they|this|that|these|those)(?:'s| is| are| was| were|'re| do| does)?(?: not|n't)"
     r"(?: (?:it|them|that|so|the case))?(?=\s*(?:[.,:;!?\n]|$))"
 )
 _CELL = re.compile(
-    r"(?:^|[-:,;] ?)(?:(?P<no>no|none|0|absent|not \w+|❌|✗|✘|无|否|未见|没有|不符)|yes|present|fits|match\w*|✅|✓|✔|有|是|符合)$"
+    r"(?:^|[-:,;] ?)(?:(?P<no>no|none|0|absent|not \w+|❌|✗|✘|无|否|未见|没有|不符)|yes|present|fits|match\w*|✅|✓|"
+    r"✔|有|是|符合)$"
 )
 
 
 _ITEM = re.compile(r"\s*(?:[-*•+]|#{1,6}|\d{1,2}[.)])? ?[\"'*_ ]*$")
 _ITEM_BEHIND = re.compile(r"[\"'*_ ]*(?:\([^()\n]{0,60}\)[\"'*_ ]*)?[:.] ?[\"'*_ ]*(?=.)")
 _FITS = re.compile(
-    rf"(?<!{WORD})(?:(?P<no>(?:does|do|did|is|are) ?(?:not|n't) (?:fit|match|seen|visible|here)|none|excluded|ruled out|absent|not here|"
-    rf"not (?:seen|visible|found|present))|(?:all )?fits|match(?:es)?|yes|confirmed)(?!{WORD})|(?P<zh>不符|排除|未见)|符合|吻合"
+    rf"(?<!{WORD})(?:(?P<no>(?:does|do|did|is|are) ?(?:not|n't) (?:fit|match|seen|visible|here)|none|excluded|"
+    rf"ruled out|absent|not here|"
+    rf"not (?:seen|visible|found|present))|(?:all )?fits|match(?:es)?|yes|confirmed)(?!{WORD})|(?P<zh>不符|排除|"
+    rf"未见)|符合|吻合"
 )
 
 
 def _verdict(text: str, start: int, end: int) -> int:
-    """What the rest of its list item, or the last cell of its table row, says of a label: yes (1), no (-1), neither (0)."""
+    """What the rest of its list item, or the last cell of its table row, says of a label: 1 yes, -1 no, 0 neither."""
     before = text[max(0, start - 80) : start].rpartition("\n")[2]
     row = text[end : end + 400].partition("\n")[0]
     if before[:1] == "|" and "|" not in before[1:] and "|" in row:
@@ -185,7 +199,8 @@ _CLAIM = re.compile(
     rf"(?:(?<!{WORD})(?:is|are|was|were|it's|this's|that's|(?<!not )only|just|alone|shows?|depicts?|"
     r"species|identified|classified|diagnosed|conclude|therefore|thus|hence|so|answer|must be|identify|classify|"
     r"diagnosis|indicat(?:es?|ing)|suggests?|confirms?|recommend|choose|pick|make it|name is|certain|sure|"
-    rf"(?:comes?|stems?|results?) from|points? to|speaks? for|consistent with|characteristic of|typical of|match(?:es)?|belongs? to|leaves|leaving|"
+    rf"(?:comes?|stems?|results?) from|points? to|speaks? for|consistent with|characteristic of|typical of|"
+    rf"match(?:es)?|belongs? to|leaves|leaving|"
     rf"left with)(?!{WORD})|[:=→➡]|->|[为是选属即](?:[{CJK}]{{1,4}}(?<![不的]))?)"
     rf"[\s\"'*(:]*(?:(?:{_ADVERB})[\s\"'*(:]+|(?:{_ADVERB})(?=[{CJK}])){{0,6}}(?:{WORD}{{4,}} )?[\"'*(]*$"
 )
@@ -195,35 +210,45 @@ _HEDGE = re.compile(
 )
 # What is named beside the answer: to compare, to tell it from, or for another thing.
 _COMPARED = re.compile(
-    r"\b(?:than|followed by|ahead of|similar to|similar species|resembl(?:es?|ing)|compared (?:to|with)|(?<!look )(?<!looks )like|mimics?|"
-    r"comparison with|related to|relative of|border (?:to|with)|(?<=,) as|too \w+ for|mistake (?:this|it) for|together with|unlike|"
-    r"versus|(?:top|rank|no\.?) ?[-#]? ?[2-9]:?|vs\.?|reminiscent of|rule out|suspect(?:ed)?|considered|past|beyond|before|near|beside|next to|instead of) (?:in |on |at |for |"
+    r"\b(?:than|followed by|ahead of|similar to|similar species|resembl(?:es?|ing)|compared (?:to|with)|"
+    r"(?<!look )(?<!looks )like|mimics?|"
+    r"comparison with|related to|relative of|border (?:to|with)|(?<=,) as|too \w+ for|mistake (?:this|it) for|"
+    r"together with|unlike|"
+    r"versus|(?:top|rank|no\.?) ?[-#]? ?[2-9]:?|vs\.?|reminiscent of|rule out|suspect(?:ed)?|considered|past|beyond|"
+    r"before|near|beside|next to|instead of) (?:in |on |at |for |"
     r"of )?(?:the |an? |plain |that of |those of )?$|(?:比|相比|而\s?|(?<![更最很])像|[多少高低大小优强早晚]于|超过)$"
 )
 _DESCRIBED = re.compile(
     r"(?:'s)?(?: (?:plants?|leaves|leaf|flowers?|larvae|adults?|weeds?))?(?: also)?"
     r" (?:ha(?:[sd]|ve)(?! (?:the )?(?:more|most|high|large|few|less|least|low|great))|would|typically|usually|often|"
     r"tends?|features?|produces?|grows?|gives?|bur(?:y|ies)|makes?|normally|"
-    r"(?:is|are) (?:also )?(?:often|typically|usually|known|characteri[sz]ed|common|rare|native|found|frequent|widespread))\b|"
-    r"(?: \w+)?,? the \w+ is (?:weaker|smaller|lower|less)\b|(?:的|通常|一般|往往|具有|虽)| ?(?:相比|不同|相似|相近|类似)"
+    r"(?:is|are) (?:also )?(?:often|typically|usually|known|characteri[sz]ed|common|rare|native|found|frequent|"
+    r"widespread))\b|"
+    r"(?: \w+)?,? the \w+ is (?:weaker|smaller|lower|less)\b|(?:的|通常|一般|往往|具有|虽)| ?(?:相比|不同|相似|相近|"
+    r"类似)"
 )
 _IF_BEHIND = re.compile(r"[^,;]{0,40}\bif\b|[^,;]{0,30}\bwould\b")
 _REASON = re.compile(r"(?:虽然?|尽管)[^,;。\n]*$|\b(?:because|since|whereas|although|though|against)\b[^.;!?\n]*$")
 _PAST = re.compile(
-    r"(?: \w+)?(?: (?:is|are|was|were|has|have|had|been|already|now|nearly|just))* (?:over|past|finished|ended|completed?|behind)\b|"
-    r"[^.;!?,\n]{0,40}\b(?:ago|yesterday|last (?:week|month|year|time))\b| (?:will|starts?|begins?) |刚过|已?过了?[,。]|已?经?结束"
+    r"(?: \w+)?(?: (?:is|are|was|were|has|have|had|been|already|now|nearly|just))* (?:over|past|finished|ended|"
+    r"completed?|behind)\b|"
+    r"[^.;!?,\n]{0,40}\b(?:ago|yesterday|last (?:week|month|year|time))\b| (?:will|starts?|begins?) |刚过|"
+    r"已?过了?[,。]|已?经?结束"
 )
 _ALONE_BEFORE = re.compile(r"(?:^|[.!?。\n])[^\w\n]*(?:an? |the )?$")
 _ALONE_BEHIND = re.compile(r"[^\w\n]*(?:$|\n)|[\"'*)]*[.!。]")
 _BEST = re.compile(r"\)?(?: [a-z]+){1,6} (?:best|most (?:suitable|likely|clearly))\b")
 _ONLY = re.compile(rf"(?<!{WORD})(?<!not )(?:only|just|alone|solely|exclusively)(?!{WORD})|只有|仅|唯一")
 _OFFERED = re.compile(
-    rf"(?<!{WORD})(?:(?:is|are|was|were|there|see|saw|found|and|has|have) also|also (?:present|found|visible|seen|occurs?|an?)|as well(?! as)|too(?= *$)|"
+    rf"(?<!{WORD})(?:(?:is|are|was|were|there|see|saw|found|and|has|have) also|also (?:present|found|visible|seen|"
+    rf"occurs?|an?)|as well(?! as)|too(?= *$)|"
     rf"alternatively|additionally|likewise)(?!{WORD})|^\W*also (?!{WORD}+s? )|也(?:有|是|存在|发现|见)|还有|还发现|另有"
 )
 _CHAIN = re.compile(
-    rf"(?:[\s,/、&(\"'*]|(?<!{WORD})(?:and|or|maybe|perhaps|possibly|likely|probably|even|an?|the|either|both)(?!{WORD})|或者?|和|与|以?及|可能)+"
+    rf"(?:[\s,/、&(\"'*]|(?<!{WORD})(?:and|or|maybe|perhaps|possibly|likely|probably|even|an?|the|either|"
+    rf"both)(?!{WORD})|或者?|和|与|以?及|可能)+"
 )
+_AND = re.compile(r"\band\b|而")
 _CLAUSE = re.compile(r"[!?。\n;,]|\.(?!\d)|\bbut\b|而是|但")
 # "t1.jpg | 4", "frame_06.png: 11.2 cm", "62 % sand": a value of the label.
 _DATUM = re.compile(r"[\"'*)]* ?(?:[|:=→(]|->|-(?= ))? ?[~≈]? ?[+-]?\d| 0?\.\d+(?=[,;.]? |$)")
@@ -247,8 +272,8 @@ def claims(
     text: str,
     *,
     several: bool = False,
-    fits: Callable[[str], int] = lambda part: 0,
-    sense: Callable[[str], int] = lambda part: 0,
+    fits: Callable[[str], int],
+    sense: Callable[[str], int],
 ) -> list[LabelMatch]:
     """The asserted occurrences by which ``text`` answers: those of the labels that no other label leads.
 
@@ -317,6 +342,7 @@ def _weight(
     own_head = text[max(last, match.start - len(head)) : match.start]
     own = own_head + " " + text[match.end : min(following, match.end + len(tail))]
     clause = head + tail
+    latest = _AND.split(own_head)[-1]
     is_claim = _CLAIM.search(before[-60:]) is not None and not _HEDGE.search(head)
     said = sense(own)
     if said < 0 or fits(clause) < 0:
@@ -327,8 +353,8 @@ def _weight(
         or _IF_BEHIND.match(tail)
         or _PAST.match(behind)
         or (_REASON.search(before) and not is_claim)
-        or OTHER_TIME.search(own_head)
-        or ELSEWHERE.search(own_head)
+        or OTHER_TIME.search(latest)
+        or ELSEWHERE.search(latest)
     ):
         return _IN_PASSING
     if said == 0 and not is_claim and not several and _DESCRIBED.match(behind):

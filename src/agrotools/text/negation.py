@@ -14,8 +14,8 @@ _PRONOUN = "(?:it|this|that|these|those|they|there|he|she|we|i|you|which|who)"
 _BE = "(?:is|are|was|were|be|been|being|must|has|have|had|can|could|do|does|did|will|would|may|might|shows?)"
 # Behind these words a clause goes on: "I do not think it is lantana", "it is unlikely that this is lantana".
 _GOES_ON = (
-    "of that think thinks thought believe believes believed say says said sure certain suggest suggests if whether likely "
-    "unlikely possible suspect convinced conclude agree mean means indicate indicates expect feel doubt"
+    "of that think thinks thought believe believes believed say says said sure certain suggest suggests if whether "
+    "likely unlikely possible suspect convinced conclude agree mean means indicate indicates expect feel doubt"
 ).split()
 _NEW_CLAUSE = "".join(rf"(?<!{_B}{word} )" for word in _GOES_ON)
 _CLAUSE_END = re.compile(
