@@ -14,9 +14,9 @@ CONCLUDES = re.compile(
 )
 SUPPOSED = re.compile(
     rf"(?<!{WORD})(?:if|(?<!i )(?<!we )would(?! be (?:wrong|incorrect|mistaken|right|fair|correct))|unless|whether|"
-    rf"suppose|were to|in case|hypothes\w*|assum(?:e|ing)|"
-    rf"should (?:it|there|the)|to (?:see|check|find out|decide|determine|judge))(?!{WORD})|如果|若|假如|倘若|假设|"
-    rf"一旦|要是"
+    r"suppose|(?:might|could|may) (?:suspect|expect|think|assume|believe)|were to|in case|hypothes\w*|assum(?:e|ing)|"
+    r"before (?:one|you|it|they|we)|should (?:it|there|the)|to (?:see|check|find out|decide|determine|judge))"
+    rf"(?!{WORD})|如果|若|假如|倘若|假设|一旦|要是"
 )
 OTHER_TIME = re.compile(
     rf"(?<!{WORD})(?:last (?:week|month|year|autumn|spring|summer|winter|season|time)|previous(?:ly)?|earlier|formerly|"

@@ -227,6 +227,7 @@ _DESCRIBED = re.compile(
     r"(?: \w+)?,? the \w+ is (?:weaker|smaller|lower|less)\b|(?:的|通常|一般|往往|具有|虽)| ?(?:相比|不同|相似|相近|"
     r"类似)"
 )
+_IN_GENERAL = re.compile(r"\b(?:typically|usually|often|normally)\b|通常|一般|往往")
 _IF_BEHIND = re.compile(r"[^,;]{0,40}\bif\b|[^,;]{0,30}\bwould\b")
 _REASON = re.compile(r"(?:虽然?|尽管)[^,;。\n]*$|\b(?:because|since|whereas|although|though|against)\b[^.;!?\n]*$")
 _PAST = re.compile(
@@ -262,7 +263,7 @@ _CONCLUDED = 1.5
 _EXCLUSIVE = 1.5
 _ASKED_WORD = 0.4
 _IN_SENSE = 0.8
-LEAD = 0.6
+LEAD = 0.4
 """A label leads another where its best place counts this much more."""
 _MOST = 400
 
@@ -358,7 +359,7 @@ def _weight(
     ):
         return _IN_PASSING
     if said == 0 and not is_claim and not several and _DESCRIBED.match(behind):
-        return _OF_DATUM
+        return _IN_PASSING if _IN_GENERAL.search(tail[:30]) else _OF_DATUM
     weight = 1.0 + _IN_SENSE * max(said, _BEST.match(behind) is not None)
     if place.concludes(index, match.start) or _verdict(text, match.start, match.end) > 0:
         weight += _CONCLUDED
