@@ -18,12 +18,16 @@ class Family(NamedTuple):
 
     either: re.Pattern[str]
     opposite: re.Pattern[str]
+    own: re.Pattern[str]
 
-    def find(self, text: str) -> list[tuple[int, int, bool]]:
-        """Start, end and whether it asserts, of each word of the family in ``text``."""
+    def find(self, text: str, *, in_label: bool = False) -> list[tuple[int, int, bool]]:
+        """Start, end and whether it asserts, of each word of the family in ``text``.
+
+        ``in_label``: only words that make a label one of this family: "exceeds" denies "within", but asks for no range.
+        """
         return [
             (found.start(), found.end(), self.opposite.fullmatch(found[0]) is None)
-            for found in self.either.finditer(text)
+            for found in (self.own if in_label else self.either).finditer(text)
         ]
 
 
@@ -41,7 +45,9 @@ def _pattern(words: list[str]) -> re.Pattern[str]:
 def _family(line: str) -> Family:
     yes, _, no = line.partition("/")
     # A stem with an ending would take "unchanged" for "chang*" only at a word's beginning: no overlap to be sorted out.
-    return Family(_pattern(yes.split() + no.split()), _pattern(no.split()))
+    own = [word for word in (yes + no).split() if word[0] != "~"]
+    yes, no = yes.replace("~", ""), no.replace("~", "")
+    return Family(_pattern(yes.split() + no.split()), _pattern(no.split()), _pattern(own))
 
 
 @lru_cache(maxsize=1)
@@ -77,7 +83,7 @@ def _senses(label: str) -> tuple[tuple[Family, bool], ...]:
     return tuple(
         (family, found[-1][2])
         for family in (*families(), comparatives())
-        if family is not presence() and (found := family.find(label))
+        if family is not presence() and (found := family.find(label, in_label=True))
     )
 
 
@@ -87,8 +93,8 @@ def sense_of(text: str, asked: Sequence[tuple[Family, bool]]) -> int:
         return 0
     negations = Negations(text)
     said = {
-        (asserts == own) != (negations.count_before(start) % 2 == 1)
+        (asserts == own) != ((negations.count_before(start) + text.startswith(" no ", end)) % 2 == 1)
         for family, own in asked
-        for start, _, asserts in family.find(text)
+        for start, end, asserts in family.find(text)
     }
     return 0 if len(said) != 1 else 1 if said.pop() else -1

@@ -49,11 +49,12 @@ _NO_ANSWER = re.compile(
     r"\b(?:true|false)(?: |-)(?:colou?r|positives?|negatives?)|否则|是非题?"
 )
 _YES = re.compile(
-    rf"(?<!{WORD})(?:yes|yep|yeah|true|affirmative)(?!{WORD})|"
-    rf"{_START}(?:是的|对的|正确|(?:是|有|对)(?=[\s\"'*]*(?:[,.;:!?)]|$|,|。|yes|no)))"
+    rf"(?<!{WORD})(?:yes|yep|yeah|true|affirmative|(?<=statement is )(?:correct|right))(?!{WORD})|"
+    rf"{_START}(?:是的|对的|正确|(?:是|有|对)(?=[\s\"'*]*(?:[,.;:!?()]|$|,|。|yes|no)))"
 )
 _NO = re.compile(
-    rf"(?<!{WORD})(?:false|nope|negative(?= *[.,;\n]| *$)|(?:no|not){_END}|(?<=yes )no|not at all)(?!{WORD})|"
+    rf"(?<!{WORD})(?:false|nope|(?<=statement is )(?:incorrect|wrong|untrue|not true)|negative(?= *[.,;\n]| *$)|"
+    rf"(?:no|not){_END}|(?<=yes )no|not at all)(?!{WORD})|"
     rf"{_START}(?:也?不是|不对|没有|不)(?=[\s\"'*]*(?:[,.;:!?)]|$|,|。|yes))|否(?![认则])|不正确"
 )
 _EITHER = re.compile(
@@ -286,7 +287,9 @@ _SOME = re.compile(rf"^\W*(?:(?:an?|some|part|any)(?!{WORD})|有)|(?<!{WORD})(?:
 
 def _said_families(label: str, offset: int, *, everywhere: bool) -> list[tuple[int, int, Family, bool]]:
     """The words of families in what a label says from ``offset`` on, but for those that describe a noun of it."""
-    found = [(*hits[-1][:2], family, hits[-1][2]) for family in families() if (hits := family.find(label))]
+    found = [
+        (*hits[-1][:2], family, hits[-1][2]) for family in families() if (hits := family.find(label, in_label=True))
+    ]
     said = [each for each in found if each[0] >= offset]
     free = [each for each in said if not _DESCRIBES.search(f"{label[: each[0]]}|{label[each[1] :]}")]
     return free or said[:1] or (found if everywhere else [])

@@ -41,7 +41,7 @@ _UNDECIDED = re.compile(
     r"\b(?:cannot|can't|could not|couldn't|unable to|not able to) (?:choose|decide|tell|say) "
     r"(?:between|which|whether)\b|\bnot sure which\b|\banswer depends on\b|\beither (?:one )?of (?:the two|these|them)|"
     r"\beither (?:image|file|map|one|option|answer) (?:could|may|might)\b|"
-    r"无法(?:确定|判断)(?:是)?(?:哪|两者|到底)"
+    r"无法(?:确定|判断)(?:是)?(?:哪|两者|到底)|(?:无法|难以|不能)区分(?=[,。;]|$)"
 )
 
 

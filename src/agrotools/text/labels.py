@@ -132,6 +132,7 @@ _NOT_SO = re.compile(
     r"✖)|, (?:in|by) contrast,|"
     rf"[^.:;!?\n]{{0,60}}? (?:but|and) (?:found|saw|see|detected|there (?:was|were|is|are)) (?:neither|none|"
     rf"nothing)(?!{WORD})|"
+    rf"[^.;\n]{{0,60}} without (?:finding|seeing) (?:either|any|them|it)(?!{WORD})|"
     r"[^.;\n]{0,40} (?:that|which) (?:(?:i|we|you|one|can|could|must|would|be) ){0,3}(?:excluded?|rule out|dismiss|"
     r"reject)\b|"
     r"(?:均|都|也|则|就|还|并)?(?:未|不是|不存在|没有|没|无关|不在)|"
@@ -145,13 +146,19 @@ _CELL = re.compile(
 
 
 _ITEM = re.compile(r"\s*(?:[-*•+]|#{1,6}|\d{1,2}[.)])? ?[\"'*_ ]*$")
-_ITEM_BEHIND = re.compile(r"[\"'*_ ]*(?:\([^()\n]{0,60}\)[\"'*_ ]*)?[:.] ?[\"'*_ ]*(?=.)")
+_ITEM_BEHIND = re.compile(r"[\"'*_ ]*(?:\([^()\n]{0,60}\)[\"'*_ ]*)?(?:[:.]|-(?= )) ?[\"'*_ ]*(?=[^\n])")
 _FITS = re.compile(
     rf"(?<!{WORD})(?:(?P<no>(?:does|do|did|is|are) ?(?:not|n't) (?:fit|match|seen|visible|here)|none|excluded|"
-    rf"ruled out|absent|not here|"
+    rf"ruled out|absent|not here|(?<=: )no(?=[.!]?$)|"
     rf"not (?:seen|visible|found|present))|(?:all )?fits|match(?:es)?|yes|confirmed)(?!{WORD})|(?P<zh>不符|排除|"
     rf"未见)|符合|吻合"
 )
+
+
+def _heads_item(text: str, start: int, end: int) -> bool:
+    """Whether a label begins a list item that goes on about it: "- P1: same"."""
+    before = text[max(0, start - 80) : start].rpartition("\n")[2]
+    return _ITEM.fullmatch(before) is not None and _ITEM_BEHIND.match(text, end) is not None
 
 
 def _verdict(text: str, start: int, end: int) -> int:
@@ -179,6 +186,7 @@ def _crossed_out(text: str, start: int) -> bool:
 
 def _denied_behind(text: str, end: int) -> bool:
     """Whether what follows a label denies it ("the root shows no damage"), or it is only asked about."""
+    end += text.startswith(")", end)
     aside = _ASIDE.match(text, end)
     return _NOT_SO.match(text, aside.end() if aside else end) is not None or _asked(text, end)
 
@@ -231,7 +239,7 @@ _IN_GENERAL = re.compile(r"\b(?:typically|usually|often|normally)\b|通常|一�
 _IF_BEHIND = re.compile(r"[^,;]{0,40}\bif\b|[^,;]{0,30}\bwould\b")
 _REASON = re.compile(r"(?:虽然?|尽管)[^,;。\n]*$|\b(?:because|since|whereas|although|though|against)\b[^.;!?\n]*$")
 _PAST = re.compile(
-    r"(?: \w+)?(?: (?:is|are|was|were|has|have|had|been|already|now|nearly|just))* (?:over|past|finished|ended|"
+    r"(?: \w+)?(?: (?:is|are|was|were|has|have|had|been|already|now|nearly|just))+ (?:over|past|finished|ended|"
     r"completed?|behind)\b|"
     r"[^.;!?,\n]{0,40}\b(?:ago|yesterday|last (?:week|month|year|time))\b| (?:will|starts?|begins?) |刚过|"
     r"已?过了?[,。]|已?经?结束"
@@ -316,7 +324,11 @@ def claims(
 
 def _summary(asserted: list[LabelMatch], text: str) -> list[LabelMatch]:
     """The places without those in a list of data ("T1 4.9, T2 5.6") where a summary takes up some of its labels."""
-    plain = [match for match in asserted if not _DATUM.match(text, match.end)]
+    plain = [
+        match
+        for match in asserted
+        if not _DATUM.match(text, match.end) and not _heads_item(text, match.start, match.end)
+    ]
     labels, data = ({match.label for match in part} for part in (plain, set(asserted) - set(plain)))
     return plain if labels and labels < data else asserted
 
