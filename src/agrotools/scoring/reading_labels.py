@@ -14,7 +14,8 @@ from agrotools.text.listing import beside, further_claims
 from agrotools.text.normalise import normalise
 
 _UNAFFECTED = re.compile(
-    r"[^.;:,\n]{0,40}\b(?:is|are|remains?|looks?|appears?) (?:healthy|unaffected|intact|undamaged|normal|free|clean)\b|"
+    r"[^.;:,\n]{0,40}\b(?:is|are|remains?|looks?|appears?|seems?) "
+    r"(?:healthy|unaffected|intact|undamaged|normal|free|clean|fine|ok|adequate)\b|"
     r"[^.;:,\n]{0,40}\b(?:might|may|could) be(?=[.;,\n]|$)"
 )
 _OR = re.compile(r",? (?:or|and/or) (?:the |an? )?|或者?")

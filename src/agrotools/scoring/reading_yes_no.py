@@ -54,7 +54,7 @@ _YES = re.compile(
 )
 _NO = re.compile(
     rf"(?<!{WORD})(?:false|nope|(?<=statement is )(?:incorrect|wrong|untrue|not true)|negative(?= *[.,;\n]| *$)|"
-    rf"(?:no|not){_END}|(?<=yes )no|not at all)(?!{WORD})|"
+    rf"(?:no|(?<!or )not){_END}|(?<=yes )no|not at all)(?!{WORD})|"
     rf"{_START}(?:也?不是|不对|没有|不)(?=[\s\"'*]*(?:[,.;:!?)]|$|,|。|yes))|否(?![认则])|不正确"
 )
 _EITHER = re.compile(
@@ -89,7 +89,8 @@ _OPEN = re.compile(
     r"(?:cannot|can't|could not|couldn't|unable to|impossible to|hard to|difficult to|not possible to|not sure) "
     r"(?:\w+ ){0,2}?(?:tell|say|determine|judge|decide\w*|know|whether|if|answer|establish|confirm|assess)|"
     r"(?:cannot|can't) be (?:\w+ )?(?:decided|determined|judged|told|answered|established|confirmed|assessed)|"
-    rf"(?:do not|don't) know|may or may not|might or might not)(?!{WORD})|无法(?:判断|确定|得知|回答|确认|判定)|"
+    rf"(?:do not|don't) know|leave (?:it|this|that) open|remains open|may or may not|might or might not)(?!{WORD})|"
+    rf"无法(?:判断|确定|得知|回答|确认|判定)|"
     rf"不能(?:判断|确定|确认)|"
     r"难以(?:判断|确定|断定)|不确定|不好说|说不准|尚不清楚"
 )
@@ -168,6 +169,7 @@ class _Statement(NamedTuple):
     universal: bool
     partial: bool
     of_time: bool
+    chinese: bool
 
 
 _FILLING = frozenset(
@@ -278,6 +280,7 @@ def _statement(name: str, label: str) -> _Statement:
         _WHOLE.search(text) is not None,
         there is not None or _SOME.search(text) is not None,
         OTHER_TIME.search(text) is not None,
+        max(text) > "\u2e80",
     )
 
 
@@ -380,6 +383,11 @@ _BEHIND = re.compile(
 )
 
 
+_NOT_ALL = re.compile(
+    rf"(?<!{WORD})not (?:all|every|each|both)(?!{WORD})|(?:并非|不是|并不是)(?:所有|全部|每|都)|不全|没有全"
+)
+
+
 def _votes(statement: _Statement, text: str, place: Sentences) -> Iterator[_Vote]:
     """What the clauses of ``text`` say of the statement."""
     hits: list[tuple[int, int, bool]] = []
@@ -387,7 +395,10 @@ def _votes(statement: _Statement, text: str, place: Sentences) -> Iterator[_Vote
         hits = comparatives().find(text)
     elif statement.families:
         for family, own in statement.families:
-            hits += [(start, end, asserts == own) for start, end, asserts in family.find(text)]
+            found = family.find(text)
+            if family is presence():  # "only drones were seen" says nothing of a queen
+                found = [hit for hit in found if _near(statement.subject, text, hit[0], hit[1])]
+            hits += [(start, end, asserts == own) for start, end, asserts in found]
         if statement.predicate:  # "weeds are present" is said by any mention of weeds.
             said = {place.of(start) for start, _, _ in hits}
             hits += [hit for hit in _word_hits(statement, text, place) if place.of(hit[0]) not in said]
@@ -397,6 +408,10 @@ def _votes(statement: _Statement, text: str, place: Sentences) -> Iterator[_Vote
         _Vote(found.start(), None, 1.2 + _position(place, place.of(found.start())), found[0])
         for found in islice(_OPEN.finditer(text), _MOST)
     )
+    if statement.universal:
+        for found in islice(_NOT_ALL.finditer(text), _MOST):
+            index = place.of(found.start())
+            yield _Vote(found.start(), False, 2.0 + _position(place, index), found[0])
     if not hits:
         return
     hits = _outermost(hits)[-_MOST:]
@@ -487,6 +502,13 @@ def _turned(statement: _Statement, clause: str, at: int) -> bool | None:
     return crossed > straight
 
 
+def _near(patterns: Sequence[re.Pattern[str]], text: str, start: int, end: int) -> bool:
+    """Whether one of ``patterns`` stands in the clause around ``text[start:end]``."""
+    before = re.split(r"[,;。\n]", text[max(0, start - 80) : start])[-1]
+    clause = before + text[start:end] + re.split(r"[,;。\n]", text[end : end + 80])[0]
+    return not patterns or any(pattern.search(clause) for pattern in patterns)
+
+
 def _word_hits(statement: _Statement, text: str, place: Sentences) -> list[tuple[int, int, bool]]:
     """The last of the label's words in each sentence that has enough of them, and one of its predicate."""
     by_sentence: dict[int, dict[int, tuple[int, int]]] = {}
@@ -497,7 +519,9 @@ def _word_hits(statement: _Statement, text: str, place: Sentences) -> list[tuple
     hits: list[tuple[int, int, bool]] = []
     for spans in by_sentence.values():
         own = heads & spans.keys()
-        if own and (len(spans) >= 0.5 * len(statement.subject) or len(own) >= 0.6 * len(heads)):
+        if own and (
+            len(spans) >= 0.5 * len(statement.subject) or len(own) >= (0.3 if statement.chinese else 0.6) * len(heads)
+        ):
             start, end = max(spans[number] for number in own)
             hits.append((start, end, True))
     return hits

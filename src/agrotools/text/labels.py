@@ -213,7 +213,8 @@ _CLAIM = re.compile(
     rf"[\s\"'*(:]*(?:(?:{_ADVERB})[\s\"'*(:]+|(?:{_ADVERB})(?=[{CJK}])){{0,6}}(?:{WORD}{{4,}} )?[\"'*(]*$"
 )
 _HEDGE = re.compile(
-    rf"(?<!{WORD})(?:could|may|might|possibly|perhaps|maybe|either|or|candidates?|options?|whether|if|considered?|"
+    rf"(?<!{WORD})(?:possible|could|may|might|possibly|perhaps|maybe|either|or|candidates?|options?|whether|if|"
+    rf"considered?|"
     rf"consider)(?!{WORD})|可能是|也许|或许|或者|还是"
 )
 # What is named beside the answer: to compare, to tell it from, or for another thing.
@@ -254,9 +255,14 @@ _OFFERED = re.compile(
     rf"alternatively|additionally|likewise)(?!{WORD})|^\W*also (?!{WORD}+s? )|也(?:有|是|存在|发现|见)|还有|还发现|另有"
 )
 _CHAIN = re.compile(
-    rf"(?:[\s,/、&(\"'*]|(?<!{WORD})(?:and|or|maybe|perhaps|possibly|likely|probably|even|an?|the|either|"
+    rf"(?:[\s,/、&(\"'*]|(?<!{WORD})(?:and|or|maybe|perhaps|possibly|likely|probably|even|an?|"
+    rf"the|either|"
     rf"both)(?!{WORD})|或者?|和|与|以?及|可能)+"
 )
+_NAMED_SO = re.compile(
+    r"[\"'*)]* (?:is|are|was) (?:the|my|our) (?:final )?(?:diagnosis|answer|choice|culprit|verdict|result)\b"
+)
+_BRACKETS = re.compile(r"\([^()\n]{0,80}\)")
 _AND = re.compile(r"\band\b|而")
 _CLAUSE = re.compile(r"[!?。\n;,]|\.(?!\d)|\bbut\b|而是|但")
 # "t1.jpg | 4", "frame_06.png: 11.2 cm", "62 % sand": a value of the label.
@@ -308,7 +314,9 @@ def claims(
     for order in (range(1, len(asserted)), range(len(asserted) - 1, 0, -1)):
         for number in order:  # What is joined by comma, or, and counts alike: "it is A or B".
             one, other = asserted[number - 1], asserted[number]
-            is_list = other.start - one.end <= 24 and _CHAIN.fullmatch(text, one.end, other.start) is not None
+            between = text[one.end : min(other.start, one.end + 100)]
+            between = _BRACKETS.sub("", between) if several else between
+            is_list = len(between) <= 24 and _CHAIN.fullmatch(between) is not None
             if is_list and min(weights[number - 1 : number + 1]) >= 1.0:
                 weights[number - 1] = weights[number] = max(weights[number - 1 : number + 1])
     most = max(weights)
@@ -383,6 +391,6 @@ def _weight(
     if said <= 0 and (_DATUM.match(text, match.end) or _SHARE.search(before)):
         return 1.0 if is_claim else _OF_DATUM
     alone = _ALONE_BEFORE.search(text[max(0, match.start - 60) : match.start]) and _ALONE_BEHIND.match(text, match.end)
-    if is_claim or alone or _OFFERED.search(clause):
+    if is_claim or alone or _NAMED_SO.match(behind) or _OFFERED.search(clause):
         weight += _CLAIMED
     return weight

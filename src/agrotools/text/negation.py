@@ -51,9 +51,10 @@ _BEFORE = re.compile(
     rf"different from|differs? from|distinct from|(?:distinguish(?:es|ed)?|told|tells?) (?:it |this )?from|"
     rf"(?:confused|mistaken) (?:with|for)|far from|{_AT_FIRST}){_E}|"
     rf"(?<!be )anything but|"
-    r"不(?=是|在|像|属于|认为|觉得|为|含|包括|包含|存在|可能|太可能|大可能|会是|应|符合)|并非|而非|绝非|并不|并没有|并未|未见|"
+    r"不(?=是|在|像|属于|认为|觉得|为|含|包括|包含|存在|可能|太可能|大可能|会是|应|符合)|并非|而非|绝非|并不|并没有|"
+    r"并未|未见|"
     r"不(?:需要?|必|宜|用|建议|推荐|再)|无需|无须|"
-    r"没看到|没发现|未发现|排除|区别于|不同于|有别于|乍看|起初|最初"
+    r"没(?:看到|看见|见到|发现|找到)|不见|未发现|排除|区别于|不同于|有别于|乍看|起初|最初"
 )
 # Determiners: they deny what follows, of numbers only the next (there is "no" in "no weeds among the 14 trees").
 _WITHOUT = re.compile(
@@ -73,7 +74,8 @@ _AFTER = re.compile(
     rf"{_B}(?:is|are|was|were) (?:zero|nil){_E}|"
     rf"{_B}would be (?:much |far |clearly )?too (?:high|low|large|small|many|few|much){_E}|"
     rf"{_B}at first(?: glance)?(?=[ ,]{{1,2}}(?:but|however|yet|though){_E})|"
-    r"(?:可以|可|应|已|已经)?被?排除|[均都也]?[未没](?:有)?(?:被)?(?:发现|检出|出现|看到|见到|找到)|无关|不可能|不太可能|可能性(?:不大|很小|较小|低)|不存在|不符"
+    r"(?:可以|可|应|已|已经)?被?排除|[均都也]?[未没](?:有)?(?:被)?(?:发现|检出|出现|看到|见到|见|找到)|无关|不可能|"
+    r"不太可能|可能性(?:不大|很小|较小|低)|不存在|不符"
 )
 _JOIN = re.compile(rf"\s*(?:,|、|或|{_B}(?:or|nor){_E}|,\s*(?:or|nor){_E})\s*(?:(?:an?|the)\s+)?")
 _BACK_JOIN = re.compile(rf"\s*,?\s*(?:{_B}(?:or|nor|and){_E}|和|与|及|或|、)\s*(?:(?:an?|the)\s+)?")
