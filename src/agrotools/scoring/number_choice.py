@@ -54,7 +54,11 @@ def choose(candidates: Sequence[Candidate], *, keyed: bool) -> Choice:
     best = max(groups[value], key=scores.__getitem__)
     first = candidates[best]
     close = [each for each, own in zip(candidates, scores, strict=True) if own > scores[best] - _CLOSE]
-    far = [each for each, own in zip(candidates, scores, strict=True) if own > scores[best] - _ALTERNATIVELY_CLOSE]
+    far = [
+        each
+        for each, own in zip(candidates, scores, strict=True)
+        if own > scores[best] - _ALTERNATIVELY_CLOSE or _directly_or(first, each)
+    ]
     chosen = [first]
     if keyed:
         limit = scores[best] - _KEYED_CLOSE
@@ -128,6 +132,17 @@ def _alternatives(first: Candidate, close: Sequence[Candidate], far: Sequence[Ca
             found.append(other)
             one, index = other, index + step
     return found
+
+
+_DIRECTLY_OR = re.compile(r",? ?(?:or|或者?) ?")
+
+
+def _directly_or(one: Candidate, other: Candidate) -> bool:
+    """Whether nothing but "or" stands between two numbers."""
+    if one.sentence != other.sentence:
+        return False
+    first, second = sorted((one.quantity, other.quantity), key=lambda quantity: quantity.start)
+    return _DIRECTLY_OR.fullmatch(one.text, first.end, second.start) is not None
 
 
 def _alike(left: Candidate, right: Candidate) -> bool:

@@ -163,7 +163,10 @@ def _of_sentence(
             **_of_words(asked, rivals, phrase, lead),
             **_of_place(part, quantity, phrase, asked),
             **_of_calculation(part, quantity, phrase, asked, operands, quantities[at - 1] if at else None),
-            "before a correction": quantity.start < corrected,
+            "before a correction": 3.0 * (quantity.start < corrected),
+            "in a calculation": _IN_CALCULATION.search(lead[-6:]) is not None
+            or _CALCULATED_WITH.match(part, quantity.end) is not None,
+            "of this whole": 3.0 * bool(_OF_THIS_WHOLE.search(lead)),
             "preliminary": 2.0 * bool(_PRELIMINARY.search(f"{since} {phrase.behind}")),
             "preliminary in sentence": _PRELIMINARY.search(lead) is not None,
             "reference": _REFERENCE.search(f"{phrase.before} {phrase.behind}") is not None,
@@ -311,16 +314,18 @@ def _of_words(asked: Subject, rivals: Sequence[Subject], phrase: Phrase, lead: s
 
 
 def _of_place(part: str, quantity: Quantity, phrase: Phrase, asked: Subject) -> Features:
-    year = _year(part, quantity) if asked.years else None
-    behind = _YEAR_BEHIND.match(part, quantity.end) if asked.years else None
+    # A change is asked between two years: neither binds it.
+    years = asked.years if "change" not in asked.kinds or len(asked.years) == 1 else ()
+    year = _year(part, quantity) if years else None
+    behind = _YEAR_BEHIND.match(part, quantity.end) if years else None
     letter = _letter(part, quantity, asked) if asked.letters else None
     place = last_place_named(part[: quantity.start]) if asked.places else None
     return {
         "other place": 3.0 * elsewhere(phrase.words, asked),
         "total of all": 3.0 * (bool(asked.places or asked.years or asked.letters) and "total" in kinds_of(phrase)),
-        "asked year": 3.0 * (year in asked.years),
-        "asked year behind": 3.0 * (behind is not None and behind[1] in asked.years),
-        "other year": 3.0 * (year is not None and year not in asked.years),
+        "asked year": 3.0 * (year in years),
+        "asked year behind": 3.0 * (behind is not None and behind[1] in years),
+        "other year": 3.0 * (year is not None and year not in years),
         "asked letter": 3.0 * (letter in asked.letters),
         "other letter": 3.0 * (letter is not None and letter not in asked.letters),
         "asked place in lead": 3.0 * (place is not None and place in asked.places),
@@ -476,7 +481,7 @@ _CLAUSE = re.compile(r"[,;。]")
 _ROUGH = re.compile(r"(?:about|roughly|approximately|around|some|nearly|almost|just under|just over|约|大约|近|将近) ?$")
 _TOTAL_BEHIND = re.compile(rf"(?: {WORD}+)?,? (?:in all|in total|altogether|overall|combined)(?!{WORD})")
 _PRELIMINARY = re.compile(
-    r"\b(?:at first|initial(?:ly)?|first (?:count|pass|impression|glance|guess|estimate|look)|draft|preliminary|raw|"
+    r"\b(?:at first|initial(?:ly)?|first (?:count\w*|pass|impression|glance|guess|estimate|look)|draft|preliminary|raw|"
     r"arrived at|expected|guess(?:ed)?|assum(?:ed|ing)|before|previous(?:ly)?|originally|last (?:year|season|week|month)|"
     r"yesterday|used to|old|former(?:ly)?)\b|初步|最初|起初|原始|粗|原来|去年|上年|之前|原先|一开始|乍"
 )
@@ -484,7 +489,7 @@ _REFERENCE = re.compile(
     r"\b(?:threshold|limit|literature|typical(?:ly)?|usual(?:ly)?|normal(?:ly)?|target|recommend\w*|guideline|standard|"
     r"table|textbook|breeder|manual|class(?:es)?|category|compar\w+|reference|optimum|optimal|critical|requir\w+|capacity|"
     r"maximum|minimum|allowed|tolera\w+|regional|national|district|neighbou?r\w*|farmer|owner|plan(?:ned)?|sheet|"
-    r"according to|said|claim\w*|report\w*|scale|resolution|pixel|per pixel|error|uncertainty|confidence|probab\w+)\b|"
+    r"according to|said|set ?points?|nominal|advised|brochure|commercial|claim\w*|report\w*|scale|resolution|pixel|per pixel|error|uncertainty|confidence|probab\w+)\b|"
     r"阈值|标准|一般|通常|正常|推荐|参考|往年|指标|上限|下限|最大|最小|建议|适宜|临界|据|文献|分辨率|比例尺|误差|置信"
 )
 _HYPOTHETICAL = re.compile(
@@ -494,6 +499,9 @@ _ASIDE = re.compile(
     r"\W*(?:(?:for|in|by) (?:comparison|reference)|as a reference|if|for example|note|作为对比|相比之下|如果|注)(?![a-z])"
 )
 _OF_WHOLE = re.compile(r"\s?(?:out )?of(?: the| all| a total of| those| these| its| their)* ?")
+_IN_CALCULATION = re.compile(r"\d[^\d=≈]{0,3} ?[-+×*÷/·] ?$")
+_CALCULATED_WITH = re.compile(r"[^\d=≈,.;]{0,3} ?[-+×*÷/·] ?[(]?\d")
+_OF_THIS_WHOLE = re.compile(r"(?:^|[,;(] ?)(?:out )?of (?:the |all |these |a total of |in all )*$")
 _OF_THEM = re.compile(r" ?of (?:them|these|those|which|the)(?![a-z])")
 _OF_WHICH = re.compile(
     rf"(?<!{WORD})(?:of which|of them|of these|of those|includ(?:ing|es?)|among (?:which|them)|"
@@ -657,7 +665,7 @@ _NO = re.compile(
     r"never any|free of|absence of|lack of))"
     rf" (?P<of>(?:{WORD}+[ -]?){{1,5}})|(?<!{WORD})(?P<not>(?:(?:do(?:es)?|did|could) ?(?:not|n't)|can(?:not|'t)) "
     r"(?:see|find|spot|detect|contain|show|have|count|make out)(?: any| a single)?) "
-    rf"(?P<of_2>(?:{WORD}+[ -]?){{1,5}})|(?:没有|未发现|未见|没看到|没发现|未检测到|不存在|无)(?P<of_3>[{CJK}]{{1,12}})"
+    rf"(?P<of_2>(?:{WORD}+[ -]?){{1,5}})|(?:没有|未发现|未见|没看到|没发现|未检测到|不存在|无(?!人机))(?P<of_3>[{CJK}]{{1,12}})"
 )
 _PHRASE_END = re.compile(r"\b(?:to|that|in|on|at|and|but|for|with|way|idea|if|whether|doubt)\b")
 

@@ -92,7 +92,7 @@ def _has_number(text: str) -> bool:
 
 
 def _keyed(slot: NumberSlot, slots: Sequence[Slot], unit: str | None, scope: Scope) -> _Found:
-    text = scope.text
+    text = _before_next_key(scope.text)
     found = find_candidates(slot, slots, text, unit, own_unit=scope.unit)
     if not found:
         if not find_quantities(text) and _says_none(text):
@@ -102,6 +102,17 @@ def _keyed(slot: NumberSlot, slots: Sequence[Slot], unit: str | None, scope: Sco
     if result is not None:
         found = [each for each in found if each.quantity is result]
     return _as_found(scope, choose(found, keyed=True))
+
+
+_NEXT_KEY = re.compile(r"[.;,。] ?(?:[^\W\d_]+ ?){1,4}[:=] ?")
+
+
+def _before_next_key(text: str) -> str:
+    """A value without what follows it under another key: "sixteen. Geese: four", "15; thereof damaged: 2"."""
+    for key in _NEXT_KEY.finditer(text):
+        if _has_number(text[: key.start()]):
+            return text[: key.start()]
+    return text
 
 
 def _unkeyed(slot: NumberSlot, slots: Sequence[Slot], unit: str | None, answer: AnswerText) -> _Found:

@@ -115,8 +115,9 @@ _KINDS: dict[str, str] = {
     r"interval|标准差|误差|置信",
     "setting": r"threshold|score|probability|resolution|spacing|iou|id|p-value|scale|阈值|得分|分辨率",
     "change": r"chang\w*|difference|increas\w*|decreas\w*|loss|lost|gain\w*|declin\w*|reduction|more|fewer|"
-    r"变化|减少|增加|差|"
+    r"变化|减少|增加|差|少收|多收|少了|多了|"
     r"比[^,。;]{1,12}[多少]",
+    "ratio": r"ratio|quotient|比值|之比",
     "total": r"total(?:s|ling|ing)?|sum|altogether|in all|overall|combined|合计|总计|总共|总|共",
     "first": r"first|before|initial(?:ly)?|earlier|previous(?:ly)?|left|第一|之前|原来|此前",
     "second": r"second|after|later|afterwards|now|right|第二|之后|现在",

@@ -229,7 +229,8 @@ def _raw_quantities(text: str) -> list[Quantity]:
             whole = found.pop()  # 三分之一
             value, start, unit, noun = value / whole.low if whole.low else math.inf, whole.start, "fraction", None
         elif unit is None and (tenths := _TENTHS.match(text, end)):
-            half = chinese_number(text[tenths.end() : tenths.end() + 1])
+            last = text[tenths.end() : tenths.end() + 1]
+            half = 5.0 if last == "半" else chinese_number(last)
             value, unit, noun, behind = 10 * value + (half or 0), "%", None, tenths.end() + (half is not None)
         if per := _PER_BEFORE.search(before):
             unit = canonical_unit(f"{unit or 1}/{_PER[per['per'] or per['mu']]}") or unit

@@ -97,6 +97,9 @@ UNITS: dict[str, Unit] = {
     "degC": Unit("temperature", 1.0, ("°c", "degc", "deg c", "degrees celsius", "celsius", "摄氏度", "度")),
     "days": Unit("time", 1.0, ("days", "day", "天", "日")),
     "weeks": Unit("time", 7.0, ("weeks", "week", "周", "星期")),
+    "hours": Unit("time", 1 / 24, ("hours", "hour", "h", "小时")),
+    "months": Unit("time", 365.25 / 12, ("months", "month", "个月")),
+    "years": Unit("time", 365.25, ("years", "year", "yr", "yrs")),
     "px": Unit("pixels", 1.0, ("px", "pixel", "pixels", "像素")),
 }
 
