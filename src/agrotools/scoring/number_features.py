@@ -6,13 +6,13 @@ sentence concludes, the number is a term of a calculation. :mod:`agrotools.scori
 
 import re
 from collections import Counter
-from functools import lru_cache
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from agrotools.core import ExactSlot, Slot, ToleranceSlot
+from agrotools.scoring import number_cues as cues
 from agrotools.scoring.reading import after_correction, sentences
 from agrotools.scoring.reading_keyed import mentions
 from agrotools.scoring.reading_qualifiers import (
@@ -26,11 +26,9 @@ from agrotools.scoring.reading_qualifiers import (
     of_another,
     phrases,
     speaks_of,
-    spoken,
     subject,
 )
-from agrotools.scoring.reading_translation import translated
-from agrotools.text.normalise import CJK, WORD
+from agrotools.scoring.word_families import roots, says
 from agrotools.text.numbers import Quantity, find_quantities
 from agrotools.text.units import canonical_unit, compatible, convert
 
@@ -55,7 +53,12 @@ _MOST_CANDIDATES = 400
 
 
 def find_candidates(
-    slot: NumberSlot, slots: Sequence[Slot], text: str, unit: str | None, emphasised: frozenset[float] = frozenset(), own_unit: str | None = None
+    slot: NumberSlot,
+    slots: Sequence[Slot],
+    text: str,
+    unit: str | None,
+    emphasised: frozenset[float] = frozenset(),
+    own_unit: str | None = None,
 ) -> list[Candidate]:
     """The numbers of normalised ``text`` that fit ``unit``, in order, with their features.
 
@@ -82,9 +85,6 @@ def find_candidates(
     return found
 
 
-_RULE = re.compile(r"[|: -]*--[|: -]*")
-
-
 def tables_as_lines(text: str) -> str:
     """``text`` with each cell of its Markdown tables as a line ``row header: cell``."""
     if "|" not in text:
@@ -96,25 +96,23 @@ def tables_as_lines(text: str) -> str:
         if "|" not in line:
             header = []
             kept.append(line)
-        elif _RULE.fullmatch(line):
+        elif cues.RULE.fullmatch(line):
             continue
-        elif index + 1 < len(lines) and _RULE.fullmatch(lines[index + 1]):
+        elif index + 1 < len(lines) and cues.RULE.fullmatch(lines[index + 1]):
             header = _cells(line)
         elif not header:
             kept.append(line)
         else:
             cells = _cells(line)
-            key = "" if _FIGURE.fullmatch(cells[0]) and not _YEAR.fullmatch(cells[0]) else cells[0]
-            key = f"({key})" if _YEAR.fullmatch(key) else key
+            key = "" if cues.FIGURE.fullmatch(cells[0]) and not cues.YEAR.fullmatch(cells[0]) else cells[0]
+            key = f"({key})" if cues.YEAR.fullmatch(key) else key
             for name, cell in zip(header[bool(key) :], cells[bool(key) :], strict=False):
-                unit = _UNIT_IN_HEADER.search(name)
-                name, cell = (name[: unit.start()], f"{cell} {unit[1]}") if unit and cell[-1:].isdigit() else (name, cell)
+                unit = cues.UNIT_IN_HEADER.search(name)
+                name, cell = (
+                    (name[: unit.start()], f"{cell} {unit[1]}") if unit and cell[-1:].isdigit() else (name, cell)
+                )
                 kept.append(f"{key} {name}: {cell}".strip())
     return "\n".join(kept)
-
-
-_FIGURE = re.compile(r"[-+]?\d[\d.,' ]*%?")
-_UNIT_IN_HEADER = re.compile(r" ?[(\[]([^()\[\]\n]{1,16})[)\]]$")
 
 
 def _cells(line: str) -> list[str]:
@@ -139,24 +137,24 @@ def _of_sentence(
         "other label in sentence": len(slots) > 1 and mentions(part, slot, slots, others=True),
         "words in heading": _share(heading, asked) if heading else 0,
         "kind in sentence": bool(asked.kinds & kinds(part)),
-        "sentence concludes": _CONCLUDES.match(part) is not None,
+        "sentence concludes": cues.CONCLUDES.match(part) is not None,
         "question": part.endswith("?"),
-        "aside": _ASIDE.match(part) is not None,
+        "aside": cues.ASIDE.match(part) is not None,
         "alone": len(quantities) == 1,
     }
     corrected = after_correction(part)
-    counts = isinstance(slot, ExactSlot) or _COUNT.search(slot.label.lower()) is not None
+    counts = isinstance(slot, ExactSlot) or cues.COUNT.search(slot.label.lower()) is not None
     rivals = [subject(other) for other in slots if other.name != slot.name and _is_number(other)]
     following = [*quantities[1:], None]
     found: list[Candidate] = []
     for at, (quantity, phrase, behind) in enumerate(zip(quantities, around, following, strict=True)):
         if not _fits(quantity, unit, counts=counts) or (
-            "each" not in asked.kinds and _EACH_HAS.search(part, max(0, quantity.start - 60), quantity.start)
+            "each" not in asked.kinds and cues.EACH_HAS.search(part, max(0, quantity.start - 60), quantity.start)
         ):
             continue
-        lead = part[: quantity.start]
+        lead = part[max(0, quantity.start - _QUALIFIED) : quantity.start]
         since = part[quantities[at - 1].end if at else 0 : quantity.start]
-        since = _CLAUSE.split(since, maxsplit=1)[-1] if at else since
+        since = cues.CLAUSE.split(since, maxsplit=1)[-1] if at else since
         features: Features = {
             **shared,
             **_of_unit(slot, asked, unit, part, quantity),
@@ -164,32 +162,33 @@ def _of_sentence(
             **_of_place(part, quantity, phrase, asked),
             **_of_calculation(part, quantity, phrase, asked, operands, quantities[at - 1] if at else None),
             "before a correction": 3.0 * (quantity.start < corrected),
-            "in a calculation": _IN_CALCULATION.search(lead[-6:]) is not None
-            or _CALCULATED_WITH.match(part, quantity.end) is not None,
-            "of this whole": 3.0 * bool(_OF_THIS_WHOLE.search(lead)),
-            "preliminary": 2.0 * bool(_PRELIMINARY.search(f"{since} {phrase.behind}")),
-            "preliminary in sentence": _PRELIMINARY.search(lead) is not None,
-            "reference": _REFERENCE.search(f"{phrase.before} {phrase.behind}") is not None,
-            "reference in sentence": _REFERENCE.search(lead) is not None,
-            "hypothetical": 2.0 * bool(_HYPOTHETICAL.search(since)),
-            "hypothetical in sentence": _HYPOTHETICAL.search(lead) is not None,
-            "concluded just before": _CONCLUDES.search(since) is not None,
-            "concluded": _CONCLUDES.search(lead) is not None,
-            "rough": _ROUGH.search(lead) is not None,
-            "total behind": _TOTAL_BEHIND.match(part, quantity.end) is not None,
+            "in a calculation": cues.IN_CALCULATION.search(lead[-6:]) is not None
+            or cues.CALCULATED_WITH.match(part, quantity.end) is not None,
+            "of this whole": 3.0 * bool(cues.OF_THIS_WHOLE.search(lead)),
+            "preliminary": 2.0 * bool(cues.PRELIMINARY.search(f"{since} {phrase.behind}")),
+            "preliminary in sentence": cues.PRELIMINARY.search(lead) is not None,
+            "reference": cues.REFERENCE.search(f"{phrase.before} {phrase.behind}") is not None,
+            "reference in sentence": cues.REFERENCE.search(lead) is not None,
+            "hypothetical": 2.0 * bool(cues.HYPOTHETICAL.search(since)),
+            "hypothetical in sentence": cues.HYPOTHETICAL.search(lead) is not None,
+            "concluded just before": cues.CONCLUDES.search(since) is not None,
+            "concluded": cues.CONCLUDES.search(lead) is not None,
+            "rough": cues.ROUGH.search(lead) is not None,
+            "total behind": cues.TOTAL_BEHIND.match(part, quantity.end) is not None,
             "last in sentence": behind is None,
             "first in sentence": at == 0,
-            "whole of a part": 3.0 * (at > 0 and _OF_WHOLE.fullmatch(phrase.between) is not None),
-            "has a whole": behind is not None and _OF_WHOLE.fullmatch(part[quantity.end : behind.start]) is not None,
-            "part": _OF_WHICH.search(lead) is not None or _OF_WHICH.match(phrase.behind.lstrip()) is not None,
-            "left out": _EXCEPTED.search(phrase.before) is not None,
+            "whole of a part": 3.0 * (at > 0 and cues.OF_WHOLE.fullmatch(phrase.between) is not None),
+            "has a whole": behind is not None
+            and cues.OF_WHOLE.fullmatch(part[quantity.end : behind.start]) is not None,
+            "part": cues.OF_WHICH.search(lead) is not None or cues.OF_WHICH.match(phrase.behind.lstrip()) is not None,
+            "left out": cues.EXCEPTED.search(phrase.before) is not None,
             "bracketed": phrase.bracketed,
             "explained": phrase.explained,
             "range": quantity.low < quantity.high,
             "in words": quantity.spelled,
             "none": quantity.chain < 0,
             "like a year": quantity.bare and quantity.low.is_integer() and 1900 <= quantity.low <= 2100,
-            "of them": 2.0 * bool(_OF_THEM.match(part, quantity.end)),
+            "of them": 2.0 * bool(cues.OF_THEM.match(part, quantity.end)),
         }
         if word := _word_before(lead):
             features[f"after {word!r}"] = 1
@@ -220,7 +219,9 @@ def _compare(
         places.setdefault(round(each.low, 6), set()).add(each.sentence)
     kind = any(each.features["kind asked"] for each in found)
     terms = {each.low for each in found if each.features["term"]}
-    said = Counter(word for near_words in {each.low: words_near(each, asked) for each in found}.values() for word in near_words)
+    said = Counter(
+        word for near_words in {each.low: words_near(each, asked) for each in found}.values() for word in near_words
+    )
     values = [each.low for each in found if each.low == each.high]
     whole = _totals(values)
     for each in found:
@@ -243,7 +244,7 @@ def _compare(
                 "most words in lead": lead > 0 and each.features["words in lead"] == lead,
                 "most own words": own > 0 and each.features["own words near"] == own,
                 "emphasised": each.low in emphasised,
-                "total": 2.0 * (each.low in whole and not _DIFFERENCE.search(each.text)),
+                "total": 2.0 * (each.low in whole and not cues.DIFFERENCE.search(each.text)),
             }
         )
 
@@ -251,8 +252,8 @@ def _compare(
 def words_near(candidate: Candidate, asked: Subject) -> frozenset[str]:
     """The words (and pairs of Chinese characters) of the label that stand near a candidate."""
     text = candidate.phrase.words
-    said = _roots(text)
-    return frozenset(word for word in asked.words if _says(word, said, text)) | {
+    said = roots(text)
+    return frozenset(word for word in asked.words if says(word, said, text)) | {
         pair for pair in asked.pairs if pair in text
     }
 
@@ -273,7 +274,9 @@ def _totals(values: Sequence[float]) -> set[float]:
             total += distinct[stop]
             if stop > start:
                 found.update(
-                    each for each in distinct if each and abs(each - total) <= 1e-9 * abs(total) and each not in distinct[start : stop + 1]
+                    each
+                    for each in distinct
+                    if each and abs(each - total) <= 1e-9 * abs(total) and each not in distinct[start : stop + 1]
                 )
     return found
 
@@ -297,11 +300,10 @@ def _of_words(asked: Subject, rivals: Sequence[Subject], phrase: Phrase, lead: s
     other = max((_share(phrase.words, rival, without=asked) for rival in rivals), default=0.0)
     own = min((_share(phrase.words, asked, without=rival) for rival in rivals), default=share)
     named = kinds_of(phrase)
-    led = lead.rpartition("\n")[2][-200:]
     return {
         "words near": share,
         "words before": _share(phrase.before, asked),
-        "words in lead": _share(led + phrase.behind, asked),
+        "words in lead": _share(lead + phrase.behind, asked),
         "other value near": max(0.0, other - own),
         "own words near": own,
         "kind asked": 2.0 * bool(named & asked.kinds),
@@ -317,9 +319,9 @@ def _of_place(part: str, quantity: Quantity, phrase: Phrase, asked: Subject) -> 
     # A change is asked between two years: neither binds it.
     years = asked.years if "change" not in asked.kinds or len(asked.years) == 1 else ()
     year = _year(part, quantity) if years else None
-    behind = _YEAR_BEHIND.match(part, quantity.end) if years else None
+    behind = cues.YEAR_BEHIND.match(part, quantity.end) if years else None
     letter = _letter(part, quantity, asked) if asked.letters else None
-    place = last_place_named(part[: quantity.start]) if asked.places else None
+    place = last_place_named(part[max(0, quantity.start - _QUALIFIED) : quantity.start]) if asked.places else None
     return {
         "other place": 3.0 * elsewhere(phrase.words, asked),
         "total of all": 3.0 * (bool(asked.places or asked.years or asked.letters) and "total" in kinds_of(phrase)),
@@ -330,7 +332,7 @@ def _of_place(part: str, quantity: Quantity, phrase: Phrase, asked: Subject) -> 
         "other letter": 3.0 * (letter is not None and letter not in asked.letters),
         "asked place in lead": 3.0 * (place is not None and place in asked.places),
         "other place in lead": 3.0 * (place is not None and place not in asked.places),
-        "where": bool(quantity.noun) and _PLACED.search(phrase.before) is not None,
+        "where": bool(quantity.noun) and cues.PLACED.search(phrase.before) is not None,
     }
 
 
@@ -339,18 +341,18 @@ def _of_calculation(
 ) -> Features:
     change = "change" in asked.kinds
     head = part[max(0, quantity.start - 24) : quantity.start]
-    by = _BY.search(phrase.before) is not None
+    by = cues.BY.search(phrase.before) is not None
     rate = _is_rate(part, quantity)
     return {
         "term": quantity.start in operands,
-        "after equals": _EQUALS_BEFORE.search(head) is not None,
-        "after colon": _COLON_BEFORE.search(head) is not None,
-        "after is": _IS_BEFORE.search(head) is not None,
-        "after gives": _GIVES_BEFORE.search(part[max(0, quantity.start - 40) : quantity.start]) is not None,
+        "after equals": cues.EQUALS_BEFORE.search(head) is not None,
+        "after colon": cues.COLON_BEFORE.search(head) is not None,
+        "after is": cues.IS_BEFORE.search(head) is not None,
+        "after gives": cues.GIVES_BEFORE.search(part[max(0, quantity.start - 40) : quantity.start]) is not None,
         "from or to": phrase.endpoint,
         "by": by and not change,
         "by, change asked": by and change,
-        "more than another": not change and _MORE_THAN.match(phrase.behind) is not None,
+        "more than another": not change and cues.MORE_THAN.match(phrase.behind) is not None,
         "rate": rate and "each" not in asked.kinds,
         "rate asked": rate and "each" in asked.kinds,
         "no rate": not rate and "each" in asked.kinds,
@@ -358,96 +360,28 @@ def _of_calculation(
     }
 
 
-_BEFORE_WORDS = frozenset(
-    """
-    is are was were be has have had at of to from by in on for with than and or about approximately around roughly the a an
-    each per every over under with measures measured reads shows show holds covers counts counted found gives get got
-    makes leaves left total mean average another other further only just some nearly almost therefore hence so thus as
-    = : ( - + * / × → ≈ ~ 为 是 有 约 得 达 共 计 比 到 至 从 由 每 第 即 个 近 的 到 中 均 值 长 高 宽 积 数 率 量 ( :
-    """.split()
-)
-_LAST_WORD = re.compile(rf"({WORD}+|[^\s\w]|[{CJK}])\s*$")
-_NEXT_WORD = re.compile(rf"\s*({WORD}+|[^\s\w]|[{CJK}])")
-_BEHIND_WORDS = frozenset(
-    """
-    of in on at are is was were per and or but from with for by between than which that more less fewer left remain out
-    × * / + - = ) ( , ; 。 、 的 和 比 每 中 其 为 至 到 : ≈
-    """.split()
-)
-
-
 def _word_before(lead: str) -> str | None:
-    word = _LAST_WORD.search(lead[-24:])
-    return word[1] if word and word[1] in _BEFORE_WORDS else None
+    word = cues.LAST_WORD.search(lead[-24:])
+    return word[1] if word and word[1] in cues.BEFORE_WORDS else None
 
 
 def _word_behind(tail: str) -> str | None:
-    word = _NEXT_WORD.match(tail[:24])
-    return word[1] if word and word[1] in _BEHIND_WORDS else None
+    word = cues.NEXT_WORD.match(tail[:24])
+    return word[1] if word and word[1] in cues.BEHIND_WORDS else None
 
 
 def _share(text: str, asked: Subject, without: Subject | None = None) -> float:
     words = asked.words - without.words if without else asked.words
     if not words or not text.strip():
         return 0.0
-    said = _roots(text)
+    said = roots(text)
     pairs = [pair for pair in asked.pairs if without is None or pair not in without.pairs]
-    found = sum(_says(word, said, text) for word in words) + sum(pair in text for pair in pairs)
+    found = sum(says(word, said, text) for word in words) + sum(pair in text for pair in pairs)
     return found / (len(words) + len(pairs))
-
-
-@lru_cache(maxsize=4_000)
-def _root(word: str) -> str:
-    """What the forms of a word, and words of one family (deep, depth), have in common."""
-    stemmed = _stemmer().stemWord(word)
-    return _FAMILY.get(stemmed, stemmed)
-
-
-@lru_cache(maxsize=1)
-def _stemmer() -> Any:
-    import snowballstemmer
-
-    return snowballstemmer.stemmer("english")
-
-
-_FAMILIES = """
-deep depth; wide width broad breadth; long length; high height tall; thick thickness; heavy weigh weight mass
-warm hot temperature degree; old age; fast speed; dense density; moist moisture humid humidity wet
-slope gradient steep; dead die death mortal; infect disease diseased sick infest; miss gap absent; cost price
-rain rainfall precipitation; emerge emergence; cow cattle; sow seed; harvest yield pick; grow growth
-lose loss disappear vanish gone; big large size; sheep ewe; circumference girth; share percentage fraction percent proportion
-"""
-
-
-def _families() -> dict[str, str]:
-    stem = _stemmer().stemWord
-    lines = (line.split() for line in _FAMILIES.replace("\n", ";").split(";"))
-    return {stem(word): words[0] for words in lines for word in words}
-
-
-_FAMILY: dict[str, str] = {}
-_FAMILY.update(_families())
-_LATIN = re.compile(rf"{WORD}{{3,}}|\bph\b")
-
-
-@lru_cache(maxsize=8_000)
-def _roots(text: str) -> frozenset[str]:
-    return frozenset(_root(word) for word in _LATIN.findall(text))
-
-
-def _says(word: str, said: frozenset[str], text: str) -> bool:
-    if word > "\u2e80":
-        return word in text
-    if _root(word) in said:
-        return True
-    return not text.isascii() and any(chinese in text for chinese in translated(word))
 
 
 def _is_number(slot: Slot) -> bool:
     return isinstance(slot, ToleranceSlot) or (isinstance(slot, ExactSlot) and not isinstance(slot.value, str))
-
-
-_COUNT = re.compile(r"number of|count|how many|数量|[株棵头只个]数|多少")
 
 
 def _fits(quantity: Quantity, unit: str | None, *, counts: bool) -> bool:
@@ -463,77 +397,10 @@ def in_unit(quantity: Quantity, unit: str | None) -> tuple[float, float]:
     return convert(quantity.low, quantity.unit, unit), convert(quantity.high, quantity.unit, unit)
 
 
-_EQUALS_BEFORE = re.compile(r"[=≈→] ?[(\[$]*$")
-_COLON_BEFORE = re.compile(r": ?[(\[$~]*$")
-_ABOUT = r"(?:about |approximately |around |roughly |some |a total of |only |just |now |therefore |thus |~|约|大约)*"
-_IS_BEFORE = re.compile(rf"(?:(?<!{WORD})(?:is|are|was|were|be|has|have|had|at|reach(?:es|ed)) (?:an? )?{_ABOUT}|(?:为|是|有|达|约为|等于){_ABOUT})$")
-_GIVES_BEFORE = re.compile(
-    rf"(?:(?<!{WORD})(?:giv(?:es|e|ing)|mak(?:es|e|ing)|yield(?:s|ing)?|comes? to|amounts? to|equals?|leav(?:es|ing)|left|remains?|"
-    rf"result(?:s|ing)? in|works out at|corresponds to|that is|or|so|hence|therefore|thus|found|count(?:ed)?|get|arrive at|total(?:s|ling)?|i\.e\.) {_ABOUT}|"
-    rf"(?:得|得到|共|合计|合|即|折合|剩|余|相当于|总共|共计|总计){_ABOUT})$"
-)
-_CONCLUDES = re.compile(
-    r"\b(?:in total|totals?|total(?:ling|ing)|altogether|in all|sum|combined|so|therefore|thus|hence|consequently|"
-    r"answer|final|finally|today|nowadays|at present|currently|in (?:short|summary|conclusion)|to sum up|"
-    r"result|conclusion|overall|(?:more )?precisely|exactly|to be (?:exact|precise))\b|准确地说|精确|总|共|合计|因此|所以|故|答案|结论|现在|目前|综上|最终|由此"
-)
-_CLAUSE = re.compile(r"[,;。]")
-_ROUGH = re.compile(r"(?:about|roughly|approximately|around|some|nearly|almost|just under|just over|约|大约|近|将近) ?$")
-_TOTAL_BEHIND = re.compile(rf"(?: {WORD}+)?,? (?:in all|in total|altogether|overall|combined)(?!{WORD})")
-_PRELIMINARY = re.compile(
-    r"\b(?:at first|initial(?:ly)?|first (?:count\w*|pass|impression|glance|guess|estimate|look)|draft|preliminary|raw|"
-    r"arrived at|expected|guess(?:ed)?|assum(?:ed|ing)|before|previous(?:ly)?|originally|last (?:year|season|week|month)|"
-    r"yesterday|used to|old|former(?:ly)?)\b|初步|最初|起初|原始|粗|原来|去年|上年|之前|原先|一开始|乍"
-)
-_REFERENCE = re.compile(
-    r"\b(?:threshold|limit|literature|typical(?:ly)?|usual(?:ly)?|normal(?:ly)?|target|recommend\w*|guideline|standard|"
-    r"table|textbook|breeder|manual|class(?:es)?|category|compar\w+|reference|optimum|optimal|critical|requir\w+|capacity|"
-    r"maximum|minimum|allowed|tolera\w+|regional|national|district|neighbou?r\w*|farmer|owner|plan(?:ned)?|sheet|"
-    r"according to|said|set ?points?|nominal|advised|brochure|commercial|claim\w*|report\w*|scale|resolution|pixel|per pixel|error|uncertainty|confidence|probab\w+)\b|"
-    r"阈值|标准|一般|通常|正常|推荐|参考|往年|指标|上限|下限|最大|最小|建议|适宜|临界|据|文献|分辨率|比例尺|误差|置信"
-)
-_HYPOTHETICAL = re.compile(
-    r"\b(?:if|would|should|might|suppose|assuming|unless|when|whenever|once|could|from \d|between)\b|如果|假如|若|假设|应该|当|每当|只有"
-)
-_ASIDE = re.compile(
-    r"\W*(?:(?:for|in|by) (?:comparison|reference)|as a reference|if|for example|note|作为对比|相比之下|如果|注)(?![a-z])"
-)
-_OF_WHOLE = re.compile(r"\s?(?:out )?of(?: the| all| a total of| those| these| its| their)* ?")
-_IN_CALCULATION = re.compile(r"\d[^\d=≈]{0,3} ?[-+×*÷/·] ?$")
-_CALCULATED_WITH = re.compile(r"[^\d=≈,.;]{0,3} ?[-+×*÷/·] ?[(]?\d")
-_OF_THIS_WHOLE = re.compile(r"(?:^|[,;(] ?)(?:out )?of (?:the |all |these |a total of |in all )*$")
-_OF_THEM = re.compile(r" ?of (?:them|these|those|which|the)(?![a-z])")
-_OF_WHICH = re.compile(
-    rf"(?<!{WORD})(?:of which|of them|of these|of those|includ(?:ing|es?)|among (?:which|them)|"
-    rf"comprising|consisting of|made up of|composed of|namely)(?!{WORD})|其中|包括|分别"
-)
-_EXCEPTED = re.compile(
-    rf"(?<!{WORD})(?:after|before|without|besides|excluding|except|remov\w+|discard\w+|drop\w*|delet\w+)(?: the)? ?$|剔除|除去|扣除"
-)
-_BY = re.compile(r"(?:increas|decreas|rose|rise|risen|grew|grown|fell|fall|drop|declin|reduc|chang)\w* by (?:\w+ )?$")
-_MORE_THAN = re.compile(rf" ?(?:{WORD}+ )?(?:fewer|more|less) than\b")
-_OPERAND = re.compile(r"(?:mean|average|sum|median|difference|product|ratio|total) (?:of|between)(?: the)? ?$")
-_LISTED = re.compile(r" ?(?:,|and|,? and|、|和) ?")
-_PLACED = re.compile(
-    rf"(?<!{WORD})(?:in|on|from|across|among|within|at|per|after|for|over|with|using|by|through)"
-    r"(?: the| all| each| a total of| these| those| both)* ?$"
-)
-_DIFFERENCE = re.compile(
-    rf"(?<!{WORD})(?:differ\w*|minus|less|fewer|loss|lost|decreas\w*|fell|drop\w*|declin\w*|more than|gap|gain\w*)"
-    rf"(?!{WORD})|"
-    r"\d\s?-\s?\d|差|减|增|缺|欠|缩"
-)
-_EACH_HAS = re.compile(r"\b(?:each|every)(?: [a-z]+){1,3} (?:has|holds|contains|have) (?:about )?$")
-_RATE = re.compile(
-    rf" ?/ ?[a-z]|(?: (?!and|or|in|on|with){WORD}+)?,? "
-    rf"(?:per|an? (?:day|week|month|year|hour)|each|every|apiece|daily)(?!{WORD})"
-)
-
-
 def _is_rate(part: str, quantity: Quantity) -> bool:
     before = max(0, quantity.start - 60)
     return not quantity.bare and bool(
-        _RATE.match(part, quantity.end) or _EACH_HAS.search(part, before, quantity.start)
+        cues.RATE.match(part, quantity.end) or cues.EACH_HAS.search(part, before, quantity.start)
     )
 
 
@@ -541,15 +408,9 @@ def _quantities(text: str) -> list[Quantity]:
     return [_per_area(text, quantity) for quantity in find_quantities(text) if not quantity.denied]
 
 
-_PER_AREA = re.compile(
-    r"(?: of [a-z]+(?: [a-z]+)?)?(?: per | ?/ ?| (?:on |in |to |for )?(?:each|every|a) )(?P<area>hectare|ha|acre|mu|"
-    r"square met(?:er|re)|sq m|m\^2|m2)(?![a-z\d^])"
-)
-
-
 def _per_area(text: str, quantity: Quantity) -> Quantity:
     """ "120 kg of nitrogen per hectare" in kg/ha."""
-    if quantity.unit is None or (per := _PER_AREA.match(text, quantity.end)) is None:
+    if quantity.unit is None or (per := cues.PER_AREA.match(text, quantity.end)) is None:
         return quantity
     unit = canonical_unit(f"{quantity.unit}/{_area(per)}")
     return replace(quantity, unit=unit, end=per.end()) if unit else quantity
@@ -565,26 +426,21 @@ def _counts_per_area(text: str, quantities: Sequence[Quantity], unit: str | None
         return list(quantities)
     found: list[Quantity] = []
     for quantity in quantities:
-        per = _PER_AREA.match(text, quantity.end) if quantity.noun else None
+        per = cues.PER_AREA.match(text, quantity.end) if quantity.noun else None
         per_unit = canonical_unit(f"1/{_area(per)}") if per else None
         found.append(replace(quantity, unit=per_unit, noun=None) if per_unit else quantity)
     return found
-
-
-_SHARE_BEHIND = re.compile(r" of | ?\((?:as )?(?:a |an )?(?:[a-z]+ )?fraction")
-_SHARE_BEFORE = re.compile(r"(?:/|÷)[^=≈a-z]{1,20}[=≈] ?$|(?:占比|比例|比率)(?:约|为|是|约为)?$|fraction (?:is|of|=)(?: about)? ?$")
 
 
 def _as_share(text: str, quantity: Quantity) -> Quantity:
     """ "6 / 50 = 0.12", "0.46 of it" as a fraction where a percentage is asked."""
     if not quantity.bare or not 0 < quantity.low < 1 or not 0 < quantity.high <= 1:
         return quantity
-    if _SHARE_BEHIND.match(text, quantity.end) or _SHARE_BEFORE.search(text, 0, quantity.start):
+    if cues.SHARE_BEHIND.match(text, quantity.end) or cues.SHARE_BEFORE.search(
+        text, max(0, quantity.start - 40), quantity.start
+    ):
         return replace(quantity, unit="fraction")
     return quantity
-
-
-_PHRASE = re.compile(rf"[ -]?((?:(?!(?:and|or|but|with)[ -]){WORD}+[ -]?){{1,4}}|[{CJK}]{{1,6}})")
 
 
 def _names(text: str, quantity: Quantity, words: frozenset[str]) -> bool:
@@ -592,7 +448,7 @@ def _names(text: str, quantity: Quantity, words: frozenset[str]) -> bool:
     if quantity.noun is None:
         return False
     at = max(quantity.start, quantity.end - len(quantity.noun))
-    phrase = _PHRASE.match(text, at)
+    phrase = cues.PHRASE.match(text, at)
     return phrase is not None and speaks_of(phrase[1], words)
 
 
@@ -602,23 +458,18 @@ def _is_counter(text: str, quantity: Quantity) -> bool:
     return noun is not None and noun > "\u2e80" and not text[quantity.end : quantity.end + 1] > "\u2e80"
 
 
-_YEAR = re.compile(r"(?<![\d.])(?:19|20)\d\d(?!\d|\.\d)")
-_YEAR_BEHIND = re.compile(
-    r"(?:(?! and | but | while |,|;|\. |。)[^\d]){0,40}?(?: in (?:the year )?| for |[(])((?:19|20)\d\d)(?!\d|\.\d)"
-)
-_OWNED = re.compile(r"\d[^,;。\d]{0,24}(?: in (?:the year )?| for |[(])$")
-_QUALIFIED = 200
-"""Characters before a number in which a year or letter that it belongs to is looked for."""
+_QUALIFIED = 300
+"""Characters before a number in which what it belongs to is looked for."""
 
 
 def _year(text: str, quantity: Quantity) -> str | None:
     """The year that a number belongs to: the one behind it in its clause, else the last one before it."""
-    behind = _YEAR_BEHIND.match(text, quantity.end)
+    behind = cues.YEAR_BEHIND.match(text, quantity.end)
     if behind:
         return behind[1]
-    before = [*_YEAR.finditer(text, max(0, quantity.start - _QUALIFIED), quantity.start)]
+    before = [*cues.YEAR.finditer(text, max(0, quantity.start - _QUALIFIED), quantity.start)]
     # "5.42 ha in 2015": that year belongs to the number before it.
-    free = [year for year in before if not _OWNED.search(text, max(0, year.start() - 40), year.start())]
+    free = [year for year in before if not cues.OWNED.search(text, max(0, year.start() - 40), year.start())]
     return free[-1][0] if free else None
 
 
@@ -630,17 +481,10 @@ def _letter(text: str, quantity: Quantity, asked: Subject) -> str | None:
     return next((each for each in before[-1].groups() if each), None) if before else None
 
 
-_ARE = re.compile(r" (?:are|were|is|was) (?:the )?([a-z]+)")
-
-
 def _is_named(behind: str, asked: Subject) -> bool:
     """Whether the words behind a number say what is counted: "of which 46 are greenhouses"."""
-    said = _ARE.match(behind)
+    said = cues.ARE.match(behind)
     return said is not None and speaks_of(said[1], asked.counted)
-
-
-_OPERATOR = re.compile(r"[ )\]]*[-+*/×÷·x:][ (\[]*(?:(?:tan|sin|cos|ln|log|exp|sqrt) ?\(?)?")
-_WORKED = (" )],°", ("=", "≈", "that is", "i.e.", "which is", "or", "gives", "makes", "is"))
 
 
 def _operands(text: str, quantities: Sequence[Quantity]) -> set[int]:
@@ -649,32 +493,22 @@ def _operands(text: str, quantities: Sequence[Quantity]) -> set[int]:
     terms: list[int] = []
     for before, after in pairwise(quantities):
         between = text[before.end : after.start]
-        if _OPERATOR.fullmatch(between):
+        if cues.OPERATOR.fullmatch(between):
             terms += [before.start, after.start]
             continue
-        if _OPERAND.search(text, max(0, before.start - 40), before.start) and _LISTED.fullmatch(between):
+        if cues.OPERAND.search(text, max(0, before.start - 40), before.start) and cues.LISTED.fullmatch(between):
             found.update((before.start, after.start))  # "the mean of 12 and 14"
-        if terms and between.strip(_WORKED[0]) in _WORKED[1]:
+        if terms and between.strip(cues.WORKED[0]) in cues.WORKED[1]:
             found.update(terms)
         terms = []
     return found
 
 
-_NO = re.compile(
-    rf"(?:n't any|(?<!{WORD})(?:no|zero|not (?:a single|any)|none of(?: the| these| those)?|without(?: any)?|"
-    r"never any|free of|absence of|lack of))"
-    rf" (?P<of>(?:{WORD}+[ -]?){{1,5}})|(?<!{WORD})(?P<not>(?:(?:do(?:es)?|did|could) ?(?:not|n't)|can(?:not|'t)) "
-    r"(?:see|find|spot|detect|contain|show|have|count|make out)(?: any| a single)?) "
-    rf"(?P<of_2>(?:{WORD}+[ -]?){{1,5}})|(?:没有|未发现|未见|没看到|没发现|未检测到|不存在|无(?!人机))(?P<of_3>[{CJK}]{{1,12}})"
-)
-_PHRASE_END = re.compile(r"\b(?:to|that|in|on|at|and|but|for|with|way|idea|if|whether|doubt)\b")
-
-
 def _nones(part: str, asked: Subject, unit: str | None) -> list[Quantity]:
     """ "No trees" as 0 trees, where the label names what there is none of."""
     found: list[Quantity] = []
-    for said in _NO.finditer(part):
-        phrase = _PHRASE_END.split(said["of"] or said["of_2"] or said["of_3"])[0].strip()
+    for said in cues.NO.finditer(part):
+        phrase = cues.PHRASE_END.split(said["of"] or said["of_2"] or said["of_3"])[0].strip()
         if phrase and speaks_of(phrase, asked.counted):
             noun = phrase.split()[-1] if unit is None else None
             found.append(Quantity(0.0, 0.0, unit, noun, said.start(), said.end(), -1 - said.start(), spelled=True))

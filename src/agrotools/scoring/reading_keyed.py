@@ -17,8 +17,8 @@ from agrotools.core import (
 )
 from agrotools.scoring.reading import AnswerText, Scope, after_correction, without_markup
 from agrotools.scoring.reading_json import json_text
-from agrotools.text.number_words import NUMBER_WORDS
 from agrotools.text.normalise import CJK, WORD, normalise
+from agrotools.text.number_words import NUMBER_WORDS
 from agrotools.text.units import canonical_unit
 
 Names = tuple[tuple[str, str], ...]

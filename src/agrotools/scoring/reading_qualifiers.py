@@ -1,9 +1,9 @@
 """What a number in a sentence is bound to: the words around it, against those of the slot's label."""
 
 import re
-from itertools import pairwise
 from collections.abc import Collection, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from agrotools.core import Slot
@@ -233,26 +233,6 @@ def speaks_of(text: str, words: Collection[str]) -> bool:
 def spoken(text: str, words: Collection[str]) -> int:
     """How many of ``words`` (as for :func:`speaks_of`) ``text`` has."""
     return sum(speaks_of(text, (word,)) for word in words)
-
-
-def last_place(text: str, word: str) -> int:
-    """Where ``word`` or a Chinese word for it stands last in ``text``; -1 where it does not."""
-    return max(text.rfind(each) for each in (word, *translated(word)))
-
-
-_FUNCTION = frozenset(
-    """
-    the a an of in on at to for with by from and or so but is are was were be been it its this that these those then now
-    about approximately around roughly only just also total i we there which as than first finally estimated value
-    possibly maybe perhaps probably likely alternatively could might may can either found counted see saw measured
-    """.split()
-)
-
-
-def has_subject(phrase: Phrase) -> bool:
-    """Whether the words around a number name anything."""
-    words = re.findall(rf"{WORD}{{3,}}|[{CJK}]{{2,}}", re.sub(r"according to[^,;.]*", "", phrase.words))
-    return any(word not in _FUNCTION and word not in _FILLING for word in words)
 
 
 def kinds(text: str) -> frozenset[str]:

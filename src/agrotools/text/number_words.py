@@ -32,7 +32,8 @@ _ENGLISH = re.compile(
     rf"(?:(?<=a )(?:{'|'.join(_LARGE)}))?(?:[ -](?:(?<=hundred )and |(?<=thousand )and |(?<=million )and )?(?:{_ANY})"
     rf"(?!{WORD})){{0,11}}))"
     rf"(?: point(?P<decimals>(?: (?:{'|'.join(_DIGITS_EN)})){{1,9}}))?(?P<half> and a half)?(?!{WORD})"
-    r"(?! (?:of (?:the|these|those|them)|another|or more)(?![a-z])|[ -](?:third|quarter|fourth|fifth|sixth|eighth|tenth)s?(?![a-z]))"
+    r"(?! (?:of (?:the|these|those|them)|another|or more)(?![a-z])|[ -](?:third|quarter|fourth|fifth|sixth|eighth|"
+    r"tenth)s?(?![a-z]))"
 )
 _SINGLE = re.compile(rf"(?<!{WORD})(?:{_ANY})(?!{WORD})")
 
@@ -42,7 +43,8 @@ _DIGITS = {**{digit: value for value, digit in enumerate("零一二三四五六�
 _SMALL = {"十": 10, "百": 100, "千": 1000}
 _BIG = {"万": 10_000, "亿": 100_000_000}
 _CHINESE = re.compile(
-    r"(?!零下)(?<![第唯统进每另同某这那图表初周])(?<!(?<!分)之)(?P<whole>(?:[零〇一二三四五六七八九两]|十(?!分))[零〇一二三四五六七八九十百千万亿两]*)"
+    r"(?!零下)(?<![第唯统进每另同某这那图表初周])(?<!(?<!分)之)(?P<whole>(?:[零〇一二三四五六七八九两]|"
+    r"十(?!分))[零〇一二三四五六七八九十百千万亿两]*)"
     r"(?:点(?P<decimals>[零〇一二三四五六七八九]+))?(?P<half>半)?"
 )
 # Alone, 一 is a number only before what is counted or measured.
