@@ -146,6 +146,7 @@ def _of_sentence(
     counts = isinstance(slot, ExactSlot) or cues.COUNT.search(slot.label.lower()) is not None
     rivals = [subject(other) for other in slots if other.name != slot.name and _is_number(other)]
     following = [*quantities[1:], None]
+    chains = Counter(quantity.chain for quantity in quantities)
     found: list[Candidate] = []
     for at, (quantity, phrase, behind) in enumerate(zip(quantities, around, following, strict=True)):
         if not _fits(quantity, unit, counts=counts) or (
@@ -186,6 +187,7 @@ def _of_sentence(
             "explained": phrase.explained,
             "range": quantity.low < quantity.high,
             "in words": quantity.spelled,
+            "one of a list": chains[quantity.chain] > 2,
             "none": quantity.chain < 0,
             "like a year": quantity.bare and quantity.low.is_integer() and 1900 <= quantity.low <= 2100,
             "of them": 2.0 * bool(cues.OF_THEM.match(part, quantity.end)),
@@ -311,6 +313,8 @@ def _of_words(asked: Subject, rivals: Sequence[Subject], phrase: Phrase, lead: s
         "change not asked": 2.0 * ("change" in named - asked.kinds),
         "other thing": 3.0 * of_another(phrase.before, asked),
         "is named": _is_named(phrase.behind, asked),
+        "change asked": 2.0 * ("change" in named & asked.kinds),
+        "change missing": 2.0 * ("change" in asked.kinds - named),
         "kind missing": 2.0 * (bool(asked.kinds - {"place"}) and not named & asked.kinds),
     }
 
