@@ -92,7 +92,15 @@ BY = re.compile(
     r"(?:increas|decreas|rose|rise|risen|grew|grown|fell|fall|drop|declin|reduc|chang)\w* by (?:\w+ )?$|"
     r"(?<![a-z])[a-z]{2,}er by (?:\w+ )?$"
 )
-MORE_THAN = re.compile(rf" ?(?:{WORD}+ )?(?:fewer|more|less|[a-z]{{2,}}er) than\b")
+MORE_THAN = re.compile(
+    rf" ?(?:{WORD}+ )?(?:fewer|more|less|[a-z]{{2,}}er) than\b|"
+    r" ?(?:larg|small|tall|long|short|wid|high|low|heavi|light|deep|thick|warm|cool|cold|dri|wett|great|fast|slow)er"
+    r"(?= *(?:$|[,.;)]|and\b|but\b))"
+)
+COMPARED_WITH = re.compile(
+    r"(?:\b(?:against|versus|vs\.?|compared (?:to|with)|than|as opposed to|instead of|not)|比)"
+    r"(?: (?:the|an?|only|just|about|some))* ?$"
+)
 OPERAND = re.compile(r"(?:mean|average|sum|median|difference|product|ratio|total) (?:of|between)(?: the)? ?$")
 LISTED = re.compile(r" ?(?:,|and|,? and|、|和) ?")
 PLACED = re.compile(

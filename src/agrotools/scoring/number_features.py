@@ -357,6 +357,7 @@ def _of_calculation(
         "by": by and not change,
         "by, change asked": by and change,
         "more than another": not change and cues.MORE_THAN.match(phrase.behind) is not None,
+        "compared with": 2.0 * bool(cues.COMPARED_WITH.search(phrase.before)),
         "rate": rate and "each" not in asked.kinds,
         "rate asked": rate and "each" in asked.kinds,
         "no rate": not rate and "each" in asked.kinds,

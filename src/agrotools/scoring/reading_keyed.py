@@ -40,6 +40,8 @@ class _Line(NamedTuple):
     unit: str | None
     prose: bool
     header: bool
+    by_name: bool
+    """The key is the slot's name as the form writes it, with an underscore: no everyday word."""
 
 
 def keyed_scopes(slot: Slot, slots: Sequence[Slot], answer: AnswerText, holds: Callable[[str], bool]) -> list[Scope]:
@@ -84,6 +86,7 @@ def _line_scopes(slot: Slot, slots: Sequence[Slot], text: str, holds: Callable[[
         proper = [line for line in lines if holds(line.value) and (is_number or len(line.value) < _SHORT)][-1:]
     if not proper:
         return []
+    proper = [line for line in proper if line.by_name] or proper
     begin = after_correction(text, proper[-1].start)
     stated = [line for line in proper if line.start >= begin]
     # A key without a value ("trees:" above a working) gives way to one with it.
@@ -179,7 +182,18 @@ def _lines(names: Names, text: str, is_open: bool) -> tuple[_Line, ...]:
         header = text.rfind("\n", 0, match.start()) + 1 in headers if headers else False
         key = _key(match["name"] or match["label"])
         unit = canonical_unit(match["unit_1"] or match["unit_2"])
-        lines.append(_Line(key, match.start(), match.end(), value, unit, _in_prose(text, match), header))
+        lines.append(
+            _Line(
+                key,
+                match.start(),
+                match.end(),
+                value,
+                unit,
+                _in_prose(text, match),
+                header,
+                "_" in (match["name"] or ""),
+            )
+        )
     return tuple(lines)
 
 
