@@ -222,8 +222,9 @@ SLOTS = {
     ),
     "mown": BooleanSlot(name="mown", label="the meadow was mown", value=True),
 }
+MISREAD = pytest.mark.xfail(strict=True, reason="a careful reader would, ours does not")
 REPLIES = [
-    (row["slot"], row["reply"], row["score"])
+    pytest.param(row["slot"], row["reply"], row["score"], marks=MISREAD if row.get("misread") else ())
     for row in map(json.loads, (Path(__file__).parent / "replies.jsonl").read_text(encoding="utf-8").splitlines())
 ]
 
@@ -235,7 +236,7 @@ def test_a_reply_scores_what_a_careful_reader_would_give(slot: str, reply: str, 
 
 
 @pytest.mark.parametrize(
-    ("slot", "reply", "score"), [row for row in REPLIES if row[0] in ("six", "aircraft", "colours")]
+    ("slot", "reply", "score"), [row for row in REPLIES if row.values[0] in ("six", "aircraft", "colours")]
 )
 def test_the_corrected_scores_of_keywords_read_the_same(slot: str, reply: str, score: int):
     lists = SLOTS[slot]

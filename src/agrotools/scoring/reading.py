@@ -56,6 +56,7 @@ _GOES_ON = re.compile(
     r"也许)(?![a-z])|"
     r"(?:this|that) (?:is|equals|makes|gives|corresponds to) (?:(?:about|approximately|roughly) )?\d"
 )
+_THOUGHTS = re.compile(r"<(think(?:ing)?|reasoning)>(?:(?!</\1>).)*+</\1>(?=\s*\S)", re.DOTALL)
 LONGEST_ANSWER = 65_536
 """Characters read from the last ``Final Answer:`` on: whoever needs more has not answered."""
 
@@ -66,7 +67,7 @@ def read_answer(answer: str) -> AnswerText:
     begin = 0
     for marker in _FINAL_ANSWER.finditer(answer):
         begin = marker.end()
-    body = answer[begin : begin + LONGEST_ANSWER]
+    body = _THOUGHTS.sub("", answer[begin : begin + LONGEST_ANSWER])
     text = normalise(body)[:LONGEST_ANSWER]
     plain = without_markup(text)
     objects, spans = json_objects(body)

@@ -18,6 +18,7 @@ from agrotools.core import (
 from agrotools.scoring.reading import AnswerText, Scope, after_correction, without_markup
 from agrotools.scoring.reading_json import json_text
 from agrotools.text.normalise import CJK, WORD, normalise
+from agrotools.text.number_words import NUMBER_WORDS
 from agrotools.text.units import canonical_unit
 
 Names = tuple[tuple[str, str], ...]
@@ -39,6 +40,8 @@ class _Line(NamedTuple):
     unit: str | None
     prose: bool
     header: bool
+    by_name: bool
+    """The key is the slot's name as the form writes it, with an underscore: no everyday word."""
 
 
 def keyed_scopes(slot: Slot, slots: Sequence[Slot], answer: AnswerText, holds: Callable[[str], bool]) -> list[Scope]:
@@ -83,6 +86,7 @@ def _line_scopes(slot: Slot, slots: Sequence[Slot], text: str, holds: Callable[[
         proper = [line for line in lines if holds(line.value) and (is_number or len(line.value) < _SHORT)][-1:]
     if not proper:
         return []
+    proper = [line for line in proper if line.by_name] or proper
     begin = after_correction(text, proper[-1].start)
     stated = [line for line in proper if line.start >= begin]
     # A key without a value ("trees:" above a working) gives way to one with it.
@@ -152,7 +156,7 @@ def _key_and_unit(written: str, own: set[str]) -> tuple[str, str | None]:
 
 
 _STATEMENT_END = re.compile(r"[!?。\n]|\.(?!\d)|[,;](?!\s?\d)")
-_COUNTED = re.compile(r"\d [a-z]+ ?[:=]$")
+_COUNTED = re.compile(rf"(?:\d|(?<![a-z])(?:{'|'.join(NUMBER_WORDS)})) [a-z]+ ?[:=]$")
 _SENTENCE_BEFORE = re.compile(r"\w[ \"']{1,2}$")
 _LISTED = re.compile(r"\s*((?:(?:[-*•+]|\d{1,2}[.)]) [^\n]*(?:\n\s*)?)+|[^\n]+)")
 _EDGES = " \t|\"',;{}"
@@ -178,12 +182,23 @@ def _lines(names: Names, text: str, is_open: bool) -> tuple[_Line, ...]:
         header = text.rfind("\n", 0, match.start()) + 1 in headers if headers else False
         key = _key(match["name"] or match["label"])
         unit = canonical_unit(match["unit_1"] or match["unit_2"])
-        lines.append(_Line(key, match.start(), match.end(), value, unit, _in_prose(text, match), header))
+        lines.append(
+            _Line(
+                key,
+                match.start(),
+                match.end(),
+                value,
+                unit,
+                _in_prose(text, match),
+                header,
+                "_" in (match["name"] or ""),
+            )
+        )
     return tuple(lines)
 
 
 def _around(key: re.Match[str]) -> tuple[int, int]:
-    return max(0, key.start() - 4), key.end()
+    return max(0, key.start() - 12), key.end()
 
 
 def _in_prose(text: str, key: re.Match[str]) -> bool:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from agrotools.core import Slot
@@ -114,8 +115,9 @@ _KINDS: dict[str, str] = {
     r"interval|标准差|误差|置信",
     "setting": r"threshold|score|probability|resolution|spacing|iou|id|p-value|scale|阈值|得分|分辨率",
     "change": r"chang\w*|difference|increas\w*|decreas\w*|loss|lost|gain\w*|declin\w*|reduction|more|fewer|"
-    r"变化|减少|增加|差|"
+    r"变化|减少|增加|差|少收|多收|少了|多了|"
     r"比[^,。;]{1,12}[多少]",
+    "ratio": r"ratio|quotient|比值|之比",
     "total": r"total(?:s|ling|ing)?|sum|altogether|in all|overall|combined|合计|总计|总共|总|共",
     "first": r"first|before|initial(?:ly)?|earlier|previous(?:ly)?|left|第一|之前|原来|此前",
     "second": r"second|after|later|afterwards|now|right|第二|之后|现在",
@@ -150,6 +152,7 @@ class Subject(NamedTuple):
     lettered: re.Pattern[str] | None = None
     of: dict[str, str] = {}
     places: frozenset[int] = frozenset()
+    pairs: frozenset[str] = frozenset()
     """``label``: the words of the label alone. ``counted``: the words but for those behind "per" and "each".
     ``years`` and ``letters`` ("tree A") that the label names, and the pattern that finds such letters."""
 
@@ -195,7 +198,16 @@ def _subject(name: str, label: str) -> Subject:
         pattern = re.compile(rf"(?<![a-z])(?:{nouns})s? ([a-h])(?![a-z'])|(?<![a-z\d])([a-h])(?=[{CJK}])")
     letters = tuple(found[2] for found in lettered)
     return Subject(
-        words, kinds(text), own or words, words - per, years, letters, pattern, _genitives(label), _places(text)
+        words,
+        kinds(text),
+        own or words,
+        words - per,
+        years,
+        letters,
+        pattern,
+        _genitives(label),
+        _places(text),
+        frozenset(pair for run in re.findall(f"[{CJK}]{{2,}}", text) for pair in map("".join, pairwise(run))),
     )
 
 
@@ -221,26 +233,6 @@ def speaks_of(text: str, words: Collection[str]) -> bool:
 def spoken(text: str, words: Collection[str]) -> int:
     """How many of ``words`` (as for :func:`speaks_of`) ``text`` has."""
     return sum(speaks_of(text, (word,)) for word in words)
-
-
-def last_place(text: str, word: str) -> int:
-    """Where ``word`` or a Chinese word for it stands last in ``text``; -1 where it does not."""
-    return max(text.rfind(each) for each in (word, *translated(word)))
-
-
-_FUNCTION = frozenset(
-    """
-    the a an of in on at to for with by from and or so but is are was were be been it its this that these those then now
-    about approximately around roughly only just also total i we there which as than first finally estimated value
-    possibly maybe perhaps probably likely alternatively could might may can either found counted see saw measured
-    """.split()
-)
-
-
-def has_subject(phrase: Phrase) -> bool:
-    """Whether the words around a number name anything."""
-    words = re.findall(rf"{WORD}{{3,}}|[{CJK}]{{2,}}", re.sub(r"according to[^,;.]*", "", phrase.words))
-    return any(word not in _FUNCTION and word not in _FILLING for word in words)
 
 
 def kinds(text: str) -> frozenset[str]:
@@ -279,6 +271,17 @@ def _places(text: str) -> frozenset[int]:
     return frozenset(
         index for index, (latin, chinese) in enumerate(_PLACE) if latin.search(text) or chinese.search(text)
     )
+
+
+def last_place_named(text: str) -> int | None:
+    """The place (left, right, north, ...) that ``text`` names last; None where it names none."""
+    found = [
+        (match.start(), index)
+        for index, (latin, chinese) in enumerate(_PLACE)
+        for pattern in (latin, chinese)
+        for match in pattern.finditer(text)
+    ]
+    return max(found)[1] if found else None
 
 
 def elsewhere(text: str, asked: Subject) -> bool:

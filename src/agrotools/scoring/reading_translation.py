@@ -42,6 +42,16 @@ treatment 防治; threshold 阈值 指标; stage 期; photo image picture 照片
 lower bottom 下; north northern 北; south southern 南; east eastern 东; west western 西; red 红; green 绿
 yellow 黄; white 白; black 黑; young 幼; old 老; cloud 云; shadow shade 阴影; stored storage 储; removed 移
 can 罐; mown mowed mow cut 刈 割; ploughed plowed tilled 耕 犁; sprayed 喷; harvested 收; pruned 剪; planted 种
+hedge 树篱 绿篱 篱; breed breeding 繁殖 筑巢; dune 沙丘; advance 推进 前移; certified certify 认证; frost 霜 冻
+haze 霾; mask 口罩; shade 荫; stripe 条; wire 铁丝 线; post 桩 柱; gate 门; roof 顶; door 门; window 窗
+feed fodder 饲料; trough 槽; straw 秸秆; heap pile 堆; mud 泥; ice 冰; snow 雪; wind 风; hail 冰雹 雹; storm 暴风
+erosion 侵蚀; landslide 滑坡; bridge 桥; insurance 保险; market 市场; variety cultivar 品种; colour color 颜色 色
+shape 形; size 大小; smell 气味; mould mold 霉; fungus fungal 真菌 菌; virus viral 病毒; bacteria bacterial 细菌
+nematode 线虫; rat mouse mice rodent 鼠; predator 天敌; ladybird ladybug 瓢虫; spider 蜘蛛; ant 蚂蚁; worm 虫
+earthworm 蚯蚓; limit 限 标准; standard 标准; quota 配额; rule 规定 要求; range 范围; recommended 推荐; season 季
+sowing 播种; date 日期; spot 斑; curl 卷; rolled 卷; yellowing 黄; burn 灼 焦; herd 群; udder 乳房; hoof 蹄; lame 跛
+calving 产犊; pregnant 孕; milk 奶 乳; egg 蛋 卵; feather 羽; comb 冠; litter 垫料; vent 通风; ventilation 通风
+fan 风扇 风机; lamp light 灯 光; sensor 传感器; battery 电池; camera 相机; signal 信号; map 图
 """
 
 

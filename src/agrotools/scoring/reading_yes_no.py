@@ -1,11 +1,21 @@
-"""Reading yes or no out of an answer: a plain yes or no, or what the answer says of the slot's subject."""
+"""Reading yes or no out of an answer: a plain yes or no, or what the answer says of the slot's subject.
+
+Every place that speaks for yes or for no is a vote with a weight: a plain word of answer weighs most, then a clause
+that asserts (or denies) what the label says, the more of the label's words stand in it and the more it concludes;
+hypotheses, other times and other things weigh little. The heavier side is the answer; two of like weight are none.
+"""
 
 import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from agrotools.core import BooleanSlot
-from agrotools.scoring.reading import after_correction, sentences
-from agrotools.scoring.reading_qualifiers import last_place, speaks_of, subject
+from agrotools.scoring.reading import after_correction
+from agrotools.scoring.reading_opposites import Family, comparatives, families, presence
+from agrotools.scoring.reading_translation import translated
+from agrotools.text.clauses import ELSEWHERE, OTHER_TIME, SUPPOSED, Sentences
 from agrotools.text.negation import Negations
 from agrotools.text.normalise import CJK, WORD, normalise
 
@@ -16,6 +26,15 @@ class YesNo(NamedTuple):
     said: bool | None
     words: tuple[str, ...]
     rule: str
+
+
+class _Vote(NamedTuple):
+    """One place that speaks for yes or no (None: for leaving it open)."""
+
+    at: int
+    said: bool | None
+    weight: float
+    words: str
 
 
 _END = (
@@ -30,71 +49,56 @@ _NO_ANSWER = re.compile(
     r"\b(?:true|false)(?: |-)(?:colou?r|positives?|negatives?)|否则|是非题?"
 )
 _YES = re.compile(
-    rf"(?<!{WORD})(?:yes|yep|yeah|true|affirmative)(?!{WORD})|"
-    rf"{_START}(?:是的|对的|正确|(?:是|有|对)(?=[\s\"'*]*(?:[,.;:!?)]|$|,|。|yes|no)))"
+    rf"(?<!{WORD})(?:yes|yep|yeah|true|affirmative|(?<=statement is )(?:correct|right))(?!{WORD})|"
+    rf"{_START}(?:是的|对的|正确|(?:是|有|对)(?=[\s\"'*]*(?:[,.;:!?()]|$|,|。|yes|no)))"
 )
 _NO = re.compile(
-    rf"(?<!{WORD})(?:false|nope|negative(?= *[.,;\n]| *$)|(?:no|not){_END}|(?<=yes )no|not at all)(?!{WORD})|"
-    rf"{_START}(?:不是|不对|没有|不)(?=[\s\"'*]*(?:[,.;:!?)]|$|,|。|yes))|否(?![认则])|不正确"
+    rf"(?<!{WORD})(?:false|nope|(?<=statement is )(?:incorrect|wrong|untrue|not true)|negative(?= *[.,;\n]| *$)|"
+    rf"(?:no|(?<!or )not){_END}|(?<=yes )no|not at all)(?!{WORD})|"
+    rf"{_START}(?:也?不是|不对|没有|不)(?=[\s\"'*]*(?:[,.;:!?)]|$|,|。|yes))|否(?![认则])|不正确"
 )
-_WEAK_NO = re.compile(
-    rf"(?<!{WORD})(?:no(?! (?:doubt|question))|none)(?!{WORD})|没有|不是|并没有|并未|"
-    r"(?:(?<=[,.;:!?\n ,。])|^)(?:未|尚未|不|无)"
-)
-_WEAK_YES = re.compile(r"(?:(?<=[,.;:!?\n ,。])|^)(?:有|是|已)")
 _EITHER = re.compile(
     r"maybe,? (?:(?:and|or) )?maybe not|(?:may|might) or (?:may|might) not|maybe yes,? maybe no|也许是,?也许不是"
 )
 
-# Predicates that a slot may ask about, and their opposites.
-_PREDICATES = (
-    (
-        r"chang\w*|alter\w*|convert\w*|transform\w*|modif\w*|变化|改变|变更|转变|变动|变了",
-        r"unchanged|same|stable|unaltered|不变|没变|无变化|一致",
-    ),
-    (
-        r"present|presence|exists?|visible|found|detected|contains?|occurs?|存在|发现|出现|检测到",
-        r"absent|absence|missing|缺失",
-    ),
-    (
-        r"exceed\w*|surpass\w*|above|超过|超出|高于|达到",
-        r"below|under|within|beneath|低于|未达|不到",
-    ),
-    (r"within|inside|in range|之内|范围内", r"outside|beyond|out of range|超出|范围外|范围之外"),
-    (
-        r"increas\w*|grew|grown|grow|grows|growing|rose|risen|rises|rising|expand\w*|larger|enlarged|增加|增长|扩大|变大|增多",
-        r"decreas\w*|declin\w*|shrank|shrunk|shrink|shrinks|shrinking|fell|fallen|reduc\w*|smaller|减少|下降|缩小|变小",
-    ),
-    (r"healthy|健康", r"unhealthy|diseased|sick|infected|infested|患病|生病|感染|病害"),
-    (r"ripe|mature|成熟", r"unripe|immature|未成熟"),
-    (r"same|identical|equal|相同|一样|一致", r"different|differs?|不同|不一样"),
-    (r"irrigated|灌溉", r"rain-fed|rainfed|unirrigated"),
+# How much a place counts.
+_PLAIN = 4.0
+_CONCLUDING = 1.2
+_AT_END = 0.3
+_ALIKE = 0.3
+_SUBJECT = 1.0
+_UNLIKELY = 0.4
+_ASIDE = 0.4
+_IF = 0.1
+_LEAST = 0.5
+_MOST = 300
+"""Places of one kind that are looked at, the last ones."""
+
+_PART = re.compile(
+    rf"(?<!{WORD})(?:some|part|parts|most|half|several|many|a few|the (?:other|rest|remaind\w+)|others|remaining|rest|"
+    rf"(?:\d+|two|three|four|five|six|seven|eight|nine|ten) (?:of|{WORD}+)|\d+ ?%)(?!{WORD})|部分|大部分|其余|其他|"
+    rf"另外|\d+ ?[{CJK}]"
 )
-
-
-def _compiled(words: str) -> re.Pattern[str]:
-    parts = words.split("|")
-    latin = "|".join(part for part in parts if part[0] < "\u2e80")
-    chinese = "|".join(part for part in parts if part[0] >= "\u2e80")
-    return re.compile(rf"(?<!{WORD})(?:{latin})(?!{WORD})" + (f"|{chinese}" if chinese else ""))
-
-
-_COMPILED_PREDICATES = tuple((_compiled(yes), _compiled(no)) for yes, no in _PREDICATES)
-_MORE = re.compile(
-    rf"(?<!{WORD})(?:more|larger|greater|higher|bigger|taller|exceeds?|outnumbers?|更多|更大|更高)(?!{WORD})|更多|更大|更高"
+_ALL = re.compile(
+    rf"(?<!{WORD})(?:all|every|each|both|entire\w*|whole|always|throughout|none|no)(?!{WORD})|所有|全部|都|"
+    rf"(?<!平)均|每|全"
 )
-_LESS = re.compile(rf"(?<!{WORD})(?:fewer|less|smaller|lower|shorter)(?!{WORD})|更少|更小|更低")
-_THAN = re.compile(r"\bthan\b|[比更]|\bmore\b")
-_UNDECIDED = re.compile(
-    r"\b(?:whether|if|unclear|uncertain|unsure|unknown|(?:cannot|can't|could not|unable to) (?:tell|say|"
-    r"determine|judge))\b"
+_HEDGED = re.compile(rf"(?<!{WORD})(?:might|may|could|possibly|perhaps|maybe)(?!{WORD})|可能|也许|或许")
+_OPEN = re.compile(
+    rf"(?<!{WORD})(?:unclear|uncertain|unsure|unknown|undecided|inconclusive|open question|"
+    r"(?:cannot|can't|could not|couldn't|unable to|impossible to|hard to|difficult to|not possible to|not sure) "
+    r"(?:\w+ ){0,2}?(?:tell|say|determine|judge|decide\w*|know|whether|if|answer|establish|confirm|assess)|"
+    r"(?:cannot|can't) be (?:\w+ )?(?:decided|determined|judged|told|answered|established|confirmed|assessed)|"
+    rf"(?:do not|don't) know|leave (?:it|this|that) open|remains open|may or may not|might or might not)(?!{WORD})|"
+    rf"无法(?:判断|确定|得知|回答|确认|判定)|"
+    rf"不能(?:判断|确定|确认)|"
+    r"难以(?:判断|确定|断定)|不确定|不好说|说不准|尚不清楚"
 )
-_IF = re.compile(r"[^.;\n]{0,40}\bif\b")
-_PRESENCE = frozenset(("present", "presence", "visible", "detected", "found", "exist", "contain"))
-_ENOUGH = 0.6
-_IN_GENERAL = re.compile(r"\b(?:usually|typically|often|normally|in general)\b|通常|一般|往往")
-_CONCLUDES = re.compile(
-    r"\W*(?:so|therefore|thus|hence|in conclusion|overall|in short|in summary)\b|\W*(?:因此|所以|综上|总之)"
+_BARE = re.compile(rf"\W*(?:(?P<no>(?:no|none|not)(?!{WORD})|没|未|不|无|并非)|有|已)")
+_IT = re.compile(rf"(?<!{WORD})(?:it|they|this|these|that|those|both|which)(?!{WORD})|该|其|此|它|这")
+_KEY = re.compile(r"(?:^|[\n|])[^\w\n]{0,8}([^\n|:=?]{2,60}?)[\"'*]* ?(?:[:=|]|\?) ?[\"'*✅❌☑✔ ]*$")
+_ANSWER_KEY = re.compile(
+    r"answer|result|conclusion|verdict|assessment|decision|finding|答案|结论|结果|判断|判定|回答|final|summary"
 )
 
 
@@ -103,26 +107,41 @@ def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
     if _EITHER.search(text):
         return YesNo(None, (), "undecided")
     text = _NO_ANSWER.sub(lambda said: " " * len(said[0]), text)
-    plain = plain_answers(text)
-    if plain:
-        return _decided(plain, "yes or no")
-    said = _of_the_subject(slot, text)
-    if said:
-        return _decided(said, "what is said of the subject")
-    weak = [(False, match[0]) for match in _WEAK_NO.finditer(text)]
-    weak = weak or [(True, match[0]) for match in _WEAK_YES.finditer(text)]
-    return _decided(weak[:1], "yes or no") if weak else YesNo(None, (), "no yes or no")
+    statement = _statement(slot.name, slot.label)
+    place = Sentences(text)
+    votes = [*_plain_votes(statement, text, place), *_votes(statement, text, place)]
+    if not votes:
+        weak = _BARE.match(text)
+        return YesNo(weak["no"] is None, (weak[0],), "yes or no") if weak else YesNo(None, (), "no yes or no")
+    begin = after_correction(text, max(vote.at for vote in votes))
+    votes = [vote for vote in votes if vote.at >= begin] or votes
+    return _decided(votes)
 
 
-def _decided(found: list[tuple[bool, str]], rule: str) -> YesNo:
-    words = tuple(dict.fromkeys(word for _, word in found))[:20]
-    if len({said for said, _ in found}) > 1:
+def _decided(votes: Sequence[_Vote]) -> YesNo:
+    most = {
+        said: max((vote.weight for vote in votes if vote.said is said), default=0.0) for said in (True, False, None)
+    }
+    said = most[True] > most[False]
+    best, other = most[said], most[not said]
+    words = tuple(dict.fromkeys(vote.words for vote in sorted(votes, key=lambda vote: -vote.weight)))[:20]
+    if most[None] > best - _ALIKE:
+        return YesNo(None, words, "undecided")
+    if best < _LEAST:
+        return YesNo(None, words, "no yes or no")
+    if best - other < _ALIKE:
         return YesNo(None, words, "both yes and no")
-    return YesNo(found[0][0], words, rule)
+    return YesNo(said, words, "yes or no" if best >= _PLAIN - 1 else "what is said of the subject")
 
 
 def plain_answers(text: str) -> list[tuple[bool, str]]:
     """Each yes and no of normalised ``text`` that is an answer in itself and not denied or taken back."""
+    found = _plain(text)
+    begin = after_correction(text, found[-1][0]) if found else 0
+    return [(said, word) for start, said, word in found if start >= begin]
+
+
+def _plain(text: str) -> list[tuple[int, bool, str]]:
     found = sorted(
         [(match.start(), match.end(), True, match[0]) for match in _YES.finditer(text)]
         + [(match.start(), match.end(), False, match[0]) for match in _NO.finditer(text)]
@@ -130,76 +149,379 @@ def plain_answers(text: str) -> list[tuple[bool, str]]:
     if not found:
         return []
     negations = Negations(text, [(start, end) for start, end, _, _ in found])
-    begin = after_correction(text, found[-1][0])
-    return [(said, word) for start, _, said, word in found if start >= begin and not negations.before(start)]
+    return [(start, said, word) for start, _, said, word in found if not negations.before(start)]
 
 
-def _of_the_subject(slot: BooleanSlot, text: str) -> list[tuple[bool, str]]:
-    label = normalise(f"{slot.name.replace('_', ' ')} {slot.label}")
-    if _THAN.search(label) and (_MORE.search(label) or _LESS.search(label)):
-        return _compared(slot, label, text)
-    for yes, no in _COMPILED_PREDICATES:
-        asked_yes, asked_no = yes.search(label), no.search(label)
-        if not asked_yes and not asked_no:
+def _position(place: Sentences, index: int) -> float:
+    """What the place of a sentence adds: a conclusion most, the first and the last one a little."""
+    return _CONCLUDING * place.concludes(index) + _AT_END * (index in (place.first, place.last))
+
+
+class _Statement(NamedTuple):
+    """What a label states: its subject's words, and the words or families of what is said of it."""
+
+    subject: tuple[re.Pattern[str], ...]
+    predicate: tuple[re.Pattern[str], ...]
+    families: tuple[tuple[Family, bool], ...]
+    compared: tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]] | None
+    entities: tuple[tuple[int, str], ...]
+    denied: bool
+    universal: bool
+    partial: bool
+    of_time: bool
+    chinese: bool
+
+
+_FILLING = frozenset(
+    """the of in on and or for number there are is was were be been being has have had which what per with from that how
+    much this these by its at to than any some all every each both part will can could may must does did do not no a an
+    it them they their more most as into out if whether now still yet between two""".split()
+)
+_COPULA = re.compile(
+    rf"(?<!{WORD})(?:is|are|was|were|has been|have been|has|have|had|does|do|will be|should be|must be|can be|remains?|"
+    rf"looks?|appears?|seems?)(?!{WORD})|已经?|正在|处于|属于|位于|为|是|有"
+)
+_THERE_IS = re.compile(r"^\W*(?:whether )?there (?:is|are|was|were|has been|have been)(?= )")
+_ENTITIES = [
+    re.compile(rf"(?<!{WORD})(?:{words})(?!{WORD})|{chinese}")
+    for words, chinese in (
+        ("left|right|left-hand|right-hand", "[左右](?=[侧边图半块地])"),
+        ("north|south|east|west|northern|southern|eastern|western", "[东南西北](?=[侧边部半块地])"),
+        ("upper|lower|top|bottom", "[上下](?=[方部游侧半块])"),
+        (r"(?:19|20)\d\d", r"(?:19|20)\d\d(?=年)"),
+        (
+            r"(?:image|photo|picture|plot|field|tree|row|tile|sample|variety|pond|plant|tank|block|site|hive|"
+            r"pen)s? ?[#_]?(?:\d|[a-h])",
+            r"图\d|[a-h](?=[{CJK}])",
+        ),
+        ("first|second|third", "第[一二三]"),
+    )
+]
+_ROOT_FORMS = {
+    "grew": "grow", "grown": "grow", "fell": "fall", "fallen": "fall", "bred": "breed", "hid": "hide", "hidden": "hide",
+    "lay": "lie", "lain": "lie", "lying": "lie", "stood": "stand", "risen": "rise", "rose": "rise", "shrank": "shrink",
+    "shrunk": "shrink", "cut": "cut", "dug": "dig", "built": "build", "laid": "lay", "left": "leave", "leaves": "leaf",
+    "lost": "lose", "kept": "keep", "fed": "feed", "drank": "drink", "dead": "die", "died": "die", "dying": "die",
+    "calves": "calf", "geese": "goose", "mice": "mouse", "larvae": "larva", "broken": "break", "broke": "break",
+    "ate": "eat", "eaten": "eat", "sown": "sow", "shown": "show", "flew": "fly", "ran": "run", "drawn": "draw",
+    "torn": "tear", "worn": "wear", "frozen": "freeze", "froze": "freeze", "burnt": "burn", "dried": "dry",
+}  # fmt: skip
+_FORMS = {root: [form for form, of in _ROOT_FORMS.items() if of == root] for root in _ROOT_FORMS.values()}
+_ENDING = re.compile(r"(?<=[a-z]{3})(?:ations?|ings?|ied|ies|edly|ed|es|e?s|ers?|ly|ment|e|y|ion|ions|al|age)$")
+
+
+def _root(word: str) -> str:
+    word = _ROOT_FORMS.get(word, word)
+    root = _ENDING.sub("", word) if len(word) > 3 else word
+    if len(root) > 3 and root[-1] == root[-2] and root[-1] in "bdglmnprt":
+        root = root[:-1]
+    return root
+
+
+@lru_cache(maxsize=4_000)
+def _word_pattern(word: str) -> re.Pattern[str]:
+    """Any form of an English word, or its Chinese; a Chinese chunk as it is."""
+    if word > "\u2e80":
+        return re.compile(re.escape(word))
+    root = _root(word)
+    forms = [re.escape(form) for form in (word, *_FORMS.get(_ROOT_FORMS.get(word, word), ()))]
+    ending = "[a-z]*" if len(root) > 3 else rf"(?:{re.escape(root[-1])}?(?:e?s|e?d|ing|e|y|ies|ied|en))?"
+    chinese = dict.fromkeys([*translated(word), *translated(root)])
+    return re.compile("|".join([rf"(?<![a-z\d])(?:{'|'.join(forms)}|{re.escape(root)}{ending})(?![a-z\d])", *chinese]))
+
+
+def _words(text: str) -> list[str]:
+    """The words of a label that carry meaning; of Chinese each two characters that stand side by side."""
+    found: list[str] = []
+    for run in re.findall(rf"{WORD}{{2,}}|[{CJK}]+", text):
+        if run > "\u2e80":
+            for part in re.split("[的了在中里是有为和与及被已经正并都均所于上]+", run):
+                found += (
+                    [part[at : at + 2] for at in range(0, max(1, len(part) - 1), 1 if len(part) < 4 else 2)]
+                    if part
+                    else []
+                )
+                if len(part) > 3 and len(part) % 2:
+                    found.append(part[-2:])
+        elif run not in _FILLING and (len(run) > 2 or run == "ph"):
+            found.append(run)
+    return list(dict.fromkeys(found))
+
+
+@lru_cache(maxsize=1_000)
+def _statement(name: str, label: str) -> _Statement:
+    text = re.sub(r"^\W*(?:whether|if) |是否", "", normalise(label))
+    if not _words(text):
+        text = normalise(name.replace("_", " "))
+    there = _THERE_IS.search(text)
+    bare = text[there.end() :] if there else text
+    copula = None if there else _COPULA.search(bare)
+    offset = copula.end() if copula and bare[copula.end() :].strip() else 0
+    compared = _comparison(bare)
+    chosen = [] if compared else _said_families(bare, offset, everywhere=copula is None)
+    covered = [(start, end) for start, end, _, _ in chosen]
+    subject = _words_outside(bare, covered, 0)
+    head: list[str] = []
+    if any(family is presence() for _, _, family, _ in chosen):
+        head = subject
+    elif not chosen and not compared:
+        head = _words_outside(bare, covered, offset) or subject
+    negations = Negations(bare)
+    denied = any(negations.before(start) or negations.after(end) for start, end in covered) or (
+        not chosen and compared is None and (negations.before(len(bare)) or bare.startswith(("no ", "没有", "无")))
+    )
+    return _Statement(
+        tuple(map(_word_pattern, subject)),
+        tuple(map(_word_pattern, head)),
+        tuple((family, asserts) for _, _, family, asserts in chosen),
+        compared,
+        tuple((kind, found[0]) for kind, pattern in enumerate(_ENTITIES) for found in pattern.finditer(text)),
+        denied,
+        _WHOLE.search(text) is not None,
+        there is not None or _SOME.search(text) is not None,
+        OTHER_TIME.search(text) is not None,
+        max(text) > "\u2e80",
+    )
+
+
+_WHOLE = re.compile(rf"(?<!{WORD})(?:all|every|each|entire\w*|whole)(?!{WORD})|所有|全部|都|(?<!平)均|每")
+_SOME = re.compile(rf"^\W*(?:(?:an?|some|part|any)(?!{WORD})|有)|(?<!{WORD})(?:part|some) of|部分")
+
+
+def _said_families(label: str, offset: int, *, everywhere: bool) -> list[tuple[int, int, Family, bool]]:
+    """The words of families in what a label says from ``offset`` on, but for those that describe a noun of it."""
+    found = [
+        (*hits[-1][:2], family, hits[-1][2]) for family in families() if (hits := family.find(label, in_label=True))
+    ]
+    said = [each for each in found if each[0] >= offset]
+    free = [each for each in said if not _DESCRIBES.search(f"{label[: each[0]]}|{label[each[1] :]}")]
+    return free or said[:1] or (found if everywhere else [])
+
+
+def _words_outside(label: str, covered: Sequence[tuple[int, int]], offset: int) -> list[str]:
+    places = [(label.find(word, offset), word) for word in _words(label[offset:])]
+    return [word for at, word in places if not any(start < at + len(word) and at < end for start, end in covered)]
+
+
+_DESCRIBES = re.compile(
+    r"\b(?:the|an?|its|their) \| (?!(?:the|an?|by|for|to|at|in|on|of|from|with|than|as|enough|now|and|or)\b)[a-z]"
+)
+_THAN = re.compile(rf"(?<!{WORD})(?:than|compared (?:to|with)|versus)(?!{WORD})")
+
+
+_THAN_CHINESE = re.compile("(?<![百分占对])比(?![例重较])|(?<=[高低多少大小长短优差重轻强早晚])于")
+
+
+def _comparison(
+    label: str,
+) -> tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]] | None:
+    """Whether a label says more (or less) of one thing than of another, and the words of either that are its own."""
+    than = _THAN.search(label)
+    chinese = _THAN_CHINESE.search(label)
+    if than is None and chinese is None:
+        return None
+    more = comparatives().find(label)
+    if not more:
+        return None
+    if than:
+        one, other = label[: more[-1][0]], label[than.end() :]
+        if not _words(one):
+            one = label[: than.start()]
+    else:
+        one = label[: more[0][0] if chinese and chinese[0] == "于" else chinese.start()] if chinese else ""
+        other = label[chinese.end() :] if chinese else ""
+    if re.search(r"\d", other) and not re.search(r"(?:19|20)\d\d|image|图|plot", other):
+        return None  # "more than 30 trees"
+    mine, theirs = _own_words(one), _own_words(other)
+    shared = set(mine) & set(theirs)
+    mine, theirs = [w for w in mine if w not in shared], [w for w in theirs if w not in shared]
+    if not mine and not theirs:
+        return None
+    return more[-1][2], tuple(map(_word_pattern, mine)), tuple(map(_word_pattern, theirs))
+
+
+def _own_words(text: str) -> list[str]:
+    return _words(text) + re.findall(rf"(?<!{WORD})(?:[a-h]|\d+)(?!{WORD})", text)
+
+
+def _plain_votes(statement: _Statement, text: str, place: Sentences) -> Iterator[_Vote]:
+    for at, said, word in _plain(text)[-_MOST:]:
+        sentence = place.of(at)
+        weight = _PLAIN + _position(place, sentence)
+        before = text[max(0, at - 120) : at]
+        key = _KEY.search(before)
+        about = place.sentence(sentence - 1) if before.rstrip(" \n\"'*").endswith("?") else key[1] if key else ""
+        if about.strip() and not _ANSWER_KEY.search(about):
+            # "clouds: no" and "Is it cloudy? No" answer what is asked there.
+            about = about.rstrip("? \n")
+            votes = [vote for vote in _votes(statement, about, Sentences(about)) if vote.said is not None]
+            if votes and votes[-1].said is False:
+                said = not said
+            elif (
+                not votes
+                and not any(pattern.search(about) for pattern in statement.subject)
+                and (text.count("\n") > 1 if key else not text.startswith(",", at + len(word)))
+            ):
+                weight = _ASIDE
+        yield _Vote(at, said, weight, word)
+
+
+def _outermost(hits: list[tuple[int, int, bool]]) -> list[tuple[int, int, bool]]:
+    """The hits that lie in no longer one: "unchanged" of one family over "changed" of another."""
+    kept: list[tuple[int, int, bool]] = []
+    for hit in sorted(hits, key=lambda hit: (hit[0], -hit[1])):
+        if not kept or hit[1] > kept[-1][1] or hit[:2] == kept[-1][:2]:
+            kept.append(hit)
+    return kept
+
+
+_BEHIND = re.compile(
+    rf",? (?:is|are|was|were|has|have|had|does|do|did|can|could|will|would|should|may|must|need) (?:not|"
+    rf"never)(?!{WORD})|"
+    rf"n't(?!{WORD})|-free(?!{WORD})| (?:not|never|cannot|[a-z]+n't|no(?! (?:doubt|longer than|more than))|none|"
+    rf"nothing|nowhere|neither)(?!{WORD})|不(?!仅|但|断|过)|未|没有"
+)
+
+
+_NOT_ALL = re.compile(
+    rf"(?<!{WORD})not (?:all|every|each|both)(?!{WORD})|(?:并非|不是|并不是)(?:所有|全部|每|都)|不全|没有全"
+)
+
+
+def _votes(statement: _Statement, text: str, place: Sentences) -> Iterator[_Vote]:
+    """What the clauses of ``text`` say of the statement."""
+    hits: list[tuple[int, int, bool]] = []
+    if statement.compared:
+        hits = comparatives().find(text)
+    elif statement.families:
+        for family, own in statement.families:
+            found = family.find(text)
+            if family is presence():  # "only drones were seen" says nothing of a queen
+                found = [hit for hit in found if _near(statement.subject, text, hit[0], hit[1])]
+            hits += [(start, end, asserts == own) for start, end, asserts in found]
+        if statement.predicate:  # "weeds are present" is said by any mention of weeds.
+            said = {place.of(start) for start, _, _ in hits}
+            hits += [hit for hit in _word_hits(statement, text, place) if place.of(hit[0]) not in said]
+    else:
+        hits = _word_hits(statement, text, place)
+    yield from (
+        _Vote(found.start(), None, 1.2 + _position(place, place.of(found.start())), found[0])
+        for found in islice(_OPEN.finditer(text), _MOST)
+    )
+    if statement.universal:
+        for found in islice(_NOT_ALL.finditer(text), _MOST):
+            index = place.of(found.start())
+            yield _Vote(found.start(), False, 2.0 + _position(place, index), found[0])
+    if not hits:
+        return
+    hits = _outermost(hits)[-_MOST:]
+    negations = Negations(text, [(start, end) for start, end, _ in hits] if not statement.compared else ())
+    for start, end, asserts in hits:
+        index = place.of(start)
+        sentence = place.sentence(index)
+        begin = place.begins[index]
+        if sentence.rstrip().endswith("?"):
             continue
-        negations = Negations(text)
-        found: list[tuple[int, bool, str]] = []
-        covered: set[int] = set()
-        for pattern, polarity in ((no, False), (yes, True)):
-            for match in pattern.finditer(text):
-                clause = _clause_before(text, match.start())
-                if _UNDECIDED.search(clause) or (" would " in clause and _IF.match(text, match.end())):
-                    continue
-                if covered.isdisjoint((match.start(), match.end() - 1)):
-                    covered.update(range(match.start(), match.end()))
-                    denied = negations.before(match.start()) or negations.after(match.end())
-                    found.append((match.start(), polarity != denied, match[0]))
-        if found:
-            turned = asked_yes is None
-            begin = after_correction(text, max(start for start, _, _ in found))
-            return [(said != turned, word) for start, said, word in sorted(found) if start >= begin]
-    return _said_of_label(slot, text)
+        clause_start, clause_end = negations.clause(start)
+        clause_start = max(clause_start, begin, start - 200)
+        clause = text[clause_start : min(clause_end, end + 200)]
+        said = asserts
+        if statement.compared:
+            turned = _turned(statement, clause, start - clause_start)
+            if turned is None:
+                continue
+            said = (asserts == statement.compared[0]) != turned
+        denials = negations.count_before(start) + negations.after(end) + (_BEHIND.match(text, end) is not None)
+        said = (said != (denials % 2 == 1)) != statement.denied
+        yield _Vote(
+            start,
+            said,
+            _weight(statement, place, index, sentence, clause, said),
+            text[max(clause_start, start - 30) : end],
+        )
 
 
-def _clause_before(text: str, at: int) -> str:
-    return re.split(r"[.;\n]", text[max(0, at - 80) : at])[-1]
+def _weight(statement: _Statement, place: Sentences, index: int, sentence: str, clause: str, said: bool) -> float:
+    named = sum(pattern.search(sentence) is not None for pattern in statement.subject)
+    fraction = named / len(statement.subject) if statement.subject else 1.0
+    if not named and _IT.search(sentence):
+        fraction = 0.5
+    weight = 1.0 + _SUBJECT * fraction + _position(place, index)
+    if _HEDGED.search(clause):
+        weight -= 0.4
+    if SUPPOSED.search(clause):
+        weight *= _IF
+    if ELSEWHERE.search(clause) or (not statement.of_time and OTHER_TIME.search(clause)):
+        weight *= _UNLIKELY
+    if statement.universal and said and _PART.search(clause) and not _ALL.search(clause):
+        weight *= _UNLIKELY
+    if statement.partial and not said and _PART.search(clause):
+        weight *= _UNLIKELY
+    if not statement.compared and _of_another(statement, clause):
+        weight *= _UNLIKELY
+    return weight
 
 
-_COPULA = re.compile(r"(?<!there) (?:is|are|was|were|has been|have been|has|have) ")
-_OF_IT = re.compile(r"\W*(?:(?:so|therefore|thus|hence),? )?(?:it|they|this|these) ")
+def _of_another(statement: _Statement, clause: str) -> bool:
+    """Whether a clause speaks of another place, year, letter than the label does."""
+    for kind in {kind for kind, _ in statement.entities}:
+        own = {word for of, word in statement.entities if of == kind}
+        # Left and 左 are not known to be one: words of the label's script alone are compared.
+        is_latin = min(own) < "\u2e80"
+        here = {found[0] for found in _ENTITIES[kind].finditer(clause) if (found[0] < "\u2e80") == is_latin}
+        if here and not here & own:
+            return True
+    return False
 
 
-def _said_of_label(slot: BooleanSlot, text: str) -> list[tuple[bool, str]]:
-    """Sentences that say, or deny, what the label says."""
-    words = subject(slot).words - _PRESENCE
-    rest = _COPULA.split(normalise(slot.label), maxsplit=1)[1:]
-    predicate = frozenset(word for word in words if rest and speaks_of(rest[0], {word}))
-    predicate = predicate or words
-    found: list[tuple[bool, str]] = []
-    for part in sentences(text):
-        named = [word for word in words if speaks_of(part, {word})]
-        if _UNDECIDED.search(part) or _IN_GENERAL.search(part):
-            continue
-        # "It is not flooded", of what stands before it; but "the field is dry" says nothing of a flood.
-        of_it = bool(predicate) and _OF_IT.match(part) is not None and predicate <= set(named)
-        if of_it or (words and len(named) >= _ENOUGH * len(words) and not predicate.isdisjoint(named or predicate)):
-            last = max(last_place(part, word) for word in named)
-            said = (not Negations(part).before(last), part[:60])
-            found = [said] if _CONCLUDES.match(part) else [*found, said]
-    return found
+def _turned(statement: _Statement, clause: str, at: int) -> bool | None:
+    """Whether a comparison puts the two things of the label the other way round; None where it names neither."""
+    assert statement.compared
+    _, mine, theirs = statement.compared
+    than = _THAN.search(clause, at) or _THAN_CHINESE.search(clause)
+    if than and than[0] > "\u2e80":
+        first, second = clause[: than.start()], clause[than.end() : at] or clause[than.end() :]
+    elif than:
+        first, second = clause[: than.start()], clause[than.end() :]
+    else:
+        first, second = clause, ""
+
+    def score(part: str, patterns: Sequence[re.Pattern[str]]) -> int:
+        return sum(pattern.search(part) is not None for pattern in patterns)
+
+    straight = score(first, mine) + score(second, theirs)
+    crossed = score(first, theirs) + score(second, mine)
+    if straight == crossed == 0:
+        return None
+    if straight == crossed:
+        places = [
+            min((found.start() for pattern in patterns if (found := pattern.search(clause))), default=10**6)
+            for patterns in (mine, theirs)
+        ]
+        return places[1] < places[0]
+    return crossed > straight
 
 
-def _compared(slot: BooleanSlot, label: str, text: str) -> list[tuple[bool, str]]:
-    """ "There are more weeds than crop", against a label that compares the same two."""
-    words = sorted(subject(slot).words, key=label.find)
-    found: list[tuple[bool, str]] = []
-    for part in sentences(text):
-        said = _MORE.search(part) or _LESS.search(part)
-        named = [word for word in words if speaks_of(part, {word})]
-        if said is None or len(named) < min(2, len(words)) or len(named) < _ENOUGH * len(words):
-            continue
-        same_way = (_MORE.search(part) is None) == (_MORE.search(label) is None)
-        in_order = len(named) < 2 or part.find(named[0]) < part.find(named[-1])
-        denied = Negations(part).before(said.end()) or Negations(part).before(said.start())
-        found.append(((same_way == in_order) != denied, part[:60]))
-    return found
+def _near(patterns: Sequence[re.Pattern[str]], text: str, start: int, end: int) -> bool:
+    """Whether one of ``patterns`` stands in the clause around ``text[start:end]``."""
+    before = re.split(r"[,;。\n]", text[max(0, start - 80) : start])[-1]
+    clause = before + text[start:end] + re.split(r"[,;。\n]", text[end : end + 80])[0]
+    return not patterns or any(pattern.search(clause) for pattern in patterns)
+
+
+def _word_hits(statement: _Statement, text: str, place: Sentences) -> list[tuple[int, int, bool]]:
+    """The last of the label's words in each sentence that has enough of them, and one of its predicate."""
+    by_sentence: dict[int, dict[int, tuple[int, int]]] = {}
+    for number, pattern in enumerate(statement.subject):
+        for found in pattern.finditer(text):
+            by_sentence.setdefault(place.of(found.start()), {})[number] = found.span()
+    heads = {number for number, pattern in enumerate(statement.subject) if pattern in statement.predicate}
+    hits: list[tuple[int, int, bool]] = []
+    for spans in by_sentence.values():
+        own = heads & spans.keys()
+        if own and (
+            len(spans) >= 0.5 * len(statement.subject) or len(own) >= (0.3 if statement.chinese else 0.6) * len(heads)
+        ):
+            start, end = max(spans[number] for number in own)
+            hits.append((start, end, True))
+    return hits

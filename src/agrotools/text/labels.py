@@ -1,21 +1,13 @@
-"""Finding labels in an answer: whether each is asserted, and how much of a claim that is."""
+"""Finding labels in an answer: whether each is asserted, and how much each of its places counts as an answer."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import IntEnum
 from functools import lru_cache
 from typing import NamedTuple
 
+from agrotools.text.clauses import ELSEWHERE, OTHER_TIME, SUPPOSED, Sentences
 from agrotools.text.negation import Negations, joined, listed_with
 from agrotools.text.normalise import CJK, WORD, normalise
-
-
-class Strength(IntEnum):
-    """What an asserted label is in its sentence: "lantana has square stems", "lantana grows here", "it is lantana"."""
-
-    COMPARED = 0
-    NAMED = 1
-    CLAIMED = 2
 
 
 class LabelMatch(NamedTuple):
@@ -26,7 +18,7 @@ class LabelMatch(NamedTuple):
     start: int
     end: int
     asserted: bool
-    strength: Strength = Strength.NAMED
+    weight: float = 1.0
 
 
 _SUFFIX = "(?:png|jpe?g|tiff?|webp|bmp|gif|npy|csv|json|txt|pdf)(?![a-z])"
@@ -46,7 +38,10 @@ def label_pattern(alias: str) -> re.Pattern[str]:
     # Only a number can be part of a longer one.
     front = r"(?<!\d[.,])" if plain[:1].isdigit() else ""
     behind = r"(?![.,]\d)" if plain[-1:].isdigit() else ""
-    return re.compile(rf"(?<!{WORD}){front}{third}{body}{_plural(plain)}(?!{WORD}){behind}(?!\.{_SUFFIX})")
+    # A Chinese name needs no space around it: "稗草8株".
+    before = "" if plain[:1] > "\u2e80" else rf"(?<!{WORD})"
+    after = "" if plain[-1:] > "\u2e80" else rf"(?!{WORD})"
+    return re.compile(rf"{before}{front}{third}{body}{_plural(plain)}{after}{behind}(?!\.{_SUFFIX})")
 
 
 def _plural(plain: str) -> str:
@@ -74,7 +69,8 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
         return []
     negations = Negations(text, [(start, end) for start, end, _ in outermost])
     behind = [
-        negations.after(end) or _denied_behind(text, end) or _crossed_out(text, start) for start, end, _ in outermost
+        negations.after(end) or _denied_behind(text, end) or _crossed_out(text, start) or _verdict(text, start, end) < 0
+        for start, end, _ in outermost
     ]
     denials = [negations.before(start) or denied for (start, _, _), denied in zip(outermost, behind, strict=True)]
     for index in range(1, len(outermost)):
@@ -88,14 +84,10 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
         if behind[index + 1] and (listed or (is_listed and joined(text, start, end))):
             denials[index] = behind[index] = True
         is_listed = listed or (is_listed and joined(text, start, end))
-    found_matches: list[LabelMatch] = []
-    for (start, end, label), denied in zip(outermost, denials, strict=True):
-        strength = _strength(text, start, end)
-        before = found_matches[-1] if found_matches else None
-        if before and before.strength is Strength.COMPARED and _AND_THE.fullmatch(text, before.end, start):
-            strength = min(strength, Strength.COMPARED)  # "B would be smaller, and C darker"
-        found_matches.append(LabelMatch(label, text[start:end], start, end, not denied, strength))
-    return found_matches
+    return [
+        LabelMatch(label, text[start:end], start, end, not denied)
+        for (start, end, label), denied in zip(outermost, denials, strict=True)
+    ]
 
 
 @lru_cache(maxsize=20_000)
@@ -118,29 +110,72 @@ def _outermost(found: list[tuple[int, int, str, int]]) -> list[tuple[int, int, s
     return kept
 
 
-_AND_THE = re.compile(r"[^.;!?\n:]{1,80},? and (?:the |an? )?")
 _ASKED = re.compile(r"[^.!?。\n;]{0,200}\?")
 _CONFIRMED = re.compile(r"[\s\"'*]*(?:yes|yep|correct|indeed|是|对)(?![a-z])")
 
 
+_AUX = (
+    "(?:is|are|was|were|does|do|did|has|have|had|can|could|would|must|may|might|seems?|appears?|looks?|shows?|remains?)"
+)
+_GONE = (
+    "ruled out|excluded|dismissed|eliminated|discarded|rejected|unlikely|absent|missing|out|unaffected|zero|nil|gone|"
+    "no longer"
+)
+# What follows a label and denies it.
 _NOT_SO = re.compile(
-    r"(?:\s?\([^()\n]{0,60}\))?,? (?:can|could|is|are|was|were|has|have|must)"
-    r"(?: (?:also|therefore|thus|be|been|safely))* "
-    r"(?:ruled out|excluded|dismissed|eliminated|discarded|rejected|unlikely|absent)\b|"
-    r", does not |,? has no (?:pixels|area)\b|"
-    r" ?(?:\||:|-|=|->|→)+ ?(?:0|zero|none|absent|not (?:found|seen|present|detected)|no|nil|❌|✗|✘|✖|无|没有)"
-    r"(?=[ \"']*(?:[|\n,;)]|\.(?!\d)|$))| (?:❌|✗|✘|✖)|"
-    r"[^.:;!?\n]{0,60}? but (?:found|saw|see|detected|there (?:was|were|is|are)) (?:neither|none|nothing)\b|"
-    r", (?:in|by) contrast,|"
-    rf"(?: (?!(?:and|but|or|so|that|which|then|nor) ){WORD}+)? "
-    rf"(?:(?:is|are|was|were|does|do|did|has|have|can|could|would|seems?|appears?|looks?|shows?|remains?)"
-    rf"(?: (?:not?|never|unaffected|unlikely|absent)|n't)|cannot|can't)(?!{WORD})|: ?(?:no|none|absent|"
-    rf"not)(?!{WORD})|(?:并?未|并?不是|没有)|"
-    rf"[^.:;!?\n]{{0,40}}?,? but (?:it|they|this|that|these|those)(?: (?:is|are|was|were) not|(?:'s| is| are|'re) not|"
-    rf" (?:is|are|was|were|does|do)n't)(?: (?:it|them|that|so|the case))?(?=\s*(?:[.,:;!?\n]|$))"
+    rf"(?: (?!(?:and|but|or|so|that|which|then|nor) ){WORD}+)?,? (?:{_AUX}(?: (?:not?|never)|n't)|cannot|can't|"
+    rf"lacks?)(?!{WORD})|"
+    rf" (?:drops?|falls?|fell) out(?!{WORD})|,? {_AUX}(?: (?:also|therefore|thus|be|been|safely|"
+    rf"all))* (?:{_GONE})(?!{WORD})|"
+    r" ?(?:\||:|-|=|->|→)+ ?(?:0|zero|none|absent|not (?:found|seen|present|detected)|not?|nil|❌|✗|✘|✖|无|没有|未见)"
+    r"(?=[ \"']*(?:[|\n,;)]|\.(?!\d)|$))|(?: ?0|[^,;。\n]{0,4}[为是]零)(?=[,;、。)\n头只株]|\.(?!\d)|$)| (?:❌|✗|✘|"
+    r"✖)|, (?:in|by) contrast,|"
+    rf"[^.:;!?\n]{{0,60}}? (?:but|and) (?:found|saw|see|detected|there (?:was|were|is|are)) (?:neither|none|"
+    rf"nothing)(?!{WORD})|"
+    rf"[^.;\n]{{0,60}} without (?:finding|seeing) (?:either|any|them|it)(?!{WORD})|"
+    r"[^.;\n]{0,40} (?:that|which) (?:(?:i|we|you|one|can|could|must|would|be) ){0,3}(?:excluded?|rule out|dismiss|"
+    r"reject)\b|"
+    r"(?:均|都|也|则|就|还|并)?(?:未|不是|不存在|没有|没|无关|不在)|"
+    rf"[^.:;!?\n]{{0,40}}?,? but (?:it|they|this|that|these|those)(?:'s| is| are| was| were|'re| do| does)?(?: not|n't)"
+    r"(?: (?:it|them|that|so|the case))?(?=\s*(?:[.,:;!?\n]|$))"
+)
+_CELL = re.compile(
+    r"(?:^|[-:,;] ?)(?:(?P<no>no|none|0|absent|not \w+|❌|✗|✘|无|否|未见|没有|不符)|yes|present|fits|match\w*|✅|✓|"
+    r"✔|有|是|符合)$"
 )
 
 
+_ITEM = re.compile(r"\s*(?:[-*•+]|#{1,6}|\d{1,2}[.)])? ?[\"'*_ ]*$")
+_ITEM_BEHIND = re.compile(r"[\"'*_ ]*(?:\([^()\n]{0,60}\)[\"'*_ ]*)?(?:[:.]|-(?= )) ?[\"'*_ ]*(?=[^\n])")
+_FITS = re.compile(
+    rf"(?<!{WORD})(?:(?P<no>(?:does|do|did|is|are) ?(?:not|n't) (?:fit|match|seen|visible|here)|none|excluded|"
+    rf"ruled out|absent|not here|(?<=: )no(?=[.!]?$)|"
+    rf"not (?:seen|visible|found|present))|(?:all )?fits|match(?:es)?|yes|confirmed)(?!{WORD})|(?P<zh>不符|排除|"
+    rf"未见)|符合|吻合"
+)
+
+
+def _heads_item(text: str, start: int, end: int) -> bool:
+    """Whether a label begins a list item that goes on about it: "- P1: same"."""
+    before = text[max(0, start - 80) : start].rpartition("\n")[2]
+    return _ITEM.fullmatch(before) is not None and _ITEM_BEHIND.match(text, end) is not None
+
+
+def _verdict(text: str, start: int, end: int) -> int:
+    """What the rest of its list item, or the last cell of its table row, says of a label: 1 yes, -1 no, 0 neither."""
+    before = text[max(0, start - 80) : start].rpartition("\n")[2]
+    row = text[end : end + 400].partition("\n")[0]
+    if before[:1] == "|" and "|" not in before[1:] and "|" in row:
+        cells = [cell.strip(" *_") for cell in row.split("|")]
+        said = _CELL.search(next((cell for cell in reversed(cells) if cell), ""))
+        return 0 if said is None else -1 if said["no"] else 1
+    if _ITEM.match(before) and (behind := _ITEM_BEHIND.match(row)):
+        verdicts = list(_FITS.finditer(row, behind.end()))
+        return 0 if not verdicts else -1 if verdicts[-1]["no"] or verdicts[-1]["zh"] else 1
+    return 0
+
+
+_ASIDE = re.compile(r"(?: ?\([^()\n]{0,80}\))?(?:, (?:which|who|whose|although|though|while|however)[^,;.\n]{0,80},)?")
 _CROSS = re.compile(r"(?:❌|✗|✘|✖)[\s*\"'|]*$|\[ \] ?$")
 
 
@@ -151,7 +186,9 @@ def _crossed_out(text: str, start: int) -> bool:
 
 def _denied_behind(text: str, end: int) -> bool:
     """Whether what follows a label denies it ("the root shows no damage"), or it is only asked about."""
-    return _NOT_SO.match(text, end) is not None or _asked(text, end)
+    end += text.startswith(")", end)
+    aside = _ASIDE.match(text, end)
+    return _NOT_SO.match(text, aside.end() if aside else end) is not None or _asked(text, end)
 
 
 def _asked(text: str, end: int) -> bool:
@@ -162,110 +199,87 @@ def _asked(text: str, end: int) -> bool:
 
 _ADVERB = (
     "most|very|quite|likely|probably|almost|certainly|clearly|definitely|indeed|also|called|named|identified|classified|"
-    "now|currently|at|on|[a-z]{3,}est|the one|photo|image|file|frame|"
+    "now|currently|at|on|from|[a-z]{3,}est|the one|photo|image|file|frame|"
     "diagnosed|recogni[sz]ed|labell?ed|known|to|be|as|in|of|species|class|type|an?|the|therefore|thus|so|hence|typical|"
     "common|mature|young|adult|infected|with|by|单|典型的?|一[种株个张]|最可能|应该?"
 )
 _CLAIM = re.compile(
-    rf"(?:(?<!{WORD})(?:is|are|was|were|it's|this's|that's|(?<!not )only|shows?|depicts?|"
-    r"species|identified|classified|diagnosed|"
-    r"conclude|therefore|thus|hence|so|answer|must be|identify|classify|diagnosis|indicat(?:es?|ing)|"
-    r"suggests?|confirms?|"
-    rf"points? to|consistent with|characteristic of|typical of|match(?:es)?|belongs? to|leaves|leaving|"
-    rf"left with)(?!{WORD})|[:=]|[为是])"
-    rf"[\s\"'*(:]*(?:(?:{_ADVERB})[\s\"'*(:]+|(?:{_ADVERB})(?=[{CJK}])){{0,6}}[\"'*(]*$"
+    rf"(?:(?<!{WORD})(?:is|are|was|were|it's|this's|that's|(?<!not )only|just|alone|shows?|depicts?|"
+    r"species|identified|classified|diagnosed|conclude|therefore|thus|hence|so|answer|must be|identify|classify|"
+    r"diagnosis|indicat(?:es?|ing)|suggests?|confirms?|recommend|choose|pick|make it|name is|certain|sure|"
+    rf"(?:comes?|stems?|results?) from|points? to|speaks? for|consistent with|characteristic of|typical of|"
+    rf"match(?:es)?|belongs? to|leaves|leaving|"
+    rf"left with)(?!{WORD})|[:=→➡]|->|[为是选属即](?:[{CJK}]{{1,4}}(?<![不的]))?)"
+    rf"[\s\"'*(:]*(?:(?:{_ADVERB})[\s\"'*(:]+|(?:{_ADVERB})(?=[{CJK}])){{0,6}}(?:{WORD}{{4,}} )?[\"'*(]*$"
 )
 _HEDGE = re.compile(
-    rf"(?<!{WORD})(?:could|may|might|possibly|perhaps|maybe|either|or|candidates?|options?|whether|if|considered?|"
+    rf"(?<!{WORD})(?:possible|could|may|might|possibly|perhaps|maybe|either|or|candidates?|options?|whether|if|"
+    rf"considered?|"
     rf"consider)(?!{WORD})|可能是|也许|或许|或者|还是"
 )
+# What is named beside the answer: to compare, to tell it from, or for another thing.
 _COMPARED = re.compile(
     r"\b(?:than|followed by|ahead of|similar to|similar species|resembl(?:es?|ing)|compared (?:to|with)|"
-    r"comparison with|related to|relative of|"
-    r"versus|(?:top|rank|no\.?) ?[-#]? ?[2-9]:?|vs\.?|reminiscent of|rule out) (?:in |on |at |for |"
-    r"of )?(?:the |an? |that of |those of )?$|(?:比|相比|而\s?)$"
+    r"(?<!look )(?<!looks )like|mimics?|"
+    r"comparison with|related to|relative of|border (?:to|with)|(?<=,) as|too \w+ for|mistake (?:this|it) for|"
+    r"together with|unlike|"
+    r"versus|(?:top|rank|no\.?) ?[-#]? ?[2-9]:?|vs\.?|reminiscent of|rule out|suspect(?:ed)?|considered|past|beyond|"
+    r"before|near|beside|next to|instead of) (?:in |on |at |for |"
+    r"of )?(?:the |an? |plain |that of |those of )?$|(?:比|相比|而\s?|(?<![更最很])像|[多少高低大小优强早晚]于|超过)$"
 )
 _DESCRIBED = re.compile(
     r"(?:'s)?(?: (?:plants?|leaves|leaf|flowers?|larvae|adults?|weeds?))?(?: also)?"
-    r" (?:ha(?:[sd]|ve)(?! (?:the )?(?:more|"
-    r"most|higher|highest|larger|"
-    r"largest|fewer|fewest|less|least|lower|lowest|greater|greatest))|would|typically|usually|often|"
-    r"tends?|features?|produces?|grows?|(?:is|are) (?:also )?(?:often|typically|usually|known|characteri[sz]ed|"
-    r"common|native|found|frequent|widespread))\b|"
-    r"(?: \w+)?,? the \w+ is (?:weaker|smaller|lower|less)\b|"
-    r"(?:的|通常|一般|往往|具有)"
+    r" (?:ha(?:[sd]|ve)(?! (?:the )?(?:more|most|high|large|few|less|least|low|great))|would|typically|usually|often|"
+    r"tends?|features?|produces?|grows?|gives?|bur(?:y|ies)|makes?|normally|"
+    r"(?:is|are) (?:also )?(?:often|typically|usually|known|characteri[sz]ed|common|rare|native|found|frequent|"
+    r"widespread))\b|"
+    r"(?: \w+)?,? the \w+ is (?:weaker|smaller|lower|less)\b|(?:的|通常|一般|往往|具有|虽)| ?(?:相比|不同|相似|相近|"
+    r"类似)"
 )
-# "It was at V3 two weeks ago and will reach V10": a label of another time.
-_EARLIER = re.compile(
-    r"\b(?:was|were|had been|left)\b[^.;!?,\n]*$|(?:此前|之前|以前|先前|原先|早前|曾经?|前期)[^。;,\n]{0,8}$"
+_IN_GENERAL = re.compile(r"\b(?:typically|usually|often|normally)\b|通常|一般|往往")
+_IF_BEHIND = re.compile(r"[^,;]{0,40}\bif\b|[^,;]{0,30}\bwould\b")
+_REASON = re.compile(r"(?:虽然?|尽管)[^,;。\n]*$|\b(?:because|since|whereas|although|though|against)\b[^.;!?\n]*$")
+_PAST = re.compile(
+    r"(?: \w+)?(?: (?:is|are|was|were|has|have|had|been|already|now|nearly|just))+ (?:over|past|finished|ended|"
+    r"completed?|behind)\b|"
+    r"[^.;!?,\n]{0,40}\b(?:ago|yesterday|last (?:week|month|year|time))\b| (?:will|starts?|begins?) |刚过|"
+    r"已?过了?[,。]|已?经?结束"
 )
-_AGO = re.compile(
-    r"[^.;!?,\n]{0,40}\b(?:ago|last (?:week|month|year|time)|yesterday|earlier|previously)\b|"
-    r"[^。;,\n]{0,12}(?:已经?过|已?结束)"
-)
-_LATER = re.compile(
-    r"\b(?:will|would|going to|expected to|about to)(?: \w+){0,3} $|(?:即将|将要?|预计|未来)[^。;,\n]{0,8}$"
-)
-_LIKENED = re.compile(" ?(?:相比|不同|相似|相近|类似)")
 _ALONE_BEFORE = re.compile(r"(?:^|[.!?。\n])[^\w\n]*(?:an? |the )?$")
 _ALONE_BEHIND = re.compile(r"[^\w\n]*(?:$|\n)|[\"'*)]*[.!。]")
-
-
-_REASON = re.compile(r"\b(?:because|since|whereas|although|though|against)\b[^.;!?\n]*$")
-
-
-_BEST = re.compile(
-    r"\)? (?:separates?|is|are|performs?|works?|fits?|stands? out)[^.;,\n]{0,60} (?:best|most suitable)\b"
+_BEST = re.compile(r"\)?(?: [a-z]+){1,6} (?:best|most (?:suitable|likely|clearly))\b")
+_ONLY = re.compile(rf"(?<!{WORD})(?<!not )(?:only|just|alone|solely|exclusively)(?!{WORD})|只有|仅|唯一")
+_OFFERED = re.compile(
+    rf"(?<!{WORD})(?:(?:is|are|was|were|there|see|saw|found|and|has|have) also|also (?:present|found|visible|seen|"
+    rf"occurs?|an?)|as well(?! as)|too(?= *$)|"
+    rf"alternatively|additionally|likewise)(?!{WORD})|^\W*also (?!{WORD}+s? )|也(?:有|是|存在|发现|见)|还有|还发现|另有"
 )
-
-
-_LARGER = re.compile(
-    r",? (?:has|contains|shows)(?: (?:the|clearly|far))* (?:more|most|larger|largest|higher|highest|greater|greatest)\b"
+_CHAIN = re.compile(
+    rf"(?:[\s,/、&(\"'*]|(?<!{WORD})(?:and|or|maybe|perhaps|possibly|likely|probably|even|an?|"
+    rf"the|either|"
+    rf"both)(?!{WORD})|或者?|和|与|以?及|可能)+"
 )
-
-
-def _strength(text: str, start: int, end: int) -> Strength:
-    before = text[max(0, start - 60) : start]
-    if (
-        _COMPARED.search(before)
-        or _DESCRIBED.match(text, end)
-        or (before.rstrip()[-1:] in ("与", "和", "跟") and _LIKENED.match(text, end))
-    ):
-        return Strength.COMPARED
-    if _REASON.search(before) and not _CLAIM.search(before):
-        return Strength.COMPARED
-    if _LATER.search(before) or (_AGO.match(text, end) and _EARLIER.search(before)):
-        return Strength.COMPARED
-    if _EARLIER.search(before) and before[-1:] > "\u2e80":
-        return Strength.COMPARED
-    if _BEST.match(text, end) or (text[start:end][-4:].find(".") >= 0 and _LARGER.match(text, end)):
-        return Strength.CLAIMED
-    if _CLAIM.search(before) and not _HEDGE.search(_CLAUSE.split(before)[-1]):
-        return Strength.CLAIMED
-    alone = _ALONE_BEFORE.search(before) and _ALONE_BEHIND.match(text, end)
-    return Strength.CLAIMED if alone else Strength.NAMED
-
-
+_NAMED_SO = re.compile(
+    r"[\"'*)]* (?:is|are|was) (?:the|my|our) (?:final )?(?:diagnosis|answer|choice|culprit|verdict|result)\b"
+)
+_BRACKETS = re.compile(r"\([^()\n]{0,80}\)")
+_AND = re.compile(r"\band\b|而")
 _CLAUSE = re.compile(r"[!?。\n;,]|\.(?!\d)|\bbut\b|而是|但")
-_SENTENCE_END = re.compile(r"[!?。\n;]|\.(?!\d)")
-_CONCLUSION = re.compile(
-    rf"(?:(?<!{WORD})(?:in conclusion|to conclude|conclusion|in summary|overall|(?:the|my) (?:final )?answer|"
-    r"final answer|"
-    rf"I conclude|after (?:all|closer)|on closer)(?!{WORD})|综上|总之|实际(?:上|出现|存在)|答案|结论|最终)"
-    rf"|(?P<local>(?<!{WORD})(?:so|therefore|thus|hence|consequently|this means)(?!{WORD})|因此|所以|故而)",
-    re.IGNORECASE,
-)
-
-
 # "t1.jpg | 4", "frame_06.png: 11.2 cm", "62 % sand": a value of the label.
-_DATUM = re.compile(r"[\"'*)]* ?(?:[|:=→]|->|-(?= )) ?[~≈]? ?\d| 0?\.\d+(?=[,;.]? |$)")
-_SHARE = re.compile(r"\d ?% (?:of )?$")
-# "leaf1.png is healthy" where what is ill is asked: said of the other one.
-_SOUND = re.compile(
-    r" ?(?:is|are|looks?|appears?|remains?|shows?|为|是|属于?|表现)(?: \w+){0,2} ?"
-    r"(?:healthy|free (?:of|from)|unaffected|undamaged|intact|normal|clean|no |健康|正常|无)"
-)
-_ILL = re.compile(r"diseas|infect|infest|damag|affect|sick|ill\b|wilt|病|害|受损")
+_DATUM = re.compile(r"[\"'*)]* ?(?:[|:=→(]|->|-(?= ))? ?[~≈]? ?[+-]?\d| 0?\.\d+(?=[,;.]? |$)")
+_SHARE = re.compile(r"\d ?% (?:of )?$|\d (?:of )?$")
+
+# How much a place counts: a label named in passing 0.2, named 1, and more for what makes it the answer.
+_IN_PASSING = 0.2
+_OF_DATUM = 0.4
+_CLAIMED = 1.5
+_CONCLUDED = 1.5
+_EXCLUSIVE = 1.5
+_ASKED_WORD = 0.4
+_IN_SENSE = 0.8
+LEAD = 0.4
+"""A label leads another where its best place counts this much more."""
+_MOST = 400
 
 
 def claims(
@@ -273,113 +287,110 @@ def claims(
     text: str,
     *,
     several: bool = False,
-    asked: str = "",
-    fits: Callable[[str], int] | None = None,
+    fits: Callable[[str], int],
+    sense: Callable[[str], int],
 ) -> list[LabelMatch]:
-    """The asserted occurrences by which ``text`` answers: those of its conclusion, of its claims, or all.
+    """The asserted occurrences by which ``text`` answers: those of the labels that no other label leads.
 
-    What stands before the last conclusion ("therefore ...") is how the answer came about; so are mentions before the
-    first claim ("it is ..."), and comparisons beside anything else. What follows a claim counts: it takes it back.
-    ``several``: more than one label is asked for, so that only a conclusion of the whole counts as one. ``asked``: what
-    is asked for, ``fits`` how many of its words a text has.
+    A label counts as much as its best place does. ``several``: more than one label is asked for, so that a claim ("it
+    is X") makes none of them lead. ``fits``: how many of the words of what is asked a text has (-1: it speaks of
+    another place). ``sense``: whether a text says what is asked of a label (1) or the opposite (-1).
     """
-    asserted = [match for match in matches if match.asserted]
-    if len({match.label for match in asserted}) < 2:
-        return asserted
-    if not several:
-        stated = [match for match in asserted if not _is_datum(text, match)]
-        if _ILL.search(asked):
-            stated = [match for match in stated if not _SOUND.match(text, match.end)]
-        asserted = stated or asserted
-        if len({match.label for match in asserted}) < 2:
-            return asserted
-    if fits is not None and (named := _answering(asserted, text, fits, several=several)):
-        return named
-    begins = [
-        mark.end() for mark in _CONCLUSION.finditer(text, 0, asserted[-1].start) if not (several and mark["local"])
-    ]
-    asserted = (_within_sentence(asserted, text, begins) if begins else []) or asserted
-    best = max(match.strength for match in asserted)
-    before = [None, *asserted]
-    asserted = [
-        match
-        for match, last in zip(asserted, before, strict=False)
-        if match.strength > Strength.COMPARED
-        or best is Strength.COMPARED
-        # "Leaves and stems have spots" names both alike.
-        or (several and last and listed_with(text, last.end, match.start))
-    ]
+    asserted = [match for match in matches if match.asserted][-_MOST:]
+    if not asserted:
+        return []
     if several:
-        return asserted
-    if best is not Strength.CLAIMED:
-        return asserted if fits is None else _subjects(asserted, text, fits)
-    first = next(index for index, match in enumerate(asserted) if match.strength is Strength.CLAIMED)
-    return asserted[first:]
-
-
-_MOST_CLAIMS = 200
-
-
-def _is_datum(text: str, match: LabelMatch) -> bool:
-    return (
-        _DATUM.match(text, match.end) is not None
-        or _SHARE.search(text, max(0, match.start - 12), match.start) is not None
-    )
-
-
-def _answering(
-    asserted: Sequence[LabelMatch], text: str, fits: Callable[[str], int], *, several: bool
-) -> list[LabelMatch]:
-    """The labels of the sentence that repeats what is asked ("the pests on the trap are ..."), and those behind it."""
-    best = 1
-    found: list[LabelMatch] = []
-    asserted = asserted[-_MOST_CLAIMS:]
-    here = [match for match in asserted if fits(_clause_around(text, match)) >= 0]
-    if here and len(here) < len(asserted):
-        if len({match.label for match in here}) == 1:
-            return here
-        asserted = here
-    for index, match in enumerate(asserted):
-        if match.strength is not Strength.CLAIMED:
-            continue
-        begin = max(
-            (end.end() for end in _SENTENCE_END.finditer(text, max(0, match.start - 400), match.start)),
-            default=max(0, match.start - 400),
-        )
-        spoken = fits(text[begin : match.start])
-        if spoken > best:
-            best, found = spoken, [each for each in asserted[index:] if several or each.strength > Strength.COMPARED]
-    return found
-
-
-_LESS = re.compile(r"\b(?:fewer|less|least|lower|lowest|smaller|smallest|without|no)\b")
-
-
-def _subjects(asserted: list[LabelMatch], text: str, fits: Callable[[str], int]) -> list[LabelMatch]:
-    """The label of which the text says what is asked: "soil_b.png shows the wetter soil; soil_a.png is dry"."""
-    behind = [
-        (0 if _LESS.search(said) else fits(said), match)
-        for match in asserted[-_MOST_CLAIMS:]
-        for said in (_CLAUSE.split(text[match.end : match.end + 120])[0],)
+        asserted = _summary(asserted, text)
+    place = Sentences(text)
+    weights = [
+        _weight(text, asserted, number, place, several=several, fits=fits, sense=sense)
+        for number in range(len(asserted))
     ]
-    most = max(words for words, _ in behind)
-    fullest = [match for words, match in behind if words == most]
-    return fullest if most > 1 and len({match.label for match in fullest}) == 1 else asserted
+    denied = {match.label: match.start for match in matches if not match.asserted}
+    weights = [
+        _IN_PASSING if weight < 2 and denied.get(match.label, -1) > match.start else weight
+        for match, weight in zip(asserted, weights, strict=True)
+    ]
+    for order in (range(1, len(asserted)), range(len(asserted) - 1, 0, -1)):
+        for number in order:  # What is joined by comma, or, and counts alike: "it is A or B".
+            one, other = asserted[number - 1], asserted[number]
+            between = text[one.end : min(other.start, one.end + 100)]
+            between = _BRACKETS.sub("", between) if several else between
+            is_list = len(between) <= 24 and _CHAIN.fullmatch(between) is not None
+            if is_list and min(weights[number - 1 : number + 1]) >= 1.0:
+                weights[number - 1] = weights[number] = max(weights[number - 1 : number + 1])
+    most = max(weights)
+    best: dict[str, float] = {}
+    for match, weight in zip(asserted, weights, strict=True):
+        best[match.label] = max(weight, best.get(match.label, 0.0))
+    return [
+        match._replace(weight=weight)
+        for match, weight in zip(asserted, weights, strict=True)
+        if best[match.label] > most - LEAD * (1 + several / 2) and most > _IN_PASSING
+    ]
 
 
-def _clause_around(text: str, match: LabelMatch) -> str:
-    before = _CLAUSE.split(text[max(0, match.start - 80) : match.start])[-1]
-    return before + _CLAUSE.split(text[match.end : match.end + 80])[0]
+def _summary(asserted: list[LabelMatch], text: str) -> list[LabelMatch]:
+    """The places without those in a list of data ("T1 4.9, T2 5.6") where a summary takes up some of its labels."""
+    plain = [
+        match
+        for match in asserted
+        if not _DATUM.match(text, match.end) and not _heads_item(text, match.start, match.end)
+    ]
+    labels, data = ({match.label for match in part} for part in (plain, set(asserted) - set(plain)))
+    return plain if labels and labels < data else asserted
 
 
-def _within_sentence(asserted: Sequence[LabelMatch], text: str, begins: Sequence[int]) -> list[LabelMatch]:
-    """The occurrences from the last of ``begins`` on whose sentence holds one."""
-    index = len(asserted)
-    for begin in reversed(begins):
-        while index > 0 and asserted[index - 1].start >= begin:
-            index -= 1
-        if index < len(asserted):
-            end = _SENTENCE_END.search(text, begin)
-            if end is None or asserted[index].start < end.start():
-                return list(asserted[index:])
-    return []
+def _weight(
+    text: str,
+    asserted: Sequence[LabelMatch],
+    number: int,
+    place: Sentences,
+    *,
+    several: bool,
+    fits: Callable[[str], int],
+    sense: Callable[[str], int],
+) -> float:
+    match = asserted[number]
+    index = place.of(match.start)
+    begin, end = max(place.begins[index], match.start - 300), min(place.end(index), match.end + 160)
+    before, behind = text[begin : match.start], text[match.end : end]
+    # The clause, as far as it belongs to this label.
+    last = asserted[number - 1].end if number else 0
+    following = asserted[number + 1].start if number + 1 < len(asserted) else len(text)
+    head = _CLAUSE.split(before)[-1]
+    tail = _CLAUSE.split(behind)[0]
+    own_head = text[max(last, match.start - len(head)) : match.start]
+    own = own_head + " " + text[match.end : min(following, match.end + len(tail))]
+    clause = head + tail
+    latest = _AND.split(own_head)[-1]
+    is_claim = _CLAIM.search(before[-60:]) is not None and not _HEDGE.search(head)
+    said = sense(own)
+    if said < 0 or fits(clause) < 0:
+        return _IN_PASSING
+    if (
+        _COMPARED.search(before)
+        or SUPPOSED.search(head)
+        or _IF_BEHIND.match(tail)
+        or _PAST.match(behind)
+        or (_REASON.search(before) and not is_claim)
+        or OTHER_TIME.search(latest)
+        or ELSEWHERE.search(latest)
+    ):
+        return _IN_PASSING
+    if said == 0 and not is_claim and not several and _DESCRIBED.match(behind):
+        return _IN_PASSING if _IN_GENERAL.search(tail[:30]) else _OF_DATUM
+    weight = 1.0 + _IN_SENSE * max(said, _BEST.match(behind) is not None)
+    if place.concludes(index, match.start) or _verdict(text, match.start, match.end) > 0:
+        weight += _CONCLUDED
+    if _ONLY.search(own):
+        weight += _EXCLUSIVE
+    weight += _ASKED_WORD * min(3, max(0, fits(before) + fits(tail)))
+    if several:
+        return weight
+    if said <= 0 and (_DATUM.match(text, match.end) or _SHARE.search(before)):
+        return 1.0 if is_claim else _OF_DATUM
+    alone = _ALONE_BEFORE.search(text[max(0, match.start - 60) : match.start]) and _ALONE_BEHIND.match(text, match.end)
+    if is_claim or alone or _NAMED_SO.match(behind) or _OFFERED.search(clause):
+        weight += _CLAIMED
+    return weight

@@ -76,7 +76,7 @@ def is_name(text: str) -> bool:
     words = _WORDS.findall(text)
     if not words or len(words) > _LONGEST_NAME or all(word.isdigit() for word in words):
         return False
-    if any(len(word) > 8 for word in words if word[0] >= "\u2e80"):
+    if any(len(word) > 8 for word in words if word[0] >= "\u2e80") or re.search(rf"[{CJK}] ?\d", text):
         return False
     if any(word in _SENTENCE or (word.endswith(_NO_NAME) and word not in _DESCRIBING) for word in words):
         return False

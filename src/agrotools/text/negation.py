@@ -14,15 +14,15 @@ _PRONOUN = "(?:it|this|that|these|those|they|there|he|she|we|i|you|which|who)"
 _BE = "(?:is|are|was|were|be|been|being|must|has|have|had|can|could|do|does|did|will|would|may|might|shows?)"
 # Behind these words a clause goes on: "I do not think it is lantana", "it is unlikely that this is lantana".
 _GOES_ON = (
-    "that think thinks thought believe believes believed say says said sure certain suggest suggests if whether likely "
-    "unlikely possible suspect convinced conclude agree mean means indicate indicates expect feel doubt"
+    "of that think thinks thought believe believes believed say says said sure certain suggest suggests if whether "
+    "likely unlikely possible suspect convinced conclude agree mean means indicate indicates expect feel doubt"
 ).split()
 _NEW_CLAUSE = "".join(rf"(?<!{_B}{word} )" for word in _GOES_ON)
 _CLAUSE_END = re.compile(
     rf"[;!?。；()\n:,，]|\.(?!\d)|\s-+\s|而是|但|因此|所以|"
     rf"{_B}(?:(?<!anything )but|(?<=be anything )but|however|although|though|whereas|while|because|therefore|"
     rf"thus|hence|so(?! (?:much|many|far))){_E}|"
-    rf"{_B}and (?=(?:{_PRONOUN}|{_BE}|instead|rather|the){_E})|"
+    rf"{_B}and (?=(?:{_PRONOUN}|{_BE}|instead|rather|the|conclude|identify|find|see|choose|settle|think){_E})|"
     rf"{_NEW_CLAUSE}{_B}(?=(?:it|this|these|they|there) {_BE}{_E}|it's{_E}|that's{_E})"
 )
 _ASIDE = re.compile(
@@ -46,14 +46,15 @@ _BEFORE = re.compile(
     r"exclud(?:e[sd]?|ing)|excepts?|except for|other than|as opposed to|"
     r"(?<!no )(?<!out )(?<!out a )(?<!beyond )doubt(?:s|ful|ed)?|"
     r"none(?= (?:has|have|had|is|are|was|were|can|could|shows?|of (?:them|these|those))\b)|"
-    r"nothing|nobody|hardly|barely|scarcely|free (?:of|from)|devoid of|absence of|(?:little|"
+    r"nothing|nobody|nowhere|hardly|barely|scarcely|free (?:of|from)|devoid of|absence of|(?:little|"
     r"no) chance|(?:speaks?|argues?) against|(?:wrong|incorrect|mistaken) to|"
     rf"different from|differs? from|distinct from|(?:distinguish(?:es|ed)?|told|tells?) (?:it |this )?from|"
     rf"(?:confused|mistaken) (?:with|for)|far from|{_AT_FIRST}){_E}|"
     rf"(?<!be )anything but|"
-    r"不(?=是|在|像|属于|认为|觉得|为|含|包括|包含|存在|可能|太可能|大可能|会是|应|符合)|并非|而非|绝非|并不|并没有|并未|未见|"
+    r"不(?=是|在|像|属于|认为|觉得|为|含|包括|包含|存在|可能|太可能|大可能|会是|应|符合)|并非|而非|绝非|并不|并没有|"
+    r"并未|未见|"
     r"不(?:需要?|必|宜|用|建议|推荐|再)|无需|无须|"
-    r"没看到|没发现|未发现|排除|区别于|不同于|有别于|乍看|起初|最初"
+    r"没(?:看到|看见|见到|发现|找到)|不见|未发现|排除|区别于|不同于|有别于|乍看|起初|最初"
 )
 # Determiners: they deny what follows, of numbers only the next (there is "no" in "no weeds among the 14 trees").
 _WITHOUT = re.compile(
@@ -70,9 +71,11 @@ _AFTER = re.compile(
     rf"match\w*|fit\w*|consistent|what)|isn't it){_E}|"
     rf"{_B}(?:does|do|did|can|could|would|should) ?(?:not|n't) (?:match|fit|occur|seem|appear|look|exist|apply|"
     rf"belong){_E}|"
+    rf"{_B}(?:is|are|was|were) (?:zero|nil){_E}|"
     rf"{_B}would be (?:much |far |clearly )?too (?:high|low|large|small|many|few|much){_E}|"
     rf"{_B}at first(?: glance)?(?=[ ,]{{1,2}}(?:but|however|yet|though){_E})|"
-    r"(?:可以|可|应|已|已经)?被?排除|不可能|不太可能|可能性(?:不大|很小|较小|低)|不存在|不符"
+    r"(?:可以|可|应|已|已经)?被?排除|[均都也]?[未没](?:有)?(?:被)?(?:发现|检出|出现|看到|见到|见|找到)|无关|不可能|"
+    r"不太可能|可能性(?:不大|很小|较小|低)|不存在|不符"
 )
 _JOIN = re.compile(rf"\s*(?:,|、|或|{_B}(?:or|nor){_E}|,\s*(?:or|nor){_E})\s*(?:(?:an?|the)\s+)?")
 _BACK_JOIN = re.compile(rf"\s*,?\s*(?:{_B}(?:or|nor|and){_E}|和|与|及|或|、)\s*(?:(?:an?|the)\s+)?")
@@ -104,12 +107,22 @@ class Negations:
                 at += 1
             if at < len(asides) and asides[at][0] <= end.start() < asides[at][1] and end[0] in ",()、，":
                 continue
-            if end[0] == ":" and _HEADING.search(text, max(self._clauses[-1], end.start() - 40), end.start()):
+            begin = self._clauses[-1]
+            if (
+                end[0] == ":"
+                and text[max(0, begin - 1) : begin] in "\n."
+                and _HEADING.search(text, max(begin, end.start() - 40), end.start())
+            ):
                 continue
             self._clauses.append(end.end())
         self._first = self._by_clause(_BEFORE, masked, first=True)
         self._last = self._by_clause(_AFTER, masked, first=False)
         self._determiners = [match.end() for match in _unmasked(_WITHOUT, text, masked)]
+        self._ends: list[int] = []
+        words = [match for pattern in (_BEFORE, _WITHOUT) for match in _unmasked(pattern, text, masked)]
+        for match in sorted(words, key=lambda word: word.start()):
+            if not self._ends or match.start() >= self._ends[-1]:  # 并没有 is one word of the two patterns
+                self._ends.append(match.end())
         self._first_determiner: dict[int, int] = {}
         for end in self._determiners:
             self._first_determiner.setdefault(self._clause(end - 1), end)
@@ -131,6 +144,15 @@ class Negations:
         """Whether a word of negation or contrast stands before ``start`` in its clause."""
         clause = self._clause(start)
         return min(self._first.get(clause, start + 1), self._first_determiner.get(clause, start + 1)) <= start
+
+    def clause(self, at: int) -> Span:
+        """Where the clause around ``at`` begins and ends."""
+        index = self._clause(at)
+        return self._clauses[index], self._clauses[index + 1] if index + 1 < len(self._clauses) else len(self._text)
+
+    def count_before(self, start: int) -> int:
+        """How many words of negation or contrast stand before ``start`` in its clause: two of them cancel out."""
+        return bisect_right(self._ends, start) - bisect_right(self._ends, self._clauses[self._clause(start)])
 
     def before_number(self, start: int) -> bool:
         """The same for a number: a determiner ("no", "without") denies the number beside it alone."""

@@ -15,6 +15,7 @@ _SQUARED = str.maketrans({"㎡": "m^2", "㎢": "km^2", "㎠": "cm^2", "㎟": "mm
 _PUNCTUATION = str.maketrans(
     dict.fromkeys("‐‑‒–—―−﹣－", "-") | dict.fromkeys("’‘ʼ`´", "'") | dict.fromkeys("“”„«»", '"')
 )
+_MIXED = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞])")  # 2¾ is no 23⁄4
 _SPACES = re.compile(r"[^\S\n]+")
 _LINE_BREAKS = re.compile(r"\r\n?|[\u2028\u2029\x0b\x0c\x85]")
 
@@ -33,7 +34,7 @@ def normalise(text: str) -> str:
 
 
 def _once(text: str) -> str:
-    text = text.translate(_SQUARED)
+    text = _MIXED.sub(" ", text.translate(_SQUARED))
     text = _SUPERSCRIPT_RUN.sub(lambda run: "^" + run[0].translate(_SUPERSCRIPTS), text)
     text = unicodedata.normalize("NFKC", _LINE_BREAKS.sub("\n", text))
     text = text.translate(_PUNCTUATION).lower()

@@ -15,6 +15,7 @@ class SpelledNumber(NamedTuple):
     value: float
     start: int
     end: int
+    unit: str | None = None
 
 
 _DIGITS_EN = {
@@ -31,7 +32,8 @@ _ENGLISH = re.compile(
     rf"(?:(?<=a )(?:{'|'.join(_LARGE)}))?(?:[ -](?:(?<=hundred )and |(?<=thousand )and |(?<=million )and )?(?:{_ANY})"
     rf"(?!{WORD})){{0,11}}))"
     rf"(?: point(?P<decimals>(?: (?:{'|'.join(_DIGITS_EN)})){{1,9}}))?(?P<half> and a half)?(?!{WORD})"
-    r"(?! (?:of (?:the|these|those|them)|another|or more)(?![a-z]))"
+    r"(?! (?:of (?:the|these|those|them)|another|or more)(?![a-z])|[ -](?:third|quarter|fourth|fifth|sixth|eighth|"
+    r"tenth)s?(?![a-z]))"
 )
 _SINGLE = re.compile(rf"(?<!{WORD})(?:{_ANY})(?!{WORD})")
 
@@ -41,7 +43,8 @@ _DIGITS = {**{digit: value for value, digit in enumerate("零一二三四五六�
 _SMALL = {"十": 10, "百": 100, "千": 1000}
 _BIG = {"万": 10_000, "亿": 100_000_000}
 _CHINESE = re.compile(
-    r"(?<![第唯统进每另同某这那图表初周])(?<!(?<!分)之)(?P<whole>(?:[零〇一二三四五六七八九两]|十(?!分))[零〇一二三四五六七八九十百千万亿两]*)"
+    r"(?!零下)(?<![第唯统进每另同某这那图表初周])(?<!(?<!分)之)(?P<whole>(?:[零〇一二三四五六七八九两]|"
+    r"十(?!分))[零〇一二三四五六七八九十百千万亿两]*)"
     r"(?:点(?P<decimals>[零〇一二三四五六七八九]+))?(?P<half>半)?"
 )
 # Alone, 一 is a number only before what is counted or measured.
@@ -52,8 +55,24 @@ _LONGEST = 24
 def spelled_numbers(text: str) -> Iterator[SpelledNumber]:
     """The numbers of normalised ``text`` that are written in words, in order."""
     found = [number for match in _ENGLISH.finditer(text) for number in _english(text, match)]
+    found += [
+        SpelledNumber(_PART[match["top"]] / _PARTS[match["bottom"]], *match.span(), "fraction")
+        for match in _FRACTION.finditer(text)
+    ]
+    found += [SpelledNumber(_FEW[match[1]], *match.span()) for match in _GROUP.finditer(text)]
     found += [number for match in _CHINESE.finditer(text) if (number := _chinese(text, match)) is not None]
-    return iter(sorted(found, key=lambda number: number.start))
+    return iter(sorted(found, key=lambda number: (number.start, -number.end)))
+
+
+_PARTS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
+_PART = {"a": 1, "an": 1, "one": 1, "half": 1, **{word: int(digit) for word, digit in list(_DIGITS_EN.items())[2:]}}
+# "Two fifths", "a third of the field"; but "one third pond" is the third.
+_FRACTION = re.compile(
+    rf"(?<!{WORD})(?P<top>an?|one|{'|'.join(list(_DIGITS_EN)[2:])})[ -](?P<bottom>{'|'.join(_PARTS)})"
+    rf"(?:s(?!{WORD})|(?= of(?!{WORD})))"
+)
+_FEW = {"half a dozen": 6.0, "a pair of": 2.0, "a couple of": 2.0, "a single": 1.0, "a lone": 1.0}
+_GROUP = re.compile(rf"(?<!{WORD})(?<!not )({'|'.join(_FEW)})(?!{WORD})")
 
 
 def _read(words: str) -> float:

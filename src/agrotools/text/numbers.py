@@ -10,7 +10,7 @@ from typing import NamedTuple
 from agrotools.text.negation import Negations, joined
 from agrotools.text.normalise import CJK, WORD
 from agrotools.text.number_words import NUMBER_WORDS, chinese_number, spelled_numbers
-from agrotools.text.units import canonical_unit, unit_pattern
+from agrotools.text.units import canonical_unit, convert, unit_pattern
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,10 @@ _TEN_TO = re.compile(r"\s?[x×*·]\s?10\s?(?:\^|\*\*)\s?[({]?(?P<power>[+-]?\d{1
 _POWER = re.compile(r"(?:\^|\*\*)[({]?(?P<power>[+-]?\d{1,4})[)}]?")
 _MULTIPLIER = re.compile(rf"\s?(?P<word>百(?!分)|千(?![克米瓦])|万|亿|(?:thousand|million|billion)(?!{WORD}))")
 _MULTIPLIERS = {"百": 1e2, "千": 1e3, "万": 1e4, "亿": 1e8, "thousand": 1e3, "million": 1e6, "billion": 1e9}
-_MINUS_WORD = re.compile(rf"(?:(?<!{WORD})(?:minus|negative)\s?|(?<!正)负\s?)$")
+_MINUS_WORD = re.compile(rf"(?:(?<!{WORD})(?:minus|negative)\s?|(?<!正)负\s?|零下\s?)$")
 _NOUN = re.compile(rf"(?: (?:more|fewer|additional|extra)(?= [a-z]))?[ -]?(?P<noun>(?!\d){WORD}+|[{CJK}])")
 # What may stand between a number and a "minus" that is the sign of the next one: else it subtracts.
+_MIXED = re.compile(r" ?(?P<top>\d{1,2})⁄(?P<bottom>\d{1,2})")
 _NEW_VALUE = re.compile(r"[:=≈,;|(\n]|\b(?:is|are|was|were|of|by|to|and|or|about|approximately)\b|[为是约]")
 _PERCENT_BEFORE = re.compile(r"百分之\s?$")
 _NUMBERED = re.compile(
@@ -125,6 +126,7 @@ _BOUND_AFTER = re.compile(
     r",? which (?:i (?:consider|find)|seems|would be) too |"
     r"\s?(?:以上|以下|以内|之多(?!少)|[多余](?=[棵株个只头亩公米平]))|\s?个?(?:以上|以下)"
 )
+_COMPOUND = re.compile(r"(?<=[a-z\d])(?:\^\d)?(?:/[a-z]{1,6}(?:\^?-?\d)?(?![a-z\d])|\^-\d)(?:/[a-z]{1,6}(?![a-z]))?")
 _OF = re.compile(r" (?:out )?of (?:(?:the|its|their|a total of|all) )?")
 _LIST_JOINT = re.compile(r"\s?(?:,|,?\s?(?:and|or)|to|-)\s?")
 _LIST_GOES_ON = re.compile(rf"{_LIST_JOINT.pattern}\d")
@@ -150,7 +152,7 @@ def find_quantities(text: str) -> list[Quantity]:
     raw = _raw_quantities(text)
     if len(raw) > _MOST_NUMBERS:
         return []
-    quantities = _chains(text, _ranges(text, _spreads(text, raw)))
+    quantities = _chains(text, _ranges(text, _spreads(text, _added(text, raw))))
     negations = Negations(text)
     result: list[Quantity] = []
     negated = False
@@ -168,6 +170,7 @@ class _Written(NamedTuple):
     start: int
     end: int
     spelled: bool
+    unit: str | None = None
 
 
 def _written_numbers(text: str) -> Iterator[_Written]:
@@ -183,7 +186,8 @@ def _written_numbers(text: str) -> Iterator[_Written]:
             next_word += 1
             if word.start >= at and word.end <= limit:
                 value, end = _multiplied(text, word.value, word.end)
-                yield _Written(value, word.start, end, True)
+                yield _Written(value, word.start, end, True, word.unit)
+                at = max(at, end)
         if match is None:
             return
         at = match.end()
@@ -205,7 +209,7 @@ def _raw_quantities(text: str) -> list[Quantity]:
     found: list[Quantity] = []
     listed_to: int | None = None
     taken_to = 0
-    for value, start, end, spelled in _written_numbers(text):
+    for value, start, end, spelled, own in _written_numbers(text):
         if len(found) > _MOST_NUMBERS:
             break
         if start < taken_to or not math.isfinite(value):
@@ -217,7 +221,7 @@ def _raw_quantities(text: str) -> list[Quantity]:
             behind_number < 0 or _NEW_VALUE.search(text, behind_number, minus.start())
         ):
             value, start = -value, minus.start()
-        unit, noun, behind = _behind(text, end)
+        unit, noun, behind = (own, None, end) if own else _behind(text, end)
         before = text[max(0, start - 12) : start]
         if unit is None and _PERCENT_BEFORE.search(before):
             unit, noun = "%", None
@@ -225,7 +229,8 @@ def _raw_quantities(text: str) -> list[Quantity]:
             whole = found.pop()  # 三分之一
             value, start, unit, noun = value / whole.low if whole.low else math.inf, whole.start, "fraction", None
         elif unit is None and (tenths := _TENTHS.match(text, end)):
-            half = chinese_number(text[tenths.end() : tenths.end() + 1])
+            last = text[tenths.end() : tenths.end() + 1]
+            half = 5.0 if last == "半" else chinese_number(last)
             value, unit, noun, behind = 10 * value + (half or 0), "%", None, tenths.end() + (half is not None)
         if per := _PER_BEFORE.search(before):
             unit = canonical_unit(f"{unit or 1}/{_PER[per['per'] or per['mu']]}") or unit
@@ -264,9 +269,13 @@ def _value(text: str, match: re.Match[str]) -> tuple[float, int]:
     value = _decimal(match["digits"])
     if match["e"]:
         value = _scaled(value, int(match["e"]))
+    end = match.end()
+    if fraction := _MIXED.match(text, end):  # 2 3⁄4
+        value, end = value + int(fraction["top"]) / max(1, int(fraction["bottom"])), fraction.end()
+    elif text.startswith("⁄", end) and (bottom := _DIGITS_ALONE.match(text, end + 1)):
+        value, end = value / max(1.0, float(bottom[0])), bottom.end()
     if match["sign"] == "-":
         value = -value
-    end = match.end()
     if value == 10 and (power := _POWER.match(text, end)):
         return _scaled(1.0, int(power["power"])), power.end()
     if power := _TEN_TO.match(text, end):
@@ -302,12 +311,38 @@ def _scaled(value: float, power: int) -> float:
 def _behind(text: str, end: int) -> tuple[str | None, str | None, int]:
     """Unit or counted noun behind a number, and where it ends."""
     if match := _unit().match(text, end) or _bracketed_unit().match(text, end):
+        if other := _COMPOUND.match(text, match.end()):  # "8 km/h" is no length
+            return None, text[match.start("unit") : other.end()], other.end()
         return canonical_unit(match["unit"]), None, match.end()
     if match := _NOUN.match(text, end):
         noun = match["noun"]
         if noun not in _FUNCTION_WORDS and noun not in _CJK_FUNCTION:
             return None, noun, match.end()
     return None, None, end
+
+
+_THEN = re.compile(r" ?")
+
+
+def _added(text: str, found: list[Quantity]) -> list[Quantity]:
+    """``3 ft 11 in`` and 一米二 as one length."""
+    kept: list[Quantity] = []
+    for quantity in found:
+        before = kept[-1] if kept else None
+        if before is None or before.unit is None or not _THEN.fullmatch(text, before.end, quantity.start):
+            kept.append(quantity)
+        elif (before.unit, quantity.unit) in _SMALLER:
+            more = convert(quantity.low, quantity.unit or "", before.unit)
+            kept[-1] = replace(before, low=before.low + more, high=before.high + more, end=quantity.end)
+        elif before.spelled and quantity.spelled and quantity.bare and text[before.end - 1] == "米":
+            more = quantity.low / 10 if quantity.low < 10 else quantity.low / 100
+            kept[-1] = replace(before, low=before.low + more, high=before.high + more, end=quantity.end)
+        else:
+            kept.append(quantity)
+    return kept
+
+
+_SMALLER = {("ft", "in"), ("m", "cm"), ("km", "m"), ("kg", "g"), ("t", "kg"), ("weeks", "days")}
 
 
 def _spreads(text: str, found: list[Quantity]) -> list[Quantity]:
@@ -339,6 +374,8 @@ def _ranges(text: str, found: list[Quantity]) -> list[Quantity]:
 
 def _spans(text: str, first: Quantity, second: Quantity) -> bool:
     if first.unit and second.unit and first.unit != second.unit:
+        return False
+    if first.noun and first.noun != second.noun:  # "2019 comes to 17.2", 0.58降至0.46
         return False
     if second.start - first.end > 12:
         return False

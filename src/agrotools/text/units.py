@@ -32,7 +32,12 @@ def _square(symbol: str, english: str, chinese: str) -> tuple[str, ...]:
 
 def _per(quantity: tuple[str, ...], base: tuple[str, ...], chinese: str) -> tuple[str, ...]:
     return (
-        *(f"{top}{joint}{bottom}" for top in quantity for joint in ("/", " per ", " / ") for bottom in base),
+        *(
+            f"{top}{joint}{bottom}"
+            for top in quantity
+            for joint in ("/", " per ", " / ", " a ", " each ", " every ")
+            for bottom in base
+        ),
         *(f"{top} {bottom}^-1" for top in quantity for bottom in base[:1]),
         # Only behind a unit: "1 ha-1.5 ha" is a range.
         *(f"{top} {bottom}-1" for top in quantity if top.isalpha() for bottom in base[:1]),
@@ -63,6 +68,7 @@ UNITS: dict[str, Unit] = {
     "acre": Unit("area", 4046.8564224, ("acre", "acres", "英亩")),
     "mu": Unit("area", 2000.0 / 3.0, ("mu", "亩")),
     "m^3": Unit("volume", 1.0, ("m^3", "m3", "cubic metre", "cubic metres", "cubic meter", "cubic meters", "立方米")),
+    "L": Unit("volume", 0.001, ("L", "litre", "litres", "liter", "liters", "升")),
     "%": Unit(
         "share",
         0.01,
@@ -85,10 +91,15 @@ UNITS: dict[str, Unit] = {
         (*_per(("", "1"), _SQUARE_METRE[:8], "/平方米 每平方米 株/平方米 棵/平方米"), "m^-2"),
     ),
     "mm/week": Unit("growth", 0.1, _per(("mm", "millimetres", "millimeters"), _WEEK, "毫米/周 毫米每周")),
+    "mm/day": Unit("growth", 0.7, _per(("mm", "millimetres", "millimeters"), ("day", "d", "days"), "毫米/天 毫米每天")),
+    "cm/day": Unit("growth", 7.0, _per(("cm", "centimetres", "centimeters"), ("day", "d", "days"), "厘米/天 厘米每天")),
     "cm/week": Unit("growth", 1.0, _per(("cm", "centimetres", "centimeters"), _WEEK, "厘米/周 厘米每周")),
     "degC": Unit("temperature", 1.0, ("°c", "degc", "deg c", "degrees celsius", "celsius", "摄氏度", "度")),
     "days": Unit("time", 1.0, ("days", "day", "天", "日")),
     "weeks": Unit("time", 7.0, ("weeks", "week", "周", "星期")),
+    "hours": Unit("time", 1 / 24, ("hours", "hour", "h", "小时")),
+    "months": Unit("time", 365.25 / 12, ("months", "month", "个月")),
+    "years": Unit("time", 365.25, ("years", "year", "yr", "yrs")),
     "px": Unit("pixels", 1.0, ("px", "pixel", "pixels", "像素")),
 }
 

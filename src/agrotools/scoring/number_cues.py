@@ -1,0 +1,145 @@
+"""Words and signs around a number that tell what it is: patterns over normalised text, English and Chinese."""
+
+import re
+
+from agrotools.text.normalise import CJK, WORD
+
+RULE = re.compile(r"[|: -]*--[|: -]*")
+FIGURE = re.compile(r"[-+]?\d[\d.,' ]*%?")
+UNIT_IN_HEADER = re.compile(r" ?[(\[]([^()\[\]\n]{1,16})[)\]]$")
+BEFORE_WORDS = frozenset(
+    """
+    is are was were be has have had at of to from by in on for with than and or about approximately around roughly the a
+    an each per every over under with measures measured reads shows show holds covers counts counted found gives get got
+    makes leaves left total mean average another other further only just some nearly almost therefore hence so thus as
+    = : ( - + * / × → ≈ ~ 为 是 有 约 得 达 共 计 比 到 至 从 由 每 第 即 个 近 的 到 中 均 值 长 高 宽 积 数 率 量 ( :
+    """.split()
+)
+LAST_WORD = re.compile(rf"({WORD}+|[^\s\w]|[{CJK}])\s*$")
+NEXT_WORD = re.compile(rf"\s*({WORD}+|[^\s\w]|[{CJK}])")
+BEHIND_WORDS = frozenset(
+    """
+    of in on at are is was were per and or but from with for by between than which that more less fewer left remain out
+    × * / + - = ) ( , ; 。 、 的 和 比 每 中 其 为 至 到 : ≈
+    """.split()
+)
+COUNT = re.compile(r"number of|count|how many|数量|[株棵头只个]数|多少")
+EQUALS_BEFORE = re.compile(r"[=≈→] ?[(\[$]*$")
+COLON_BEFORE = re.compile(r": ?[(\[$~]*$")
+ABOUT = r"(?:about |approximately |around |roughly |some |a total of |only |just |now |therefore |thus |~|约|大约)*"
+IS_BEFORE = re.compile(
+    rf"(?:(?<!{WORD})(?:is|are|was|were|be|has|have|had|at|reach(?:es|ed)) (?:an? )?{ABOUT}|(?:为|是|有|达|约为|"
+    rf"等于){ABOUT})$"
+)
+GIVES_BEFORE = re.compile(
+    rf"(?:(?<!{WORD})(?:giv(?:es|e|ing)|mak(?:es|e|ing)|yield(?:s|ing)?|comes? to|amounts? to|equals?|leav(?:es|"
+    rf"ing)|left|remains?|"
+    rf"result(?:s|ing)? in|works out at|corresponds to|that is|or|so|hence|therefore|thus|found|count(?:ed)?|get|"
+    rf"arrive at|total(?:s|ling)?|i\.e\.) {ABOUT}|"
+    rf"(?:得|得到|共|合计|合|即|折合|剩|余|相当于|总共|共计|总计){ABOUT})$"
+)
+CONCLUDES = re.compile(
+    r"\b(?:in total|totals?|total(?:ling|ing)|altogether|in all|sum|combined|so|therefore|thus|hence|consequently|"
+    r"answer|final|finally|today|nowadays|at present|currently|in (?:short|summary|conclusion)|to sum up|"
+    r"result|conclusion|overall|(?:more )?precisely|exactly|to be (?:exact|precise))\b|准确地说|精确|总|共|合计|"
+    r"因此|所以|故|答案|结论|现在|目前|综上|最终|由此"
+)
+CLAUSE = re.compile(r"[,;。]")
+ROUGH = re.compile(
+    r"(?:about|roughly|approximately|around|some|nearly|almost|just under|just over|约|大约|近|"
+    r"将近) ?$"
+)
+TOTAL_BEHIND = re.compile(rf"(?: {WORD}+)?,? (?:in all|in total|altogether|overall|combined)(?!{WORD})")
+PRELIMINARY = re.compile(
+    r"\b(?:at first|initial(?:ly)?|first (?:count\w*|pass|impression|glance|guess|estimate|look)|draft|"
+    r"preliminary|raw|"
+    r"arrived at|expected|guess(?:ed)?|assum(?:ed|ing)|before|previous(?:ly)?|originally|last (?:year|season|week|"
+    r"month)|"
+    r"yesterday|used to|old|former(?:ly)?)\b|初步|最初|起初|原始|粗|原来|去年|上年|之前|原先|一开始|乍"
+)
+REFERENCE = re.compile(
+    r"\b(?:threshold|limit|literature|typical(?:ly)?|usual(?:ly)?|normal(?:ly)?|target|recommend\w*|guideline|"
+    r"standard|"
+    r"table|textbook|breeder|manual|class(?:es)?|category|compar\w+|reference|optimum|optimal|critical|requir\w+|"
+    r"capacity|"
+    r"maximum|minimum|allowed|tolera\w+|regional|national|district|neighbou?r\w*|farmer|owner|plan(?:ned)?|sheet|"
+    r"according to|said|set ?points?|nominal|advised|brochure|commercial|claim\w*|report\w*|scale|resolution|"
+    r"pixel|per pixel|error|uncertainty|confidence|probab\w+)\b|"
+    r"阈值|标准|一般|通常|正常|推荐|参考|往年|指标|上限|下限|最大|最小|建议|适宜|临界|据|文献|分辨率|比例尺|误差|置信"
+)
+HYPOTHETICAL = re.compile(
+    r"\b(?:if|would|should|might|suppose|assuming|unless|when|whenever|once|could|from \d|between)\b|如果|假如|若|"
+    r"假设|应该|当|每当|只有"
+)
+ASIDE = re.compile(
+    r"\W*(?:(?:for|in|by) (?:comparison|reference)|as a reference|if|for example|note|作为对比|相比之下|如果|"
+    r"注)(?![a-z])"
+)
+OF_WHOLE = re.compile(r"\s?(?:out )?of(?: the| all| a total of| those| these| its| their)* ?")
+IN_CALCULATION = re.compile(r"\d[^\d=≈]{0,3} ?[-+×*÷/·] ?$")
+CALCULATED_WITH = re.compile(r"[^\d=≈,.;]{0,3} ?[-+×*÷/·] ?[(]?\d")
+OF_THIS_WHOLE = re.compile(r"(?:^|[,;(] ?)(?:out )?of (?:the |all |these |a total of |in all )*$")
+OF_THEM = re.compile(r" ?of (?:them|these|those|which|the)(?![a-z])")
+OF_WHICH = re.compile(
+    rf"(?<!{WORD})(?:of which|of them|of these|of those|includ(?:ing|es?)|among (?:which|them)|"
+    rf"comprising|consisting of|made up of|composed of|namely)(?!{WORD})|其中|包括|分别"
+)
+EXCEPTED = re.compile(
+    rf"(?<!{WORD})(?:after|before|without|besides|excluding|except|remov\w+|discard\w+|drop\w*|"
+    rf"delet\w+)(?: the)? ?$|剔除|除去|扣除"
+)
+BY = re.compile(
+    r"(?:increas|decreas|rose|rise|risen|grew|grown|fell|fall|drop|declin|reduc|chang)\w* by (?:\w+ )?$|"
+    r"(?<![a-z])[a-z]{2,}er by (?:\w+ )?$"
+)
+MORE_THAN = re.compile(
+    rf" ?(?:{WORD}+ )?(?:fewer|more|less|[a-z]{{2,}}er) than\b|"
+    r" ?(?:larg|small|tall|long|short|wid|high|low|heavi|light|deep|thick|warm|cool|cold|dri|wett|great|fast|slow)er"
+    r"(?= *(?:$|[,.;)]|and\b|but\b))"
+)
+COMPARED_WITH = re.compile(
+    r"(?:\b(?:against|versus|vs\.?|compared (?:to|with)|than|as opposed to|instead of|not)|比)"
+    r"(?: (?:the|an?|only|just|about|some))* ?$"
+)
+OPERAND = re.compile(r"(?:mean|average|sum|median|difference|product|ratio|total) (?:of|between)(?: the)? ?$")
+LISTED = re.compile(r" ?(?:,|and|,? and|、|和) ?")
+PLACED = re.compile(
+    rf"(?<!{WORD})(?:in|on|from|across|among|within|at|per|after|for|over|with|using|by|through)"
+    r"(?: the| all| each| a total of| these| those| both)* ?$"
+)
+DIFFERENCE = re.compile(
+    rf"(?<!{WORD})(?:differ\w*|minus|less|fewer|loss|lost|decreas\w*|fell|drop\w*|declin\w*|more than|gap|gain\w*)"
+    rf"(?!{WORD})|"
+    r"\d\s?-\s?\d|差|减|增|缺|欠|缩"
+)
+EACH_HAS = re.compile(r"\b(?:each|every)(?: [a-z]+){1,3} (?:has|holds|contains|have) (?:about )?$")
+RATE = re.compile(
+    rf" ?/ ?[a-z]|(?: (?!and|or|in|on|with){WORD}+)?,? "
+    rf"(?:per|an? (?:day|week|month|year|hour)|each|every|apiece|daily)(?!{WORD})"
+)
+PER_AREA = re.compile(
+    r"(?: of [a-z]+(?: [a-z]+)?)?(?: per | ?/ ?| (?:on |in |to |for )?(?:each|every|a) )(?P<area>hectare|ha|acre|mu|"
+    r"square met(?:er|re)|sq m|m\^2|m2)(?![a-z\d^])"
+)
+SHARE_BEHIND = re.compile(r" of | ?\((?:as )?(?:a |an )?(?:[a-z]+ )?fraction")
+SHARE_BEFORE = re.compile(
+    r"(?:/|÷)[^=≈a-z]{1,20}[=≈] ?$|(?:占比|比例|比率)(?:约|为|是|约为)?$|fraction (?:is|of|=)(?: about)? ?$"
+)
+PHRASE = re.compile(rf"[ -]?((?:(?!(?:and|or|but|with)[ -]){WORD}+[ -]?){{1,4}}|[{CJK}]{{1,6}})")
+YEAR = re.compile(r"(?<![\d.])(?:19|20)\d\d(?!\d|\.\d)")
+YEAR_BEHIND = re.compile(
+    r"(?:(?! and | but | while |,|;|\. |。)[^\d]){0,40}?(?: in (?:the year )?| for |[(])((?:19|20)\d\d)(?!\d|\.\d)"
+)
+OWNED = re.compile(r"\d[^,;。\d]{0,24}(?: in (?:the year )?| for |[(])$")
+ARE = re.compile(r" (?:are|were|is|was) (?:the )?([a-z]+)")
+OPERATOR = re.compile(r"[ )\]]*[-+*/×÷·x:][ (\[]*(?:(?:tan|sin|cos|ln|log|exp|sqrt) ?\(?)?")
+WORKED = (" )],°", ("=", "≈", "that is", "i.e.", "which is", "or", "gives", "makes", "is"))
+NO = re.compile(
+    rf"(?:n't any|(?<!{WORD})(?:no|zero|not (?:a single|any)|none of(?: the| these| those)?|without(?: any)?|"
+    r"never any|free of|absence of|lack of))"
+    rf" (?P<of>(?:{WORD}+[ -]?){{1,5}})|(?<!{WORD})(?P<not>(?:(?:do(?:es)?|did|could) ?(?:not|n't)|can(?:not|'t)) "
+    r"(?:see|find|spot|detect|contain|show|have|count|make out)(?: any| a single)?) "
+    rf"(?P<of_2>(?:{WORD}+[ -]?){{1,5}})|(?:没有|未发现|未见|没看到|没发现|未检测到|不存在|"
+    rf"无(?!人机))(?P<of_3>[{CJK}]{{1,12}})"
+)
+PHRASE_END = re.compile(r"\b(?:to|that|in|on|at|and|but|for|with|way|idea|if|whether|doubt)\b")

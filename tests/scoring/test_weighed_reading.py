@@ -1,0 +1,111 @@
+"""How claims are weighed against each other: yes and no, labels, sets and files in free text."""
+
+import time
+
+import pytest
+
+from agrotools.core import BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot
+from agrotools.scoring.reading_opposites import families
+from agrotools.scoring.slots import score_slot
+
+ROT = ExactSlot(
+    name="rot",
+    label="rot of the apple",
+    value="blue mould",
+    choices=("blue mould", "grey mould", "brown rot", "bitter rot"),
+    aliases={"blue mould": ("Penicillium expansum",), "brown rot": ("Monilinia fructigena",)},
+)
+STAGE = ExactSlot(
+    name="stage", label="growth stage", value="flowering", choices=("tillering", "heading", "flowering", "ripening")
+)
+PESTS = ChoiceSetSlot(
+    name="pests",
+    label="pests on the trap",
+    value=("aphid", "thrips"),
+    choices=("aphid", "thrips", "whitefly", "leafminer"),
+    aliases={"aphid": ("蚜虫",), "thrips": ("蓟马",), "whitefly": ("粉虱",), "leafminer": ("潜叶蝇",)},
+)
+TREES = FileSlot(name="more", label="image with more trees", value="b.png", choices=("a.png", "b.png"))
+
+
+@pytest.mark.parametrize(
+    ("label", "text", "said"),
+    [
+        ("the gate is open", "The gate stands closed.", False),
+        ("the gate is closed", "The gate has not been shut.", False),
+        ("the soil is wet", "On top lies stubble. The soil of the plot is bone dry.", False),
+        ("the hay is dry enough to bale", "At 24 % the hay is still too wet, so baling is not advised.", False),
+        ("all animals are inside the fence", "109 ewes lie within the fence. Three have got out.", False),
+        ("all animals are inside the fence", "并非所有牲畜都在围栏内。", False),
+        ("part of the wheat has lodged", "In the south some wheat is flattened; the rest stands upright.", True),
+        ("the left plot has more weeds than the right plot", "The right plot has more weeds than the left one.", False),
+        ("the left field is flooded", "The right field is flooded, the left field is dry.", False),
+        ("the fence is intact", "It would be wrong to say that the fence is broken.", True),
+        ("the field is flooded", "If it rained, the field would be flooded.", None),
+        ("the field is flooded", "Last week the field was flooded, but now it is dry.", False),
+        ("the field is flooded", "I cannot tell whether the field is flooded.", None),
+        ("the fence is intact", "Is the fence broken anywhere? No.", True),
+        ("the field is irrigated", "- clouds: no\n- pivot: seen\n\nThe field is irrigated.", True),
+        ("the field is irrigated", "The field is irrigated. The field is not irrigated.", None),
+        ("水渠已经干涸", "水渠里仍有水,并未干涸。", False),
+        ("田里有积水", "田面干燥,没有积水。", False),
+        ("A地块的产量高于B地块", "B地块的产量高于A地块。", False),
+        ("birds are breeding in the hedge", "树篱中有三个鸟巢,说明有鸟在树篱中繁殖。", True),
+    ],
+)
+def test_a_reply_answers_by_what_it_says_of_the_statement(label, text, said):
+    right = {value: score_slot(slot, (slot,), text).value for value in (True, False) if (slot := yes_no(label, value))}
+    assert right == {True: said is True, False: said is False}
+
+
+def yes_no(label: str, value: bool) -> BooleanSlot:
+    return BooleanSlot(name="it", label=label, value=value)
+
+
+@pytest.mark.parametrize(
+    ("slot", "text", "score"),
+    [
+        (ROT, "Soft tissue with blue-green tufts: Penicillium. Monilinia would show rings.", 1),
+        (ROT, "It looks like grey mould at first, but the tufts are those of P. expansum.", 1),
+        (ROT, "- Brown rot: buff rings. Does not fit.\n- Blue mould: blue tufts. Fits.", 1),
+        (ROT, "| rot | here |\n|---|---|\n| brown rot | no |\n| blue mould | yes |", 1),
+        (ROT, "Blue mould is the one rot that I can exclude.", 0),
+        (ROT, "This is blue mould. It is brown rot.", 0),
+        (ROT, "It is blue mould, or perhaps brown rot.", 0),
+        (ROT, "Blue mould would be softer.", 0),
+        (STAGE, "Heading is over and ripening will begin next week; the crop is flowering.", 1),
+        (STAGE, "The wheat was at heading two weeks ago and is flowering now.", 1),
+        (PESTS, "Whitefly 0, aphids 12, thrips 38.", 1),
+        (PESTS, "Aphids 12, thrips 38, whiteflies 3 (below 5), leafminers 1. So the pests are aphids and thrips.", 1),
+        (PESTS, "有蚜虫46头、蓟马18头,粉虱和潜叶蝇均未发现。", 1),
+        (PESTS, "Only aphids were caught; thrips were found last year.", 0),
+        (TREES, "a.png holds 34 trees and b.png 41.", 1),
+        (TREES, "a.png holds 41 trees and b.png 34.", 0),
+        (TREES, "a.png is sparse, b.png is not. The latter has more trees.", 1),
+        (TREES, "The second image has more trees.", 1),
+        (TREES, "Compared with b.png, the other image has more trees.", 0),
+        (TREES, "a.png的树较少,因此选择后者b.png。", 1),
+    ],
+)
+def test_the_place_that_counts_most_is_the_answer(slot, text, score):
+    assert score_slot(slot, (slot,), text).value == score
+
+
+def test_no_word_says_a_thing_and_its_opposite():
+    for family in families():
+        for word in ("open", "dry", "healthy", "intact", "within", "完好", "未成熟"):
+            assert len({said for start, _, said in family.find(word) if start == 0}) <= 1
+
+
+@pytest.mark.parametrize(
+    "shape", ["dry field ", "more than ", "the latter a.png ", "| a.png | no |\n", "? no. ", "not "]
+)
+def test_reading_takes_linear_time(shape):
+    for slot in (
+        yes_no("the left field is wetter than the right field", True),
+        yes_no("the field is wet", True),
+        TREES,
+    ):
+        begin = time.process_time()
+        score_slot(slot, (slot,), shape * (100_000 // len(shape)))
+        assert time.process_time() - begin < 5
