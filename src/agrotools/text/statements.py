@@ -420,8 +420,8 @@ class Statements:
 
     def _points_at_all(self, span: Span) -> bool:
         """Whether a denial is of all that was said: "not one of these (practices) ...", "none of it ..."."""
-        at = span.start
-        while at < len(self.words) and self.words[at].written in _COUNTED:
+        at, last = span.start, min(len(self.words), span.start + _REACH)
+        while at < last and self.words[at].written in _COUNTED:
             at += 1
         if at == span.start or at >= len(self.words) or self.words[at].written not in _POINTED:
             return False
