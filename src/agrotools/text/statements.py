@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
@@ -250,6 +250,11 @@ class Statements:
     def denials(self) -> list[Span]:
         """The words that deny something."""
         return [span for span, kind in self._marks if kind != "worsens"]
+
+    def clauses(self) -> list[Span]:
+        """The words between two marks: clauses, and items of lists."""
+        starts = [at for at in range(len(self.stems)) if self.before[at] >= LIST]
+        return [Span(start, end) for start, end in pairwise((*starts, len(self.stems)))]
 
     def sentence_of(self, at: int) -> int:
         """The first word of the sentence that a word stands in."""
