@@ -104,6 +104,7 @@ _NEEDLESS = frozenset({"不必", "无需", "无须", "不用", "毋须", "毋需
 _COPULA = frozenset("is are was were be am been".split())
 _LEAVING = _COPULA | frozenset("leave leaves leaving left eat eats eating need needs do have has with to of".split())
 _AUXILIARY = frozenset("do does did will would can could should must may might has have had shall need".split())
+_LINKS = _COPULA | frozenset("get have has had been becom may might can will would could".split())
 _MODAL = frozenset("should must need shall".split())
 _DESCRIBED = frozenset("skipped overlooked neglected forgotten ignored omitted".split())
 _WHO = frozenset("that which you we they who".split())
@@ -220,10 +221,16 @@ class Statements:
             self.asked[span.start : span.end] = [True] * (span.end - span.start)
 
     def longest(self, trie: Trie, at: int) -> tuple[int, list[str]]:
-        """End and meanings of the longest phrase of ``trie`` that begins at a word; no phrase goes over a boundary."""
-        end, meanings, here = at, list[str](), at
+        """End and meanings of the longest phrase of ``trie`` that begins at a word; no phrase goes over a boundary.
+
+        Within phrases that are a whole of their own, auxiliaries are read over: "panicles get clipped off".
+        """
+        end, meanings, here, linked = at, list[str](), at, trie is self._kept
         while here < len(self.stems) and (here == at or self.before[here] <= LIST):
             below = trie.get(self.stems[here])
+            if below is None and linked and here > at and self.stems[here] in _LINKS:
+                here += 1
+                continue
             if below is None:
                 break
             trie, here = below, here + 1
