@@ -18,8 +18,8 @@ from agrotools.text.claims import Reply, claim_of
 from agrotools.text.statements import COMMA, SENTENCE, Statements
 
 MASK = "<F>"
-"""Stands for words of the subject's facts; ``<A>`` for those of what is to be avoided, ``<O>`` for opposites (those that
-are denied are to be avoided)."""
+"""Stands for words of the subject's facts; ``<A>`` for those of what is to be avoided, ``<O>`` for opposites (those
+that are denied are to be avoided)."""
 
 _PLAIN = -1.75
 """Below it a reply plainly asserts what it says."""
