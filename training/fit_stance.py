@@ -102,6 +102,7 @@ def frames() -> Iterable[Example]:
             continue
         read = Statements(re.sub(r"(?<![A-Za-z])[XZO](?![A-Za-z])", lambda found: f" {found[0].lower() * 2}q ", line))
         masks = {at: PLACES[stem] for at, stem in enumerate(read.stems) if stem in PLACES}
+        masks |= {at: "<A>" for at, mask in masks.items() if mask == "<O>" and read.denied[at]}
         yield Example(frozenset(features(masked(read, masks))), denied, f"frame {number}", "", FRAME_WEIGHT)
 
 

@@ -107,6 +107,50 @@ def test_one_sensible_remark_costs_nothing_and_a_heap_of_advice_costs_all():
     assert value(*BEAN, right + heap) == 0
 
 
+VINE = ("weed.rubber_vine", "causes")
+
+
+def test_a_heap_of_keywords_earns_nothing_whichever_they_are():
+    """None of the items is a fact of another entry: how many there are, and how short, is what tells."""
+    right = "poisonous to cattle; smothers trees; the sap burns the skin"
+    heap = (
+        "; fire hazard; bad smell; tubers; long roots; thorns; hard seed; floods; frost heave; slow growth; mud; dust"
+    )
+    assert value(*VINE, right) == 1
+    assert value(*VINE, right + heap) == 0
+    reading = score_facts(slot(*VINE), right + heap)[1]
+    assert reading["keyword_list_factor"] == 0
+
+
+def test_a_right_reply_may_list_examples_and_be_long():
+    listed = (
+        "It is poisonous to cattle, sheep, goats, horses, pigs and people, it smothers trees, shrubs, vines and grass."
+    )
+    assert value(*VINE, f"{listed} The sap burns the skin, the lips, the eyes and the throat.") == 1
+
+
+@pytest.mark.parametrize(
+    ("entry", "topic", "reply"),
+    [
+        (
+            "pest.army_worm",
+            "symptoms",
+            "Only the central rib remains; frass in the axils; hordes migrate; panicles get clipped off.",
+        ),
+        (
+            "pest.mango_leafhopper",
+            "symptoms",
+            "Inflorescences turn brown and shrivel, little fruit forms, sugary exudate.",
+        ),
+        ("pest.mole_cricket", "symptoms", "Burrows like mole runs, heaved seedlings, soil that gives underfoot."),
+        ("weed.yellow_nutsedge", "management", "Wash implements, drain wet spots, hold back on irrigation."),
+        ("pest.rice_gall_midge", "symptoms", "Instead of a panicle a hollow tube, the onion shoot."),
+    ],
+)
+def test_plain_and_textbook_words_are_read_alike(entry: str, topic: str, reply: str):
+    assert value(entry, topic, reply) == 1
+
+
 def test_what_many_entries_share_earns_nothing():
     assert value("disease.apple_scab", "causes", "A fungus.") == 0
     assert value("disease.apple_scab", "causes", "Venturia inaequalis.") > 0.8

@@ -10,6 +10,8 @@ to deny in every way there is. The stance of open text was learnt from all of th
 | 2 | 89.4 % | 75.6, 7.9, 7.6, 0, 0, 0 |
 | 3 | 90.9 % | 97.2, 7.8, 0, 0, 0, 0 |
 | 4 | 89.4 % | 94.7, 5.0, 7.3, 11.1, 0, 4.5 |
+| 5 | | 83.1, 0, 24.3, 0, 0, 0 |
+| 6 | | 97.2, 0, 0, 0, 0, 0 |
 | t | | 63.7, 34.5 |
 """
 
@@ -44,7 +46,9 @@ def test_closed_slots_are_read_as_a_person_would(number, least):
     assert sum(right) / len(right) >= least
 
 
-@pytest.mark.parametrize(("number", "worthless"), [(1, 0.0), (2, 0.0), (3, 0.0), (4, 0.03), ("t", 0.03)])
+@pytest.mark.parametrize(
+    ("number", "worthless"), [(1, 0.0), (2, 0.0), (3, 0.0), (4, 0.03), (5, 0.0), (6, 0.0), ("t", 0.03)]
+)
 def test_open_text_earns_what_it_is_worth(number, worthless):
     earned = defaultdict(list)
     for told in lines(f"open_{number}.jsonl"):

@@ -16,6 +16,15 @@ from agrotools.text.statements import Span
 MOST_WORDS = 150
 """Longer answers lose in proportion: facts must be given, not buried."""
 
+_SHORT_ITEM = 3
+"""Words of the longest item of a list of keywords; a CJK character counts as half a word."""
+
+_FREE_ITEMS = 5
+"""Short items without a fact that cost nothing, beside half as many as there are other clauses."""
+
+_ITEMS_TO_NOTHING = 3
+"""So many more leave nothing of the score."""
+
 _CJK_CHARACTER = re.compile(f"[{CJK}]")
 _RUN = re.compile(rf"[^\s{CJK}]+")
 
@@ -44,7 +53,8 @@ class FactRead(NamedTuple):
 
 
 def score_facts(slot: OpenTextSlot, text: str) -> tuple[float, dict[str, JsonValue]]:
-    """The score in [0, 1] (:func:`facts_score` times ``min(1, 150 / words)``), and what was found of each fact."""
+    """The score in [0, 1] (:func:`facts_score` times ``min(1, 150 / words)`` times :func:`statement_factor`), and what
+    was found of each fact."""
     reply = reply_of(text)
     stance = _stance(slot, reply)
     read = read_facts(slot, reply, plain=stance.plain)
@@ -56,6 +66,7 @@ def score_facts(slot: OpenTextSlot, text: str) -> tuple[float, dict[str, JsonVal
     value, share, precision = facts_score(slot, stated, against, len(foreign))
     words = count_words(text)
     length_factor = min(1.0, MOST_WORDS / words) if words else 1.0
+    statements = statement_factor(reply, read)
     reading: dict[str, JsonValue] = {
         "facts": {fact.phrases[0]: one.state for fact, one in zip(slot.facts, read, strict=True)},
         "said": {fact.phrases[0]: one.words for fact, one in zip(slot.facts, read, strict=True) if one.words},
@@ -66,9 +77,29 @@ def score_facts(slot: OpenTextSlot, text: str) -> tuple[float, dict[str, JsonVal
         "precision": round(precision, 4),
         "words": words,
         "length_factor": round(length_factor, 4),
-        "rule": "(1 - ((1 - share of facts) / (1 - floor)) ^ (1 + floor)) x precision x min(1, 150 / words)",
+        **({"keyword_list_factor": round(statements, 4)} if statements < 1 else {}),
+        "rule": "(1 - ((1 - share of facts) / (1 - floor)) ^ (1 + floor)) x precision x min(1, 150 / words)"
+        " x what a heap of keywords leaves",
     }
-    return value * length_factor, reading
+    return value * length_factor * statements, reading
+
+
+def statement_factor(reply: Reply, read: Sequence[FactRead]) -> float:
+    """What is left of the score of a reply, in [0, 1], by how much of it is a heap of keywords.
+
+    Items of a list that have at most three words and nothing of a fact stated may be as many as five and half of
+    the other clauses; 0 for a reply that has three more, 1 for every reply in sentences.
+    """
+    taken = {at for one in read for span in one.spans for at in range(span.start, span.end)}
+    clauses = reply.read.clauses()
+    keywords = sum(
+        taken.isdisjoint(range(clause.start, clause.end))
+        and sum(0.5 if _CJK_CHARACTER.match(stem) else 1 for stem in reply.read.stems[clause.start : clause.end])
+        <= _SHORT_ITEM
+        for clause in clauses
+    )
+    beyond = keywords - _FREE_ITEMS - (len(clauses) - keywords) / 2
+    return min(1.0, max(0.0, 1 - beyond / _ITEMS_TO_NOTHING))
 
 
 def _stance(slot: OpenTextSlot, reply: Reply) -> Stance:

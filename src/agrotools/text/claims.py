@@ -165,7 +165,9 @@ class Reply:
         if len(finding.spans) > 1:
             return True
         said = tuple(self.read.stems[at] for span in finding.spans for at in range(span.start, span.end))
-        return len(said) > 1 or any(said in lexicon().core.get(name, {said}) for name in finding.claim.ideas[0])
+        # Two characters are no more in Chinese than one word is in English.
+        words = len("".join(said)) / 2 if said[0][0] > "ÿ" else len(said)
+        return words > 1 or any(said in lexicon().core.get(name, {said}) for name in finding.claim.ideas[0])
 
     def _is_denied(self, spans: Sequence[Span], to_avoid: bool) -> bool:
         denied = self.read.is_denied(spans)

@@ -18,7 +18,8 @@ from agrotools.text.claims import Reply, claim_of
 from agrotools.text.statements import COMMA, SENTENCE, Statements
 
 MASK = "<F>"
-"""Stands for words of the subject's facts; ``<A>`` for those of what is to be avoided, ``<O>`` for opposites."""
+"""Stands for words of the subject's facts; ``<A>`` for those of what is to be avoided, ``<O>`` for opposites (those
+that are denied are to be avoided)."""
 
 _PLAIN = -1.75
 """Below it a reply plainly asserts what it says."""
@@ -62,7 +63,8 @@ def frame(reply: Reply, phrases: Iterable[str]) -> list[list[str]]:
     # The last mask counts, and what is to be done before what is to be avoided.
     for mask, names in (("<O>", {f"not {name}" for name in own | avoided}), ("<A>", avoided), (MASK, own)):
         for span in reply.places(names):
-            masks.update(dict.fromkeys(range(span.start, span.end), mask))
+            shown = "<A>" if mask == "<O>" and reply.read.is_denied([span]) else mask
+            masks.update(dict.fromkeys(range(span.start, span.end), shown))
     return masked(reply.read, masks)
 
 

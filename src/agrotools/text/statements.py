@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
@@ -104,6 +104,7 @@ _NEEDLESS = frozenset({"不必", "无需", "无须", "不用", "毋须", "毋需
 _COPULA = frozenset("is are was were be am been".split())
 _LEAVING = _COPULA | frozenset("leave leaves leaving left eat eats eating need needs do have has with to of".split())
 _AUXILIARY = frozenset("do does did will would can could should must may might has have had shall need".split())
+_LINKS = _COPULA | frozenset("get have has had been becom may might can will would could".split())
 _MODAL = frozenset("should must need shall".split())
 _DESCRIBED = frozenset("skipped overlooked neglected forgotten ignored omitted".split())
 _WHO = frozenset("that which you we they who".split())
@@ -220,10 +221,16 @@ class Statements:
             self.asked[span.start : span.end] = [True] * (span.end - span.start)
 
     def longest(self, trie: Trie, at: int) -> tuple[int, list[str]]:
-        """End and meanings of the longest phrase of ``trie`` that begins at a word; no phrase goes over a boundary."""
-        end, meanings, here = at, list[str](), at
+        """End and meanings of the longest phrase of ``trie`` that begins at a word; no phrase goes over a boundary.
+
+        Within phrases that are a whole of their own, auxiliaries are read over: "panicles get clipped off".
+        """
+        end, meanings, here, linked = at, list[str](), at, trie is self._kept
         while here < len(self.stems) and (here == at or self.before[here] <= LIST):
             below = trie.get(self.stems[here])
+            if below is None and linked and here > at and self.stems[here] in _LINKS:
+                here += 1
+                continue
             if below is None:
                 break
             trie, here = below, here + 1
@@ -250,6 +257,11 @@ class Statements:
     def denials(self) -> list[Span]:
         """The words that deny something."""
         return [span for span, kind in self._marks if kind != "worsens"]
+
+    def clauses(self) -> list[Span]:
+        """The words between two marks: clauses, and items of lists."""
+        starts = [at for at in range(len(self.stems)) if self.before[at] >= LIST]
+        return [Span(start, end) for start, end in pairwise((*starts, len(self.stems)))]
 
     def sentence_of(self, at: int) -> int:
         """The first word of the sentence that a word stands in."""
