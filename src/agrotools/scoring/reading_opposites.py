@@ -80,21 +80,30 @@ def senses(slot: Slot) -> tuple[tuple[Family, bool], ...]:
 
 @lru_cache(maxsize=1_000)
 def _senses(label: str) -> tuple[tuple[Family, bool], ...]:
-    return tuple(
-        (family, found[-1][2])
-        for family in (*families(), comparatives())
-        if family is not presence() and (found := family.find(label, in_label=True))
-    )
+    more = [hit for hit in comparatives().find(label, in_label=True) if _COMPARES.fullmatch(label[: hit[1]])][-1:]
+    found = [
+        (family, hits[-1])
+        for family in families()
+        if family is not presence() and (hits := family.find(label, in_label=True))
+    ]
+    # "fewer clouds" asks for the opposite of clouds; "wetter" is of both families.
+    less = [hit for hit in more if not hit[2]]
+    flipped = [(family, hit[2] != any(word[1] <= hit[0] for word in less)) for family, hit in found]
+    return (*((comparatives(), hit[2]) for hit in more), *flipped)
+
+
+_COMPARES = re.compile(r".*(?:[a-z*]|[\u2e80-\uffff]{2}|(?<=[更较最偏很]).)", re.DOTALL)
+"""A single Chinese character compares nothing in the middle of a word, as in 大棚."""
 
 
 def sense_of(text: str, asked: Sequence[tuple[Family, bool]]) -> int:
     """Whether ``text`` says what is asked (1), the opposite (-1), or neither of them, or both (0)."""
-    if not asked or not text.strip():
-        return 0
-    negations = Negations(text)
-    said = {
-        (asserts == own) != ((negations.count_before(start) + text.startswith(" no ", end)) % 2 == 1)
-        for family, own in asked
-        for start, end, asserts in family.find(text)
-    }
-    return 0 if len(said) != 1 else 1 if said.pop() else -1
+    negations = Negations(text) if asked and text.strip() else None
+    for family, own in asked if negations else ():
+        said = {
+            (asserts == own) != ((negations.count_before(start) + text.startswith(" no ", end)) % 2 == 1)
+            for start, end, asserts in family.find(text)
+        }
+        if len(said) == 1:
+            return 1 if said.pop() else -1
+    return 0

@@ -1,8 +1,10 @@
 """Finding labels in an answer: whether each is asserted, and how much each of its places counts as an answer."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from agrotools.text.clauses import ELSEWHERE, OTHER_TIME, SUPPOSED, Sentences
@@ -72,7 +74,10 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
         negations.after(end) or _denied_behind(text, end) or _crossed_out(text, start) or _verdict(text, start, end) < 0
         for start, end, _ in outermost
     ]
-    denials = [negations.before(start) or denied for (start, _, _), denied in zip(outermost, behind, strict=True)]
+    denials = [
+        negations.before(start) or _NOT_BEFORE.search(text, max(0, start - 8), start) is not None or denied
+        for (start, _, _), denied in zip(outermost, behind, strict=True)
+    ]
     for index in range(1, len(outermost)):
         if denials[index - 1] and joined(text, outermost[index - 1][1], outermost[index][0]):
             denials[index] = True
@@ -88,6 +93,10 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
         LabelMatch(label, text[start:end], start, end, not denied)
         for (start, end, label), denied in zip(outermost, denials, strict=True)
     ]
+
+
+_NOT_BEFORE = re.compile(r"(?<![从毫])不(?:是|属|算|[养种放])?于?$|[既也又]不(?:是|属于)?$")
+"""What denies a Chinese label that follows at once: 既不偏瘦也不偏肥."""
 
 
 @lru_cache(maxsize=20_000)
@@ -151,7 +160,7 @@ _FITS = re.compile(
     rf"(?<!{WORD})(?:(?P<no>(?:does|do|did|is|are) ?(?:not|n't) (?:fit|match|seen|visible|here)|none|excluded|"
     rf"ruled out|absent|not here|(?<=: )no(?=[.!]?$)|"
     rf"not (?:seen|visible|found|present))|(?:all )?fits|match(?:es)?|yes|confirmed)(?!{WORD})|(?P<zh>不符|排除|"
-    rf"未见)|符合|吻合"
+    rf"未见|[❌✗✘✖])|符合|吻合|[✅✓✔]"
 )
 
 
@@ -209,7 +218,7 @@ _CLAIM = re.compile(
     r"diagnosis|indicat(?:es?|ing)|suggests?|confirms?|recommend|choose|pick|make it|name is|certain|sure|"
     rf"(?:comes?|stems?|results?) from|points? to|speaks? for|consistent with|characteristic of|typical of|"
     rf"match(?:es)?|belongs? to|leaves|leaving|"
-    rf"left with)(?!{WORD})|[:=→➡]|->|[为是选属即](?:[{CJK}]{{1,4}}(?<![不的]))?)"
+    rf"left with)(?!{WORD})|[:=→➡]|->|(?:[为是选属即]|符合|处[于在])(?:[{CJK}]{{1,4}}(?<![不的]))?)"
     rf"[\s\"'*(:]*(?:(?:{_ADVERB})[\s\"'*(:]+|(?:{_ADVERB})(?=[{CJK}])){{0,6}}(?:{WORD}{{4,}} )?[\"'*(]*$"
 )
 _HEDGE = re.compile(
@@ -221,11 +230,12 @@ _HEDGE = re.compile(
 _COMPARED = re.compile(
     r"\b(?:than|followed by|ahead of|similar to|similar species|resembl(?:es?|ing)|compared (?:to|with)|"
     r"(?<!look )(?<!looks )like|mimics?|"
-    r"comparison with|related to|relative of|border (?:to|with)|(?<=,) as|too \w+ for|mistake (?:this|it) for|"
+    r"comparison with|related to|relative of|border (?:to|with)|(?<=,) as|too \w+ for|in contrast (?:to|with)|contrary to|away from|(?:apart|aside) from|"
+    r"with (?:some|a few|scattered|occasional|single)|(?:could|can|may|might|would) (?:look|seem|pass) (?:like|as|for)|mistake (?:this|it) for|"
     r"together with|unlike|"
     r"versus|(?:top|rank|no\.?) ?[-#]? ?[2-9]:?|vs\.?|reminiscent of|rule out|suspect(?:ed)?|considered|past|beyond|"
     r"before|near|beside|next to|instead of) (?:in |on |at |for |"
-    r"of )?(?:the |an? |plain |that of |those of )?$|(?:比|相比|而\s?|(?<![更最很])像|[多少高低大小优强早晚]于|超过)$"
+    r"of )?(?:the |an? |plain |that of |those of )?$|(?:比|相比|而\s?|(?<![更最很])像|除了?|[离距]|[多少高低大小优强早晚]于|超过)$"
 )
 _DESCRIBED = re.compile(
     r"(?:'s)?(?: (?:plants?|leaves|leaf|flowers?|larvae|adults?|weeds?))?(?: also)?"
@@ -233,7 +243,7 @@ _DESCRIBED = re.compile(
     r"tends?|features?|produces?|grows?|gives?|bur(?:y|ies)|makes?|normally|"
     r"(?:is|are) (?:also )?(?:often|typically|usually|known|characteri[sz]ed|common|rare|native|found|frequent|"
     r"widespread))\b|"
-    r"(?: \w+)?,? the \w+ is (?:weaker|smaller|lower|less)\b|(?:的|通常|一般|往往|具有|虽)| ?(?:相比|不同|相似|相近|"
+    r"(?: \w+)?,? the \w+ is (?:weaker|smaller|lower|less)\b|(?:通常|一般|往往|具有|虽|[都均]是|均为)| ?(?:的|相比|不同|相似|相近|"
     r"类似)"
 )
 _IN_GENERAL = re.compile(r"\b(?:typically|usually|often|normally)\b|通常|一般|往往")
@@ -248,11 +258,15 @@ _PAST = re.compile(
 _ALONE_BEFORE = re.compile(r"(?:^|[.!?。\n])[^\w\n]*(?:an? |the )?$")
 _ALONE_BEHIND = re.compile(r"[^\w\n]*(?:$|\n)|[\"'*)]*[.!。]")
 _BEST = re.compile(r"\)?(?: [a-z]+){1,6} (?:best|most (?:suitable|likely|clearly))\b")
-_ONLY = re.compile(rf"(?<!{WORD})(?<!not )(?:only|just|alone|solely|exclusively)(?!{WORD})|只有|仅|唯一")
+_ONLY = re.compile(
+    rf"(?<!{WORD})(?<!not )(?:only|just|alone|solely|exclusively)(?!{WORD}| (?:two|three|four|five|\d))|"
+    r"(?:只有|仅)(?!有?[一二两三四五\d])|唯一"
+)
+_ONLY_BEHIND = re.compile(rf"[\"'*)]*,? (?:only|alone|exclusively|solely)(?!{WORD})")
 _OFFERED = re.compile(
     rf"(?<!{WORD})(?:(?:is|are|was|were|there|see|saw|found|and|has|have) also|also (?:present|found|visible|seen|"
     rf"occurs?|an?)|as well(?! as)|too(?= *$)|"
-    rf"alternatively|additionally|likewise)(?!{WORD})|^\W*also (?!{WORD}+s? )|也(?:有|是|存在|发现|见)|还有|还发现|另有"
+    rf"alternatively|additionally|likewise)(?!{WORD})|^\W*also (?!{WORD}+s? )|也(?:有|是|存在|发现|见)|还有(?![一两几半\d])|还发现|另有"
 )
 _CHAIN = re.compile(
     rf"(?:[\s,/、&(\"'*]|(?<!{WORD})(?:and|or|maybe|perhaps|possibly|likely|probably|even|an?|"
@@ -262,6 +276,9 @@ _CHAIN = re.compile(
 _NAMED_SO = re.compile(
     r"[\"'*)]* (?:is|are|was) (?:the|my|our) (?:final )?(?:diagnosis|answer|choice|culprit|verdict|result)\b"
 )
+_FROM = re.compile(rf"(?<!{WORD})(?:from|between) (?:the |an? )?$|[从由介]于?$")
+_TO = re.compile(rf"[^.;!?\n。]{{0,60}}?(?:(?<!{WORD})(?:to|and) (?:the |an? )?|[到至与和变转为成]+)")
+_CHANGES = re.compile(r"\b(?:chang|convert|turn|bec[ao]m|shift|transform|went|mov|pass|switch)|变|转|改")
 _BRACKETS = re.compile(r"\([^()\n]{0,80}\)")
 _AND = re.compile(r"\band\b|而")
 _CLAUSE = re.compile(r"[!?。\n;,]|\.(?!\d)|\bbut\b|而是|但")
@@ -289,12 +306,14 @@ def claims(
     several: bool = False,
     fits: Callable[[str], int],
     sense: Callable[[str], int],
+    elsewhere: Callable[[str], bool | None],
 ) -> list[LabelMatch]:
     """The asserted occurrences by which ``text`` answers: those of the labels that no other label leads.
 
     A label counts as much as its best place does. ``several``: more than one label is asked for, so that a claim ("it
-    is X") makes none of them lead. ``fits``: how many of the words of what is asked a text has (-1: it speaks of
-    another place). ``sense``: whether a text says what is asked of a label (1) or the opposite (-1).
+    is X") makes none of them lead. ``fits``: how many of the words of what is asked a text has. ``sense``: whether it
+    says what is asked of a label (1) or the opposite (-1). ``elsewhere``: whether it speaks of another place, time,
+    thing than what is asked (None: it names none).
     """
     asserted = [match for match in matches if match.asserted][-_MOST:]
     if not asserted:
@@ -302,9 +321,13 @@ def claims(
     if several:
         asserted = _summary(asserted, text)
     place = Sentences(text)
+    starts = [match.start for match in matches]
     weights = [
-        _weight(text, asserted, number, place, several=several, fits=fits, sense=sense)
-        for number in range(len(asserted))
+        _weight(
+            text, asserted, chain, number, place, starts, several=several, fits=fits, sense=sense, elsewhere=elsewhere
+        )
+        for chain in _chains(asserted, text, several=several)
+        for number in chain
     ]
     denied = {match.label: match.start for match in matches if not match.asserted}
     weights = [
@@ -319,6 +342,13 @@ def claims(
             is_list = len(between) <= 24 and _CHAIN.fullmatch(between) is not None
             if is_list and min(weights[number - 1 : number + 1]) >= 1.0:
                 weights[number - 1] = weights[number] = max(weights[number - 1 : number + 1])
+    for number, (one, other) in enumerate(pairwise(asserted)):
+        if _FROM.search(text, max(0, one.start - 20), one.start) and _TO.fullmatch(text, one.end, other.start):
+            clause = text[max(place.begins[place.of(one.start)], one.start - 80) : one.start]
+            if _CHANGES.search(clause):  # "it changed from A to B"
+                weights[number] = _IN_PASSING if not several and elsewhere("earlier") is not False else weights[number]
+            else:  # "it ranges from A to B"
+                weights[number] = weights[number + 1] = max(1.0, *weights[number : number + 2])
     most = max(weights)
     best: dict[str, float] = {}
     for match, weight in zip(asserted, weights, strict=True):
@@ -326,7 +356,7 @@ def claims(
     return [
         match._replace(weight=weight)
         for match, weight in zip(asserted, weights, strict=True)
-        if best[match.label] > most - LEAD * (1 + several / 2) and most > _IN_PASSING
+        if best[match.label] > max(_IN_PASSING, most - LEAD * (1 + several / 2) + 1e-9)
     ]
 
 
@@ -341,54 +371,105 @@ def _summary(asserted: list[LabelMatch], text: str) -> list[LabelMatch]:
     return plain if labels and labels < data else asserted
 
 
+def _chains(asserted: Sequence[LabelMatch], text: str, *, several: bool) -> list[range]:
+    """The runs of labels that are joined by "and", "or" and the like ("A, B and C"): what is said is said of all."""
+    starts = [0]
+    closed = 0
+    for number, (one, other) in enumerate(pairwise(asserted), 1):
+        between = text[one.end : min(other.start, one.end + 100)]
+        is_line = "\n" in between
+        between = (_BRACKETS.sub("", between) if several else between).strip()
+        if is_line or len(between) > 24 or not _CHAIN.fullmatch(f" {between} "):
+            starts.append(number)
+            closed = number
+        elif between == ",":  # "A, B are": a mere comma may stand between two statements.
+            starts.append(number)
+        else:
+            starts = [start for start in starts if start <= closed]
+    return [range(start, end) for start, end in pairwise([*starts, len(asserted)])]
+
+
+def _is_remark(text: str, asserted: Sequence[LabelMatch], number: int) -> bool:
+    """Whether a label stands in a remark in brackets behind another one: "maize (the field beside it is soybean)"."""
+    match = asserted[number]
+    opened = text.rfind("(", max(0, match.start - 160), match.start)
+    closed = text.find(")", match.end, match.end + 160)
+    if opened < 0 or closed < 0 or text.find(")", opened, match.start) >= 0:
+        return False
+    inside = text[opened + 1 : match.start], text[match.end : closed]
+    heads = [each for each in asserted[max(0, number - 4) : number] if not text[each.end : opened].strip(" \"'*")]
+    return (
+        bool(heads)
+        and heads[-1].label != match.label
+        and any(map(str.strip, inside))
+        and not any(map(_HEDGE.search, inside))
+    )
+
+
 def _weight(
     text: str,
     asserted: Sequence[LabelMatch],
+    chain: range,
     number: int,
     place: Sentences,
+    starts: Sequence[int],
     *,
     several: bool,
     fits: Callable[[str], int],
     sense: Callable[[str], int],
+    elsewhere: Callable[[str], bool | None],
 ) -> float:
     match = asserted[number]
+    first, last = asserted[chain[0]].start, asserted[chain[-1]].end
     index = place.of(match.start)
-    begin, end = max(place.begins[index], match.start - 300), min(place.end(index), match.end + 160)
-    before, behind = text[begin : match.start], text[match.end : end]
-    # The clause, as far as it belongs to this label.
-    last = asserted[number - 1].end if number else 0
-    following = asserted[number + 1].start if number + 1 < len(asserted) else len(text)
-    head = _CLAUSE.split(before)[-1]
-    tail = _CLAUSE.split(behind)[0]
-    own_head = text[max(last, match.start - len(head)) : match.start]
-    own = own_head + " " + text[match.end : min(following, match.end + len(tail))]
+    begin, end = max(place.begins[index], first - 300), min(place.end(place.of(last - 1)), last + 160)
+    begin = min(begin, first)
+    before, behind = text[begin:first], text[last:end]
+    # The clause, as far as it belongs to this label, and what follows up to the clause of the next label.
+    former = asserted[chain[0] - 1].end if chain[0] else 0
+    following = asserted[chain[-1] + 1].start if chain[-1] + 1 < len(asserted) else len(text)
+    head, tail = _CLAUSE.split(before)[-1], _CLAUSE.split(behind)[0]
+    own_head = text[max(former, first - len(head)) : first]
+    own = own_head + " | " + text[last : min(following, last + len(tail))]
     clause = head + tail
     latest = _AND.split(own_head)[-1]
     is_claim = _CLAIM.search(before[-60:]) is not None and not _HEDGE.search(head)
-    said = sense(own)
-    if said < 0 or fits(clause) < 0:
+    rest = behind
+    after = bisect_left(starts, last)
+    limit = min(starts[after] if after < len(starts) else end, end)
+    if limit < end:
+        marks = list(_CLAUSE.finditer(text, last, limit))
+        rest = text[last : marks[-1].start()] if marks else text[last:limit]
+    said = sense(own) or sense(own_head + " | " + rest)
+    parts = (latest, _AND.split(tail)[0], clause)
+    is_elsewhere = next((there for part in parts if (there := elsewhere(part)) is not None), None)
+    if said < 0 or is_elsewhere:
         return _IN_PASSING
     if (
         _COMPARED.search(before)
+        or (not several and _is_remark(text, asserted, number))
         or SUPPOSED.search(head)
         or _IF_BEHIND.match(tail)
         or _PAST.match(behind)
         or (_REASON.search(before) and not is_claim)
         or OTHER_TIME.search(latest)
-        or ELSEWHERE.search(latest)
+        or (not several and ELSEWHERE.search(latest))
     ):
         return _IN_PASSING
     if said == 0 and not is_claim and not several and _DESCRIBED.match(behind):
         return _IN_PASSING if _IN_GENERAL.search(tail[:30]) else _OF_DATUM
-    weight = 1.0 + _IN_SENSE * max(said, _BEST.match(behind) is not None)
+    best = _BEST.match(behind) is not None
+    weight = 1.0 + _IN_SENSE * (best if several else max(said, best, is_elsewhere is False))
     if place.concludes(index, match.start) or _verdict(text, match.start, match.end) > 0:
         weight += _CONCLUDED
-    if _ONLY.search(own):
+    if _ONLY.search(own_head) or _ONLY_BEHIND.match(behind):
         weight += _EXCLUSIVE
-    weight += _ASKED_WORD * min(3, max(0, fits(before) + fits(tail)))
     if several:
-        return weight
-    if said <= 0 and (_DATUM.match(text, match.end) or _SHARE.search(before)):
+        spans = [(max(each.start, begin), min(each.end, end)) for each in asserted[max(0, number - 20) : number + 20]]
+        gaps = pairwise([begin, *(at for span in spans if span[0] < span[1] for at in span), end])
+        return weight + _ASKED_WORD * min(3, fits(" ".join(text[one:other] for one, other in list(gaps)[::2])))
+    weight += _ASKED_WORD * min(3, fits(before) + fits(tail))
+    if said <= 0 and is_elsewhere is None and (_DATUM.match(text, match.end) or _SHARE.search(before)):
         return 1.0 if is_claim else _OF_DATUM
     alone = _ALONE_BEFORE.search(text[max(0, match.start - 60) : match.start]) and _ALONE_BEHIND.match(text, match.end)
     if is_claim or alone or _NAMED_SO.match(behind) or _OFFERED.search(clause):

@@ -29,9 +29,11 @@ _ASIDE = re.compile(
     r", (?:which|whose|with) [^,;.!?:\n]{1,80},|"
     rf"(?:{_B}(?:not|never|n't|cannot)|n't),[^,;.!?\n]{{1,40}},|"
     rf"\((?:{WORD}+(?:[ -]{WORD}+){{0,3}}|[{CJK}]{{1,8}})\)|"
+    rf"(?:^|(?<=[.;!?\n。]))\W{{0,8}}(?:not? (?:found|seen|present|detected|visible|observed|affected|signs?|trace)|"
+    r"absent|none of|未(?:见|发现|检出|受害)|没有(?:发现|看到))[^.;!?\n。:]{0,20}:[^.;!?\n。]{1,300}|"
     r"\((?:(?!\b(?:it|is|are|but|instead|rather)\b)[^().:;\n]){1,60}(?:,|、|和|与|\b(?:and|or)\b)[^().:;\n]{1,200}\)"
 )
-"""``not, in my view, lantana``: the commas of an aside end no clause, nor do the brackets of a list."""
+"""``not, in my view, lantana``: the commas of an aside end no clause, nor do the brackets or the heading of a list."""
 
 
 _AT_FIRST = (
@@ -46,12 +48,12 @@ _BEFORE = re.compile(
     r"exclud(?:e[sd]?|ing)|excepts?|except for|other than|as opposed to|"
     r"(?<!no )(?<!out )(?<!out a )(?<!beyond )doubt(?:s|ful|ed)?|"
     r"none(?= (?:has|have|had|is|are|was|were|can|could|shows?|of (?:them|these|those))\b)|"
-    r"nothing|nobody|nowhere|hardly|barely|scarcely|free (?:of|from)|devoid of|absence of|(?:little|"
+    r"nothing|nobody|nowhere|hardly|barely|scarcely|free (?:of|from)|devoid of|absence of|absent(?=:)|(?:little|"
     r"no) chance|(?:speaks?|argues?) against|(?:wrong|incorrect|mistaken) to|"
     rf"different from|differs? from|distinct from|(?:distinguish(?:es|ed)?|told|tells?) (?:it |this )?from|"
     rf"(?:confused|mistaken) (?:with|for)|far from|{_AT_FIRST}){_E}|"
     rf"(?<!be )anything but|"
-    r"不(?=是|在|像|属于|认为|觉得|为|含|包括|包含|存在|可能|太可能|大可能|会是|应|符合)|并非|而非|绝非|并不|并没有|"
+    r"不(?=是|在|像|属于|认为|觉得|为|含|包括|包含|存在|可能|太可能|大可能|会是|应|符合|适|宜|能|可以|会|算|构成)|并非|而非|绝非|并不|并没有|"
     r"并未|未见|"
     r"不(?:需要?|必|宜|用|建议|推荐|再)|无需|无须|"
     r"没(?:看到|看见|见到|发现|找到)|不见|未发现|排除|区别于|不同于|有别于|乍看|起初|最初"
@@ -78,13 +80,13 @@ _AFTER = re.compile(
     r"不太可能|可能性(?:不大|很小|较小|低)|不存在|不符"
 )
 _JOIN = re.compile(rf"\s*(?:,|、|或|{_B}(?:or|nor){_E}|,\s*(?:or|nor){_E})\s*(?:(?:an?|the)\s+)?")
-_BACK_JOIN = re.compile(rf"\s*,?\s*(?:{_B}(?:or|nor|and){_E}|和|与|及|或|、)\s*(?:(?:an?|the)\s+)?")
+_BACK_JOIN = re.compile(rf"\)?\s*,?\s*(?:{_B}(?:or|nor|and){_E}|和|与|及|或|、)\s*(?:(?:an?|the)\s+|[{CJK}]{{1,8}}\()?")
 _THAT = re.compile(
     rf"(?:{_B}(?:not|unlikely|impossible|improbable|doubt|cannot)|"
     rf"n't)(?!{WORD})[^.;!?\n,]{{0,30}}? that{_E}[^.;!?\n]{{0,300}}"
 )
 """``it is not possible that this plant, with its white flowers, is lantana``: commas end no clause in it."""
-_HEADING = re.compile(rf"{_B}(?:not?|un[a-z]+ed) ?[a-z ]{{3,30}}$")
+_HEADING = re.compile(rf"{_B}(?:not?|un[a-z]+ed) ?[a-z ]{{3,30}}$|{_B}absent$|(?:未|没有)[{CJK}]{{1,6}}$")
 """``not affected: root, stem`` denies what follows; ``no: it is lantana`` does not."""
 _TOKEN = re.compile(rf"{WORD}+(?:'{WORD}+)?|[{CJK}]")
 _NEAR = 40
