@@ -20,7 +20,7 @@ _ASKING = frozenset("show image photo picture scene file".split())
 _FINE = re.compile(
     r"(?<!not )(?<!n't )\b(?:healthy|unaffected|intact|undamaged|normal|clean|fine|ok|adequate|sufficient|sound|unchanged|"
     r"unharmed|in (?:good )?order|within (?:the )?(?:\w+ )?(?:limits?|range))\b|(?:might|may|could) be(?=[.;,\n]|$)|"
-    r"(?<!不)正常|完好|良好|健康|未变|充足|充分|允许范围|(?<!不)合格|达标"
+    r"(?<!不)正常|完好|良好|健康|未变|充足|充分|允许范围|(?<!不)合格|达标|够用|不缺"
 )
 """States that a set of affected, changed, failing things leaves out, where the label does not ask for them."""
 _OR = re.compile(r",? (?:or|and/or) (?:the |an? )?|或者?")
@@ -127,12 +127,13 @@ def _in_other_forms(text: str, found: Sequence[LabelMatch], labels: Mapping[str,
     others: list[LabelMatch] = []
     for label in [each for each in labels if each not in known]:
         words = [word for word in re.findall(r"[a-z]{3,}", normalise(label)) if word not in _LINKS]
-        if not words or re.search(r"\d|\.", label) or (len(words) < 2 and not is_chinese):
+        if not words or re.search(r"\d|\.", label) or (len(words) < 2 and found and not is_chinese):
             continue
         parts: dict[int, dict[str, tuple[int, int]]] = {}
         for word in words:
             for hit in islice(word_pattern(word, min_chinese=2).finditer(text), _MOST):
-                if len(words) > 1 or hit[0] > "\u2e80":
+                # A single word stands for its label where no label is named at all, and not as an adverb.
+                if len(words) > 1 or hit[0] > "\u2e80" or not (found or hit[0].endswith("ly")):
                     parts.setdefault(bisect_right(starts, hit.start()), {}).setdefault(word, hit.span())
         for spans in parts.values():
             begin, end = min(span[0] for span in spans.values()), max(span[1] for span in spans.values())

@@ -309,7 +309,7 @@ YEAR = re.compile(r"(?<![\d.])(?:19|20)\d\d(?![\d.])")
 _NUMBERED = re.compile(
     r"(?<![a-z])(?:image|photo|picture|plot|field|parcel|tree|row|tile|sample|variety|pond|plant|tank|block|site|hive|"
     r"pen|lane|trap|zone|bed|greenhouse|farm|station|line)s? ?[#_]?(\d{1,3}|[a-h])(?![a-z\d])|图 ?(\d)|(\d{1,3})号|"
-    rf"(?<![a-z\d.])([a-h])(?=[{CJK}])"
+    rf"(?<![a-z\d.])([a-h])(?=[{CJK}])|^\W*([a-h])(?= ?[:=|])"
 )
 _ORDINAL = [re.compile(rf"(?<!{WORD})(?:{latin})(?!{WORD})|第[{chinese}]") for latin, chinese in (
     ("first(?! glance)|1st", "一1"), ("second|2nd", "二2"), ("third|3rd", "三3"), ("fourth|4th", "四4"))]  # fmt: skip

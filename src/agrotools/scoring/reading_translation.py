@@ -105,6 +105,6 @@ def word_pattern(word: str, min_chinese: int = 1) -> re.Pattern[str]:
         return re.compile(re.escape(word))
     root = _root(word)
     forms = [re.escape(form) for form in (word, *_FORMS.get(_ROOT_FORMS.get(word, word), ()))]
-    ending = "[a-z]*" if len(root) > 3 else rf"(?:{re.escape(root[-1])}?(?:e?s|e?d|ing|e|y|ies|ied|en))?"
+    ending = "[a-z]*" if len(root) > 3 else rf"(?:{re.escape(root[-1])}?(?:e?s|e?d|ing|e|y|ies|ied|en|e?ness))?"
     chinese = dict.fromkeys(each for each in (*translated(word), *translated(root)) if len(each) >= min_chinese)
     return re.compile("|".join([rf"(?<![a-z\d])(?:{'|'.join(forms)}|{re.escape(root)}{ending})(?![a-z\d])", *chinese]))

@@ -8,7 +8,7 @@ hypotheses, other times and other things weigh little. The heavier side is the a
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import islice
 from typing import NamedTuple
 
 from agrotools.core import BooleanSlot
@@ -59,7 +59,7 @@ _NO = re.compile(
 )
 # "Indeed it does", "so it is not": an answer to what was asked.
 _ELLIPTIC = re.compile(
-    rf"(?<!{WORD})(?:indeed,?|(?<=[,.;:?!] )so,?) (?:it|they|this|that|there) (?:is|are|was|were|does|do|did|has|have|had|"
+    rf"(?:(?<!{WORD})(?:indeed,?|(?<=[,.;:?!] )so,?) |^\W*|(?<=\? ))(?:it|they|this|that|there) (?:is|are|was|were|does|do|did|has|have|had|"
     r"can|should|must|will)(?P<no> not|n't)?(?: indeed)?(?=\s*(?:[.,;:!]|$))"
 )
 _EITHER = re.compile(
@@ -268,13 +268,13 @@ def _statement(name: str, label: str) -> _Statement:
 
 
 def _patterns(words: Sequence[str]) -> tuple[re.Pattern[str], ...]:
-    """What finds each word; of Chinese also what shortens it with the word before it: 残膜 for 残留地膜."""
-    return tuple(
-        re.compile(f"{re.escape(word)}|[{former}][{word}]")
-        if former > "\u2e80" and word > "\u2e80" and former[-1] != word[0]
-        else word_pattern(word)
-        for former, word in pairwise(["", *words])
-    )
+    """What finds each word; of Chinese also what shortens it with the word beside it: 残膜 for 残留地膜."""
+    found: list[re.Pattern[str]] = []
+    for before, word, behind in zip(["", *words], words, [*words[1:], ""], strict=False):
+        pairs = [pair for pair in ((before, word), (word, behind)) if min(pair) > "\u2e80" and pair[0][-1] != pair[1][0]]
+        short = "".join(f"|[{one}][{other}]" for one, other in pairs)
+        found.append(re.compile(re.escape(word) + short) if short else word_pattern(word))
+    return tuple(found)
 
 
 _WHOLE = re.compile(rf"(?<!{WORD})(?:all|every|each|entire\w*|whole)(?!{WORD})|所有|全部|都|(?<!平)均|每")
@@ -286,9 +286,9 @@ def _said_families(label: str, offset: int, *, everywhere: bool) -> list[tuple[i
     found = [
         (*hits[-1][:2], family, hits[-1][2]) for family in families() if (hits := family.find(label, in_label=True))
     ]
-    said = [each for each in found if each[0] >= offset]
     if everywhere:
-        said = [each for each in said if not _LOCATIVE.match(label[each[0] :])]
+        found = [each for each in found if not _LOCATIVE.match(label[each[0] :])]
+    said = sorted((each for each in found if each[0] >= offset), key=lambda each: each[0])
     free = [each for each in said if not _DESCRIBES.search(f"{label[: each[0]]}|{label[each[1] :]}")]
     return free or said[:1] or (found if everywhere else [])
 
@@ -396,14 +396,17 @@ _NOT_ALL = re.compile(
 def _votes(statement: _Statement, text: str, place: Sentences) -> Iterator[_Vote]:
     """What the clauses of ``text`` say of the statement."""
     hits: list[tuple[int, int, bool]] = []
+    rank: dict[int, int] = {}
     if statement.compared:
         hits = comparatives().find(text)
     elif statement.families:
-        for family, own in statement.families:
+        for number, (family, own) in enumerate(statement.families):
             found = family.find(text)
             if family is presence():  # "only drones were seen" says nothing of a queen
                 found = [hit for hit in found if _near(statement.subject, text, hit[0], hit[1])]
             hits += [(start, end, asserts == own) for start, end, asserts in found]
+            for start, *_ in found:
+                rank.setdefault(start, number)
         if statement.predicate:  # "weeds are present" is said by any mention of weeds.
             said = {place.of(start) for start, _, _ in hits}
             hits += [hit for hit in _word_hits(statement, text, place) if place.of(hit[0]) not in said]
@@ -421,7 +424,13 @@ def _votes(statement: _Statement, text: str, place: Sentences) -> Iterator[_Vote
         return
     hits = _outermost(hits)[-_MOST:]
     negations = Negations(text, [(start, end) for start, end, _ in hits] if not statement.compared else ())
+    governing: dict[int, int] = {}
+    for start, *_ in hits:
+        clause_start = negations.clause(start)[0]
+        governing[clause_start] = min(rank.get(start, 0), governing.get(clause_start, 9))
     for start, end, asserts in hits:
+        if rank.get(start, 0) > governing[negations.clause(start)[0]]:
+            continue  # In "unfit for sowing" only the first word answers whether it is fit for sowing.
         index = place.of(start)
         sentence = place.sentence(index)
         begin = place.begins[index]
@@ -429,7 +438,7 @@ def _votes(statement: _Statement, text: str, place: Sentences) -> Iterator[_Vote
         clause_start = max(clause_start, begin, start - 200)
         clause = text[clause_start : min(clause_end, end + 200)]
         before = clause[: start - clause_start]
-        if sentence.rstrip().endswith("?") or EXCEPTED.search(before) or _OPEN.search(before):
+        if sentence.rstrip().endswith("?") or EXCEPTED.search(before) or _OPEN.search(clause):
             continue
         said = asserts
         if statement.compared:
@@ -493,7 +502,8 @@ def _turned(statement: _Statement, clause: str, at: int) -> bool | None:
         first, second = clause, ""
 
     def score(part: str, patterns: Sequence[re.Pattern[str]]) -> int:
-        return sum(pattern.search(part) is not None for pattern in patterns)
+        found = sum(pattern.search(part) is not None for pattern in patterns)
+        return found if than else min(found, 1)
 
     straight = score(first, mine) + score(second, theirs)
     crossed = score(first, theirs) + score(second, mine)

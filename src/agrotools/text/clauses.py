@@ -6,15 +6,15 @@ from bisect import bisect_right
 from agrotools.text.normalise import WORD
 
 CONCLUDES = re.compile(
-    rf"(?<!{WORD})(?:so|therefore|thus|hence|consequently|accordingly|overall|in (?:conclusion|short|summary|"
+    rf"(?<!{WORD})(?:so(?! (?:do|does|did|is|are|was|were|has|have|can)(?! not))|therefore|thus|hence|consequently|accordingly|overall|in (?:conclusion|short|summary|"
     rf"other words|all)|"
     rf"to conclude|conclusion|conclude|answer|verdict|diagnosis|result|this means|(?:that|which) means|means that|"
     rf"final(?:ly)?|all in all|after all|putting (?:it|this|these|everything)(?: all)? together|on closer|taken together|to sum up|this leaves|that leaves)(?!{WORD})|"
     r"因此|所以|综上|总之|故(?!障)|由此可见|说明|结论|答案|判断(?=[为是:])|也就是说|由此|最终|实际(?:上|出现|存在)"
 )
 SUPPOSED = re.compile(
-    rf"(?<!{WORD})(?:if|(?<!i )(?<!we )would(?! be (?:wrong|incorrect|mistaken|right|fair|correct))|unless|whether|"
-    r"suppose|(?:might|could|may) (?:suspect|expect|think|assume|believe)|were to|in case|hypothes\w*|assum(?:e|ing)|"
+    rf"(?<!{WORD})(?:if|(?<!i )(?<!we )(?<!that )(?<!which )would(?! be (?:wrong|incorrect|mistaken|right|fair|correct))|unless|whether|"
+    r"suppose|(?:was|were|am) (?:afraid|worried)|feared|(?:might|could|may) (?:suspect|expect|think|assume|believe)|were to|in case|hypothes\w*|assum(?:e|ing)|"
     r"before (?:one|you|it|they|we)|should (?:it|there|the)|to (?:see|check|find out|decide|determine|judge))"
     rf"(?!{WORD})|如果|若|假如|倘若|假设|一旦|要是"
 )

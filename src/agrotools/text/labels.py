@@ -36,6 +36,8 @@ def label_pattern(alias: str) -> re.Pattern[str]:
     body = re.sub(r"(?:\\ )+", r"\\s{1,3}", body)
     if re.search(r"(?<![a-z])leaf$", plain):
         body = f"{body[:-1]}(?:f|ves)"
+    elif re.search(r"[a-z]{2}[^aeiou\W]y$", plain):
+        body = f"{body[:-1]}(?:y|ies)"
     third = "" if plain[:1] in "+-" else r"(?<![-+](?=\d))"
     # Only a number can be part of a longer one.
     front = r"(?<!\d[.,])" if plain[:1].isdigit() else ""
@@ -78,9 +80,12 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
         negations.before(start) or _NOT_BEFORE.search(text, max(0, start - 8), start) is not None or denied
         for (start, _, _), denied in zip(outermost, behind, strict=True)
     ]
+    goes_on = False
     for index in range(1, len(outermost)):
-        if denials[index - 1] and joined(text, outermost[index - 1][1], outermost[index][0]):
-            denials[index] = True
+        between = outermost[index - 1][1], outermost[index][0]
+        # "none in A, B and C": behind a comma "and" ends the list of what is denied.
+        goes_on = denials[index - 1] and (joined(text, *between) or (goes_on and listed_with(text, *between)))
+        denials[index] = denials[index] or goes_on
     is_listed = False
     for index in range(len(outermost) - 2, -1, -1):
         start, end = outermost[index][1], outermost[index + 1][0]
@@ -102,7 +107,7 @@ _NOT_BEFORE = re.compile(r"(?<![从毫])不(?:是|属|算|[养种放])?于?$|[�
 @lru_cache(maxsize=20_000)
 def _first_word(name: str) -> str:
     first = re.split(r"[\s_-]+", normalise(name).strip())[0]
-    return first[:-1] if first.endswith("leaf") else first
+    return first[:-1] if first.endswith(("leaf", "y")) else first
 
 
 def _outermost(found: list[tuple[int, int, str, int]]) -> list[tuple[int, int, str]]:
@@ -127,7 +132,7 @@ _AUX = (
     "(?:is|are|was|were|does|do|did|has|have|had|can|could|would|must|may|might|seems?|appears?|looks?|shows?|remains?)"
 )
 _GONE = (
-    "ruled out|excluded|dismissed|eliminated|discarded|rejected|unlikely|absent|missing|out|unaffected|zero|nil|gone|"
+    "ruled out|excluded|dismissed|eliminated|discarded|rejected|unlikely|absent|missing|out|unaffected|zero|nil|gone|nowhere|"
     "no longer"
 )
 # What follows a label and denies it.
@@ -213,7 +218,7 @@ _ADVERB = (
     "common|mature|young|adult|infected|with|by|单|典型的?|一[种株个张]|最可能|应该?"
 )
 _CLAIM = re.compile(
-    rf"(?:(?<!{WORD})(?:is|are|was|were|it's|this's|that's|(?<!not )only|just|alone|shows?|depicts?|"
+    rf"(?:(?<!{WORD})(?:is|are|was|were|it's|this's|that's|(?:that|this|which) makes|(?<!not )only|just|alone|shows?|depicts?|"
     r"species|identified|classified|diagnosed|conclude|therefore|thus|hence|so|answer|must be|identify|classify|"
     r"diagnosis|indicat(?:es?|ing)|suggests?|confirms?|recommend|choose|pick|make it|name is|certain|sure|"
     rf"(?:comes?|stems?|results?) from|points? to|speaks? for|consistent with|characteristic of|typical of|"
@@ -234,8 +239,8 @@ _COMPARED = re.compile(
     r"with (?:some|a few|scattered|occasional|single)|(?:could|can|may|might|would) (?:look|seem|pass) (?:like|as|for)|mistake (?:this|it) for|"
     r"together with|unlike|"
     r"versus|(?:top|rank|no\.?) ?[-#]? ?[2-9]:?|vs\.?|reminiscent of|rule out|suspect(?:ed)?|considered|past|beyond|"
-    r"before|near|beside|next to|instead of) (?:in |on |at |for |"
-    r"of )?(?:the |an? |plain |that of |those of )?$|(?:比|相比|而\s?|(?<![更最很])像|除了?|[离距]|[多少高低大小优强早晚]于|超过)$"
+    r"before|near|beside|next to|instead of|in second place|next(?: comes| is)?) (?:in |on |at |for |"
+    r"of )?(?:the |an? |plain |that of |those of )?$|(?:比|相比|而\s?|(?<![更最很])像|除了?|[离距]|其次[是为]?|[多少高低大小优强早晚]于|超过) ?$"
 )
 _DESCRIBED = re.compile(
     r"(?:'s)?(?: (?:plants?|leaves|leaf|flowers?|larvae|adults?|weeds?))?(?: also)?"
@@ -247,7 +252,7 @@ _DESCRIBED = re.compile(
     r"类似)"
 )
 _IN_GENERAL = re.compile(r"\b(?:typically|usually|often|normally)\b|通常|一般|往往")
-_IF_BEHIND = re.compile(r"[^,;]{0,40}\bif\b|[^,;]{0,30}\bwould\b")
+_IF_BEHIND = re.compile(r"[^,;]{0,40}\bif\b|[^,;]{0,30}(?<!\bi )(?<!\bwe )\bwould\b")
 _REASON = re.compile(r"(?:虽然?|尽管)[^,;。\n]*$|\b(?:because|since|whereas|although|though|against)\b[^.;!?\n]*$")
 _PAST = re.compile(
     r"(?: \w+)?(?: (?:is|are|was|were|has|have|had|been|already|now|nearly|just))+ (?:over|past|finished|ended|"
@@ -262,7 +267,7 @@ _ONLY = re.compile(
     rf"(?<!{WORD})(?<!not )(?:only|just|alone|solely|exclusively)(?!{WORD}| (?:two|three|four|five|\d))|"
     r"(?:只有|仅)(?!有?[一二两三四五\d])|唯一"
 )
-_ONLY_BEHIND = re.compile(rf"[\"'*)]*,? (?:only|alone|exclusively|solely)(?!{WORD})")
+_ONLY_BEHIND = re.compile(rf"[\"'*)]*,? (?:only|alone|exclusively|solely)(?=[\\s\"'*]*(?:[.,;:)\\n]|$)| (?:in|on|at|for|is|has|shows?)\\b)")
 _OFFERED = re.compile(
     rf"(?<!{WORD})(?:(?:is|are|was|were|there|see|saw|found|and|has|have) also|also (?:present|found|visible|seen|"
     rf"occurs?|an?)|as well(?! as)|too(?= *$)|"
@@ -284,6 +289,12 @@ _AND = re.compile(r"\band\b|而")
 _CLAUSE = re.compile(r"[!?。\n;,]|\.(?!\d)|\bbut\b|而是|但")
 # "t1.jpg | 4", "frame_06.png: 11.2 cm", "62 % sand": a value of the label.
 _DATUM = re.compile(r"[\"'*)]* ?(?:[|:=→(]|->|-(?= ))? ?[~≈]? ?[+-]?\d| 0?\.\d+(?=[,;.]? |$)")
+_DISMISSED = re.compile(
+    r"\b(?:speaks? against (?:it|that)|(?:is|was)(?: not|n't) the case|(?:does|do|did)(?: not|n't) (?:fit|match|apply))\b|"
+    r"[与和]?[^,。]{0,4}不(?:符|吻合)|对不上|可(?:以)?排除"
+)
+_KEY_BEHIND = re.compile(r" \(?(?:in|on|of|at|for|by|during) ")
+_ZERO = re.compile(r"[\"'*)]* ?[|:=] ?0(?![\d.,]\d)")
 _SHARE = re.compile(r"\d ?% (?:of )?$|\d (?:of )?$")
 
 # How much a place counts: a label named in passing 0.2, named 1, and more for what makes it the answer.
@@ -319,7 +330,7 @@ def claims(
     if not asserted:
         return []
     if several:
-        asserted = _summary(asserted, text)
+        asserted = _summary(asserted, matches, text)
     place = Sentences(text)
     starts = [match.start for match in matches]
     weights = [
@@ -344,7 +355,7 @@ def claims(
                 weights[number - 1] = weights[number] = max(weights[number - 1 : number + 1])
     for number, (one, other) in enumerate(pairwise(asserted)):
         if _FROM.search(text, max(0, one.start - 20), one.start) and _TO.fullmatch(text, one.end, other.start):
-            clause = text[max(place.begins[place.of(one.start)], one.start - 80) : one.start]
+            clause = text[max(place.begins[place.of(one.start)], one.start - 80) : other.start]
             if _CHANGES.search(clause):  # "it changed from A to B"
                 weights[number] = _IN_PASSING if not several and elsewhere("earlier") is not False else weights[number]
             else:  # "it ranges from A to B"
@@ -360,7 +371,7 @@ def claims(
     ]
 
 
-def _summary(asserted: list[LabelMatch], text: str) -> list[LabelMatch]:
+def _summary(asserted: list[LabelMatch], matches: Sequence[LabelMatch], text: str) -> list[LabelMatch]:
     """The places without those in a list of data ("T1 4.9, T2 5.6") where a summary takes up some of its labels."""
     plain = [
         match
@@ -368,7 +379,9 @@ def _summary(asserted: list[LabelMatch], text: str) -> list[LabelMatch]:
         if not _DATUM.match(text, match.end) and not _heads_item(text, match.start, match.end)
     ]
     labels, data = ({match.label for match in part} for part in (plain, set(asserted) - set(plain)))
-    return plain if labels and labels < data else asserted
+    # Where a datum denies others ("thrips | 0"), those that are left are the answer, and no remark on one of them.
+    is_told_by_data = any(not match.asserted and _ZERO.match(text, match.end) for match in matches)
+    return plain if labels and labels < data and not is_told_by_data else asserted
 
 
 def _chains(asserted: Sequence[LabelMatch], text: str, *, several: bool) -> list[range]:
@@ -380,6 +393,9 @@ def _chains(asserted: Sequence[LabelMatch], text: str, *, several: bool) -> list
         is_line = "\n" in between
         between = (_BRACKETS.sub("", between) if several else between).strip()
         if is_line or len(between) > 24 or not _CHAIN.fullmatch(f" {between} "):
+            starts.append(number)
+            closed = number
+        elif between == "," and one.text[-1:] > "\u2e80":  # A list would have 、 between its items.
             starts.append(number)
             closed = number
         elif between == ",":  # "A, B are": a mere comma may stand between two statements.
@@ -441,12 +457,14 @@ def _weight(
         marks = list(_CLAUSE.finditer(text, last, limit))
         rest = text[last : marks[-1].start()] if marks else text[last:limit]
     said = sense(own) or sense(own_head + " | " + rest)
-    parts = (latest, _AND.split(tail)[0], clause)
+    near = _AND.split(tail)[0]
+    parts = (near, latest, clause) if _KEY_BEHIND.match(near) else (latest, near, clause)
     is_elsewhere = next((there for part in parts if (there := elsewhere(part)) is not None), None)
     if said < 0 or is_elsewhere:
         return _IN_PASSING
     if (
         _COMPARED.search(before)
+        or _DISMISSED.search(rest)
         or (not several and _is_remark(text, asserted, number))
         or SUPPOSED.search(head)
         or _IF_BEHIND.match(tail)

@@ -48,7 +48,7 @@ _BEFORE = re.compile(
     r"exclud(?:e[sd]?|ing)|excepts?|except for|other than|as opposed to|"
     r"(?<!no )(?<!out )(?<!out a )(?<!beyond )doubt(?:s|ful|ed)?|"
     r"none(?= (?:has|have|had|is|are|was|were|can|could|shows?|of (?:them|these|those))\b)|"
-    r"nothing|nobody|nowhere|hardly|barely|scarcely|free (?:of|from)|devoid of|absence of|absent(?=:)|(?:little|"
+    r"nothing|nobody|nowhere|hardly|barely|scarcely|free (?:of|from)|(?:unable|fail(?:s|ed)?) to (?:find|see|detect)|forget(?: about)?|no sign of|none (?:in|on|at|for)|let alone|much less|devoid of|absence of|absent(?=:)|(?:little|"
     r"no) chance|(?:speaks?|argues?) against|(?:wrong|incorrect|mistaken) to|"
     rf"different from|differs? from|distinct from|(?:distinguish(?:es|ed)?|told|tells?) (?:it |this )?from|"
     rf"(?:confused|mistaken) (?:with|for)|far from|{_AT_FIRST}){_E}|"
@@ -67,7 +67,7 @@ _WITHOUT = re.compile(
 # Predicates that deny what stands before them in their clause.
 _AFTER = re.compile(
     rf"{_B}(?:(?:is|are|was|were|can|could|seems?|looks?|appears?|has|have|been|be|being|very|quite|highly|rather|now|"
-    rf"therefore|most|thus|also) ){{0,5}}(?:ruled out|unlikely|excluded|eliminated|rejected|dismissed|discarded|absent|"
+    rf"therefore|most|thus|also) ){{0,5}}(?:ruled out|struck off|crossed out|set aside|discounted|disregarded|unlikely|excluded|eliminated|rejected|dismissed|discarded|absent|"
     rf"impossible|improbable|implausible|incorrect|wrong|false|not (?:likely|possible|present|visible|seen|found|"
     rf"detected|observed|correct|right|the (?:right|correct|answer|species|case)|it|supported|plausible|a match|"
     rf"match\w*|fit\w*|consistent|what)|isn't it){_E}|"
@@ -86,7 +86,8 @@ _THAT = re.compile(
     rf"n't)(?!{WORD})[^.;!?\n,]{{0,30}}? that{_E}[^.;!?\n]{{0,300}}"
 )
 """``it is not possible that this plant, with its white flowers, is lantana``: commas end no clause in it."""
-_HEADING = re.compile(rf"{_B}(?:not?|un[a-z]+ed) ?[a-z ]{{3,30}}$|{_B}absent$|(?:未|没有)[{CJK}]{{1,6}}$")
+_HEADING = re.compile(
+    rf"\W*(?:(?!{_BE}{_E}){WORD}+ ){{0,3}}(?:not? [a-z ]{{3,30}}|un[a-z]+ed(?: [a-z ]{{3,30}})?|absent)$|(?:未|没有)[{CJK}]{{1,6}}$")
 """``not affected: root, stem`` denies what follows; ``no: it is lantana`` does not."""
 _TOKEN = re.compile(rf"{WORD}+(?:'{WORD}+)?|[{CJK}]")
 _NEAR = 40
@@ -113,7 +114,7 @@ class Negations:
             if (
                 end[0] == ":"
                 and text[max(0, begin - 1) : begin] in "\n."
-                and _HEADING.search(text, max(begin, end.start() - 40), end.start())
+                and _HEADING.match(text, begin, end.start())
             ):
                 continue
             self._clauses.append(end.end())
