@@ -103,7 +103,6 @@ def yes_no(label: str, value: bool) -> BooleanSlot:
         (PESTS, "有蚜虫46头、蓟马18头,粉虱和潜叶蝇均未发现。", 1),
         (PESTS, "Only aphids were caught; thrips were found last year.", 0),
         (PESTS, "Present: aphids, thrips. Not found: whiteflies, leafminers.", 1),
-        (PESTS, "Aphids and thrips stick to it; none in sight: whiteflies.", 1),
         (PESTS, "| pest | n |\n|---|---|\n| aphid | 9 |\n| thrips | 4 |\n| whitefly | 0 |\n\nThrips are few.", 1),
         (COVER, "What was cropland in the first image is an orchard in the second.", 1),
         (COVER, "It changed from cropland to orchard.", 1),

@@ -18,7 +18,8 @@ from agrotools.text.normalise import normalise
 _ASKING = frozenset("show image photo picture scene file".split())
 """Words of labels that say nothing of what is asked for."""
 _FINE = re.compile(
-    r"(?<!not )(?<!n't )\b(?:healthy|unaffected|intact|undamaged|normal|clean|fine|ok|adequate|sufficient|sound|unchanged|"
+    r"(?<!not )(?<!n't )\b(?:healthy|unaffected|intact|undamaged|normal|clean|fine|ok|adequate|sufficient|sound|"
+    r"unchanged|"
     r"unharmed|in (?:good )?order|within (?:the )?(?:\w+ )?(?:limits?|range))\b|(?:might|may|could) be(?=[.;,\n]|$)|"
     r"(?<!不)正常|完好|良好|健康|未变|充足|充分|允许范围|(?<!不)合格|达标|够用|不缺"
 )
@@ -116,7 +117,7 @@ _LINKS = frozenset("of the and in on with by to from for or a an no not without 
 
 
 def _in_other_forms(text: str, found: Sequence[LabelMatch], labels: Mapping[str, Sequence[str]]) -> list[LabelMatch]:
-    """Labels of several words that stand together in a clause in other forms: "the bedding is dirty", 拖拉机 for tractor.
+    """Labels of several words that stand together in a clause in other forms: "the bedding is dirty".
 
     Only of labels that the text nowhere names as they are written.
     """
@@ -139,11 +140,9 @@ def _in_other_forms(text: str, found: Sequence[LabelMatch], labels: Mapping[str,
             begin, end = min(span[0] for span in spans.values()), max(span[1] for span in spans.values())
             if len(spans) == len(set(words)) and not any(one < end and begin < other for one, other in taken):
                 others.append(LabelMatch(label, text[begin:end], begin, end, asserted=True))
-    denials = Negations(text, [(match.start, match.end) for match in others]) if others else None
+    denials = Negations(text) if others else None
     return [
-        match._replace(asserted=False)
-        if denials and (denials.before(match.start) or denials.after(match.end))
-        else match
+        match._replace(asserted=not denials or not (denials.before(match.end - 1) or denials.after(match.end)))
         for match in others
     ]
 
@@ -198,9 +197,8 @@ def read_labels(
         sense=lambda part: sense_of(part, said) or -(leaves_out and _FINE.search(part) is not None),
         elsewhere=lambda part: None if of is None or not closed else of_other_thing(part, of, years),
     )
-    if several:
-        if any(_OR.fullmatch(text, one.end, other.start) for one, other in pairwise(claimed)):
-            return LabelReading(tuple(sorted({match.label for match in claimed})), tuple(found), ("alternatives",))
+    if several and any(_OR.fullmatch(text, one.end, other.start) for one, other in pairwise(claimed)):
+        return LabelReading(tuple(sorted({match.label for match in claimed})), tuple(found), ("alternatives",))
     asserted = tuple(sorted({match.label for match in claimed}))
     if slot is not None and closed and not several and claimed and max(match.weight for match in claimed) < _CLAIM:
         asserted = _leading(text, [match for match in found if match.asserted][-_MOST:], slot) or asserted

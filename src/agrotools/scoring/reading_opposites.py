@@ -102,8 +102,10 @@ def _senses(label: str) -> tuple[tuple[Family, bool], ...]:
 
 def sense_of(text: str, asked: Sequence[tuple[Family, bool]]) -> int:
     """Whether ``text`` says what is asked (1), the opposite (-1), or neither of them, or both (0)."""
-    negations = Negations(text) if asked and text.strip() else None
-    for family, own in asked if negations else ():
+    if not asked or not text.strip():
+        return 0
+    negations = Negations(text)
+    for family, own in asked:
         said = {
             (asserts == own) != ((negations.count_before(start) + text.startswith(" no ", end)) % 2 == 1)
             for start, end, asserts in family.find(text)

@@ -34,7 +34,8 @@ stressed stress 胁迫; level 位; bulb 鳞茎 球; sample 样; total 总 共; p
 bag 袋; box crate 箱; barrel 桶; drone 无人机; sprinkler 喷头; pipe 管; pump 泵; worker person people 人
 vehicle car truck 车; boat ship 船; fish 鱼; shrimp 虾; duck 鸭; goose 鹅; horse 马; calf calves 犊; lamb 羔
 snail 螺 蜗牛; locust grasshopper 蝗; mite 螨; thrip 蓟马; borer 螟; lime 石灰; manure dung 粪; compost 堆肥
-straw 秸秆 草; stubble 茬; mulch film 膜 地膜; plastic 塑料; used use 使用 采用; drip 滴灌; mastitis 乳房炎; pan 池; salt 盐; protein 蛋白; oil 油; sugar 糖; starch 淀粉
+straw 秸秆 草; stubble 茬; mulch film 膜 地膜; plastic 塑料; used use 使用 采用
+drip 滴灌; mastitis 乳房炎; pan 池; salt 盐; protein 蛋白; oil 油; sugar 糖; starch 淀粉
 sand 砂 沙; clay 黏 粘; silt 粉; salinity saline 盐; bank 岸; embankment 堤; terrace 梯田; village 村; town 镇
 windmill 风车; panel 板; tyre tire 轮胎; sack 袋; carrot 胡萝卜; onion 洋葱; cabbage 甘蓝 白菜; lettuce 生菜
 pepper 椒; cucumber 黄瓜; melon 瓜; pumpkin 南瓜; strawberry 草莓; banana 香蕉; mango 芒果; pear 梨; peach 桃

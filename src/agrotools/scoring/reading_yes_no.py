@@ -59,8 +59,9 @@ _NO = re.compile(
 )
 # "Indeed it does", "so it is not": an answer to what was asked.
 _ELLIPTIC = re.compile(
-    rf"(?:(?<!{WORD})(?:indeed,?|(?<=[,.;:?!] )so,?) |^\W*|(?<=\? ))(?:it|they|this|that|there) (?:is|are|was|were|does|do|did|has|have|had|"
-    r"can|should|must|will)(?P<no> not|n't)?(?: indeed)?(?=\s*(?:[.,;:!]|$))"
+    rf"(?:(?<!{WORD})(?:indeed,?|(?<=[,.;:?!] )so,?) |^\W*|(?<=\? ))(?:it|they|this|that|there) (?:is|are|was|"
+    rf"were|does|do|did|has|have|"
+    r"had|can|should|must|will)(?P<no> not|n't)?(?: indeed)?(?=\s*(?:[.,;:!]|$))"
 )
 _EITHER = re.compile(
     r"maybe,? (?:(?:and|or) )?maybe not|(?:may|might) or (?:may|might) not|maybe yes,? maybe no|也许是,?也许不是"
@@ -80,7 +81,8 @@ _MOST = 300
 """Places of one kind that are looked at, the last ones."""
 
 _PART = re.compile(
-    rf"(?<!{WORD})(?:some|part|parts|most|half|several|many|a few|the (?:other|rest|remaind\w+)|others|remaining|rest|"
+    rf"(?<!{WORD})(?:some|part|parts|most|half|several|many|a few|the (?:other|rest|remaind\w+)|others|"
+    rf"remaining|rest|"
     rf"(?:\d+|two|three|four|five|six|seven|eight|nine|ten) (?:of|{WORD}+)|\d+ ?%)(?!{WORD})|部分|大部分|其余|其他|"
     rf"另外|\d+ ?[{CJK}]"
 )
@@ -188,7 +190,8 @@ _FILLING = frozenset(
     show shows showing sign signs symptom symptoms evidence trace traces indication indications""".split()
 )
 _COPULA = re.compile(
-    rf"(?<!{WORD})(?:is|are|was|were|has been|have been|has|have|had|does|do|will be|should be|must be|can be|remains?|"
+    rf"(?<!{WORD})(?:is|are|was|were|has been|have been|has|have|had|does|do|will be|should be|must be|can be|"
+    rf"remains?|"
     rf"looks?|appears?|seems?)(?!{WORD})|已经?|正在|处于|属于|位于|为|是|有"
 )
 _THERE_IS = re.compile(r"^\W*(?:whether )?there (?:is|are|was|were|has been|have been)(?= )")
@@ -271,7 +274,9 @@ def _patterns(words: Sequence[str]) -> tuple[re.Pattern[str], ...]:
     """What finds each word; of Chinese also what shortens it with the word beside it: 残膜 for 残留地膜."""
     found: list[re.Pattern[str]] = []
     for before, word, behind in zip(["", *words], words, [*words[1:], ""], strict=False):
-        pairs = [pair for pair in ((before, word), (word, behind)) if min(pair) > "\u2e80" and pair[0][-1] != pair[1][0]]
+        pairs = [
+            pair for pair in ((before, word), (word, behind)) if min(pair) > "\u2e80" and pair[0][-1] != pair[1][0]
+        ]
         short = "".join(f"|[{one}][{other}]" for one, other in pairs)
         found.append(re.compile(re.escape(word) + short) if short else word_pattern(word))
     return tuple(found)
@@ -342,8 +347,9 @@ def _own_words(text: str) -> list[str]:
 
 _LAST_CLAUSE = re.compile(r"[.;:!?。,\n]")
 _TEMPTED = re.compile(
-    rf"(?<!{WORD})(?:(?:going|tempted|inclined|about|ready|wanted|easy) to (?:say|answer|think)|(?:would|might|could|almost|"
-    rf"nearly) (?:have )?(?:say|said|answer\w*|thought|think)|at first|initially|if)(?!{WORD})|本想|差点|原以为|起初|乍看"
+    rf"(?<!{WORD})(?:(?:going|tempted|inclined|about|ready|wanted|easy) to (?:say|answer|think)|"
+    rf"(?:would|might|could|almost|nearly) (?:have )?(?:say|said|answer\w*|thought|think)|at first|initially|if)"
+    rf"(?!{WORD})|本想|差点|原以为|起初|乍看"
 )
 
 

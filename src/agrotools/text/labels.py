@@ -132,7 +132,8 @@ _AUX = (
     "(?:is|are|was|were|does|do|did|has|have|had|can|could|would|must|may|might|seems?|appears?|looks?|shows?|remains?)"
 )
 _GONE = (
-    "ruled out|excluded|dismissed|eliminated|discarded|rejected|unlikely|absent|missing|out|unaffected|zero|nil|gone|nowhere|"
+    "ruled out|excluded|dismissed|eliminated|discarded|rejected|unlikely|absent|missing|out|unaffected|zero|nil|"
+    "gone|nowhere|"
     "no longer"
 )
 # What follows a label and denies it.
@@ -150,7 +151,8 @@ _NOT_SO = re.compile(
     r"[^.;\n]{0,40} (?:that|which) (?:(?:i|we|you|one|can|could|must|would|be) ){0,3}(?:excluded?|rule out|dismiss|"
     r"reject)\b|"
     r"(?:均|都|也|则|就|还|并)?(?:未|不是|不存在|没有|没|无关|不在)|"
-    rf"[^.:;!?\n]{{0,40}}?,? but (?:it|they|this|that|these|those)(?:'s| is| are| was| were|'re| do| does)?(?: not|n't)"
+    rf"[^.:;!?\n]{{0,40}}?,? but (?:it|they|this|that|these|those)(?:'s| is| are| was| were|'re| do|"
+    rf" does)?(?: not|n't)"
     r"(?: (?:it|them|that|so|the case))?(?=\s*(?:[.,:;!?\n]|$))"
 )
 _CELL = re.compile(
@@ -212,13 +214,16 @@ def _asked(text: str, end: int) -> bool:
 
 
 _ADVERB = (
-    "most|very|quite|likely|probably|almost|certainly|clearly|definitely|indeed|also|called|named|identified|classified|"
+    "most|very|quite|likely|probably|almost|certainly|clearly|definitely|indeed|also|called|named|identified|"
+    "classified|"
     "now|currently|at|on|from|[a-z]{3,}est|the one|photo|image|file|frame|"
-    "diagnosed|recogni[sz]ed|labell?ed|known|to|be|as|in|of|species|class|type|an?|the|therefore|thus|so|hence|typical|"
+    "diagnosed|recogni[sz]ed|labell?ed|known|to|be|as|in|of|species|class|type|an?|the|therefore|thus|so|hence|"
+    "typical|"
     "common|mature|young|adult|infected|with|by|单|典型的?|一[种株个张]|最可能|应该?"
 )
 _CLAIM = re.compile(
-    rf"(?:(?<!{WORD})(?:is|are|was|were|it's|this's|that's|(?:that|this|which) makes|(?<!not )only|just|alone|shows?|depicts?|"
+    rf"(?:(?<!{WORD})(?:is|are|was|were|it's|this's|that's|(?:that|this|which) makes|(?<!not )only|just|alone|"
+    rf"shows?|depicts?|"
     r"species|identified|classified|diagnosed|conclude|therefore|thus|hence|so|answer|must be|identify|classify|"
     r"diagnosis|indicat(?:es?|ing)|suggests?|confirms?|recommend|choose|pick|make it|name is|certain|sure|"
     rf"(?:comes?|stems?|results?) from|points? to|speaks? for|consistent with|characteristic of|typical of|"
@@ -235,12 +240,16 @@ _HEDGE = re.compile(
 _COMPARED = re.compile(
     r"\b(?:than|followed by|ahead of|similar to|similar species|resembl(?:es?|ing)|compared (?:to|with)|"
     r"(?<!look )(?<!looks )like|mimics?|"
-    r"comparison with|related to|relative of|border (?:to|with)|(?<=,) as|too \w+ for|in contrast (?:to|with)|contrary to|away from|(?:apart|aside) from|"
-    r"with (?:some|a few|scattered|occasional|single)|(?:could|can|may|might|would) (?:look|seem|pass) (?:like|as|for)|mistake (?:this|it) for|"
+    r"comparison with|related to|relative of|border (?:to|with)|(?<=,) as|too \w+ for|in contrast (?:to|with)|"
+    r"contrary to|away from|"
+    r"(?:apart|aside) from|"
+    r"with (?:some|a few|scattered|occasional|single)|(?:could|can|may|might|would) (?:look|seem|pass) "
+    r"(?:like|as|for)|mistake (?:this|it) for|"
     r"together with|unlike|"
     r"versus|(?:top|rank|no\.?) ?[-#]? ?[2-9]:?|vs\.?|reminiscent of|rule out|suspect(?:ed)?|considered|past|beyond|"
     r"before|near|beside|next to|instead of|in second place|next(?: comes| is)?) (?:in |on |at |for |"
-    r"of )?(?:the |an? |plain |that of |those of )?$|(?:比|相比|而\s?|(?<![更最很])像|除了?|[离距]|其次[是为]?|[多少高低大小优强早晚]于|超过) ?$"
+    r"of )?(?:the |an? |plain |that of |those of )?$|(?:比|相比|而\s?|(?<![更最很])像|除了?|[离距]|其次[是为]?|"
+    r"[多少高低大小优强早晚]于|超过) ?$"
 )
 _DESCRIBED = re.compile(
     r"(?:'s)?(?: (?:plants?|leaves|leaf|flowers?|larvae|adults?|weeds?))?(?: also)?"
@@ -248,7 +257,8 @@ _DESCRIBED = re.compile(
     r"tends?|features?|produces?|grows?|gives?|bur(?:y|ies)|makes?|normally|"
     r"(?:is|are) (?:also )?(?:often|typically|usually|known|characteri[sz]ed|common|rare|native|found|frequent|"
     r"widespread))\b|"
-    r"(?: \w+)?,? the \w+ is (?:weaker|smaller|lower|less)\b|(?:通常|一般|往往|具有|虽|[都均]是|均为)| ?(?:的|相比|不同|相似|相近|"
+    r"(?: \w+)?,? the \w+ is (?:weaker|smaller|lower|less)\b|(?:通常|一般|往往|具有|虽|[都均]是|均为)|"
+    r" ?(?:的|相比|不同|相似|相近|"
     r"类似)"
 )
 _IN_GENERAL = re.compile(r"\b(?:typically|usually|often|normally)\b|通常|一般|往往")
@@ -267,11 +277,14 @@ _ONLY = re.compile(
     rf"(?<!{WORD})(?<!not )(?:only|just|alone|solely|exclusively)(?!{WORD}| (?:two|three|four|five|\d))|"
     r"(?:只有|仅)(?!有?[一二两三四五\d])|唯一"
 )
-_ONLY_BEHIND = re.compile(rf"[\"'*)]*,? (?:only|alone|exclusively|solely)(?=[\\s\"'*]*(?:[.,;:)\\n]|$)| (?:in|on|at|for|is|has|shows?)\\b)")
+_ONLY_BEHIND = re.compile(
+    r"[\"'*)]*,? (?:only|alone|exclusively|solely)(?=[\s\"'*]*(?:[.,;:)\n]|$)| (?:in|on|at|for|is|has|shows?)\b)"
+)
 _OFFERED = re.compile(
     rf"(?<!{WORD})(?:(?:is|are|was|were|there|see|saw|found|and|has|have) also|also (?:present|found|visible|seen|"
     rf"occurs?|an?)|as well(?! as)|too(?= *$)|"
-    rf"alternatively|additionally|likewise)(?!{WORD})|^\W*also (?!{WORD}+s? )|也(?:有|是|存在|发现|见)|还有(?![一两几半\d])|还发现|另有"
+    rf"alternatively|additionally|likewise)(?!{WORD})|^\W*also (?!{WORD}+s? )|"
+    r"也(?:有|是|存在|发现|见)|还有(?![一两几半\d])|还发现|另有"
 )
 _CHAIN = re.compile(
     rf"(?:[\s,/、&(\"'*]|(?<!{WORD})(?:and|or|maybe|perhaps|possibly|likely|probably|even|an?|"
@@ -290,7 +303,8 @@ _CLAUSE = re.compile(r"[!?。\n;,]|\.(?!\d)|\bbut\b|而是|但")
 # "t1.jpg | 4", "frame_06.png: 11.2 cm", "62 % sand": a value of the label.
 _DATUM = re.compile(r"[\"'*)]* ?(?:[|:=→(]|->|-(?= ))? ?[~≈]? ?[+-]?\d| 0?\.\d+(?=[,;.]? |$)")
 _DISMISSED = re.compile(
-    r"\b(?:speaks? against (?:it|that)|(?:is|was)(?: not|n't) the case|(?:does|do|did)(?: not|n't) (?:fit|match|apply))\b|"
+    r"\b(?:speaks? against (?:it|that)|(?:is|was)(?: not|n't) the case|(?:does|do|did)(?: not|n't) (?:fit|match|"
+    r"apply))\b|"
     r"[与和]?[^,。]{0,4}不(?:符|吻合)|对不上|可(?:以)?排除"
 )
 _KEY_BEHIND = re.compile(r" \(?(?:in|on|of|at|for|by|during) ")
@@ -392,10 +406,12 @@ def _chains(asserted: Sequence[LabelMatch], text: str, *, several: bool) -> list
         between = text[one.end : min(other.start, one.end + 100)]
         is_line = "\n" in between
         between = (_BRACKETS.sub("", between) if several else between).strip()
-        if is_line or len(between) > 24 or not _CHAIN.fullmatch(f" {between} "):
-            starts.append(number)
-            closed = number
-        elif between == "," and one.text[-1:] > "\u2e80":  # A list would have 、 between its items.
+        if (
+            is_line
+            or len(between) > 24
+            or not _CHAIN.fullmatch(f" {between} ")
+            or (between == "," and one.text[-1:] > "\u2e80")
+        ):
             starts.append(number)
             closed = number
         elif between == ",":  # "A, B are": a mere comma may stand between two statements.
@@ -457,7 +473,7 @@ def _weight(
         marks = list(_CLAUSE.finditer(text, last, limit))
         rest = text[last : marks[-1].start()] if marks else text[last:limit]
     said = sense(own) or sense(own_head + " | " + rest)
-    near = _AND.split(tail)[0]
+    near = _AND.split(text[last : min(following, last + len(tail))])[0]
     parts = (near, latest, clause) if _KEY_BEHIND.match(near) else (latest, near, clause)
     is_elsewhere = next((there for part in parts if (there := elsewhere(part)) is not None), None)
     if said < 0 or is_elsewhere:

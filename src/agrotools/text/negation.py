@@ -48,7 +48,9 @@ _BEFORE = re.compile(
     r"exclud(?:e[sd]?|ing)|excepts?|except for|other than|as opposed to|"
     r"(?<!no )(?<!out )(?<!out a )(?<!beyond )doubt(?:s|ful|ed)?|"
     r"none(?= (?:has|have|had|is|are|was|were|can|could|shows?|of (?:them|these|those))\b)|"
-    r"nothing|nobody|nowhere|hardly|barely|scarcely|free (?:of|from)|(?:unable|fail(?:s|ed)?) to (?:find|see|detect)|forget(?: about)?|no sign of|none (?:in|on|at|for)|let alone|much less|devoid of|absence of|absent(?=:)|(?:little|"
+    r"nothing|nobody|nowhere|hardly|barely|scarcely|free (?:of|from)|(?:unable|fail(?:s|ed)?) to (?:find|see|"
+    r"detect)|forget(?: about)?|no sign of|none (?:in|on|at|for)|let alone|much less|devoid of|absence of|"
+    r"absent(?=:)|(?:little|"
     r"no) chance|(?:speaks?|argues?) against|(?:wrong|incorrect|mistaken) to|"
     rf"different from|differs? from|distinct from|(?:distinguish(?:es|ed)?|told|tells?) (?:it |this )?from|"
     rf"(?:confused|mistaken) (?:with|for)|far from|{_AT_FIRST}){_E}|"
@@ -66,8 +68,10 @@ _WITHOUT = re.compile(
 )
 # Predicates that deny what stands before them in their clause.
 _AFTER = re.compile(
-    rf"{_B}(?:(?:is|are|was|were|can|could|seems?|looks?|appears?|has|have|been|be|being|very|quite|highly|rather|now|"
-    rf"therefore|most|thus|also) ){{0,5}}(?:ruled out|struck off|crossed out|set aside|discounted|disregarded|unlikely|excluded|eliminated|rejected|dismissed|discarded|absent|"
+    rf"{_B}(?:(?:is|are|was|were|can|could|seems?|looks?|appears?|has|have|been|be|being|very|quite|highly|"
+    rf"rather|now|"
+    rf"therefore|most|thus|also) ){{0,5}}(?:ruled out|struck off|crossed out|set aside|discounted|disregarded|"
+    rf"unlikely|excluded|eliminated|rejected|dismissed|discarded|absent|"
     rf"impossible|improbable|implausible|incorrect|wrong|false|not (?:likely|possible|present|visible|seen|found|"
     rf"detected|observed|correct|right|the (?:right|correct|answer|species|case)|it|supported|plausible|a match|"
     rf"match\w*|fit\w*|consistent|what)|isn't it){_E}|"
@@ -87,7 +91,9 @@ _THAT = re.compile(
 )
 """``it is not possible that this plant, with its white flowers, is lantana``: commas end no clause in it."""
 _HEADING = re.compile(
-    rf"\W*(?:(?!{_BE}{_E}){WORD}+ ){{0,3}}(?:not? [a-z ]{{3,30}}|un[a-z]+ed(?: [a-z ]{{3,30}})?|absent)$|(?:未|没有)[{CJK}]{{1,6}}$")
+    rf"\W*(?:(?!{_BE}{_E}){WORD}+ ){{0,3}}(?:not? [a-z ]{{3,30}}|un[a-z]+ed(?: [a-z ]{{3,30}})?|absent)$|(?:未|"
+    rf"没有)[{CJK}]{{1,6}}$"
+)
 """``not affected: root, stem`` denies what follows; ``no: it is lantana`` does not."""
 _TOKEN = re.compile(rf"{WORD}+(?:'{WORD}+)?|[{CJK}]")
 _NEAR = 40
@@ -111,11 +117,7 @@ class Negations:
             if at < len(asides) and asides[at][0] <= end.start() < asides[at][1] and end[0] in ",()、，":
                 continue
             begin = self._clauses[-1]
-            if (
-                end[0] == ":"
-                and text[max(0, begin - 1) : begin] in "\n."
-                and _HEADING.match(text, begin, end.start())
-            ):
+            if end[0] == ":" and text[max(0, begin - 1) : begin] in "\n." and _HEADING.match(text, begin, end.start()):
                 continue
             self._clauses.append(end.end())
         self._first = self._by_clause(_BEFORE, masked, first=True)
