@@ -25,6 +25,19 @@ PESTS = ChoiceSetSlot(
     choices=("aphid", "thrips", "whitefly", "leafminer"),
     aliases={"aphid": ("蚜虫",), "thrips": ("蓟马",), "whitefly": ("粉虱",), "leafminer": ("潜叶蝇",)},
 )
+COVER = ExactSlot(
+    name="cover", label="land cover in the second image", value="orchard", choices=("cropland", "orchard", "pond")
+)
+PLOT = ExactSlot(name="plot", label="variety on plot 4", value="Aurora", choices=("Aurora", "Borealis", "Corona"))
+RUST = ExactSlot(name="rust", label="grade of rust", value="moderate", choices=("slight", "moderate", "severe"))
+POOREST = FileSlot(name="worst", label="长势最差的图像", value="c.png", choices=("a.png", "b.png", "c.png"))
+FENCE = ChoiceSetSlot(
+    name="fence",
+    label="faults of the fence",
+    value=("broken posts", "loose wire"),
+    choices=("broken posts", "loose wire", "open gate"),
+)
+LACKING = ChoiceSetSlot(name="lacking", label="缺乏的养分", value=("氮", "钾"), choices=("氮", "磷", "钾", "镁"))
 TREES = FileSlot(name="more", label="image with more trees", value="b.png", choices=("a.png", "b.png"))
 
 
@@ -50,6 +63,16 @@ TREES = FileSlot(name="more", label="image with more trees", value="b.png", choi
         ("水渠已经干涸", "水渠里仍有水,并未干涸。", False),
         ("田里有积水", "田面干燥,没有积水。", False),
         ("A地块的产量高于B地块", "B地块的产量高于A地块。", False),
+        ("the ditch is blocked", "Apart from some leaves, the ditch is clear.", False),
+        ("the crop has lodged", "I see nothing that would point to lodging.", False),
+        ("the crop has lodged", "I was going to say no, but the crop has lodged.", True),
+        ("the pond has grown", "Is the pond bigger? It went from 1.2 ha to 1.9 ha, so it is.", True),
+        ("there are stones between the rows", "The soil between the rows is free of stones.", False),
+        ("苗床适合播种", "土块过大,目前不适合播种。", False),
+        ("田里有积水", "是否有积水无法判断。", None),
+        ("新修了道路", "可能新修了,也可能是旧路翻新。", None),
+        ("地表残留地膜", "地表干净,未发现任何残膜。", False),
+        ("水位高于警戒线", "水位已超过警戒线。", True),
         ("birds are breeding in the hedge", "树篱中有三个鸟巢,说明有鸟在树篱中繁殖。", True),
     ],
 )
@@ -79,6 +102,22 @@ def yes_no(label: str, value: bool) -> BooleanSlot:
         (PESTS, "Aphids 12, thrips 38, whiteflies 3 (below 5), leafminers 1. So the pests are aphids and thrips.", 1),
         (PESTS, "有蚜虫46头、蓟马18头,粉虱和潜叶蝇均未发现。", 1),
         (PESTS, "Only aphids were caught; thrips were found last year.", 0),
+        (PESTS, "Present: aphids, thrips. Not found: whiteflies, leafminers.", 1),
+        (PESTS, "| pest | n |\n|---|---|\n| aphid | 9 |\n| thrips | 4 |\n| whitefly | 0 |\n\nThrips are few.", 1),
+        (COVER, "What was cropland in the first image is an orchard in the second.", 1),
+        (COVER, "It changed from cropland to orchard.", 1),
+        (COVER, "In 2014 there was cropland; by 2021 an orchard had been planted.", 1),
+        (COVER, "It changed from orchard to cropland.", 0),
+        (PLOT, "Plot 2 is Corona, plot 3 Borealis and plot 4 Aurora.", 1),
+        (PLOT, "Plot 2 is Aurora, plot 3 Borealis and plot 4 Corona.", 0),
+        (RUST, "It is moderate, neither slight nor severe.", 1),
+        (RUST, "The rust ranges from moderate at the edge to severe in the middle.", 0),
+        (POOREST, "a.png 长势最好,b.png 中等,c.png 整片发黄,长势最差。", 1),
+        (POOREST, "a.png 长势最差,其次是 c.png。", 0),
+        (FENCE, "Two of the posts are broken and the wire is loose. The gate is closed.", 1),
+        (FENCE, "The posts are not broken, the wire is loose.", 0),
+        (LACKING, "缺氮和钾,磷、镁含量正常。", 1),
+        (LACKING, "氮和钾含量正常,缺磷、镁。", 0),
         (TREES, "a.png holds 34 trees and b.png 41.", 1),
         (TREES, "a.png holds 41 trees and b.png 34.", 0),
         (TREES, "a.png is sparse, b.png is not. The latter has more trees.", 1),

@@ -1,23 +1,29 @@
 """Reading labels out of an answer: which it asserts, and, where any name may be given, what else it names."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import islice, pairwise
 from typing import NamedTuple
 
 from agrotools.core import Slot
 from agrotools.scoring.reading_opposites import comparatives, sense_of, senses
-from agrotools.scoring.reading_qualifiers import elsewhere, spoken, subject
+from agrotools.scoring.reading_qualifiers import YEAR, of_other_thing, spoken, subject
+from agrotools.scoring.reading_translation import word_pattern
 from agrotools.text.labels import LabelMatch, claims, find_labels
 from agrotools.text.listing import beside, further_claims
+from agrotools.text.negation import Negations
 from agrotools.text.normalise import normalise
 
-_UNAFFECTED = re.compile(
-    r"[^.;:,\n]{0,40}\b(?:is|are|remains?|looks?|appears?|seems?) "
-    r"(?:healthy|unaffected|intact|undamaged|normal|free|clean|fine|ok|adequate)\b|"
-    r"[^.;:,\n]{0,40}\b(?:might|may|could) be(?=[.;,\n]|$)"
+_ASKING = frozenset("show image photo picture scene file".split())
+"""Words of labels that say nothing of what is asked for."""
+_FINE = re.compile(
+    r"(?<!not )(?<!n't )\b(?:healthy|unaffected|intact|undamaged|normal|clean|fine|ok|adequate|sufficient|sound|"
+    r"unchanged|"
+    r"unharmed|in (?:good )?order|within (?:the )?(?:\w+ )?(?:limits?|range))\b|(?:might|may|could) be(?=[.;,\n]|$)|"
+    r"(?<!不)正常|完好|良好|健康|未变|充足|充分|允许范围|(?<!不)合格|达标|够用|不缺"
 )
+"""States that a set of affected, changed, failing things leaves out, where the label does not ask for them."""
 _OR = re.compile(r",? (?:or|and/or) (?:the |an? )?|或者?")
 _CLAIM = 2.0
 """What an occurrence weighs that is more than a mention."""
@@ -106,6 +112,41 @@ def _referred(text: str, found: Sequence[LabelMatch], labels: Sequence[str]) -> 
     return references
 
 
+_PART = re.compile(r"[.;:!?。,\n()]|\b(?:but|while|whereas)\b")
+_LINKS = frozenset("of the and in on with by to from for or a an no not without non".split())
+
+
+def _in_other_forms(text: str, found: Sequence[LabelMatch], labels: Mapping[str, Sequence[str]]) -> list[LabelMatch]:
+    """Labels of several words that stand together in a clause in other forms: "the bedding is dirty".
+
+    Only of labels that the text nowhere names as they are written.
+    """
+    known = {match.label for match in found}
+    taken = [(match.start, match.end) for match in found]
+    starts = [0, *(part.end() for part in _PART.finditer(text))]
+    is_chinese = any(letter > "\u2e80" for letter in text)
+    others: list[LabelMatch] = []
+    for label in [each for each in labels if each not in known]:
+        words = [word for word in re.findall(r"[a-z]{3,}", normalise(label)) if word not in _LINKS]
+        if not words or re.search(r"\d|\.", label) or (len(words) < 2 and found and not is_chinese):
+            continue
+        parts: dict[int, dict[str, tuple[int, int]]] = {}
+        for word in words:
+            for hit in islice(word_pattern(word, min_chinese=2).finditer(text), _MOST):
+                # A single word stands for its label where no label is named at all, and not as an adverb.
+                if len(words) > 1 or hit[0] > "\u2e80" or not (found or hit[0].endswith("ly")):
+                    parts.setdefault(bisect_right(starts, hit.start()), {}).setdefault(word, hit.span())
+        for spans in parts.values():
+            begin, end = min(span[0] for span in spans.values()), max(span[1] for span in spans.values())
+            if len(spans) == len(set(words)) and not any(one < end and begin < other for one, other in taken):
+                others.append(LabelMatch(label, text[begin:end], begin, end, asserted=True))
+    denials = Negations(text) if others else None
+    return [
+        match._replace(asserted=not denials or not (denials.before(match.end - 1) or denials.after(match.end)))
+        for match in others
+    ]
+
+
 _NUMBER_BEHIND = re.compile(r"[^\d\n;|。]{0,40}?(?<![\d.])(\d[\d,]*(?:\.\d+)?) ?(%|[^\W\d]*)")
 _NUMBER_BEFORE = re.compile(r"(?<![\d.])(\d[\d,]*(?:\.\d+)?) ?(%|(?:[^\W\d]+ ){0,2}?)(?:of|in|on|for) (?:the )?$")
 
@@ -142,20 +183,22 @@ def read_labels(
     """
     found = find_labels(text, _with_short_names(labels) if closed else labels)
     if closed:
-        found = sorted([*found, *_referred(text, found, list(labels))], key=lambda match: match.start)
+        found += [*_referred(text, found, list(labels)), *_in_other_forms(text, found, labels)]
+        found.sort(key=lambda match: match.start)
     of = subject(slot) if slot is not None else None
     said = senses(slot) if slot is not None else ()
+    leaves_out = several and slot is not None and not _FINE.search(normalise(slot.label))
+    years = sorted(set(YEAR.findall(text))) if of is not None else []
     claimed = claims(
         found,
         text,
         several=several,
-        fits=lambda part: 0 if of is None or not closed else -1 if elsewhere(part, of) else spoken(part, of.words),
-        sense=lambda part: sense_of(part, said),
+        fits=lambda part: 0 if of is None or not closed else spoken(part, of.words - _ASKING),
+        sense=lambda part: sense_of(part, said) or -(leaves_out and _FINE.search(part) is not None),
+        elsewhere=lambda part: None if of is None or not closed else of_other_thing(part, of, years),
     )
-    if several:
-        claimed = [match for match in claimed if not _UNAFFECTED.match(text, match.end)]
-        if any(_OR.fullmatch(text, one.end, other.start) for one, other in pairwise(claimed)):
-            return LabelReading(tuple(sorted({match.label for match in claimed})), tuple(found), ("alternatives",))
+    if several and any(_OR.fullmatch(text, one.end, other.start) for one, other in pairwise(claimed)):
+        return LabelReading(tuple(sorted({match.label for match in claimed})), tuple(found), ("alternatives",))
     asserted = tuple(sorted({match.label for match in claimed}))
     if slot is not None and closed and not several and claimed and max(match.weight for match in claimed) < _CLAIM:
         asserted = _leading(text, [match for match in found if match.asserted][-_MOST:], slot) or asserted

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from agrotools.core import Slot
 from agrotools.text.negation import Negations
-from agrotools.text.normalise import normalise
+from agrotools.text.normalise import CJK, normalise
 
+_COMPARE = frozenset("多大高宽长重密快好深厚少小低矮窄短轻稀慢差浅薄")
 _TABLE = Path(__file__).parents[1] / "data" / "opposites.txt"
 
 
@@ -38,8 +39,15 @@ def _pattern(words: list[str]) -> re.Pattern[str]:
         re.escape(word).replace(r"\*", "[a-z]*").replace("_", " ") for word in sorted(latin, key=len, reverse=True)
     )
     return re.compile(
-        "|".join([rf"(?<![a-z\d])(?<![a-z\d]-)(?:{parts})(?![a-z\d])", *sorted(chinese, key=len, reverse=True)])
+        "|".join(
+            [rf"(?<![a-z\d])(?<![a-z\d]-)(?:{parts})(?![a-z\d])", *map(_alone, sorted(chinese, key=len, reverse=True))]
+        )
     )
+
+
+def _alone(word: str) -> str:
+    """A Chinese word; one of comparison of a single character is none inside another word, as in 大棚 and 长势."""
+    return rf"(?:(?<=[更较最偏很]){word}|{word}(?![{CJK}])|{word}(?=[的于得出些]))" if word in _COMPARE else word
 
 
 def _family(line: str) -> Family:
@@ -80,11 +88,16 @@ def senses(slot: Slot) -> tuple[tuple[Family, bool], ...]:
 
 @lru_cache(maxsize=1_000)
 def _senses(label: str) -> tuple[tuple[Family, bool], ...]:
-    return tuple(
-        (family, found[-1][2])
-        for family in (*families(), comparatives())
-        if family is not presence() and (found := family.find(label, in_label=True))
-    )
+    more = comparatives().find(label, in_label=True)[-1:]
+    found = [
+        (family, hits[-1])
+        for family in families()
+        if family is not presence() and (hits := family.find(label, in_label=True))
+    ]
+    # "fewer clouds" asks for the opposite of clouds; "wetter" is of both families.
+    less = [hit for hit in more if not hit[2]]
+    flipped = [(family, hit[2] != any(word[1] <= hit[0] for word in less)) for family, hit in found]
+    return (*((comparatives(), hit[2]) for hit in more), *flipped)
 
 
 def sense_of(text: str, asked: Sequence[tuple[Family, bool]]) -> int:
@@ -92,9 +105,11 @@ def sense_of(text: str, asked: Sequence[tuple[Family, bool]]) -> int:
     if not asked or not text.strip():
         return 0
     negations = Negations(text)
-    said = {
-        (asserts == own) != ((negations.count_before(start) + text.startswith(" no ", end)) % 2 == 1)
-        for family, own in asked
-        for start, end, asserts in family.find(text)
-    }
-    return 0 if len(said) != 1 else 1 if said.pop() else -1
+    for family, own in asked:
+        said = {
+            (asserts == own) != ((negations.count_before(start) + text.startswith(" no ", end)) % 2 == 1)
+            for start, end, asserts in family.find(text)
+        }
+        if len(said) == 1:
+            return 1 if said.pop() else -1
+    return 0

@@ -40,7 +40,8 @@ _NEW_PART = re.compile(rf"^.*{WORD} (?:and|but|while|whereas) (?=.*$)")
 _TOWARDS_NEXT = re.compile(rf"(?<= )(?:(?:a|an|the) )?(?:{WORD}+ ){{1,2}}(?:of|is|are|was|were|has|have|at) $")
 _RESULT = re.compile(r"[ )\]]*[=≈/×*÷+][ ≈(]*")
 _CHANGE = re.compile(
-    rf"(?<!{WORD})(?:fell|falls?|fallen|rose|rises?|risen|grew|grown|grows?|shrank|shrunk|drop\w*|declin\w*|decreas\w*|"
+    rf"(?<!{WORD})(?:fell|falls?|fallen|rose|rises?|risen|grew|grown|grows?|shrank|shrunk|drop\w*|declin\w*|"
+    rf"decreas\w*|"
     rf"increas\w*|reduc\w*|chang\w*|went|expand\w*|gain\w*|los[st]\w*|differ\w*)(?!{WORD})|减少|增加|下降|上升|变化|增长|降"
 )
 _FROM = re.compile(rf"(?:(?<!{WORD})(?:down |up )?from(?: an? [a-z]+ of)? ?|从|由)$")
@@ -153,6 +154,7 @@ class Subject(NamedTuple):
     of: dict[str, str] = {}
     places: frozenset[int] = frozenset()
     pairs: frozenset[str] = frozenset()
+    entities: dict[str, set[str]] = {}
     """``label``: the words of the label alone. ``counted``: the words but for those behind "per" and "each".
     ``years`` and ``letters`` ("tree A") that the label names, and the pattern that finds such letters."""
 
@@ -208,6 +210,7 @@ def _subject(name: str, label: str) -> Subject:
         _genitives(label),
         _places(text),
         frozenset(pair for run in re.findall(f"[{CJK}]{{2,}}", text) for pair in map("".join, pairwise(run))),
+        {kind: named for kind, named in _entities(normalise(label)).items() if kind != "time" or _TIMED.search(label)},
     )
 
 
@@ -284,9 +287,63 @@ def last_place_named(text: str) -> int | None:
     return max(found)[1] if found else None
 
 
+YEAR = re.compile(r"(?<![\d.])(?:19|20)\d\d(?![\d.])")
+_NUMBERED = re.compile(
+    r"(?<![a-z])(?:image|photo|picture|plot|field|parcel|tree|row|tile|sample|variety|pond|plant|tank|block|"
+    r"site|hive|"
+    r"pen|lane|trap|zone|bed|greenhouse|farm|station|line)s? ?[#_]?(\d{1,3}|[a-h])(?![a-z\d])|图 ?(\d)|(\d{1,3})号|"
+    rf"(?<![a-z\d.])([a-h])(?=[{CJK}])|^\W*([a-h])(?= ?[:=|])"
+)
+_ORDINAL = [re.compile(rf"(?<!{WORD})(?:{latin})(?!{WORD})|第[{chinese}]") for latin, chinese in (
+    ("first(?! glance)|1st", "一1"), ("second|2nd", "二2"), ("third|3rd", "三3"), ("fourth|4th", "四4"))]  # fmt: skip
+_EARLY = re.compile(
+    rf"(?<!{WORD})(?:earlier|initial|former|previous|original|first)(?!{WORD})|前(?:一?期|时相)|第一期|早期|[变灾]化?前"
+)
+_LATE = re.compile(
+    rf"(?<!{WORD})(?:later|latter|latest|second|now|currently|today|present|recent)(?!{WORD})|后(?:一?期|时相)|第二期|"
+    rf"晚期|[变灾]化?后|现"
+)
+
+
+_TIMED = re.compile(
+    r"(?i)(?:earlier|initial|former|previous|original|first|later|latter|latest|second|recent) "
+    r"(?:image|photo|picture|scene|date|period|year|map|survey|epoch|visit|flight|acquisition)|[期相后]"
+)
+
+
+@lru_cache(maxsize=20_000)
+def _entities(text: str) -> dict[str, set[str]]:
+    """The places, numbered things, years, and the times (first or last of several) that ``text`` names."""
+    named = {
+        "place": {str(index) for index in _places(text)},
+        "number": {next(filter(None, found.groups())) for found in _NUMBERED.finditer(text)},
+        "ordinal": {str(index) for index, pattern in enumerate(_ORDINAL) if pattern.search(text)},
+        "year": set(YEAR.findall(text)),
+        "time": {name for name, pattern in (("early", _EARLY), ("late", _LATE)) if pattern.search(text)},
+    }
+    return {kind: names for kind, names in named.items() if names}
+
+
 def elsewhere(text: str, asked: Subject) -> bool:
     """Whether ``text`` speaks of another place (left, right, north, ...) than the label."""
     return bool(asked.places) and bool(found := _places(text)) and not found & asked.places
+
+
+def of_other_thing(text: str, asked: Subject, years: Sequence[str]) -> bool | None:
+    """Whether ``text`` speaks of another place, time, or numbered thing than the label; None where it names none.
+
+    ``years``: those that the whole answer names, in order: the last is the later one.
+    """
+    verdict = None
+    here = _entities(text) if asked.entities else {}
+    for kind, own in asked.entities.items():
+        said = set(here.get(kind, ()))
+        if kind == "time" and len(years) > 1:
+            said |= {"late" if year == years[-1] else "early" for year in here.get("year", ())}
+        if said and not said & own:
+            return True
+        verdict = False if said else verdict
+    return verdict
 
 
 def of_another(before: str, asked: Subject) -> bool:

@@ -1,4 +1,7 @@
-"""Chinese words for English words of slot labels, so that a Chinese answer can be matched to an English label."""
+"""The forms of a word of a label: its endings, and Chinese words for it, for answers in Chinese."""
+
+import re
+from functools import lru_cache
 
 _TABLE = """
 wheat 小麦 麦田; maize corn 玉米; rice paddy 水稻 稻; soybean 大豆; cotton 棉; canola rapeseed rape 油菜
@@ -31,7 +34,8 @@ stressed stress 胁迫; level 位; bulb 鳞茎 球; sample 样; total 总 共; p
 bag 袋; box crate 箱; barrel 桶; drone 无人机; sprinkler 喷头; pipe 管; pump 泵; worker person people 人
 vehicle car truck 车; boat ship 船; fish 鱼; shrimp 虾; duck 鸭; goose 鹅; horse 马; calf calves 犊; lamb 羔
 snail 螺 蜗牛; locust grasshopper 蝗; mite 螨; thrip 蓟马; borer 螟; lime 石灰; manure dung 粪; compost 堆肥
-straw 秸秆 草; stubble 茬; mulch film 膜; pan 池; salt 盐; protein 蛋白; oil 油; sugar 糖; starch 淀粉
+straw 秸秆 草; stubble 茬; mulch film 膜 地膜; plastic 塑料; used use 使用 采用
+drip 滴灌; mastitis 乳房炎; pan 池; salt 盐; protein 蛋白; oil 油; sugar 糖; starch 淀粉
 sand 砂 沙; clay 黏 粘; silt 粉; salinity saline 盐; bank 岸; embankment 堤; terrace 梯田; village 村; town 镇
 windmill 风车; panel 板; tyre tire 轮胎; sack 袋; carrot 胡萝卜; onion 洋葱; cabbage 甘蓝 白菜; lettuce 生菜
 pepper 椒; cucumber 黄瓜; melon 瓜; pumpkin 南瓜; strawberry 草莓; banana 香蕉; mango 芒果; pear 梨; peach 桃
@@ -72,3 +76,36 @@ _TRANSLATIONS = _read()
 def translated(word: str) -> tuple[str, ...]:
     """Chinese words, or parts of them, for the stem of an English word."""
     return next((_TRANSLATIONS[form] for form in (word, f"{word}e", f"{word}y") if form in _TRANSLATIONS), ())
+
+
+_ROOT_FORMS = {
+    "grew": "grow", "grown": "grow", "fell": "fall", "fallen": "fall", "bred": "breed", "hid": "hide", "hidden": "hide",
+    "lay": "lie", "lain": "lie", "lying": "lie", "stood": "stand", "risen": "rise", "rose": "rise", "shrank": "shrink",
+    "shrunk": "shrink", "cut": "cut", "dug": "dig", "built": "build", "laid": "lay", "left": "leave", "leaves": "leaf",
+    "lost": "lose", "kept": "keep", "fed": "feed", "drank": "drink", "dead": "die", "died": "die", "dying": "die",
+    "calves": "calf", "geese": "goose", "mice": "mouse", "larvae": "larva", "broken": "break", "broke": "break",
+    "ate": "eat", "eaten": "eat", "sown": "sow", "shown": "show", "flew": "fly", "ran": "run", "drawn": "draw",
+    "torn": "tear", "worn": "wear", "frozen": "freeze", "froze": "freeze", "burnt": "burn", "dried": "dry",
+}  # fmt: skip
+_FORMS = {root: [form for form, of in _ROOT_FORMS.items() if of == root] for root in _ROOT_FORMS.values()}
+_ENDING = re.compile(r"(?<=[a-z]{3})(?:ations?|ings?|ied|ies|edly|ed|es|e?s|ers?|ly|ment|e|y|ion|ions|al|age)$")
+
+
+def _root(word: str) -> str:
+    word = _ROOT_FORMS.get(word, word)
+    root = _ENDING.sub("", word) if len(word) > 3 else word
+    if len(root) > 3 and root[-1] == root[-2] and root[-1] in "bdglmnprt":
+        root = root[:-1]
+    return root
+
+
+@lru_cache(maxsize=4_000)
+def word_pattern(word: str, min_chinese: int = 1) -> re.Pattern[str]:
+    """Any form of an English word, or its Chinese (of so many characters at least); a Chinese chunk as it is."""
+    if word > "\u2e80":
+        return re.compile(re.escape(word))
+    root = _root(word)
+    forms = [re.escape(form) for form in (word, *_FORMS.get(_ROOT_FORMS.get(word, word), ()))]
+    ending = "[a-z]*" if len(root) > 3 else rf"(?:{re.escape(root[-1])}?(?:e?s|e?d|ing|e|y|ies|ied|en|e?ness))?"
+    chinese = dict.fromkeys(each for each in (*translated(word), *translated(root)) if len(each) >= min_chinese)
+    return re.compile("|".join([rf"(?<![a-z\d])(?:{'|'.join(forms)}|{re.escape(root)}{ending})(?![a-z\d])", *chinese]))

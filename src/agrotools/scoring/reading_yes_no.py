@@ -14,8 +14,8 @@ from typing import NamedTuple
 from agrotools.core import BooleanSlot
 from agrotools.scoring.reading import after_correction
 from agrotools.scoring.reading_opposites import Family, comparatives, families, presence
-from agrotools.scoring.reading_translation import translated
-from agrotools.text.clauses import ELSEWHERE, OTHER_TIME, SUPPOSED, Sentences
+from agrotools.scoring.reading_translation import word_pattern
+from agrotools.text.clauses import ELSEWHERE, EXCEPTED, OTHER_TIME, SUPPOSED, Sentences
 from agrotools.text.negation import Negations
 from agrotools.text.normalise import CJK, WORD, normalise
 
@@ -57,6 +57,12 @@ _NO = re.compile(
     rf"(?:no|(?<!or )not){_END}|(?<=yes )no|not at all)(?!{WORD})|"
     rf"{_START}(?:也?不是|不对|没有|不)(?=[\s\"'*]*(?:[,.;:!?)]|$|,|。|yes))|否(?![认则])|不正确"
 )
+# "Indeed it does", "so it is not": an answer to what was asked.
+_ELLIPTIC = re.compile(
+    rf"(?:(?<!{WORD})(?:indeed,?|(?<=[,.;:?!] )so,?) |^\W*|(?<=\? ))(?:it|they|this|that|there) (?:is|are|was|"
+    rf"were|does|do|did|has|have|"
+    r"had|can|should|must|will)(?P<no> not|n't)?(?: indeed)?(?=\s*(?:[.,;:!]|$))"
+)
 _EITHER = re.compile(
     r"maybe,? (?:(?:and|or) )?maybe not|(?:may|might) or (?:may|might) not|maybe yes,? maybe no|也许是,?也许不是"
 )
@@ -75,7 +81,8 @@ _MOST = 300
 """Places of one kind that are looked at, the last ones."""
 
 _PART = re.compile(
-    rf"(?<!{WORD})(?:some|part|parts|most|half|several|many|a few|the (?:other|rest|remaind\w+)|others|remaining|rest|"
+    rf"(?<!{WORD})(?:some|part|parts|most|half|several|many|a few|the (?:other|rest|remaind\w+)|others|"
+    rf"remaining|rest|"
     rf"(?:\d+|two|three|four|five|six|seven|eight|nine|ten) (?:of|{WORD}+)|\d+ ?%)(?!{WORD})|部分|大部分|其余|其他|"
     rf"另外|\d+ ?[{CJK}]"
 )
@@ -92,7 +99,8 @@ _OPEN = re.compile(
     rf"(?:do not|don't) know|leave (?:it|this|that) open|remains open|may or may not|might or might not)(?!{WORD})|"
     rf"无法(?:判断|确定|得知|回答|确认|判定)|"
     rf"不能(?:判断|确定|确认)|"
-    r"难以(?:判断|确定|断定)|不确定|不好说|说不准|尚不清楚"
+    r"难以(?:判断|确定|断定)|不确定|不好(?:说|判断)|说不[准清]|尚不清楚|(?:看|判断|分辨|辨认)不(?:出|了|清)来?(?=[,。;是]|$)|"
+    r"可能[^。;\n]{1,30}也(?:有)?可能"
 )
 _BARE = re.compile(rf"\W*(?:(?P<no>(?:no|none|not)(?!{WORD})|没|未|不|无|并非)|有|已)")
 _IT = re.compile(rf"(?<!{WORD})(?:it|they|this|these|that|those|both|which)(?!{WORD})|该|其|此|它|这")
@@ -145,6 +153,7 @@ def _plain(text: str) -> list[tuple[int, bool, str]]:
     found = sorted(
         [(match.start(), match.end(), True, match[0]) for match in _YES.finditer(text)]
         + [(match.start(), match.end(), False, match[0]) for match in _NO.finditer(text)]
+        + [(match.start(), match.end(), match["no"] is None, match[0]) for match in _ELLIPTIC.finditer(text)]
     )
     if not found:
         return []
@@ -162,6 +171,8 @@ class _Statement(NamedTuple):
 
     subject: tuple[re.Pattern[str], ...]
     predicate: tuple[re.Pattern[str], ...]
+    words: tuple[re.Pattern[str], ...]
+    said: tuple[re.Pattern[str], ...]
     families: tuple[tuple[Family, bool], ...]
     compared: tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]] | None
     entities: tuple[tuple[int, str], ...]
@@ -175,10 +186,12 @@ class _Statement(NamedTuple):
 _FILLING = frozenset(
     """the of in on and or for number there are is was were be been being has have had which what per with from that how
     much this these by its at to than any some all every each both part will can could may must does did do not no a an
-    it them they their more most as into out if whether now still yet between two""".split()
+    it them they their more most as into out if whether now still yet between two
+    show shows showing sign signs symptom symptoms evidence trace traces indication indications""".split()
 )
 _COPULA = re.compile(
-    rf"(?<!{WORD})(?:is|are|was|were|has been|have been|has|have|had|does|do|will be|should be|must be|can be|remains?|"
+    rf"(?<!{WORD})(?:is|are|was|were|has been|have been|has|have|had|does|do|will be|should be|must be|can be|"
+    rf"remains?|"
     rf"looks?|appears?|seems?)(?!{WORD})|已经?|正在|处于|属于|位于|为|是|有"
 )
 _THERE_IS = re.compile(r"^\W*(?:whether )?there (?:is|are|was|were|has been|have been)(?= )")
@@ -197,37 +210,6 @@ _ENTITIES = [
         ("first|second|third", "第[一二三]"),
     )
 ]
-_ROOT_FORMS = {
-    "grew": "grow", "grown": "grow", "fell": "fall", "fallen": "fall", "bred": "breed", "hid": "hide", "hidden": "hide",
-    "lay": "lie", "lain": "lie", "lying": "lie", "stood": "stand", "risen": "rise", "rose": "rise", "shrank": "shrink",
-    "shrunk": "shrink", "cut": "cut", "dug": "dig", "built": "build", "laid": "lay", "left": "leave", "leaves": "leaf",
-    "lost": "lose", "kept": "keep", "fed": "feed", "drank": "drink", "dead": "die", "died": "die", "dying": "die",
-    "calves": "calf", "geese": "goose", "mice": "mouse", "larvae": "larva", "broken": "break", "broke": "break",
-    "ate": "eat", "eaten": "eat", "sown": "sow", "shown": "show", "flew": "fly", "ran": "run", "drawn": "draw",
-    "torn": "tear", "worn": "wear", "frozen": "freeze", "froze": "freeze", "burnt": "burn", "dried": "dry",
-}  # fmt: skip
-_FORMS = {root: [form for form, of in _ROOT_FORMS.items() if of == root] for root in _ROOT_FORMS.values()}
-_ENDING = re.compile(r"(?<=[a-z]{3})(?:ations?|ings?|ied|ies|edly|ed|es|e?s|ers?|ly|ment|e|y|ion|ions|al|age)$")
-
-
-def _root(word: str) -> str:
-    word = _ROOT_FORMS.get(word, word)
-    root = _ENDING.sub("", word) if len(word) > 3 else word
-    if len(root) > 3 and root[-1] == root[-2] and root[-1] in "bdglmnprt":
-        root = root[:-1]
-    return root
-
-
-@lru_cache(maxsize=4_000)
-def _word_pattern(word: str) -> re.Pattern[str]:
-    """Any form of an English word, or its Chinese; a Chinese chunk as it is."""
-    if word > "\u2e80":
-        return re.compile(re.escape(word))
-    root = _root(word)
-    forms = [re.escape(form) for form in (word, *_FORMS.get(_ROOT_FORMS.get(word, word), ()))]
-    ending = "[a-z]*" if len(root) > 3 else rf"(?:{re.escape(root[-1])}?(?:e?s|e?d|ing|e|y|ies|ied|en))?"
-    chinese = dict.fromkeys([*translated(word), *translated(root)])
-    return re.compile("|".join([rf"(?<![a-z\d])(?:{'|'.join(forms)}|{re.escape(root)}{ending})(?![a-z\d])", *chinese]))
 
 
 def _words(text: str) -> list[str]:
@@ -270,9 +252,13 @@ def _statement(name: str, label: str) -> _Statement:
     denied = any(negations.before(start) or negations.after(end) for start, end in covered) or (
         not chosen and compared is None and (negations.before(len(bare)) or bare.startswith(("no ", "没有", "无")))
     )
+    patterns = _patterns(subject)
+    words = dict(zip(_words(bare), _patterns(_words(bare)), strict=True))
     return _Statement(
-        tuple(map(_word_pattern, subject)),
-        tuple(map(_word_pattern, head)),
+        patterns,
+        tuple(pattern for word, pattern in zip(subject, patterns, strict=True) if word in head),
+        tuple(words.values()),
+        tuple(pattern for word, pattern in words.items() if word not in subject),
         tuple((family, asserts) for _, _, family, asserts in chosen),
         compared,
         tuple((kind, found[0]) for kind, pattern in enumerate(_ENTITIES) for found in pattern.finditer(text)),
@@ -284,6 +270,18 @@ def _statement(name: str, label: str) -> _Statement:
     )
 
 
+def _patterns(words: Sequence[str]) -> tuple[re.Pattern[str], ...]:
+    """What finds each word; of Chinese also what shortens it with the word beside it: 残膜 for 残留地膜."""
+    found: list[re.Pattern[str]] = []
+    for before, word, behind in zip(["", *words], words, [*words[1:], ""], strict=False):
+        pairs = [
+            pair for pair in ((before, word), (word, behind)) if min(pair) > "\u2e80" and pair[0][-1] != pair[1][0]
+        ]
+        short = "".join(f"|[{one}][{other}]" for one, other in pairs)
+        found.append(re.compile(re.escape(word) + short) if short else word_pattern(word))
+    return tuple(found)
+
+
 _WHOLE = re.compile(rf"(?<!{WORD})(?:all|every|each|entire\w*|whole)(?!{WORD})|所有|全部|都|(?<!平)均|每")
 _SOME = re.compile(rf"^\W*(?:(?:an?|some|part|any)(?!{WORD})|有)|(?<!{WORD})(?:part|some) of|部分")
 
@@ -293,7 +291,9 @@ def _said_families(label: str, offset: int, *, everywhere: bool) -> list[tuple[i
     found = [
         (*hits[-1][:2], family, hits[-1][2]) for family in families() if (hits := family.find(label, in_label=True))
     ]
-    said = [each for each in found if each[0] >= offset]
+    if everywhere:
+        found = [each for each in found if not _LOCATIVE.match(label[each[0] :])]
+    said = sorted((each for each in found if each[0] >= offset), key=lambda each: each[0])
     free = [each for each in said if not _DESCRIBES.search(f"{label[: each[0]]}|{label[each[1] :]}")]
     return free or said[:1] or (found if everywhere else [])
 
@@ -303,6 +303,7 @@ def _words_outside(label: str, covered: Sequence[tuple[int, int]], offset: int) 
     return [word for at, word in places if not any(start < at + len(word) and at < end for start, end in covered)]
 
 
+_LOCATIVE = re.compile(rf"(?:between|within|inside)(?!{WORD})(?! (?:the )?(?:\d|limit|range|bound|recommended))")
 _DESCRIBES = re.compile(
     r"\b(?:the|an?|its|their) \| (?!(?:the|an?|by|for|to|at|in|on|of|from|with|than|as|enough|now|and|or)\b)[a-z]"
 )
@@ -337,11 +338,19 @@ def _comparison(
     mine, theirs = [w for w in mine if w not in shared], [w for w in theirs if w not in shared]
     if not mine and not theirs:
         return None
-    return more[-1][2], tuple(map(_word_pattern, mine)), tuple(map(_word_pattern, theirs))
+    return more[-1][2], tuple(map(word_pattern, mine)), tuple(map(word_pattern, theirs))
 
 
 def _own_words(text: str) -> list[str]:
     return _words(text) + re.findall(rf"(?<!{WORD})(?:[a-h]|\d+)(?!{WORD})", text)
+
+
+_LAST_CLAUSE = re.compile(r"[.;:!?。,\n]")
+_TEMPTED = re.compile(
+    rf"(?<!{WORD})(?:(?:going|tempted|inclined|about|ready|wanted|easy) to (?:say|answer|think)|"
+    rf"(?:would|might|could|almost|nearly) (?:have )?(?:say|said|answer\w*|thought|think)|at first|initially|if)"
+    rf"(?!{WORD})|本想|差点|原以为|起初|乍看"
+)
 
 
 def _plain_votes(statement: _Statement, text: str, place: Sentences) -> Iterator[_Vote]:
@@ -349,6 +358,8 @@ def _plain_votes(statement: _Statement, text: str, place: Sentences) -> Iterator
         sentence = place.of(at)
         weight = _PLAIN + _position(place, sentence)
         before = text[max(0, at - 120) : at]
+        if _TEMPTED.search(_LAST_CLAUSE.split(before)[-1]):
+            continue
         key = _KEY.search(before)
         about = place.sentence(sentence - 1) if before.rstrip(" \n\"'*").endswith("?") else key[1] if key else ""
         if about.strip() and not _ANSWER_KEY.search(about):
@@ -391,18 +402,21 @@ _NOT_ALL = re.compile(
 def _votes(statement: _Statement, text: str, place: Sentences) -> Iterator[_Vote]:
     """What the clauses of ``text`` say of the statement."""
     hits: list[tuple[int, int, bool]] = []
+    rank: dict[int, int] = {}
     if statement.compared:
         hits = comparatives().find(text)
     elif statement.families:
-        for family, own in statement.families:
+        for number, (family, own) in enumerate(statement.families):
             found = family.find(text)
             if family is presence():  # "only drones were seen" says nothing of a queen
                 found = [hit for hit in found if _near(statement.subject, text, hit[0], hit[1])]
             hits += [(start, end, asserts == own) for start, end, asserts in found]
+            for start, *_ in found:
+                rank.setdefault(start, number)
         if statement.predicate:  # "weeds are present" is said by any mention of weeds.
             said = {place.of(start) for start, _, _ in hits}
             hits += [hit for hit in _word_hits(statement, text, place) if place.of(hit[0]) not in said]
-    else:
+    if not hits and not statement.compared:
         hits = _word_hits(statement, text, place)
     yield from (
         _Vote(found.start(), None, 1.2 + _position(place, place.of(found.start())), found[0])
@@ -416,15 +430,22 @@ def _votes(statement: _Statement, text: str, place: Sentences) -> Iterator[_Vote
         return
     hits = _outermost(hits)[-_MOST:]
     negations = Negations(text, [(start, end) for start, end, _ in hits] if not statement.compared else ())
+    governing: dict[int, int] = {}
+    for start, *_ in hits:
+        clause_start = negations.clause(start)[0]
+        governing[clause_start] = min(rank.get(start, 0), governing.get(clause_start, 9))
     for start, end, asserts in hits:
+        if rank.get(start, 0) > governing[negations.clause(start)[0]]:
+            continue  # In "unfit for sowing" only the first word answers whether it is fit for sowing.
         index = place.of(start)
         sentence = place.sentence(index)
         begin = place.begins[index]
-        if sentence.rstrip().endswith("?"):
-            continue
         clause_start, clause_end = negations.clause(start)
         clause_start = max(clause_start, begin, start - 200)
         clause = text[clause_start : min(clause_end, end + 200)]
+        before = clause[: start - clause_start]
+        if sentence.rstrip().endswith("?") or EXCEPTED.search(before) or _OPEN.search(clause):
+            continue
         said = asserts
         if statement.compared:
             turned = _turned(statement, clause, start - clause_start)
@@ -487,7 +508,8 @@ def _turned(statement: _Statement, clause: str, at: int) -> bool | None:
         first, second = clause, ""
 
     def score(part: str, patterns: Sequence[re.Pattern[str]]) -> int:
-        return sum(pattern.search(part) is not None for pattern in patterns)
+        found = sum(pattern.search(part) is not None for pattern in patterns)
+        return found if than else min(found, 1)
 
     straight = score(first, mine) + score(second, theirs)
     crossed = score(first, theirs) + score(second, mine)
@@ -511,17 +533,18 @@ def _near(patterns: Sequence[re.Pattern[str]], text: str, start: int, end: int) 
 
 def _word_hits(statement: _Statement, text: str, place: Sentences) -> list[tuple[int, int, bool]]:
     """The last of the label's words in each sentence that has enough of them, and one of its predicate."""
-    by_sentence: dict[int, dict[int, tuple[int, int]]] = {}
-    for number, pattern in enumerate(statement.subject):
+    words, heads = statement.subject, statement.predicate
+    if not heads:  # What is said has words of a known opposite, and the text none of the words that they are known by.
+        words, heads = statement.words, statement.words if statement.partial else statement.said
+    by_sentence: dict[int, dict[re.Pattern[str], tuple[int, int]]] = {}
+    for pattern in words:
         for found in pattern.finditer(text):
-            by_sentence.setdefault(place.of(found.start()), {})[number] = found.span()
-    heads = {number for number, pattern in enumerate(statement.subject) if pattern in statement.predicate}
+            by_sentence.setdefault(place.of(found.start()), {})[pattern] = found.span()
     hits: list[tuple[int, int, bool]] = []
     for spans in by_sentence.values():
-        own = heads & spans.keys()
-        if own and (
-            len(spans) >= 0.5 * len(statement.subject) or len(own) >= (0.3 if statement.chinese else 0.6) * len(heads)
-        ):
-            start, end = max(spans[number] for number in own)
+        own = [pattern for pattern in heads if pattern in spans]
+        enough = 0.3 if statement.chinese else 0.6
+        if own and (len(spans) >= 0.5 * len(words) or (len(own) >= enough * len(heads) and statement.predicate)):
+            start, end = max(spans[pattern] for pattern in own)
             hits.append((start, end, True))
     return hits

@@ -6,27 +6,38 @@ from bisect import bisect_right
 from agrotools.text.normalise import WORD
 
 CONCLUDES = re.compile(
-    rf"(?<!{WORD})(?:so|therefore|thus|hence|consequently|accordingly|overall|in (?:conclusion|short|summary|"
+    rf"(?<!{WORD})(?:so(?! (?:do|does|did|is|are|was|were|has|have|can)(?! not))|therefore|thus|hence|"
+    rf"consequently|accordingly|overall|in (?:conclusion|short|summary|"
     rf"other words|all)|"
     rf"to conclude|conclusion|conclude|answer|verdict|diagnosis|result|this means|(?:that|which) means|means that|"
-    rf"final(?:ly)?|all in all|after all|on closer|taken together|to sum up|this leaves|that leaves)(?!{WORD})|"
-    r"因此|所以|综上|总之|故(?!障)|由此可见|说明|结论|答案|判断|也就是说|由此|最终|实际(?:上|出现|存在)"
+    rf"final(?:ly)?|all in all|after all|"
+    rf"putting (?:it|this|these|everything)(?: all)? together|on closer|taken together|to sum up|this leaves|"
+    rf"that leaves)(?!{WORD})|"
+    r"因此|所以|综上|总之|故(?!障)|由此可见|说明|结论|答案|判断(?=[为是:])|也就是说|由此|最终|实际(?:上|出现|存在)"
 )
 SUPPOSED = re.compile(
-    rf"(?<!{WORD})(?:if|(?<!i )(?<!we )would(?! be (?:wrong|incorrect|mistaken|right|fair|correct))|unless|whether|"
-    r"suppose|(?:might|could|may) (?:suspect|expect|think|assume|believe)|were to|in case|hypothes\w*|assum(?:e|ing)|"
+    rf"(?<!{WORD})(?:if|(?<!i )(?<!we )(?<!that )(?<!which )would(?! be (?:wrong|incorrect|mistaken|right|fair|"
+    rf"correct))|unless|whether|"
+    r"suppose|(?:was|were|am) (?:afraid|worried)|feared|(?:might|could|may) (?:suspect|expect|think|assume|"
+    r"believe)|were to|in case|hypothes\w*|assum(?:e|ing)|"
     r"before (?:one|you|it|they|we)|should (?:it|there|the)|to (?:see|check|find out|decide|determine|judge))"
     rf"(?!{WORD})|如果|若|假如|倘若|假设|一旦|要是"
 )
 OTHER_TIME = re.compile(
-    rf"(?<!{WORD})(?:last (?:week|month|year|autumn|spring|summer|winter|season|time)|previous(?:ly)?|earlier|formerly|"
+    rf"(?<!{WORD})(?:last (?:week|month|year|autumn|spring|summer|winter|season|time)|previous(?:ly)?|earlier|"
+    rf"formerly|"
     rf"used to|yesterday|ago|at first|initially|originally|had been|will|going to|expected to|next "
-    rf"(?:week|month|year|season)|tomorrow)(?!{WORD})|去年|上周|上月|此前|之前|以前|原来|曾经?|起初|最初|即将|将要?|"
+    rf"(?:week|month|year|season)|tomorrow)(?!{WORD})|去年|上周|上月|此前|之前|以前|原(?:来|[为是先本])|曾经?|起初|最初|即将|将要?|"
     rf"预计|明年|下周"
 )
 ELSEWHERE = re.compile(
-    rf"(?<!{WORD})(?:neighbou?r\w*|adjacent|elsewhere|usually|typically|often|normally|generally|in general|"
-    rf"as a rule|by definition)(?!{WORD})|邻近|旁边|隔壁|相邻|别处|通常|一般|往往"
+    rf"(?<!{WORD})(?:neighbou?ring|neighbou?r's|"
+    rf"adjacent|elsewhere|usually|typically|often|normally|generally|in general|"
+    rf"as a rule|by definition)(?!{WORD})|邻近|旁边|隔壁|相邻|别处|通常|一般|往往|[常多](?=[为是见因])"
+)
+EXCEPTED = re.compile(
+    rf"(?<!{WORD})(?:(?:apart|aside) from|except(?: for)?|besides|regardless of|despite|in spite of)(?!{WORD})|"
+    r"除了?|尽管"
 )
 _SENTENCE_END = re.compile(r"[!?。\n;]|\.(?!\d|(?:png|jpe?g|tiff?|webp|bmp|gif|npy|csv|json|txt|pdf)(?![a-z]))")
 _LONGEST = 600

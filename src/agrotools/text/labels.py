@@ -1,8 +1,10 @@
 """Finding labels in an answer: whether each is asserted, and how much each of its places counts as an answer."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from agrotools.text.clauses import ELSEWHERE, OTHER_TIME, SUPPOSED, Sentences
@@ -34,6 +36,8 @@ def label_pattern(alias: str) -> re.Pattern[str]:
     body = re.sub(r"(?:\\ )+", r"\\s{1,3}", body)
     if re.search(r"(?<![a-z])leaf$", plain):
         body = f"{body[:-1]}(?:f|ves)"
+    elif re.search(r"[a-z]{2}[^aeiou\W]y$", plain):
+        body = f"{body[:-1]}(?:y|ies)"
     third = "" if plain[:1] in "+-" else r"(?<![-+](?=\d))"
     # Only a number can be part of a longer one.
     front = r"(?<!\d[.,])" if plain[:1].isdigit() else ""
@@ -72,10 +76,16 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
         negations.after(end) or _denied_behind(text, end) or _crossed_out(text, start) or _verdict(text, start, end) < 0
         for start, end, _ in outermost
     ]
-    denials = [negations.before(start) or denied for (start, _, _), denied in zip(outermost, behind, strict=True)]
+    denials = [
+        negations.before(start) or _NOT_BEFORE.search(text, max(0, start - 8), start) is not None or denied
+        for (start, _, _), denied in zip(outermost, behind, strict=True)
+    ]
+    goes_on = False
     for index in range(1, len(outermost)):
-        if denials[index - 1] and joined(text, outermost[index - 1][1], outermost[index][0]):
-            denials[index] = True
+        between = outermost[index - 1][1], outermost[index][0]
+        # "none in A, B and C": behind a comma "and" ends the list of what is denied.
+        goes_on = denials[index - 1] and (joined(text, *between) or (goes_on and listed_with(text, *between)))
+        denials[index] = denials[index] or goes_on
     is_listed = False
     for index in range(len(outermost) - 2, -1, -1):
         start, end = outermost[index][1], outermost[index + 1][0]
@@ -90,10 +100,14 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
     ]
 
 
+_NOT_BEFORE = re.compile(r"(?<![从毫])不(?:是|属|算|[养种放])?于?$|[既也又]不(?:是|属于)?$")
+"""What denies a Chinese label that follows at once: 既不偏瘦也不偏肥."""
+
+
 @lru_cache(maxsize=20_000)
 def _first_word(name: str) -> str:
     first = re.split(r"[\s_-]+", normalise(name).strip())[0]
-    return first[:-1] if first.endswith("leaf") else first
+    return first[:-1] if first.endswith(("leaf", "y")) else first
 
 
 def _outermost(found: list[tuple[int, int, str, int]]) -> list[tuple[int, int, str]]:
@@ -118,7 +132,8 @@ _AUX = (
     "(?:is|are|was|were|does|do|did|has|have|had|can|could|would|must|may|might|seems?|appears?|looks?|shows?|remains?)"
 )
 _GONE = (
-    "ruled out|excluded|dismissed|eliminated|discarded|rejected|unlikely|absent|missing|out|unaffected|zero|nil|gone|"
+    "ruled out|excluded|dismissed|eliminated|discarded|rejected|unlikely|absent|missing|out|unaffected|zero|nil|"
+    "gone|nowhere|"
     "no longer"
 )
 # What follows a label and denies it.
@@ -136,7 +151,8 @@ _NOT_SO = re.compile(
     r"[^.;\n]{0,40} (?:that|which) (?:(?:i|we|you|one|can|could|must|would|be) ){0,3}(?:excluded?|rule out|dismiss|"
     r"reject)\b|"
     r"(?:均|都|也|则|就|还|并)?(?:未|不是|不存在|没有|没|无关|不在)|"
-    rf"[^.:;!?\n]{{0,40}}?,? but (?:it|they|this|that|these|those)(?:'s| is| are| was| were|'re| do| does)?(?: not|n't)"
+    rf"[^.:;!?\n]{{0,40}}?,? but (?:it|they|this|that|these|those)(?:'s| is| are| was| were|'re| do|"
+    rf" does)?(?: not|n't)"
     r"(?: (?:it|them|that|so|the case))?(?=\s*(?:[.,:;!?\n]|$))"
 )
 _CELL = re.compile(
@@ -151,7 +167,7 @@ _FITS = re.compile(
     rf"(?<!{WORD})(?:(?P<no>(?:does|do|did|is|are) ?(?:not|n't) (?:fit|match|seen|visible|here)|none|excluded|"
     rf"ruled out|absent|not here|(?<=: )no(?=[.!]?$)|"
     rf"not (?:seen|visible|found|present))|(?:all )?fits|match(?:es)?|yes|confirmed)(?!{WORD})|(?P<zh>不符|排除|"
-    rf"未见)|符合|吻合"
+    rf"未见|[❌✗✘✖])|符合|吻合|[✅✓✔]"
 )
 
 
@@ -198,18 +214,21 @@ def _asked(text: str, end: int) -> bool:
 
 
 _ADVERB = (
-    "most|very|quite|likely|probably|almost|certainly|clearly|definitely|indeed|also|called|named|identified|classified|"
+    "most|very|quite|likely|probably|almost|certainly|clearly|definitely|indeed|also|called|named|identified|"
+    "classified|"
     "now|currently|at|on|from|[a-z]{3,}est|the one|photo|image|file|frame|"
-    "diagnosed|recogni[sz]ed|labell?ed|known|to|be|as|in|of|species|class|type|an?|the|therefore|thus|so|hence|typical|"
+    "diagnosed|recogni[sz]ed|labell?ed|known|to|be|as|in|of|species|class|type|an?|the|therefore|thus|so|hence|"
+    "typical|"
     "common|mature|young|adult|infected|with|by|单|典型的?|一[种株个张]|最可能|应该?"
 )
 _CLAIM = re.compile(
-    rf"(?:(?<!{WORD})(?:is|are|was|were|it's|this's|that's|(?<!not )only|just|alone|shows?|depicts?|"
+    rf"(?:(?<!{WORD})(?:is|are|was|were|it's|this's|that's|(?:that|this|which) makes|(?<!not )only|just|alone|"
+    rf"shows?|depicts?|"
     r"species|identified|classified|diagnosed|conclude|therefore|thus|hence|so|answer|must be|identify|classify|"
     r"diagnosis|indicat(?:es?|ing)|suggests?|confirms?|recommend|choose|pick|make it|name is|certain|sure|"
     rf"(?:comes?|stems?|results?) from|points? to|speaks? for|consistent with|characteristic of|typical of|"
     rf"match(?:es)?|belongs? to|leaves|leaving|"
-    rf"left with)(?!{WORD})|[:=→➡]|->|[为是选属即](?:[{CJK}]{{1,4}}(?<![不的]))?)"
+    rf"left with)(?!{WORD})|[:=→➡]|->|(?:[为是选属即]|符合|处[于在])(?:[{CJK}]{{1,4}}(?<![不的]))?)"
     rf"[\s\"'*(:]*(?:(?:{_ADVERB})[\s\"'*(:]+|(?:{_ADVERB})(?=[{CJK}])){{0,6}}(?:{WORD}{{4,}} )?[\"'*(]*$"
 )
 _HEDGE = re.compile(
@@ -221,11 +240,16 @@ _HEDGE = re.compile(
 _COMPARED = re.compile(
     r"\b(?:than|followed by|ahead of|similar to|similar species|resembl(?:es?|ing)|compared (?:to|with)|"
     r"(?<!look )(?<!looks )like|mimics?|"
-    r"comparison with|related to|relative of|border (?:to|with)|(?<=,) as|too \w+ for|mistake (?:this|it) for|"
+    r"comparison with|related to|relative of|border (?:to|with)|(?<=,) as|too \w+ for|in contrast (?:to|with)|"
+    r"contrary to|away from|"
+    r"(?:apart|aside) from|"
+    r"with (?:some|a few|scattered|occasional|single)|(?:could|can|may|might|would) (?:look|seem|pass) "
+    r"(?:like|as|for)|mistake (?:this|it) for|"
     r"together with|unlike|"
     r"versus|(?:top|rank|no\.?) ?[-#]? ?[2-9]:?|vs\.?|reminiscent of|rule out|suspect(?:ed)?|considered|past|beyond|"
-    r"before|near|beside|next to|instead of) (?:in |on |at |for |"
-    r"of )?(?:the |an? |plain |that of |those of )?$|(?:比|相比|而\s?|(?<![更最很])像|[多少高低大小优强早晚]于|超过)$"
+    r"before|near|beside|next to|instead of|in second place|next(?: comes| is)?) (?:in |on |at |for |"
+    r"of )?(?:the |an? |plain |that of |those of )?$|(?:比|相比|而\s?|(?<![更最很])像|除了?|[离距]|其次[是为]?|"
+    r"[多少高低大小优强早晚]于|超过) ?$"
 )
 _DESCRIBED = re.compile(
     r"(?:'s)?(?: (?:plants?|leaves|leaf|flowers?|larvae|adults?|weeds?))?(?: also)?"
@@ -233,11 +257,12 @@ _DESCRIBED = re.compile(
     r"tends?|features?|produces?|grows?|gives?|bur(?:y|ies)|makes?|normally|"
     r"(?:is|are) (?:also )?(?:often|typically|usually|known|characteri[sz]ed|common|rare|native|found|frequent|"
     r"widespread))\b|"
-    r"(?: \w+)?,? the \w+ is (?:weaker|smaller|lower|less)\b|(?:的|通常|一般|往往|具有|虽)| ?(?:相比|不同|相似|相近|"
+    r"(?: \w+)?,? the \w+ is (?:weaker|smaller|lower|less)\b|(?:通常|一般|往往|具有|虽|[都均]是|均为)|"
+    r" ?(?:的|相比|不同|相似|相近|"
     r"类似)"
 )
 _IN_GENERAL = re.compile(r"\b(?:typically|usually|often|normally)\b|通常|一般|往往")
-_IF_BEHIND = re.compile(r"[^,;]{0,40}\bif\b|[^,;]{0,30}\bwould\b")
+_IF_BEHIND = re.compile(r"[^,;]{0,40}\bif\b|[^,;]{0,30}(?<!\bi )(?<!\bwe )\bwould\b")
 _REASON = re.compile(r"(?:虽然?|尽管)[^,;。\n]*$|\b(?:because|since|whereas|although|though|against)\b[^.;!?\n]*$")
 _PAST = re.compile(
     r"(?: \w+)?(?: (?:is|are|was|were|has|have|had|been|already|now|nearly|just))+ (?:over|past|finished|ended|"
@@ -248,11 +273,18 @@ _PAST = re.compile(
 _ALONE_BEFORE = re.compile(r"(?:^|[.!?。\n])[^\w\n]*(?:an? |the )?$")
 _ALONE_BEHIND = re.compile(r"[^\w\n]*(?:$|\n)|[\"'*)]*[.!。]")
 _BEST = re.compile(r"\)?(?: [a-z]+){1,6} (?:best|most (?:suitable|likely|clearly))\b")
-_ONLY = re.compile(rf"(?<!{WORD})(?<!not )(?:only|just|alone|solely|exclusively)(?!{WORD})|只有|仅|唯一")
+_ONLY = re.compile(
+    rf"(?<!{WORD})(?<!not )(?:only|just|alone|solely|exclusively)(?!{WORD}| (?:two|three|four|five|\d))|"
+    r"(?:只有|仅)(?!有?[一二两三四五\d])|唯一"
+)
+_ONLY_BEHIND = re.compile(
+    r"[\"'*)]*,? (?:only|alone|exclusively|solely)(?=[\s\"'*]*(?:[.,;:)\n]|$)| (?:in|on|at|for|is|has|shows?)\b)"
+)
 _OFFERED = re.compile(
     rf"(?<!{WORD})(?:(?:is|are|was|were|there|see|saw|found|and|has|have) also|also (?:present|found|visible|seen|"
     rf"occurs?|an?)|as well(?! as)|too(?= *$)|"
-    rf"alternatively|additionally|likewise)(?!{WORD})|^\W*also (?!{WORD}+s? )|也(?:有|是|存在|发现|见)|还有|还发现|另有"
+    rf"alternatively|additionally|likewise)(?!{WORD})|^\W*also (?!{WORD}+s? )|"
+    r"也(?:有|是|存在|发现|见)|还有(?![一两几半\d])|还发现|另有"
 )
 _CHAIN = re.compile(
     rf"(?:[\s,/、&(\"'*]|(?<!{WORD})(?:and|or|maybe|perhaps|possibly|likely|probably|even|an?|"
@@ -262,11 +294,21 @@ _CHAIN = re.compile(
 _NAMED_SO = re.compile(
     r"[\"'*)]* (?:is|are|was) (?:the|my|our) (?:final )?(?:diagnosis|answer|choice|culprit|verdict|result)\b"
 )
+_FROM = re.compile(rf"(?<!{WORD})(?:from|between) (?:the |an? )?$|[从由介]于?$")
+_TO = re.compile(rf"[^.;!?\n。]{{0,60}}?(?:(?<!{WORD})(?:to|and) (?:the |an? )?|[到至与和变转为成]+)")
+_CHANGES = re.compile(r"\b(?:chang|convert|turn|bec[ao]m|shift|transform|went|mov|pass|switch)|变|转|改")
 _BRACKETS = re.compile(r"\([^()\n]{0,80}\)")
 _AND = re.compile(r"\band\b|而")
 _CLAUSE = re.compile(r"[!?。\n;,]|\.(?!\d)|\bbut\b|而是|但")
 # "t1.jpg | 4", "frame_06.png: 11.2 cm", "62 % sand": a value of the label.
 _DATUM = re.compile(r"[\"'*)]* ?(?:[|:=→(]|->|-(?= ))? ?[~≈]? ?[+-]?\d| 0?\.\d+(?=[,;.]? |$)")
+_DISMISSED = re.compile(
+    r"\b(?:speaks? against (?:it|that)|(?:is|was)(?: not|n't) the case|(?:does|do|did)(?: not|n't) (?:fit|match|"
+    r"apply))\b|"
+    r"[与和]?[^,。]{0,4}不(?:符|吻合)|对不上|可(?:以)?排除"
+)
+_KEY_BEHIND = re.compile(r" \(?(?:in|on|of|at|for|by|during) ")
+_ZERO = re.compile(r"[\"'*)]* ?[|:=] ?0(?![\d.,]\d)")
 _SHARE = re.compile(r"\d ?% (?:of )?$|\d (?:of )?$")
 
 # How much a place counts: a label named in passing 0.2, named 1, and more for what makes it the answer.
@@ -289,22 +331,28 @@ def claims(
     several: bool = False,
     fits: Callable[[str], int],
     sense: Callable[[str], int],
+    elsewhere: Callable[[str], bool | None],
 ) -> list[LabelMatch]:
     """The asserted occurrences by which ``text`` answers: those of the labels that no other label leads.
 
     A label counts as much as its best place does. ``several``: more than one label is asked for, so that a claim ("it
-    is X") makes none of them lead. ``fits``: how many of the words of what is asked a text has (-1: it speaks of
-    another place). ``sense``: whether a text says what is asked of a label (1) or the opposite (-1).
+    is X") makes none of them lead. ``fits``: how many of the words of what is asked a text has. ``sense``: whether it
+    says what is asked of a label (1) or the opposite (-1). ``elsewhere``: whether it speaks of another place, time,
+    thing than what is asked (None: it names none).
     """
     asserted = [match for match in matches if match.asserted][-_MOST:]
     if not asserted:
         return []
     if several:
-        asserted = _summary(asserted, text)
+        asserted = _summary(asserted, matches, text)
     place = Sentences(text)
+    starts = [match.start for match in matches]
     weights = [
-        _weight(text, asserted, number, place, several=several, fits=fits, sense=sense)
-        for number in range(len(asserted))
+        _weight(
+            text, asserted, chain, number, place, starts, several=several, fits=fits, sense=sense, elsewhere=elsewhere
+        )
+        for chain in _chains(asserted, text, several=several)
+        for number in chain
     ]
     denied = {match.label: match.start for match in matches if not match.asserted}
     weights = [
@@ -319,6 +367,13 @@ def claims(
             is_list = len(between) <= 24 and _CHAIN.fullmatch(between) is not None
             if is_list and min(weights[number - 1 : number + 1]) >= 1.0:
                 weights[number - 1] = weights[number] = max(weights[number - 1 : number + 1])
+    for number, (one, other) in enumerate(pairwise(asserted)):
+        if _FROM.search(text, max(0, one.start - 20), one.start) and _TO.fullmatch(text, one.end, other.start):
+            clause = text[max(place.begins[place.of(one.start)], one.start - 80) : other.start]
+            if _CHANGES.search(clause):  # "it changed from A to B"
+                weights[number] = _IN_PASSING if not several and elsewhere("earlier") is not False else weights[number]
+            else:  # "it ranges from A to B"
+                weights[number] = weights[number + 1] = max(1.0, *weights[number : number + 2])
     most = max(weights)
     best: dict[str, float] = {}
     for match, weight in zip(asserted, weights, strict=True):
@@ -326,11 +381,11 @@ def claims(
     return [
         match._replace(weight=weight)
         for match, weight in zip(asserted, weights, strict=True)
-        if best[match.label] > most - LEAD * (1 + several / 2) and most > _IN_PASSING
+        if best[match.label] > max(_IN_PASSING, most - LEAD * (1 + several / 2) + 1e-9)
     ]
 
 
-def _summary(asserted: list[LabelMatch], text: str) -> list[LabelMatch]:
+def _summary(asserted: list[LabelMatch], matches: Sequence[LabelMatch], text: str) -> list[LabelMatch]:
     """The places without those in a list of data ("T1 4.9, T2 5.6") where a summary takes up some of its labels."""
     plain = [
         match
@@ -338,57 +393,117 @@ def _summary(asserted: list[LabelMatch], text: str) -> list[LabelMatch]:
         if not _DATUM.match(text, match.end) and not _heads_item(text, match.start, match.end)
     ]
     labels, data = ({match.label for match in part} for part in (plain, set(asserted) - set(plain)))
-    return plain if labels and labels < data else asserted
+    # Where a datum denies others ("thrips | 0"), those that are left are the answer, and no remark on one of them.
+    is_told_by_data = any(not match.asserted and _ZERO.match(text, match.end) for match in matches)
+    return plain if labels and labels < data and not is_told_by_data else asserted
+
+
+def _chains(asserted: Sequence[LabelMatch], text: str, *, several: bool) -> list[range]:
+    """The runs of labels that are joined by "and", "or" and the like ("A, B and C"): what is said is said of all."""
+    starts = [0]
+    closed = 0
+    for number, (one, other) in enumerate(pairwise(asserted), 1):
+        between = text[one.end : min(other.start, one.end + 100)]
+        is_line = "\n" in between
+        between = (_BRACKETS.sub("", between) if several else between).strip()
+        if (
+            is_line
+            or len(between) > 24
+            or not _CHAIN.fullmatch(f" {between} ")
+            or (between == "," and one.text[-1:] > "\u2e80")
+        ):
+            starts.append(number)
+            closed = number
+        elif between == ",":  # "A, B are": a mere comma may stand between two statements.
+            starts.append(number)
+        else:
+            starts = [start for start in starts if start <= closed]
+    return [range(start, end) for start, end in pairwise([*starts, len(asserted)])]
+
+
+def _is_remark(text: str, asserted: Sequence[LabelMatch], number: int) -> bool:
+    """Whether a label stands in a remark in brackets behind another one: "maize (the field beside it is soybean)"."""
+    match = asserted[number]
+    opened = text.rfind("(", max(0, match.start - 160), match.start)
+    closed = text.find(")", match.end, match.end + 160)
+    if opened < 0 or closed < 0 or text.find(")", opened, match.start) >= 0:
+        return False
+    inside = text[opened + 1 : match.start], text[match.end : closed]
+    heads = [each for each in asserted[max(0, number - 4) : number] if not text[each.end : opened].strip(" \"'*")]
+    return (
+        bool(heads)
+        and heads[-1].label != match.label
+        and any(map(str.strip, inside))
+        and not any(map(_HEDGE.search, inside))
+    )
 
 
 def _weight(
     text: str,
     asserted: Sequence[LabelMatch],
+    chain: range,
     number: int,
     place: Sentences,
+    starts: Sequence[int],
     *,
     several: bool,
     fits: Callable[[str], int],
     sense: Callable[[str], int],
+    elsewhere: Callable[[str], bool | None],
 ) -> float:
     match = asserted[number]
+    first, last = asserted[chain[0]].start, asserted[chain[-1]].end
     index = place.of(match.start)
-    begin, end = max(place.begins[index], match.start - 300), min(place.end(index), match.end + 160)
-    before, behind = text[begin : match.start], text[match.end : end]
-    # The clause, as far as it belongs to this label.
-    last = asserted[number - 1].end if number else 0
-    following = asserted[number + 1].start if number + 1 < len(asserted) else len(text)
-    head = _CLAUSE.split(before)[-1]
-    tail = _CLAUSE.split(behind)[0]
-    own_head = text[max(last, match.start - len(head)) : match.start]
-    own = own_head + " " + text[match.end : min(following, match.end + len(tail))]
+    begin, end = max(place.begins[index], first - 300), min(place.end(place.of(last - 1)), last + 160)
+    begin = min(begin, first)
+    before, behind = text[begin:first], text[last:end]
+    # The clause, as far as it belongs to this label, and what follows up to the clause of the next label.
+    former = asserted[chain[0] - 1].end if chain[0] else 0
+    following = asserted[chain[-1] + 1].start if chain[-1] + 1 < len(asserted) else len(text)
+    head, tail = _CLAUSE.split(before)[-1], _CLAUSE.split(behind)[0]
+    own_head = text[max(former, first - len(head)) : first]
+    own = own_head + " | " + text[last : min(following, last + len(tail))]
     clause = head + tail
     latest = _AND.split(own_head)[-1]
     is_claim = _CLAIM.search(before[-60:]) is not None and not _HEDGE.search(head)
-    said = sense(own)
-    if said < 0 or fits(clause) < 0:
+    rest = behind
+    after = bisect_left(starts, last)
+    limit = min(starts[after] if after < len(starts) else end, end)
+    if limit < end:
+        marks = list(_CLAUSE.finditer(text, last, limit))
+        rest = text[last : marks[-1].start()] if marks else text[last:limit]
+    said = sense(own) or sense(own_head + " | " + rest)
+    near = _AND.split(text[last : min(following, last + len(tail))])[0]
+    parts = (near, latest, clause) if _KEY_BEHIND.match(near) else (latest, near, clause)
+    is_elsewhere = next((there for part in parts if (there := elsewhere(part)) is not None), None)
+    if said < 0 or is_elsewhere:
         return _IN_PASSING
     if (
         _COMPARED.search(before)
+        or _DISMISSED.search(rest)
+        or (not several and _is_remark(text, asserted, number))
         or SUPPOSED.search(head)
         or _IF_BEHIND.match(tail)
         or _PAST.match(behind)
         or (_REASON.search(before) and not is_claim)
         or OTHER_TIME.search(latest)
-        or ELSEWHERE.search(latest)
+        or (not several and ELSEWHERE.search(latest))
     ):
         return _IN_PASSING
     if said == 0 and not is_claim and not several and _DESCRIBED.match(behind):
         return _IN_PASSING if _IN_GENERAL.search(tail[:30]) else _OF_DATUM
-    weight = 1.0 + _IN_SENSE * max(said, _BEST.match(behind) is not None)
+    best = _BEST.match(behind) is not None
+    weight = 1.0 + _IN_SENSE * (best if several else max(said, best, is_elsewhere is False))
     if place.concludes(index, match.start) or _verdict(text, match.start, match.end) > 0:
         weight += _CONCLUDED
-    if _ONLY.search(own):
+    if _ONLY.search(own_head) or _ONLY_BEHIND.match(behind):
         weight += _EXCLUSIVE
-    weight += _ASKED_WORD * min(3, max(0, fits(before) + fits(tail)))
     if several:
-        return weight
-    if said <= 0 and (_DATUM.match(text, match.end) or _SHARE.search(before)):
+        spans = [(max(each.start, begin), min(each.end, end)) for each in asserted[max(0, number - 20) : number + 20]]
+        gaps = pairwise([begin, *(at for span in spans if span[0] < span[1] for at in span), end])
+        return weight + _ASKED_WORD * min(3, fits(" ".join(text[one:other] for one, other in list(gaps)[::2])))
+    weight += _ASKED_WORD * min(3, fits(before) + fits(tail))
+    if said <= 0 and is_elsewhere is None and (_DATUM.match(text, match.end) or _SHARE.search(before)):
         return 1.0 if is_claim else _OF_DATUM
     alone = _ALONE_BEFORE.search(text[max(0, match.start - 60) : match.start]) and _ALONE_BEHIND.match(text, match.end)
     if is_claim or alone or _NAMED_SO.match(behind) or _OFFERED.search(clause):

@@ -29,9 +29,11 @@ _ASIDE = re.compile(
     r", (?:which|whose|with) [^,;.!?:\n]{1,80},|"
     rf"(?:{_B}(?:not|never|n't|cannot)|n't),[^,;.!?\n]{{1,40}},|"
     rf"\((?:{WORD}+(?:[ -]{WORD}+){{0,3}}|[{CJK}]{{1,8}})\)|"
+    rf"(?:^|(?<=[.;!?\n。]))\W{{0,8}}(?:not? (?:found|seen|present|detected|visible|observed|affected|signs?|trace)|"
+    r"absent|none of|未(?:见|发现|检出|受害)|没有(?:发现|看到))[^.;!?\n。:]{0,20}:[^.;!?\n。]{1,300}|"
     r"\((?:(?!\b(?:it|is|are|but|instead|rather)\b)[^().:;\n]){1,60}(?:,|、|和|与|\b(?:and|or)\b)[^().:;\n]{1,200}\)"
 )
-"""``not, in my view, lantana``: the commas of an aside end no clause, nor do the brackets of a list."""
+"""``not, in my view, lantana``: the commas of an aside end no clause, nor do the brackets or the heading of a list."""
 
 
 _AT_FIRST = (
@@ -46,12 +48,14 @@ _BEFORE = re.compile(
     r"exclud(?:e[sd]?|ing)|excepts?|except for|other than|as opposed to|"
     r"(?<!no )(?<!out )(?<!out a )(?<!beyond )doubt(?:s|ful|ed)?|"
     r"none(?= (?:has|have|had|is|are|was|were|can|could|shows?|of (?:them|these|those))\b)|"
-    r"nothing|nobody|nowhere|hardly|barely|scarcely|free (?:of|from)|devoid of|absence of|(?:little|"
+    r"nothing|nobody|nowhere|hardly|barely|scarcely|free (?:of|from)|(?:unable|fail(?:s|ed)?) to (?:find|see|"
+    r"detect)|forget(?: about)?|no sign of|none (?:in|on|at|for)|let alone|much less|devoid of|absence of|"
+    r"absent(?=:)|(?:little|"
     r"no) chance|(?:speaks?|argues?) against|(?:wrong|incorrect|mistaken) to|"
     rf"different from|differs? from|distinct from|(?:distinguish(?:es|ed)?|told|tells?) (?:it |this )?from|"
     rf"(?:confused|mistaken) (?:with|for)|far from|{_AT_FIRST}){_E}|"
     rf"(?<!be )anything but|"
-    r"不(?=是|在|像|属于|认为|觉得|为|含|包括|包含|存在|可能|太可能|大可能|会是|应|符合)|并非|而非|绝非|并不|并没有|"
+    r"不(?=是|在|像|属于|认为|觉得|为|含|包括|包含|存在|可能|太可能|大可能|会是|应|符合|适|宜|能|可以|会|算|构成)|并非|而非|绝非|并不|并没有|"
     r"并未|未见|"
     r"不(?:需要?|必|宜|用|建议|推荐|再)|无需|无须|"
     r"没(?:看到|看见|见到|发现|找到)|不见|未发现|排除|区别于|不同于|有别于|乍看|起初|最初"
@@ -64,8 +68,10 @@ _WITHOUT = re.compile(
 )
 # Predicates that deny what stands before them in their clause.
 _AFTER = re.compile(
-    rf"{_B}(?:(?:is|are|was|were|can|could|seems?|looks?|appears?|has|have|been|be|being|very|quite|highly|rather|now|"
-    rf"therefore|most|thus|also) ){{0,5}}(?:ruled out|unlikely|excluded|eliminated|rejected|dismissed|discarded|absent|"
+    rf"{_B}(?:(?:is|are|was|were|can|could|seems?|looks?|appears?|has|have|been|be|being|very|quite|highly|"
+    rf"rather|now|"
+    rf"therefore|most|thus|also) ){{0,5}}(?:ruled out|struck off|crossed out|set aside|discounted|disregarded|"
+    rf"unlikely|excluded|eliminated|rejected|dismissed|discarded|absent|"
     rf"impossible|improbable|implausible|incorrect|wrong|false|not (?:likely|possible|present|visible|seen|found|"
     rf"detected|observed|correct|right|the (?:right|correct|answer|species|case)|it|supported|plausible|a match|"
     rf"match\w*|fit\w*|consistent|what)|isn't it){_E}|"
@@ -78,13 +84,16 @@ _AFTER = re.compile(
     r"不太可能|可能性(?:不大|很小|较小|低)|不存在|不符"
 )
 _JOIN = re.compile(rf"\s*(?:,|、|或|{_B}(?:or|nor){_E}|,\s*(?:or|nor){_E})\s*(?:(?:an?|the)\s+)?")
-_BACK_JOIN = re.compile(rf"\s*,?\s*(?:{_B}(?:or|nor|and){_E}|和|与|及|或|、)\s*(?:(?:an?|the)\s+)?")
+_BACK_JOIN = re.compile(rf"\)?\s*,?\s*(?:{_B}(?:or|nor|and){_E}|和|与|及|或|、)\s*(?:(?:an?|the)\s+|[{CJK}]{{1,8}}\()?")
 _THAT = re.compile(
     rf"(?:{_B}(?:not|unlikely|impossible|improbable|doubt|cannot)|"
     rf"n't)(?!{WORD})[^.;!?\n,]{{0,30}}? that{_E}[^.;!?\n]{{0,300}}"
 )
 """``it is not possible that this plant, with its white flowers, is lantana``: commas end no clause in it."""
-_HEADING = re.compile(rf"{_B}(?:not?|un[a-z]+ed) ?[a-z ]{{3,30}}$")
+_HEADING = re.compile(
+    rf"\W*(?:(?!{_BE}{_E}){WORD}+ ){{0,3}}(?:not? [a-z ]{{3,30}}|un[a-z]+ed(?: [a-z ]{{3,30}})?|absent)$|(?:未|"
+    rf"没有)[{CJK}]{{1,6}}$"
+)
 """``not affected: root, stem`` denies what follows; ``no: it is lantana`` does not."""
 _TOKEN = re.compile(rf"{WORD}+(?:'{WORD}+)?|[{CJK}]")
 _NEAR = 40
@@ -108,11 +117,7 @@ class Negations:
             if at < len(asides) and asides[at][0] <= end.start() < asides[at][1] and end[0] in ",()、，":
                 continue
             begin = self._clauses[-1]
-            if (
-                end[0] == ":"
-                and text[max(0, begin - 1) : begin] in "\n."
-                and _HEADING.search(text, max(begin, end.start() - 40), end.start())
-            ):
+            if end[0] == ":" and text[max(0, begin - 1) : begin] in "\n." and _HEADING.match(text, begin, end.start()):
                 continue
             self._clauses.append(end.end())
         self._first = self._by_clause(_BEFORE, masked, first=True)
