@@ -45,6 +45,7 @@ def choose(candidates: Sequence[Candidate], *, keyed: bool) -> Choice:
         return Choice((), ())
     if keyed:
         candidates = _outside_brackets(candidates)
+    candidates = _of_asked_kind(candidates)
     scores = [score(each) for each in candidates]
     groups: dict[tuple[float, float], list[int]] = {}
     for index, each in enumerate(candidates):
@@ -69,6 +70,13 @@ def choose(candidates: Sequence[Candidate], *, keyed: bool) -> Choice:
         ]
     chosen += [each for each in _alternatives(first, close, far) if each not in chosen]
     return Choice(tuple(chosen), _reasons(first))
+
+
+def _of_asked_kind(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+    """``candidates`` without the largest where the mean is asked, if one is said to be the mean."""
+    if not any(each.features["kind asked"] and not each.features["other kind"] for each in candidates):
+        return candidates
+    return [each for each in candidates if not each.features["other kind"]]
 
 
 def _outside_brackets(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
@@ -100,7 +108,8 @@ def _reasons(candidate: Candidate) -> tuple[str, ...]:
 
 # "Or 15", "but possibly 20": a further candidate, whatever stands between.
 _ALTERNATIVE = re.compile(
-    rf"(?<!{WORD})(?:or(?! (?:so|thereabouts){{1}})|either|possibly|perhaps|maybe|alternatively|might|could|may|"
+    rf"(?<!{WORD})(?:or(?! (?:so|thereabouts|more|less|fewer|above|below|over|under|up|[a-z]+er)(?!{WORD}))|"
+    r"either|possibly|perhaps|maybe|alternatively|might|could|may|"
     rf"if not|versus|vs|according to[^,.;\d]*and)(?!{WORD})|或|也许|也可能|可能(?:是|有|为)"
 )
 _LISTED = re.compile(r"[\s,;/|、，；&]*")

@@ -93,7 +93,7 @@ BY = re.compile(
     r"(?<![a-z])[a-z]{2,}er by (?:\w+ )?$"
 )
 MORE_THAN = re.compile(
-    rf" ?(?:{WORD}+ )?(?:fewer|more|less|[a-z]{{2,}}er) than\b|"
+    rf" ?(?:{WORD}+ )?(?:(?:fewer|more|less)(?: [a-z]+){{0,3}}|[a-z]{{2,}}er) than\b|"
     r" ?(?:larg|small|tall|long|short|wid|high|low|heavi|light|deep|thick|warm|cool|cold|dri|wett|great|fast|slow)er"
     r"(?= *(?:$|[,.;)]|and\b|but\b))"
 )

@@ -81,12 +81,17 @@ def _line_scopes(slot: Slot, slots: Sequence[Slot], text: str, holds: Callable[[
                 return [Scope("form line", cell, unit)]
         proper = [line for line in lines if not line.prose and (not line.header or holds(line.value))]
     if not proper:
-        # "The field is healthier: both ..." explains, with the slot's name by chance.
+        # "The field is healthier: both ..." explains, with the slot's name by chance; so does "Running total: 3, 5".
         is_number = _kind(slot) == "number"
-        proper = [line for line in lines if holds(line.value) and (is_number or len(line.value) < _SHORT)][-1:]
+        proper = [] if is_number else [line for line in lines if holds(line.value) and len(line.value) < _SHORT][-1:]
     if not proper:
         return []
     proper = [line for line in proper if line.by_name] or proper
+    proper = [line for line in proper if not _FORMULA.search(line.value)] or proper
+    last = proper[-1]
+    taken_back = after_correction(text[last.value_start :], weak=False)
+    if taken_back and mentions(text[last.value_start + taken_back :], slot, slots):
+        return []
     begin = after_correction(text, proper[-1].start)
     stated = [line for line in proper if line.start >= begin]
     # A key without a value ("trees:" above a working) gives way to one with it.
@@ -155,8 +160,9 @@ def _key_and_unit(written: str, own: set[str]) -> tuple[str, str | None]:
     return _key(written[: bracket.start()]), canonical_unit(bracket[1])
 
 
+_FORMULA = re.compile(r"\\(?:sum|int|prod|sqrt)|_\{|\^\{")
 _STATEMENT_END = re.compile(r"[!?。\n]|\.(?!\d)|[,;](?!\s?\d)")
-_COUNTED = re.compile(rf"(?:\d|(?<![a-z])(?:{'|'.join(NUMBER_WORDS)})) [a-z]+ ?[:=]$")
+_COUNTED = re.compile(rf"(?:\d|(?<![a-z])(?:{'|'.join(NUMBER_WORDS)}))(?: [a-z]+){{1,3}} ?[:=]$")
 _SENTENCE_BEFORE = re.compile(r"\w[ \"']{1,2}$")
 _LISTED = re.compile(r"\s*((?:(?:[-*•+]|\d{1,2}[.)]) [^\n]*(?:\n\s*)?)+|[^\n]+)")
 _EDGES = " \t|\"',;{}"
@@ -198,7 +204,7 @@ def _lines(names: Names, text: str, is_open: bool) -> tuple[_Line, ...]:
 
 
 def _around(key: re.Match[str]) -> tuple[int, int]:
-    return max(0, key.start() - 12), key.end()
+    return max(0, key.start() - 40), key.end()
 
 
 def _in_prose(text: str, key: re.Match[str]) -> bool:

@@ -173,6 +173,13 @@ def _leading(text: str, claimed: Sequence[LabelMatch], slot: Slot) -> tuple[str,
     return leading if len(leading) == 1 else ()
 
 
+def last_word_label(text: str, labels: Mapping[str, Sequence[str]]) -> str | None:
+    """The label that a value names by its last word alone, as ``1`` names "site 1"; None where no or several do."""
+    written = text.strip(" .*`'\"").lower()
+    named = [label for label in labels if label.lower().rpartition(" ")[2] == written and " " in label]
+    return named[0] if len(named) == 1 and written not in {label.lower() for label in labels} else None
+
+
 def read_labels(
     text: str, labels: Mapping[str, Sequence[str]], *, several: bool, closed: bool, slot: Slot | None = None
 ) -> LabelReading:

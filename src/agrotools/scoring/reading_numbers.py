@@ -165,15 +165,12 @@ def _rivals(first: Candidate, found: Sequence[Candidate], asked: Subject) -> lis
     ][:20]
 
 
-_ITEM_KEY = re.compile(r"([^:=\n\d]{0,60}[^:=\n\d]{1,60})[:=]")
-
-
 def _shape(part: str, asked: Subject) -> str:
     """What a sentence says but for its numbers, and but for a key that says nothing of what is asked."""
-    key = _ITEM_KEY.match(part)
-    if key and not speaks_of(key[1], asked.words):
-        part = part[key.end() :]
-    return re.sub(r"[\d.,' ]*\d", "#", part).strip(" .*#-") + "#"
+    head, _, tail = part.rpartition(": ")
+    if not speaks_of(head, asked.words):
+        head = ""
+    return head + re.sub(r"[\d.,' ]*\d", "#", tail).strip(" .*#-") + "#"
 
 
 def _as_found(scope: Scope, choice: Choice) -> _Found:

@@ -108,8 +108,8 @@ _PLAIN = re.compile(
     r"inch(?:es)?|feet|grams?|kilograms?|possibly|perhaps|maybe)\b"
 )
 _KINDS: dict[str, str] = {
-    "highest": r"largest|biggest|maximum|max|highest|tallest|longest|widest|greatest|最大|最高|最长",
-    "lowest": r"smallest|minimum|min|lowest|shortest|narrowest|最小|最低|最短",
+    "highest": r"heaviest|thickest|oldest|largest|biggest|maximum|max|highest|tallest|longest|widest|greatest|最大|最高|最长",
+    "lowest": r"lightest|thinnest|youngest|smallest|minimum|min|lowest|shortest|narrowest|最小|最低|最短",
     "mean": r"mean|average[sd]?|avg|averaging|平均|均值",
     "median": r"median|中位",
     "spread": r"standard deviation|standard error|std|sd|se|variance|uncertainty|margin of error|error|confiden\w+|ci|"

@@ -110,6 +110,18 @@ _ANSWER_KEY = re.compile(
 )
 
 
+_FORM = re.compile(r"\W*(?:(?P<yes>yes|true|是)|(?P<no>no|false|否))(?![a-z])(?P<rest>[^\n]{0,300})$")
+_FORM_UNDECIDED = re.compile(r"\b(?:yes|no|not|true|false|or|but|maybe|perhaps|un\w+|wait|actually)\b|是|否|但|不|/")
+
+
+def read_form_answer(value: str) -> YesNo | None:
+    """A plain yes or no as the value of the form, whatever remark stands behind it; None where it says more."""
+    said = _FORM.match(value)
+    if said is None or _FORM_UNDECIDED.search(said["rest"]):
+        return None
+    return YesNo(said["yes"] is not None, (said["yes"] or said["no"],), "yes or no")
+
+
 def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
     """What ``text`` answers to ``slot``: yes and no together are no answer."""
     if _EITHER.search(text):

@@ -26,9 +26,9 @@ from agrotools.scoring.keywords import score_keywords, score_texts
 from agrotools.scoring.open_text import score_facts
 from agrotools.scoring.reading import LONGEST_ANSWER, AnswerText, Scope, read_answer
 from agrotools.scoring.reading_keyed import keyed_scopes, without_other_values
-from agrotools.scoring.reading_labels import LabelReading, read_labels
+from agrotools.scoring.reading_labels import LabelReading, last_word_label, read_labels
 from agrotools.scoring.reading_numbers import read_number, within
-from agrotools.scoring.reading_yes_no import read_yes_no
+from agrotools.scoring.reading_yes_no import read_form_answer, read_yes_no
 from agrotools.text.labels import LabelMatch, find_labels
 
 VERSION = "2"
@@ -122,7 +122,7 @@ def _score_number(
 def _score_boolean(slot: BooleanSlot, slots: Sequence[Slot], answer: AnswerText) -> SlotScore:
     scopes = keyed_scopes(slot, slots, answer, lambda text: read_yes_no(slot, text).said is not None)
     scopes = scopes or [Scope("whole text", without_other_values(slot, slots, answer.plain))]
-    found = [read_yes_no(slot, scope.text) for scope in scopes]
+    found = [(scope.keyed and read_form_answer(scope.text)) or read_yes_no(slot, scope.text) for scope in scopes]
     said = {each.said for each in found}
     scope = scopes[-1]
     words = list(dict.fromkeys(word for each in found for word in each.words))
@@ -144,10 +144,14 @@ def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Sl
     def read(text: str) -> LabelReading:
         return read_labels(text, labels, several=several, closed=closed, slot=slot)
 
+    def read_form(text: str) -> LabelReading:
+        own = last_word_label(text, labels) if closed and not several else None
+        return LabelReading((own,), ()) if own else read(text)
+
     scopes = keyed_scopes(slot, slots, answer, lambda text: bool(find_labels(text, labels) if closed else text.strip()))
     # An alias may hold what counts as markup elsewhere ("$5"), so free text is searched as it was written.
     texts = [scope.text for scope in scopes] or [without_other_values(slot, slots, answer.text)]
-    found = [read(text) for text in texts]
+    found = [read_form(text) if scopes else read(text) for text in texts]
     if not scopes:
         plain = without_other_values(slot, slots, answer.plain)
         scopes = [Scope("whole text", plain)]
@@ -176,11 +180,20 @@ def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Sl
     return SlotScore(float(asserted == [str(slot.value)] and not further), reading, keyed)
 
 
+_BANDS = re.compile(r"[A-Z]{1,4}(?:-[A-Z]{1,4})+")
+
+
+def _without_hyphens(label: str) -> tuple[str, ...]:
+    """``RGB`` for ``R-G-B``."""
+    return (label.replace("-", ""),) if _BANDS.fullmatch(label) else ()
+
+
 def _label_names(slot: ExactSlot | ChoiceSetSlot | FileSlot) -> dict[str, tuple[str, ...]]:
     """Every label of the slot's set with the names under which it may stand in an answer."""
     if isinstance(slot, ExactSlot):
         return {
-            label: (label, *slot.aliases.get(label, ())) for label in dict.fromkeys((str(slot.value), *slot.choices))
+            label: (label, *_without_hyphens(label), *slot.aliases.get(label, ()))
+            for label in dict.fromkeys((str(slot.value), *slot.choices))
         }
     if isinstance(slot, ChoiceSetSlot):
         return {choice: (choice, *slot.aliases.get(choice, ())) for choice in slot.choices}

@@ -56,7 +56,7 @@ def spelled_numbers(text: str) -> Iterator[SpelledNumber]:
     """The numbers of normalised ``text`` that are written in words, in order."""
     found = [number for match in _ENGLISH.finditer(text) for number in _english(text, match)]
     found += [
-        SpelledNumber(_PART[match["top"]] / _PARTS[match["bottom"]], *match.span(), "fraction")
+        SpelledNumber(_PART[match["top"] or "a"] / _PARTS[match["bottom"] or "half"], *match.span(), "fraction")
         for match in _FRACTION.finditer(text)
     ]
     found += [SpelledNumber(_FEW[match[1]], *match.span()) for match in _GROUP.finditer(text)]
@@ -69,7 +69,7 @@ _PART = {"a": 1, "an": 1, "one": 1, "half": 1, **{word: int(digit) for word, dig
 # "Two fifths", "a third of the field"; but "one third pond" is the third.
 _FRACTION = re.compile(
     rf"(?<!{WORD})(?P<top>an?|one|{'|'.join(list(_DIGITS_EN)[2:])})[ -](?P<bottom>{'|'.join(_PARTS)})"
-    rf"(?:s(?!{WORD})|(?= of(?!{WORD})))"
+    rf"(?:s(?!{WORD})|(?= of(?!{WORD})))|(?<!{WORD})(?<!first )(?<!second )(?<!other )half (?=of(?!{WORD}))"
 )
 _FEW = {"half a dozen": 6.0, "a pair of": 2.0, "a couple of": 2.0, "a single": 1.0, "a lone": 1.0}
 _GROUP = re.compile(rf"(?<!{WORD})(?<!not )({'|'.join(_FEW)})(?!{WORD})")

@@ -80,6 +80,7 @@ UNITS: dict[str, Unit] = {
     "fraction": Unit("share", 1.0, ("fraction",)),
     "g": Unit("mass", 0.001, ("g", "gram", "grams", "克")),
     "kg": Unit("mass", 1.0, (*_KILOGRAM, "千克", "公斤")),
+    "jin": Unit("mass", 0.5, ("斤", "市斤")),
     "t": Unit("mass", 1000.0, (*_TONNE, "吨")),
     "kg/ha": Unit("yield", 1.0, _per(_KILOGRAM, _HECTARE, "千克/公顷 公斤/公顷 公斤每公顷 千克每公顷")),
     "kg/mu": Unit("yield", 15.0, _per(_KILOGRAM, ("mu", "亩"), "千克/亩 公斤/亩 公斤每亩 千克每亩")),
