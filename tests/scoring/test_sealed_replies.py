@@ -1,8 +1,10 @@
 """Replies by writers who had not seen the scorer: what it read right at first sight, and what it must keep.
 
-The sets were written from the specification (closed slots) and the knowledge base (open text) alone. Sets 1 to 3 were
-looked at after their first score, so they only guard what was reached; of set 4 only the open text was. Set t was asked
-to deny in every way there is. The stance of open text was learnt from all of them.
+The sets were written from the specification (closed slots) and the knowledge base (open text) alone, each by a writer of
+its own. Each was looked at after its first score and then learnt from, so all of them only guard what was reached. Sets 1
+to 4 and 7 of closed slots follow the specification; 5 is meant to mislead; 6 and 8 are what models of varied strength
+write, a fifth of it in the answer form; 9 and 10 answer 110 questions of our own benchmarks each, as five kinds of models
+would, four fifths in the form. Set t of open text was asked to deny in every way there is.
 
 | set | closed slots, first look | open text that counts: right, negated, stuffed, constant, generic, other entry |
 |---|---|---|
@@ -10,8 +12,12 @@ to deny in every way there is. The stance of open text was learnt from all of th
 | 2 | 89.4 % | 75.6, 7.9, 7.6, 0, 0, 0 |
 | 3 | 90.9 % | 97.2, 7.8, 0, 0, 0, 0 |
 | 4 | 89.4 % | 94.7, 5.0, 7.3, 11.1, 0, 4.5 |
-| 5 | | 83.1, 0, 24.3, 0, 0, 0 |
-| 6 | | 97.2, 0, 0, 0, 0, 0 |
+| 5 | 79.4 % | 83.1, 0, 24.3, 0, 0, 0 |
+| 6 | 93.0 % | 97.2, 0, 0, 0, 0, 0 |
+| 7 | 88.4 % | |
+| 8 | 94.2 % | |
+| 9 | 96.4 % | |
+| 10 | 96.4 % | |
 | t | | 63.7, 34.5 |
 """
 
@@ -35,7 +41,10 @@ def lines(name: str):
     return map(json.loads, (FOLDER / name).read_text("utf-8").splitlines())
 
 
-@pytest.mark.parametrize(("number", "least"), [(1, 0.98), (2, 0.98), (3, 0.98), (4, 0.88)])
+@pytest.mark.parametrize(
+    ("number", "least"),
+    [(1, 0.98), (2, 0.98), (3, 0.98), (4, 0.98), (5, 0.83), (6, 0.97), (7, 0.96), (8, 0.94), (9, 0.96), (10, 0.97)],
+)
 def test_closed_slots_are_read_as_a_person_would(number, least):
     right = []
     for told in lines(f"reading_{number}.jsonl"):
