@@ -1,10 +1,10 @@
 """Replies by writers who had not seen the scorer: what it read right at first sight, and what it must keep.
 
-The sets were written from the specification (closed slots) and the knowledge base (open text) alone, each by a writer of
-its own. Each was looked at after its first score and then learnt from, so all of them only guard what was reached. Sets 1
-to 4 and 7 of closed slots follow the specification; 5 is meant to mislead; 6 and 8 are what models of varied strength
-write, a fifth of it in the answer form; 9 and 10 answer 110 questions of our own benchmarks each, as five kinds of models
-would, four fifths in the form. Set t of open text was asked to deny in every way there is.
+The sets were written from the specification (closed slots) and the knowledge base (open text) alone, each by a
+writer of its own. Each was looked at after its first score and then learnt from, so they only guard what was reached.
+Sets 1 to 4 and 7 of closed slots follow the specification; 5 is meant to mislead; 6 and 8 are what models of varied
+strength write, a fifth of it in the answer form; 9 and 10 answer 110 questions each of our own benchmarks, as five
+kinds of models would, four fifths in the form. Set t of open text was asked to deny in every way there is.
 
 | set | closed slots, first look | open text that counts: right, negated, stuffed, constant, generic, other entry |
 |---|---|---|

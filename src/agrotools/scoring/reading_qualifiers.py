@@ -108,7 +108,8 @@ _PLAIN = re.compile(
     r"inch(?:es)?|feet|grams?|kilograms?|possibly|perhaps|maybe)\b"
 )
 _KINDS: dict[str, str] = {
-    "highest": r"heaviest|thickest|oldest|largest|biggest|maximum|max|highest|tallest|longest|widest|greatest|最大|最高|最长",
+    "highest": r"heaviest|thickest|oldest|largest|biggest|maximum|max|highest|tallest|longest|widest|greatest|"
+    r"最大|最高|最长",
     "lowest": r"lightest|thinnest|youngest|smallest|minimum|min|lowest|shortest|narrowest|最小|最低|最短",
     "mean": r"mean|average[sd]?|avg|averaging|平均|均值",
     "median": r"median|中位",
