@@ -34,13 +34,13 @@ def weights() -> dict[str, float]:
 
 
 def score(candidate: Candidate) -> float:
-    """What speaks for ``candidate``, less what speaks against it."""
+    """The weighed sum of the features of ``candidate``."""
     known = weights()
     return sum(known.get(name, 0.0) * value for name, value in candidate.features.items())
 
 
 def choose(candidates: Sequence[Candidate], *, keyed: bool) -> Choice:
-    """The candidate that most speaks for, with those that the answer gives as alternatives to it."""
+    """The number that the weighed features favour, with those that the answer gives as alternatives to it."""
     if not candidates:
         return Choice((), ())
     if keyed:

@@ -1,4 +1,4 @@
-"""Reading a number out of an answer: by the slot's name, else the number that most speaks for."""
+"""Reading a number out of an answer: by the slot's name, else the one that weighed features favour."""
 
 import re
 from collections.abc import Sequence

@@ -31,7 +31,7 @@ from agrotools.scoring.reading_numbers import read_number, within
 from agrotools.scoring.reading_yes_no import read_form_answer, read_yes_no
 from agrotools.text.labels import LabelMatch, find_labels
 
-VERSION = "2"
+VERSION = "3"
 _SHOWN = 240
 _IN_WORDS = OpenTextSlot | KeywordsSlot | ReferenceTextsSlot
 _UNDECIDED = re.compile(

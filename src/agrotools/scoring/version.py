@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from agrotools.core import ExactSlot, OpenTextSlot, PlotSlot, Sample, ScoringVersionError
 
-SCORING_VERSION = "2"
+SCORING_VERSION = "3"
 """Rises when the same answer may score otherwise, or be asked for otherwise, than before."""
 FIRST_VERSION = "1"
 """Of runs and scores that do not name theirs."""
