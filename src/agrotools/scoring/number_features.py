@@ -72,6 +72,8 @@ def find_candidates(
         quantities = _counts_per_area(part, _quantities(part), unit) + _nones(part, asked, unit)
         if own_unit:
             quantities = [replace(each, unit=own_unit) if each.bare else each for each in quantities]
+        if unit is None and _PART_OF_ONE.search(slot.label.lower()):
+            quantities = [_as_part_of_one(each) for each in quantities]
         if unit == "%":
             quantities = [_as_share(part, each) for each in quantities]
         quantities.sort(key=lambda quantity: quantity.start)
@@ -435,6 +437,16 @@ def _counts_per_area(text: str, quantities: Sequence[Quantity], unit: str | None
         per_unit = canonical_unit(f"1/{_area(per)}") if per else None
         found.append(replace(quantity, unit=per_unit, noun=None) if per_unit else quantity)
     return found
+
+
+_PART_OF_ONE = re.compile(r"0 (?:to|and|-) 1|accuracy|probability|fraction")
+
+
+def _as_part_of_one(quantity: Quantity) -> Quantity:
+    """ "92.3 %" as 0.923 where a part of one is asked."""
+    if quantity.unit != "%":
+        return quantity
+    return replace(quantity, low=quantity.low / 100, high=quantity.high / 100, unit=None)
 
 
 def _as_share(text: str, quantity: Quantity) -> Quantity:

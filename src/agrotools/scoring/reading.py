@@ -105,6 +105,8 @@ _LATEX_THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|\\[,;])(?=\d{3}(?!\d))")
 _LATEX_POWER = re.compile(r"\^\{([+-]?\d{1,4})\}")
 # A dollar before a digit stays: it may be the currency of a label, and does no harm to a number.
 _TAG = re.compile(r"</?[A-Za-z_]{1,24}>")
+_PLACEHOLDER = re.compile(r"<(\s?[-+]?\d[\d.,]{0,20}[^<>\n]{0,12})>")
+"""``<78> %``: the brackets of the form are left around the value."""
 _MARKDOWN = re.compile(
     r"\$(?!\d)|\*\*|__(?=\W|$)|(?<!\w)__|`+|(?<!\w)_(?=\w)|(?<=\w)_(?!\w)|\*(?=[^\W\d])|(?<=[^\W\d])\*"
 )
@@ -121,6 +123,7 @@ def without_markup(text: str) -> str:
             if not changed:
                 break
     text = _LATEX_POWER.sub(r"^\1", text)
+    text = _PLACEHOLDER.sub(r"\1", text)
     return _MARKDOWN.sub("", _TAG.sub("\n", text))
 
 

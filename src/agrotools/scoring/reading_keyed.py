@@ -42,6 +42,8 @@ class _Line(NamedTuple):
     header: bool
     by_name: bool
     """The key is the slot's name as the form writes it, with an underscore: no everyday word."""
+    leads: bool
+    """The key begins its line."""
 
 
 def keyed_scopes(slot: Slot, slots: Sequence[Slot], answer: AnswerText, holds: Callable[[str], bool]) -> list[Scope]:
@@ -87,6 +89,9 @@ def _line_scopes(slot: Slot, slots: Sequence[Slot], text: str, holds: Callable[[
     if not proper:
         return []
     proper = [line for line in proper if line.by_name] or proper
+    if proper[-1].leads:  # "Second: ..." in the working above gives way to the form below.
+        at = next(index for index, line in enumerate(proper) if line.leads)
+        proper = [line for line in proper[:at] if line.leads] + proper[at:]
     proper = [line for line in proper if not _FORMULA.search(line.value)] or proper
     last = proper[-1]
     taken_back = after_correction(text[last.value_start :], weak=False)
@@ -198,9 +203,17 @@ def _lines(names: Names, text: str, is_open: bool) -> tuple[_Line, ...]:
                 _in_prose(text, match),
                 header,
                 "_" in (match["name"] or ""),
+                _leads(text, match.start()),
             )
         )
     return tuple(lines)
+
+
+_LINE_START = re.compile(r"(?:^|\n)[^\w\n]{0,12}(?:\d{1,2}[.)]\s?)?$")
+
+
+def _leads(text: str, at: int) -> bool:
+    return _LINE_START.search(text, max(0, at - 16), at) is not None
 
 
 def _around(key: re.Match[str]) -> tuple[int, int]:

@@ -128,7 +128,9 @@ def _unkeyed(slot: NumberSlot, slots: Sequence[Slot], unit: str | None, answer: 
     first = choice.chosen[0]
     labelled = bool(first.features["label in sentence"])
     scope = Scope("sentence with the label" if labelled else "last sentence that fits", first.text)
-    if not labelled and any(_COULD_NOT.search(part) and mentions(part, slot, slots) for part in parts[-20:]):
+    if (labelled and _COULD_NOT.search(first.text, first.quantity.end)) or (
+        not labelled and any(_COULD_NOT.search(part) and mentions(part, slot, slots) for part in parts[-20:])
+    ):
         return _Found(scope._replace(kind="whole text"), (), (), "declared unknown")
     if _GONE.search(f"{slot.name} {slot.label}") and any(_NONE_GONE.search(part) for part in parts):
         return _Found(scope._replace(kind="whole text"), ((0.0, 0.0),), ("none",), "none is 0")
@@ -148,7 +150,8 @@ def emphasised(text: str) -> frozenset[float]:
 
 
 _COULD_NOT = re.compile(
-    r"\b(?:could not|couldn't|cannot|can't|unable to|not able to) (?:determine|find|measure|estimate|count|give)\b"
+    r"\b(?:could not|couldn't|cannot|can't|unable to|not able to) "
+    r"(?:determine|find|measure|estimate|count|give|say|tell|know|state|work out)\b"
 )
 
 

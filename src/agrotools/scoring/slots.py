@@ -183,6 +183,14 @@ def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Sl
 _BANDS = re.compile(r"[A-Z]{1,4}(?:-[A-Z]{1,4})+")
 
 
+_PLURAL = re.compile(r"[a-z ]{4,}[^su]s")
+
+
+def _singular(names: Sequence[str]) -> tuple[str, ...]:
+    """``true bug`` for ``true bugs``."""
+    return tuple(f"{name[:-3]}y" if name.endswith("ies") else name[:-1] for name in names if _PLURAL.fullmatch(name))
+
+
 def _without_hyphens(label: str) -> tuple[str, ...]:
     """``RGB`` for ``R-G-B``."""
     return (label.replace("-", ""),) if _BANDS.fullmatch(label) else ()
@@ -192,7 +200,12 @@ def _label_names(slot: ExactSlot | ChoiceSetSlot | FileSlot) -> dict[str, tuple[
     """Every label of the slot's set with the names under which it may stand in an answer."""
     if isinstance(slot, ExactSlot):
         return {
-            label: (label, *_without_hyphens(label), *slot.aliases.get(label, ()))
+            label: (
+                label,
+                *_without_hyphens(label),
+                *slot.aliases.get(label, ()),
+                *_singular(slot.aliases.get(label, ())),
+            )
             for label in dict.fromkeys((str(slot.value), *slot.choices))
         }
     if isinstance(slot, ChoiceSetSlot):

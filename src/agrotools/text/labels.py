@@ -247,8 +247,10 @@ _COMPARED = re.compile(
     r"(?:like|as|for)|mistake (?:this|it) for|"
     r"together with|unlike|"
     r"versus|(?:top|rank|no\.?) ?[-#]? ?[2-9]:?|vs\.?|reminiscent of|rule out|suspect(?:ed)?|considered|past|beyond|"
-    r"before|near|beside|next to|instead of|in second place|next(?: comes| is)?) (?:(?:the|that|those)(?: ones?)? )?"
-    r"(?:in |on |at |for |of |with )?(?:the |an? |plain |that of |those of )?$|(?:比|相比|而\s?|(?<![更最很])像|除了?|[离距]|其次[是为]?|"
+    r"before|near|beside|next to|instead of|in second place|next(?: comes| is)?) "
+    r"(?:(?:the|that|those)(?: ones?)? )?"
+    r"(?:in |on |at |for |of |with )?(?:the |an? |plain |that of |those of )?$|(?:比|相比|而\s?|(?<![更最很])像|"
+    r"除了?|[离距]|其次[是为]?|"
     r"[多少高低大小优强早晚]于|超过) ?$"
 )
 _DESCRIBED = re.compile(
