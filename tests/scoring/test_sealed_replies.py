@@ -12,6 +12,7 @@ to deny in every way there is. The stance of open text was learnt from all of th
 | 4 | 89.4 % | 94.7, 5.0, 7.3, 11.1, 0, 4.5 |
 | 5 | | 83.1, 0, 24.3, 0, 0, 0 |
 | 6 | | 97.2, 0, 0, 0, 0, 0 |
+| 7 | | 83.5, 1.4, 0, 5.0, 0, 0 |
 | t | | 63.7, 34.5 |
 """
 
@@ -47,7 +48,7 @@ def test_closed_slots_are_read_as_a_person_would(number, least):
 
 
 @pytest.mark.parametrize(
-    ("number", "worthless"), [(1, 0.0), (2, 0.0), (3, 0.0), (4, 0.03), (5, 0.0), (6, 0.0), ("t", 0.03)]
+    ("number", "worthless"), [(1, 0.0), (2, 0.0), (3, 0.0), (4, 0.03), (5, 0.0), (6, 0.0), (7, 0.01), ("t", 0.03)]
 )
 def test_open_text_earns_what_it_is_worth(number, worthless):
     earned = defaultdict(list)
