@@ -221,3 +221,32 @@ def test_what_stands_beyond_64_kb_is_not_read():
 def test_phrases_without_an_idea_of_their_own_break_nothing(phrase):
     slot = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=(phrase,)), Fact(phrases=("hoe",))))
     assert 0 <= score_slot(slot, (slot,), "Hoe the weeds; leave out the rest.").value <= 1
+
+
+def test_a_denial_of_something_else_denies_no_fact():
+    worm = slot("pest.army_worm", "management")
+    reply = (
+        "Because mass flights can't be predicted well, regular scouting is the key: spot the larvae while still small."
+    )
+    assert score_facts(worm, reply)[0] > 0.9
+    scorch = slot("disease.strawberry_leaf_scorch", "causes")
+    assert (
+        score_facts(scorch, "Diplocarpon earlianum, a fungus, produces it; it isn't drought or fertiliser burn.")[0]
+        == 1
+    )
+
+
+def test_far_from_doing_denies_all_that_follows():
+    reply = "Far from making shot holes, flea beetles leave the leaf surface intact, and seedlings grow faster."
+    assert value("pest.flea_beetle", "symptoms", reply) == 0
+
+
+def test_facts_of_others_cut_across_no_chinese_word_and_no_clause():
+    own = slot("weed.prickly_acacia", "management")
+    found = score_facts(own, "不让它扩散，小树人工挖除，要在结种之前动手，之后继续清理小苗。")[1]
+    assert found["foreign"] == {}
+    assert found["facts"]["work before seed set"] == "stated"
+    spot = score_facts(
+        slot("disease.coffee_brown_eye_spot", "management"), "Mind nutrition: with much potash, it had less spot."
+    )
+    assert spot[1]["foreign"] == {}

@@ -186,7 +186,8 @@ def foreign_facts(slot: OpenTextSlot, reply: Reply, read: Sequence[FactRead]) ->
     for phrases in slot.others:
         for finding in (finding for phrase in phrases for finding in reply.find(phrase)):
             here = {at for span in finding.spans for at in range(span.start, span.end)}
-            if finding.affirmed and not finding.opposite and not here & taken and reply.is_plain(finding):
+            claims = finding.affirmed and not finding.opposite and not here & taken
+            if claims and reply.is_plain(finding) and reply.is_whole(finding):
                 taken |= here
                 claimed.append((phrases[0], _words_of(reply, finding)))
                 break

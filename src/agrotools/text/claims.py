@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from agrotools.text.statements import Span, Statements, Trie, add_to, bare_words, stems_of
+from agrotools.text.statements import COMMA, Span, Statements, Trie, add_to, bare_words, stems_of
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:-\d+(?:\.\d+)?)?")
 _NEAR = 7
@@ -133,6 +133,7 @@ class Reply:
         self._at: dict[str, list[Span]] = {}
         self._numbers: list[Span] = []
         self._found: dict[str, list[Finding]] = {}
+        self._ends_of_words: dict[int, int] | None = None
         for at, stem in enumerate(self.read.stems):
             # A single word counts also within a phrase: "leaf" in "young leaf".
             self._at.setdefault(stem, []).append(Span(at, at + 1))
@@ -159,6 +160,18 @@ class Reply:
             found += self._opposites(claim)
             found += self._other_numbers(claim, found)
         return found
+
+    def is_whole(self, finding: Finding) -> bool:
+        """Whether a claim is made within one clause, and cuts across no Chinese word: "结种之前" has no "种之前"."""
+        if self._ends_of_words is None:
+            self._ends_of_words = {span.start: span.end for span, _ in _occurrences(self.read)}
+        cut = any(
+            self.read.stems[span.start][0] > "ÿ"
+            and (span.start not in self._ends_of_words or self._ends_of_words[span.start] > span.end)
+            for span in finding.spans
+        )
+        low, high = min(span.start for span in finding.spans), max(span.end for span in finding.spans)
+        return not cut and not any(self.read.before[at] >= COMMA for at in range(low + 1, high))
 
     def is_plain(self, finding: Finding) -> bool:
         """Whether a claim is made in so many words: by several words, or by one that stands for nothing else."""

@@ -8,7 +8,7 @@ by replies of writers that it was not fitted on.
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
@@ -54,7 +54,10 @@ class _Model(NamedTuple):
 
 
 def frame(reply: Reply, phrases: Iterable[str]) -> list[list[str]]:
-    """The sentences of a reply as stems and commas; words that stand for ideas of the facts' ``phrases`` are masked."""
+    """The sentences of a reply as stems and commas; words that stand for ideas of the facts' ``phrases`` are masked.
+
+    Where nothing denies a fact, clauses that deny something else ("it is not drought") are left out.
+    """
     own, avoided = set[str](), set[str]()
     for claim in map(claim_of, phrases):
         for names in claim.ideas:
@@ -65,16 +68,20 @@ def frame(reply: Reply, phrases: Iterable[str]) -> list[list[str]]:
         for span in reply.places(names):
             shown = "<A>" if mask == "<O>" and reply.read.is_denied([span]) else mask
             masks.update(dict.fromkeys(range(span.start, span.end), shown))
-    return masked(reply.read, masks)
+    if any(reply.read.denied[at] for at in masks):
+        return masked(reply.read, masks)
+    return masked(reply.read, masks, {at for span in reply.read.other_denials(masks) for at in range(*span)})
 
 
-def masked(read: Statements, masks: Mapping[int, str]) -> list[list[str]]:
+def masked(read: Statements, masks: Mapping[int, str], left_out: Collection[int] = ()) -> list[list[str]]:
     """The sentences of a text, words replaced by their ``masks``; several of one kind in a row or a list are one."""
     sentences: list[list[str]] = [[]]
     for at, stem in enumerate(read.stems):
         if read.before[at] >= SENTENCE:
             sentences.append([])
-        elif read.before[at] >= COMMA:
+        if at in left_out:
+            continue
+        if COMMA <= read.before[at] < SENTENCE:
             sentences[-1].append(",")
         if read.asked[at] and not (at and read.asked[at - 1]):
             sentences[-1].append("??")

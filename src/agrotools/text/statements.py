@@ -8,7 +8,7 @@ at. Work is linear in the length of the text, of which the first ``MOST_BYTES`` 
 import re
 import tomllib
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import accumulate, pairwise
@@ -116,11 +116,19 @@ _BARELY = frozenset("hardly scarcely barely nothing none neither".split())
 _COUNTED = frozenset("not 1 none no neither nothing hardly scarcely barely single few either all much little".split())
 _POINTED = frozenset("these those this that them it such kind sort".split())
 _PRONOUNS = frozenset("they it these those this that none neither".split())
+_SUPPOSING = frozenset("if had were 要 如 若 假".split())
+_POINTING = frozenset(
+    "it they them this that these those which none neither nothing both all any such whole everything anything "
+    "这 它 都 全 皆".split()
+)
+"""Words by which a clause speaks of what was said before."""
 _NONE_OF = frozenset("anything that what 1 such these kind sort".split())
 _SAYINGS = frozenset(
     "whoever anyone anybody claim idea belief notion theory advice story assertion suggestion view".split()
 )
 _WISHES = frozenset("enjoy like want wish love fancy prefer must".split())
+_SITES = frozenset("building housing dwelling planting crossing opening landing parking".split())
+"""Places that end like a verb: what is far from them is not denied."""
 _SINGLE = frozenset("it this that 它".split())
 _SEVERAL = frozenset("these those them they both neither none such above 这 些 都 上 它 们".split())
 _NOUN_HEADS = {
@@ -263,6 +271,25 @@ class Statements:
         starts = [at for at in range(len(self.stems)) if self.before[at] >= LIST]
         return [Span(start, end) for start, end in pairwise((*starts, len(self.stems)))]
 
+    def other_denials(self, facts: Container[int]) -> list[Span]:
+        """Clauses that deny something of their own: no word of ``facts``, and nothing that points at what is said."""
+        starts = [at for at in range(len(self.stems)) if self.before[at] >= COMMA]
+        spans = (Span(start, end) for start, end in pairwise((*starts, len(self.stems))))
+        return [span for span in spans if self._denies_other(span) and not any(at in facts for at in range(*span))]
+
+    def _denies_other(self, clause: Span) -> bool:
+        marks = [mark for mark in self._within(*clause) if mark[1] != "worsens"]
+        supposed = self.words[self.sentence_of(clause.start)].written in _SUPPOSING
+        if not marks or supposed:  # "if a helped, nobody would have rust"
+            return False
+        judging = {at for span, _ in marks for at in range(*span)}
+        rest = [at for at in range(*clause) if at not in judging]
+        pointing = {self.words[at].written for at in rest} & _POINTING
+        if self._has_idea(*clause, marks[0][0]) and all(kind == "deny" for _, kind in marks):
+            pointing -= {"it", "它"}  # "it is not drought"
+        empty = _words("worth") | _words("harm")
+        return not pointing and any(self._has_content(at, at + 1) and self.stems[at] not in empty for at in rest)
+
     def sentence_of(self, at: int) -> int:
         """The first word of the sentence that a word stands in."""
         return self._starts[SENTENCE][at]
@@ -335,6 +362,8 @@ class Statements:
             if held > end:
                 at = held
                 continue
+            if not meanings and self._is_far_from_doing(at):
+                end, meanings = at + 2, ["dismiss"]
             if not meanings:
                 at += 1
                 continue
@@ -362,6 +391,12 @@ class Statements:
                 or word.stem in _words("effect")
             )
             self._contents.append(self._contents[-1] + (not bare))
+
+    def _is_far_from_doing(self, at: int) -> bool:
+        """Whether "far from making holes, ..." opens a clause: "far from" any other place denies nothing."""
+        doing = self.words[at + 2].written if at + 2 < len(self.words) else ""
+        opens = self.before[at] >= COMMA or self.words[at - 1].written in _COPULA
+        return self.stems[at : at + 2] == ["far", "from"] and opens and doing.endswith("ing") and doing not in _SITES
 
     def _deny(self) -> None:
         bad = [span for span, kind in self._marks if kind == "worsens"]
