@@ -45,7 +45,7 @@ def choose(candidates: Sequence[Candidate], *, keyed: bool) -> Choice:
         return Choice((), ())
     if keyed:
         candidates = _outside_brackets(candidates)
-    candidates = _of_asked_kind(candidates)
+    candidates = _without_parts(_of_asked_kind(candidates))
     scores = [score(each) for each in candidates]
     groups: dict[tuple[float, float], list[int]] = {}
     for index, each in enumerate(candidates):
@@ -77,6 +77,19 @@ def _of_asked_kind(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
     if not any(each.features["kind asked"] and not each.features["other kind"] for each in candidates):
         return candidates
     return [each for each in candidates if not each.features["other kind"]]
+
+
+def _without_parts(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+    """``candidates`` without "37 of them white" beside "40 sheep", where sheep are counted."""
+    if not any(each.features["noun asked"] for each in candidates):
+        return candidates
+    kept = [
+        each for each in candidates if each.features["words near"] or not _OF_THEM.match(each.text, each.quantity.end)
+    ]
+    return kept or candidates
+
+
+_OF_THEM = re.compile(r" ?of (?:them|these|those|which)(?![a-z])")
 
 
 def _outside_brackets(candidates: Sequence[Candidate]) -> Sequence[Candidate]:

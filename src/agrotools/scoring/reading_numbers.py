@@ -119,6 +119,8 @@ def _unkeyed(slot: NumberSlot, slots: Sequence[Slot], unit: str | None, answer: 
     text = without_other_values(slot, slots, answer.plain)
     found = find_candidates(slot, slots, text, unit, emphasised(answer.text))
     parts = sentences(text)
+    if _GONE.search(f"{slot.name} {slot.label}"):  # "no new ponds" says nothing of those that are gone
+        found = [each for each in found if not each.features["none"]] or found
     if not found:
         scope = Scope("nothing", answer.plain)
         if _NONE_ALONE.fullmatch(text.strip()):
