@@ -57,6 +57,7 @@ def lines(name: str):
         (9, 0.96),
         (10, 0.97),
         (11, 0.98),
+        (12, 0.93),
     ],
 )
 def test_closed_slots_are_read_as_a_person_would(number, least):
