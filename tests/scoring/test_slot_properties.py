@@ -157,5 +157,5 @@ def test_no_reader_sees_more_than_64_kb():
 
 
 def test_a_heap_of_numbers_is_dropped_before_it_is_worked_through():
-    assert len(find_quantities("1 " * 1_000)) == 1_000
-    assert find_quantities("1 " * 1_001) == []
+    assert len(find_quantities("1 " * 300)) == 300
+    assert find_quantities("1 " * 301) == []

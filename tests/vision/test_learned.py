@@ -392,6 +392,7 @@ def field(tmp_path: Path) -> Path:
 
 
 @needs_torch
+@pytest.mark.skipif(find_spec("torchvision") is None, reason="needs torchvision (the extra learned)")
 def test_a_region_is_put_into_words_beside_its_numbers(tmp_path: Path, field: Path) -> None:
     from agrotools.tools.segmentation.describe_region import describe_region
     from agrotools.tools.workspace import artifacts_in

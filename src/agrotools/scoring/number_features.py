@@ -66,25 +66,39 @@ def find_candidates(
     """
     asked = subject(slot)
     parts = sentences(tables_as_lines(text))[-_MOST_SENTENCES:]
+    stated = [_stated(slot, asked, unit, own_unit, part) for part in parts]
+    first = _first_kept([len(quantities) for quantities in stated])
     found: list[Candidate] = []
-    heading = ""
-    for index, part in enumerate(parts):
-        quantities = _counts_per_area(part, _quantities(part), unit) + _nones(part, asked, unit)
-        if own_unit:
-            quantities = [replace(each, unit=own_unit) if each.bare else each for each in quantities]
-        if unit is None and _PART_OF_ONE.search(slot.label.lower()):
-            quantities = [_as_part_of_one(each) for each in quantities]
-        if unit == "%":
-            quantities = [_as_share(part, each) for each in quantities]
-        quantities.sort(key=lambda quantity: quantity.start)
-        if not quantities:
-            heading = part if len(part) < 80 else ""
-            continue
-        found += _of_sentence(slot, slots, asked, unit, part, index, quantities, heading)
-    found = found[-_MOST_CANDIDATES:]
+    for index in range(first, len(parts)):
+        before = parts[index - 1] if index and not stated[index - 1] else ""
+        heading = before if len(before) < 80 else ""
+        if stated[index]:
+            found += _of_sentence(slot, slots, asked, unit, parts[index], index, stated[index], heading)
     corrected = max((index for index, part in enumerate(parts) if after_correction(part)), default=-1)
     _compare(found, text, len(parts), asked, emphasised, corrected)
     return found
+
+
+def _stated(slot: NumberSlot, asked: Subject, unit: str | None, own_unit: str | None, part: str) -> list[Quantity]:
+    """The numbers of a sentence, in order, with the units that they have there."""
+    quantities = _counts_per_area(part, _quantities(part), unit) + _nones(part, asked, unit)
+    if own_unit:
+        quantities = [replace(each, unit=own_unit) if each.bare else each for each in quantities]
+    if unit is None and _PART_OF_ONE.search(slot.label.lower()):
+        quantities = [_as_part_of_one(each) for each in quantities]
+    if unit == "%":
+        quantities = [_as_share(part, each) for each in quantities]
+    return sorted(quantities, key=lambda quantity: quantity.start)
+
+
+def _first_kept(counts: Sequence[int]) -> int:
+    """The sentence from which on there are at most :data:`_MOST_CANDIDATES` numbers."""
+    left = _MOST_CANDIDATES
+    for index in range(len(counts) - 1, -1, -1):
+        left -= counts[index]
+        if left < 0:
+            return index + 1
+    return 0
 
 
 def tables_as_lines(text: str) -> str:

@@ -132,7 +132,7 @@ _LIST_JOINT = re.compile(r"\s?(?:,|,?\s?(?:and|or)|to|-)\s?")
 _LIST_GOES_ON = re.compile(rf"{_LIST_JOINT.pattern}\d")
 _THREES = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _LONGEST_NUMERAL = 60
-_MOST_NUMBERS = 1_000
+_MOST_NUMBERS = 300
 """In one scope: more are a heap that states nothing."""
 
 
