@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 from scipy.optimize import minimize
 
-from agrotools.core import ExactSlot, Slot, ToleranceSlot
+from agrotools.core import Slot, ToleranceSlot
 from agrotools.scoring.number_features import Candidate, NumberSlot, find_candidates
 from agrotools.scoring.reading import read_answer
-from agrotools.scoring.reading_keyed import keyed_scopes, without_other_values
+from agrotools.scoring.reading_keyed import is_number, keyed_scopes, without_other_values
 from agrotools.scoring.reading_numbers import emphasised, within
 from agrotools.text.numbers import find_quantities
 from agrotools.text.units import canonical_unit
@@ -90,11 +90,6 @@ def replies() -> Iterator[Reply]:
     for text, slot, score in importlib.import_module("test_slot_golden").VECTORS:
         if is_number(slot):
             yield Reply("golden", slot, (slot,), text, score == 1, None, GOLDEN)
-
-
-def is_number(slot: object) -> bool:
-    """Whether a slot asks for a number."""
-    return isinstance(slot, ToleranceSlot) or (isinstance(slot, ExactSlot) and not isinstance(slot.value, str))
 
 
 def candidates_of(reply: Reply) -> list[Candidate]:

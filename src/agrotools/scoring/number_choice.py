@@ -47,6 +47,7 @@ def choose(candidates: Sequence[Candidate], *, keyed: bool) -> Choice:
         candidates = _outside_brackets(candidates)
     candidates = _without_parts(_of_asked_kind(candidates))
     scores = [score(each) for each in candidates]
+    scored = list(zip(candidates, scores, strict=True))
     groups: dict[tuple[float, float], list[int]] = {}
     for index, each in enumerate(candidates):
         groups.setdefault((float(f"{each.low:.9g}"), float(f"{each.high:.9g}")), []).append(index)
@@ -54,20 +55,12 @@ def choose(candidates: Sequence[Candidate], *, keyed: bool) -> Choice:
     value = max(summed, key=summed.__getitem__)
     best = max(groups[value], key=scores.__getitem__)
     first = candidates[best]
-    close = [each for each, own in zip(candidates, scores, strict=True) if own > scores[best] - _CLOSE]
-    far = [
-        each
-        for each, own in zip(candidates, scores, strict=True)
-        if own > scores[best] - _ALTERNATIVELY_CLOSE or _directly_or(first, each)
-    ]
+    close = [each for each, own in scored if own > scores[best] - _CLOSE]
+    far = [each for each, own in scored if own > scores[best] - _ALTERNATIVELY_CLOSE or _directly_or(first, each)]
     chosen = [first]
     if keyed:
         limit = scores[best] - _KEYED_CLOSE
-        chosen += [
-            each
-            for each, own in zip(candidates, scores, strict=True)
-            if own > limit and each is not first and not _explains(each, first)
-        ]
+        chosen += [each for each, own in scored if own > limit and each is not first and not _explains(each, first)]
     chosen += [each for each in _alternatives(first, close, far) if each not in chosen]
     return Choice(tuple(chosen), _reasons(first))
 

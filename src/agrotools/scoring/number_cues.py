@@ -4,7 +4,6 @@ import re
 
 from agrotools.text.normalise import CJK, WORD
 
-RULE = re.compile(r"[|: -]*--[|: -]*")
 FIGURE = re.compile(r"[-+]?\d[\d.,' ]*%?")
 UNIT_IN_HEADER = re.compile(r" ?[(\[]([^()\[\]\n]{1,16})[)\]]$")
 BEFORE_WORDS = frozenset(

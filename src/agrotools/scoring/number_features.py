@@ -14,7 +14,7 @@ from typing import NamedTuple
 from agrotools.core import ExactSlot, Slot, ToleranceSlot
 from agrotools.scoring import number_cues as cues
 from agrotools.scoring.reading import after_correction, sentences
-from agrotools.scoring.reading_keyed import mentions
+from agrotools.scoring.reading_keyed import TABLE_RULE, cells_of, is_number, mentions
 from agrotools.scoring.reading_qualifiers import (
     Phrase,
     Subject,
@@ -112,14 +112,14 @@ def tables_as_lines(text: str) -> str:
         if "|" not in line:
             header = []
             kept.append(line)
-        elif cues.RULE.fullmatch(line):
+        elif TABLE_RULE.fullmatch(line):
             continue
-        elif index + 1 < len(lines) and cues.RULE.fullmatch(lines[index + 1]):
-            header = _cells(line)
+        elif index + 1 < len(lines) and TABLE_RULE.fullmatch(lines[index + 1]):
+            header = cells_of(line)
         elif not header:
             kept.append(line)
         else:
-            cells = _cells(line)
+            cells = cells_of(line)
             key = "" if cues.FIGURE.fullmatch(cells[0]) and not cues.YEAR.fullmatch(cells[0]) else cells[0]
             key = f"({key})" if cues.YEAR.fullmatch(key) else key
             for name, cell in zip(header[bool(key) :], cells[bool(key) :], strict=False):
@@ -129,10 +129,6 @@ def tables_as_lines(text: str) -> str:
                 )
                 kept.append(f"{key} {name}: {cell}".strip())
     return "\n".join(kept)
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
 def _of_sentence(
@@ -160,7 +156,7 @@ def _of_sentence(
     }
     corrected = after_correction(part)
     counts = isinstance(slot, ExactSlot) or cues.COUNT.search(slot.label.lower()) is not None
-    rivals = [subject(other) for other in slots if other.name != slot.name and _is_number(other)]
+    rivals = [subject(other) for other in slots if other.name != slot.name and is_number(other)]
     following = [*quantities[1:], None]
     chains = Counter(quantity.chain for quantity in quantities)
     found: list[Candidate] = []
@@ -237,16 +233,19 @@ def _compare(
         places.setdefault(round(each.low, 6), set()).add(each.sentence)
     kind = any(each.features["kind asked"] for each in found)
     terms = {each.low for each in found if each.features["term"]}
+    labelled = [_words_near(each, asked) for each in found]
     said = Counter(
-        word for near_words in {each.low: words_near(each, asked) for each in found}.values() for word in near_words
+        word
+        for words in {each.low: words for each, words in zip(found, labelled, strict=True)}.values()
+        for word in words
     )
     values = [each.low for each in found if each.low == each.high]
     whole = _totals(values)
-    for each in found:
+    for each, words in zip(found, labelled, strict=True):
         each.features.update(
             {
                 "words missing near": near - each.features["words near"],
-                "distinctive words": _distinctive(each, said, asked),
+                "distinctive words": _distinctive(words, said, asked),
                 "most words near": near > 0 and each.features["words near"] == near,
                 "most words in sentence": sentence > 0 and each.features["words in sentence"] == sentence,
                 "unit beside bare": explicit and each.quantity.bare,
@@ -267,7 +266,7 @@ def _compare(
         )
 
 
-def words_near(candidate: Candidate, asked: Subject) -> frozenset[str]:
+def _words_near(candidate: Candidate, asked: Subject) -> frozenset[str]:
     """The words (and pairs of Chinese characters) of the label that stand near a candidate."""
     text = candidate.phrase.words
     said = roots(text)
@@ -276,9 +275,8 @@ def words_near(candidate: Candidate, asked: Subject) -> frozenset[str]:
     }
 
 
-def _distinctive(candidate: Candidate, said: Counter[str], asked: Subject) -> float:
-    """How many of the label's words stand near this candidate and few others."""
-    words = words_near(candidate, asked)
+def _distinctive(words: frozenset[str], said: Counter[str], asked: Subject) -> float:
+    """How many of the label's ``words`` near a candidate stand near few others."""
     return 2.0 * sum(1 / max(1, said[word]) for word in words) / max(1, len(asked.words) + len(asked.pairs))
 
 
@@ -399,10 +397,6 @@ def _share(text: str, asked: Subject, without: Subject | None = None) -> float:
     pairs = [pair for pair in asked.pairs if without is None or pair not in without.pairs]
     found = sum(says(word, said, text) for word in words) + sum(pair in text for pair in pairs)
     return found / (len(words) + len(pairs))
-
-
-def _is_number(slot: Slot) -> bool:
-    return isinstance(slot, ToleranceSlot) or (isinstance(slot, ExactSlot) and not isinstance(slot.value, str))
 
 
 def _fits(quantity: Quantity, unit: str | None, *, counts: bool) -> bool:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from agrotools.core import (
     BooleanSlot,
@@ -84,8 +84,9 @@ def _line_scopes(slot: Slot, slots: Sequence[Slot], text: str, holds: Callable[[
         proper = [line for line in lines if not line.prose and (not line.header or holds(line.value))]
     if not proper:
         # "The field is healthier: both ..." explains, with the slot's name by chance; so does "Running total: 3, 5".
-        is_number = _kind(slot) == "number"
-        proper = [] if is_number else [line for line in lines if holds(line.value) and len(line.value) < _SHORT][-1:]
+        proper = (
+            [] if is_number(slot) else [line for line in lines if holds(line.value) and len(line.value) < _SHORT][-1:]
+        )
     if not proper:
         return []
     proper = [line for line in proper if line.by_name] or proper
@@ -132,8 +133,13 @@ def mentions(sentence: str, slot: Slot, slots: Sequence[Slot], *, others: bool =
     return any((_key(found[0]) in own) != others for found in _any_name(_names(slots)).finditer(sentence))
 
 
+def is_number(slot: Slot) -> TypeGuard[ToleranceSlot | ExactSlot]:
+    """Whether a slot asks for a number."""
+    return isinstance(slot, ToleranceSlot) or (isinstance(slot, ExactSlot) and not isinstance(slot.value, str))
+
+
 def _kind(slot: Slot) -> str:
-    if isinstance(slot, ToleranceSlot) or (isinstance(slot, ExactSlot) and not isinstance(slot.value, str)):
+    if is_number(slot):
         return "number"
     if isinstance(slot, BooleanSlot | PlotSlot | _IN_WORDS):
         return slot.type
@@ -253,7 +259,8 @@ def _spelled(key: str) -> str:
     return re.sub(r"(?:\\?[ _-])+", r"[\\s_-]", re.escape(normalise(key).strip()))
 
 
-_RULE = re.compile(r"[|: -]*--[|: -]*")
+TABLE_RULE = re.compile(r"[|: -]*--[|: -]*")
+"""The line below the header of a Markdown table."""
 Table = tuple[int, list[str], list[list[str]]]
 
 
@@ -264,20 +271,26 @@ def _tables(text: str) -> list[Table]:
     found: list[Table] = []
     start = 0
     for index, line in enumerate(lines):
-        if "|" in line and index + 1 < len(lines) and _RULE.fullmatch(lines[index + 1]) and not _RULE.fullmatch(line):
+        if (
+            "|" in line
+            and index + 1 < len(lines)
+            and TABLE_RULE.fullmatch(lines[index + 1])
+            and not TABLE_RULE.fullmatch(line)
+        ):
             rows: list[list[str]] = []
             for row in lines[index + 2 :]:
                 if "|" not in row:
                     break
-                rows.append(_cells(row))
+                rows.append(cells_of(row))
                 if len(rows) > 1:
                     break
-            found.append((start, _cells(line), rows))
+            found.append((start, cells_of(line), rows))
         start += len(line) + 1
     return found
 
 
-def _cells(line: str) -> list[str]:
+def cells_of(line: str) -> list[str]:
+    """The cells of a row of a Markdown table."""
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 

@@ -2,12 +2,10 @@
 
 import re
 from functools import cache, lru_cache
-from typing import Any
-
-import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
 
 from agrotools.scoring.reading_translation import translated
 from agrotools.text.normalise import WORD
+from agrotools.text.statements import stemmer
 
 _FAMILIES = """
 deep depth; wide width broad breadth; long length; high height tall; thick thickness; heavy weigh weight mass
@@ -21,19 +19,14 @@ _LATIN = re.compile(rf"{WORD}{{3,}}|\bph\b")
 
 
 @cache
-def _stemmer() -> Any:
-    return snowballstemmer.stemmer("english")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-
-
-@cache
 def _family() -> dict[str, str]:
     lines = (line.split() for line in _FAMILIES.replace("\n", ";").split(";"))
-    return {_stemmer().stemWord(word): words[0] for words in lines for word in words}
+    return {stemmer().stemWord(word): words[0] for words in lines for word in words}
 
 
 @lru_cache(maxsize=4_000)
 def _root(word: str) -> str:
-    stemmed: str = _stemmer().stemWord(word)
+    stemmed: str = stemmer().stemWord(word)
     return _family().get(stemmed, stemmed)
 
 

@@ -65,7 +65,7 @@ def spelled_numbers(text: str) -> Iterator[SpelledNumber]:
 
 
 _PARTS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
-_PART = {"a": 1, "an": 1, "one": 1, "half": 1, **{word: int(digit) for word, digit in list(_DIGITS_EN.items())[2:]}}
+_PART = {"a": 1, "an": 1, "one": 1, **{word: int(digit) for word, digit in list(_DIGITS_EN.items())[2:]}}
 # "Two fifths", "a third of the field"; but "one third pond" is the third.
 _FRACTION = re.compile(
     rf"(?<!{WORD})(?P<top>an?|one|{'|'.join(list(_DIGITS_EN)[2:])})[ -](?P<bottom>{'|'.join(_PARTS)})"

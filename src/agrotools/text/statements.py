@@ -174,11 +174,12 @@ def stem_of(word: str) -> str:
     """The stem under which all forms of a lower-case word are found."""
     if not word.isascii() or word in _WHOLE:
         return word
-    return _stemmer().stemWord(_IRREGULAR.get(word, word).replace("isation", "ization"))
+    return stemmer().stemWord(_IRREGULAR.get(word, word).replace("isation", "ization"))
 
 
 @cache
-def _stemmer() -> Any:
+def stemmer() -> Any:
+    """The English stemmer, made once."""
     return snowballstemmer.stemmer("english")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
