@@ -4,7 +4,9 @@ The sets were written from the specification (closed slots) and the knowledge ba
 writer of its own. Each was looked at after its first score and then learnt from, so they only guard what was reached.
 Sets 1 to 4 and 7 of closed slots follow the specification; 5 is meant to mislead; 6 and 8 are what models of varied
 strength write, a fifth of it in the answer form; 9 to 12 answer 110 questions each of our own benchmarks, as five
-kinds of models would, three quarters in the form. Set t of open text was asked to deny in every way there is.
+kinds of models would, three quarters in the form; 13 and 14 are conversations on 70 such questions each: half of the
+first messages lack the form, and then hold what the model says when it is asked for it. Set t of open text was asked to
+deny in every way there is.
 
 | set | closed slots, first look | open text that counts: right, negated, stuffed, constant, generic, other entry |
 |---|---|---|
@@ -20,6 +22,8 @@ kinds of models would, three quarters in the form. Set t of open text was asked 
 | 10 | 96.4 % | |
 | 11 | 97.3 % | |
 | 12 | 93.6 % | |
+| 13 | 99.3 % | |
+| 14 | 98.6 % | |
 | t | | 63.7, 34.5 |
 """
 
@@ -30,9 +34,11 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
+from agrotools.agents.parsing import parse_output
 from agrotools.construct.templates.slot_draft import SlotDraft
-from agrotools.core import Slot, UnresolvedRef
+from agrotools.core import Answer, Slot, UnresolvedRef
 from agrotools.scoring.slots import score_slot
+from agrotools.text.answer_form import form_lines, lacks_form, with_form
 
 FOLDER = Path(__file__).parent / "sealed"
 SLOTS = TypeAdapter(tuple[Slot, ...])
@@ -41,6 +47,15 @@ WORTHLESS = ("negated", "stuffed", "constant", "generic", "other")
 
 def lines(name: str):
     return map(json.loads, (FOLDER / name).read_text("utf-8").splitlines())
+
+
+def answer_of(told, slots: tuple[Slot, ...]) -> str:
+    """What is read of a reply, or of a reply and what followed the request for the form, as an agent does it."""
+    asked_for = form_lines(slots)
+    if not told.get("second") or not lacks_form(told["reply"], asked_for):
+        return told["reply"]
+    second = parse_output(told["second"], protocol="tool-calling")
+    return with_form(told["reply"], second.text, asked_for) if isinstance(second, Answer) else told["reply"]
 
 
 @pytest.mark.parametrize(
@@ -58,6 +73,8 @@ def lines(name: str):
         (10, 0.97),
         (11, 0.98),
         (12, 0.93),
+        (13, 0.99),
+        (14, 0.98),
     ],
 )
 def test_closed_slots_are_read_as_a_person_would(number, least):
@@ -65,8 +82,8 @@ def test_closed_slots_are_read_as_a_person_would(number, least):
     for told in lines(f"reading_{number}.jsonl"):
         slots = SLOTS.validate_json(json.dumps(told["slots"]))
         slot = next(each for each in slots if each.name == told["slot"])
-        right.append(score_slot(slot, slots, told["reply"]).value == told["expected"])
-    assert len(right) >= 300
+        right.append(score_slot(slot, slots, answer_of(told, slots)).value == told["expected"])
+    assert len(right) >= 280
     assert sum(right) / len(right) >= least
 
 

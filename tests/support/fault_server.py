@@ -93,7 +93,7 @@ Responder = Callable[[Body], Body]
 
 def plain_answer(_body: Body) -> Body:
     """The default responder."""
-    return completion("Final Answer: yes")
+    return completion("Final Answer: weeds: yes")
 
 
 @dataclass

@@ -19,7 +19,7 @@ from agrotools.core import (
     ToolError,
     UsageError,
 )
-from agrotools.text import answer_form
+from agrotools.text.answer_form import answer_form, form_lines
 from agrotools.tools import get_tool
 
 
@@ -69,6 +69,7 @@ def view_of(sample: Sample, folder: Path, toolset: Sequence[str] | None = None) 
         files=tuple(file.model_copy(update={"path": str(folder / file.path)}) for file in sample.files),
         toolset=sample.toolset if toolset is None else tuple(toolset),
         answer_form=answer_form(sample.answer),
+        form_lines=form_lines(sample.answer),
     )
 
 

@@ -68,7 +68,14 @@ async def run_end_to_end(
         match action:
             case Answer():
                 steps.append(
-                    Step(turn=turn, kind="answer", text=action.text, thought=action.thought, reply=action.reply)
+                    Step(
+                        turn=turn,
+                        kind="answer",
+                        text=action.text,
+                        thought=action.thought,
+                        reply=action.reply,
+                        form_reply=action.form_reply,
+                    )
                 )
                 return Trajectory(steps=tuple(steps), termination="answered")
             case Halt():

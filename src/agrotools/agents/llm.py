@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from functools import cache
 
 from agrotools.agents.images import file_parts, is_prepared
-from agrotools.agents.parsing import as_text, parse_output
+from agrotools.agents.parsing import as_text, excerpt, parse_output
 from agrotools.agents.prompts import fill, render
 from agrotools.agents.protocols import PROTOCOLS
 from agrotools.core import Action, Answer, Halt, Mode, Protocol, Reply, SampleView, Step, Termination, ToolSpec
 from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
 from agrotools.models.base import FinishReason
+from agrotools.text.answer_form import lacks_form, with_form
 from agrotools.tools import tool_specs
 
+_LONGEST_ANSWER_TOLD = 8000
 _CONVERSATIONS_KEPT = 128
 """Samples in flight, about; a picture in a question may take some hundred kilobytes."""
 _HALTS: dict[FinishReason, Termination] = {
@@ -79,6 +81,8 @@ class LLMAgent:
         if view.bare:
             return _bare_action(completion)
         action = self._action(completion)
+        if isinstance(action, Answer) and self._form_is_due(view) and lacks_form(action.text, view.form_lines):
+            action = await self._with_form(action, view, messages, tools)
         if isinstance(action, Answer | Halt) and self.mode != "step-by-step":
             self._told.pop(id(view), None)
         return action
@@ -109,6 +113,31 @@ class LLMAgent:
         if len(self._told) > _CONVERSATIONS_KEPT:
             self._told.popitem(last=False)
         return told
+
+    def _form_is_due(self, view: SampleView) -> bool:
+        """Whether the answer is read. Step by step, one that comes before its time is not."""
+        return bool(view.form_lines) and (self.mode != "step-by-step" or view.closing)
+
+    async def _with_form(
+        self, answer: Answer, view: SampleView, messages: Sequence[Message], tools: Sequence[ToolSpec]
+    ) -> Answer:
+        """``answer``, followed by the lines of the form, for which the model is asked once.
+
+        The tools are offered again, since endpoints refuse calls in a conversation without them; a call is no answer.
+        """
+        asked = [
+            *messages,
+            Message.of("assistant", excerpt(answer.text, _LONGEST_ANSWER_TOLD)),
+            Message.of("user", fill("form", lines="\n".join(view.form_lines))),
+        ]
+        completion = await self.model.generate(asked, tools, self.settings)
+        reply = _reply(completion)
+        lines = None
+        if halt_of(completion, reply) is None:
+            # Read as in any protocol that takes plain text for an answer.
+            lines = parse_output(completion.text, completion.tool_calls, protocol="tool-calling")
+        text = with_form(answer.text, lines.text, view.form_lines) if isinstance(lines, Answer) else answer.text
+        return answer.model_copy(update={"text": text, "form_reply": reply})
 
     def _instructions(self, toolset: tuple[str, ...]) -> tuple[Message, Sequence[ToolSpec]]:
         """The system message for ``toolset``, written once, and the specifications of its tools."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from agrotools.benchmarks.samples import facts_of
 from agrotools.core import BenchmarkError, Mode, Sample, SampleFile, SampleView, UsageError
 from agrotools.core.benchmark_header import BenchmarkHeader
-from agrotools.text.answer_form import answer_form
+from agrotools.text.answer_form import answer_form, form_lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +81,7 @@ class Benchmark:
             toolset=() if mode == "no-tool" else sample.toolset,
             paths=sample.published_paths,
             answer_form="" if self.header.bare else answer_form(sample.answer),
+            form_lines=() if self.header.bare else form_lines(sample.answer),
             bare=self.header.bare,
         )
 

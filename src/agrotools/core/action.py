@@ -55,6 +55,8 @@ class Answer(Noun):
     text: str
     thought: str = ""
     reply: Reply | None = None
+    form_reply: Reply | None = None
+    """The reply to the request for the answer form, where the answer lacked it: ``text`` ends with it."""
 
 
 class Unparseable(Noun):

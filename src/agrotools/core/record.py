@@ -4,11 +4,11 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from agrotools.core.action import Action
+from agrotools.core.action import Action, Answer, Reply
 from agrotools.core.noun import Noun
 from agrotools.core.sample import Sample
 from agrotools.core.taxonomy import Mode
-from agrotools.core.trajectory import Trajectory
+from agrotools.core.trajectory import Step, Trajectory
 
 
 class Record(Noun):
@@ -29,6 +29,19 @@ class Record(Noun):
     @property
     def key(self) -> tuple[str, str, int]:
         return (self.mode, self.sample.id, self.epoch)
+
+    @property
+    def form_reply(self) -> Reply | None:
+        """The reply to the request for the answer form; None where the answer had it, or none was given."""
+        last = (self.trajectory.steps if self.trajectory else self.actions or ())[-1:]
+        return next((each.form_reply for each in last if isinstance(each, Step | Answer)), None)
+
+    @property
+    def replies(self) -> tuple[Reply, ...]:
+        """All that the model replied, in order."""
+        sources = self.trajectory.steps if self.trajectory else self.actions or ()
+        last = (self.form_reply, self.trajectory.halted_by if self.trajectory else None)
+        return tuple(reply for reply in (*(source.reply for source in sources), *last) if reply is not None)
 
 
 class Score(Noun):

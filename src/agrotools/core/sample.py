@@ -93,6 +93,8 @@ class SampleView(Noun):
     files: tuple[SampleFile, ...]
     toolset: tuple[str, ...]
     answer_form: str
+    form_lines: tuple[str, ...] = ()
+    """The lines that the answer form asks for, such as ``trees: <number>``."""
     paths: dict[str, str] | None = None
     """By name of each file the path that those who published the question call it by; None where they are we."""
     closing: bool = False

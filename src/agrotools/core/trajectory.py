@@ -25,6 +25,8 @@ class Step(Noun):
     """Why the output could not be parsed; what the policy is told to repair."""
     thought: str = ""
     reply: Reply | None = None
+    form_reply: Reply | None = None
+    """As in :class:`Answer`."""
     seconds: float = 0.0
     """Wall time of the tool call."""
     cached: bool = False

@@ -111,7 +111,7 @@ def counts_table(summaries: Sequence[Summary]) -> list["RenderableType"]:
     table.add_column("", overflow="fold", min_width=13)
     for heading in (
         "records\ninvalid",
-        "in answer\nform",
+        "in form\nasked",
         "unpar-\nseable",
         "calls\nerrors",
         "turns\n/sample",
@@ -157,7 +157,7 @@ def _counts_cells(part: ModeSummary) -> list[str]:
     form = percent(counts.used_form / counts.answers) if counts.answers else DASH
     return [
         f"{part.n_records}\n{part.invalid.n}",
-        f"{form}\n",
+        f"{form}\n{counts.asked_for_form or ''}",
         str(counts.unparseable),
         f"{counts.tool_calls}\n{sum(counts.tool_errors.values())}",
         f"{spent['turns'].per_record:.1f}" if "turns" in spent else DASH,

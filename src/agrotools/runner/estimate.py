@@ -41,6 +41,7 @@ class Estimate:
 
     model: str
     requests: int
+    """With every answer in its form; one without takes one more."""
     input_tokens: int
     output_tokens: tuple[int, int]
     usd_low: float | None = None

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from agrotools.core import MADE_SLOT_TYPES, CallTools, Halt, Record, Reply, Score, Unparseable
+from agrotools.core import MADE_SLOT_TYPES, CallTools, Halt, Record, Score, Unparseable
 from agrotools.scoring.knowledge_answers import is_knowledge_slot
 from agrotools.scoring.outcome import SAMPLE_METRICS, SLOT_METRIC
 from agrotools.scoring.summary import Amount, CallRatio, Counts
@@ -59,6 +59,7 @@ class Tallied:
         forms = _answer_forms(record, rows)
         self._counts["answers"] += len(forms)
         self._counts["forms"] += sum(forms)
+        self._counts["asked"] += record.form_reply is not None
         for name, amount in _spent(record).items():
             self._totals[name] += amount
 
@@ -75,6 +76,7 @@ class Tallied:
             recorded=self._counts["recorded"],
             answers=self._counts["answers"],
             used_form=self._counts["forms"],
+            asked_for_form=self._counts["asked"],
             median_box_iou=median(self._ious) if self._ious else None,
             implied_differs=len(self._differing),
             choice_set_jaccard=sum(self._jaccards) / len(self._jaccards) if self._jaccards else None,
@@ -140,7 +142,7 @@ def _answer_forms(record: Record, rows: Sequence[Score]) -> list[bool]:
 
 
 def _spent(record: Record) -> dict[str, float]:
-    replies = _replies(record)
+    replies = record.replies
     steps = record.trajectory.steps if record.trajectory else ()
     return {
         "turns": len({step.turn for step in steps}) if record.trajectory else len(record.actions or ()),
@@ -149,11 +151,6 @@ def _spent(record: Record) -> dict[str, float]:
         "seconds": record.seconds,
         "tool_seconds": sum(step.seconds for step in steps),
     }
-
-
-def _replies(record: Record) -> list[Reply]:
-    sources = record.trajectory.steps if record.trajectory else record.actions or ()
-    return [source.reply for source in sources if source.reply is not None]
 
 
 def _by_frequency(counts: Counter[str]) -> dict[str, int]:

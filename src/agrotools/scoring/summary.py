@@ -59,6 +59,8 @@ class Counts(Noun):
     """Answers to samples with slots other than plots."""
     used_form: int = 0
     """Of those, how many gave every such slot in the answer form."""
+    asked_for_form: int = 0
+    """Answers without the form's lines, whose model was asked once for them."""
     choice_set_jaccard: float | None = None
     """Mean Jaccard overlap of asserted and right members over ``choice_set`` slots (their score is all or none),
     without schematic drawings."""

@@ -1,5 +1,6 @@
 """The answer form: what every prompt ends with, and answers written in it."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
@@ -19,6 +20,9 @@ from agrotools.core import (
     SubTasksSlot,
     ToleranceSlot,
 )
+
+# A name at the beginning of a line, after list marks and emphasis at most; or quoted, as in JSON.
+_KEY = re.compile(r"""(?m)^[ \t>#*_`~|+•(\d.)-]{0,12}(\w+)[*_` \t]{0,6}[:：=]|["'](\w+)["']\s?[:：]""")
 
 
 def answer_form(slots: Sequence[Slot]) -> str:
@@ -40,10 +44,38 @@ def answer_form(slots: Sequence[Slot]) -> str:
         lines.append(f"When the {made}, end with one sentence that says what it shows.")
         return "\n".join(lines)
     lines.append("End your answer with one line per item, in exactly this form:")
-    lines += [f"{slot.name}: {_expected(slot)}" for slot in asked]
+    lines += form_lines(slots)
     lines.append("where")
     lines += [f"- {slot.name} is {slot.label}" for slot in asked]
     return "\n".join(lines)
+
+
+def form_lines(slots: Sequence[Slot]) -> tuple[str, ...]:
+    """The lines that the form asks for: ``name: <what is expected>`` for each slot whose answer is text."""
+    return tuple(f"{slot.name}: {_expected(slot)}" for slot in slots if slot.type not in MADE_SLOT_TYPES)
+
+
+def lacks_form(answer: str, lines: Sequence[str]) -> bool:
+    """Whether ``answer`` lacks one of the form's ``lines``: a line that begins with its name, or a JSON key.
+
+    A line of the form as it was shown, without a value, is none.
+    """
+    answer = _without_copies(answer, lines)
+    names = {line.partition(":")[0].casefold() for line in lines}
+    return not names <= {(key[1] or key[2]).casefold() for key in _KEY.finditer(answer)}
+
+
+def with_form(answer: str, reply: str, lines: Sequence[str]) -> str:
+    """``answer`` with the ``reply`` to the request for its form: what is read where it has the form, else all of it."""
+    marker = "" if lacks_form(reply, lines) else "Final Answer:\n"
+    return f"{answer}\n\n{marker}{_without_copies(reply, lines)}".rstrip()
+
+
+def _without_copies(text: str, lines: Sequence[str]) -> str:
+    """``text`` without ``lines`` that were copied as they were shown, without a value."""
+    for line in lines:
+        text = text.replace(line, "")
+    return text
 
 
 def _expected(slot: Slot) -> str:

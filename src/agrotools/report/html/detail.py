@@ -149,14 +149,8 @@ def _answered(record: Record) -> tuple[str | None, str]:
 
 
 def _spent(record: Record) -> str:
-    sources = record.trajectory.steps if record.trajectory else record.actions or ()
-    replies = [source.reply for source in sources if source.reply is not None]
-    if record.trajectory and record.trajectory.halted_by:
-        replies.append(record.trajectory.halted_by)
-    tokens_in, tokens_out = (
-        sum(reply.usage.input_tokens for reply in replies),
-        sum(reply.usage.output_tokens for reply in replies),
-    )
+    tokens_in = sum(reply.usage.input_tokens for reply in record.replies)
+    tokens_out = sum(reply.usage.output_tokens for reply in record.replies)
     tokens = f", {tokens_in} tokens in, {tokens_out} out" if tokens_in or tokens_out else ""
     return f"{record.seconds:.2f} s{tokens}"
 
@@ -170,8 +164,8 @@ def _done(
     match_of = iter(matches)
     for number, step in enumerate(steps[:MOST_STEPS], 1):
         if step.kind == "answer":
-            if step.thought:
-                yield StepPart(number, "answer", thought=_cut(step.thought))
+            if step.thought or step.form_reply:
+                yield StepPart(number, "answer", thought=_cut(step.thought), lines=_asked_for_form(step))
         elif step.call is None:
             yield StepPart(
                 number,
@@ -185,6 +179,12 @@ def _done(
             yield _call(number, step, step.call, next(match_of), compared, showing)
     if len(steps) > MOST_STEPS:
         yield StepPart(len(steps), f"{len(steps) - MOST_STEPS} further steps are left out here")
+
+
+def _asked_for_form(answer: Step | Answer) -> list[Told]:
+    if answer.form_reply is None:
+        return []
+    return [Told("asked once for the answer form", _cut(answer.form_reply.text) or "(empty)")]
 
 
 def _call(
