@@ -1,6 +1,8 @@
 """What several test folders share."""
 
+import fcntl
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,12 +37,18 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def small_benchmark(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A benchmark folder of eight questions on drawn crop rows: photos, bands and class maps."""
+def small_benchmark(_own_cache: None) -> Path:
+    """A benchmark folder of eight questions on drawn crop rows: photos, bands and class maps; made once, not to be
+    changed."""
     from agrotools.construct.sources.drawn import benchmark
 
-    made = tmp_path_factory.mktemp("small")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(benchmark, "MODULES", ("rows",))
-        benchmark.write_scenes(made / "benchmark", made / "scenes", "embedded", 8)
+    made = Path(os.environ["AGROTOOLS_CACHE"]) / "small-of-tests"
+    made.mkdir(parents=True, exist_ok=True)
+    with (made / "lock").open("w") as lock, pytest.MonkeyPatch.context() as patch:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (made / "benchmark").is_dir():
+            patch.setattr(benchmark, "MODULES", ("rows",))
+            shutil.rmtree(made / "unfinished", ignore_errors=True)
+            benchmark.write_scenes(made / "unfinished", made / "scenes", "embedded", 8)
+            (made / "unfinished").rename(made / "benchmark")
     return made / "benchmark"

@@ -1,44 +1,21 @@
 """Schematic pests and weeds, traps, potted weeds and crop rows as subjects of questions."""
 
 from collections import Counter
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
-import orjson
 import pytest
 
-from agrotools.construct.choosing import asked_of
 from agrotools.construct.scenes.insects import SPECIES
 from agrotools.construct.scenes.pest_plates import make_marked_plate, make_pest_plate, make_trap
 from agrotools.construct.scenes.pot_plants import FORMS, make_pot
 from agrotools.construct.scenes.weed_plates import make_marked_weeds, make_weed_plate
 from agrotools.construct.scenes.weed_shapes import WEED_SHAPES
-from agrotools.construct.sources.drawn import Drawn, rows
+from agrotools.construct.sources.drawn import rows
 from agrotools.construct.sources.drawn.pests import BORERS, THRESHOLDS
 from agrotools.construct.sources.drawn.weeds import HARMLESS, POISONOUS
-from agrotools.construct.sources.part import Originals
-from agrotools.construct.templates import load_templates
-from agrotools.construct.templates.key_facts import facts_about, topics_with_facts
-from agrotools.core import OpenTextSlot
-from agrotools.scoring.open_text import score_facts
 from agrotools.tools import count_objects, lookup_agronomy, measure_weed_phenotype
 from agrotools.tools.recognition.kb_names import kb_names
-
-MODULES = ("pests", "weeds", "pots", "rows")
-LEAST_WORDINGS = 34
-STEP_WORDS = ("detect", "segment", "calculate", "plot the", "look up", "identify_", "tool", "expected_size", "kb_id")
-
-
-def _subjects(name: str, seed: int, folder: Path):
-    code = import_module(f"agrotools.construct.sources.drawn.{name}")
-    record = orjson.loads(orjson.dumps(code.draw(seed, seed % 4, folder)))
-    return code, code.subjects(Drawn(name, seed, seed % 4, folder, record), Originals(folder))
-
-
-def _questions(code, language: str):
-    written = [template for file in code.TEMPLATES for template in load_templates(file, language)]
-    return [*written, *(code.QUESTIONS(language) if hasattr(code, "QUESTIONS") else ())]
 
 
 @pytest.mark.parametrize(
@@ -85,55 +62,6 @@ def test_what_questions_take_of_the_base_is_what_it_says() -> None:
         level = lookup_agronomy(query="level", kb_id=f"pest.{slug}", topic="thresholds").hits[0].values[0]
         assert level.value is not None
         assert " per " in f"{level.unit}", slug
-
-
-def test_whoever_reads_the_entry_can_state_its_key_facts() -> None:
-    ours = [
-        (entry, topic) for entry, topic in topics_with_facts() if topic == "thresholds" or entry.startswith("weed.")
-    ]
-    assert len(ours) > 15
-    for entry, topic in ours:
-        text = lookup_agronomy(query=topic, kb_id=entry, topic=topic).hits[0].text
-        slot = OpenTextSlot.model_validate(
-            {"name": "x", "label": "x", "from": "steps[0].observation.x", "facts": facts_about(entry, topic)}
-        )
-        assert score_facts(slot, text)[0] == 1.0, (entry, topic)
-
-
-@pytest.mark.parametrize("name", MODULES)
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_wordings_are_many_and_name_no_step(name: str, language: str) -> None:
-    questions = _questions(import_module(f"agrotools.construct.sources.drawn.{name}"), language)
-    for question in questions:
-        assert len(set(question.wordings)) >= LEAST_WORDINGS, question.template
-        for wording in question.wordings:
-            assert not [word for word in STEP_WORDS if word in wording.lower()], wording
-            assert "[" not in wording, wording
-            assert "|" not in wording, wording
-            if language == "zh":
-                assert any("\u4e00" <= letter <= "\u9fff" for letter in wording), wording
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MODULES)
-def test_every_kind_of_question_is_asked_of_some_subject(name: str, tmp_path: Path) -> None:
-    subjects = []
-    for seed in range(8):
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        code, some = _subjects(name, seed, folder)
-        subjects += some
-    rare = {"half_difference", "denser_half", "row_part_mean", "row_part_higher", "times_more_cover"}
-    for language in ("en", "zh"):
-        for question in _questions(code, language):
-            found = [asked for subject in subjects if (asked := asked_of(subject, question, 1)) is not None]
-            # Open text that would count in no headline is not asked, as that on thresholds.
-            open_text = question.template.endswith(("_first", "_harm", "_manage"))
-            assert found or question.template in rare or open_text, question.template
-            for chosen in found:
-                assert chosen.asked.query(question.wordings[0])
-                assert all(subject.metadata["difficulty"] in range(4) for subject in subjects)
-    assert any(subject.metadata.get("schematic") for subject in subjects) == (name in ("pests", "weeds"))
 
 
 def test_a_trap_holds_as_many_as_it_says_and_as_many_can_be_counted(tmp_path: Path) -> None:

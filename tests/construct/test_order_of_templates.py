@@ -1,22 +1,19 @@
 """The order of tools that templates ask for is the only one that gives their answers."""
 
 import re
-from importlib import import_module
 from importlib.resources import files
 from typing import Any, cast
 
 import pytest
 
 from agrotools.construct.asking import Asked
-from agrotools.construct.choosing import asked_of
 from agrotools.construct.quality.order import order_faults
-from agrotools.construct.sources.drawn import Drawn
 from agrotools.construct.sources.drawn.catalogue import MODULES
-from agrotools.construct.sources.part import Originals
 from agrotools.construct.templates import Template, load_templates
 from agrotools.construct.templates.exact_steps import exact_result
 from agrotools.core import ReferenceStep, ReferenceTrajectory, Sample
 from agrotools.core.refs import resolved_value
+from support.drawn_scenes import asked_of_drawings
 from support.plain_sample import plain_sample
 
 ALL = [
@@ -49,25 +46,9 @@ def _sample(asked: Asked) -> Sample:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODULES)
-def test_no_other_order_answers_what_is_asked_of_drawings(name: str, tmp_path):
-    module = import_module(f"agrotools.construct.sources.drawn.{name}")
-    subjects, originals = [], Originals(tmp_path)
-    for seed in range(4):
-        place = tmp_path / f"{seed}"
-        place.mkdir()
-        record = module.draw(seed, seed % 4, place)
-        subjects += module.subjects(Drawn(name, seed, seed % 4, place, record), originals)
-    templates = [template for file in module.TEMPLATES for template in load_templates(file)]
-
-    asked = [
-        (template.template, item.asked)
-        for template in templates
-        for subject in subjects
-        if (item := asked_of(subject, template, 1)) is not None
-    ]
-    assert len({template for template, _ in asked}) > len(templates) / 2
+def test_no_other_order_answers_what_is_asked_of_drawings(name: str):
     faults: dict[str, Any] = {}
-    for template, one in asked:
-        if found := order_faults(_sample(one)):
-            faults.setdefault(template, found)
+    for item in asked_of_drawings(name):
+        if isinstance(item.question, Template) and (found := order_faults(_sample(item.asked))):
+            faults.setdefault(item.question.template, found)
     assert faults == {}

@@ -36,7 +36,7 @@ def weights() -> dict[str, float]:
 def score(candidate: Candidate) -> float:
     """The weighed sum of the features of ``candidate``."""
     known = weights()
-    return sum(known.get(name, 0.0) * value for name, value in candidate.features.items())
+    return sum(known.get(name, 0.0) * value for name, value in candidate.features.items() if value)
 
 
 def choose(candidates: Sequence[Candidate], *, keyed: bool) -> Choice:
@@ -108,8 +108,9 @@ def _log_sum(values: Sequence[float]) -> float:
 
 def _reasons(candidate: Candidate) -> tuple[str, ...]:
     known = weights()
-    told = sorted(candidate.features, key=lambda name: -known.get(name, 0.0) * candidate.features[name])
-    return tuple(name for name in told[:3] if known.get(name, 0.0) * candidate.features[name] > 0)
+    weighed = [(known.get(name, 0.0) * value, name) for name, value in candidate.features.items() if value]
+    told = sorted((each for each in weighed if each[0] > 0), key=lambda each: -each[0])
+    return tuple(name for _, name in told[:3])
 
 
 # "Or 15", "but possibly 20": a further candidate, whatever stands between.

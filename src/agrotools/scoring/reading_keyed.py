@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any, NamedTuple, TypeGuard
 
 from agrotools.core import (
@@ -101,8 +102,8 @@ def _line_scopes(slot: Slot, slots: Sequence[Slot], text: str, holds: Callable[[
     begin = after_correction(text, proper[-1].start)
     stated = [line for line in proper if line.start >= begin]
     # A key without a value ("trees:" above a working) gives way to one with it.
-    stated = [line for line in stated if holds(line.value)] or stated[-1:]
-    return [Scope("form line", line.value, line.unit) for line in stated[-_MOST_LINES:]]
+    last_held = list(islice((line for line in reversed(stated) if holds(line.value)), _MOST_LINES))
+    return [Scope("form line", line.value, line.unit) for line in reversed(last_held or stated[-1:])]
 
 
 def without_other_values(slot: Slot, slots: Sequence[Slot], text: str) -> str:

@@ -239,6 +239,7 @@ def spoken(text: str, words: Collection[str]) -> int:
     return sum(speaks_of(text, (word,)) for word in words)
 
 
+@lru_cache(maxsize=4_000)
 def kinds(text: str) -> frozenset[str]:
     """The kinds of value that ``text`` names: highest, mean, first, ..."""
     found = frozenset(kind for kind, pattern in _KIND.items() if pattern.search(text))

@@ -148,10 +148,16 @@ def _bracketed_unit() -> re.Pattern[str]:
 
 def find_quantities(text: str) -> list[Quantity]:
     """All quantities in one scope of normalised text, in order: in digits and in words."""
+    return list(_quantities(text))
+
+
+# The same scope is read for each slot of an answer, and by several rules.
+@lru_cache(maxsize=256)
+def _quantities(text: str) -> tuple[Quantity, ...]:
     text = _DATE.sub(lambda date: ";" * len(date[0]), text)
     raw = _raw_quantities(text)
     if len(raw) > _MOST_NUMBERS:
-        return []
+        return ()
     quantities = _chains(text, _ranges(text, _spreads(text, _added(text, raw))))
     negations = Negations(text)
     result: list[Quantity] = []
@@ -159,8 +165,8 @@ def find_quantities(text: str) -> list[Quantity]:
     for quantity in quantities:
         negated = (negated and joined(text, result[-1].end, quantity.start)) or negations.before_number(quantity.start)
         denied = negated or quantity.denied or negations.after(quantity.end)
-        result.append(replace(quantity, denied=denied))
-    return result
+        result.append(replace(quantity, denied=denied) if denied != quantity.denied else quantity)
+    return tuple(result)
 
 
 class _Written(NamedTuple):

@@ -1,0 +1,66 @@
+"""Scenes that several tests look at, each drawn once in a run, by whichever process asks first."""
+
+import fcntl
+import os
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import orjson
+
+from agrotools.construct.asking import Askable, Subject
+from agrotools.construct.choosing import Chosen, asked_of
+from agrotools.construct.sources.drawn import Drawn
+from agrotools.construct.sources.part import Originals
+from agrotools.construct.templates import load_templates
+
+
+def drawn_scene(name: str, seed: int) -> Drawn:
+    """Scene ``seed`` of a drawing module, its difficulty the remainder of the seed by four."""
+    place = Path(os.environ["AGROTOOLS_CACHE"]) / "scenes-of-tests" / f"{name}-{seed}"
+    place.mkdir(parents=True, exist_ok=True)
+    record = place.with_suffix(".json")
+    with place.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not record.is_file():
+            code = import_module(f"agrotools.construct.sources.drawn.{name}")
+            record.write_bytes(orjson.dumps(code.draw(seed, seed % 4, place)))
+    return Drawn(name, seed, seed % 4, place, orjson.loads(record.read_bytes()))
+
+
+RARER = {
+    "blocks": (8,),
+    "farmland_satellite": (7, 11, 15),
+    "farmland_aerial": (6,),
+    "pond_pairs": (5, 6),
+    "fruit_counts": (6,),
+}
+"""Seeds beside 0 to 3, of whose scenes the questions can be asked that those four do not allow."""
+
+
+@cache
+def drawn_subjects(name: str) -> tuple[list[Subject], Originals]:
+    """The subjects of a module's scenes, of all difficulties, and the files that they show."""
+    code = import_module(f"agrotools.construct.sources.drawn.{name}")
+    originals = Originals(Path(os.environ["AGROTOOLS_CACHE"]) / "scenes-of-tests")
+    scenes = [drawn_scene(name, seed) for seed in (*range(4), *RARER.get(name, ()))]
+    return [subject for scene in scenes for subject in code.subjects(scene, originals)], originals
+
+
+def questions_of(name: str, language: str) -> list[Askable]:
+    """All kinds of questions that are asked of a module's scenes."""
+    code = import_module(f"agrotools.construct.sources.drawn.{name}")
+    written = [template for file in code.TEMPLATES for template in load_templates(file, language)]
+    return [*written, *(code.QUESTIONS(language) if hasattr(code, "QUESTIONS") else ())]
+
+
+@cache
+def asked_of_drawings(name: str, language: str = "en") -> list[Chosen]:
+    """Every kind of question asked of every subject of a module of which it can be asked."""
+    subjects, _ = drawn_subjects(name)
+    return [
+        item
+        for question in questions_of(name, language)
+        for subject in subjects
+        if (item := asked_of(subject, question, 1)) is not None
+    ]
