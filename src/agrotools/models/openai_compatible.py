@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from agrotools.core import InfrastructureError, ToolSpec, UsageError
+from agrotools.core import EndpointProblem, EndpointRefusal, InfrastructureError, ToolSpec
 from agrotools.models.base import (
     DEFAULT_WIRE,
     Completion,
@@ -41,6 +41,7 @@ class _Fault:
     reason: str
     wait_s: float | None = None
     rate_limited: bool = False
+    problem: EndpointProblem = "reply"
 
 
 class OpenAICompatibleModel:
@@ -93,7 +94,7 @@ class OpenAICompatibleModel:
 
         Raises:
             InfrastructureError: no reply within the budget.
-            UsageError: wrong key, address, model name or request, which no retry mends.
+            EndpointRefusal: wrong key, address, model name or request, which no retry mends.
         """
         guessed = self._estimate.of(messages, tools, settings) if self._estimate else 0
         attempt = 0
@@ -172,14 +173,15 @@ class OpenAICompatibleModel:
         except NoResponse as error:
             if error.overload:
                 self._overloaded(began)
-            return _Fault(self._said(str(error)))
+            return _Fault(self._said(str(error)), problem="unreachable")
         except NeverEnding as error:
             return _ending("timeout", self._said(str(error)), attempt, first_at)
         except UntrustedServer as error:
             if self.stats.has_worked:
                 return _Fault(f"the certificate is not trusted: {self._said(str(error))}")
-            raise UsageError(
+            raise EndpointRefusal(
                 f"the certificate of {self.base_url} is not trusted: {self._said(str(error))}",
+                problem="unreachable",
                 hint="is the address right? A private authority is trusted when SSL_CERT_FILE names its certificate",
             ) from error
         finally:
@@ -238,19 +240,23 @@ class OpenAICompatibleModel:
                 return _Fault(said, wait_s, rejection.status == 429)
             case "credentials":
                 variable = self._endpoint.key_env
-                raise UsageError(
+                raise EndpointRefusal(
                     f"{self.base_url} refuses the key: {said}",
+                    problem="key",
                     hint=f"set the environment variable {variable} to a valid key, or name another variable"
                     if variable
                     else "name the environment variable that holds the key (--api-key-env)",
                 )
             case "credit":
-                raise UsageError(f"{self.base_url} says that the account has no credit: {said}")
+                raise EndpointRefusal(
+                    f"{self.base_url} says that the account has no credit: {said}", problem="credit"
+                )
             case "not_found":
                 if self.stats.has_worked:
                     return _Fault(said)
-                raise UsageError(
+                raise EndpointRefusal(
                     f"{self.base_url} has no model {self._name!r} or no chat completions: {said}",
+                    problem="unknown_model",
                     hint="check the model name and the address; most addresses end in /v1",
                 )
             case "rejected":
@@ -259,9 +265,10 @@ class OpenAICompatibleModel:
     def _refuse(self, said: str) -> NoReturn:
         if self.stats.has_worked:
             # The set-up has worked before, so this request is at fault: ours, not the model's.
-            raise InfrastructureError(f"{self.base_url} rejects the request: {said}")
-        raise UsageError(
+            raise InfrastructureError(f"{self.base_url} rejects the request: {said}", problem="request")
+        raise EndpointRefusal(
             f"{self.base_url} rejects the request: {said}",
+            problem="request",
             hint="does the model take images (--no-images) and native tool calls (--protocol react), "
             "and the endpoint this temperature, seed and token limit?",
         )
@@ -272,6 +279,7 @@ class OpenAICompatibleModel:
         raise InfrastructureError(
             f"no reply from {self.base_url} after {attempts} attempts: {fault.reason}{asked}",
             hint="is the server up and the address (--base-url) right? Run the same command again to go on",
+            problem=fault.problem,
         )
 
     def _renames_token_limit(self, said: str, used: str | None) -> bool:
