@@ -1,8 +1,8 @@
 """Replies of vendors' servers, one a row, each with what it must become.
 
 ``origin`` says where a row is from: ``captured`` (a server's reply as somebody has posted it, at ``where``),
-``documentation`` (the vendor's page, or one about it, at ``where``), or ``made`` (in a shape or in words that servers use,
-with no source at hand). The bodies around captured sentences are in the vendor's usual shape.
+``documentation`` (the vendor's page, or one about it, at ``where``), or ``made`` (in a shape or in words that servers
+use, with no source at hand). The bodies around captured sentences are in the vendor's usual shape.
 """
 
 import json

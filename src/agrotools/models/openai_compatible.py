@@ -293,7 +293,7 @@ class OpenAICompatibleModel:
                     problem="unknown_model",
                     hint="check the model name and the address; most addresses end in /v1",
                 )
-            case "rejected":
+            case _:
                 self._refuse(
                     said,
                     "request",
