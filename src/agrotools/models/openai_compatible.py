@@ -216,7 +216,7 @@ class OpenAICompatibleModel:
             return read
         if read.verdict == "rejected" and self._renames_token_limit(read.message, limit_key):
             return _Fault(read.message, wait_s=0.0)
-        if read.status in _OVERLOADED:
+        if read.status in _OVERLOADED and read.verdict == "retry":
             self._overloaded(began)
         return self._judged(read, response, attempt, first_at)
 
