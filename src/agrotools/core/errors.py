@@ -24,6 +24,14 @@ ToolErrorKind = Literal[
 ]
 """``tool_failed`` is the tool's own fault (a crash, an exception nobody foresaw), never the caller's."""
 
+EndpointProblem = Literal[
+    "unreachable", "unknown_model", "key", "credit", "images", "tools", "token_limit", "request", "reply"
+]
+"""What an endpoint could not or would not do. ``unreachable``: nobody answers at the address; ``unknown_model``: or no
+chat completions there; ``key``, ``credit``: refused or used up; ``images``, ``tools``: the model takes none;
+``token_limit``: the limit asked for does not fit beside the prompt; ``request``: any other refusal; ``reply``: no reply
+that can be read."""
+
 
 class ErrorInfo(Noun):
     """A tool error as data: what a policy observes and a record stores."""
@@ -51,6 +59,14 @@ class UsageError(AgrotoolsError):
     """The command line or configuration asks for something that does not exist or does not fit together."""
 
 
+class EndpointRefusal(UsageError):
+    """An endpoint refuses what every request has in common: key, model, images, tools. ``problem`` says which."""
+
+    def __init__(self, message: str, *, problem: EndpointProblem, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.problem: EndpointProblem = problem
+
+
 class BenchmarkError(AgrotoolsError):
     """A benchmark folder or source cannot be read as one."""
 
@@ -68,7 +84,14 @@ class ScoringVersionError(AgrotoolsError):
 
 
 class InfrastructureError(AgrotoolsError):
-    """No reply could be had for reasons independent of the request. The sample becomes invalid, not incorrect."""
+    """No reply could be had for reasons that are not the model's. The sample becomes invalid, not incorrect.
+
+    ``problem`` says what stood in the way, where an endpoint did.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None, problem: EndpointProblem | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.problem: EndpointProblem | None = problem
 
 
 class BudgetReached(AgrotoolsError):
