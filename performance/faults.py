@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatchcase
 from multiprocessing import connection, get_context
@@ -134,27 +135,16 @@ class Command:
         from agrotools.cli.main import main as command
 
         self.folder.mkdir(parents=True)
-        sys.stdout.flush()
-        kept = os.dup(1), os.dup(2)
-        old_words = sys.argv
-        try:
-            for descriptor, name in ((1, "stdout"), (2, "stderr")):
-                file = os.open(self.folder / name, os.O_CREAT | os.O_WRONLY)
-                os.dup2(file, descriptor)
-                os.close(file)
-            sys.argv = ["agrotools", *self.words, "--out", str(self.folder / "run")]
+        words, sys.argv = sys.argv, ["agrotools", *self.words, "--out", str(self.folder / "run")]
+        out, err = ((self.folder / name).open("w", buffering=1) for name in ("stdout", "stderr"))
+        with out, err, redirect_stdout(out), redirect_stderr(err):
             try:
                 command()
             except SystemExit as ended:
                 return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
-            return 0
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            for descriptor, was in zip((1, 2), kept, strict=True):
-                os.dup2(was, descriptor)
-                os.close(was)
-            sys.argv = old_words
+            finally:
+                sys.argv = words
+        return 0
 
 
 def _run(fault: Fault, scratch: Path) -> None:
@@ -174,7 +164,7 @@ def _run(fault: Fault, scratch: Path) -> None:
 
 def read_outcome(name: str, folder: Path) -> Outcome:
     """What the folder of a :class:`Command` shows."""
-    from agrotools.core import Record, Unparseable
+    from agrotools.core import Halt, Record, Unparseable
     from agrotools.scoring.outcome import outcome_scores
 
     outcome = Outcome(name)
@@ -189,9 +179,9 @@ def read_outcome(name: str, folder: Path) -> Outcome:
             ends[record.sample.id] = "invalid"
             outcome.reasons.append(record.invalid)
         elif record.trajectory is None:
-            unread = [action for action in record.actions or () if isinstance(action, Unparseable)]
-            ends[record.sample.id] = "unparseable" if unread else "read"
-            outcome.reasons += [f"unparseable: {action.reason}" for action in unread]
+            faults = [action for action in record.actions or () if isinstance(action, Halt | Unparseable)]
+            ends[record.sample.id] = getattr(faults[0], "termination", "unparseable") if faults else "read"
+            outcome.reasons += [action.reason for action in faults]
         elif record.trajectory.termination != "answered":
             ends[record.sample.id] = record.trajectory.termination
             outcome.reasons.append(f"{record.trajectory.termination}: {record.trajectory.reason}")
@@ -251,7 +241,7 @@ def _fault_of(fault: Fault, outcome: Outcome) -> str:
         return "not told at once: " + ("a table" if outcome.tables else f"{outcome.requests} requests")
     if expected.warns and not outcome.told:
         return "nobody was told"
-    if outcome.exit == 0 and (outcome.invalid or "missing" in outcome.samples):
+    if outcome.exit == 0 and {"invalid", "missing"} & set(outcome.samples):
         return "exit 0 with samples invalid or missing"
     return ""
 

@@ -5,7 +5,7 @@
     python performance/foreign_servers.py --servers DIR --captured replies.jsonl
 
 The model is the one of ``tiny_gguf.py``: right at temperature 0, so that every other outcome there is a fault of ours
-or of the servers, and a mixture of real models' replies at temperature 1. Every conversation has 1,024 tokens.
+or of the servers, and a mixture of real models' replies at temperature 1.
 """
 
 import argparse
@@ -35,6 +35,8 @@ from support.sums_benchmark import write_sums
 
 HERE = Path(__file__).resolve().parent
 KEY = "sk-litellm-1234"
+NARROW, WIDE = 1024, 4096
+"""Tokens of a conversation."""
 SAMPLES = 12
 _STARTS_IN_S = 120.0
 _WIRE = {"timeout_s": 20.0, "attempts": 3, "retry_wall_s": 30.0, "images": False}
@@ -59,19 +61,24 @@ def _runs() -> list[Run]:
         for protocol in ("react", "tool-calling"):
             for mode in ("no-tool", "step-by-step", "end-to-end"):
                 way = {"protocol": protocol, "mode": mode}
-                expected = "read" if mode == "step-by-step" else "right"
-                runs.append(Run(f"{server} {protocol} {mode}", server, expected, way))
+                name = f"{server} {protocol} {mode}"
+                right = "read" if mode == "step-by-step" else "right"
+                runs.append(Run(name, server, right, way))
                 drawn = {**way, "temperature": 1.0, "max_output_tokens": 200}
-                runs.append(Run(f"{server} {protocol} {mode} drawn", server, "drawn", drawn))
+                runs.append(Run(f"{name} drawn", server, "drawn", drawn))
+                # Without tools a question fits into the narrow context, with them none does.
+                narrow = right if mode == "no-tool" else "warned"
+                runs.append(Run(f"{name} {NARROW}", server, narrow, way, model=f"tiny-{NARROW}"))
         plain = {"mode": "no-tool"}
         runs += [
-            Run(f"{server} drawn without a limit", server, "drawn", {**plain, "temperature": 1.0}),
+            Run(f"{server} drawn {NARROW}", server, "drawn", {**plain, "temperature": 1.0}, model=f"tiny-{NARROW}"),
             Run(f"{server} pictures", server, "refused", {**plain, "images": True}, "sums-pictures"),
             Run(f"{server} one prompt too long", server, "context", plain, "sums-one-long"),
             Run(f"{server} all prompts too long", server, "warned", plain, "sums-long"),
             Run(f"{server} likelihoods", server, "right", {**plain, "top_logprobs": 5}),
             Run(f"{server} many at once", server, "right", {**plain, "concurrency": 32}),
             Run(f"{server} wrong key", f"{server} with a key", "refused", plain, key="sk-wrong"),
+            Run(f"{server} no key", f"{server} with a key", "refused", plain, key=""),
             Run(f"{server} limit above all", server, "right", {**plain, "max_output_tokens": 100_000}),
         ]
     plain = {"mode": "no-tool"}
@@ -115,22 +122,26 @@ def _servers(environment: Path, scratch: Path) -> Iterator[dict[str, str]]:
     """Addresses by name of llama.cpp's server and the proxy, each also with a key."""
     python, model = environment / "bin" / "python", scratch / "tiny.gguf"
     subprocess.run([python, HERE / "tiny_gguf.py", model], check=True)
-    plain, locked, proxy = closed_port(), closed_port(), closed_port()
-    serve = [python, HERE / "tiny_gguf.py", model, "--context", "1024", "--port"]
+    wide, narrow, locked, proxy = closed_port(), closed_port(), closed_port(), closed_port()
+    serve = [python, HERE / "tiny_gguf.py", model, "--port"]
     config = scratch / "litellm.json"
-    config.write_text(json.dumps(_proxy_config(plain, locked)))
+    silent = socket.create_server(("127.0.0.1", 0))  # accepts, and never answers
+    config.write_text(json.dumps(_proxy_config(wide, narrow, locked, silent.getsockname()[1])))
     litellm = [environment / "bin" / "litellm", "--config", config, "--host", "127.0.0.1", "--port"]
-    with ExitStack() as stack:
+    with silent, ExitStack() as stack:
         for name, port, command in (
-            ("llamacpp", plain, [*serve, str(plain)]),
-            ("llamacpp-locked", locked, [*serve, str(locked), "--key", KEY]),
-            ("litellm", proxy, [*litellm, str(proxy)]),
+            ("llamacpp", wide, [*serve, wide, "--context", WIDE]),
+            ("llamacpp-narrow", narrow, [*serve, narrow, "--context", NARROW]),
+            ("llamacpp-locked", locked, [*serve, locked, "--key", KEY]),
+            ("litellm", proxy, [*litellm, proxy]),
         ):
             stack.enter_context(_running(name, port, command, scratch))
         yield {
-            "llama.cpp": _address(plain),
+            "llama.cpp": _address(wide),
+            f"llama.cpp {NARROW}": _address(narrow),
             "llama.cpp with a key": _address(locked),
             "litellm": _address(proxy),
+            f"litellm {NARROW}": _address(proxy),
             "litellm with a key": _address(proxy),
         }
 
@@ -139,11 +150,12 @@ def _address(port: int) -> str:
     return f"http://127.0.0.1:{port}/v1"
 
 
-def _proxy_config(plain: int, locked: int) -> dict[str, Any]:
-    behind = {"model": "openai/tiny", "api_base": _address(plain), "api_key": "none"}
+def _proxy_config(wide: int, narrow: int, locked: int, silent: int) -> dict[str, Any]:
+    behind = {"model": "openai/tiny", "api_base": _address(wide), "api_key": "none"}
     others = {
+        f"tiny-{NARROW}": {"api_base": _address(narrow)},
         "nothing-behind": {"api_base": _address(closed_port())},
-        "impatient": {"timeout": 0.001},
+        "impatient": {"api_base": _address(silent), "timeout": 0.5},
         "six-a-minute": {"rpm": 6},
         "streaming": {"stream": True},
         "wrong-key-behind": {"api_base": _address(locked), "api_key": "sk-wrong"},
@@ -199,10 +211,11 @@ def _evaluate(runs: list[Run], addresses: Mapping[str, str], scratch: Path) -> l
     outcomes: list[Outcome] = []
     for run in runs:
         os.environ["OPENAI_API_KEY"] = run.key
+        server = f"{run.server} {NARROW}" if run.model.endswith(str(NARROW)) else run.server
         folder = scratch / run.name.replace(" ", "-")
         config = scratch / "run.toml"
         config.write_text(tomli_w.dumps({**_WIRE, **run.options}))
-        words = ["eval", str(scratch / run.benchmark), "--model", run.model, "--base-url", addresses[run.server]]
+        words = ["eval", str(scratch / run.benchmark), "--model", run.model, "--base-url", addresses[server]]
         started = time.monotonic()
         code = Command(folder, [*words, "--config", str(config), "--backend", "recorded"]).run()
         seconds = time.monotonic() - started
@@ -219,7 +232,7 @@ def _lengthen(folder: Path, samples: int) -> None:
     """Make the first questions of a benchmark longer than a conversation may be."""
     lines = [json.loads(line) for line in (folder / "samples.jsonl").read_text().splitlines()]
     for line in lines[:samples]:
-        line["query"] = "Oats were sown early that year. " * 200 + line["query"]
+        line["query"] = "Oats were sown early that year. " * 2000 + line["query"]
     (folder / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
@@ -232,13 +245,14 @@ def _fault_of(run: Run, outcome: Outcome) -> str:
             missing = ends <= {"missing", "invalid"} and outcome.exit in (2, 3)
             return "" if missing and not outcome.tables else "not refused at once"
         case "invalid":
-            return "" if ends <= {"right", "invalid", "missing"} and outcome.exit else "scored against the model"
+            spared = ends <= {"right", "invalid", "missing"}
+            return "" if spared and (outcome.exit or ends == {"right"}) else "scored against the model"
         case "warned":
             return "" if outcome.exit == 3 and outcome.said else "nobody was told"
         case "context":
             alone = outcome.samples[0] in ("context", "invalid") and set(outcome.samples[1:]) == {"right"}
             return "" if alone else "not the one sample alone"
-        case _:  # whatever a model draws is a result: none of it is a fault of the endpoint
+        case _:
             return (
                 ""
                 if ends <= {"right", "read", "wrong", "unparseable", "length", "max_steps"}
@@ -256,7 +270,7 @@ _TOOL = {
         "parameters": {"type": "object", "properties": {"expression": {"type": "string"}}, "required": ["expression"]},
     },
 }
-_PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+_PIXEL = "data:image/gif;base64,R0lGODlhAQABAIAAAP///wAAACwAAAAAAQABAAACAkQBADs="
 
 
 def _ask(text: Any = "What is the mean?", **more: Any) -> dict[str, Any]:
@@ -275,7 +289,7 @@ _PROVOKED: dict[str, dict[str, Any] | bytes] = {
     "a right answer": _ask(),
     "a tool call": _ask(tools=[_TOOL]),
     "a token limit of 3": _ask(ignore_eos=True, max_tokens=3),
-    "a reply to the end of the context": _ask(ignore_eos=True, max_tokens=100_000),
+    "a reply to the end of the context": _ask(ignore_eos=True, max_tokens=100_000, model=f"tiny-{NARROW}"),
     "a prompt longer than the context": _ask("oats " * 4000),
     "a picture for a model without eyes": _ask([{"type": "image_url", "image_url": {"url": _PIXEL}}]),
     "a body that is no JSON": b"{",
@@ -290,6 +304,7 @@ _PROVOKED: dict[str, dict[str, Any] | bytes] = {
     **{f"drawn, with tools, seed {seed}": _ask(tools=[_TOOL], temperature=1, seed=seed) for seed in range(12)},
     **{f"request {number} of six a minute": _ask(model="six-a-minute") for number in range(1, 9)},
 }
+_OF_CONTEXT = "a reply to the end of the context"
 _OF_KEYS = "no key where one is needed"
 
 
@@ -300,7 +315,8 @@ def capture(addresses: Mapping[str, str], file: Path) -> None:
             seen: set[str] = set()
             for how, body in _PROVOKED.items():
                 locked = how == _OF_KEYS
-                url = f"{addresses[vendor + (' with a key' if locked else '')]}/chat/completions"
+                narrow = f" {NARROW}" if how == _OF_CONTEXT else ""
+                url = f"{addresses[vendor + (' with a key' if locked else narrow)]}/chat/completions"
                 status, said = _post(url, body, "" if locked else KEY)
                 # Replies differ in their ids and times alone.
                 shape = re.sub(r'"(?:id|created|timings|usage)":(?:"[^"]*"|\d+|\{.*?\}\}?)', "", said)

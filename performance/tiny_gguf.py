@@ -20,9 +20,10 @@ from pathlib import Path
 import numpy as np
 from gguf import GGUFWriter, TokenType
 
-PROMPTS = Path(__file__).resolve().parents[1] / "src" / "agrotools" / "agents" / "prompts"
+_PACKAGE = Path(__file__).resolve().parents[1] / "src" / "agrotools"
+_TEXTS = (*_PACKAGE.glob("agents/prompts/*.j2"), *_PACKAGE.glob("tools/analytics/calculate*.py"))
+"""Of what words prompts are made."""
 EMBEDDING = 64
-MERGES = 1800
 CONTEXT = 8192
 _WORD = re.compile(r" ?[A-Za-z]+| ?\d+| ?[^\sA-Za-z\d]+|\s+")
 END = "<|im_end|>"
@@ -129,7 +130,7 @@ def serve(file: Path, port: int, context: int, slots: int, key: str | None) -> N
 
 def write_model(file: Path) -> None:
     """Write the model to ``file``."""
-    merges = _merges("\n".join(path.read_text("utf-8") for path in sorted(PROMPTS.rglob("*")) if path.is_file()))
+    merges = _merges("\n".join(path.read_text("utf-8") for path in sorted(_TEXTS)))
     phrases = sorted({_spelled(phrase) for replies in REPLIES.values() for phrase in replies if phrase})
     pieces = list(dict.fromkeys([*map(chr, sorted(_BYTES.values(), key=int)), *map("".join, merges)]))
     controls = [END, "<|im_start|>", *REPLIES]
@@ -208,15 +209,16 @@ def _merges(text: str) -> list[tuple[str, str]]:
     """The pairs that byte-pair encoding joins, most frequent first."""
     words = {tuple(_spelled(word)): count for word, count in Counter(_WORD.findall(text)).items()}
     merges: list[tuple[str, str]] = []
-    while len(merges) < MERGES:
+    while True:
         pairs: Counter[tuple[str, str]] = Counter()
         for word, count in words.items():
             for pair in pairwise(word):
                 pairs[pair] += count
+        if not pairs:
+            return merges
         best = max(pairs, key=lambda pair: (pairs[pair], pair))
         merges.append(best)
         words = {_joined(word, best): count for word, count in words.items()}
-    return merges
 
 
 def _joined(word: tuple[str, ...], pair: tuple[str, str]) -> tuple[str, ...]:
