@@ -266,48 +266,15 @@ _row("endpoint_cuts_at_16_tokens", message(content="The mean of the", finish="le
 
 # --- what does not fit -----------------------------------------------------------------------------------------------
 
+_LLAMACPP = "request (1030 tokens) exceeds the available context size (1024 tokens), try increasing it"
 _FITS_NOT = {
-    "openai": says(
-        400,
-        _error(
-            "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens. Please reduce the length of the messages.",
-            "context_length_exceeded",
-        ),
-    ),
-    "vllm": says(
-        400,
-        {
-            "object": "error",
-            "message": "This model's maximum context length is 4096 tokens. However, your request has 9000 input tokens. Please reduce the length of the input messages. None",
-            "type": "BadRequestError",
-            "code": 400,
-        },
-    ),
-    "llamacpp": says(
-        400,
-        {
-            "error": {
-                "code": 400,
-                "message": "the request exceeds the available context size. try increasing the context size or enable context shift",
-                "type": "exceed_context_size_error",
-                "n_prompt_tokens": 9000,
-                "n_ctx": 4096,
-            }
-        },
-    ),
-    "gemini": says(
-        400,
-        [
-            {
-                "error": {
-                    "code": 400,
-                    "message": "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
-                    "status": "INVALID_ARGUMENT",
-                }
-            }
-        ],
-    ),
-}
+    "openai": says(400, _error("This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens. Please reduce the length of the messages.", "context_length_exceeded")),
+    "vllm": says(400, {"object": "error", "message": "This model's maximum context length is 4096 tokens. However, your request has 9000 input tokens. Please reduce the length of the input messages. None", "type": "BadRequestError", "code": 400}),
+    "llamacpp": says(400, {"error": {"code": 400, "message": _LLAMACPP, "type": "exceed_context_size_error", "n_prompt_tokens": 1030, "n_ctx": 1024}}),
+    "llamacpp_older": says(500, {"error": {"code": 500, "message": "the request exceeds the available context size. try increasing the context size or enable context shift", "type": "server_error"}}),
+    "litellm": says(400, _error(f"litellm.ContextWindowExceededError: litellm.BadRequestError: ContextWindowExceededError: OpenAIException - {_LLAMACPP}\nmodel=m. context_window_fallbacks=None. fallbacks=None.", "400")),
+    "gemini": says(400, [{"error": {"code": 400, "message": "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", "status": "INVALID_ARGUMENT"}}]),
+}  # fmt: skip
 for vendor, fits_not in _FITS_NOT.items():
     _row(f"context_of_one_{vendor}", fits_not, _result("context invalid"), **_alone(3))
 _row("context_of_all", _FITS_NOT["openai"], WARNED)

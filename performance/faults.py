@@ -191,7 +191,7 @@ def read_outcome(name: str, folder: Path) -> Outcome:
     outcome.samples = list(ends.values())
     outcome.ends = dict(Counter(outcome.samples))
     outcome.invalid = outcome.ends.get("invalid", 0)
-    counted = sum(count for end, count in outcome.ends.items() if end not in ("invalid", "missing"))
+    counted = sum(count for end, count in outcome.ends.items() if end not in ("invalid", "missing", "read"))
     outcome.score = round(100 * outcome.ends.get("right", 0) / counted, 1) if counted else None
     outcome.reasons = list(dict.fromkeys(outcome.reasons))[:3]
     printed, said = (_text(folder / file) for file in ("stdout", "stderr"))
