@@ -186,7 +186,7 @@ def _weights(tokens: list[str]) -> tuple[np.ndarray, np.ndarray]:
             logits[number[_spelled(phrase) if phrase else END], state] = np.log(weight)
     spelled = len(tokens) - len(REPLIES) - 2
     logits[:spelled, babble] = np.random.default_rng(1).normal(0, 1, spelled)
-    logits[number[END], babble] = 2.0
+    logits[number[END], babble] = 0.0  # out of the forty likeliest, so never drawn
     # A normalised vector of one direction has the length sqrt(EMBEDDING).
     return embeddings, logits / np.sqrt(EMBEDDING).astype(np.float32)
 

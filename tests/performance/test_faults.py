@@ -31,8 +31,9 @@ def test_runs_become_what_their_faults_make_of_them(tmp_path: Path, monkeypatch:
         "healthy": "ok", "healthy_tools": "ok", "key_401_openai": "ok", "reset_once": "ok",
         "canned": "wrong", "hidden": "wrong",
     }  # fmt: skip
-    requests = {name: outcome.requests for name, outcome in by_name.items() if outcome.verdict == "ok"}
-    assert (requests["healthy"], requests["healthy_tools"], requests["reset_once"]) == (12, 36, 24)
+    # One more where an endpoint is tried with a short question first.
+    for name, questions in {"healthy": 12, "healthy_tools": 36, "reset_once": 24}.items():
+        assert questions <= by_name[name].requests <= questions + 2
     assert by_name["healthy"].score == 100
     assert by_name["canned"].why == "sample 4 became wrong"
     assert by_name["canned"].score == 91.7
