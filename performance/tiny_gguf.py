@@ -1,4 +1,4 @@
-"""A language model of 150 kB in llama's architecture, as a GGUF file, for servers that nobody here wrote.
+"""A language model of less than a megabyte in llama's architecture, as a GGUF file, for servers that nobody here wrote.
 
     python performance/tiny_gguf.py model.gguf
     python performance/tiny_gguf.py model.gguf --port 8080 --context 1024
@@ -184,9 +184,9 @@ def _weights(tokens: list[str]) -> tuple[np.ndarray, np.ndarray]:
         embeddings[number[name], state] = 1
         for phrase, weight in REPLIES.get(name, {"": 1}).items():
             logits[number[_spelled(phrase) if phrase else END], state] = np.log(weight)
-    spelled = len(tokens) - len(REPLIES) - 2
-    logits[:spelled, babble] = np.random.default_rng(1).normal(0, 1, spelled)
-    logits[number[END], babble] = 0.0  # out of the forty likeliest, so never drawn
+    logits[:, babble] = np.random.default_rng(1).normal(0, 1, len(tokens))
+    # Neither an end nor whole phrases are among what babble goes on with.
+    logits[[number[token] for token in (*states, END, "<|im_start|>")], babble] = -30.0
     # A normalised vector of one direction has the length sqrt(EMBEDDING).
     return embeddings, logits / np.sqrt(EMBEDDING).astype(np.float32)
 
