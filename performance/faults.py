@@ -54,7 +54,7 @@ class Outcome:
     reasons: list[str] = field(default_factory=list)
     tables: bool = False
     told: bool = False
-    """Whether a line tells of trouble, or the tables of invalid samples."""
+    """Whether a line tells of trouble, above the tables or in them too."""
     verdict: str = ""
     why: str = ""
 
@@ -199,7 +199,7 @@ def read_outcome(name: str, folder: Path) -> Outcome:
     outcome.said = next(
         (line for line in said.splitlines() if re.search(r"\b(?:error|warning)\b", line, re.IGNORECASE)), ""
     )
-    outcome.told = bool(outcome.said) or "invalid" in printed.lower()
+    outcome.told = bool(outcome.said) or bool(re.search(r"\binvalid\b|samples? \(.*\) ended\b", printed, re.IGNORECASE))
     return outcome
 
 
