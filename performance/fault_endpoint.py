@@ -420,7 +420,11 @@ async def _serve(act: Act, meets: Meets, answers_probes: bool, ready: Queue[Endp
 async def _answer(
     endpoint: Endpoint, act: Act, meets: Meets, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> bool:
-    top = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    first = await reader.readexactly(1)
+    if first == b"\x16":  # a client that speaks TLS
+        writer.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+        return False
+    top = (first + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     length = re.search(r"content-length: *(\d+)", top, re.IGNORECASE)
     sent = await reader.readexactly(int(length[1])) if length else b""
     if not sent:

@@ -532,8 +532,8 @@ for name, act in {
 }.items():  # fmt: skip
     _row(f"{name}_once", act, RIGHT, _ONCE, options=_SHORT, limit_s=25.0)
     _row(f"{name}_always", act, INVALID, options=_SHORT, limit_s=25.0)
-_row("gzip_bomb_of_all", changed(lambda _d: bomb(200 * 2**20), Content_Encoding="gzip"), INVALID, options={"timeout_s": 10.0}, limit_s=40.0)  # fmt: skip
-_row("gzip_bomb_of_one", changed(lambda _d: bomb(200 * 2**20), Content_Encoding="gzip"), INVALID, options={"timeout_s": 10.0}, **_alone(3))  # fmt: skip
+_row("gzip_bomb_of_all", changed(lambda _d: bomb(50 * 2**20), Content_Encoding="gzip"), INVALID, options={"timeout_s": 10.0}, limit_s=40.0)  # fmt: skip
+_row("gzip_bomb_of_one", changed(lambda _d: bomb(50 * 2**20), Content_Encoding="gzip"), INVALID, options={"timeout_s": 10.0}, **_alone(3))  # fmt: skip
 _row("endless_blanks_of_one", pieces(0.05, end=False), _result("timeout invalid"), options=_SHORT, **_alone(3))
 _row("endless_blanks_of_all", pieces(0.05, end=False), INVALID, options=_SHORT, limit_s=30.0)
 _row("huge_text_of_all", text(lambda told: "It is sunny over the field. " * 40_000 + "\n" + told), _result("right wrong invalid"), options={"timeout_s": 10.0}, limit_s=40.0)  # fmt: skip
