@@ -10,6 +10,7 @@ from agrotools.scoring.chance import OpenTextChance
 from agrotools.scoring.correlations import correlations
 from agrotools.scoring.counts import CallTally, Tallied
 from agrotools.scoring.differences import with_comparison_adjusted, with_gains_adjusted
+from agrotools.scoring.endings import ending_of
 from agrotools.scoring.error_tally import ErrorTally
 from agrotools.scoring.option_places import PlacesTally
 from agrotools.scoring.sample_table import Kind, SampleTable, any_kind
@@ -131,6 +132,7 @@ class ModeTally:
         self._place_of = array("i")  # by number of the sample; -1: not in this mode
         self._n_epochs = 0
         self._reasons = Counter[str]()
+        self._endings = Counter[str]()
         self._rows = {metric: Rows() for metric in (STEP_METRICS if mode == "step-by-step" else OUTCOME_METRICS)}
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
@@ -140,6 +142,8 @@ class ModeTally:
         place = self._place(number)
         self._epochs[place] += 1
         self._n_epochs = max(self._n_epochs, record.epoch + 1)
+        if ending := ending_of(record):
+            self._endings[ending] += 1
         if is_invalid(record):
             self._invalid[place] += 1
             of_trajectory = record.trajectory.reason if record.trajectory else ""
@@ -183,6 +187,7 @@ class ModeTally:
                 share=everything.n_invalid / everything.n_records,
                 reasons=dict(self._reasons),
             ),
+            endings=dict(self._endings),
             headline=counted.n_samples > 0 and (allow_invalid or counted.few_invalid),
             metrics=_metrics(units_where(units, self._table, _counted), self._table),
             ots_chance=self.chance.estimate(_counted),
