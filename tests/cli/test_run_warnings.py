@@ -11,6 +11,7 @@ from agrotools.cli.main import app
 from agrotools.core import Record, Trajectory
 from agrotools.report.html import build_report
 from support.made_runs import end_to_end, made_sample, write_run
+from support.plain_sample import plain_sample
 
 
 def timed_out(number: int) -> Record:
@@ -88,15 +89,23 @@ def test_records_that_are_gone_are_missed(tmp_path: Path) -> None:
 
 
 def test_an_evaluation_plans_what_it_will_hold_and_a_smaller_one_after_it_plans_no_less(tmp_path: Path) -> None:
+    benchmark = tmp_path / "benchmark"
+    benchmark.mkdir()
+    (benchmark / "benchmark.toml").write_text(
+        'name = "b"\nversion = "1"\nlicence = "CC0-1.0"\ntoolset = ["calculate"]\nmodes = ["no-tool", "end-to-end"]\n'
+    )
+    samples = [plain_sample(f"s{n}", toolset=("calculate",), no_tool_eligible=n > 0) for n in range(4)]
+    lines = [sample.model_dump_json(by_alias=True, exclude_none=True) + "\n" for sample in samples]
+    (benchmark / "samples.jsonl").write_text("".join(lines))
+    (tmp_path / "script.json").write_text('["Final Answer: yes"]')
+
     def planned(*options: str) -> dict[str, int]:
-        done = command("eval", "embedded", "--model", "baseline:guess", "--out", tmp_path / "run", *options)
+        model = f"scripted:{tmp_path / 'script.json'}"
+        done = command("eval", benchmark, "--model", model, "--out", tmp_path / "run", *options)
         assert done.exit_code == 0, done.output
         assert "missing" not in done.stdout
         return json.loads((tmp_path / "run" / "manifest.json").read_bytes())["planned"]
 
-    assert planned("--mode", "end-to-end", "--limit", "4", "--epochs", "2") == {"end-to-end": 8}
-    grown = planned("--mode", "end-to-end", "--limit", "3")
-    assert grown == {"end-to-end": 8}
-    both = planned("--mode", "no-tool", "--limit", "2")
-    assert both["end-to-end"] == 8
-    assert 0 < both["no-tool"] <= 2
+    assert planned("--mode", "end-to-end", "--epochs", "2") == {"end-to-end": 8}
+    assert planned("--mode", "end-to-end", "--limit", "3") == {"end-to-end": 8}
+    assert planned("--mode", "all") == {"end-to-end": 8, "no-tool": 3}
