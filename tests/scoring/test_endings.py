@@ -4,7 +4,7 @@ import pytest
 
 from agrotools.core import Answer, Halt, Mode, Record, Trajectory, Unparseable
 from agrotools.scoring import ModeSummary, summarise
-from agrotools.scoring.endings import ending_of, mostly_lost, warnings_of
+from agrotools.scoring.endings import ending_of, missing_of, mostly_lost, warnings_of
 from support.plain_sample import plain_sample
 
 
@@ -72,7 +72,9 @@ def test_in_step_by_step_half_of_the_steps_must_have_ended_so() -> None:
 
 def test_records_that_are_missing_are_counted_even_where_a_mode_has_none() -> None:
     modes: dict[Mode, ModeSummary] = {"no-tool": mode_of(("answered", 30))}
-    short, gone = warnings_of(modes, {"no-tool": 60, "end-to-end": 8})
+    missing = missing_of(modes, {"no-tool": 60, "end-to-end": 8, "step-by-step": 0})
+    assert missing == {"no-tool": 30, "end-to-end": 8}
+    short, gone = warnings_of(modes, missing)
     assert short.startswith("no-tool: 30 of 60 planned records are missing; the figures are of the other 30.")
     assert gone.startswith("end-to-end: 8 of 8 planned records are missing")
-    assert warnings_of(modes, {"no-tool": 30}) == ()
+    assert missing_of(modes, {"no-tool": 30}) == {}

@@ -5,7 +5,7 @@ import hashlib
 import orjson
 from pydantic import JsonValue
 
-from agrotools.core import Mode, Noun, Protocol
+from agrotools.core import MODES, Mode, Noun, Protocol
 from agrotools.scoring.version import FIRST_VERSION
 
 
@@ -106,7 +106,9 @@ def merged(old: Manifest, new: Manifest) -> Manifest:
             "epochs": max(old.epochs, new.epochs),
             "sample_ids": tuple(dict.fromkeys((*old.sample_ids, *new.sample_ids))),
             "planned": {
-                mode: max(old.planned.get(mode, 0), new.planned.get(mode, 0)) for mode in {**old.planned, **new.planned}
+                mode: max(old.planned.get(mode, 0), new.planned.get(mode, 0))
+                for mode in MODES
+                if mode in old.planned or mode in new.planned
             },
         }
     )

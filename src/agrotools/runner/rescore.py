@@ -21,7 +21,6 @@ from agrotools.runner.store import read_manifest
 from agrotools.runner.stored_scores import SCORES_FILE, keep_other_version
 from agrotools.scoring import SAMPLE_METRICS, ModeSummary, PublishedFigures, Summary, Tally, score_record
 from agrotools.scoring.embedders import Embedder
-from agrotools.scoring.endings import warnings_of
 from agrotools.scoring.judging import JudgedRows
 from agrotools.scoring.knowledge_answers import Extras, extra_metrics
 from agrotools.scoring.version import FIRST_VERSION, OlderRun
@@ -177,11 +176,7 @@ def summary_of(
     said = ("benchmark", "benchmark_version", "benchmark_options", "synthetic", "model", "protocol", "privileged")
     told = {name: getattr(manifest, name) for name in said}
     told |= {"judging": judges.panel(), "not_as_new": _not_as_new(run, manifest)}
-    summary = tally.summary(allow_invalid=allow_invalid)
-    held = {mode: part.n_records for mode, part in summary.modes.items()}
-    told["missing"] = {mode: n - held.get(mode, 0) for mode, n in manifest.planned.items() if n > held.get(mode, 0)}
-    told["warnings"] = warnings_of(summary.modes, manifest.planned)
-    summary = summary.model_copy(update=told)
+    summary = tally.summary(allow_invalid=allow_invalid, planned=manifest.planned).model_copy(update=told)
     return _with_published(summary, run, manifest, embedder, judges)
 
 

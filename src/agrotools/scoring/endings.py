@@ -57,19 +57,21 @@ def mostly_lost(part: ModeSummary) -> bool:
     return 2 * sum(part.endings.get(cause, 0) for cause in NOT_OF_THE_ANSWERS) > part.n_records
 
 
-def warnings_of(modes: Mapping[Mode, ModeSummary], planned: Mapping[Mode, int]) -> tuple[str, ...]:
-    """A line for each mode with records missing, and for each cause that ended more than 5 % of a mode's records.
+def missing_of(modes: Mapping[Mode, ModeSummary], planned: Mapping[Mode, int]) -> dict[Mode, int]:
+    """How many of the ``planned`` records of each mode are not there; modes that lack none are left out."""
+    held = {mode: part.n_records for mode, part in modes.items()}
+    return {mode: n - held.get(mode, 0) for mode, n in planned.items() if n > held.get(mode, 0)}
 
-    ``planned``: records that each mode should hold, where that is known.
-    """
+
+def warnings_of(modes: Mapping[Mode, ModeSummary], missing: Mapping[Mode, int]) -> tuple[str, ...]:
+    """A line for each mode with records missing, and for each cause that ended more than 5 % of a mode's records."""
     lines: list[str] = []
-    for mode, wanted in planned.items():
+    for mode, n_missing in missing.items():
         n = modes[mode].n_records if mode in modes else 0
-        if n < wanted:
-            lines.append(
-                f"{mode}: {wanted - n} of {wanted} planned records are missing; the figures are of the other {n}. The "
-                "same agrotools eval command runs what is missing."
-            )
+        lines.append(
+            f"{mode}: {n_missing} of {n + n_missing} planned records are missing; the figures are of the other {n}. "
+            "The same agrotools eval command runs what is missing."
+        )
     for mode, part in modes.items():
         reasons = part.invalid.reasons
         for cause, n in sorted(part.endings.items(), key=lambda item: (-item[1], item[0])):

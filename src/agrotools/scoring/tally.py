@@ -10,7 +10,7 @@ from agrotools.scoring.chance import OpenTextChance
 from agrotools.scoring.correlations import correlations
 from agrotools.scoring.counts import CallTally, Tallied
 from agrotools.scoring.differences import with_comparison_adjusted, with_gains_adjusted
-from agrotools.scoring.endings import ending_of
+from agrotools.scoring.endings import ending_of, missing_of, warnings_of
 from agrotools.scoring.error_tally import ErrorTally
 from agrotools.scoring.option_places import PlacesTally
 from agrotools.scoring.sample_table import Kind, SampleTable, any_kind
@@ -72,17 +72,22 @@ class Tally:
         if record.trajectory and not is_invalid(record) and self.modes[record.mode].chance.wants_answers:
             self.modes[record.mode].chance.add_answer(record)
 
-    def summary(self, *, allow_invalid: bool = False) -> Summary:
+    def summary(self, *, allow_invalid: bool = False, planned: Mapping[Mode, int] | None = None) -> Summary:
         """The metrics of all that was added; whose they are is for the caller to say.
 
         Args:
             allow_invalid: let a mode have a headline with more than 1 % invalid records.
+            planned: records that each mode should hold, where that is known.
         """
         modes: list[tuple[Mode, ModeTally]] = [(mode, self.modes[mode]) for mode in MODES if mode in self.modes]
         units = {mode: own.units() for mode, own in modes}
+        of_modes: dict[Mode, ModeSummary] = {mode: own.summary(units[mode], allow_invalid) for mode, own in modes}
+        missing = missing_of(of_modes, planned or {})
         summary = Summary(
             scoring=SCORING_VERSION,
-            modes={mode: own.summary(units[mode], allow_invalid) for mode, own in modes},
+            warnings=warnings_of(of_modes, missing),
+            missing=missing,
+            modes=of_modes,
             no_tool_part=self._no_tool_part(units.get("no-tool"), units.get("end-to-end")),
             correlations=self._correlations(units.get("step-by-step"), units.get("end-to-end")),
         )
