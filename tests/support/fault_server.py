@@ -158,11 +158,11 @@ class Fault:
     def expected_among_others(self) -> Expected:
         """The outcome where other requests got replies before.
 
-        Then an address that is not found is no typing error, and a reply that never ends is the model's doing.
+        Then an address that is not found is no typing error, and a reply that never begins is the model's doing.
         """
         if self.act is _no_model_404:
             return "invalid" if self.times is None else "ok"
-        if self.act in (_stalled_headers, _dribble):
+        if self.act is _stalled_headers:
             return "timeout"
         return self.expected
 
