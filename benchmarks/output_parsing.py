@@ -14,6 +14,7 @@ import json
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from agrotools.agents.parsing import parse_output
@@ -49,10 +50,8 @@ def _lagent(text: str) -> None:
 
 
 def _loads(text: str) -> None:
-    try:
+    with suppress(NotJson):
         loads(text)
-    except NotJson:
-        pass
 
 
 READERS: dict[str, Callable[[str], Any]] = {
@@ -78,19 +77,53 @@ READERS: dict[str, Callable[[str], Any]] = {
     "error body": lambda text: read_error(400, text.encode()),
 }
 UNITS = (
-    *(" ", "\n", "\t", " \n", "\r\n", "\u3000", "*", "_", "#", "# ", "**", "* ", "> ", "- ", "`", "```", "```\n", "```json\n"),
-    *("{", "[", "(", "}", "]", "[{", "{}", "[]", "{},", "[1,", '{"', '{"a":', '{"a": 1} ', "{'a': 1}, ", '{"name": "a", '),
-    *('{"name": "count", "arguments": {} ', '{"name": "count", ', '"arguments": ', '"name":', '{"score": ', '{"grade": 1}'),
-    *('"', "'", "“", "”", '\\"', "\\", "\\\\", "\\x", "\\U0001", "'a', ", "{'", '["a", ', ",", ",}", ", ", "//", "/", "None ", "True"),
-    *("action", "Action:", "Action: a\n", "Action:\n", "Action: None\n", "Action Input:", "Action Input: {", "Action 1:"),
-    *("Action: a\nAction Input: {}\n", "Final Answer:", "Final Answer", "Final Answer:\n", "final_", "final answer "),
-    *("Thought:", "Thought", "thought *", "Observation:", "<think>", "</think>", "</think>\n", "<think", "<tool_call>", "<|"),
-    *("[TOOL_CALLS]", "最终答案：", "最终答案", "行动：", "行动输入：", "思考", "思考：", "观察：", "答案", "答案A", "答案是", "选"),
-    *("A", "B", "AB", "A、", "A. ", "A or ", "选A", "选项A", "选项", "选项A ", "正确", "错误", "综上所述", "综上所述A", "不是A，", "C错误"),
-    *("score", "score:", "score: 1 ", "Grade: ", "评分：", "grade is ", "grade ", "1", "1/", "1 / ", "1.", "0.5", "-", "1-", "1 or "),
-    *("12 ", "9", "1e", "e9", "字", "除去病叶", "。", "yes", "yes ", "no", "是", "不", "a", "a ", "a.", "abc ", "remove the leaves ", "\ud800", "é"),
-    *("<", "<a", "|", "| a | b |\n", ":", "：", "=", "is ", "of ", "to ", "\x00", "%", "reasoning_steps", '{"reasoning_steps": [], '),
-    *('{"reasoning_steps": [], "final_answer": "a"} ', '{"Score": 1, ', "{'Score': 0.5} ", '{"variants": ["a"]} ', "((", "(1, "),
+    *(" ", "\n", "\t", " \n", "\r\n", "\u3000", "*", "_", "#", "# ", "**", "* ", "> ", "- ", "`", "```", "```\n"),
+    *("```json\n", "{", "[", "(", "}", "]", "[{", "{}", "[]", "{},", "[1,", '{"', '{"a":', '{"a": 1} ', "{'a': 1}, "),
+    *('{"name": "a", ', '{"name": "count", "arguments": {} ', '{"name": "count", ', '"arguments": ', '"name":'),
+    *('{"score": ', '{"grade": 1}', '"', "'", "“", "”", '\\"', "\\", "\\\\", "\\x", "\\U0001", "'a', ", "{'"),
+    *('["a", ', ",", ",}", ", ", "//", "/", "None ", "True", "action", "Action:", "Action: a\n", "Action:\n"),
+    *("Action: None\n", "Action Input:", "Action Input: {", "Action 1:", "Action: a\nAction Input: {}\n"),
+    *("Final Answer:", "Final Answer", "Final Answer:\n", "final_", "final answer ", "Thought:", "Thought"),
+    *("thought *", "Observation:", "<think>", "</think>", "</think>\n", "<think", "<tool_call>", "<|"),
+    *(
+        "[TOOL_CALLS]",
+        "最终答案：",
+        "最终答案",
+        "行动：",
+        "行动输入：",
+        "思考",
+        "思考：",
+        "观察：",
+        "答案",
+        "答案A",
+        "答案是",
+        "选",
+        "A",
+        "B",
+        "AB",
+    ),
+    *(
+        "A、",
+        "A. ",
+        "A or ",
+        "选A",
+        "选项A",
+        "选项",
+        "选项A ",
+        "正确",
+        "错误",
+        "综上所述",
+        "综上所述A",
+        "不是A，",
+        "C错误",
+        "score",
+        "score:",
+    ),
+    *("score: 1 ", "Grade: ", "评分：", "grade is ", "grade ", "1", "1/", "1 / ", "1.", "0.5", "-", "1-", "1 or "),
+    *("12 ", "9", "1e", "e9", "字", "除去病叶", "。", "yes", "yes ", "no", "是", "不", "a", "a ", "a.", "abc "),
+    *("remove the leaves ", "\ud800", "é", "<", "<a", "|", "| a | b |\n", ":", "：", "=", "is ", "of ", "to ", "\x00"),
+    *("%", "reasoning_steps", '{"reasoning_steps": [], ', '{"reasoning_steps": [], "final_answer": "a"} '),
+    *('{"Score": 1, ', "{'Score': 0.5} ", '{"variants": ["a"]} ', "((", "(1, "),
 )
 FRAMES = (
     ("", ""),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from agrotools.agents.images import file_parts, is_prepared
+from agrotools.agents.keeping import kept_text, read_apart, written
 from agrotools.agents.parsing import as_text, parse_output
 from agrotools.agents.prompts import fill, render
 from agrotools.agents.protocols import PROTOCOLS
@@ -78,7 +79,7 @@ class LLMAgent:
         completion = await self.model.generate(messages, tools, self.settings)
         if view.bare:
             return _bare_action(completion)
-        action = self._action(completion)
+        action = await read_apart(lambda: self._action(completion), written(completion))
         if isinstance(action, Answer | Halt) and self.mode != "step-by-step":
             self._told.pop(id(view), None)
         return action
@@ -145,7 +146,7 @@ def halt_of(completion: Completion, reply: Reply) -> Halt | None:
 def reply_of(completion: Completion, text: str) -> Reply:
     """``text`` with what the endpoint said of it."""
     return Reply(
-        text=text,
+        text=kept_text(text),
         finish_reason=completion.finish_reason,
         usage=completion.usage,
         seconds=round(completion.seconds, 3),
