@@ -43,6 +43,10 @@ _MEDIA_TYPES = {
 }
 
 
+class NotWrittenError(OSError):
+    """What a tool made cannot be written; any other error of the system is the tool's own."""
+
+
 @dataclass(frozen=True)
 class Workspace:
     """One sample's files, read-only and by name, and the folder its artifacts go to.
@@ -197,8 +201,15 @@ def artifacts_in(
     """
     where = Path(folder)
     current = _work.get()
+
+    def keep(artifact: Artifact, content: bytes) -> Artifact:
+        try:
+            return write_artifact(where, artifact, content)
+        except OSError as error:
+            raise NotWrittenError(error.errno, error.strerror, error.filename or str(where)) from error
+
     work = Work(
-        keep=lambda artifact, content: write_artifact(where, artifact, content),
+        keep=keep,
         infos=current.infos if current else {},
         backend=backend or (current.backend if current else None),
         reads_sidecars=current.reads_sidecars if current else True,
