@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.util
+import os
 import signal
 import sys
 import threading
@@ -24,6 +25,7 @@ from agrotools.core import (
 )
 from agrotools.models import Completion, Message, ModelSettings
 from agrotools.models.base import WireStats
+from agrotools.runner.interrupts import interrupts
 from agrotools.tools.execution import ToolOutcome
 from support.small_sample import small_sample, view_of
 
@@ -102,6 +104,20 @@ def test_who_stops_a_run_does_not_wait_for_a_text_that_is_being_read() -> None:
 
     asyncio.run(main())
     assert not ended.is_set(), "the loop was closed while the text was still being read"
+    ended.set()
+
+
+def test_a_second_interrupt_is_obeyed_while_a_text_is_being_read() -> None:
+    ended = threading.Event()
+
+    async def main() -> None:
+        with interrupts(lambda: os.kill(os.getpid(), signal.SIGINT)):
+            asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGINT)
+            await read_apart(lambda: ended.wait(30), LONG_TEXT + 1)
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(main())
+    assert not ended.is_set()
     ended.set()
 
 
