@@ -14,6 +14,7 @@ from PIL import Image
 from agrotools.core import UsageError
 from agrotools.sandbox import Limits, SandboxUnavailable, run_code, select_runner
 from agrotools.sandbox import probe as probing
+from agrotools.sandbox.result import DEFAULT_LIMITS
 from agrotools.sandbox.running import LONGEST_CODE, MOST_INPUT_BYTES, unfenced
 
 PLOT = """
@@ -173,6 +174,15 @@ def test_the_log_holds_what_the_message_leaves_out(runner: str) -> None:
     assert "Traceback" in result.log
     assert "in inner" in result.log
     assert "to err" in result.log
+
+
+def test_code_that_computes_meets_the_limit_of_its_processor_first(runner: str) -> None:
+    """Three processes share what this one has, as on a busy machine."""
+    assert DEFAULT_LIMITS.wall_s >= 5 * DEFAULT_LIMITS.cpu_s
+    limits = Limits(cpu_s=1, wall_s=DEFAULT_LIMITS.wall_s / DEFAULT_LIMITS.cpu_s * 2)
+    with ThreadPoolExecutor(4) as pool:
+        runs = [pool.submit(run_code, "while True: pass", call=None, limits=limits, runner=runner) for _ in range(4)]
+    assert [run.result().termination for run in runs] == ["cpu_limit"] * 4
 
 
 def test_output_before_a_timeout_is_kept(runner: str) -> None:

@@ -127,3 +127,32 @@ def test_shrunk_letters_are_flagged(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("agrotools.vision.ocr.read_lines", lambda _pixels: small)
     with artifacts_in(tmp_path / "out"):
         assert "large_picture_shrunk" in module.read_text(image=tmp_path / "wide.png").flags
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(2000, 20), (4000, 2), (2, 4000), (20, 2000)])
+def test_a_strip_is_not_enlarged_beyond_measure(rows: int, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the size in a damaged file, or a region, comes to: enlarged to 736 pixels at its shorter side."""
+    seen: list[tuple[int, ...]] = []
+
+    class Nothing:
+        txts = None
+
+    def look(pixels: np.ndarray, **_: bool) -> Nothing:
+        seen.append(pixels.shape)
+        return Nothing()
+
+    monkeypatch.setattr(ocr, "_engine", lambda: look)
+    assert ocr.read_lines(np.full((rows, columns, 3), 200, np.uint8)) == []
+    for height, width, _ in seen:
+        assert height <= 4.1 * width
+        assert width <= 61 * height
+
+
+@needs_ocr
+def test_a_line_in_a_narrow_picture_stays_where_it_is(tmp_path: Path) -> None:
+    picture = Image.new("RGB", (90, 700), "white")
+    ImageDraw.Draw(picture).text((4, 300), "BARLEY", fill="black", font=ImageFont.load_default(size=20))
+    [line] = ocr.read_lines(np.asarray(picture))
+    assert line.text == "BARLEY"
+    assert 0 <= line.box[0] < line.box[2] <= 90
+    assert 280 < line.box[1] < line.box[3] < 340

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from agrotools.agents.end_to_end import Refusal, run_end_to_end
 from agrotools.agents.images import file_parts
+from agrotools.agents.keeping import read_apart, written
 from agrotools.agents.llm import halt_of, reply_of
 from agrotools.agents.parsing import excerpt
 from agrotools.agents.policy import Policy
@@ -65,7 +66,7 @@ class AgentXAgent:
         reply = reply_of(completion, completion.text)
         if halt := halt_of(completion, reply):
             return halt
-        said = read_prediction(completion.text)
+        said = await read_apart(lambda: read_prediction(completion.text), written(completion))
         if isinstance(said, str):
             return Unparseable(text=excerpt(completion.text), reason=f"The reply cannot be read: {said}.", reply=reply)
         return Answer(text=said.value.strip() or said.justification.strip(), thought=completion.thought, reply=reply)

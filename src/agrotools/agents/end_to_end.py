@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from agrotools.agents.keeping import kept_call, kept_text
 from agrotools.agents.policy import Policy
 from agrotools.core import (
     Answer,
@@ -71,8 +72,8 @@ async def run_end_to_end(
                     Step(
                         turn=turn,
                         kind="answer",
-                        text=action.text,
-                        thought=action.thought,
+                        text=kept_text(action.text),
+                        thought=kept_text(action.thought),
                         reply=action.reply,
                         form_reply=action.form_reply,
                     )
@@ -107,9 +108,9 @@ async def _call_steps(turn: int, action: CallTools, call_tool: CallTool) -> list
             Step(
                 turn=turn,
                 kind="call",
-                call=call,
+                call=kept_call(call),
                 observation=outcome.observation,
-                thought=action.thought if index == 0 else "",
+                thought=kept_text(action.thought) if index == 0 else "",
                 reply=action.reply if index == 0 else None,
                 seconds=outcome.seconds,
                 cached=outcome.cached,

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from agrotools.agents.images import file_parts
+from agrotools.agents.keeping import read_apart, written
 from agrotools.agents.llm import halt_of, reply_of
 from agrotools.agents.parsing import excerpt
 from agrotools.agents.prompts import render
@@ -82,7 +83,7 @@ class LagentAgent:
         completion = await self.model.generate(messages, (), self.settings)
         reply = reply_of(completion, completion.text)
         halt = None if completion.finish_reason == "length" else halt_of(completion, reply)
-        return halt or self._action(view, history, completion, reply)
+        return halt or await read_apart(lambda: self._action(view, history, completion, reply), written(completion))
 
     async def request_for(self, view: SampleView, history: Sequence[Step]) -> tuple[list[Message], Sequence[ToolSpec]]:
         """What :meth:`act` sends; no tool is offered as a native function."""

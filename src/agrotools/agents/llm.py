@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from agrotools.agents.images import file_parts, is_prepared
+from agrotools.agents.keeping import kept_text, read_apart, written
 from agrotools.agents.parsing import as_text, excerpt, parse_output
 from agrotools.agents.prompts import fill, render
 from agrotools.agents.protocols import PROTOCOLS
@@ -80,7 +81,7 @@ class LLMAgent:
         completion = await self.model.generate(messages, tools, self.settings)
         if view.bare:
             return _bare_action(completion)
-        action = self._action(completion)
+        action = await read_apart(lambda: self._action(completion), written(completion))
         if isinstance(action, Answer) and self._form_is_due(view) and lacks_form(action.text, view.form_lines):
             action = await self._with_form(action, view, messages, tools)
         if isinstance(action, Answer | Halt) and self.mode != "step-by-step":
@@ -135,7 +136,10 @@ class LLMAgent:
         lines = None
         if halt_of(completion, reply) is None:
             # Read as in any protocol that takes plain text for an answer.
-            lines = parse_output(completion.text, completion.tool_calls, protocol="tool-calling")
+            lines = await read_apart(
+                lambda: parse_output(completion.text, completion.tool_calls, protocol="tool-calling"),
+                written(completion),
+            )
         text = with_form(answer.text, lines.text, view.form_lines) if isinstance(lines, Answer) else answer.text
         return answer.model_copy(update={"text": text, "form_reply": reply})
 
@@ -174,7 +178,7 @@ def halt_of(completion: Completion, reply: Reply) -> Halt | None:
 def reply_of(completion: Completion, text: str) -> Reply:
     """``text`` with what the endpoint said of it."""
     return Reply(
-        text=text,
+        text=kept_text(text),
         finish_reason=completion.finish_reason,
         usage=completion.usage,
         seconds=round(completion.seconds, 3),

@@ -34,7 +34,9 @@ _BEFORE_VALUE = re.compile(r"\s*+(?:```[ \t]*\w*)?\s*+")
 _STRING_LITERAL = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _NOTHING = re.compile(r"(?:none|null|n/?a|no (?:tool|action|input)(?: needed)?|无)?[.。]?", re.IGNORECASE)
 _ANSWER_AS_TOOL = re.compile(_ANSWER, re.IGNORECASE)
-_THOUGHT = re.compile(r"[\s*_#]*(?:thought|思考)" + _COLON, re.IGNORECASE)
+# From where a run of blanks and marks begins alone: sought from each of its places it would take their square.
+_THOUGHT = re.compile(r"(?<![\s*_#])[\s*_#]*+(?:thought|思考)" + _COLON, re.IGNORECASE)
+_OPEN_FENCE_AT_END = re.compile(r"```[ \t]*+\w*+\s*+\Z")
 _THINKING = re.compile(r"\s*+<think(?:ing)?>(?P<inner>.*?)(?:</think(?:ing)?>|\Z)", re.DOTALL)
 _END_OF_THINKING = re.compile(r"^[ \t]*</think(?:ing)?>[ \t]*$", re.MULTILINE)
 HINTS: Mapping[Protocol, str] = {
@@ -304,7 +306,7 @@ def _split_thinking(text: str) -> tuple[str, str]:
 def _thought(thinking: str, before: str) -> str:
     if not before:
         return thinking
-    before = re.sub(r"```[ \t]*\w*\s*\Z", "", _THOUGHT.sub("", before, count=1)).strip()
+    before = _OPEN_FENCE_AT_END.sub("", _THOUGHT.sub("", before, count=1)).strip()
     return "\n".join(part for part in (thinking, before) if part)
 
 

@@ -1,5 +1,6 @@
 """Step-by-step (teacher-forced): each step is predicted after the reference history before it; nothing is executed."""
 
+from agrotools.agents.keeping import kept_action
 from agrotools.agents.policy import Policy
 from agrotools.core import Action, BenchmarkError, ReferenceTrajectory, SampleView, Step, ToolCall
 from agrotools.core.refs import literal_value
@@ -15,8 +16,8 @@ async def run_step_by_step(policy: Policy, view: SampleView, reference: Referenc
         InfrastructureError: from the policy.
     """
     history = reference_history(reference)
-    called = [await policy.act(view, history[:shown]) for shown in range(len(history))]
-    return (*called, await policy.act(view.model_copy(update={"closing": True}), history))
+    called = [kept_action(await policy.act(view, history[:shown])) for shown in range(len(history))]
+    return (*called, kept_action(await policy.act(view.model_copy(update={"closing": True}), history)))
 
 
 def reference_history(reference: ReferenceTrajectory) -> tuple[Step, ...]:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from agrotools.cli.comparing import EmbedderName, EmbedderPath, Extra, comparing
+from agrotools.cli.exit_codes import STOPPED
 from agrotools.cli.judging import (
     JudgeApiKeyEnv,
     JudgeBaseUrl,
@@ -175,7 +176,7 @@ def evaluate(
         done = [run(each, sys.stderr) for each in configs]
     except KeyboardInterrupt:
         typer.echo("\nstopped; what has finished is kept, and the same command goes on from here", err=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(STOPPED) from None
     missing = ask_judges([each.run for each in done], judging)
     code = show_evaluations(
         done,

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agrotools.cli.exit_codes import STOPPED
+
 if TYPE_CHECKING:
     from agrotools.core import AgrotoolsError
     from agrotools.runner.helping import Helper
@@ -82,7 +84,7 @@ def helped(
         done += [_traced(out, fills, ledger, workers)] if fills else []
     except KeyboardInterrupt:
         typer.echo(f"\nstopped; the benchmark is in {out}, and the same command goes on from here", err=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(STOPPED) from None
     if all(done):
         ledger.unlink(missing_ok=True)
 

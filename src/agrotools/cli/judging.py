@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agrotools.cli.exit_codes import STOPPED
+
 if TYPE_CHECKING:
     from agrotools.runner.helping import Helper
     from agrotools.runner.judging import JudgedRun
@@ -124,7 +126,7 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
                 )
             except KeyboardInterrupt:
                 typer.echo("\nstopped; what judges replied is kept, and the same command goes on from here", err=True)
-                raise typer.Exit(130) from None
+                raise typer.Exit(STOPPED) from None
             missing |= _told(run, done, helper)
     return missing
 

@@ -21,6 +21,7 @@ from agrotools.cli import (
     tools,
     validate,
 )
+from agrotools.cli.exit_codes import code_of
 
 app = typer.Typer(
     name="agrotools",
@@ -50,8 +51,7 @@ app.add_typer(kb.app, name="kb")
 def main() -> None:
     """Entry point. Errors that a user can mend are one or two lines, never a stack trace.
 
-    Exit codes: 0 done, 1 finished with invalid samples, 2 usage error, 3 nothing could run, or most
-    samples of a run ended for reasons that say nothing of the model.
+    Exit codes: :mod:`agrotools.cli.exit_codes`.
     """
     # Looking for cycles after every 700 objects takes an eighth of a long run, and finds next to none.
     gc.set_threshold(100_000, 20, 20)
@@ -59,17 +59,17 @@ def main() -> None:
         app()
     except Exception as error:
         # Imported here because --help must not wait for the nouns.
-        from agrotools.core.errors import AgrotoolsError, UsageError
+        from agrotools.core.errors import AgrotoolsError
 
-        if isinstance(error, OSError):
+        if (code := code_of(error)) is None:
+            raise
+        if isinstance(error, AgrotoolsError):
+            _say(error.message, error.hint)
+        elif isinstance(error, OSError):
             # A disk that is full or a file that may not be read can meet any command anywhere.
             where = f"{error.filename}: " if error.filename else ""
             _say(f"{where}{error.strerror or error}", "check that it can be read and written, and that there is space")
-            sys.exit(3)
-        if not isinstance(error, AgrotoolsError):
-            raise
-        _say(error.message, error.hint)
-        sys.exit(2 if isinstance(error, UsageError) else 3)
+        sys.exit(code)
 
 
 def _say(message: str, hint: str | None) -> None:

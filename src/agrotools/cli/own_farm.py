@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from agrotools.cli.exit_codes import NOT_DONE
+
 if TYPE_CHECKING:
     from agrotools.construct.own import Need, Plan, Seen
     from agrotools.construct.progress import Progress
     from agrotools.core.benchmark_header import BenchmarkHeader
 
 PLAN_ENDING = ".plan.toml"
-_NOT_BUILT = 3
 
 
 def build_from_table(
@@ -79,7 +80,7 @@ def _new_plan(seen: "Seen", out: Path, kept: Path, *, yes: bool) -> "Plan":
         _tell_needs(lacking, seen, plan)
     if not yes and not asked:
         typer.echo("Complete the plan and give the same command again, or give --yes to take it as it is.")
-        raise typer.Exit(_NOT_BUILT)
+        raise typer.Exit(NOT_DONE)
     return plan
 
 

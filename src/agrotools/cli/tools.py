@@ -5,14 +5,13 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from agrotools.cli.exit_codes import BAD_USAGE, NOT_DONE, code_of
 from agrotools.cli.json_output import print_json
 from agrotools.cli.tools_bench import bench
 
 app = typer.Typer(help="List, describe, run and measure the tools.", no_args_is_help=True, rich_markup_mode=None)
 app.command()(bench)
 
-_BAD_USAGE = 2
-_COULD_NOT_RUN = 3
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -71,7 +70,7 @@ def run(
     from agrotools.core import ToolError, UsageError
     from agrotools.tools.execution import check_backend
     from agrotools.tools.result import encode_result, with_artifact_names
-    from agrotools.tools.workspace import artifacts_in
+    from agrotools.tools.workspace import NotWrittenError, artifacts_in
 
     found = _find(tool, as_json)
     vision = None
@@ -83,19 +82,17 @@ def run(
         with artifacts_in(out, backend=backend, vision=vision):
             result = found(**call)
     except UsageError as error:
-        _fail(error.message, error.hint, {"kind": "usage"}, as_json, _BAD_USAGE)
+        _fail(error.message, error.hint, {"kind": "usage"}, as_json, BAD_USAGE)
     except ToolError as error:
-        wrong_call = error.kind in ("invalid_argument", "file_not_found")
-        code = _BAD_USAGE if wrong_call else _COULD_NOT_RUN
-        _fail(error.message, error.hint, error.info.model_dump(), as_json, code)
-    except OSError as error:
+        _fail(error.message, error.hint, error.info.model_dump(), as_json, code_of(error) or NOT_DONE)
+    except NotWrittenError as error:
         message, hint = f"{error.filename or out}: {error.strerror or error}", "--out says where made files go"
-        _fail(message, hint, {"kind": "tool_failed"}, as_json, _COULD_NOT_RUN)
+        _fail(message, hint, {"kind": "tool_failed"}, as_json, NOT_DONE)
     except MemoryError:
-        _fail("there is not enough memory", "use a smaller region or file", {"kind": "limit"}, as_json, _COULD_NOT_RUN)
+        _fail("there is not enough memory", "use a smaller region or file", {"kind": "limit"}, as_json, NOT_DONE)
     except Exception as error:
         message = f"{tool} failed on this input ({type(error).__name__}: {error})"
-        _fail(message, "other arguments or another file may work", {"kind": "tool_failed"}, as_json, _COULD_NOT_RUN)
+        _fail(message, "other arguments or another file may work", {"kind": "tool_failed"}, as_json, NOT_DONE)
     finally:
         if vision is not None and (cost := vision.cost()):
             typer.echo(cost, err=True)
@@ -128,7 +125,7 @@ def _find(name: str, as_json: bool) -> Any:
     try:
         return get_tool(name)
     except UsageError as error:
-        kind, code = ("backend_unavailable", _COULD_NOT_RUN) if name in TOOLS else ("unknown_tool", _BAD_USAGE)
+        kind, code = ("backend_unavailable", NOT_DONE) if name in TOOLS else ("unknown_tool", BAD_USAGE)
         _fail(error.message, error.hint, {"kind": kind}, as_json, code)
 
 

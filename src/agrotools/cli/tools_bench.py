@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agrotools.cli.exit_codes import BAD_USAGE, NOT_DONE, STOPPED
+
 if TYPE_CHECKING:
     from agrotools.accuracy.recorded import Nearness
     from agrotools.accuracy.studies import Planned, Row
-
-_USAGE = 2
-_STOPPED = 130
 
 
 def bench(
@@ -48,7 +47,7 @@ def bench(
     found = plan(data, tools, folders)
     if out is not None and not out.absolute().parent.is_dir():
         typer.echo(f"error: {out.parent} is no folder", err=True)
-        raise typer.Exit(_USAGE)
+        raise typer.Exit(BAD_USAGE)
     if overlays is not None:
         overlays.mkdir(parents=True, exist_ok=True)
     if found.absent:
@@ -78,7 +77,7 @@ def bench(
     except KeyboardInterrupt:
         typer.echo("stopped; what was measured until then:", err=True)
         _show(rows, as_json)
-        raise typer.Exit(_STOPPED) from None
+        raise typer.Exit(STOPPED) from None
     _show(rows, as_json)
     if out is not None:
         from agrotools.accuracy.table import markdown
@@ -88,7 +87,7 @@ def bench(
     failures = sum(row.error is not None for row in rows)
     if failures == len(rows):
         typer.echo("error: nothing could be measured", err=True)
-        raise typer.Exit(3)
+        raise typer.Exit(NOT_DONE)
     raise typer.Exit(1 if failures else 0)
 
 

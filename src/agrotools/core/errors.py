@@ -79,6 +79,14 @@ class RunStoreError(AgrotoolsError):
     """A run folder cannot be read, or does not belong to what is asked of it."""
 
 
+class NoFileError(BenchmarkError, UsageError):
+    """The file of predictions that was named is not there."""
+
+
+class NoRunError(RunStoreError, UsageError):
+    """There is no run in the folder that was named."""
+
+
 class ScoringVersionError(AgrotoolsError):
     """Scores or records of different scoring versions would be mixed."""
 

@@ -18,6 +18,7 @@ import orjson
 from pydantic import ValidationError
 
 from agrotools.core import Observation, Record, RunStoreError, ScoringVersionError
+from agrotools.core.errors import NoRunError
 from agrotools.core.paths import artifact_path
 from agrotools.runner.durable import Journal, copy_whole, sync, write_whole
 from agrotools.runner.lock import LOCK_FILE, RunLock
@@ -199,7 +200,7 @@ def _read_manifest(run: Path) -> tuple[Manifest, bool]:
     try:
         return Manifest.model_validate_json((run / MANIFEST_FILE).read_bytes()), False
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise RunStoreError(
+        raise NoRunError(
             f"{run} is not a run folder (no {MANIFEST_FILE})", hint="give the folder that agrotools eval printed"
         ) from error
     except (OSError, ValidationError) as error:

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from agrotools.text.loose_json import MAX_DEPTH, NotJson, dumps, loads, values_in, without_surrogates
 
 STEPS, ANSWER = "reasoning_steps", "final_answer"
-_FENCE = re.compile(r"\A```(?:json)?\s*|\s*```\Z", re.IGNORECASE)
+_OPEN_FENCE = re.compile(r"\A```(?:json)?", re.IGNORECASE)
 _THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _LONGEST_LITERAL = 100_000
 
@@ -63,7 +63,7 @@ def _objects(text: str) -> list[dict[str, JsonValue]]:
 
 
 def _values(text: str) -> list[JsonValue]:
-    whole = _value(_FENCE.sub("", text))
+    whole = _value(_OPEN_FENCE.sub("", text).removesuffix("```").strip())
     if isinstance(whole, dict):
         return _inner(whole)
     return [value for start, end in values_in(text) for value in _inner(_value(text[start:end]))]

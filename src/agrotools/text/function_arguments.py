@@ -100,7 +100,11 @@ def whole(value: object, of: str, low: int, high: int) -> int:
     """``value`` as a whole number from ``low`` to ``high``."""
     as_number = number(value, of)
     if as_number != int(as_number) or not low <= as_number <= high:
+        least, most = (f"{limit:g}" if abs(limit) > 1e15 else str(limit) for limit in (low, high))
+        what = "a whole number"
+        if as_number == int(as_number):
+            what = f"at least {least}" if as_number < low else f"at most {most}"
         raise ExpressionError(
-            f"{of} must be a whole number, not {shown(value)}", hint=f"give a whole number from {low} to {high}"
+            f"{of} must be {what}, not {shown(value)}", hint=f"give a whole number from {least} to {most}"
         )
     return int(as_number)

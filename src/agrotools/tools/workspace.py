@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from hashlib import sha256
+from mimetypes import guess_type
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Literal
@@ -40,6 +41,10 @@ _MEDIA_TYPES = {
     ".csv": "text/csv",
     ".json": "application/json",
 }
+
+
+class NotWrittenError(OSError):
+    """What a tool made cannot be written; any other error of the system is the tool's own."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +105,23 @@ def host_file(name: str) -> Path:
     except OSError as error:
         raise ToolError("file_not_found", f"{name[:100]!r} cannot be looked up: {error.strerror}") from error
     if not exists:
-        beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise _not_found(name, beside, close_to=path.name)
+        raise _not_found(name, _of_its_kind(path), close_to=path.name)
     return _regular_file(path, name, within=None)
+
+
+def _of_its_kind(path: Path) -> list[str]:
+    """The files in the folder of ``path`` that may have been meant by it: by their suffix of its kind."""
+    try:
+        beside = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
+    except OSError:
+        return []
+    return [name for name in beside if not path.suffix or _kind(Path(name)) == _kind(path)]
+
+
+def _kind(path: Path) -> str:
+    """What kind of file a suffix stands for: ``image``, or the suffix itself."""
+    guessed = guess_type(path.name)[0] or ""
+    return "image" if guessed.startswith("image/") else path.suffix.lower()
 
 
 def _inside(name: str) -> str:
@@ -182,8 +201,15 @@ def artifacts_in(
     """
     where = Path(folder)
     current = _work.get()
+
+    def keep(artifact: Artifact, content: bytes) -> Artifact:
+        try:
+            return write_artifact(where, artifact, content)
+        except OSError as error:
+            raise NotWrittenError(error.errno, error.strerror, error.filename or str(where)) from error
+
     work = Work(
-        keep=lambda artifact, content: write_artifact(where, artifact, content),
+        keep=keep,
         infos=current.infos if current else {},
         backend=backend or (current.backend if current else None),
         reads_sidecars=current.reads_sidecars if current else True,

@@ -25,6 +25,11 @@ _WORD_PX = 100
 """In a picture this low without any text that is found as such, the whole of it is read as one line."""
 
 
+_NARROWEST, _LOWEST = 4, 60
+"""A picture more than so many times as high as wide, or as wide as high, gets a margin: the library enlarges pictures
+until their shorter side has 736 pixels, and one 20 pixels wide and 2,000 high would take all memory."""
+
+
 class TextLine(NamedTuple):
     """One line of text: x0, y0, x1, y1 in pixels, what it says, and how sure the model is, 0 to 1."""
 
@@ -50,13 +55,16 @@ def read_lines(pixels: NDArray[np.uint8]) -> list[TextLine]:
         ToolError: ``backend_unavailable``: the library or its weights are not there.
     """
     engine = _engine()
-    given = np.ascontiguousarray(pixels[:, :, ::-1])
+    given = _with_margin(np.ascontiguousarray(pixels[:, :, ::-1]))
     found = engine(given, use_det=True, use_cls=True, use_rec=True)
     lines: list[TextLine] = []
     if found.txts:
         for corners, text, score in zip(found.boxes, found.txts, found.scores, strict=True):
             low, high = corners.min(axis=0), corners.max(axis=0)
-            box = (float(low[0]), float(low[1]), float(high[0]), float(high[1]))
+            rows, columns = pixels.shape[:2]
+            if low[0] >= columns or low[1] >= rows:
+                continue  # in the margin
+            box = (float(low[0]), float(low[1]), min(float(high[0]), columns), min(float(high[1]), rows))
             lines.append(TextLine(box, str(text), float(score)))
     elif pixels.shape[0] <= _WORD_PX:
         alone = engine(given, use_det=False, use_cls=True, use_rec=True)
@@ -66,6 +74,18 @@ def read_lines(pixels: NDArray[np.uint8]) -> list[TextLine]:
     if not lines:
         return []
     return [lines[index] for index in reading_order(np.array([line.box for line in lines]))]
+
+
+def _with_margin(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The picture, with as much of its mean colour at its right or below as keeps it from being a strip."""
+    rows, columns = pixels.shape[:2]
+    height, width = max(rows, columns // _LOWEST), max(columns, rows // _NARROWEST)
+    if (height, width) == (rows, columns):
+        return pixels
+    larger = np.empty((height, width, 3), np.uint8)
+    larger[:] = pixels.mean(axis=(0, 1))
+    larger[:rows, :columns] = pixels
+    return larger
 
 
 @lru_cache(maxsize=1)

@@ -173,19 +173,20 @@ def judgements(said: Text, item: Item) -> list[Claim]:
     return found
 
 
-_AFFIRMATION = re.compile(
-    r"[^\S\n]*(?:(?:才|就|即|应)?(?:为|是)(?:本题|此题|该题)?的?(?:(?:正确|最佳|标准)的?(?:选项|选择)|(?:正确|最佳|标准)?的?答案)|"
+_AFFIRMING = re.compile(
+    r"(?:(?:才|就|即|应)?(?:为|是)(?:本题|此题|该题)?的?(?:(?:正确|最佳|标准)的?(?:选项|选择)|(?:正确|最佳|标准)?的?答案)|"
     r"当选|入选|"
     r"(?:is|are|would be|must be) (?:therefore |clearly )?(?:my (?:final )?(?:answer|choice)|"
     r"the (?:(?:correct |best |right )?answers?|(?:correct|best|right) (?:options?|choices?|ones?))))(?![a-z])"
 )
+_AFFIRMATION = re.compile(rf"[^\S\n]*+{_AFFIRMING.pattern}")
 CAPITALS = re.compile(r"(?<![A-Za-z0-9_°'/-])[A-Z]{1,8}(?![A-Za-z0-9_])")
 
 
 def affirmed(said: Text, item: Item) -> list[Claim]:
     """A、B当选, C为正确答案, "B is the best answer"."""
     found: list[Claim] = []
-    if not _AFFIRMATION.search(said.low):
+    if not _AFFIRMING.search(said.low):
         return found
     at = 0
     for mention in list(CAPITALS.finditer(said.text))[-MOST_CLAIMS:]:

@@ -18,8 +18,9 @@ from agrotools.text.agreement_values import same_json
 
 Specs = Mapping[str, ToolSpec]
 
-_NUMBER = re.compile(r"[-+]?\d*\.?\d+")
-_BOX = re.compile(r"\s*[(\[]?\s*-?\d*\.?\d+(?:\s*,\s*-?\d*\.?\d+){3}\s*[)\]]?\s*")
+_NUMBER = re.compile(r"[-+]?(?:\d++(?:\.\d++)?|\.\d++)")
+_EDGE = r"\s*+-?(?:\d++(?:\.\d++)?|\.\d++)\s*+"
+_BOX = re.compile(rf"\s*+[(\[]?{_EDGE}(?:,{_EDGE}){{3}}[)\]]?\s*+")
 _FILE = re.compile(r"\.(?:jpe?g|png|tiff?|bmp|webp|gif|mp4)$", re.IGNORECASE)
 _DEEPEST = 50
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agrotools.core import BenchmarkError
+from agrotools.core.errors import NoFileError
 from agrotools.scoring.corrected.messages import gold_messages, read_message
 from agrotools.scoring.loose import is_list, is_object, is_text
 from agrotools.scoring.predictions.json_files import read_json
@@ -54,11 +55,11 @@ def _files(path: Path) -> tuple[Path, ...]:
     if path.is_file():
         return (path,)
     parts: list[Path] = []
-    while (part := path.with_name(f"{path.stem}_{len(parts)}{path.suffix}")).is_file():
+    while path.name and (part := path.with_name(f"{path.stem}_{len(parts)}{path.suffix}")).is_file():
         parts.append(part)
     if parts:
         return tuple(parts)
-    raise BenchmarkError(
+    raise NoFileError(
         f"{path}: no such file, and no {path.stem}_0{path.suffix} either", hint="give the path of a prediction file"
     )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.core import BenchmarkError
+from agrotools.core.errors import NoFileError
 
 _LARGEST = 2 * 2**30
 
@@ -40,7 +41,7 @@ def read_text(path: Path) -> str:
         BenchmarkError: it is not there, too large, or no UTF-8.
     """
     if not path.is_file():
-        raise BenchmarkError(f"{path}: no such file", hint="give the path of a prediction file")
+        raise NoFileError(f"{path}: no such file", hint="give the path of a prediction file")
     if path.stat().st_size > _LARGEST:
         raise BenchmarkError(f"{path} is larger than 2 GB", hint="score a part of it")
     try:

@@ -15,10 +15,11 @@ from agrotools.text.loose_json import NotJson, loads, values_in
 
 _THINKING = re.compile(r"^.*</think>", re.DOTALL)
 _SHARE = re.compile(
-    r"\s*(?P<number>[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d{1,3})?)\s*(?:(?P<percent>%)|/\s*(?P<whole>\d+(?:\.\d+)?))?\s*",
+    r"\s*+(?P<number>[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[-+]?\d{1,3})?)\s*+"
+    r"(?:(?P<percent>%)|/\s*+(?P<whole>\d++(?:\.\d++)?))?\s*+",
     re.ASCII | re.IGNORECASE,
 )
-_NAMED = re.compile(rf"\bscore\b['\"*`]*\s*[:=]\s*['\"*`]*(?P<share>{_SHARE.pattern})", re.ASCII | re.IGNORECASE)
+_NAMED = re.compile(rf"\bscore\b['\"*`]*+\s*+[:=]\s*+['\"*`]*+(?P<share>{_SHARE.pattern})", re.ASCII | re.IGNORECASE)
 _LONGEST = 200_000
 
 

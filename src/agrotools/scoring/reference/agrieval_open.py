@@ -178,13 +178,20 @@ def _shared_places(line: Sequence[str], other: Sequence[str]) -> set[int]:
     found: set[int] = set()
     i, j = len(line), len(other)
     while i and j:
-        if line[i - 1] == other[j - 1]:
-            found.add(i - 1)
-            i, j = i - 1, j - 1
-        elif length_in_row(rows[i], j - 1) > length_in_row(rows[i - 1], j):
+        # Row by row, with the two lengths counted on: to count them anew at each place would take the square of a line.
+        own, above = (rows[row].to_bytes(len(other) // 8 + 1, "little") for row in (i, i - 1))
+        longest, without = length_in_row(rows[i], j), length_in_row(rows[i - 1], j)
+        while j and line[i - 1] != other[j - 1]:
+            longest -= not own[j - 1 >> 3] >> (j - 1 & 7) & 1
+            if longest <= without:
+                break
+            without -= not above[j - 1 >> 3] >> (j - 1 & 7) & 1
             j -= 1
         else:
-            i -= 1
+            if j:
+                found.add(i - 1)
+                j -= 1
+        i -= 1
     return found
 
 

@@ -1,0 +1,25 @@
+"""The exit codes of all commands; ``docs/running.md`` says the same to users."""
+
+DONE = 0
+FAULTS = 1
+"""It was done, and something is wrong or missing: samples invalid, faults in a benchmark, figures that differ."""
+BAD_USAGE = 2
+"""What was asked for does not exist, is not of the kind that the command takes, or does not fit together."""
+NOT_DONE = 3
+"""It could not be done: a disk, an endpoint, a damaged file, something that another process holds."""
+STOPPED = 130
+"""Somebody stopped it (Ctrl-C, SIGTERM)."""
+
+_OF_THE_CALLER = ("invalid_argument", "unknown_tool", "file_not_found", "path_outside_workspace")
+
+
+def code_of(error: Exception) -> int | None:
+    """The exit code for an error; None where it is a fault in the program, which is shown as it is."""
+    # Imported here because --help must not wait for the nouns.
+    from agrotools.core.errors import AgrotoolsError, ToolError, UsageError
+
+    if isinstance(error, ToolError):
+        return BAD_USAGE if error.kind in _OF_THE_CALLER else NOT_DONE
+    if isinstance(error, UsageError):
+        return BAD_USAGE
+    return NOT_DONE if isinstance(error, AgrotoolsError | OSError) else None

@@ -1,0 +1,74 @@
+"""One exit code for one kind of fault, whichever command meets it."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from agrotools.cli import exit_codes
+from agrotools.cli.main import app
+from agrotools.core import BenchmarkError, InfrastructureError, RunStoreError, ToolError, UsageError
+from agrotools.core.errors import NoFileError, NoRunError
+from agrotools.tools import get_tool
+from agrotools.tools.workspace import save_artifact
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UsageError("no such model"), 2),
+        (NoRunError("no run there"), 2),
+        (NoFileError("no such file"), 2),
+        (ToolError("file_not_found", "no such image"), 2),
+        (ToolError("invalid_argument", "too large"), 2),
+        (ToolError("tool_failed", "crashed"), 3),
+        (ToolError("unreadable_file", "cut off"), 3),
+        (BenchmarkError("damaged"), 3),
+        (RunStoreError("held by another process"), 3),
+        (InfrastructureError("endpoint gone"), 3),
+        (OSError(28, "no space"), 3),
+        (ZeroDivisionError(), None),
+    ],
+)
+def test_a_kind_of_fault_has_one_code(error: Exception, code: int | None) -> None:
+    assert exit_codes.code_of(error) == code
+
+
+@pytest.mark.parametrize("path", ["nofile.json", "."])
+def test_predictions_that_are_not_there_are_told_as_that(path: str) -> None:
+    done = CliRunner().invoke(app, ["score", path, "--format", "gta"])
+    assert isinstance(done.exception, NoFileError)
+    assert exit_codes.code_of(done.exception) == 2
+
+
+def test_users_are_told_every_code() -> None:
+    told = (ROOT / "docs" / "running.md").read_text(encoding="utf-8").split("## Exit codes")[1].split("\n## ")[0]
+    codes = {value for name, value in vars(exit_codes).items() if name.isupper() and isinstance(value, int)}
+    assert {
+        int(line.split("|")[1]) for line in told.splitlines() if line.startswith("| ") and "code" not in line
+    } == codes
+
+
+def _run_calculate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: OSError, *, in_keeping: bool) -> str:
+    def fails(**_: object) -> None:
+        if in_keeping:
+            save_artifact("table.csv", "table", b"1")
+        raise error
+
+    monkeypatch.setattr(type(get_tool("calculate")), "__call__", lambda _self, **_: fails())
+    (tmp_path / "out").write_text("a file where the folder should be")
+    done = CliRunner().invoke(app, ["tools", "run", "calculate", "--expression", "1+1", "--out", str(tmp_path / "out")])
+    assert done.exit_code == 3
+    return done.output
+
+
+def test_an_error_of_the_system_in_a_tool_is_the_tools_and_not_the_output_folders(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    own = FileNotFoundError(2, "No such file or directory", "/opt/plug-in/weights.bin")
+    said = _run_calculate(monkeypatch, tmp_path, own, in_keeping=False)
+    assert "calculate failed on this input (FileNotFoundError" in said
+    assert "--out" not in said
+    assert "--out says where made files go" in _run_calculate(monkeypatch, tmp_path, own, in_keeping=True)
