@@ -27,6 +27,8 @@ from pathlib import Path
 from queue import Queue
 from typing import Any, Literal, NamedTuple
 
+from agrotools.models.first_contact import QUESTIONS
+
 Body = dict[str, Any]
 Expected = Literal["ok", "timeout", "context", "filtered", "length", "invalid", "refused_by_user_error"]
 """``ok``: scored as if nothing had happened. ``timeout`` to ``length``: scored 0 with that termination. ``invalid``:
@@ -156,10 +158,10 @@ class Fault:
 
     @property
     def expected_among_others(self) -> Expected:
-        """The outcome where other requests got replies before: then an address that is not found is no typing error."""
-        if self.act is _no_model_404:
-            return "invalid" if self.times is None else "ok"
-        return self.expected
+        """The outcome where other requests got replies before: then neither the key nor the model's name is wrong."""
+        if self.expected != "refused_by_user_error":
+            return self.expected
+        return "ok" if self.act is _no_model_404 and self.times is not None else "invalid"
 
 
 FAULTS: dict[str, Fault] = {}
@@ -450,6 +452,8 @@ class FaultServer:
     attempts: Counter[tuple[str, str, int]] = field(default_factory=Counter)
     answers_probes: bool = True
     """Whether a request without a body (is anybody there?) is answered."""
+    contacts: int = 0
+    """Tiny requests before a run, answered whatever else goes wrong; they are not among ``requests``."""
     requests: int = 0
     probes: int = 0
     connections: int = 0
@@ -473,7 +477,7 @@ async def fault_server(
     """Serve at ``<base_url>/chat/completions`` until the block ends.
 
     Args:
-        fault: the fault that every request without a marker meets.
+        fault: the fault that every request without a marker meets, also those of a first contact.
         tls: speak TLS with this certificate.
     """
     state = FaultServer("", answers_probes=answers_probes)
@@ -579,6 +583,10 @@ async def _answer(
         state.probes += 1
         exchange = Exchange(reader, writer, state, 0, b'{"object": "list", "data": []}', "")
         return await (_none if state.answers_probes else _stalled_headers)(exchange)
+    if default is None and _text(body["messages"][-1]) in QUESTIONS:
+        state.contacts += 1
+        good = json.dumps(completion("yes")).encode()
+        return await _none(Exchange(reader, writer, state, 1, good, ""))
     state.requests += 1
     marker = marker_of(body)
     turn = turn_of(body)

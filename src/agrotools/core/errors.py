@@ -94,6 +94,10 @@ class InfrastructureError(AgrotoolsError):
         self.problem: EndpointProblem | None = problem
 
 
+class EndpointUnreachable(AgrotoolsError):
+    """Nobody listens at an endpoint's address, so nothing can run. No sample gets a record."""
+
+
 class BudgetReached(AgrotoolsError):
     """The next request might cost more than is left of the budget. Its sample gets no record and can run later."""
 
