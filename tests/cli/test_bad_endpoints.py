@@ -190,6 +190,14 @@ def test_a_name_that_does_not_exist(evaluated: Eval):
     assert (done.out, done.records) == ("", [])
 
 
+def test_connections_that_break_behind_a_proxy_are_left_to_retries(evaluated: Eval, monkeypatch: pytest.MonkeyPatch):
+    with fault_server_beside(fault="reset_always") as proxy:
+        monkeypatch.setenv("http_proxy", proxy.base_url.removesuffix("/v1"))
+        monkeypatch.setenv("no_proxy", "")
+        done = evaluated("reset_always", "http://no-such-host.invalid/v1", attempts=2)
+    check(done, "invalid", "no reply from http://no-such-host.invalid/v1")
+
+
 def test_a_server_that_accepts_and_never_says_a_word_to_anybody_is_no_fault_of_the_model(evaluated: Eval):
     with fault_server_beside(answers_probes=False) as server:
         done = evaluated("stalled_headers", server.base_url, attempts=2)

@@ -70,13 +70,17 @@ class Eval:
     def __call__(self, base_url: str, *options: str) -> Done:
         (self.folder / "run.toml").write_text("attempts = 2\nretry_wall_s = 5.0\n")
         command = ["eval", "benchmark", "-m", "m", "--base-url", base_url, "--out", "run", "--config", "run.toml"]
-        self._monkeypatch.setattr("sys.argv", ["agrotools", *command, *options])
+        return self.command(*command, *options)
+
+    def command(self, *arguments: str) -> Done:
+        self._monkeypatch.setattr("sys.argv", ["agrotools", *arguments])
         with pytest.raises(SystemExit) as ended:
             main.main()
         captured = self._capfd.readouterr()
         code = ended.value.code
         assert isinstance(code, int)
-        lines = (self.folder / "run" / "records.jsonl").read_text().splitlines()
+        path = self.folder / "run" / "records.jsonl"
+        lines = path.read_text().splitlines() if path.exists() else []
         last = {record["sample"]["id"]: record["invalid"] for record in map(json.loads, lines)}
         finished = {name for name, invalid in last.items() if invalid is None}
         return Done(code, captured.out, captured.err, finished, {name: why for name, why in last.items() if why})
@@ -278,3 +282,12 @@ def test_a_run_without_any_reply_is_one_line_and_goes_on_when_the_endpoint_is_ba
         done = evaluated(url, "--limit", "6")
     assert done.code == 0
     assert len(done.finished) == 6
+
+
+def test_models_that_were_run_are_shown_where_a_later_one_is_refused(evaluated: Eval):
+    server = Server(lambda body: yes(body) if body["model"] == "good" else error(404, "no such model"))
+    with served(server, greets=False) as url:
+        done = evaluated.command("eval", "benchmark", "-m", "good", "-m", "bad", "--base-url", url)
+    assert done.code == 2
+    assert "good" in done.out
+    assert f"error: {url} has no model 'bad'" in done.err

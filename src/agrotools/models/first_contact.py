@@ -8,6 +8,7 @@ no mistake in the set-up: its sample is invalid, and the run goes on.
 import asyncio
 from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from agrotools.core import EndpointProblem, EndpointRefusal, EndpointUnreachable, InfrastructureError, ToolSpec
 from agrotools.models.base import (
@@ -192,14 +193,17 @@ def _without(need: str, refusal: EndpointRefusal) -> EndpointRefusal:
 
 
 async def _listens(base_url: str) -> bool:
-    """Whether anybody takes connections at an address."""
+    """Whether anybody takes connections at an address, or at the proxy that leads there."""
     parts = urlsplit(base_url)
+    host = parts.hostname or ""
+    if host not in ("localhost", "127.0.0.1", "::1") and not proxy_bypass(host):
+        parts = urlsplit(getproxies().get(parts.scheme, base_url))
     try:
         async with asyncio.timeout(_LISTENS_S):
             _, writer = await asyncio.open_connection(parts.hostname, parts.port or {"http": 80}.get(parts.scheme, 443))
     except TimeoutError:
         return True  # Nobody refuses, either.
-    except OSError:
+    except (OSError, ValueError):
         return False
     writer.close()
     return True

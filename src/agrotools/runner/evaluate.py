@@ -49,6 +49,8 @@ _SAMPLES_WITHOUT_MODEL = 8
 _MOST_SAMPLES = 256
 _MOST_NAMED = 3
 """So many invalid samples are named while the run goes on; its records name all."""
+_LOOKED_AT = 32
+"""Samples among which one with files is looked for, to know whether a run shows images."""
 _LIBRARIES = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "rasterio", "pillow", "matplotlib")
 
 
@@ -212,9 +214,10 @@ async def _execute(
 
 
 async def _expect(items: Plan, benchmark: Benchmark, source: PolicySource, contact: FirstContact) -> None:
-    """Tell ``contact`` what the first request of each part of the run will hold."""
+    """Tell ``contact`` what the requests of each part of the run will hold, as far as its first samples show."""
     for part in items.parts:
-        sample = items.samples[part.positions[0]]
+        looked_at = [items.samples[at] for at in part.positions[:_LOOKED_AT]]
+        sample = next((each for each in looked_at if each.files), looked_at[0])
         agent = source.make(sample, part.mode, part.epoch)
         if isinstance(agent, ModelAgent):
             view = benchmark.view(sample, "end-to-end" if source.single_shot else part.mode)
