@@ -132,7 +132,8 @@ ALONE = [
     *("plain_429_twice", "plain_429_always", "error_500_always", "overloaded_503_always", "html_502_once"),
     *("context_openai", "context_llama_cpp", "context_anthropic", "context_dashscope", "filter_400", "filter_200"),
     *("length_stop", "no_json_twice", "no_json_always", "no_choices_always", "html_200_always", "error_in_200_always"),
-    *("empty_200_always", "outage_once"),
+    *("empty_200_always", "outage_once", "broken_off_once", "broken_off_always", "unheard_of_ending", "allowance_413"),
+    *("out_of_memory_500_always",),
 ]
 
 

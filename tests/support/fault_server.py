@@ -228,7 +228,7 @@ async def _stalled_body(exchange: Exchange) -> bool:
     return await exchange.stall()
 
 
-@_fault("timeout")
+@_fault("invalid", "longer than 16 MiB")
 async def _endless_body(exchange: Exchange) -> bool:
     exchange.writer.write(head(200, {"Transfer-Encoding": "chunked"}))
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
@@ -238,7 +238,7 @@ async def _endless_body(exchange: Exchange) -> bool:
         await asyncio.sleep(0.001)
 
 
-@_fault("timeout")
+@_fault("invalid", "had no end within")
 async def _dribble(exchange: Exchange) -> bool:
     exchange.writer.write(head(200, {"Transfer-Encoding": "chunked"}))
     while True:
@@ -273,7 +273,7 @@ async def _huge_headers(exchange: Exchange) -> bool:
     return await exchange.send(200, exchange.good, X_Padding="x" * 2**20)
 
 
-@_fault("timeout")
+@_fault("invalid", "longer than 16 MiB")
 async def _gzip_bomb(exchange: Exchange) -> bool:
     return await exchange.send(200, _bomb(), Content_Encoding="gzip")
 
@@ -309,7 +309,7 @@ async def _no_model_404(exchange: Exchange) -> bool:
     return await exchange.error(404, "The model does not exist", "model_not_found")
 
 
-@_fault("context", "Request Entity Too Large")
+@_fault("invalid", "Request Entity Too Large")
 async def _too_large_413(exchange: Exchange) -> bool:
     return await exchange.send(413, b"<html><h1>Request Entity Too Large</h1></html>", Content_Type="text/html")
 
@@ -379,6 +379,29 @@ async def _context_anthropic(exchange: Exchange) -> bool:
 @_fault("context", "input length")
 async def _context_dashscope(exchange: Exchange) -> bool:
     return await exchange.error(400, "Range of input length should be [1, 30720]")
+
+
+@_fault("invalid", "network_error", once=1, always=None)
+async def _broken_off(exchange: Exchange) -> bool:
+    body = completion("Final An", finish_reason="network_error")
+    return await exchange.send(200, json.dumps(body).encode())
+
+
+@_fault("invalid", "not known: 'unheard_of'")
+async def _unheard_of_ending(exchange: Exchange) -> bool:
+    body = completion("Final An", finish_reason="unheard_of")
+    return await exchange.send(200, json.dumps(body).encode())
+
+
+@_fault("invalid", "tokens per minute")
+async def _allowance_413(exchange: Exchange) -> bool:
+    said = "Request too large for model `m` on tokens per minute (TPM): Limit 6000, Requested 14137"
+    return await exchange.error(413, said, "rate_limit_exceeded")
+
+
+@_fault("invalid", "out of memory", once=1, always=None)
+async def _out_of_memory_500(exchange: Exchange) -> bool:
+    return await exchange.error(500, "CUDA out of memory with 4000 prompt tokens; prompt tokens exceed the profile")
 
 
 @_fault("filtered", "content management policy")

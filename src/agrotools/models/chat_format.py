@@ -1,63 +1,40 @@
 """The OpenAI chat-completions format as pure functions: requests out, replies and errors in. No I/O."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import exp, isfinite
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 
 from agrotools.core import ToolSpec, Usage
 from agrotools.models.base import Completion, FinishReason, ImagePart, Message, ModelSettings, RequestedCall
+from agrotools.models.refusals import NOTHING_ASKED, Asked, Rejection, read_error
 
 _FINISH_REASONS: dict[str, FinishReason] = {
-    "tool_calls": "tool_calls",
-    "function_call": "tool_calls",
-    "tool_use": "tool_calls",
-    "length": "length",
-    "max_tokens": "length",
-    "model_length": "length",
-    "content_filter": "filtered",
-    "safety": "filtered",
-    "sensitive": "filtered",
-    "prohibited_content": "filtered",
-    "blocklist": "filtered",
-    "recitation": "filtered",
+    **dict.fromkeys(("stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete", "completed"), "stop"),
+    # The model wrote a call that its server cannot read, which is the model's own doing.
+    **dict.fromkeys(("malformed_function_call", "function_call_filter"), "stop"),
+    **dict.fromkeys(("tool_calls", "tool_call", "function_call", "tool_use"), "tool_calls"),
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "length"),
+    "model_context_window_exceeded": "length",
+    **dict.fromkeys(("content_filter", "safety", "image_safety", "sensitive", "prohibited_content"), "filtered"),
+    **dict.fromkeys(("blocklist", "recitation", "spii", "refusal", "error_toxic"), "filtered"),
 }
-
-# Servers word it differently: OpenAI and vLLM ("maximum context length"), SGLang ("longer than the model's context
-# length"), llama.cpp ("exceeds the available context size", sent as 400 or 500), TGI ("must be <="), Anthropic
-# ("prompt is too long"), Gemini ("input token count ... exceeds"), DashScope ("range of input length").
-_CONTEXT = re.compile(
-    r"context[ _-]?(?:length|window|size)|maximum model length|max[_ ]model[_ ]len|max[_ ]seq[_ ]?len"
-    r"|prompt is too long|(?:input|prompt)[ _](?:token count|tokens?|length)[^.]{0,60}(?:exceed|too l|longer|should be)"
-    r"|reduce the length|range of input length|too many (?:input |prompt )?tokens|tokens[^.]{0,60}must be <=",
-    re.IGNORECASE,
+_BROKEN_OFF = frozenset(
+    "insufficient_system_resource network_error error internal_error upstream_error error_limit abort aborted cancel "
+    "cancelled canceled timeout overloaded unavailable load unload".split()
 )
-_FILTERED = re.compile(
-    r"content[_ ]?filter|content[_ ]policy|content management policy|responsible ?ai|data_?inspection|moderation"
-    r"|inappropriate content|prohibited[_ ]content|flagged",
-    re.IGNORECASE,
-)
-
-Verdict = Literal["context", "filtered", "retry", "credentials", "credit", "not_found", "rejected"]
-
-
-@dataclass(frozen=True)
-class Rejection:
-    """An error reply: what it means for us and what the server said."""
-
-    verdict: Verdict
-    message: str
-    status: int
-    """As HTTP says it, or as a gateway says it in the body of a success."""
+"""Finish reasons of replies that their server broke off: what there is of them is not all that the model had to say."""
 
 
 class MalformedReply(ValueError):
-    """A successful status with a body that is no chat completion."""
+    """A successful status with a body that is no complete chat completion. ``passing``: another try may give one."""
+
+    def __init__(self, message: str, *, passing: bool = True) -> None:
+        super().__init__(message)
+        self.passing = passing
 
 
 def function_list(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
@@ -127,45 +104,101 @@ def _parts(message: Message) -> list[dict[str, Any]]:
     ]
 
 
-def read_reply(body: bytes, *, seconds: float = 0.0, attempts: int = 1) -> Completion | Rejection:
+def read_reply(
+    body: bytes, *, seconds: float = 0.0, attempts: int = 1, asked: Asked = NOTHING_ASKED
+) -> Completion | Rejection:
     """Read the body of a successful response; some gateways put an error there.
 
     ``seconds`` and ``attempts`` are kept in the completion.
 
     Raises:
-        MalformedReply: not JSON, or not a chat completion.
+        MalformedReply: not JSON, not a chat completion, or one that its server broke off.
     """
     data = _json(body)
     if not isinstance(data, dict):
         raise MalformedReply("the reply is not a JSON object")
     if data.get("error"):
-        error = data["error"]
-        code = error.get("code") if isinstance(error, dict) else None
-        return read_error(code if isinstance(code, int) and 400 <= code < 600 else 500, body)
+        return read_error(_status_of(data["error"]), body, asked)
     choices = data.get("choices")
     usage = _usage(data.get("usage"))
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         if _blocked(data):
             blocked = "the prompt was blocked"
             return Completion(finish_reason="filtered", detail=blocked, usage=usage, seconds=seconds, attempts=attempts)
+        if any(data.get(key) for key in ("base_resp", "error_msg", "message", "msg", "detail")):
+            return read_error(200, body, asked)
         raise MalformedReply("the reply has no choices")
-    message = choices[0].get("message")
-    if message is None:
+    choice = choices[0]
+    if choice.get("error"):
+        return read_error(_status_of(choice["error"]), orjson.dumps({"error": choice["error"]}), asked)
+    reason, told = _finish_reason(choice)
+    message = choice.get("message")
+    if message is None and reason in ("length", "filtered"):
         message = {}
     if not isinstance(message, dict):
-        raise MalformedReply("the first choice has no message")
-    calls = _requested_calls(message)
-    reason = str(choices[0].get("finish_reason") or "").lower()
-    return Completion(
-        text=_text(message.get("content")) or _text(message.get("refusal")),
-        tool_calls=calls,
+        text = ", but a text as of a completion without chat" if isinstance(choice.get("text"), str) else ""
+        raise MalformedReply(f"the first choice has no message{text}")
+    completion = Completion(
+        text=_content(message.get("content")) or _text(message.get("refusal")),
+        tool_calls=(calls := _requested_calls(message)),
         usage=usage,
-        finish_reason=_FINISH_REASONS.get(reason, "tool_calls" if calls else "stop"),
+        finish_reason=reason or ("tool_calls" if calls else "stop"),
         thought=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
-        first_token=_first_token(choices[0].get("logprobs")),
+        first_token=_first_token(choice.get("logprobs")),
         seconds=seconds,
         attempts=attempts,
     )
+    _check_something_came(completion, told, counted=isinstance(data.get("usage"), dict))
+    return completion
+
+
+def _status_of(error: Any) -> int:
+    """The HTTP status that an error in the body of a success stands for; 200 where it does not say."""
+    code = error.get("code") if isinstance(error, dict) else None
+    if isinstance(code, str) and code.isdecimal():
+        code = int(code)
+    return code if isinstance(code, int) and 400 <= code < 600 else 200
+
+
+def _finish_reason(choice: dict[str, Any]) -> tuple[FinishReason | None, str]:
+    """Why the reply ends, and in the server's word; None where it does not say.
+
+    Raises:
+        MalformedReply: it was broken off, or nobody knows what the word means.
+    """
+    told = choice.get("finish_reason")
+    if isinstance(told, dict):
+        told = told.get("type")
+    fields = choice.get("provider_specific_fields")
+    behind = choice.get("native_finish_reason") or (
+        fields.get("native_finish_reason") if isinstance(fields, dict) else ""
+    )
+    for word in (told, behind):
+        # Gateways pass on what their upstream calls a stop where it was none.
+        if str(word or "").strip().lower() in _BROKEN_OFF:
+            raise MalformedReply(f"the endpoint broke the reply off: finish reason {word!r}")
+    if told is None or told == "":
+        return None, ""
+    reason = _FINISH_REASONS.get(str(told).strip().lower().partition(":")[0])
+    if reason is None:
+        raise MalformedReply(f"the reply ends for a reason that is not known: {told!r}", passing=False)
+    return reason, str(told)
+
+
+def _check_something_came(completion: Completion, told: str, *, counted: bool) -> None:
+    """Refuse replies with nothing in them, unless the server says that the model ended so.
+
+    Raises:
+        MalformedReply: neither text nor call, and no sign that the model has spoken.
+    """
+    if completion.text or completion.tool_calls or completion.finish_reason in ("length", "filtered"):
+        return
+    if completion.finish_reason == "tool_calls":
+        raise MalformedReply(f"the reply ends with {told!r} and has no call")
+    if not told and not completion.thought:
+        raise MalformedReply("the reply has neither text nor call nor a finish reason")
+    if counted and completion.usage == Usage() and not completion.thought:
+        raise MalformedReply("the reply is empty, and no token of it or of the prompt is counted")
 
 
 def _first_token(logprobs: Any) -> dict[str, float]:
@@ -204,8 +237,20 @@ def without_surrogates(value: Any) -> Any:
     return value
 
 
+def _content(content: Any) -> str:
+    """The content of a message as text.
+
+    Raises:
+        MalformedReply: neither a string nor a list of parts.
+    """
+    parts = content if isinstance(content, list) else [content]
+    if content is None or (all(isinstance(part, str | dict) for part in parts) and not isinstance(content, dict)):
+        return _text(content)
+    raise MalformedReply(f"the content of the message is no text: {type(content).__name__}")
+
+
 def _text(content: Any) -> str:
-    """Message content as text: a string, or a list of parts (some servers answer with parts)."""
+    """A string, or a list of parts (some servers answer with parts), as text; nothing for all else."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -215,8 +260,9 @@ def _text(content: Any) -> str:
 
 
 def _requested_calls(message: dict[str, Any]) -> tuple[RequestedCall, ...]:
-    entries = message.get("tool_calls")
-    listed = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    listed = message.get("tool_calls") or []
+    if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
+        raise MalformedReply("the calls of the message are no list of calls")
     legacy = message.get("function_call")
     if not listed and isinstance(legacy, dict):
         listed = [{"function": legacy}]
@@ -257,36 +303,3 @@ def _blocked(data: dict[str, Any]) -> bool:
     """Whether a reply without choices says that the prompt itself was filtered (Azure, Gemini)."""
     feedback = data.get("promptFeedback") or data.get("prompt_feedback")
     return bool(data.get("prompt_filter_results")) or (isinstance(feedback, dict) and "blockReason" in feedback)
-
-
-def read_error(status: int, body: bytes) -> Rejection:
-    """What an error response means: a result of the model, a fault to retry, or a mistake of the user."""
-    raw = body[:20_000].decode(errors="replace")
-    message = _error_message(raw).strip() or f"HTTP status {status}"
-    if status == 413 or (status in (400, 422, 500) and _CONTEXT.search(raw)):
-        return Rejection("context", message, status)
-    if status == 451 or (status in (400, 403, 422) and _FILTERED.search(raw)):
-        return Rejection("filtered", message, status)
-    if status == 402 or "insufficient_quota" in raw:
-        return Rejection("credit", message, status)
-    if status in (408, 409, 425, 429) or status >= 500:
-        return Rejection("retry", f"HTTP status {status}: {message}", status)
-    if status in (401, 403):
-        return Rejection("credentials", message, status)
-    if status in (404, 405) or 300 <= status < 400:
-        return Rejection("not_found", message, status)
-    return Rejection("rejected", message, status)
-
-
-def _error_message(raw: str) -> str:
-    """The human part of an error body, in any of the shapes that servers use."""
-    try:
-        data = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return re.sub(r"<[^>]{0,500}>", " ", raw)
-    if isinstance(data, list) and data:
-        data = data[0]
-    for key in ("error", "message", "detail"):
-        if isinstance(data, dict) and data.get(key):
-            data = data[key]
-    return data if isinstance(data, str) else raw

@@ -7,7 +7,7 @@ request alone: refused or broken connections, 408, 409, 425, 429, 5xx, and bodie
 import asyncio
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -21,12 +21,14 @@ from agrotools.models.base import (
     WireSettings,
     WireStats,
 )
-from agrotools.models.chat_format import MalformedReply, Rejection, read_error, read_reply
+from agrotools.models.chat_format import MalformedReply, read_reply
 from agrotools.models.concurrency import AdaptiveLimit
 from agrotools.models.encoding import RequestEncoder
 from agrotools.models.endpoint import endpoint_for
 from agrotools.models.providers import Provider
 from agrotools.models.rate_limit import RateLimit, TokenEstimate
+from agrotools.models.refusals import NOTHING_ASKED, Asked, Rejection, output_limit, read_error
+from agrotools.models.reply_room import HINT, ReplyRoom
 from agrotools.models.server_said import one_line, retry_after
 from agrotools.models.transport import NeverEnding, NoResponse, Response, Transport, UntrustedServer
 
@@ -79,6 +81,9 @@ class OpenAICompatibleModel:
         self._estimate = TokenEstimate() if wire.tpm else None
         self.limit = AdaptiveLimit.of(wire.concurrency)
         self.stats = WireStats(limit=self.limit.current)
+        self._most_output: int | None = None
+        self._taken: set[EndpointProblem] = set()
+        """Of images and tools, what the model has replied to."""
 
     @property
     def name(self) -> str:
@@ -100,19 +105,28 @@ class OpenAICompatibleModel:
         attempt = 0
         first_at: float | None = None
         spent_s = 0.0
+        room = ReplyRoom(settings, self._most_output)
         while True:
             attempt += 1
             held_back = await self._admission(guessed)
             began = time.monotonic()
             first_at = first_at or began
             try:
-                outcome = await self._attempt(messages, tools, settings, attempt, first_at)
+                outcome = await self._attempt(messages, tools, room.settings, attempt, first_at)
             finally:
                 self.limit.release()
             took_s = time.monotonic() - began
             if isinstance(outcome, Completion):
                 self._account(outcome, took_s, guessed, held_back)
-                return outcome
+                return room.checked(outcome, self.base_url)
+            if isinstance(outcome, Rejection):
+                if outcome.verdict == "token_limit" and outcome.room:
+                    self._most_output = outcome.room
+                if room.narrows(outcome):
+                    continue
+                if outcome.verdict == "token_limit":
+                    self._refuse(self._said(outcome.message), "token_limit", HINT)
+                return _ending("context", self._said(outcome.message), attempt, first_at)
             # What our own limits made the request wait is not held against it.
             spent_s += took_s
             wait_s = self._backoff(attempt) if outcome.wait_s is None else outcome.wait_s
@@ -163,7 +177,7 @@ class OpenAICompatibleModel:
         settings: ModelSettings,
         attempt: int,
         first_at: float,
-    ) -> Completion | _Fault:
+    ) -> Completion | _Fault | Rejection:
         limit_key = self._encoder.spelled("max_tokens")
         body = self._encoder.encode(messages, tools, settings)
         began = time.monotonic()
@@ -173,7 +187,9 @@ class OpenAICompatibleModel:
         except NoResponse as error:
             if error.overload:
                 self._overloaded(began)
-            return _Fault(self._said(str(error)), problem="unreachable")
+            if not error.passing:
+                raise self._unreadable(str(error)) from error
+            return _Fault(self._said(str(error)), problem="unreachable" if error.unreachable else "reply")
         except NeverEnding as error:
             return _ending("timeout", self._said(str(error)), attempt, first_at)
         except UntrustedServer as error:
@@ -186,11 +202,17 @@ class OpenAICompatibleModel:
             ) from error
         finally:
             self.stats.in_flight -= 1
+        asked = Asked(messages, bool(tools), output_limit(settings))
         try:
-            read = self._read(response, time.monotonic() - first_at, attempt)
+            read = self._read(response, time.monotonic() - first_at, attempt, asked)
         except MalformedReply as error:
+            if not error.passing:
+                raise self._unreadable(str(error)) from error
             return _Fault(self._said(str(error)))
         if isinstance(read, Completion):
+            self._taken |= {problem for problem in ("images", "tools") if getattr(asked, problem)}
+            return read
+        if read.verdict in ("context", "token_limit"):
             return read
         if read.verdict == "rejected" and self._renames_token_limit(read.message, limit_key):
             return _Fault(read.message, wait_s=0.0)
@@ -198,13 +220,15 @@ class OpenAICompatibleModel:
             self._overloaded(began)
         return self._judged(read, response, attempt, first_at)
 
-    def _read(self, response: Response, seconds: float, attempt: int) -> Completion | Rejection:
+    def _read(
+        self, response: Response, seconds: float, attempt: int, asked: Asked = NOTHING_ASKED
+    ) -> Completion | Rejection:
         body, secret = response.body, self._endpoint.secret.encode()
         if secret and secret in body:
             body = body.replace(secret, b"***")
         if 200 <= response.status < 300:
-            return read_reply(body, seconds=seconds, attempts=attempt)
-        return read_error(response.status, body)
+            return read_reply(body, seconds=seconds, attempts=attempt, asked=asked)
+        return read_error(response.status, body, asked)
 
     def _account(self, completion: Completion, took_s: float, guessed: int, held_back: bool) -> None:
         stats = self.stats
@@ -230,8 +254,14 @@ class OpenAICompatibleModel:
     def _judged(self, rejection: Rejection, response: Response, attempt: int, first_at: float) -> Completion | _Fault:
         said = self._said(rejection.message)
         match rejection.verdict:
-            case "context" | "filtered" as reason:
+            case "filtered" | "length" as reason:
                 return _ending(reason, said, attempt, first_at)
+            case "unfit":
+                raise InfrastructureError(f"{self.base_url} does not take this request: {said}", problem="request")
+            case "images":
+                self._refuse(said, "images", "the model takes no images: --no-images", self._taken)
+            case "tools":
+                self._refuse(said, "tools", "the model takes no native tool calls: --protocol react", self._taken)
             case "retry":
                 wait_s = retry_after(response.headers)
                 self.stats.rate_limited += rejection.status == 429
@@ -248,8 +278,12 @@ class OpenAICompatibleModel:
                     else "name the environment variable that holds the key (--api-key-env)",
                 )
             case "credit":
-                raise EndpointRefusal(
-                    f"{self.base_url} says that the account has no credit: {said}", problem="credit"
+                raise EndpointRefusal(f"{self.base_url} says that the account has no credit: {said}", problem="credit")
+            case "proxy":
+                if self.stats.has_worked:
+                    return _Fault(said, problem="unreachable")
+                self._refuse(
+                    said, "unreachable", "a proxy or a firewall answers, not the endpoint: is the address right?"
                 )
             case "not_found":
                 if self.stats.has_worked:
@@ -259,18 +293,25 @@ class OpenAICompatibleModel:
                     problem="unknown_model",
                     hint="check the model name and the address; most addresses end in /v1",
                 )
-            case "rejected":
-                self._refuse(said)
+            case _:
+                self._refuse(
+                    said,
+                    "request",
+                    "does the model take images (--no-images) and native tool calls (--protocol react), "
+                    "and the endpoint this temperature, seed and token limit?",
+                )
 
-    def _refuse(self, said: str) -> NoReturn:
-        if self.stats.has_worked:
+    def _refuse(self, said: str, problem: EndpointProblem, hint: str, taken: Collection[str] | None = None) -> NoReturn:
+        """End the run, or where such requests have been ``taken`` before (by default: any), this one alone."""
+        rejects = f"{self.base_url} rejects the request: {said}"
+        if self.stats.has_worked if taken is None else problem in taken:
             # The set-up has worked before, so this request is at fault: ours, not the model's.
-            raise InfrastructureError(f"{self.base_url} rejects the request: {said}", problem="request")
-        raise EndpointRefusal(
-            f"{self.base_url} rejects the request: {said}",
-            problem="request",
-            hint="does the model take images (--no-images) and native tool calls (--protocol react), "
-            "and the endpoint this temperature, seed and token limit?",
+            raise InfrastructureError(rejects, problem=problem)
+        raise EndpointRefusal(rejects, problem=problem, hint=hint)
+
+    def _unreadable(self, why: str) -> InfrastructureError:
+        return InfrastructureError(
+            f"no reply from {self.base_url} that can be read: {self._said(why)}", problem="reply"
         )
 
     def _give_up(self, attempts: int, fault: _Fault) -> NoReturn:

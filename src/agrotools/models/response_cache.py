@@ -221,7 +221,9 @@ class CachedModel(ModelAround):
             await asyncio.sleep(0)
             return found
         completion = await self.model.generate(messages, tools, settings)
-        if completion.finish_reason in KEPT:
+        # A reply that the endpoint gave no room for follows, too, from how the server was started.
+        cut_short = completion.finish_reason == "length" and completion.detail
+        if completion.finish_reason in KEPT and not cut_short:
             self.cache.put(key, completion)
         return completion
 

@@ -28,11 +28,17 @@ class Response:
 
 
 class NoResponse(Exception):
-    """The exchange failed on the way. ``overload``: as it does when a server has too much to do."""
+    """The exchange failed on the way.
 
-    def __init__(self, reason: str, *, overload: bool = False) -> None:
+    ``overload``: as it does when a server has too much to do; ``unreachable``: nobody took the request; ``passing``:
+    another try may do better.
+    """
+
+    def __init__(self, reason: str, *, overload: bool = False, unreachable: bool = False, passing: bool = True) -> None:
         super().__init__(reason)
         self.overload = overload
+        self.unreachable = unreachable
+        self.passing = passing
 
 
 class UntrustedServer(Exception):
@@ -40,7 +46,7 @@ class UntrustedServer(Exception):
 
 
 class NeverEnding(Exception):
-    """The server is there and the reply is not, or has no end."""
+    """The server is there and the reply is not."""
 
 
 class _LargeBody(BytesPayload):
@@ -75,9 +81,9 @@ class Transport:
         """One exchange. Redirects are not followed: they would carry prompts, and perhaps the key, elsewhere.
 
         Raises:
-            NoResponse: refused, broken, stalled, or no HTTP.
+            NoResponse: refused, broken, stalled, without end, longer than any reply can be, or no HTTP.
             UntrustedServer: certificate.
-            NeverEnding: no reply in time from a server that is there, or one that is longer than any reply can be.
+            NeverEnding: no reply in time from a server that is there.
         """
         session = self._connected()
         began = time.monotonic()
@@ -92,7 +98,7 @@ class Transport:
                 read = content.read_nowait() if content.is_eof() else await self._read(content)
                 return Response(response.status, response.headers, read)
         except aiohttp.ConnectionTimeoutError as error:
-            raise NoResponse(f"no connection in time: {error}", overload=True) from error
+            raise NoResponse(f"no connection in time: {error}", overload=True, unreachable=True) from error
         except TimeoutError as error:
             if begun or await self._answers(since=began):
                 raise NeverEnding(f"no complete reply within {self._wire.timeout_s:g} s") from error
@@ -100,7 +106,8 @@ class Transport:
         except aiohttp.ClientConnectorCertificateError as error:
             raise UntrustedServer(str(error.certificate_error)) from error
         except (aiohttp.ClientError, OSError) as error:
-            raise NoResponse(f"{type(error).__name__}: {error}") from error
+            nobody = isinstance(error, aiohttp.ClientConnectorError)
+            raise NoResponse(f"{type(error).__name__}: {error}", unreachable=nobody) from error
 
     async def _read(self, content: aiohttp.StreamReader) -> bytes:
         # Where both limits would end a silent reply, it is the silence that is told.
@@ -115,13 +122,13 @@ class Transport:
             except TimeoutError as error:
                 if silence.expired():
                     raise NoResponse("the reply began and then stalled") from error
-                raise
+                raise NoResponse(f"the reply began and had no end within {self._wire.timeout_s:g} s") from error
             if not piece:
                 return b"".join(pieces)
             pieces.append(piece)
             size += len(piece)
             if size > _LONGEST_REPLY_BYTES:
-                raise NeverEnding(f"the reply is longer than {_LONGEST_REPLY_BYTES >> 20} MiB")
+                raise NoResponse(f"the reply is longer than {_LONGEST_REPLY_BYTES >> 20} MiB", passing=False)
 
     async def _answers(self, since: float) -> bool:
         """Whether the server has answered anything since then, or answers a short question now."""

@@ -1,0 +1,346 @@
+"""What an endpoint's error means: a result of the model, a limit of ours, a fault to try again, or a mistake to mend.
+
+A wording counts only where it is the server's own: errors quote requests, and a question may speak of context windows.
+``tests/models/vendor_replies`` holds replies of servers with what each becomes here.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import orjson
+
+from agrotools.models.base import ImagePart, Message, ModelSettings
+
+Verdict = Literal[
+    "context",
+    "token_limit",
+    "length",
+    "filtered",
+    "retry",
+    "unfit",
+    "proxy",
+    "credentials",
+    "credit",
+    "images",
+    "tools",
+    "not_found",
+    "rejected",
+]
+"""``context``: prompt and reply together do not fit; ``token_limit``: no reply may be as long as was asked for;
+``unfit``: this request alone is at fault, whoever answers; ``proxy``: somebody before the endpoint answers."""
+
+OUTPUT_LIMIT_KEYS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """An error reply: what it means for us and what the server said."""
+
+    verdict: Verdict
+    message: str
+    status: int
+    """As HTTP says it, or as a gateway says it in the body of a success; 200 where the body does not."""
+    room: int | None = None
+    """Tokens that the reply may have, for ``context`` beside this prompt and for ``token_limit`` in general."""
+    certain: bool = False
+    """Whether a ``context`` is the prompt's alone: no shorter reply would fit either."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What of a request its refusal is read with."""
+
+    messages: Sequence[Message] = ()
+    tools: bool = False
+    output_limit: int | None = None
+
+    @property
+    def images(self) -> bool:
+        return any(isinstance(part, ImagePart) for message in self.messages for part in message.content)
+
+    @cached_property
+    def _text(self) -> str:
+        return _plain(" ".join(message.text for message in self.messages))
+
+    def holds(self, wording: str) -> bool:
+        """Whether the request itself says so."""
+        return _plain(wording) in self._text
+
+
+NOTHING_ASKED = Asked()
+
+
+def output_limit(settings: ModelSettings) -> int | None:
+    """The most tokens that a request lets its reply have; None where it sets no limit."""
+    limits = [settings.max_output_tokens, *(settings.extra.get(key) for key in OUTPUT_LIMIT_KEYS)]
+    return max((limit for limit in limits if type(limit) is int), default=None)
+
+
+def with_output_limit(settings: ModelSettings, limit: int) -> ModelSettings:
+    """The settings with ``limit`` in every place where they set one."""
+    extra = {key: limit if key in OUTPUT_LIMIT_KEYS else value for key, value in settings.extra.items()}
+    elsewhere = settings.max_output_tokens is None and any(key in extra for key in OUTPUT_LIMIT_KEYS)
+    return settings.model_copy(update={"max_output_tokens": None if elsewhere else limit, "extra": extra})
+
+
+def _any_of(*wordings: str) -> re.Pattern[str]:
+    return re.compile("|".join(wordings), re.IGNORECASE)
+
+
+class _Rule(NamedTuple):
+    verdict: Verdict
+    statuses: Collection[int]
+    wording: re.Pattern[str]
+
+
+# In a reply with status 200 the wording is all that there is to go by.
+_REFUSED = frozenset({200, 400, 401, 402, 403, 404, 413, 416, 422, 429, 451})
+_FAILED = frozenset(range(500, 600))
+_NOT_TAKEN = _FAILED | {200, 400, 404, 415, 422}
+
+_RULES = (
+    # A server that fails may tell of the prompt that it failed on.
+    _Rule("retry", _FAILED | {200, 400}, _any_of(r"out of memory", r"outofmemory", r"\bCUDA (?:error|failure)")),
+    _Rule("retry", {200, 429}, _any_of(r"allocated quota exceeded", r"throttling\.(?:rate|burst)")),
+    # More than a minute's allowance will never pass, and says nothing of the model's context.
+    _Rule("unfit", {200, 400, 413, 429}, _any_of(r"request too large for")),
+    _Rule(
+        "credit",
+        _REFUSED,
+        _any_of(
+            r"insufficient[ _](?:quota|(?:user |account |api )?(?:balance|credits?|funds))",
+            r"balance (?:is |was )?(?:insufficient|not enough|exhausted|too low)|credit balance is too low",
+            r"billing[ _]hard[ _]limit|arrearage|overdue|account is in good standing|requires more credits",
+            r"out of credits|credit limit exceeded|key limit exceeded|exceeded_current_quota|account is suspended",
+            r"PerDayPer|free-models-per-day|(?:tokens|requests) per day|daily (?:request |usage )?limit",
+            r"budget has been exceeded|ExceededBudget|usage limit for this (?:billing cycle|period)",
+            "已欠费|余额不足|今日调用次数限额",
+        ),
+    ),
+    _Rule(
+        "credentials",
+        {200, 400, 401, 403, 422},
+        _any_of(
+            r"api[ _-]?key (?:is )?(?:not valid|invalid|expired|not found)|api_key_invalid|invalid_?api_?key",
+            r"(?:incorrect|invalid|wrong|missing|no) (?:api[ _-]?key|x-api-key|authentication)|login fail",
+            r"authentication (?:fails|failed|error)|access token invalid",
+        ),
+    ),
+    _Rule("unfit", _NOT_TAKEN, _any_of(r"at most [1-9]\d* images?\b")),
+    _Rule(
+        "images",
+        _NOT_TAKEN,
+        _any_of(
+            r"image inputs?\W+(?:is|are) not (?:supported|enabled)|found that support image input",
+            r"(?:not|n't) (?:support|accept|take) (?:the )?(?:images?\b(?! (?:format|type|size))|vision|multi-?modal)",
+            r"image_url\W+is only supported by certain models|unsupported content part type\W+image_url",
+            r"unknown variant \W*image_url|untagged enum ChatCompletionRequestContent|sequence, expected a string",
+            r"content must be a string|is not a multimodal model|not a VLM|missing data required for image input",
+            r"at most 0 images?\b",
+        ),
+    ),
+    _Rule(
+        "tools",
+        _NOT_TAKEN,
+        _any_of(
+            r"tool choice requires --enable-auto-tool-choice|tools? param requires --jinja",
+            r"found that support tool use|not support parameters: \[[^\]]*'tools?'",
+            r"(?:not|n't) support (?:tools?|functions?|(?:tool|function)[ _-]?(?:use|choice|call(?:s|ing)?))\b",
+            r"(?:tools?|(?:tool|function)[ _-]call(?:s|ing)?)\W{1,3}(?:is|are) not (?:supported|enabled)",
+        ),
+    ),
+    # A model that thinks to its limit and says nothing is refused by OpenAI, where others end with `length`.
+    _Rule("length", {200, 400}, _any_of(r"could not finish the message because max_tokens")),
+    # What a model wrote and its server could not read as a call.
+    _Rule("unfit", {200, 400}, _any_of(r"tool_use_failed")),
+)
+_FILTERED = _Rule(
+    "filtered",
+    {200, 400, 403, 422, 451},
+    _any_of(
+        r"content_filter\b|content[ _]policy|content management policy|content filtering policy",
+        r"ResponsibleAIPolicyViolation|data_?inspection_?failed|inappropriate content|prohibited_content",
+        r"was flagged|been flagged|flagged (?:as|for)|content exists risk|considered high risk|unsafe_request",
+        r"violat\w+ (?:our |the |its )?usage|usage guidelines|safety system|SensitiveContentDetected",
+        r"(?:input|output) new_sensitive|unsafe or sensitive|不安全或敏感",
+    ),
+)
+_UNKNOWN_MODEL = _Rule(
+    "not_found",
+    {200, 400, 403, 422},
+    _any_of(
+        r"model_?not_?found|model (?:does )?not exist|not a valid model|invalid model\b|unknown model|no such model",
+        r"model \W?[\w./:@-]+\W? (?:does not exist|was not found|not found|is not found|has been decommissioned)",
+        r"invalid_model|model_decommissioned|模型不存在",
+    ),
+)
+
+# Prompt and reply together, in numbers: `context` holds both, and of the rest whatever is told.
+_ROOM = tuple(
+    re.compile(wording, re.IGNORECASE)
+    for wording in (
+        r"maximum context length (?:is|of) (?P<context>\d+) tokens[.,] however,? (?:you|your request) requested "
+        r"(?:about )?(?P<total>\d+) tokens(?: \([^)]*?(?P<output>\d+) (?:in|for) +the (?:completion|output)\))?",
+        r"maximum context length (?:is|of) (?P<context>\d+) tokens\. you requested a total of (?P<total>\d+) tokens: "
+        r"(?P<prompt>\d+) tokens",
+        r"maximum context length is (?P<context>\d+) tokens and your request has (?P<prompt>\d+) input tokens",
+        r"maximum context length is (?P<context>\d+) tokens\. however, your request has (?P<prompt>\d+) input "
+        r"tokens plus",
+        r"passed (?:at least )?(?P<prompt>\d+) input tokens and requested (?P<output>\d+) output tokens\. however, the "
+        r"model's context length is only (?P<context>\d+)",
+        r"`inputs` tokens \+ `max_new_tokens` must be <= (?P<context>\d+)\. given: (?P<prompt>\d+) `inputs` tokens",
+        r"exceed context limit: (?P<prompt>\d+) \+\s*\d+ > (?P<context>\d+)",
+        r"max_total_tokens \((?P<total>\d+)\) must be less than or equal to max_seq_len \((?P<context>\d+)\)",
+        r"exceeded model token limit ?: ?(?P<context>\d+) \(requested: ?(?P<total>\d+)\)",
+        r"current length is (?P<total>\d+) while limit is (?P<context>\d+)",
+    )
+)
+_MOST_OUTPUT = tuple(
+    re.compile(wording, re.IGNORECASE)
+    for wording in (
+        r"supports at most (\d+) completion tokens",
+        r"range of \W?max_(?:completion_|output_|new_)?tokens\W? (?:is|should be) \[\d+, ?(\d+)\]",
+        r"max_tokens: \d+ > (\d+), which is the maximum",
+        r"max_(?:completion_|output_)?tokens\W{1,3}must be less than or equal to \W?(\d+)",
+        r"max_(?:completion_|output_)?tokens\b[^\n]{0,120}expected a value <= (\d+)",
+        r"maximum tokens you requested exceeds the model limit of (\d+)",
+        r"requests with max_tokens > (\d+) must have stream",
+        r"maxOutputTokens value of \d+ but the supported range is from \d+ \(inclusive\) to (\d+) \(exclusive",
+        r"(max_completion_tokens is limited)",
+    )
+)
+_PROMPT_TOO_LONG = _any_of(
+    r"(?:prompt|input)(?: tokens?)?(?: length)?(?: is)? too long|prompt_?too_?long|tokens_too_long",
+    r"(?:input )?token count[^.]{0,20} exceeds the maximum|maximum (?:prompt|input) length is \d+",
+    r"(?:prompt|input) (?:token )?(?:length|count)(?![^.]{0,20}max_tokens)[^.]{0,40} exceeds?\b",
+    r"is longer than the model's context length",
+    r"exceeds the available context size|exceed_context_size_error|range of input length should be",
+    r"`inputs` must have less than|length of prompt_tokens|greater than the context length|resulted in \d+ tokens",
+    r"exceeds the context window of this model|too large for model with \d+ maximum|characters_too_long",
+    r"tokens in the prompt cannot exceed|model input length limit|prompt has \d+ tokens, but the configured",
+    r"requested tokens \(\d+\) exceed context window|prompt tokens \(\d+\) exceeds?|prompt exceeds max length",
+    r"when context the overflows|reduce the length of the messages(?:\.| or functions)",
+    'prompt ?超长|"1261"',
+)
+_TOO_LONG_TOGETHER = _any_of(
+    r"context_length_exceeded|maximum context length|context window exceeds limit|context_window_exceeded",
+    r"reduce the length of the (?:messages|prompt|input)|exceeded model token limit|token limit exceeded",
+    r"exceeds? (?:the )?(?:model'?s? )?(?:maximum )?context (?:length|window|limit)|maximum model length",
+    r"ContextWindowExceeded|`max_new_tokens` must be <=|the model's context length is only|max_seq_len",
+)
+_TOO_LONG_STATUSES = _FAILED | {200, 400, 413, 422}
+_PAGE = re.compile(r"\s*(?:<!doctype|<html|<\?xml|<head|<h1|<body|<center)", re.IGNORECASE)
+
+
+def read_error(status: int, body: bytes, asked: Asked = NOTHING_ASKED) -> Rejection:
+    """What an error response means.
+
+    Args:
+        status: as HTTP says it; 200 for an error in the body of a success that does not say.
+        body: of the response.
+        asked: the request, which a server may quote.
+    """
+    raw = body[:20_000].decode(errors="replace")
+    message = _error_message(raw).strip() or f"HTTP status {status}"
+    # Who answers with a web page is no model server, whatever words stand on it.
+    page = bool(_PAGE.match(raw))
+    said = "" if page else re.sub(r"(?<=\d),(?=\d{3}\b)", "", raw)
+    found = _by_wording(status, said, message, asked)
+    if found:
+        return found
+    if status in (408, 409, 424, 425, 429) or status >= 500:
+        return Rejection("retry", f"HTTP status {status}: {message}", status)
+    return Rejection(_by_status(status, page), message, status)
+
+
+def _by_status(status: int, page: bool) -> Verdict:
+    match status:
+        case 200:
+            return "retry"
+        case 413 | 414:
+            return "unfit"
+        case 402:
+            return "credit"
+        case 407 | 511:
+            return "proxy"
+        case 400 | 403 | 451 if page:
+            return "proxy"
+        case 401 | 403:
+            return "credentials"
+        case 451:
+            return "filtered"
+        case _:
+            return "not_found" if status in (404, 405, 410) or 300 <= status < 400 else "rejected"
+
+
+def _by_wording(status: int, said: str, message: str, asked: Asked) -> Rejection | None:
+    for rule in _RULES:
+        if (rule.verdict == "images" and not asked.images) or (rule.verdict == "tools" and not asked.tools):
+            continue
+        if status in rule.statuses and _own(rule.wording, said, asked):
+            told = f"HTTP status {status}: {message}" if rule.verdict == "retry" else message
+            return Rejection(rule.verdict, told, status)
+    if status in _TOO_LONG_STATUSES | {416} and (too_long := _too_long(status, said, message, asked)):
+        return too_long
+    for rule in (_FILTERED, _UNKNOWN_MODEL):
+        if status in rule.statuses and _own(rule.wording, said, asked):
+            return Rejection(rule.verdict, message, status)
+    return None
+
+
+def _too_long(status: int, said: str, message: str, asked: Asked) -> Rejection | None:
+    for wording in _MOST_OUTPUT:
+        if found := _own(wording, said, asked):
+            most = int(found[1]) - ("exclusive" in found[0]) if found[1].isdigit() else None
+            return Rejection("token_limit", message, status, room=most)
+    for wording in _ROOM:
+        if found := _own(wording, said, asked):
+            room = _room(found.groupdict(), asked.output_limit)
+            return Rejection("context", message, status, room=room, certain=room is not None and room < 1)
+    certain = bool(_own(_PROMPT_TOO_LONG, said, asked))
+    if certain or _own(_TOO_LONG_TOGETHER, said, asked):
+        return Rejection("context", message, status, certain=certain)
+    return None
+
+
+def _room(told: dict[str, str | None], asked_for: int | None) -> int | None:
+    """What the prompt leaves of the context; None where that does not follow from the numbers."""
+    numbers = {name: int(text) for name, text in told.items() if text}
+    if "prompt" in numbers:
+        return numbers["context"] - numbers["prompt"]
+    output = numbers.get("output", asked_for)
+    if output is None:
+        return None
+    room = numbers["context"] - numbers["total"] + output
+    # That a total which says nothing of its parts counts the reply is not certain.
+    return room if room >= 1 or "output" in numbers else None
+
+
+def _own(wording: re.Pattern[str], said: str, asked: Asked) -> re.Match[str] | None:
+    """Where ``said`` has the wording and does not quote it from the request."""
+    return next((found for found in wording.finditer(said) if not asked.holds(found[0])), None)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().replace("\\", "").split())
+
+
+def _error_message(raw: str) -> str:
+    """The human part of an error body, in any of the shapes that servers use."""
+    try:
+        data: Any = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return re.sub(r"<[^>]{0,500}>", " ", raw)
+    if isinstance(data, list) and data:
+        data = data[0]
+    if isinstance(data, dict) and isinstance(error := data.get("error"), dict):
+        behind = error.get("metadata")
+        if isinstance(behind, dict) and isinstance(behind.get("raw"), str):
+            return f"{error.get('message')}: {behind['raw']}"
+    for key in ("error", "base_resp", "message", "status_msg", "error_msg", "detail"):
+        if isinstance(data, dict) and data.get(key):
+            data = data[key]
+    return data if isinstance(data, str) else raw
