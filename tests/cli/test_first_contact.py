@@ -207,7 +207,14 @@ def test_a_first_contact_that_alone_is_refused_ends_nothing(evaluated: Eval):
     assert len(server.contacts) == 2
 
 
-@pytest.mark.parametrize("refusal", [(400, "At most 0 image(s) may be provided"), (404, "No endpoint for that input")])
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        (400, "At most 0 image(s) may be provided"),
+        (404, "No endpoint for that input"),
+        (500, "image input is not supported - hint: you may need to provide the mmproj"),
+    ],
+)
 def test_a_model_without_images_is_found_out_before_the_run(evaluated: Eval, refusal: tuple[int, str]):
     evaluated.write_benchmark(picture=True)
     server = Server(refusing(has_image, lambda: error(*refusal)))

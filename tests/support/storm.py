@@ -34,6 +34,7 @@ HEALTHY_SHARE = 0.3
 RARE = {"outage_once": 2}
 """Faults that concern all samples in flight: so many in a run, however long it is."""
 _OUTAGE = ("Connect call failed", "Server disconnected", "Connection reset by peer")
+_HEALTHY_AT_FIRST = 16
 _MOST_MET_OUTAGE = 0.01
 """Share of the samples that may tell of an outage instead of their own fault: it lasts 0.15 s, twice in a run."""
 
@@ -104,7 +105,8 @@ def make_cases(count: int, seed: int, *, with_tools: bool) -> list[Case]:
     faults = faults[:count]
     draw.shuffle(faults)
     # Outages come before others are at their last attempt, so that each can tell of its own fault in the end.
-    for at, fault in enumerate(["outage_once"] * RARE["outage_once"]):
+    first = [*["none"] * min(_HEALTHY_AT_FIRST, faults.count("none")), *["outage_once"] * RARE["outage_once"]]
+    for at, fault in enumerate(first):
         found = faults.index(fault, at)
         faults[at], faults[found] = faults[found], faults[at]
     return [_case(number, fault, draw, with_tools) for number, fault in enumerate(faults)]

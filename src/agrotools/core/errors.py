@@ -95,7 +95,7 @@ class InfrastructureError(AgrotoolsError):
 
 
 class EndpointUnreachable(AgrotoolsError):
-    """Nobody listens at an endpoint's address, so nothing can run. No sample gets a record."""
+    """Nobody answers at an endpoint's address, so nothing can run. No sample gets a record."""
 
 
 class BudgetReached(AgrotoolsError):

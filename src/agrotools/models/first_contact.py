@@ -1,14 +1,12 @@
 """First contact with an endpoint: a tiny request before the first real one, and what a refusal of either means.
 
-Where nobody listens, or where the key, the model, images or tools are refused, one to three tiny requests tell in a
+Where nobody answers, or where the key, the model, images or tools are refused, one to three tiny requests tell in a
 second what a run would else find out sample by sample. A request that alone is refused, while others are answered, is
 no mistake in the set-up: its sample is invalid, and the run goes on.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from agrotools.core import EndpointProblem, EndpointRefusal, EndpointUnreachable, InfrastructureError, ToolSpec
 from agrotools.models.base import (
@@ -35,7 +33,6 @@ _MOST_TOKENS = 16
 _ANSWERED = ("stop", "tool_calls", "length")
 _PASSING = ("unreachable", "reply")
 """Problems of an :class:`InfrastructureError` that say nothing of what the endpoint takes."""
-_LISTENS_S = 5.0
 
 _Outcome = Completion | EndpointRefusal | InfrastructureError
 """What becomes of a tiny request."""
@@ -88,7 +85,7 @@ class FirstContact(ModelAround):
 
         Raises:
             EndpointRefusal: the endpoint refuses the key, the model, images or tools.
-            EndpointUnreachable: nobody listens at the address.
+            EndpointUnreachable: nobody answers at the address.
         """
         async with self._lock:
             if self._probe and (self._met is None or not self._expected <= self._met):
@@ -103,7 +100,7 @@ class FirstContact(ModelAround):
         Raises:
             InfrastructureError: none can be had, or this request alone is refused.
             EndpointRefusal: what is wrong for every request, found by two different ones.
-            EndpointUnreachable: nobody listens at the address.
+            EndpointUnreachable: nobody answers at the address.
         """
         if self._probe and (self._met is None or not _needs(messages, tools) <= self._met):
             self.expect(messages, tools)
@@ -145,7 +142,10 @@ class FirstContact(ModelAround):
             return
         if _refusal(met) is None:
             if isinstance(met, InfrastructureError) and met.problem == "unreachable" and not self.stats.replies:
-                await self._check_address(met)
+                raise EndpointUnreachable(
+                    f"nobody answers at {self.base_url}: {met.message}",
+                    hint="start the server, or correct the address (--base-url)",
+                )
             return
         # With the run's own token limit: there are endpoints that refuse a small one.
         plain = await ask(second, settings, frozenset())
@@ -159,13 +159,6 @@ class FirstContact(ModelAround):
             if len(at_fault) > 1:
                 at_fault = {"tools"} if _refusal(await ask(first, settings, frozenset({"tools"}))) else {"images"}
             raise _without(next(iter(at_fault)), refused)
-
-    async def _check_address(self, error: InfrastructureError) -> None:
-        if not await _listens(self.base_url):
-            raise EndpointUnreachable(
-                f"nobody listens at {self.base_url}: {error.message}",
-                hint="start the server, or correct the address (--base-url)",
-            ) from error
 
 
 def _needs(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> frozenset[str]:
@@ -190,20 +183,3 @@ def _without(need: str, refusal: EndpointRefusal) -> EndpointRefusal:
     return EndpointRefusal(
         f"the model replies to text but takes no {need}: {refusal.message}", problem=refusal.problem, hint=ways[need]
     )
-
-
-async def _listens(base_url: str) -> bool:
-    """Whether anybody takes connections at an address, or at the proxy that leads there."""
-    parts = urlsplit(base_url)
-    host = parts.hostname or ""
-    if host not in ("localhost", "127.0.0.1", "::1") and not proxy_bypass(host):
-        parts = urlsplit(getproxies().get(parts.scheme, base_url))
-    try:
-        async with asyncio.timeout(_LISTENS_S):
-            _, writer = await asyncio.open_connection(parts.hostname, parts.port or {"http": 80}.get(parts.scheme, 443))
-    except TimeoutError:
-        return True  # Nobody refuses, either.
-    except (OSError, ValueError):
-        return False
-    writer.close()
-    return True
