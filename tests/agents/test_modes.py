@@ -27,8 +27,9 @@ from agrotools.core import (
     Trajectory,
     Unparseable,
 )
-from agrotools.models import WireSettings
+from agrotools.models import Completion, WireSettings
 from agrotools.models.openai_compatible import OpenAICompatibleModel
+from agrotools.models.scripted import ScriptedModel
 from support.openai_server import BEHAVIOURS, Body, Endpoint, ReferenceFollower, completion, error, serve
 from support.small_sample import Ran, run_tool, small_sample, view_of
 
@@ -318,11 +319,9 @@ async def test_endings_that_are_results_halt_the_sample(
 
 
 async def test_a_reply_that_never_ends_is_a_timeout(sample: Sample, tmp_path: Path) -> None:
-    async with serve(in_turn(lambda: completion("late")), latency_s=1.0) as endpoint:
-        model = OpenAICompatibleModel("m", base_url=endpoint.base_url, wire=WireSettings(timeout_s=0.2))
-        trajectory = await run_end_to_end(LLMAgent(model, mode="end-to-end"), view_of(sample, tmp_path), run_tool)
-        await model.close()
-    assert trajectory.termination == "timeout"
+    model = ScriptedModel(lambda _messages, _tools, _settings: Completion(finish_reason="timeout", detail="late"))
+    trajectory = await run_end_to_end(LLMAgent(model, mode="end-to-end"), view_of(sample, tmp_path), run_tool)
+    assert (trajectory.termination, trajectory.reason) == ("timeout", "late")
 
 
 async def test_faults_of_the_server_reach_the_runner_in_every_mode(sample: Sample, tmp_path: Path) -> None:

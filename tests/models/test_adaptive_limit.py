@@ -154,7 +154,9 @@ async def test_turns_are_given_in_order() -> None:
     assert order == list(range(20))
 
 
-Event = st.tuples(st.sampled_from(["ask", "cancel", "finish", "replied", "overloaded", "turn"]), st.integers(0, 30))
+Event = st.tuples(
+    st.sampled_from(["ask", "ask for all", "cancel", "finish", "replied", "overloaded", "turn"]), st.integers(0, 30)
+)
 
 
 @settings(max_examples=150, deadline=None)
@@ -166,23 +168,28 @@ def test_no_permit_is_lost_or_doubled_whoever_gives_up_when(
         limit = AdaptiveLimit(start, start + more)
         finish: dict[int, asyncio.Event] = {}
         tasks: list[asyncio.Task[None]] = []
-        inside = 0
+        inside = alone_inside = 0
 
-        async def request(number: int) -> None:
-            nonlocal inside
-            await limit.acquire()
+        async def request(number: int, alone: bool) -> None:
+            nonlocal inside, alone_inside
+            if not (alone and limit.try_acquire_all(0.0)):
+                alone = False
+                await limit.acquire()
             inside += 1
+            alone_inside += alone
+            assert inside == 1 or not alone_inside
             try:
                 await finish[number].wait()
             finally:
                 inside -= 1
+                alone_inside -= alone
                 limit.release()
 
         for event, number in events:
             before = limit.taken
-            if event == "ask":
+            if event in ("ask", "ask for all"):
                 finish[len(tasks)] = asyncio.Event()
-                tasks.append(asyncio.create_task(request(len(tasks))))
+                tasks.append(asyncio.create_task(request(len(tasks), event == "ask for all")))
             elif event == "turn":
                 await asyncio.sleep(0)
             elif event == "replied":
@@ -200,7 +207,7 @@ def test_no_permit_is_lost_or_doubled_whoever_gives_up_when(
         waiting = sum(not task.done() for task in tasks) - inside
         assert inside == limit.taken
         # Whoever can go has gone.
-        assert waiting == 0 or inside >= limit.current
+        assert waiting == 0 or inside >= limit.current or alone_inside
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -209,3 +216,43 @@ def test_no_permit_is_lost_or_doubled_whoever_gives_up_when(
         assert not limit.try_acquire()
 
     asyncio.run(play())
+
+
+async def test_all_slots_are_taken_only_when_nobody_wanted_one_for_a_while_and_then_nobody_else_gets_one() -> None:
+    now = 0.0
+    limit = AdaptiveLimit(2, 2, clock=lambda: now)
+    assert limit.try_acquire()
+    now = 10.0
+    assert not limit.try_acquire_all(1.0)
+    limit.release()
+    now = 10.9
+    assert not limit.try_acquire_all(1.0)
+    now = 11.0
+    assert limit.try_acquire_all(1.0)
+    assert not limit.try_acquire()
+    assert not limit.try_acquire_all(1.0)
+    waiting = asyncio.create_task(limit.acquire())
+    await asyncio.sleep(0)
+    limit.replied(1.0)
+    assert not waiting.done()
+    limit.release()
+    await waiting
+    assert limit.try_acquire()
+
+
+def test_a_time_out_lowers_a_chosen_limit_to_what_was_answered_meanwhile() -> None:
+    now = 100.0
+    limit = AdaptiveLimit(32, 32, clock=lambda: now)
+    limit.overloaded(5.0, bears=5)
+    assert limit.current == 5
+
+
+def test_no_more_are_let_through_while_replies_take_half_of_the_time_out() -> None:
+    async def run(timeout_s: float) -> int:
+        limit = AdaptiveLimit(32, 32, clock=asyncio.get_running_loop().time, timeout_s=timeout_s)
+        limit.overloaded(bears=4)
+        await load(limit, queue(1, 0.5), 200)
+        return limit.current
+
+    assert run_virtually(run(5.0)) <= 7
+    assert run_virtually(run(1e9)) == 32

@@ -238,13 +238,6 @@ async def test_a_reset_connection_is_retried() -> None:
             await ask(Endpoint(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"))
 
 
-async def test_a_reply_that_never_ends_is_a_result_and_is_not_retried() -> None:
-    async with serve(in_turn(completion("late")), latency_s=1.5) as endpoint:
-        reply = await ask(endpoint, wire=WireSettings(timeout_s=0.3))
-    assert reply.finish_reason == "timeout"
-    assert len(endpoint.requests) == 1
-
-
 @pytest.mark.parametrize(
     ("message", "requests"),
     [

@@ -158,7 +158,12 @@ class Fault:
 
     @property
     def expected_among_others(self) -> Expected:
-        """The outcome where other requests got replies before: then neither the key nor the model's name is wrong."""
+        """The outcome where other requests got replies before: then a reply that never begins is the model's doing."""
+        return "timeout" if self.act is _stalled_headers else self.expected_after_contact
+
+    @property
+    def expected_after_contact(self) -> Expected:
+        """The outcome where the first contact was answered: then neither the key nor the model's name is wrong."""
         if self.expected != "refused_by_user_error":
             return self.expected
         return "ok" if self.act is _no_model_404 and self.times is not None else "invalid"
@@ -217,7 +222,7 @@ async def _cut_chunk(exchange: Exchange) -> bool:
     return False
 
 
-@_fault("timeout")
+@_fault("invalid", "no complete reply")
 async def _stalled_headers(exchange: Exchange) -> bool:
     return await exchange.stall()
 
@@ -473,12 +478,9 @@ class FaultServer:
 
     base_url: str
     attempts: Counter[tuple[str, str, int]] = field(default_factory=Counter)
-    answers_probes: bool = True
-    """Whether a request without a body (is anybody there?) is answered."""
     contacts: int = 0
     """Tiny requests before a run, answered whatever else goes wrong; they are not among ``requests``."""
     requests: int = 0
-    probes: int = 0
     connections: int = 0
     open_connections: int = 0
     go_away: Callable[[float], Awaitable[None]] | None = None
@@ -495,7 +497,6 @@ async def fault_server(
     *,
     fault: str | None = None,
     tls: ssl.SSLContext | None = None,
-    answers_probes: bool = True,
 ) -> AsyncIterator[FaultServer]:
     """Serve at ``<base_url>/chat/completions`` until the block ends.
 
@@ -503,7 +504,7 @@ async def fault_server(
         fault: the fault that every request without a marker meets, also those of a first contact.
         tls: speak TLS with this certificate.
     """
-    state = FaultServer("", answers_probes=answers_probes)
+    state = FaultServer("")
     tasks: set[asyncio.Task[Any]] = set()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -513,7 +514,7 @@ async def fault_server(
         state.connections += 1
         state.open_connections += 1
         try:
-            while (read := await _read_request(reader)) is not None:
+            while read := await _read_request(reader):
                 if not await _answer(state, responder, fault, read, reader, writer):
                     break
         except (
@@ -581,31 +582,26 @@ def fault_server_beside(responder: Responder = plain_answer, **options: Any) -> 
         loop.close()
 
 
-async def _read_request(reader: asyncio.StreamReader) -> tuple[dict[str, str], Body | None] | None:
-    """Headers and body of the next request, None at the end; the body is None where the request has none."""
+async def _read_request(reader: asyncio.StreamReader) -> tuple[dict[str, str], Body] | None:
+    """Headers and body of the next request, None at the end."""
     try:
         top = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError:
         return None
     lines = top.decode("latin-1").split("\r\n")[1:]
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines) if name}
-    length = int(headers.get("content-length", "0"))
-    return headers, json.loads(await reader.readexactly(length)) if length else None
+    return headers, json.loads(await reader.readexactly(int(headers["content-length"])))
 
 
 async def _answer(
     state: FaultServer,
     responder: Responder,
     default: str | None,
-    request: tuple[dict[str, str], Body | None],
+    request: tuple[dict[str, str], Body],
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
 ) -> bool:
     headers, body = request
-    if body is None:  # a client that asks whether anybody is there
-        state.probes += 1
-        exchange = Exchange(reader, writer, state, 0, b'{"object": "list", "data": []}', "")
-        return await (_none if state.answers_probes else _stalled_headers)(exchange)
     if default is None and _text(body["messages"][-1]) in QUESTIONS:
         state.contacts += 1
         good = json.dumps(completion("yes")).encode()

@@ -72,7 +72,8 @@ def evaluate(
     rpm: Annotated[int | None, typer.Option(help="Requests a minute at most.")] = None,
     tpm: Annotated[int | None, typer.Option(help="Tokens a minute at most.")] = None,
     timeout: Annotated[
-        float | None, typer.Option(help="Seconds after which a reply counts as never ending.", show_default="600")
+        float | None,
+        typer.Option(help="Seconds after which a request is given up, to be asked again alone.", show_default="600"),
     ] = None,
     cache: Annotated[
         str | None, typer.Option(help="Keep replies under this name, and use those that are there.")
@@ -108,7 +109,9 @@ def evaluate(
     extra: Extra = None,
     embedder: EmbedderName = None,
     embedder_path: EmbedderPath = None,
-    allow_invalid: Annotated[bool, typer.Option(help="Print headlines with more than 1 % invalid samples.")] = False,
+    allow_invalid: Annotated[
+        bool, typer.Option(help="Print headlines with more than 1 % invalid samples; do not fail.")
+    ] = False,
     details: Annotated[bool, typer.Option(help="Also by task and answer type, and what happened in the run.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:

@@ -50,7 +50,8 @@ app.add_typer(kb.app, name="kb")
 def main() -> None:
     """Entry point. Errors that a user can mend are one or two lines, never a stack trace.
 
-    Exit codes: 0 done, 1 finished with invalid samples, 2 usage error, 3 nothing could run.
+    Exit codes: 0 done, 1 finished with invalid samples, 2 usage error, 3 nothing could run, or most
+    samples of a run ended for reasons that say nothing of the model.
     """
     # Looking for cycles after every 700 objects takes an eighth of a long run, and finds next to none.
     gc.set_threshold(100_000, 20, 20)

@@ -35,13 +35,15 @@ def show_runs(
     mark differences by the p-value of each alone. Stored scores of another scoring version are shown as they are,
     unless runs are to be scored ``again``.
 
-    Returns 0, 1 where invalid samples remain, 3 where nothing else is left: then no table is printed.
+    Returns 0, 1 where samples are invalid or missing, 3 where nothing else is left, or where more than half of the
+    samples of a mode ended for reasons that say nothing of the answers, unless ``allow_invalid``.
+    Where nothing is left, no table is printed.
     """
     from agrotools.report.agrieval import RunItems, print_agrieval
 
     items = RunItems()
     rescored = _scored(runs, allow_invalid, rouge=rouge, embedder=embedder, items=items, again=again)
-    code = _shown(rescored, runs, details=details, as_json=as_json, unadjusted=unadjusted)
+    code = _shown(rescored, runs, allow_invalid=allow_invalid, details=details, as_json=as_json, unadjusted=unadjusted)
     results = items.results()
     if paper and not results:
         typer.echo("--paper: none of these runs is of a benchmark whose paper's tables are known (agrieval)", err=True)
@@ -73,7 +75,7 @@ def show_evaluations(
     runs = [each.run for each in done]
     outcomes, items = Outcomes(), RunItems()
     rescored = _scored(runs, allow_invalid, rouge=rouge, embedder=embedder, outcomes=outcomes, items=items)
-    code = _shown(rescored, runs, details=details, as_json=as_json)
+    code = _shown(rescored, runs, allow_invalid=allow_invalid, details=details, as_json=as_json)
     summaries = [each.summary for each in rescored]
     if _only_invalid(summaries):
         return code
@@ -141,9 +143,16 @@ def _again(runs: Sequence[Path]) -> str:
 
 
 def _shown(
-    rescored: "Sequence[Rescored]", runs: Sequence[Path], *, details: bool, as_json: bool, unadjusted: bool = False
+    rescored: "Sequence[Rescored]",
+    runs: Sequence[Path],
+    *,
+    allow_invalid: bool,
+    details: bool,
+    as_json: bool,
+    unadjusted: bool = False,
 ) -> int:
     from agrotools.report.tables import print_tables
+    from agrotools.scoring.endings import mostly_lost
 
     summaries = [each.summary for each in rescored]
     silent = _only_invalid(summaries)
@@ -160,7 +169,20 @@ def _shown(
         reason = next(iter(parts[0].invalid.reasons))
         typer.echo(f"error: no sample got a reply: {reason}", err=True)
         return 3
-    return int(any(part.invalid.n for part in parts))
+    lost = [
+        f"{run} ({mode})"
+        for run, each in zip(runs, rescored, strict=True)
+        for mode, part in each.summary.modes.items()
+        if mostly_lost(part)
+    ]
+    if lost and not allow_invalid:
+        typer.echo(
+            f"error: more than half of the samples ended without an answer that could be scored: {', '.join(lost)}\n"
+            'hint: the lines above the tables ("warnings" in JSON) say why; --allow-invalid lets them stand',
+            err=True,
+        )
+        return 3
+    return int(any(part.invalid.n for part in parts) or any(summary.missing for summary in summaries))
 
 
 def _only_invalid(summaries: "Sequence[Summary]") -> bool:

@@ -24,7 +24,9 @@ from agrotools.cli.judging import (
 def score(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or one prediction file with --format.")],
     extra: Extra = None,
-    allow_invalid: Annotated[bool, typer.Option(help="Print headlines with more than 1 % invalid samples.")] = False,
+    allow_invalid: Annotated[
+        bool, typer.Option(help="Print headlines with more than 1 % invalid samples; do not fail.")
+    ] = False,
     details: Annotated[bool, typer.Option(help="Also by task and answer type, and what happened in the run.")] = False,
     paper: Annotated[
         bool,

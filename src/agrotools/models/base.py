@@ -12,7 +12,8 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 FinishReason = Literal["stop", "tool_calls", "length", "context", "filtered", "timeout"]
 """Why a model stopped. ``length``: its token limit; ``context``: the prompt does not fit; ``filtered``: a content
-filter; ``timeout``: a reply that did not end in time. The last four are results of the model, not faults of ours."""
+filter; ``timeout``: a reply that did not end in time, by no fault of the endpoint. The last four are results of the
+model, not faults of ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ class WireSettings(Noun):
     tpm: PositiveInt | None = None
     """Tokens a minute, prompts and replies together."""
     timeout_s: PositiveFloat = 600.0
-    """A reply that takes longer ends with finish reason ``timeout``."""
+    """A request that takes longer is given up and asked again; see :mod:`agrotools.models.answer_log`."""
     stall_s: PositiveFloat = 60.0
     """A reply that has begun and is silent for this long is a broken connection."""
     attempts: PositiveInt = 6

@@ -117,7 +117,7 @@ def read_reply(
     data = _json(body)
     if not isinstance(data, dict):
         raise MalformedReply("the reply is not a JSON object")
-    if data.get("error"):
+    if _says_something(data.get("error")):
         return read_error(_status_of(data["error"]), body, asked)
     choices = data.get("choices")
     usage = _usage(data.get("usage"))
@@ -129,7 +129,7 @@ def read_reply(
             return read_error(200, body, asked)
         raise MalformedReply("the reply has no choices")
     choice = choices[0]
-    if choice.get("error"):
+    if _says_something(choice.get("error")):
         return read_error(_status_of(choice["error"]), orjson.dumps({"error": choice["error"]}), asked)
     reason, told = _finish_reason(choice)
     message = choice.get("message")
@@ -150,6 +150,11 @@ def read_reply(
     )
     _check_something_came(completion, told, counted=isinstance(data.get("usage"), dict))
     return completion
+
+
+def _says_something(error: Any) -> bool:
+    """Whether an error is one: some gateways send an empty one with every reply."""
+    return any(error.values()) if isinstance(error, dict) else bool(error)
 
 
 def _status_of(error: Any) -> int:

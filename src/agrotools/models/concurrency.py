@@ -50,14 +50,24 @@ class AdaptiveLimit:
         start: how many at first.
         ceiling: never more than this. Where it equals ``start`` the user has chosen: only overload lowers the limit.
         clock: seconds that only go forward.
+        timeout_s: seconds after which a request is given up. More are not let through while replies take half of it.
     """
 
-    def __init__(self, start: int = FIRST, ceiling: int = MOST, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        start: int = FIRST,
+        ceiling: int = MOST,
+        clock: Callable[[], float] = time.monotonic,
+        timeout_s: float = float("inf"),
+    ) -> None:
         self.ceiling = ceiling
         self.current = min(start, ceiling)
         self.taken = 0
         self._queue: deque[asyncio.Future[None]] = deque()
+        self._all_taken = False
         self._clock = clock
+        self._idle_since = clock()
+        self._slow_s = timeout_s / 2
         self._step = max(1, ceiling // 32)
         self._heeds_latency = start < ceiling
         self._doubling = True
@@ -68,16 +78,25 @@ class AdaptiveLimit:
         self._set(self.current)
 
     @classmethod
-    def of(cls, concurrency: int | None) -> "AdaptiveLimit":
+    def of(cls, concurrency: int | None, timeout_s: float = float("inf")) -> "AdaptiveLimit":
         """The limit that ``--concurrency`` means: None finds out, N starts at N and never goes above."""
-        return cls() if concurrency is None else cls(concurrency, concurrency)
+        start, ceiling = (FIRST, MOST) if concurrency is None else (concurrency, concurrency)
+        return cls(start, ceiling, timeout_s=timeout_s)
 
     def try_acquire(self) -> bool:
         """Take a slot if there is one now."""
         # Nobody can be waiting while a slot is free: whoever gives one back passes it on.
-        if self.taken >= self.current:
+        if self._all_taken or self.taken >= self.current:
             return False
         self._take()
+        return True
+
+    def try_acquire_all(self, idle_s: float) -> bool:
+        """Take all slots until the release, if nobody has held or wanted one for ``idle_s`` seconds."""
+        if self.taken or self._clock() - self._idle_since < idle_s:
+            return False
+        self._take()
+        self._all_taken = True
         return True
 
     async def acquire(self) -> None:
@@ -97,21 +116,25 @@ class AdaptiveLimit:
     def release(self) -> None:
         """Give a slot back."""
         self.taken -= 1
+        self._all_taken = False
+        self._idle_since = self._clock()
         self._admit()
 
     def replied(self, latency_s: float) -> None:
         """A reply came, ``latency_s`` after its request was sent."""
         self._replies += 1
+        self._slow = self._slow or latency_s > self._slow_s
         if self._heeds_latency:
             self._note(latency_s)
         if self._replies >= self.current:
             self._end_round()
             self._admit()
 
-    def overloaded(self, latency_s: float = 0.0) -> None:
-        """The endpoint refused a request, sent ``latency_s`` ago, because it has too much to do.
+    def overloaded(self, latency_s: float = 0.0, bears: int = MOST) -> None:
+        """The endpoint refused a request, sent ``latency_s`` ago, because it has too much to do, or let it time out.
 
-        Refusals of requests that were sent before the last cut belong to it: a round trip is answered once.
+        Refusals of requests that were sent before the last cut belong to it: a round trip is answered once. No more
+        than ``bears`` are let through from now on.
         """
         now = self._clock()
         if now - latency_s < self._cut_at:
@@ -121,14 +144,14 @@ class AdaptiveLimit:
         self._knees.clear()
         self._doubts = self._rest = 0
         self._epochs.clear()
-        self._set(max(1, self.current // 2))
+        self._set(max(1, min(self.current // 2, bears)))
 
     def _take(self) -> None:
         self.taken += 1
         self._peak = max(self._peak, self.taken)
 
     def _admit(self) -> None:
-        while self._queue and self.taken < self.current:
+        while self._queue and not self._all_taken and self.taken < self.current:
             turn = self._queue.popleft()
             if not turn.done():
                 self._take()
@@ -141,13 +164,14 @@ class AdaptiveLimit:
 
     def _begin_round(self) -> None:
         self._replies = 0
+        self._slow = False
         self._peak = self.taken
 
     def _end_round(self) -> None:
         needed = 2 * self._peak > self.current  # A limit that was not needed shows nothing (as in RFC 7661).
         if self._rest:
             self._rest -= 1
-        elif needed and not self._doubts and self.current < self.ceiling:
+        elif needed and not self._slow and not self._doubts and self.current < self.ceiling:
             self._set(min(self.ceiling, 2 * self.current if self._doubling else self.current + self._step))
             return
         self._begin_round()

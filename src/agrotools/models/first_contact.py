@@ -7,6 +7,8 @@ no mistake in the set-up: its sample is invalid, and the run goes on.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from agrotools.core import EndpointProblem, EndpointRefusal, EndpointUnreachable, InfrastructureError, ToolSpec
 from agrotools.models.base import (
@@ -33,6 +35,7 @@ _MOST_TOKENS = 16
 _ANSWERED = ("stop", "tool_calls", "length")
 _PASSING = ("unreachable", "reply")
 """Problems of an :class:`InfrastructureError` that say nothing of what the endpoint takes."""
+_LISTENS_S = 5.0
 
 _Outcome = Completion | EndpointRefusal | InfrastructureError
 """What becomes of a tiny request."""
@@ -141,7 +144,8 @@ class FirstContact(ModelAround):
             self.stats.worked_before = True
             return
         if _refusal(met) is None:
-            if isinstance(met, InfrastructureError) and met.problem == "unreachable" and not self.stats.replies:
+            silent = isinstance(met, InfrastructureError) and met.problem == "unreachable" and not self.stats.replies
+            if silent and not await _listens(self.base_url):
                 raise EndpointUnreachable(
                     f"nobody answers at {self.base_url}: {met.message}",
                     hint="start the server, or correct the address (--base-url)",
@@ -183,3 +187,20 @@ def _without(need: str, refusal: EndpointRefusal) -> EndpointRefusal:
     return EndpointRefusal(
         f"the model replies to text but takes no {need}: {refusal.message}", problem=refusal.problem, hint=ways[need]
     )
+
+
+async def _listens(base_url: str) -> bool:
+    """Whether anybody takes connections at an address, or at the proxy that leads there."""
+    parts = urlsplit(base_url)
+    host = parts.hostname or ""
+    if host not in ("localhost", "127.0.0.1", "::1") and not proxy_bypass(host):
+        parts = urlsplit(getproxies().get(parts.scheme, base_url))
+    try:
+        async with asyncio.timeout(_LISTENS_S):
+            _, writer = await asyncio.open_connection(parts.hostname, parts.port or {"http": 80}.get(parts.scheme, 443))
+    except TimeoutError:
+        return True  # Nobody refuses, either.
+    except (OSError, ValueError):
+        return False
+    writer.close()
+    return True

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from agrotools.core import EndpointProblem, EndpointRefusal, InfrastructureError, ToolSpec
+from agrotools.models.answer_log import AnswerLog, GivenUp
 from agrotools.models.base import (
     DEFAULT_WIRE,
     Completion,
@@ -22,7 +23,7 @@ from agrotools.models.base import (
     WireStats,
 )
 from agrotools.models.chat_format import MalformedReply, read_reply
-from agrotools.models.concurrency import AdaptiveLimit
+from agrotools.models.concurrency import MOST, AdaptiveLimit
 from agrotools.models.encoding import RequestEncoder
 from agrotools.models.endpoint import endpoint_for
 from agrotools.models.providers import Provider
@@ -30,10 +31,26 @@ from agrotools.models.rate_limit import RateLimit, TokenEstimate
 from agrotools.models.refusals import NOTHING_ASKED, Asked, Rejection, output_limit, read_error
 from agrotools.models.reply_room import HINT, ReplyRoom
 from agrotools.models.server_said import one_line, retry_after
-from agrotools.models.transport import NeverEnding, NoResponse, Response, Transport, UntrustedServer
+from agrotools.models.transport import NoResponse, Response, TimedOut, Transport, UntrustedServer
 
 _OVERLOADED = (429, 503, 529)
 _ASKS_TO_WAIT = (429, 503)
+_TRIES_IN_COMPANY = 3
+"""Times that a request may time out beside others before it is asked again alone."""
+_TRIES_ALONE = 2
+"""Times that a request may time out alone without proof that this is the model's doing."""
+_MOST_LATE_S = 900.0
+"""Seconds that time-outs of requests which are alone may take in all, by either count; but three may be in any case."""
+_FEWEST_LATE = 3
+_MOST_FRUITLESS = 10
+"""Requests that may time out alone, without proof, with no reply to anybody between; no more are sent then."""
+_OTHERS_FIRST_S = 0.7
+"""Seconds without any request before one is sent alone: samples that wait for their turn get it within half of one."""
+_LOOKS_AGAIN_S = 0.2
+_PROBE_S = 30.0
+_PROBE = (Message.of("user", "Reply with the word OK."),)
+_PROBE_TOKENS = 16
+_SILENT = "the server accepts requests and does not answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +61,42 @@ class _Fault:
     wait_s: float | None = None
     rate_limited: bool = False
     problem: EndpointProblem = "reply"
+    timed_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Late:
+    """A time-out that may be the endpoint's doing, and why."""
+
+    doubt: str
+    alone: bool
+    """Whether it was alone in flight."""
+    exceptional: bool
+    """Whether most others were answered meanwhile."""
+    timed_out: bool = True
+
+
+@dataclass(slots=True)
+class _Tries:
+    """What was tried so far to have one reply."""
+
+    attempts: int = 0
+    """Requests that were sent."""
+    faults: int = 0
+    in_company: int = 0
+    """Time-outs beside other requests."""
+    alone: int = 0
+    """Time-outs alone in flight."""
+    apart: bool = False
+    """Whether the next attempt keeps all others out."""
+    spent_s: float = 0.0
+    """Seconds taken by faults, and waited after them."""
+    first_at: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Since the first attempt."""
+        return time.monotonic() - self.first_at
 
 
 class OpenAICompatibleModel:
@@ -79,11 +132,15 @@ class OpenAICompatibleModel:
         self._transport = Transport(self.base_url, self._endpoint.headers, wire)
         self._rate = RateLimit(wire.rpm, wire.tpm)
         self._estimate = TokenEstimate() if wire.tpm else None
-        self.limit = AdaptiveLimit.of(wire.concurrency)
+        self.limit = AdaptiveLimit.of(wire.concurrency, wire.timeout_s)
         self.stats = WireStats(limit=self.limit.current)
         self._most_output: int | None = None
         self._taken: set[EndpointProblem] = set()
         """Of images and tools, what the model has replied to."""
+        self._log = AnswerLog(wire.timeout_s)
+        self._probing = asyncio.Lock()
+        self._probed_at = float("-inf")
+        self._late_apart = self._fruitless = 0
 
     @property
     def name(self) -> str:
@@ -101,45 +158,98 @@ class OpenAICompatibleModel:
             InfrastructureError: no reply within the budget.
             EndpointRefusal: wrong key, address, model name or request, which no retry mends.
         """
-        guessed = self._estimate.of(messages, tools, settings) if self._estimate else 0
-        attempt = 0
-        first_at: float | None = None
-        spent_s = 0.0
-        room = ReplyRoom(settings, self._most_output)
+        tries, room = _Tries(), ReplyRoom(settings, self._most_output)
         while True:
-            attempt += 1
-            held_back = await self._admission(guessed)
-            began = time.monotonic()
-            first_at = first_at or began
-            try:
-                outcome = await self._attempt(messages, tools, room.settings, attempt, first_at)
-            finally:
-                self.limit.release()
-            took_s = time.monotonic() - began
+            outcome = await self._try(messages, tools, room.settings, tries)
             if isinstance(outcome, Completion):
-                self._account(outcome, took_s, guessed, held_back)
                 return room.checked(outcome, self.base_url)
             if isinstance(outcome, Rejection):
-                if outcome.verdict == "token_limit" and outcome.room:
-                    self._most_output = outcome.room
-                if room.narrows(outcome):
+                if self._narrows(room, outcome):
                     continue
-                if outcome.verdict == "token_limit":
-                    self._refuse(self._said(outcome.message), "token_limit", HINT)
-                return _ending("context", self._said(outcome.message), attempt, first_at)
-            # What our own limits made the request wait is not held against it.
-            spent_s += took_s
-            wait_s = self._backoff(attempt) if outcome.wait_s is None else outcome.wait_s
-            if attempt >= self._wire.attempts or spent_s + wait_s > self._wire.retry_wall_s:
-                self._give_up(attempt, outcome)
-            spent_s += wait_s
+                return _ending("context", self._said(outcome.message), tries)
+            if isinstance(outcome, _Late):
+                self._count_late(outcome, tries)
+                self.stats.retries += 1
+                continue
+            tries.faults += 1
+            wait_s = self._backoff(tries.faults) if outcome.wait_s is None else outcome.wait_s
+            if tries.faults >= self._wire.attempts or tries.spent_s + wait_s > self._wire.retry_wall_s:
+                self._give_up(tries.faults, outcome)
+            tries.spent_s += wait_s
             self.stats.retries += 1
             await self._sleep(wait_s, outcome.rate_limited)
 
-    async def _admission(self, tokens: int) -> bool:
-        """Take a slot and wait for the rate limit; whether the latter held the request back."""
+    async def _try(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, tries: _Tries
+    ) -> Completion | _Fault | _Late | Rejection:
+        """One attempt when its turn has come. None is made while the endpoint answers nobody."""
+        guessed = self._estimate.of(messages, tools, settings) if self._estimate else 0
+        while True:
+            asked_at = time.monotonic()
+            if self._log.silent and not await self._is_there(settings):
+                tries.spent_s += time.monotonic() - asked_at
+                return _Fault(_SILENT, problem="unreachable")
+            held_back = await self._admission(guessed, tries.apart)
+            if not self._log.silent:
+                break
+            self.limit.release()
+        began = time.monotonic()
+        tries.first_at = tries.first_at or began
+        try:
+            self._refuse_fruitless(tries)
+            if tries.apart and not self._log.clear and not await self._is_there(settings):
+                return _Fault(_SILENT, problem="unreachable")
+            tries.attempts += 1
+            outcome = await self._attempt(messages, tools, settings, tries)
+        finally:
+            self.limit.release()
+            took_s = time.monotonic() - began
+            tries.spent_s += took_s
+        if isinstance(outcome, Completion):
+            self._account(outcome, took_s, guessed, held_back)
+        elif not isinstance(outcome, Rejection) and outcome.timed_out:
+            # Time-outs have a budget of their own. And what our own limits made a request wait is not held against it.
+            tries.spent_s -= self._wire.timeout_s
+        if tries.apart and (isinstance(outcome, _Late) or getattr(outcome, "finish_reason", "") == "timeout"):
+            self._late_apart += 1
+        return outcome
+
+    def _narrows(self, room: ReplyRoom, refusal: Rejection) -> bool:
+        """Whether there is a shorter reply to ask for; if not, the prompt itself is too long."""
+        if refusal.verdict == "token_limit" and refusal.room:
+            self._most_output = refusal.room
+        if room.narrows(refusal):
+            return True
+        if refusal.verdict == "token_limit":
+            self._refuse(self._said(refusal.message), "token_limit", HINT)
+        return False
+
+    def _count_late(self, late: _Late, tries: _Tries) -> None:
+        """Decide how the next attempt is made, if there is to be one."""
+        tries.in_company += not late.alone
+        tries.alone += late.alone
+        self._fruitless += late.alone
+        if tries.alone >= _TRIES_ALONE:
+            raise self._too_late(f"the last time alone, but {late.doubt}")
+        tries.apart = late.exceptional or late.alone or tries.in_company >= _TRIES_IN_COMPANY
+
+    def _refuse_fruitless(self, tries: _Tries) -> None:
+        """Bound the time that requests take which time out."""
+        if self._fruitless >= min(_MOST_FRUITLESS, self._most_late):
+            raise self._too_late("nor to others that were asked alone")
+        if tries.apart and self._late_apart >= self._most_late:
+            raise self._too_late("and others that timed out alone have taken the time to try that again")
+
+    @property
+    def _most_late(self) -> int:
+        return max(_FEWEST_LATE, int(_MOST_LATE_S / self._wire.timeout_s))
+
+    async def _admission(self, tokens: int, apart: bool) -> bool:
+        """Take a slot, or all of them, and wait for the rate limit; whether the latter held the request back."""
         stats = self.stats
-        if not self.limit.try_acquire():
+        if apart:
+            await self._turn_alone()
+        elif not self.limit.try_acquire():
             stats.waiting += 1
             try:
                 await self.limit.acquire()
@@ -159,6 +269,11 @@ class OpenAICompatibleModel:
             stats.rate_limit_waits -= 1
         return True
 
+    async def _turn_alone(self) -> None:
+        """Take all slots, once nobody else wants one. Other samples may begin meanwhile."""
+        while not self.limit.try_acquire_all(_OTHERS_FIRST_S):
+            await self._sleep(_LOOKS_AGAIN_S, False)
+
     async def _sleep(self, wait_s: float, rate_limited: bool) -> None:
         self.stats.waiting += 1
         self.stats.retry_waits += 1
@@ -175,23 +290,22 @@ class OpenAICompatibleModel:
         messages: Sequence[Message],
         tools: Sequence[ToolSpec],
         settings: ModelSettings,
-        attempt: int,
-        first_at: float,
-    ) -> Completion | _Fault | Rejection:
+        tries: _Tries,
+    ) -> Completion | _Fault | _Late | Rejection:
         limit_key = self._encoder.spelled("max_tokens")
         body = self._encoder.encode(messages, tools, settings)
-        began = time.monotonic()
+        sent = self._log.send()
         self.stats.in_flight += 1
         try:
             response = await self._transport.post(body)
         except NoResponse as error:
             if error.overload:
-                self._overloaded(began)
+                self._overloaded(sent.at)
             if not error.passing:
                 raise self._unreadable(str(error)) from error
             return _Fault(self._said(str(error)), problem="unreachable" if error.unreachable else "reply")
-        except NeverEnding as error:
-            return _ending("timeout", self._said(str(error)), attempt, first_at)
+        except TimedOut as error:
+            return await self._judged_late(self._log.given_up(sent), str(error), settings, tries)
         except UntrustedServer as error:
             if self.stats.has_worked:
                 return _Fault(f"the certificate is not trusted: {self._said(str(error))}")
@@ -202,23 +316,62 @@ class OpenAICompatibleModel:
             ) from error
         finally:
             self.stats.in_flight -= 1
+            self._log.end()
         asked = Asked(messages, bool(tools), output_limit(settings))
         try:
-            read = self._read(response, time.monotonic() - first_at, attempt, asked)
+            read = self._read(response, tries.seconds, tries.attempts, asked)
         except MalformedReply as error:
             if not error.passing:
                 raise self._unreadable(str(error)) from error
             return _Fault(self._said(str(error)))
         if isinstance(read, Completion):
+            self._log.answered(sent)
             self._taken |= {problem for problem in ("images", "tools") if getattr(asked, problem)}
             return read
         if read.verdict in ("context", "token_limit"):
             return read
         if read.verdict == "rejected" and self._renames_token_limit(read.message, limit_key):
             return _Fault(read.message, wait_s=0.0)
-        if read.status in _OVERLOADED:
-            self._overloaded(began)
-        return self._judged(read, response, attempt, first_at)
+        if read.status in _OVERLOADED and read.verdict == "retry":
+            self._overloaded(sent.at)
+        return self._judged(read, response, tries)
+
+    async def _judged_late(
+        self, given_up: GivenUp, said: str, settings: ModelSettings, tries: _Tries
+    ) -> Completion | _Fault | _Late:
+        """What a time-out comes to: the model's own, the endpoint's, or not known yet."""
+        if not given_up.alone:
+            self._overloaded(given_up.sent.at, bears=max(1, given_up.replies // 2))
+        if (given_up.alone or not given_up.replies) and not await self._is_there(settings):
+            return _Fault(_SILENT, problem="unreachable", timed_out=True)
+        doubt = self._log.doubt(given_up, has_worked=self.stats.has_worked)
+        if doubt:
+            return _Late(doubt, given_up.alone, given_up.exceptional)
+        return _ending("timeout", f"{said}, alone, while others were answered before and after it", tries)
+
+    async def _is_there(self, settings: ModelSettings) -> bool:
+        """Whether the endpoint replies to a tiny request now; those who ask at the same time share one."""
+        asked_at = time.monotonic()
+        async with self._probing:
+            return not self._log.silent if self._probed_at >= asked_at else await self._probed(settings)
+
+    async def _probed(self, settings: ModelSettings) -> bool:
+        tiny = {"max_output_tokens": _PROBE_TOKENS, "top_logprobs": None, "stop": ()}
+        body = self._encoder.encode(_PROBE, (), settings.model_copy(update=tiny))
+        sent = self._log.send()
+        try:
+            async with asyncio.timeout(min(_PROBE_S, self._wire.timeout_s)):
+                response = await self._transport.post(body)
+            there = isinstance(self._read(response, 0.0, 1), Completion)
+        except (NoResponse, TimedOut, TimeoutError, MalformedReply, UntrustedServer):
+            there = False
+        finally:
+            self._log.end()
+        self._probed_at = time.monotonic()
+        if there:
+            self._log.answered(sent, probe=True)
+        self._log.silent = not there
+        return there
 
     def _read(
         self, response: Response, seconds: float, attempt: int, asked: Asked = NOTHING_ASKED
@@ -239,6 +392,7 @@ class OpenAICompatibleModel:
             self._estimate.learn(guessed, used)
         if completion.finish_reason in ("context", "timeout"):
             return
+        self._fruitless = 0
         stats.replies += 1
         stats.input_tokens += usage.input_tokens
         stats.output_tokens += usage.output_tokens
@@ -247,15 +401,15 @@ class OpenAICompatibleModel:
             self.limit.replied(took_s)
             stats.limit = self.limit.current
 
-    def _overloaded(self, began: float) -> None:
-        self.limit.overloaded(time.monotonic() - began)
+    def _overloaded(self, began: float, bears: int = MOST) -> None:
+        self.limit.overloaded(time.monotonic() - began, bears)
         self.stats.limit = self.limit.current
 
-    def _judged(self, rejection: Rejection, response: Response, attempt: int, first_at: float) -> Completion | _Fault:
+    def _judged(self, rejection: Rejection, response: Response, tries: _Tries) -> Completion | _Fault:
         said = self._said(rejection.message)
         match rejection.verdict:
             case "filtered" | "length" as reason:
-                return _ending(reason, said, attempt, first_at)
+                return _ending(reason, said, tries)
             case "unfit":
                 raise InfrastructureError(f"{self.base_url} does not take this request: {said}", problem="request")
             case "images":
@@ -323,6 +477,12 @@ class OpenAICompatibleModel:
             problem=fault.problem,
         )
 
+    def _too_late(self, why: str) -> InfrastructureError:
+        return InfrastructureError(
+            f"no complete reply from {self.base_url} within {self._wire.timeout_s:g} s, {why}",
+            hint="a larger --timeout or a smaller --concurrency may help. Run the same command again to go on",
+        )
+
     def _renames_token_limit(self, said: str, used: str | None) -> bool:
         """Whether the endpoint wants the token limit under its newer name (OpenAI's reasoning models do)."""
         if used != "max_tokens" or "max_completion_tokens" not in said:
@@ -339,9 +499,9 @@ class OpenAICompatibleModel:
         return one_line(text, self._endpoint.secret)
 
     async def close(self) -> None:
+        self._probing = asyncio.Lock()  # the old one may belong to a loop that has ended
         await self._transport.close()
 
 
-def _ending(reason: FinishReason, detail: str, attempt: int, first_at: float) -> Completion:
-    seconds = time.monotonic() - first_at
-    return Completion(finish_reason=reason, detail=detail, seconds=seconds, attempts=attempt)
+def _ending(reason: FinishReason, detail: str, tries: _Tries) -> Completion:
+    return Completion(finish_reason=reason, detail=detail, seconds=tries.seconds, attempts=tries.attempts)

@@ -1,7 +1,6 @@
 """One HTTP exchange with an endpoint, ended in time, and what it means when there is none."""
 
 import asyncio
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -14,7 +13,6 @@ from agrotools.models.base import WireSettings
 
 _LONGEST_REPLY_BYTES = 16 * 2**20
 _CONNECT_S = 15.0
-_PROBE_S = 10.0
 _LARGE_BYTES = 2**20
 
 
@@ -45,8 +43,8 @@ class UntrustedServer(Exception):
     """The server's certificate is not to be trusted."""
 
 
-class NeverEnding(Exception):
-    """The server is there and the reply is not."""
+class TimedOut(Exception):
+    """There was no complete reply in time: what that says of the server, or of the model, is not known here."""
 
 
 class _LargeBody(BytesPayload):
@@ -69,13 +67,11 @@ class Transport:
 
     def __init__(self, base_url: str, headers: Mapping[str, str], wire: WireSettings) -> None:
         self._url = URL(f"{base_url}/chat/completions")
-        self._probe_url = URL(f"{base_url}/models")
         self._headers = headers
         self._wire = wire
         self._proxied = urlsplit(base_url).hostname not in ("localhost", "127.0.0.1", "::1")
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._answered_at = float("-inf")
 
     async def post(self, body: bytes) -> Response:
         """One exchange. Redirects are not followed: they would carry prompts, and perhaps the key, elsewhere.
@@ -83,16 +79,12 @@ class Transport:
         Raises:
             NoResponse: refused, broken, stalled, without end, longer than any reply can be, or no HTTP.
             UntrustedServer: certificate.
-            NeverEnding: no reply in time from a server that is there.
+            TimedOut: no reply in time.
         """
         session = self._connected()
-        began = time.monotonic()
-        begun = False
         data = body if len(body) <= _LARGE_BYTES else _LargeBody(body)
         try:
             async with session.post(self._url, data=data, allow_redirects=False) as response:
-                begun = True
-                self._answered_at = time.monotonic()
                 content = response.content
                 # A short reply is there at once with its headers; then nothing is left to be waited for.
                 read = content.read_nowait() if content.is_eof() else await self._read(content)
@@ -100,9 +92,7 @@ class Transport:
         except aiohttp.ConnectionTimeoutError as error:
             raise NoResponse(f"no connection in time: {error}", overload=True, unreachable=True) from error
         except TimeoutError as error:
-            if begun or await self._answers(since=began):
-                raise NeverEnding(f"no complete reply within {self._wire.timeout_s:g} s") from error
-            raise NoResponse("the server accepts requests and does not answer") from error
+            raise TimedOut(f"no complete reply within {self._wire.timeout_s:g} s") from error
         except aiohttp.ClientConnectorCertificateError as error:
             raise UntrustedServer(str(error.certificate_error)) from error
         except (aiohttp.ClientError, OSError) as error:
@@ -129,17 +119,6 @@ class Transport:
             size += len(piece)
             if size > _LONGEST_REPLY_BYTES:
                 raise NoResponse(f"the reply is longer than {_LONGEST_REPLY_BYTES >> 20} MiB", passing=False)
-
-    async def _answers(self, since: float) -> bool:
-        """Whether the server has answered anything since then, or answers a short question now."""
-        if self._answered_at > since:
-            return True
-        timeout = aiohttp.ClientTimeout(total=min(_PROBE_S, self._wire.timeout_s))
-        try:
-            async with self._connected().get(self._probe_url, timeout=timeout, allow_redirects=False):
-                return True
-        except (aiohttp.ClientError, OSError):
-            return False
 
     def _connected(self) -> aiohttp.ClientSession:
         """The session of the running loop, made on first use."""

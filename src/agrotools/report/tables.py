@@ -80,6 +80,8 @@ def tables(summaries: Sequence[Summary], *, details: bool = True, unadjusted: bo
     parts: list[RenderableType] = [_title(summaries)]
     if not any(summary.modes for summary in summaries):
         return [*parts, Text("No records yet: nothing to score.")]
+    if warned := warning_lines(summaries):
+        parts.append(Text("\n".join(warned), style="bold yellow"))
     if told := scoring_lines(summaries):
         parts.append(Text("\n".join(told), style="yellow"))
     for setting in SETTINGS:
@@ -118,6 +120,13 @@ def _title(summaries: Sequence[Summary]) -> "Text":
     if len(benchmarks) > 1:
         title.append("\nThese runs are of different benchmarks and cannot be compared.", style="bold red")
     return title
+
+
+def warning_lines(summaries: Sequence[Summary]) -> list[str]:
+    """What is to be read before the figures: records that are missing, and what ended many without an answer."""
+    named = zip(run_names(summaries), summaries, strict=True)
+    of_whom = (lambda name: f"{name}, ") if len(summaries) > 1 else (lambda _name: "")
+    return [f"{of_whom(name)}{harmless(line)}" for name, summary in named for line in summary.warnings]
 
 
 def scoring_lines(summaries: Sequence[Summary], *, page: bool = False) -> list[str]:

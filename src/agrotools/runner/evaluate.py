@@ -27,7 +27,7 @@ from agrotools.runner.estimate import estimate
 from agrotools.runner.eval_config import EvalConfig
 from agrotools.runner.execute import execute
 from agrotools.runner.manifest import Manifest, identity_hash
-from agrotools.runner.pace import Pace
+from agrotools.runner.pace import HANDFUL, Pace
 from agrotools.runner.plan import Plan, remaining, work_items
 from agrotools.runner.policies import AgentOptions, PolicySource, policy_source
 from agrotools.runner.progress import Progress, stage_progress
@@ -115,7 +115,9 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
             hint=f"{of_protocol}it runs in {', '.join(source.modes)}; the benchmark has {', '.join(benchmark.modes)}",
         )
     items = work_items(samples, modes, config.epochs, single_shot=source.single_shot)
-    manifest = manifest_of(config, benchmark, source, settings, modes, samples, asked)
+    manifest = manifest_of(config, benchmark, source, settings, modes, samples, asked).model_copy(
+        update={"planned": items.sizes()}
+    )
     folder = config.out or default_folder(manifest)
     with (
         RunStore(folder, manifest) as store,
@@ -233,7 +235,8 @@ def _stats_of(source: PolicySource) -> Callable[[], WireStats] | None:
 def _pace(config: EvalConfig, source: PolicySource) -> Pace:
     if source.stats is None or not source.stats.limit:
         return Pace(config.concurrency or _SAMPLES_WITHOUT_MODEL)
-    return Pace(2 * config.concurrency if config.concurrency else _MOST_SAMPLES, source.stats)
+    asked = config.concurrency
+    return Pace(asked + max(asked, HANDFUL) if asked else _MOST_SAMPLES, source.stats)
 
 
 def chosen(samples: Sequence[Sample], limit: int | None) -> Sequence[Sample]:

@@ -5,7 +5,7 @@ import hashlib
 import orjson
 from pydantic import JsonValue
 
-from agrotools.core import Mode, Noun, Protocol
+from agrotools.core import MODES, Mode, Noun, Protocol
 from agrotools.scoring.version import FIRST_VERSION
 
 
@@ -54,6 +54,8 @@ class Manifest(Noun):
     epochs: int
     sample_ids: tuple[str, ...]
     """The samples asked for so far (``--limit`` may grow from call to call)."""
+    planned: dict[Mode, int] = {}
+    """Records that each mode is to hold when it is done; empty in runs of versions that did not say so."""
 
 
 IDENTITY = (
@@ -103,5 +105,10 @@ def merged(old: Manifest, new: Manifest) -> Manifest:
             "modes": tuple(dict.fromkeys((*old.modes, *new.modes))),
             "epochs": max(old.epochs, new.epochs),
             "sample_ids": tuple(dict.fromkeys((*old.sample_ids, *new.sample_ids))),
+            "planned": {
+                mode: max(old.planned.get(mode, 0), new.planned.get(mode, 0))
+                for mode in MODES
+                if mode in old.planned or mode in new.planned
+            },
         }
     )

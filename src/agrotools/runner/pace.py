@@ -5,7 +5,8 @@ from collections import deque
 
 from agrotools.models import WireStats
 
-_HANDFUL = 8
+HANDFUL = 8
+"""Samples that may wait between two attempts without holding up others, where the limit is lower."""
 
 
 class Pace:
@@ -32,7 +33,7 @@ class Pace:
         limit = self._stats.limit if self._stats else 0
         if not self._stats or not limit:
             return self.most
-        waiting = min(self._stats.retry_waits, max(_HANDFUL, limit))
+        waiting = min(self._stats.retry_waits, max(HANDFUL, limit))
         return min(self.most, limit + self._in_tools + waiting)
 
     async def enter(self) -> None:

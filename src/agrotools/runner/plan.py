@@ -71,6 +71,13 @@ class Plan(Sequence[WorkItem]):
             at -= len(part.positions)
         raise IndexError(index)
 
+    def sizes(self) -> dict[Mode, int]:
+        """How many items each mode has."""
+        sizes: dict[Mode, int] = {}
+        for part in self.parts:
+            sizes[part.mode] = sizes.get(part.mode, 0) + len(part.positions)
+        return sizes
+
     def keys(self) -> Iterator[Key]:
         """The key of every item, in order; no sample is parsed."""
         for part in self.parts:

@@ -176,7 +176,7 @@ def summary_of(
     said = ("benchmark", "benchmark_version", "benchmark_options", "synthetic", "model", "protocol", "privileged")
     told = {name: getattr(manifest, name) for name in said}
     told |= {"judging": judges.panel(), "not_as_new": _not_as_new(run, manifest)}
-    summary = tally.summary(allow_invalid=allow_invalid).model_copy(update=told)
+    summary = tally.summary(allow_invalid=allow_invalid, planned=manifest.planned).model_copy(update=told)
     return _with_published(summary, run, manifest, embedder, judges)
 
 

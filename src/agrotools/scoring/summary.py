@@ -170,6 +170,8 @@ class ModeSummary(Noun):
     n_clusters: int
     epochs: int
     invalid: Invalid = Invalid()
+    endings: dict[str, int] = {}
+    """Records that ended without an answer, by the cause; ``infrastructure`` are the invalid ones."""
     headline: bool = True
     metrics: dict[str, Metric] = {}
     ots_chance: Estimate | None = None
@@ -267,6 +269,10 @@ class Summary(Noun):
     """Scoring version that the scores are of. It stands near the top: it is looked up in long files."""
     not_as_new: tuple[str, ...] = ()
     """Of a run that was made under an older scoring version: what is not as it would be in a new run."""
+    warnings: tuple[str, ...] = ()
+    """What stands above the tables: records that are missing, and causes that ended many records."""
+    missing: dict[Mode, int] = {}
+    """Planned records that the run does not hold, by mode; modes that lack none are left out."""
     benchmark: str = ""
     benchmark_version: str = ""
     benchmark_options: dict[str, str | int | bool] = {}

@@ -10,6 +10,7 @@ from agrotools.scoring.chance import OpenTextChance
 from agrotools.scoring.correlations import correlations
 from agrotools.scoring.counts import CallTally, Tallied
 from agrotools.scoring.differences import with_comparison_adjusted, with_gains_adjusted
+from agrotools.scoring.endings import ending_of, missing_of, warnings_of
 from agrotools.scoring.error_tally import ErrorTally
 from agrotools.scoring.option_places import PlacesTally
 from agrotools.scoring.sample_table import Kind, SampleTable, any_kind
@@ -71,17 +72,22 @@ class Tally:
         if record.trajectory and not is_invalid(record) and self.modes[record.mode].chance.wants_answers:
             self.modes[record.mode].chance.add_answer(record)
 
-    def summary(self, *, allow_invalid: bool = False) -> Summary:
+    def summary(self, *, allow_invalid: bool = False, planned: Mapping[Mode, int] | None = None) -> Summary:
         """The metrics of all that was added; whose they are is for the caller to say.
 
         Args:
             allow_invalid: let a mode have a headline with more than 1 % invalid records.
+            planned: records that each mode should hold, where that is known.
         """
         modes: list[tuple[Mode, ModeTally]] = [(mode, self.modes[mode]) for mode in MODES if mode in self.modes]
         units = {mode: own.units() for mode, own in modes}
+        of_modes: dict[Mode, ModeSummary] = {mode: own.summary(units[mode], allow_invalid) for mode, own in modes}
+        missing = missing_of(of_modes, planned or {})
         summary = Summary(
             scoring=SCORING_VERSION,
-            modes={mode: own.summary(units[mode], allow_invalid) for mode, own in modes},
+            warnings=warnings_of(of_modes, missing),
+            missing=missing,
+            modes=of_modes,
             no_tool_part=self._no_tool_part(units.get("no-tool"), units.get("end-to-end")),
             correlations=self._correlations(units.get("step-by-step"), units.get("end-to-end")),
         )
@@ -131,6 +137,7 @@ class ModeTally:
         self._place_of = array("i")  # by number of the sample; -1: not in this mode
         self._n_epochs = 0
         self._reasons = Counter[str]()
+        self._endings = Counter[str]()
         self._rows = {metric: Rows() for metric in (STEP_METRICS if mode == "step-by-step" else OUTCOME_METRICS)}
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
@@ -140,6 +147,8 @@ class ModeTally:
         place = self._place(number)
         self._epochs[place] += 1
         self._n_epochs = max(self._n_epochs, record.epoch + 1)
+        if ending := ending_of(record):
+            self._endings[ending] += 1
         if is_invalid(record):
             self._invalid[place] += 1
             of_trajectory = record.trajectory.reason if record.trajectory else ""
@@ -183,6 +192,7 @@ class ModeTally:
                 share=everything.n_invalid / everything.n_records,
                 reasons=dict(self._reasons),
             ),
+            endings=dict(self._endings),
             headline=counted.n_samples > 0 and (allow_invalid or counted.few_invalid),
             metrics=_metrics(units_where(units, self._table, _counted), self._table),
             ots_chance=self.chance.estimate(_counted),

@@ -25,7 +25,7 @@ from agrotools.report.html.result_tables import result_tables
 from agrotools.report.html.run_facts import incomparable, run_facts
 from agrotools.report.html.runs import Run, count_pictures, opened_runs
 from agrotools.report.html.templating import templates
-from agrotools.report.tables import scoring_lines
+from agrotools.report.tables import scoring_lines, warning_lines
 from agrotools.report.values import harmless, shortened
 from agrotools.runner.durable import written_beside
 from agrotools.scoring import Summary, score_record
@@ -179,6 +179,7 @@ class _Page:
             errors=errors_section([run.summary for run in self._runs], [run.name for run in self._runs]),
             paper=agrieval_section(self._paper, models="some") if self._paper else "",
             notes=[
+                *warning_lines([run.summary for run in self._runs]),
                 *scoring_lines([run.summary for run in self._runs], page=True),
                 *(note for run in self._runs for note in run.records.notes),
             ],

@@ -1,0 +1,127 @@
+"""What was sent and answered: whether a reply that did not come in time is the model's doing, or the endpoint's.
+
+An endpoint that queues lets ordinary requests wait until they time out, and one that is away or slow does so too. A
+time-out is the model's own only where the request was alone, with its full time, at an endpoint that answers others as
+usual before it and after it.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+
+_REMEMBERED = 8
+"""Latest replies by which the present speed is judged."""
+_USUAL_SHARE = 0.5
+"""Share of the time-out that a usual reply may take, so that one that takes all of it is unusual."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A request when it was sent, and the counts of that moment."""
+
+    at: float
+    number: int
+    """Among all that were sent."""
+    in_company: bool
+    replies: int
+    timeouts: int
+    after_reply: bool
+    """Whether what was given up before it can be in its way no more: something sent later was answered already."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """A request that got no complete reply in time."""
+
+    sent: Sent
+    alone: bool
+    """Whether no other request was in flight at any moment of its time."""
+    replies: int
+    """Replies to others during its time."""
+    exceptional: bool
+    """Whether at least as many others were answered during its time as were not."""
+
+
+class AnswerLog:
+    """Counts of what was sent to an endpoint and what became of it.
+
+    Args:
+        timeout_s: seconds after which a request is given up.
+        clock: seconds that only go forward.
+    """
+
+    def __init__(self, timeout_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.silent = False
+        """Whether the endpoint was last known to answer nobody."""
+        self._timeout_s = timeout_s
+        self._clock = clock
+        self._sent = self._in_flight = self._replies = self._timeouts = 0
+        self._latest: deque[float] = deque(maxlen=_REMEMBERED)
+        # Moments of sending: of the latest request with an answer, of the latest with a model's reply.
+        self._answered = self._replied = float("-inf")
+        # When a request was last given up (at first: since when anything is known); when the endpoint last answered
+        # fewer than it left waiting.
+        self._given_up_at, self._overloaded_at = clock(), float("-inf")
+
+    def send(self) -> Sent:
+        """Note that a request goes out now. It must be ended by :meth:`end`."""
+        self._sent += 1
+        self._in_flight += 1
+        return Sent(
+            self._clock(),
+            self._sent,
+            self._in_flight > 1,
+            self._replies,
+            self._timeouts,
+            after_reply=self.clear,
+        )
+
+    @property
+    def clear(self) -> bool:
+        """Whether something was answered that was sent after the last request was given up."""
+        return self._answered >= self._given_up_at
+
+    def end(self) -> None:
+        """Note that a request is in flight no more, however it ended."""
+        self._in_flight -= 1
+
+    def answered(self, sent: Sent, *, probe: bool = False) -> None:
+        """Note the reply to a request. A ``probe`` shows that the endpoint is there, and nothing of its speed."""
+        self.silent = False
+        self._answered = max(self._answered, sent.at)
+        if not probe:
+            self._replies += 1
+            self._replied = max(self._replied, sent.at)
+            self._latest.append(self._clock() - sent.at)
+
+    def given_up(self, sent: Sent) -> GivenUp:
+        """Note that a request, still in flight, is given up after its full time."""
+        now = self._clock()
+        alone = not sent.in_company and self._sent == sent.number
+        replies = self._replies - sent.replies
+        unanswered = self._in_flight + self._timeouts - sent.timeouts
+        exceptional = replies >= unanswered
+        self._timeouts += 1
+        self._given_up_at = now
+        if not alone and not exceptional:
+            self._overloaded_at = now
+        return GivenUp(sent, alone, replies, exceptional)
+
+    def doubt(self, given_up: GivenUp, *, has_worked: bool) -> str:
+        """Why a time-out says nothing of the model; empty where it is the model's own.
+
+        The endpoint is known to have answered after it. ``has_worked``: whether it ever gave a reply to this run.
+        """
+        if not given_up.alone:
+            return "other requests were in flight"
+        if not has_worked:
+            return "no request of this run had a reply before"
+        if not given_up.sent.after_reply:
+            return "requests that were given up before may have been in its way"
+        if self._overloaded_at > self._replied:
+            return "the endpoint was overloaded, and gave no reply since"
+        if self._latest and median(self._latest) > _USUAL_SHARE * self._timeout_s:
+            return "other replies take more than half of that: the time-out is too short for this endpoint"
+        return ""

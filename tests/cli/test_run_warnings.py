@@ -1,0 +1,111 @@
+"""A run whose samples ended alike, or whose records are not all there, is not scored without a word."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from agrotools.cli.main import app
+from agrotools.core import Record, Trajectory
+from agrotools.report.html import build_report
+from support.made_runs import end_to_end, made_sample, write_run
+from support.plain_sample import plain_sample
+
+
+def timed_out(number: int) -> Record:
+    sample = made_sample(f"s{number}", cluster=f"c{number}")
+    return Record(sample=sample, mode="end-to-end", trajectory=Trajectory(termination="timeout"))
+
+
+def answered(number: int) -> Record:
+    return end_to_end(made_sample(f"s{number}", cluster=f"c{number}"))
+
+
+def command(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+LINE = "end-to-end: 24 of 24 samples (100.0 %) ended by timeout"
+
+
+def test_where_all_ended_by_timeout_the_first_line_says_so_and_the_code_is_3(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [timed_out(number) for number in range(24)])
+    done = command("score", run)
+    assert done.exit_code == 3
+    assert LINE in words(done.stdout)
+    assert done.stdout.index("ended by") < done.stdout.index("FAS")
+    assert "more than half" in done.stderr
+    allowed = command("score", run, "--allow-invalid")
+    assert allowed.exit_code == 0
+    assert LINE in words(allowed.stdout)
+    (data,) = json.loads(command("score", run, "--json").stdout)
+    assert data["warnings"][0].startswith(LINE)
+    assert data["modes"]["end-to-end"]["endings"] == {"timeout": 24}
+    page = build_report([run], tmp_path / "page.html").path.read_text()
+    assert page.index(LINE) < page.index('id="results"')
+
+
+@pytest.mark.parametrize(("lost", "code"), [(12, 0), (13, 3)])
+def test_half_may_be_lost_and_no_more(tmp_path: Path, lost: int, code: int) -> None:
+    records = [*(timed_out(n) for n in range(lost)), *(answered(n) for n in range(lost, 24))]
+    done = command("score", write_run(tmp_path / "run", records))
+    assert done.exit_code == code
+    assert f"{lost} of 24 samples" in done.stdout
+
+
+def test_one_in_twenty_is_no_matter(tmp_path: Path) -> None:
+    done = command("score", write_run(tmp_path / "run", [timed_out(0), *(answered(n) for n in range(1, 20))]))
+    assert done.exit_code == 0
+    assert "ended by" not in done.stdout
+
+
+def test_of_several_runs_each_line_says_whose_it_is(tmp_path: Path) -> None:
+    lost = write_run(tmp_path / "a", [timed_out(number) for number in range(24)], model="slow one")
+    whole = write_run(tmp_path / "b", [answered(number) for number in range(24)], model="quick one")
+    done = command("score", lost, whole)
+    assert f"slow one, {LINE}" in words(done.stdout)
+    assert done.exit_code == 3
+
+
+def test_records_that_are_gone_are_missed(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [answered(n) for n in range(24)], planned={"end-to-end": 24})
+    assert command("score", run).exit_code == 0
+    records = run / "records.jsonl"
+    half = records.read_bytes()[: records.stat().st_size // 2]
+    records.write_bytes(half)
+    held = half.count(b"\n")
+    assert 8 < held < 16
+    done = command("score", run)
+    assert done.exit_code == 1
+    assert f"end-to-end: {24 - held} of 24 planned records are missing" in words(done.stdout)
+    (data,) = json.loads(command("score", run, "--json").stdout)
+    assert data["missing"] == {"end-to-end": 24 - held}
+
+
+def test_an_evaluation_plans_what_it_will_hold_and_a_smaller_one_after_it_plans_no_less(tmp_path: Path) -> None:
+    benchmark = tmp_path / "benchmark"
+    benchmark.mkdir()
+    (benchmark / "benchmark.toml").write_text(
+        'name = "b"\nversion = "1"\nlicence = "CC0-1.0"\ntoolset = ["calculate"]\nmodes = ["no-tool", "end-to-end"]\n'
+    )
+    samples = [plain_sample(f"s{n}", toolset=("calculate",), no_tool_eligible=n > 0) for n in range(4)]
+    lines = [sample.model_dump_json(by_alias=True, exclude_none=True) + "\n" for sample in samples]
+    (benchmark / "samples.jsonl").write_text("".join(lines))
+    (tmp_path / "script.json").write_text('["Final Answer: yes"]')
+
+    def planned(*options: str) -> dict[str, int]:
+        model = f"scripted:{tmp_path / 'script.json'}"
+        done = command("eval", benchmark, "--model", model, "--out", tmp_path / "run", *options)
+        assert done.exit_code == 0, done.output
+        assert "missing" not in done.stdout
+        return json.loads((tmp_path / "run" / "manifest.json").read_bytes())["planned"]
+
+    assert planned("--mode", "end-to-end", "--epochs", "2") == {"end-to-end": 8}
+    assert planned("--mode", "end-to-end", "--limit", "3") == {"end-to-end": 8}
+    assert planned("--mode", "all") == {"end-to-end": 8, "no-tool": 3}

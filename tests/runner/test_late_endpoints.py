@@ -1,0 +1,108 @@
+"""Runs on endpoints that answer right but late, or never: no fault of theirs becomes an answer of the model."""
+
+import io
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from agrotools.core import InfrastructureError, Record
+from agrotools.models import WireSettings
+from agrotools.runner.eval_config import EvalConfig
+from agrotools.runner.evaluate import evaluate
+from agrotools.runner.records import read_records
+from support.plain_sample import plain_sample
+from support.slow_server import Hung, HungFor, Queue, Shared, Slowing, SlowServer, Work, slow_server
+
+SAMPLES = 60
+
+
+class _Config(EvalConfig):
+    """Waits between attempts that suit a test."""
+
+    @property
+    def wire(self) -> WireSettings:
+        return super().wire.model_copy(update={"first_wait_s": 0.02, "longest_wait_s": 0.2})
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+
+
+def run(
+    folder: Path, work: Work, *, hang: int = 0, samples: int = SAMPLES, **settings: float
+) -> tuple[dict[str, Record], SlowServer]:
+    """A run of yes/no questions, ``hang`` of which ask for a reply that never ends; its last records, by sample."""
+    benchmark = folder / "benchmark"
+    benchmark.mkdir()
+    (benchmark / "benchmark.toml").write_text(
+        'name = "questions"\nversion = "1"\nlicence = "CC0-1.0"\ntoolset = ["calculate"]\nmodes = ["no-tool"]\n'
+    )
+    queries = [f"Are there weeds in plot {n}?{' [hang]' if n < hang else ''}" for n in range(samples)]
+    made = [plain_sample(f"s{n}", query=query, toolset=("calculate",)) for n, query in enumerate(queries)]
+    lines = [sample.model_dump_json(by_alias=True, exclude_none=True) + "\n" for sample in made]
+    (benchmark / "samples.jsonl").write_text("".join(lines))
+    with slow_server(work) as server:
+        config = _Config(
+            benchmark=str(benchmark), model="m", base_url=server.base_url, mode="no-tool", out=folder / "run",
+            **{"timeout_s": 1.0, "concurrency": 32, **settings},  # pyright: ignore[reportArgumentType]
+        )  # fmt: skip
+        with suppress(InfrastructureError):  # the endpoint is gone: the records say the same
+            evaluate(config, io.StringIO())
+    return {record.sample.id: record for record in read_records(folder / "run")}, server
+
+
+def ends(records: dict[str, Record]) -> set[str]:
+    return {record.trajectory.termination if record.trajectory else "invalid" for record in records.values()}
+
+
+@pytest.mark.parametrize("concurrency", [32, 4])
+def test_an_endpoint_that_answers_one_after_the_other_gets_fewer_requests_and_answers_all(
+    tmp_path: Path, concurrency: int
+) -> None:
+    records, server = run(tmp_path, Queue(service_s=0.1), concurrency=concurrency)
+    assert len(records) == SAMPLES
+    assert ends(records) == {"answered"}
+    assert server.times("weeds") < 3 * SAMPLES
+
+
+def test_an_endpoint_that_shares_its_time_among_all_is_not_taken_for_a_model_that_never_ends(tmp_path: Path) -> None:
+    records, _ = run(tmp_path, Shared(service_s=0.1), samples=40)
+    assert ends(records) <= {"answered", "invalid"}
+    assert sum(record.invalid is None for record in records.values()) >= 30
+
+
+@pytest.mark.parametrize("answered", [0, 20])
+def test_an_engine_that_hangs_makes_records_invalid_and_ends_the_run(tmp_path: Path, answered: int) -> None:
+    began = time.monotonic()
+    records, server = run(tmp_path, Hung(answered=answered), timeout_s=0.5)
+    assert ends(records) <= {"answered", "invalid"}
+    assert sum(record.invalid is None for record in records.values()) == answered
+    assert time.monotonic() - began < 40
+    assert server.times("weeds") <= 3 * SAMPLES
+
+
+@pytest.mark.parametrize("concurrency", [32, 1])
+def test_a_reply_that_never_ends_for_some_questions_is_the_models_own(tmp_path: Path, concurrency: int) -> None:
+    began = time.monotonic()
+    records, server = run(tmp_path, HungFor(service_s=0.01), hang=4, concurrency=concurrency)
+    for number in range(SAMPLES):
+        trajectory = records[f"s{number}"].trajectory
+        assert trajectory is not None
+        assert trajectory.termination == ("timeout" if number < 4 else "answered")
+        assert number >= 4 or "alone, while others were answered" in trajectory.reason
+    assert server.times("[hang]") <= 3 * 4
+    assert time.monotonic() - began < 40
+
+
+def test_where_every_question_hangs_nothing_is_known_of_the_model(tmp_path: Path) -> None:
+    records, server = run(tmp_path, HungFor(), hang=24, samples=24, timeout_s=0.4)
+    assert ends(records) == {"invalid"}
+    assert server.times("[hang]") < 40
+
+
+def test_an_endpoint_that_becomes_too_slow_for_the_time_out_makes_no_wrong_answer(tmp_path: Path) -> None:
+    records, _ = run(tmp_path, Slowing(service_s=0.02, more_s=0.02, probe_s=0.01), concurrency=4)
+    assert ends(records) == {"answered", "invalid"}

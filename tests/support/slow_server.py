@@ -1,0 +1,199 @@
+"""OpenAI-compatible endpoints on this machine that answer right and late: by a queue, by sharing time, or never.
+
+For tests (``with slow_server(Queue()) as server``) and as a program, to try evaluations:
+
+    python tests/support/slow_server.py --kind queue --port 8123
+    agrotools eval DIR --model m --base-url http://127.0.0.1:8123/v1 --mode no-tool --timeout 5
+
+Like most servers they go on with a request when its client has gone away.
+"""
+
+import argparse
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from queue import Queue as Handover
+from typing import Any
+
+from aiohttp import web
+
+Body = dict[str, Any]
+Work = Callable[[Body], Awaitable[None]]
+"""Returns when the reply to a request is ready."""
+
+
+def text_of(body: Body) -> str:
+    """All text of the user's messages."""
+    contents = [message["content"] for message in body["messages"] if message["role"] == "user"]
+    parts = [part for content in contents for part in ([{"text": content}] if isinstance(content, str) else content)]
+    return " ".join(part.get("text", "") for part in parts)
+
+
+def is_probe(body: Body) -> bool:
+    """Whether the request only asks whether anybody is there."""
+    return "weeds" not in text_of(body)
+
+
+@dataclass
+class Queue:
+    """``workers`` requests at a time, ``service_s`` each, first come, first served."""
+
+    service_s: float = 0.5
+    workers: int = 1
+    _free: asyncio.Semaphore | None = None
+
+    async def __call__(self, body: Body) -> None:
+        self._free = self._free or asyncio.Semaphore(self.workers)
+        async with self._free:
+            await asyncio.sleep(self.service_s)
+
+
+@dataclass
+class Shared:
+    """All requests at once, each as much slower as there are others; a probe is a tenth of the work."""
+
+    service_s: float = 0.3
+    step_s: float = 0.02
+    _busy: int = 0
+
+    async def __call__(self, body: Body) -> None:
+        left = self.service_s * (0.1 if is_probe(body) else 1.0)
+        self._busy += 1
+        try:
+            while left > 0:
+                await asyncio.sleep(self.step_s)
+                left -= self.step_s / self._busy
+        finally:
+            self._busy -= 1
+
+
+@dataclass
+class Hung:
+    """Answers the first ``answered`` requests, and nobody any more after them."""
+
+    answered: int = 0
+    service_s: float = 0.05
+    _seen: int = 0
+
+    async def __call__(self, body: Body) -> None:
+        self._seen += 1
+        if self._seen > self.answered:
+            await asyncio.Event().wait()
+        await asyncio.sleep(self.service_s)
+
+
+@dataclass
+class HungFor:
+    """Never ends for questions that contain one of ``words``; all others are answered at once."""
+
+    words: tuple[str, ...] = ("[hang]",)
+    service_s: float = 0.05
+
+    async def __call__(self, body: Body) -> None:
+        if any(word in text_of(body) for word in self.words):
+            await asyncio.Event().wait()
+        await asyncio.sleep(self.service_s)
+
+
+@dataclass
+class Slowing:
+    """Each request takes ``more_s`` longer than the one before; a probe takes ``probe_s``, or as long."""
+
+    service_s: float = 0.1
+    more_s: float = 0.1
+    probe_s: float | None = None
+    _seen: int = 0
+
+    async def __call__(self, body: Body) -> None:
+        self._seen += 1
+        takes_s = self.service_s + self.more_s * self._seen
+        await asyncio.sleep(self.probe_s if is_probe(body) and self.probe_s is not None else takes_s)
+
+
+@dataclass
+class SlowServer:
+    """A running server. ``requests`` are the texts that it was asked, in order."""
+
+    base_url: str
+    requests: list[str] = field(default_factory=list)
+
+    def times(self, word: str) -> int:
+        """How many requests held ``word``."""
+        return sum(word in text for text in self.requests)
+
+
+async def _serve(work: Work, state: SlowServer, port: int, ready: Callable[[], None], ended: asyncio.Event) -> None:
+    working: set[asyncio.Task[None]] = set()
+
+    async def answer(request: web.Request) -> web.Response:
+        body = await request.json()
+        state.requests.append(text_of(body))
+        task = asyncio.ensure_future(work(body))
+        working.add(task)
+        task.add_done_callback(working.discard)
+        await task
+        message = {"role": "assistant", "content": "Final Answer: yes"}
+        usage = {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}
+        return web.json_response({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
+
+    async def models(_request: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": []})
+
+    app = web.Application(client_max_size=2**26)
+    app.router.add_post("/v1/chat/completions", answer)
+    app.router.add_get("/v1/models", models)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.0)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", port)
+    await site.start()
+    state.base_url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    ready()
+    await ended.wait()
+    for task in working:
+        task.cancel()
+    await asyncio.sleep(0)
+    await runner.cleanup()
+
+
+@contextmanager
+def slow_server(work: Work, port: int = 0) -> Iterator[SlowServer]:
+    """Serve in a thread of its own until the block ends."""
+    handover: Handover[SlowServer] = Handover()
+    loop = asyncio.new_event_loop()
+    ended = asyncio.Event()
+    state = SlowServer("")
+    serving = _serve(work, state, port, lambda: handover.put(state), ended)
+    thread = threading.Thread(target=loop.run_until_complete, args=(serving,), name="slow server", daemon=True)
+    thread.start()
+    try:
+        yield handover.get(timeout=30)
+    finally:
+        loop.call_soon_threadsafe(ended.set)
+        thread.join(timeout=30)
+        loop.close()
+
+
+KINDS: dict[str, Callable[[], Work]] = {
+    "queue": Queue,
+    "shared": Shared,
+    "hung": Hung,
+    "hung-later": lambda: Hung(answered=20),
+    "hung-for": HungFor,
+    "slowing": Slowing,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kind", choices=sorted(KINDS), default="queue")
+    parser.add_argument("--port", type=int, default=8123)
+    options = parser.parse_args()
+    with slow_server(KINDS[options.kind](), options.port) as server:
+        print(server.base_url, flush=True)
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()
