@@ -49,7 +49,6 @@ def _print(tally: Tally, mode: str, count: int, seconds: float) -> None:
     print(f"{'fault':34} {'must end as':12}" + "".join(f"{verdict:>9}" for verdict in VERDICTS))
     for (_, fault, expected), counts in sorted(tally.rows.items(), key=lambda row: (row[0][1].startswith("tool"), row)):
         print(f"{fault:34} {expected:12}" + "".join(f"{counts[verdict]:9}" for verdict in VERDICTS))
-    print(f"ended by a refused key and resumed: {tally.interruptions}")
     print(f"connections left: {tally.connections_left}; processes left: {tally.processes_left}")
     print(f"told of an outage instead of their own fault: {tally.met_outage}")
     for why in tally.why[:20]:

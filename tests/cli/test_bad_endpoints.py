@@ -95,7 +95,10 @@ def evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Cap
 
 
 def check(done: Done, expected: str, says: str) -> None:
-    """The outcome of :class:`support.fault_server.Fault`, in exit code, words and records."""
+    """The outcome of :class:`support.fault_server.Fault`, in exit code, words and records.
+
+    Where no sample got a reply there is one line, and no table.
+    """
     keys = [record["sample"]["id"] for record in done.records]
     if expected == "refused_by_user_error":
         assert done.code == 2
@@ -106,6 +109,7 @@ def check(done: Done, expected: str, says: str) -> None:
     assert sorted(keys) == [f"s{n}" for n in range(SAMPLES)]
     if expected == "invalid":
         assert done.code == 3
+        assert done.out == ""
         assert says in " ".join(done.err.split())
         for record in done.records:
             assert says in record["invalid"]
@@ -145,12 +149,20 @@ def test_each_fault_alone_has_the_outcome_that_the_specification_gives_it(evalua
     with fault_server_beside() as server:
         done = evaluated(name, server.base_url)
         assert _closed(server)
-    check(done, fault.expected, fault.says)
+    check(done, fault.expected_after_contact, fault.says)
     assert done.seconds < 10
     if fault.expected == "ok" and fault.times:
         assert all(server.attempts_of(f"s{n}") == fault.times + 1 for n in range(SAMPLES)) or name == "outage_once"
-    if fault.expected in ("timeout", "context", "filtered", "length", "refused_by_user_error"):
+    if fault.expected in ("timeout", "context", "filtered", "length") or name.startswith("key"):
         assert all(server.attempts_of(f"s{n}") <= 1 for n in range(SAMPLES))
+
+
+@pytest.mark.parametrize("name", ["key_401_always", "key_403_always", "no_model_404_always"])
+def test_what_is_refused_from_the_first_contact_on_is_wrong_for_every_request(evaluated: Eval, name: str):
+    with fault_server_beside(fault=name) as server:
+        done = evaluated("none", server.base_url)
+    check(done, "refused_by_user_error", FAULTS[name].says)
+    assert server.requests == 2
 
 
 def _closed(server: FaultServer) -> bool:
@@ -170,13 +182,26 @@ def test_a_server_that_fails_three_times_and_then_answers_costs_nothing_but_time
 
 
 def test_a_port_where_nobody_listens(evaluated: Eval):
-    done = evaluated("none", f"http://127.0.0.1:{closed_port()}/v1", attempts=2)
-    check(done, "invalid", "no reply from")
+    done = evaluated("none", f"http://127.0.0.1:{closed_port()}/v1")
+    assert done.code == 3
+    assert "error: nobody answers at http://127.0.0.1:" in done.err
     assert "--base-url" in done.err
+    assert (done.out, done.records) == ("", [])
+    assert done.seconds < 5
 
 
 def test_a_name_that_does_not_exist(evaluated: Eval):
     done = evaluated("none", "http://no-such-host.invalid/v1", attempts=2)
+    assert done.code == 3
+    assert "error: nobody answers at http://no-such-host.invalid/v1" in done.err
+    assert (done.out, done.records) == ("", [])
+
+
+def test_connections_that_break_behind_a_proxy_are_left_to_retries(evaluated: Eval, monkeypatch: pytest.MonkeyPatch):
+    with fault_server_beside(fault="reset_always") as proxy:
+        monkeypatch.setenv("http_proxy", proxy.base_url.removesuffix("/v1"))
+        monkeypatch.setenv("no_proxy", "")
+        done = evaluated("reset_always", "http://no-such-host.invalid/v1", attempts=2)
     check(done, "invalid", "no reply from http://no-such-host.invalid/v1")
 
 

@@ -182,17 +182,15 @@ def test_a_config_file_says_the_same_as_options(small_benchmark: Path, tmp_path:
     assert scores["modes"]["end-to-end"]["n_records"] == 2
 
 
-def test_a_dead_endpoint_makes_samples_invalid_and_they_are_tried_again(small_benchmark: Path, tmp_path: Path):
+def test_a_dead_endpoint_is_said_at_once_and_leaves_no_records(small_benchmark: Path, tmp_path: Path):
     done = agrotools(
         "eval", small_benchmark, "-m", "gone", "--base-url", "http://127.0.0.1:9/v1", "--limit", 1,
         "--mode", "end-to-end", "--out", "run", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 3
-    assert "no sample got a reply" in done.stderr
+    assert "nobody answers at http://127.0.0.1:9/v1" in done.stderr
     assert "Traceback" not in done.stderr
-    again = agrotools("eval", small_benchmark, "-m", "gone", "--base-url", "http://127.0.0.1:9/v1", "--limit", 1,
-        "--mode", "end-to-end", "--out", "run", cwd=tmp_path)  # fmt: skip
-    assert "already done" not in again.stderr
+    assert (done.stdout, (tmp_path / "run" / "records.jsonl").read_bytes()) == ("", b"")
 
 
 def test_what_the_operating_system_refuses_is_said_in_words(monkeypatch: pytest.MonkeyPatch, capsys):

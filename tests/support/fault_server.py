@@ -27,6 +27,8 @@ from pathlib import Path
 from queue import Queue
 from typing import Any, Literal, NamedTuple
 
+from agrotools.models.first_contact import QUESTIONS
+
 Body = dict[str, Any]
 Expected = Literal["ok", "timeout", "context", "filtered", "length", "invalid", "refused_by_user_error"]
 """``ok``: scored as if nothing had happened. ``timeout`` to ``length``: scored 0 with that termination. ``invalid``:
@@ -156,15 +158,15 @@ class Fault:
 
     @property
     def expected_among_others(self) -> Expected:
-        """The outcome where other requests got replies before.
+        """The outcome where other requests got replies before: then a reply that never begins is the model's doing."""
+        return "timeout" if self.act is _stalled_headers else self.expected_after_contact
 
-        Then an address that is not found is no typing error, and a reply that never begins is the model's doing.
-        """
-        if self.act is _no_model_404:
-            return "invalid" if self.times is None else "ok"
-        if self.act is _stalled_headers:
-            return "timeout"
-        return self.expected
+    @property
+    def expected_after_contact(self) -> Expected:
+        """The outcome where the first contact was answered: then neither the key nor the model's name is wrong."""
+        if self.expected != "refused_by_user_error":
+            return self.expected
+        return "ok" if self.act is _no_model_404 and self.times is not None else "invalid"
 
 
 FAULTS: dict[str, Fault] = {}
@@ -476,6 +478,8 @@ class FaultServer:
 
     base_url: str
     attempts: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+    contacts: int = 0
+    """Tiny requests before a run, answered whatever else goes wrong; they are not among ``requests``."""
     requests: int = 0
     connections: int = 0
     open_connections: int = 0
@@ -497,7 +501,7 @@ async def fault_server(
     """Serve at ``<base_url>/chat/completions`` until the block ends.
 
     Args:
-        fault: the fault that every request without a marker meets.
+        fault: the fault that every request without a marker meets, also those of a first contact.
         tls: speak TLS with this certificate.
     """
     state = FaultServer("")
@@ -598,6 +602,10 @@ async def _answer(
     writer: asyncio.StreamWriter,
 ) -> bool:
     headers, body = request
+    if default is None and _text(body["messages"][-1]) in QUESTIONS:
+        state.contacts += 1
+        good = json.dumps(completion("yes")).encode()
+        return await _none(Exchange(reader, writer, state, 1, good, ""))
     state.requests += 1
     marker = marker_of(body)
     turn = turn_of(body)

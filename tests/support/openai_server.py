@@ -31,6 +31,7 @@ from agrotools.agents.images import file_parts
 from agrotools.core import PlotSlot, Sample, UnresolvedRef
 from agrotools.core.refs import literal_value, resolved_value
 from agrotools.models import ImagePart
+from agrotools.models.first_contact import QUESTIONS
 from agrotools.text import format_answer
 
 Behaviour = Literal["good", "sloppy", "broken"]
@@ -41,20 +42,30 @@ Responder = Callable[[Body], web.Response]
 
 @dataclass
 class Endpoint:
-    """A running server. ``requests`` are the bodies it was sent, ``headers`` the headers beside them."""
+    """A running server. ``requests`` are the bodies it was sent, ``headers`` the headers beside them, ``contacts`` the
+    tiny requests that it answered before the first of them."""
 
     base_url: str
+    contacts: list[Body] = field(default_factory=list)
     requests: list[Body] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
 
 
 @asynccontextmanager
-async def serve(responder: Responder, *, port: int = 0, latency_s: float = 0.0) -> AsyncIterator[Endpoint]:
-    """Serve ``responder`` at ``<base_url>/chat/completions`` until the block ends. Port 0 takes a free one."""
+async def serve(
+    responder: Responder, *, port: int = 0, latency_s: float = 0.0, greets: bool = True
+) -> AsyncIterator[Endpoint]:
+    """Serve ``responder`` at ``<base_url>/chat/completions`` until the block ends. Port 0 takes a free one.
+
+    ``greets``: whether the tiny requests of a first contact are answered without it.
+    """
     endpoint = Endpoint("")
 
     async def answer(request: web.Request) -> web.Response:
         body = await request.json()
+        if greets and is_first_contact(body):
+            endpoint.contacts.append(body)
+            return completion("yes")
         endpoint.requests.append(body)
         endpoint.headers.append(dict(request.headers))
         await asyncio.sleep(latency_s)
@@ -71,6 +82,11 @@ async def serve(responder: Responder, *, port: int = 0, latency_s: float = 0.0) 
         yield endpoint
     finally:
         await runner.cleanup()
+
+
+def is_first_contact(body: Body) -> bool:
+    """Whether a request is one of the tiny ones before a run."""
+    return _text(body["messages"][-1]) in QUESTIONS
 
 
 def completion(

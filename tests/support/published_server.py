@@ -12,7 +12,7 @@ from support.openai_server import Body, serve
 
 
 @contextmanager
-def served(responder: Callable[[Body], web.Response], latency_s: float = 0.0) -> Iterator[str]:
+def served(responder: Callable[[Body], web.Response], latency_s: float = 0.0, *, greets: bool = True) -> Iterator[str]:
     """The address of a server that answers with ``responder``, in a thread of its own."""
     address: list[str] = []
     end: list[Callable[[], object]] = []
@@ -21,7 +21,7 @@ def served(responder: Callable[[Body], web.Response], latency_s: float = 0.0) ->
         done = asyncio.Event()
         loop = asyncio.get_running_loop()
         end.append(lambda: loop.call_soon_threadsafe(done.set))
-        async with serve(responder, latency_s=latency_s) as server:
+        async with serve(responder, latency_s=latency_s, greets=greets) as server:
             address.append(server.base_url)
             await done.wait()
 

@@ -19,7 +19,7 @@ from typing import Any, TextIO
 
 import tomli_w
 
-from agrotools.core import ExactSlot, Mode, Record, Trajectory, UsageError
+from agrotools.core import ExactSlot, Mode, Record, Trajectory
 from agrotools.models import WireSettings
 from agrotools.runner import evaluate as evaluation
 from agrotools.runner.eval_config import EvalConfig
@@ -31,14 +31,12 @@ from support.plain_sample import plain_sample
 
 HOSTILE_TOOLS = Path(__file__).resolve().parents[1] / "tools"
 HEALTHY_SHARE = 0.3
-RARE = {"outage_once": 2, "key_401_once": 1, "key_403_once": 1}
+RARE = {"outage_once": 2}
 """Faults that concern all samples in flight: so many in a run, however long it is."""
 _OUTAGE = ("Connect call failed", "Server disconnected", "Connection reset by peer")
 _HEALTHY_AT_FIRST = 16
 _MOST_MET_OUTAGE = 0.01
 """Share of the samples that may tell of an outage instead of their own fault: it lasts 0.15 s, twice in a run."""
-NEVER = {"none", "key_401_always", "key_403_always"}
-"""A key that is refused for good ends the run, which is another test."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +62,7 @@ class Case:
 
     @property
     def expected(self) -> str:
-        expected = FAULTS[self.fault].expected_among_others
-        return "ok" if expected == "refused_by_user_error" else expected
+        return FAULTS[self.fault].expected_among_others
 
     @property
     def seen(self) -> tuple[PlannedCall, ...]:
@@ -102,13 +99,12 @@ def make_cases(count: int, seed: int, *, with_tools: bool) -> list[Case]:
     draw = random.Random(seed)
     faults = [name for name, times in RARE.items() for _ in range(times)]
     faults += ["none"] * int(count * HEALTHY_SHARE)
-    others = [name for name in FAULTS if name not in NEVER and name not in RARE]
+    others = [name for name in FAULTS if name != "none" and name not in RARE]
     while len(faults) < count:
         faults += draw.sample(others, min(len(others), count - len(faults)))
     faults = faults[:count]
     draw.shuffle(faults)
-    # A run whose very first reply is a 404 or a 400 is taken for one with a wrong name, and refused. And outages come
-    # before others are at their last attempt, so that each can tell of its own fault in the end.
+    # Outages come before others are at their last attempt, so that each can tell of its own fault in the end.
     first = [*["none"] * min(_HEALTHY_AT_FIRST, faults.count("none")), *["outage_once"] * RARE["outage_once"]]
     for at, fault in enumerate(first):
         found = faults.index(fault, at)
@@ -191,8 +187,6 @@ class Tally:
     rows: dict[tuple[str, str, str], Counter[str]] = field(default_factory=dict)
     why: list[str] = field(default_factory=list)
     """What is wrong, sample by sample."""
-    interruptions: int = 0
-    """How often a refused key ended the run, and the same command went on."""
     samples: int = 0
     requests: int = 0
     met_outage: int = 0
@@ -223,14 +217,7 @@ def storm(folder: Path, mode: Mode, count: int, seed: int, progress: TextIO, *, 
             benchmark=str(benchmark), model="stormy", base_url=server.base_url, mode=mode, out=run,
             concurrency=concurrency, timeout_s=5.0, stall_s=0.6, attempts=7, retry_wall_s=60,
         )  # fmt: skip
-        while True:
-            try:
-                evaluation.evaluate(config, progress)
-                break
-            except UsageError as error:
-                tally.interruptions += 1
-                if "refuses the key" not in error.message or tally.interruptions > sum(RARE.values()):
-                    raise
+        evaluation.evaluate(config, progress)
         tally.requests = server.requests
         tally.connections_left = _settled(lambda: server.open_connections)
     tally.processes_left = _settled(lambda: len(_children() - children))
@@ -250,19 +237,17 @@ def count_outcomes(tally: Tally, cases: Sequence[Case], run: Path, mode: Mode) -
         rows = [(mode, case.fault, case.expected)]
         rows += [(mode, f"tool: {call.name}", call.error or "ok") for call in case.seen if call.name != "calculate"]
         for row in rows:
-            tally.count(row, *_verdict(case, records, tally.interruptions + 1))
+            tally.count(row, *_verdict(case, records))
         if records and FAULTS[case.fault].says not in ("", "no reply from") and last_met_outage(records[-1]):
             tally.met_outage += 1
     for stray in lines:
         tally.count((mode, "nobody's", "none"), "wrong", stray)
 
 
-def _verdict(case: Case, records: Sequence[Record], runs: int) -> tuple[str, str]:
+def _verdict(case: Case, records: Sequence[Record]) -> tuple[str, str]:
     if not records:
         return "missing", case.sample
-    finished = [record.invalid is None for record in records]
-    # A sample without a reply is tried again by each run; a finished one never.
-    if sum(finished) > 1 or len(records) > runs or (any(finished) and not finished[-1]):
+    if len(records) > 1:
         return "doubled", f"{case.sample}: {len(records)} records"
     why = _difference(case, records[-1])
     return ("wrong", f"{case.sample}, turn {case.turn}: {why}") if why else ("right", "")

@@ -123,7 +123,9 @@ def evaluate(
     import sys
 
     from agrotools.cli.results import show_evaluations
+    from agrotools.core import AgrotoolsError
     from agrotools.runner.configure import benchmark_options, read_config, tool_backends
+    from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.evaluate import evaluate as run
 
     options = {
@@ -172,8 +174,15 @@ def evaluate(
     )
     check_judges(judging)
     compared = comparing(extra, embedder, embedder_path)
+    done: list[Evaluation] = []
+    failure: AgrotoolsError | None = None
     try:
-        done = [run(each, sys.stderr) for each in configs]
+        for each in configs:
+            done.append(run(each, sys.stderr))
+    except AgrotoolsError as error:
+        if not done:
+            raise
+        failure = error  # told beneath the tables of the models before
     except KeyboardInterrupt:
         typer.echo("\nstopped; what has finished is kept, and the same command goes on from here", err=True)
         raise typer.Exit(STOPPED) from None
@@ -186,4 +195,6 @@ def evaluate(
         rouge=compared.rouge,
         embedder=compared.embedder,
     )
+    if failure:
+        raise failure
     raise typer.Exit(code or int(missing))

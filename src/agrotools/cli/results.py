@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.rescore import Rescored
     from agrotools.scoring.embedders import Embedder
+    from agrotools.scoring.summary import Summary
 
 
 def show_runs(
@@ -36,6 +37,7 @@ def show_runs(
 
     Returns 0, 1 where samples are invalid or missing, 3 where nothing else is left, or where more than half of the
     samples of a mode ended for reasons that say nothing of the answers, unless ``allow_invalid``.
+    Where nothing is left, no table is printed.
     """
     from agrotools.report.agrieval import RunItems, print_agrieval
 
@@ -62,7 +64,7 @@ def show_evaluations(
     rouge: bool = False,
     embedder: "Embedder | None" = None,
 ) -> int:
-    """As :func:`show_runs`, and the report of them all as a page in the first run's folder.
+    """As :func:`show_runs`, and the report of them all as a page in the first run's folder, if a sample got a reply.
 
     Returns 1, too, where a run was stopped before it was done.
     """
@@ -75,6 +77,8 @@ def show_evaluations(
     rescored = _scored(runs, allow_invalid, rouge=rouge, embedder=embedder, outcomes=outcomes, items=items)
     code = _shown(rescored, runs, allow_invalid=allow_invalid, details=details, as_json=as_json)
     summaries = [each.summary for each in rescored]
+    if _only_invalid(summaries):
+        return code
     results = items.results()
     if results and not as_json:
         typer.echo(f"in the tables of the paper, beside its figures: agrotools score {_again(runs)} --paper")
@@ -151,16 +155,17 @@ def _shown(
     from agrotools.scoring.endings import mostly_lost
 
     summaries = [each.summary for each in rescored]
+    silent = _only_invalid(summaries)
     if as_json:
         print_json([summary.model_dump(mode="json") for summary in summaries])
-    else:
+    elif not silent:
         print_tables(summaries, details=details, unadjusted=unadjusted)
         if not details:
             typer.echo(f"by task and answer type: agrotools score {_again(runs)} --details")
         if sample := rescored[0].telling_sample:
             typer.echo(f"one sample, from question to score: agrotools explain {runs[0]} {sample}")
     parts = [part for summary in summaries for part in summary.modes.values()]
-    if all(part.invalid.n == part.n_records for part in parts):
+    if silent:
         reason = next(iter(parts[0].invalid.reasons))
         typer.echo(f"error: no sample got a reply: {reason}", err=True)
         return 3
@@ -178,3 +183,9 @@ def _shown(
         )
         return 3
     return int(any(part.invalid.n for part in parts) or any(summary.missing for summary in summaries))
+
+
+def _only_invalid(summaries: "Sequence[Summary]") -> bool:
+    """Whether runs hold records, and not one of a sample that got a reply."""
+    parts = [part for summary in summaries for part in summary.modes.values()]
+    return bool(parts) and all(part.invalid.n == part.n_records for part in parts)

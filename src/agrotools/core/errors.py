@@ -102,6 +102,10 @@ class InfrastructureError(AgrotoolsError):
         self.problem: EndpointProblem | None = problem
 
 
+class EndpointUnreachable(AgrotoolsError):
+    """Nobody answers at an endpoint's address, so nothing can run. No sample gets a record."""
+
+
 class BudgetReached(AgrotoolsError):
     """The next request might cost more than is left of the budget. Its sample gets no record and can run later."""
 

@@ -1,13 +1,15 @@
-"""What stands between a run's agents and the wire: the response cache, and the ledger that keeps to a budget."""
+"""What stands between a run's agents and the wire: the response cache, first contact, and the ledger of a budget."""
 
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from agrotools.core import UsageError
 from agrotools.models import Model
+from agrotools.models.first_contact import FirstContact
 from agrotools.models.metered import Budget, MeteredModel
 from agrotools.models.prices import Price, price_of, priced_for_budget
 from agrotools.models.response_cache import CachedModel, ResponseCache, response_cache_path
@@ -45,6 +47,8 @@ class Accounted(NamedTuple):
     replies: ResponseCache | None
     vision: Model | None
     """What tools ask. Its replies are never shared between runs."""
+    contact: FirstContact | None
+    """What meets the endpoint of ``source`` first; None where there is none."""
 
 
 @contextmanager
@@ -64,19 +68,29 @@ def accounted(
         RunStoreError: the ledger cannot be read.
     """
     agents, model, vision = source.make, source.model, tools.model if tools else None
+    probe = source.probe
     with ExitStack() as stack:
         paid = [each for each in (price if model else None, tools.price if tools else None) if each]
         if not all(each.is_free for each in paid):
             budget = Budget(budget_usd, stack.enter_context(SpendLedger(run / SPEND_FILE)))
             if model and price and not price.is_free:
                 model = MeteredModel(model, price, budget)
+                probe = partial(_metered, source.probe, price, budget) if source.probe else None
             if tools and tools.price and not tools.price.is_free:
                 vision = MeteredModel(tools.model, tools.price, budget)
+        if vision is not None:
+            vision = FirstContact(vision)
         if model is None or not isinstance(agents, Agents):
-            yield Accounted(source, None, vision)
+            yield Accounted(source, None, vision, None)
             return
+        contact = FirstContact(model, probe) if probe else None
         replies = stack.enter_context(ResponseCache(response_cache_path(cache))) if cache else None
-        yield Accounted(replace(source, make=agents.through(_behind(model, replies))), replies, vision)
+        behind = _behind(contact or model, replies)
+        yield Accounted(replace(source, make=agents.through(behind)), replies, vision, contact)
+
+
+def _metered(probe: Callable[[], Model], price: Price, budget: Budget) -> Model:
+    return MeteredModel(probe(), price, budget)
 
 
 def _behind(model: Model, replies: ResponseCache | None) -> Callable[[int], Model]:

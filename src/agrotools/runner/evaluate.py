@@ -5,6 +5,7 @@ import hashlib
 import platform
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -12,13 +13,14 @@ from typing import NamedTuple, TextIO
 
 import orjson
 
-from agrotools.agents import UNPARSEABLE_LIMIT, prompt_hash
+from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks.samples import facts_of, selected
 from agrotools.construct.export import sha256_of_file
-from agrotools.core import BudgetReached, Mode, Protocol, Sample, ToolSpec, UsageError
+from agrotools.core import BudgetReached, Mode, Protocol, Record, Sample, ToolSpec, UsageError
 from agrotools.core.paths import cache_dir
 from agrotools.models import ModelSettings, WireStats
+from agrotools.models.first_contact import FirstContact
 from agrotools.models.prices import Price
 from agrotools.runner.accounts import accounted, price_for
 from agrotools.runner.estimate import estimate
@@ -45,6 +47,10 @@ from agrotools.tools.vlm.endpoint import VisionEndpoint
 _SAMPLES_WITHOUT_MODEL = 8
 """In flight where no endpoint says how many it bears."""
 _MOST_SAMPLES = 256
+_MOST_NAMED = 3
+"""So many invalid samples are named while the run goes on; its records name all."""
+_LOOKED_AT = 32
+"""Samples among which one with files is looked for, to know whether a run shows images."""
 _LIBRARIES = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "rasterio", "pillow", "matplotlib")
 
 
@@ -128,7 +134,7 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
             source.stats.worked_before = bool(store.finished)
         try:
             if todo:
-                asyncio.run(_execute(todo, source, benchmark, store, config, way, price, bar, vision))
+                asyncio.run(_execute(todo, source, accounts.contact, benchmark, store, config, way, price, bar, vision))
         except BudgetReached as stopped:
             if not store.finished:
                 raise
@@ -149,6 +155,7 @@ def notes_of(benchmark: Benchmark) -> list[str]:
 async def _execute(
     items: Plan,
     source: PolicySource,
+    contact: FirstContact | None,
     benchmark: Benchmark,
     store: RunStore,
     config: EvalConfig,
@@ -159,12 +166,26 @@ async def _execute(
 ) -> None:
     if vision is not None:
         bar.note(f"tools ask {vision.name}; what that costs is in no estimate")
+    if contact is not None:
+        await _expect(items, benchmark, source, contact)
+        if not config.cache:  # else perhaps there is nothing to ask
+            await contact.meet(config.settings)
     if source.base_url is not None and not (price and price.is_free):
         expected = await estimate(items, benchmark, source, price)
         unpriced = "" if price else "; the price of the model is not known (--price IN/OUT)"
         cached = "; replies that are in the cache cost nothing" if config.cache else ""
         bar.note(f"{expected}{unpriced}{cached}")
     recorded = _recorded(config)
+    named = 0
+
+    def finished(record: Record) -> None:
+        nonlocal named
+        bar.finished(record)
+        # Where nothing is answered the samples do not matter.
+        if record.invalid is not None and named < _MOST_NAMED and source.stats and source.stats.has_worked:
+            named += 1
+            bar.note(f"{record.sample.id} ({record.mode}) is invalid: {record.invalid}")
+
     try:
         async with ToolExecutor(
             workers=config.tool_workers,
@@ -181,7 +202,7 @@ async def _execute(
                 items,
                 context,
                 workers=min(len(items), pace.most),
-                on_finished=bar.finished,
+                on_finished=finished,
                 on_tick=bar.tick,
                 on_interrupt=lambda in_flight: bar.note(
                     f"stopping when the {in_flight} samples in flight have finished; Ctrl-C again stops at once"
@@ -192,6 +213,18 @@ async def _execute(
             await source.model.close()
         if vision is not None:
             await vision.close()
+
+
+async def _expect(items: Plan, benchmark: Benchmark, source: PolicySource, contact: FirstContact) -> None:
+    """Tell ``contact`` what the requests of each part of the run will hold, as far as its first samples show."""
+    for part in items.parts:
+        looked_at = [items.samples[at] for at in part.positions[:_LOOKED_AT]]
+        sample = next((each for each in looked_at if each.files), looked_at[0])
+        agent = source.make(sample, part.mode, part.epoch)
+        if isinstance(agent, ModelAgent):
+            view = benchmark.view(sample, "end-to-end" if source.single_shot else part.mode)
+            with suppress(Exception):  # what is wrong with this sample alone is found when its turn comes
+                contact.expect(*await agent.request_for(view, ()))
 
 
 def _stats_of(source: PolicySource) -> Callable[[], WireStats] | None:

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from agrotools.agents import AgentXAgent, LagentAgent, LLMAgent, ModelAgent, Policy
@@ -22,6 +23,7 @@ from agrotools.agents.baselines import (
 from agrotools.benchmarks.samples import facts_of
 from agrotools.core import MODES, Mode, OptionsSlot, Protocol, ReferenceTextSlot, Sample, ToolSpec, UsageError
 from agrotools.models import DEFAULT_WIRE, Model, ModelSettings, WireSettings, WireStats, make_model
+from agrotools.models.first_contact import impatient
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
 from agrotools.tools import tool_specs
@@ -98,6 +100,8 @@ class PolicySource:
     """Where the model is served; None for baselines and scripts."""
     stats: WireStats | None = None
     """What the wire below the model is doing; None for baselines."""
+    probe: Callable[[], Model] | None = None
+    """Makes a model for one tiny request to the same endpoint; None for baselines and scripts."""
     model_hash: str = ""
     """SHA-256 of the script of a scripted model: the same name may say something else tomorrow."""
 
@@ -141,6 +145,8 @@ def policy_source(
     model = make_model(name, base_url=base_url, api_key_env=api_key_env, wire=wire)
     script = Path(name.removeprefix("scripted:")).read_bytes() if name.startswith("scripted:") else b""
     model_hash = hashlib.sha256(script).hexdigest() if script else ""
+    served_at = getattr(model, "base_url", None)
+    tiny = partial(make_model, name, base_url=base_url, api_key_env=api_key_env, wire=impatient(wire))
     return PolicySource(
         name,
         False,
@@ -148,8 +154,9 @@ def policy_source(
         Agents(lambda _epoch: model, agents),
         single_shot=agents.protocol == "agent-x",
         model=model,
-        base_url=getattr(model, "base_url", None),
+        base_url=served_at,
         stats=model.stats,
+        probe=tiny if served_at else None,
         model_hash=model_hash,
     )
 

@@ -1,0 +1,206 @@
+"""First contact with an endpoint: a tiny request before the first real one, and what a refusal of either means.
+
+Where nobody answers, or where the key, the model, images or tools are refused, one to three tiny requests tell in a
+second what a run would else find out sample by sample. A request that alone is refused, while others are answered, is
+no mistake in the set-up: its sample is invalid, and the run goes on.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from agrotools.core import EndpointProblem, EndpointRefusal, EndpointUnreachable, InfrastructureError, ToolSpec
+from agrotools.models.base import (
+    Completion,
+    ImagePart,
+    Message,
+    Model,
+    ModelAround,
+    ModelSettings,
+    TextPart,
+    WireSettings,
+)
+from agrotools.models.request_text import image_urls
+
+QUESTIONS = ("Is water wet? Reply with yes or no.", "How many legs does a cow have? Reply with the number.")
+"""The first question, and the one that is asked where the first is refused: a filter may dislike any single text."""
+
+_IMAGE = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAATklEQVR42u3PQQkAAAgEsIt20YxuBN/CYAWWTl+LgICA"
+    "gICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgMBlAc+KAPE23tFKAAAAAElFTkSuQmCC"
+)
+"""64 x 64 green pixels: several models refuse pictures of less than 28 x 28."""
+_MOST_TOKENS = 16
+_ANSWERED = ("stop", "tool_calls", "length")
+_PASSING = ("unreachable", "reply")
+"""Problems of an :class:`InfrastructureError` that say nothing of what the endpoint takes."""
+_LISTENS_S = 5.0
+
+_Outcome = Completion | EndpointRefusal | InfrastructureError
+"""What becomes of a tiny request."""
+
+
+def impatient(wire: WireSettings) -> WireSettings:
+    """``wire`` for tiny requests: few attempts (a second or two for a server that is just starting) and little time."""
+    return wire.model_copy(
+        update={
+            "attempts": min(wire.attempts, 3),
+            "timeout_s": min(wire.timeout_s, 60.0),
+            "retry_wall_s": min(wire.retry_wall_s, 10.0),
+            "rpm": None,
+            "tpm": None,
+        }
+    )
+
+
+class FirstContact(ModelAround):
+    """A model in front of an endpoint that is met with a tiny request before the first real one.
+
+    So it is again before the first request with images or tools where none were expected. Whatever a tiny request does
+    not settle (429, 5xx, no reply in time) is left to the real ones.
+
+    Args:
+        model: replies to the real requests.
+        probe: makes a model at the same endpoint for one tiny request; None sends none.
+    """
+
+    def __init__(self, model: Model, probe: Callable[[], Model] | None = None) -> None:
+        super().__init__(model)
+        self._probe = probe
+        self._lock = asyncio.Lock()
+        self._expected: frozenset[str] = frozenset()
+        self._tools: Sequence[ToolSpec] = ()
+        self._with_system = False
+        self._met: frozenset[str] | None = None
+        """What a tiny request held beside text; None: none was sent."""
+        self._refused: tuple[EndpointProblem, str] | None = None
+        """The first real request that was refused before any got a reply: why, and what it asked."""
+
+    def expect(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> None:
+        """Have the first tiny request hold what this later one will."""
+        self._expected |= _needs(messages, tools)
+        self._tools = self._tools or tools[:1]
+        self._with_system |= messages[0].role == "system"
+
+    async def meet(self, settings: ModelSettings) -> None:
+        """Send the tiny requests, unless what is expected was met before.
+
+        Raises:
+            EndpointRefusal: the endpoint refuses the key, the model, images or tools.
+            EndpointUnreachable: nobody answers at the address.
+        """
+        async with self._lock:
+            if self._probe and (self._met is None or not self._expected <= self._met):
+                await self._ask(self._probe, settings)
+                self._met = self._expected
+
+    async def generate(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
+    ) -> Completion:
+        """One reply.
+
+        Raises:
+            InfrastructureError: none can be had, or this request alone is refused.
+            EndpointRefusal: what is wrong for every request, found by two different ones.
+            EndpointUnreachable: nobody answers at the address.
+        """
+        if self._probe and (self._met is None or not _needs(messages, tools) <= self._met):
+            self.expect(messages, tools)
+            await self.meet(settings)
+        try:
+            return await self.model.generate(messages, tools, settings)
+        except EndpointRefusal as refusal:
+            if refusal.problem == "credit" or self._is_for_all(refusal, messages):
+                raise
+            hint = "other requests are answered" if self.stats.has_worked else refusal.hint
+            raise InfrastructureError(refusal.message, hint=hint, problem=refusal.problem) from refusal
+
+    def _is_for_all(self, refusal: EndpointRefusal, messages: Sequence[Message]) -> bool:
+        """Whether nothing was ever answered, and another request was refused alike."""
+        if self.stats.has_worked:
+            return False
+        question = "\n".join(message.text for message in messages if message.role == "user")
+        first = self._refused = self._refused or (refusal.problem, question)
+        return first[0] == refusal.problem and first[1] != question
+
+    async def _ask(self, probe: Callable[[], Model], settings: ModelSettings) -> None:
+        async def ask(text: str, settings: ModelSettings, needs: frozenset[str]) -> _Outcome:
+            image = [ImagePart(_IMAGE)] if "images" in needs else []
+            system = [Message.of("system", "Be brief.")] if self._with_system else []
+            messages = [*system, Message(role="user", content=(TextPart(text), *image))]
+            model = probe()
+            try:
+                return await model.generate(messages, self._tools if "tools" in needs else (), settings)
+            except (EndpointRefusal, InfrastructureError) as error:
+                return error
+            finally:
+                await model.close()
+
+        needs, (first, second) = self._expected, QUESTIONS
+        most = min(settings.max_output_tokens or _MOST_TOKENS, _MOST_TOKENS)
+        met = await ask(first, settings.model_copy(update={"max_output_tokens": most}), needs)
+        if _answers(met):
+            self.stats.worked_before = True
+            return
+        if _refusal(met) is None:
+            silent = isinstance(met, InfrastructureError) and met.problem == "unreachable" and not self.stats.replies
+            if silent and not await _listens(self.base_url):
+                raise EndpointUnreachable(
+                    f"nobody answers at {self.base_url}: {met.message}",
+                    hint="start the server, or correct the address (--base-url)",
+                )
+            return
+        # With the run's own token limit: there are endpoints that refuse a small one.
+        plain = await ask(second, settings, frozenset())
+        if (refused := _refusal(plain)) is not None and not self.stats.replies:
+            raise refused
+        if not _answers(plain):
+            return
+        self.stats.worked_before = True
+        if needs and (refused := _refusal(await ask(first, settings, needs))) is not None:
+            at_fault = {refused.problem} & needs or needs
+            if len(at_fault) > 1:
+                at_fault = {"tools"} if _refusal(await ask(first, settings, frozenset({"tools"}))) else {"images"}
+            raise _without(next(iter(at_fault)), refused)
+
+
+def _needs(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> frozenset[str]:
+    """What a request holds beside text."""
+    return frozenset(name for name, held in (("images", image_urls(messages)), ("tools", tools)) if held)
+
+
+def _answers(met: _Outcome) -> bool:
+    return isinstance(met, Completion) and met.finish_reason in _ANSWERED
+
+
+def _refusal(met: _Outcome) -> EndpointRefusal | None:
+    """What the endpoint will not do, as far as an outcome tells."""
+    if isinstance(met, InfrastructureError) and met.problem and met.problem not in _PASSING:
+        return EndpointRefusal(met.message, hint=met.hint, problem=met.problem)
+    return met if isinstance(met, EndpointRefusal) else None
+
+
+def _without(need: str, refusal: EndpointRefusal) -> EndpointRefusal:
+    """The refusal of images or tools by an endpoint that replies to text."""
+    ways = {"images": "--no-images tells of them in words instead", "tools": "--protocol react calls tools in text"}
+    return EndpointRefusal(
+        f"the model replies to text but takes no {need}: {refusal.message}", problem=refusal.problem, hint=ways[need]
+    )
+
+
+async def _listens(base_url: str) -> bool:
+    """Whether anybody takes connections at an address, or at the proxy that leads there."""
+    parts = urlsplit(base_url)
+    host = parts.hostname or ""
+    if host not in ("localhost", "127.0.0.1", "::1") and not proxy_bypass(host):
+        parts = urlsplit(getproxies().get(parts.scheme, base_url))
+    try:
+        async with asyncio.timeout(_LISTENS_S):
+            _, writer = await asyncio.open_connection(parts.hostname, parts.port or {"http": 80}.get(parts.scheme, 443))
+    except TimeoutError:
+        return True  # Nobody refuses, either.
+    except (OSError, ValueError):
+        return False
+    writer.close()
+    return True
