@@ -79,7 +79,8 @@ def test_an_engine_that_hangs_makes_records_invalid_and_ends_the_run(tmp_path: P
     began = time.monotonic()
     records, server = run(tmp_path, Hung(answered=answered), timeout_s=0.5)
     assert ends(records) <= {"answered", "invalid"}
-    assert sum(record.invalid is None for record in records.values()) == answered
+    # One answer went to the first contact.
+    assert sum(record.invalid is None for record in records.values()) == max(0, answered - 1)
     assert time.monotonic() - began < 40
     assert server.times("weeds") <= 3 * SAMPLES
 

@@ -144,8 +144,12 @@ class FirstContact(ModelAround):
             self.stats.worked_before = True
             return
         if _refusal(met) is None:
-            silent = isinstance(met, InfrastructureError) and met.problem == "unreachable" and not self.stats.replies
-            if silent and not await _listens(self.base_url):
+            if (
+                isinstance(met, InfrastructureError)
+                and met.problem == "unreachable"
+                and not self.stats.replies
+                and not await _listens(self.base_url)
+            ):
                 raise EndpointUnreachable(
                     f"nobody answers at {self.base_url}: {met.message}",
                     hint="start the server, or correct the address (--base-url)",
