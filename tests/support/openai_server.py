@@ -274,7 +274,8 @@ def _server_fault(luck: Luck, attempt: int) -> web.Response | None:
         if chance < 0.21:
             return web.Response(status=503, text="overloaded")
     if 0.21 <= chance < 0.24:
-        return error(400, "This model's maximum context length is 4096 tokens.", "context_length_exceeded")
+        said = "This model's maximum context length is 4096 tokens. However, your messages resulted in 5210 tokens."
+        return error(400, said, "context_length_exceeded")
     if 0.24 <= chance < 0.27:
         return completion("Thought: first I", finish_reason="length")
     if 0.27 <= chance < 0.3:
