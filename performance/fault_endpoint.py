@@ -362,14 +362,12 @@ def _asked(body: Body) -> str:
 
 
 @contextmanager
-def serving(act: Act, meets: Meets, *, answers_probes: bool) -> Iterator[Endpoint]:
+def serving(act: Act, meets: Meets) -> Iterator[Endpoint]:
     """Serve in a thread of its own until the block ends."""
     ready: Queue[Endpoint] = Queue()
     loop = asyncio.new_event_loop()
     ended = asyncio.Event()
-    thread = threading.Thread(
-        target=loop.run_until_complete, args=(_serve(act, meets, answers_probes, ready, ended),), daemon=True
-    )
+    thread = threading.Thread(target=loop.run_until_complete, args=(_serve(act, meets, ready, ended),), daemon=True)
     thread.start()
     try:
         yield ready.get(timeout=30)
@@ -378,8 +376,8 @@ def serving(act: Act, meets: Meets, *, answers_probes: bool) -> Iterator[Endpoin
         thread.join(timeout=10)
 
 
-async def _serve(act: Act, meets: Meets, answers_probes: bool, ready: Queue[Endpoint], ended: asyncio.Event) -> None:
-    endpoint = Endpoint("", answers_probes=answers_probes)
+async def _serve(act: Act, meets: Meets, ready: Queue[Endpoint], ended: asyncio.Event) -> None:
+    endpoint = Endpoint("")
     tasks: set[asyncio.Task[None]] = set()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -428,10 +426,6 @@ async def _answer(
     length = re.search(r"content-length: *(\d+)", top, re.IGNORECASE)
     sent = await reader.readexactly(int(length[1])) if length else b""
     if not sent:
-        endpoint.probes += 1
-        if not endpoint.answers_probes:
-            await reader.read()
-            return False
         writer.write(head(200, {"Content-Length": "12"}) + b'{"data": []}')
         await writer.drain()
         return True

@@ -96,7 +96,6 @@ class Fault:
     protocol: str = "react"
     options: Mapping[str, Any] = field(default_factory=dict)
     pictures: bool = False
-    answers_probes: bool = True
     address: Callable[[str], str] = str
     """From the address of the endpoint to the one that the run is given."""
     limit_s: float = 20.0
@@ -539,12 +538,10 @@ _row("endless_blanks_of_all", pieces(0.05, end=False), INVALID, options=_SHORT, 
 _row("huge_text_of_all", text(lambda told: "It is sunny over the field. " * 40_000 + "\n" + told), _result("right wrong invalid"), options={"timeout_s": 10.0}, limit_s=40.0)  # fmt: skip
 _row("huge_body_of_all", changed(lambda data: b" " * (17 * 2**20) + json.dumps(data).encode()), INVALID, options={"timeout_s": 10.0}, limit_s=40.0)  # fmt: skip
 _row("hung_all", hung, INVALID, options=_SHORT, limit_s=30.0)
-_row("hung_all_probes_too", hung, INVALID, options=_SHORT, answers_probes=False, limit_s=30.0)
 _row("hung_once", hung, RIGHT, _ONCE, options=_SHORT, limit_s=30.0)
 _row("hung_some_always", hung, _result("timeout invalid"), asked_about(3, 7), met=frozenset({3, 7}), options=_SHORT, limit_s=30.0)  # fmt: skip
 _row("hung_some_once", hung, RIGHT, lambda r: r.sample in (3, 7) and r.attempt == 1, options=_SHORT, limit_s=30.0)
 _row("hung_from_the_sixth", hung, MENDED, arriving(6), options=_SHORT, limit_s=40.0)
-_row("hung_from_the_sixth_probes_too", hung, MENDED, arriving(6), options=_SHORT, answers_probes=False, limit_s=40.0)
 _row("hung_in_the_middle", hung, MENDED, arriving(4, 9), options=_SHORT, limit_s=30.0)
 _row("dies_in_the_middle", go_away, MENDED, arriving(7, 7), options={**_SHORT, "concurrency": 2}, limit_s=30.0)
 _row("away_shortly", go_away_shortly, RIGHT, lambda r: r.sample == 5 and r.attempt == 1, options={"attempts": 6})

@@ -152,7 +152,7 @@ def _run(fault: Fault, scratch: Path) -> None:
     folder = scratch / fault.name
     config = scratch / f"{fault.name}.toml"
     config.write_text(tomli_w.dumps({**_WIRE, **fault.options, "mode": fault.mode, "protocol": fault.protocol}))
-    with serving(fault.act, fault.meets, answers_probes=fault.answers_probes) as endpoint:
+    with serving(fault.act, fault.meets) as endpoint:
         words = ["eval", str(scratch / ("sums-pictures" if fault.pictures else "sums")), "--model", "m"]
         words += ["--base-url", fault.address(endpoint.base_url), "--config", str(config), "--backend", "recorded"]
         started = time.monotonic()
