@@ -294,10 +294,8 @@ _rows(INVALID, {
 })  # fmt: skip
 _row("size_413_of_one_prompt", says(413, _html("413 Request Entity Too Large", "nginx/1.24.0")), INVALID, **_alone(3))
 _row("size_413_tpm_of_one_prompt", says(413, _GROQ_TPM), INVALID, **_alone(3))
-_QUOTES = "Internal error while tokenizing [maximum context length, content filter]: {question}"
 _rows(INVALID, {
     "error_500_cuda": says(500, _error("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.1 GiB; reduce the context length or max_seq_len", 500, "InternalServerError")),
-    "error_500_quotes_the_question": says(500, _error(_QUOTES, 500, "server_error")),
     "error_500_traceback": says(500, "Traceback (most recent call last):\n  File \"/app/context_window.py\", line 3, in check\nKeyError: 'context_window'"),
     "error_500_kv_cache": says(500, {"error": {"code": 500, "message": "failed to find a memory slot for the batch: the context size of the KV cache is used up by other sequences", "type": "server_error"}}),
     "error_500_plain": says(500, "Internal Server Error"),
@@ -320,7 +318,6 @@ _rows(INVALID, {
 }, **_alone(0))  # fmt: skip
 _rows(INVALID, {
     "prompt_400": says(400, _error("Invalid 'messages[1].content': string is not valid")),
-    "prompt_400_quotes_flagged": says(400, _error("cannot parse: 'Which plots were flagged as inappropriate content?' {question}")),
     "prompt_400_quotes_context": says(400, _error("template error near 'context window' in: {question}")),
     "prompt_403_waf": says(403, _html("403 ERROR", "The request could not be satisfied. Request blocked. CloudFront")),
     "prompt_403_html_flagged": says(403, _html("Blocked", "Your request was flagged by the firewall; see our content policy")),

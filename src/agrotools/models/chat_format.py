@@ -138,6 +138,8 @@ def read_reply(
     if not isinstance(message, dict):
         text = ", but a text as of a completion without chat" if isinstance(choice.get("text"), str) else ""
         raise MalformedReply(f"the first choice has no message{text}")
+    if message.get("role") in ("user", "system"):
+        raise MalformedReply("the message is one of those that were sent, not a reply")
     completion = Completion(
         text=_content(message.get("content")) or _text(message.get("refusal")),
         tool_calls=(calls := _requested_calls(message)),
@@ -276,10 +278,14 @@ def _requested_calls(message: dict[str, Any]) -> tuple[RequestedCall, ...]:
         function = entry.get("function")
         if not isinstance(function, dict):
             function = entry
+        name = function.get("name")
+        if not isinstance(name, str):
+            # An empty name may be what the model wrote; a call without one is what a server makes of it.
+            raise MalformedReply("a call of the message has no name")
         arguments = function.get("arguments")
         calls.append(
             RequestedCall(
-                name=str(function.get("name") or ""),
+                name=name,
                 # Some servers send an object where the format asks for its text.
                 arguments=arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False),
                 id=str(entry.get("id") or ""),

@@ -170,7 +170,7 @@ _FILTERED = _Rule(
 )
 _UNKNOWN_MODEL = _Rule(
     "not_found",
-    {200, 400, 403, 422},
+    {200, 400, 403, 422, 503},
     _any_of(
         r"model_?not_?found|model (?:does )?not exist|not a valid model|invalid model\b|unknown model|no such model",
         r"model \W?[\w./:@-]+\W? (?:does not exist|was not found|not found|is not found|has been decommissioned)",
