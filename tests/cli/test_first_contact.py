@@ -96,7 +96,7 @@ def evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Cap
 
 
 def yes(_body: Body) -> web.Response:
-    return completion("Final Answer: yes")
+    return completion("Final Answer: weeds: yes")
 
 
 def refusing(what: Callable[[Body], bool], refusal: Callable[[], web.Response]) -> Respond:

@@ -123,10 +123,10 @@ async def test_numbers_that_prove_wrong_are_believed_twice() -> None:
 
 
 async def test_a_reply_that_the_context_cut_short_says_so_and_is_not_kept(tmp_path: Any) -> None:
-    full = vllm(4096, 4000)
+    full = vllm(4096, 3396)
 
     def respond(body: Body) -> web.Response:
-        return completion("Final", finish_reason="length") if body["max_tokens"] <= 96 else full(body)
+        return completion("Final", finish_reason="length") if body["max_tokens"] <= 700 else full(body)
 
     async with serve(respond) as endpoint:
         cache = ResponseCache(tmp_path / "replies.sqlite")
@@ -134,7 +134,54 @@ async def test_a_reply_that_the_context_cut_short_says_so_and_is_not_kept(tmp_pa
         replies = [await model.generate(HELLO, (), ModelSettings()) for _ in range(2)]
         await model.close()
     assert [(reply.finish_reason, reply.cached) for reply in replies] == [("length", False)] * 2
-    assert "token limit, 96: the endpoint allows no more" in replies[0].detail
+    assert "token limit, 700: the endpoint allows no more" in replies[0].detail
+
+
+@pytest.mark.parametrize(("written", "invalid"), [(0, False), (16, True), (511, True), (512, False), (4000, False)])
+async def test_a_reply_that_the_endpoint_cuts_off_by_a_limit_of_its_own_is_invalid(written: int, invalid: bool) -> None:
+    choice = {"message": {"role": "assistant", "content": "I see"}, "finish_reason": "length"}
+    reply = {"choices": [choice], "usage": {"prompt_tokens": 100, "completion_tokens": written}}
+    settings = ModelSettings(max_output_tokens=4096)
+    (came,), _ = await asked(lambda _body: web.json_response(reply), settings=settings)
+    assert isinstance(came, InfrastructureError) is invalid
+    if isinstance(came, InfrastructureError):
+        assert f"stopped the reply at {written} tokens of 4096" in str(came)
+    else:
+        assert isinstance(came, Completion)
+        assert came.finish_reason == "length"
+
+
+async def test_one_machine_of_several_with_a_smaller_context_makes_no_result() -> None:
+    long, short = [Message.of("user", "word " * 400)], [Message.of("user", "word " * 200)]
+
+    def small(_body: Body) -> web.Response:
+        return error(400, "prompt is too long: 900 tokens > 800 maximum", "context_length_exceeded")
+
+    def every_other(body: Body) -> web.Response:
+        turns.append(1)
+        return small(body) if len(turns) % 2 == 0 else completion("ok")
+
+    def only_first(body: Body) -> web.Response:
+        turns.append(1)
+        return small(body) if len(turns) > 1 else completion("ok")
+
+    turns: list[int] = []
+    came, _ = await asked(every_other, long, short)
+    assert [reply.text for reply in came if isinstance(reply, Completion)] == ["ok", "ok"]
+    turns.clear()
+    came, _ = await asked(only_first, long, short, long)
+    assert isinstance(came[1], InfrastructureError)
+    assert "a longer prompt was answered before" in str(came[1])
+    assert isinstance(came[2], Completion)
+    assert came[2].finish_reason == "context"
+
+
+async def test_a_reply_that_ends_at_a_small_limit_of_ours_is_a_result() -> None:
+    choice = {"message": {"role": "assistant", "content": "I see"}, "finish_reason": "length"}
+    reply = {"choices": [choice], "usage": {"prompt_tokens": 100, "completion_tokens": 16}}
+    (came,), _ = await asked(lambda _body: web.json_response(reply), settings=ModelSettings(max_output_tokens=16))
+    assert isinstance(came, Completion)
+    assert came.finish_reason == "length"
 
 
 async def test_the_most_that_an_endpoint_allows_any_reply_is_learned() -> None:

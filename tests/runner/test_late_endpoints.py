@@ -93,8 +93,8 @@ def test_a_reply_that_never_ends_for_some_questions_is_the_models_own(tmp_path: 
         trajectory = records[f"s{number}"].trajectory
         assert trajectory is not None
         assert trajectory.termination == ("timeout" if number < 4 else "answered")
-        assert number >= 4 or "alone, while others were answered" in trajectory.reason
-    assert server.times("[hang]") <= 3 * 4
+        assert number >= 4 or "twice alone, while others were answered" in trajectory.reason
+    assert server.times("[hang]") <= 5 * 4
     assert time.monotonic() - began < 40
 
 

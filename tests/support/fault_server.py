@@ -81,11 +81,12 @@ def completion(
             for index, (name, arguments) in enumerate(calls)
         ]
     reason = finish_reason or ("tool_calls" if calls else "stop")
+    written = 4096 if reason == "length" else 10
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "choices": [{"index": 0, "message": message, "finish_reason": reason}],
-        "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+        "usage": {"prompt_tokens": 100, "completion_tokens": written, "total_tokens": 100 + written},
     }
 
 

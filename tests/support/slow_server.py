@@ -134,7 +134,7 @@ async def _serve(work: Work, state: SlowServer, port: int, ready: Callable[[], N
         working.add(task)
         task.add_done_callback(working.discard)
         await task
-        message = {"role": "assistant", "content": "Final Answer: yes"}
+        message = {"role": "assistant", "content": "Final Answer: weeds: yes"}
         usage = {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}
         return web.json_response({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
 

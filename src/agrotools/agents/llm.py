@@ -153,8 +153,10 @@ class LLMAgent:
 
     def _action(self, completion: Completion) -> Action:
         reply = _reply(completion)
+        # A server that takes all of a reply for reasoning leaves no text beside it.
+        text = completion.text if completion.text.strip() or completion.tool_calls else completion.thought
         return halt_of(completion, reply) or parse_output(
-            completion.text,
+            text,
             completion.tool_calls,
             protocol=self.protocol,
             answer_only=self.mode == "no-tool",

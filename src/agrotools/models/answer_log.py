@@ -55,6 +55,8 @@ class AnswerLog:
     def __init__(self, timeout_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.silent = False
         """Whether the endpoint was last known to answer nobody."""
+        self.hangs_by_chance = False
+        """Whether a request timed out alone, or among answered ones, and had a reply when it was asked again."""
         self._timeout_s = timeout_s
         self._clock = clock
         self._sent = self._in_flight = self._replies = self._timeouts = 0
@@ -120,6 +122,8 @@ class AnswerLog:
             return "no request of this run had a reply before"
         if not given_up.sent.after_reply:
             return "requests that were given up before may have been in its way"
+        if self.hangs_by_chance:
+            return "another request that timed out so was answered when it was asked again"
         if self._overloaded_at > self._replied:
             return "the endpoint was overloaded, and gave no reply since"
         if self._latest and median(self._latest) > _USUAL_SHARE * self._timeout_s:

@@ -19,6 +19,7 @@ from agrotools.models.base import (
     FinishReason,
     Message,
     ModelSettings,
+    TextPart,
     WireSettings,
     WireStats,
 )
@@ -37,11 +38,13 @@ _OVERLOADED = (429, 503, 529)
 _ASKS_TO_WAIT = (429, 503)
 _TRIES_IN_COMPANY = 3
 """Times that a request may time out beside others before it is asked again alone."""
-_TRIES_ALONE = 2
-"""Times that a request may time out alone without proof that this is the model's doing."""
-_MOST_LATE_S = 900.0
-"""Seconds that time-outs of requests which are alone may take in all, by either count; but three may be in any case."""
-_FEWEST_LATE = 3
+_TRIES_ALONE = 3
+"""Times that a request is asked alone without a complete reply."""
+_PROOFS = 2
+"""How often of these nothing but the model may explain it before it is its own: one of several machines may hang."""
+_MOST_LATE_S = 1800.0
+"""Seconds that time-outs of requests which are alone may take in all, by either count; but four may be in any case."""
+_FEWEST_LATE = 4
 _MOST_FRUITLESS = 10
 """Requests that may time out alone, without proof, with no reply to anybody between; no more are sent then."""
 _OTHERS_FIRST_S = 0.7
@@ -87,6 +90,10 @@ class _Tries:
     """Time-outs beside other requests."""
     alone: int = 0
     """Time-outs alone in flight."""
+    proved: int = 0
+    """Of those, how many nothing but the model explains."""
+    exceptional: bool = False
+    """Whether it timed out alone, or while most others were answered."""
     apart: bool = False
     """Whether the next attempt keeps all others out."""
     spent_s: float = 0.0
@@ -137,6 +144,8 @@ class OpenAICompatibleModel:
         self._most_output: int | None = None
         self._taken: set[EndpointProblem] = set()
         """Of images and tools, what the model has replied to."""
+        self._longest: dict[int, int] = {}
+        """By number of images the characters of the longest prompt that had a reply."""
         self._log = AnswerLog(wire.timeout_s)
         self._probing = asyncio.Lock()
         self._probed_at = float("-inf")
@@ -166,7 +175,11 @@ class OpenAICompatibleModel:
             if isinstance(outcome, Rejection):
                 if self._narrows(room, outcome):
                     continue
-                return _ending("context", self._said(outcome.message), tries)
+                said = self._said(outcome.message)
+                if not self._took_longer(messages):
+                    return _ending("context", said, tries)
+                outcome = _Fault(f"a longer prompt was answered before, and now: {said}")
+                room = ReplyRoom(settings, self._most_output)
             if isinstance(outcome, _Late):
                 self._count_late(outcome, tries)
                 self.stats.retries += 1
@@ -207,12 +220,19 @@ class OpenAICompatibleModel:
             tries.spent_s += took_s
         if isinstance(outcome, Completion):
             self._account(outcome, took_s, guessed, held_back)
+            if tries.exceptional and outcome.finish_reason != "timeout":
+                self._log.hangs_by_chance = True
         elif not isinstance(outcome, Rejection) and outcome.timed_out:
             # Time-outs have a budget of their own. And what our own limits made a request wait is not held against it.
             tries.spent_s -= self._wire.timeout_s
         if tries.apart and (isinstance(outcome, _Late) or getattr(outcome, "finish_reason", "") == "timeout"):
             self._late_apart += 1
         return outcome
+
+    def _took_longer(self, messages: Sequence[Message]) -> bool:
+        """Whether a prompt was answered that is longer by a quarter and has as many images."""
+        text, images = _length(messages)
+        return any(1.25 * text < longest and images <= n for n, longest in self._longest.items())
 
     def _narrows(self, room: ReplyRoom, refusal: Rejection) -> bool:
         """Whether there is a shorter reply to ask for; if not, the prompt itself is too long."""
@@ -228,6 +248,7 @@ class OpenAICompatibleModel:
         """Decide how the next attempt is made, if there is to be one."""
         tries.in_company += not late.alone
         tries.alone += late.alone
+        tries.exceptional |= late.alone or late.exceptional
         self._fruitless += late.alone
         if tries.alone >= _TRIES_ALONE:
             raise self._too_late(f"the last time alone, but {late.doubt}")
@@ -326,6 +347,8 @@ class OpenAICompatibleModel:
             return _Fault(self._said(str(error)))
         if isinstance(read, Completion):
             self._log.answered(sent)
+            text, images = _length(messages)
+            self._longest[images] = max(text, self._longest.get(images, 0))
             self._taken |= {problem for problem in ("images", "tools") if getattr(asked, problem)}
             return read
         if read.verdict in ("context", "token_limit"):
@@ -345,9 +368,10 @@ class OpenAICompatibleModel:
         if (given_up.alone or not given_up.replies) and not await self._is_there(settings):
             return _Fault(_SILENT, problem="unreachable", timed_out=True)
         doubt = self._log.doubt(given_up, has_worked=self.stats.has_worked)
-        if doubt:
-            return _Late(doubt, given_up.alone, given_up.exceptional)
-        return _ending("timeout", f"{said}, alone, while others were answered before and after it", tries)
+        tries.proved += not doubt
+        if tries.proved < _PROOFS:
+            return _Late(doubt or "only once so", given_up.alone, given_up.exceptional)
+        return _ending("timeout", f"{said}, twice alone, while others were answered before and after it", tries)
 
     async def _is_there(self, settings: ModelSettings) -> bool:
         """Whether the endpoint replies to a tiny request now; those who ask at the same time share one."""
@@ -442,6 +466,8 @@ class OpenAICompatibleModel:
             case "not_found":
                 if self.stats.has_worked:
                     return _Fault(said)
+                if to := response.headers.get("Location"):
+                    self._refuse(f"it redirects to {to}", "unknown_model", "give that address with --base-url")
                 raise EndpointRefusal(
                     f"{self.base_url} has no model {self._name!r} or no chat completions: {said}",
                     problem="unknown_model",
@@ -501,6 +527,13 @@ class OpenAICompatibleModel:
     async def close(self) -> None:
         self._probing = asyncio.Lock()  # the old one may belong to a loop that has ended
         await self._transport.close()
+
+
+def _length(messages: Sequence[Message]) -> tuple[int, int]:
+    """Characters and images of a prompt."""
+    parts = [part for message in messages for part in message.content]
+    texts = [len(part.text) for part in parts if isinstance(part, TextPart)]
+    return sum(texts), len(parts) - len(texts)
 
 
 def _ending(reason: FinishReason, detail: str, tries: _Tries) -> Completion:

@@ -6,6 +6,9 @@ from agrotools.models.refusals import Rejection, output_limit, with_output_limit
 
 HINT = "set --max-output-tokens to what the endpoint allows, or serve the model with a longer context"
 _TRIES = 2
+_ENOUGH = 512
+"""Tokens in which an answer can be given: a reply that an endpoint cuts off later is the model's own affair."""
+_MOST_OF_IT = 0.9
 _PROBE = 1
 """Tokens of the reply that is asked for to learn whether the prompt alone fits."""
 
@@ -48,7 +51,8 @@ class ReplyRoom:
         """The reply, with a word on a limit that is not the one asked for.
 
         Raises:
-            InfrastructureError: it was asked for only to learn whether the prompt fits, and it does.
+            InfrastructureError: the endpoint cut it off far below what was asked for; or it was asked for only to learn
+                whether the prompt fits, and it does.
         """
         asked, limit = output_limit(self._asked), output_limit(self.settings)
         if self._probes:
@@ -57,7 +61,16 @@ class ReplyRoom:
                 hint=HINT,
                 problem="token_limit",
             )
-        if limit == asked or completion.finish_reason != "length":
+        if completion.finish_reason != "length":
+            return completion
+        said = completion.usage.output_tokens
+        if 0 < said < _ENOUGH and (asked is None or said < _MOST_OF_IT * asked):
+            raise InfrastructureError(
+                f"{base_url} stopped the reply at {said} tokens of {asked or 'as many as it likes'}",
+                hint="the endpoint has a limit of its own, or its context is full: serve the model with a longer one",
+                problem="token_limit",
+            )
+        if limit == asked:
             return completion
         detail = f"the reply reached its token limit, {limit}: the endpoint allows no more"
         return completion.model_copy(update={"detail": detail})

@@ -23,6 +23,7 @@ class Tallied:
         self._successes = 0
         self._counts = Counter[str]()
         self._terminations = Counter[str]()
+        self._form_failures = Counter[str]()
         self._errors = Counter[str]()
         self._jaccards = array("d")
         self._ious = array("d")
@@ -59,7 +60,11 @@ class Tallied:
         forms = _answer_forms(record, rows)
         self._counts["answers"] += len(forms)
         self._counts["forms"] += sum(forms)
-        self._counts["asked"] += record.form_reply is not None
+        if record.form_reply is not None:
+            self._counts["asked"] += 1
+            ended, text = record.form_reply.finish_reason, record.form_reply.text
+            if ended not in ("stop", "tool_calls") or not text.strip():
+                self._form_failures[ended if ended not in ("stop", "tool_calls") else "empty"] += 1
         for name, amount in _spent(record).items():
             self._totals[name] += amount
 
@@ -77,6 +82,7 @@ class Tallied:
             answers=self._counts["answers"],
             used_form=self._counts["forms"],
             asked_for_form=self._counts["asked"],
+            form_failures=_by_frequency(self._form_failures),
             median_box_iou=median(self._ious) if self._ious else None,
             implied_differs=len(self._differing),
             choice_set_jaccard=sum(self._jaccards) / len(self._jaccards) if self._jaccards else None,

@@ -18,10 +18,14 @@ _CAUSES = {
         "ended by timeout: no complete reply in time, though asked alone",
         "try a larger --timeout or a smaller --max-output-tokens",
     ),
-    "length": ("ended at the token limit of a reply", "try a larger --max-output-tokens"),
+    "length": (
+        "ended at the token limit of a reply",
+        "try a larger --max-output-tokens, or see with agrotools explain what it repeats",
+    ),
     "context": (
         "ended because the conversation does not fit the model's context",
-        "serve the model with a longer context, or try a smaller --max-output-tokens or --no-images",
+        "serve the model with a longer context, or try a smaller --max-output-tokens or --no-images; with another "
+        "--out, for finished samples are not asked again",
     ),
     "filtered": (
         "were stopped by a content filter",
@@ -82,4 +86,11 @@ def warnings_of(modes: Mapping[Mode, ModeSummary], missing: Mapping[Mode, int]) 
             share = 100 * n / part.n_records
             advice = advice[0].upper() + advice[1:]
             lines.append(f"{mode}: {n} of {part.n_records} samples ({share:.1f} %) {what}{told}. {advice}.")
+        failures = part.counts.form_failures
+        if sum(failures.values()) > WORTH_A_WORD * part.n_records:
+            listed = ", ".join(f"{ended} {n}" for ended, n in failures.items())
+            lines.append(
+                f"{mode}: the request for the answer form failed {sum(failures.values())} times ({listed}); what was "
+                "answered before it was read alone. See one with agrotools explain."
+            )
     return tuple(lines)

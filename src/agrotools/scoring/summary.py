@@ -61,6 +61,8 @@ class Counts(Noun):
     """Of those, how many gave every such slot in the answer form."""
     asked_for_form: int = 0
     """Answers without the form's lines, whose model was asked once for them."""
+    form_failures: dict[str, int] = {}
+    """Of those, the replies that were cut off, refused or empty, by how they ended: the first answer was read alone."""
     choice_set_jaccard: float | None = None
     """Mean Jaccard overlap of asserted and right members over ``choice_set`` slots (their score is all or none),
     without schematic drawings."""
