@@ -263,7 +263,7 @@ _row(
     MENDED,
     options={"concurrency": 64, "timeout_s": 1.5},
 )
-_row("endpoint_cuts_at_16_tokens", message(content="The mean of the", finish="length"), WARNED)
+_row("endpoint_cuts_at_16_tokens", message(content="The mean of the", finish="length"), REFUSED)
 
 # --- what does not fit -----------------------------------------------------------------------------------------------
 

@@ -126,3 +126,11 @@ def test_a_line_of_two_is_not_enough():
     assert lacks_form("more: <yes or no>\ntrees: 14", lines)
     assert not lacks_form("trees: 14\nMore: yes", lines)
     assert lacks_form("There are more trees: 14", lines)
+
+
+@pytest.mark.parametrize(
+    ("thought", "read"), [("I add. Final Answer:\nrows: 7", "rows: 7"), ("First I add and then", None)]
+)
+def test_an_answer_that_a_server_takes_for_reasoning_is_read_where_it_is_called_final(thought, read, view):
+    policy, _ = agent([Completion(text="", thought=thought)] * 3, "no-tool")
+    assert asyncio.run(run_no_tool(policy, view)).answer == read

@@ -153,10 +153,13 @@ class LLMAgent:
 
     def _action(self, completion: Completion) -> Action:
         reply = _reply(completion)
-        # A server that takes all of a reply for reasoning leaves no text beside it.
-        text = completion.text if completion.text.strip() or completion.tool_calls else completion.thought
+        if completion.thought and not completion.text.strip() and not completion.tool_calls:
+            # A server that takes all of a reply for reasoning leaves no text beside it: what it calls final counts.
+            action = halt_of(completion, reply) or parse_output(completion.thought, protocol="react", reply=reply)
+            if isinstance(action, Answer):
+                return action
         return halt_of(completion, reply) or parse_output(
-            text,
+            completion.text,
             completion.tool_calls,
             protocol=self.protocol,
             answer_only=self.mode == "no-tool",
