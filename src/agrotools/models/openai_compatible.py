@@ -146,6 +146,8 @@ class OpenAICompatibleModel:
         """Of images and tools, what the model has replied to."""
         self._longest: dict[int, int] = {}
         """By number of images the characters of the longest prompt that had a reply."""
+        self._most_input = 0
+        """Tokens of the longest prompt that had a reply."""
         self._log = AnswerLog(wire.timeout_s)
         self._probing = asyncio.Lock()
         self._probed_at = float("-inf")
@@ -176,7 +178,7 @@ class OpenAICompatibleModel:
                 if self._narrows(room, outcome):
                     continue
                 said = self._said(outcome.message)
-                if not self._took_longer(messages):
+                if not self._took_longer(messages, outcome):
                     return _ending("context", said, tries)
                 outcome = _Fault(f"a longer prompt was answered before, and now: {said}")
                 room = ReplyRoom(settings, self._most_output)
@@ -229,8 +231,10 @@ class OpenAICompatibleModel:
             self._late_apart += 1
         return outcome
 
-    def _took_longer(self, messages: Sequence[Message]) -> bool:
-        """Whether a prompt was answered that is longer by a quarter and has as many images."""
+    def _took_longer(self, messages: Sequence[Message], refusal: Rejection) -> bool:
+        """Whether a prompt was answered that has more tokens than are said to fit, or more characters by a quarter."""
+        if refusal.context is not None and refusal.context < self._most_input:
+            return True
         text, images = _length(messages)
         return any(1.25 * text < longest and images <= n for n, longest in self._longest.items())
 
@@ -349,6 +353,7 @@ class OpenAICompatibleModel:
             self._log.answered(sent)
             text, images = _length(messages)
             self._longest[images] = max(text, self._longest.get(images, 0))
+            self._most_input = max(self._most_input, read.usage.input_tokens)
             self._taken |= {problem for problem in ("images", "tools") if getattr(asked, problem)}
             return read
         if read.verdict in ("context", "token_limit"):

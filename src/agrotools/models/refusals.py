@@ -45,6 +45,8 @@ class Rejection:
     """As HTTP says it, or as a gateway says it in the body of a success; 200 where the body does not."""
     room: int | None = None
     """Tokens that the reply may have, for ``context`` beside this prompt and for ``token_limit`` in general."""
+    context: int | None = None
+    """Tokens that prompt and reply may have together, where that is told."""
     certain: bool = False
     """Whether a ``context`` is the prompt's alone: no shorter reply would fit either."""
 
@@ -299,7 +301,8 @@ def _too_long(status: int, said: str, message: str, asked: Asked) -> Rejection |
     for wording in _ROOM:
         if found := _own(wording, said, asked):
             room = _room(found.groupdict(), asked.output_limit)
-            return Rejection("context", message, status, room=room, certain=room is not None and room < 1)
+            certain = room is not None and room < 1
+            return Rejection("context", message, status, room=room, context=int(found["context"]), certain=certain)
     certain = bool(_own(_PROMPT_TOO_LONG, said, asked))
     if certain or _own(_TOO_LONG_TOGETHER, said, asked):
         return Rejection("context", message, status, certain=certain)
