@@ -24,19 +24,10 @@ from agrotools.models import (
     make_model,
 )
 from agrotools.models.openai_compatible import OpenAICompatibleModel
-from support.openai_server import Body, Endpoint, completion, error, serve
+from support.openai_server import SPEC, Body, Endpoint, completion, error, serve
 
 KEY = "sk-test-1234567890-abcdefghij"
 QUICK = WireSettings(attempts=4, retry_wall_s=5.0, first_wait_s=0.01, longest_wait_s=0.02)
-SPEC = ToolSpec(
-    name="calculate",
-    category="analytics",
-    version="1",
-    description="Evaluate an expression.",
-    parameters={"type": "object", "properties": {"expression": {"type": "string"}}},
-    agreement={"expression": "expression"},
-    defaults={},
-)
 HELLO = [Message.of("system", "Be brief."), Message.of("user", "Hello")]
 
 

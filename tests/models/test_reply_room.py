@@ -10,20 +10,11 @@ from agrotools.core import EndpointRefusal, InfrastructureError, ToolSpec
 from agrotools.models import Completion, ImagePart, Message, ModelSettings, TextPart, WireSettings
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from agrotools.models.response_cache import CachedModel, ResponseCache
-from support.openai_server import Body, completion, error, serve
+from support.openai_server import SPEC, Body, completion, error, serve
 
 QUICK = WireSettings(attempts=3, retry_wall_s=5.0, first_wait_s=0.01, longest_wait_s=0.02)
 HELLO = [Message.of("user", "Hello")]
 PICTURE = [Message(role="user", content=(TextPart(text="See"), ImagePart(url="data:image/png;base64,AA==")))]
-SPEC = ToolSpec(
-    name="calculate",
-    category="analytics",
-    version="1",
-    description="Evaluate an expression.",
-    parameters={"type": "object", "properties": {"expression": {"type": "string"}}},
-    agreement={"expression": "expression"},
-    defaults={},
-)
 Respond = Callable[[Body], web.Response]
 
 

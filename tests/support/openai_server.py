@@ -28,7 +28,7 @@ from pydantic import JsonValue
 
 from agrotools.agents.baselines.oracle import answer_from
 from agrotools.agents.images import file_parts
-from agrotools.core import PlotSlot, Sample, UnresolvedRef
+from agrotools.core import PlotSlot, Sample, ToolSpec, UnresolvedRef
 from agrotools.core.refs import literal_value, resolved_value
 from agrotools.models import ImagePart
 from agrotools.models.first_contact import QUESTIONS
@@ -38,6 +38,16 @@ Behaviour = Literal["good", "sloppy", "broken"]
 BEHAVIOURS: tuple[Behaviour, ...] = ("good", "sloppy", "broken")
 Body = dict[str, Any]
 Responder = Callable[[Body], web.Response]
+SPEC = ToolSpec(
+    name="calculate",
+    category="analytics",
+    version="1",
+    description="Evaluate an expression.",
+    parameters={"type": "object", "properties": {"expression": {"type": "string"}}},
+    agreement={"expression": "expression"},
+    defaults={},
+)
+"""A tool that requests of tests offer."""
 
 
 @dataclass

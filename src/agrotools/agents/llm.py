@@ -18,6 +18,7 @@ from agrotools.text.answer_form import lacks_form, with_form
 from agrotools.tools import tool_specs
 
 _LONGEST_ANSWER_TOLD = 8000
+"""Characters of an answer that is sent back with the request for its form."""
 _CONVERSATIONS_KEPT = 128
 """Samples in flight, about; a picture in a question may take some hundred kilobytes."""
 _HALTS: dict[FinishReason, Termination] = {
@@ -153,12 +154,14 @@ class LLMAgent:
 
     def _action(self, completion: Completion) -> Action:
         reply = _reply(completion)
+        if halt := halt_of(completion, reply):
+            return halt
         if completion.thought and not completion.text.strip() and not completion.tool_calls:
             # A server that takes all of a reply for reasoning leaves no text beside it: what it calls final counts.
-            action = halt_of(completion, reply) or parse_output(completion.thought, protocol="react", reply=reply)
+            action = parse_output(completion.thought, protocol="react", reply=reply)
             if isinstance(action, Answer):
                 return action
-        return halt_of(completion, reply) or parse_output(
+        return parse_output(
             completion.text,
             completion.tool_calls,
             protocol=self.protocol,

@@ -12,6 +12,7 @@ from typing import Protocol
 from agrotools.core import BudgetReached, ToolSpec, Usage
 from agrotools.models.base import Completion, Message, Model, ModelAround, ModelSettings, WireStats
 from agrotools.models.prices import Price
+from agrotools.models.refusals import output_limit
 from agrotools.models.request_text import image_urls, request_text
 
 DEFAULT_OUTPUT_TOKENS = 32_768
@@ -19,7 +20,6 @@ DEFAULT_OUTPUT_TOKENS = 32_768
 
 _TEMPLATE_TOKENS = 64
 _TOOL_TEMPLATE_TOKENS = 1024
-_OUTPUT_LIMIT_KEYS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 class Ledger(Protocol):
@@ -178,10 +178,9 @@ def bound_of(
 
 def most_output_tokens(settings: ModelSettings) -> int:
     """The most tokens that the replies to one request can have together."""
-    limits = [settings.max_output_tokens, *(settings.extra.get(key) for key in _OUTPUT_LIMIT_KEYS)]
-    known = [limit for limit in limits if isinstance(limit, int)]
-    replies = settings.extra.get("n")
-    return max(known, default=DEFAULT_OUTPUT_TOKENS) * (replies if isinstance(replies, int) and replies > 1 else 1)
+    limit, replies = output_limit(settings), settings.extra.get("n")
+    most = DEFAULT_OUTPUT_TOKENS if limit is None else limit
+    return most * (replies if isinstance(replies, int) and replies > 1 else 1)
 
 
 def charged(completion: Completion, bound: Bound) -> Usage:

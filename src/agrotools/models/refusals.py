@@ -32,7 +32,7 @@ Verdict = Literal[
 """``context``: prompt and reply together do not fit; ``token_limit``: no reply may be as long as was asked for;
 ``unfit``: this request alone is at fault, whoever answers; ``proxy``: somebody before the endpoint answers."""
 
-OUTPUT_LIMIT_KEYS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+_OUTPUT_LIMIT_KEYS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 @dataclass(frozen=True)
@@ -77,15 +77,19 @@ NOTHING_ASKED = Asked()
 
 def output_limit(settings: ModelSettings) -> int | None:
     """The most tokens that a request lets its reply have; None where it sets no limit."""
-    limits = [settings.max_output_tokens, *(settings.extra.get(key) for key in OUTPUT_LIMIT_KEYS)]
+    limits = [settings.max_output_tokens, *(settings.extra.get(key) for key in _OUTPUT_LIMIT_KEYS)]
     return max((limit for limit in limits if type(limit) is int), default=None)
 
 
 def with_output_limit(settings: ModelSettings, limit: int) -> ModelSettings:
     """The settings with ``limit`` in every place where they set one."""
-    extra = {key: limit if key in OUTPUT_LIMIT_KEYS else value for key, value in settings.extra.items()}
-    elsewhere = settings.max_output_tokens is None and any(key in extra for key in OUTPUT_LIMIT_KEYS)
+    extra = {key: limit if key in _OUTPUT_LIMIT_KEYS else value for key, value in settings.extra.items()}
+    elsewhere = settings.max_output_tokens is None and any(key in extra for key in _OUTPUT_LIMIT_KEYS)
     return settings.model_copy(update={"max_output_tokens": None if elsewhere else limit, "extra": extra})
+
+
+def _each_of(*wordings: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(wording, re.IGNORECASE) for wording in wordings)
 
 
 def _any_of(*wordings: str) -> re.Pattern[str]:
@@ -181,38 +185,32 @@ _UNKNOWN_MODEL = _Rule(
 )
 
 # Prompt and reply together, in numbers: `context` holds both, and of the rest whatever is told.
-_ROOM = tuple(
-    re.compile(wording, re.IGNORECASE)
-    for wording in (
-        r"maximum context length (?:is|of) (?P<context>\d+) tokens[.,] however,? (?:you|your request) requested "
-        r"(?:about )?(?P<total>\d+) tokens(?: \([^)]*?(?P<output>\d+) (?:in|for) +the (?:completion|output)\))?",
-        r"maximum context length (?:is|of) (?P<context>\d+) tokens\. you requested a total of (?P<total>\d+) tokens: "
-        r"(?P<prompt>\d+) tokens",
-        r"maximum context length is (?P<context>\d+) tokens and your request has (?P<prompt>\d+) input tokens",
-        r"maximum context length is (?P<context>\d+) tokens\. however, your request has (?P<prompt>\d+) input "
-        r"tokens plus",
-        r"passed (?:at least )?(?P<prompt>\d+) input tokens and requested (?P<output>\d+) output tokens\. however, the "
-        r"model's context length is only (?P<context>\d+)",
-        r"`inputs` tokens \+ `max_new_tokens` must be <= (?P<context>\d+)\. given: (?P<prompt>\d+) `inputs` tokens",
-        r"exceed context limit: (?P<prompt>\d+) \+\s*\d+ > (?P<context>\d+)",
-        r"max_total_tokens \((?P<total>\d+)\) must be less than or equal to max_seq_len \((?P<context>\d+)\)",
-        r"exceeded model token limit ?: ?(?P<context>\d+) \(requested: ?(?P<total>\d+)\)",
-        r"current length is (?P<total>\d+) while limit is (?P<context>\d+)",
-    )
+_ROOM = _each_of(
+    r"maximum context length (?:is|of) (?P<context>\d+) tokens[.,] however,? (?:you|your request) requested "
+    r"(?:about )?(?P<total>\d+) tokens(?: \([^)]*?(?P<output>\d+) (?:in|for) +the (?:completion|output)\))?",
+    r"maximum context length (?:is|of) (?P<context>\d+) tokens\. you requested a total of (?P<total>\d+) tokens: "
+    r"(?P<prompt>\d+) tokens",
+    r"maximum context length is (?P<context>\d+) tokens and your request has (?P<prompt>\d+) input tokens",
+    r"maximum context length is (?P<context>\d+) tokens\. however, your request has (?P<prompt>\d+) input "
+    r"tokens plus",
+    r"passed (?:at least )?(?P<prompt>\d+) input tokens and requested (?P<output>\d+) output tokens\. however, the "
+    r"model's context length is only (?P<context>\d+)",
+    r"`inputs` tokens \+ `max_new_tokens` must be <= (?P<context>\d+)\. given: (?P<prompt>\d+) `inputs` tokens",
+    r"exceed context limit: (?P<prompt>\d+) \+\s*\d+ > (?P<context>\d+)",
+    r"max_total_tokens \((?P<total>\d+)\) must be less than or equal to max_seq_len \((?P<context>\d+)\)",
+    r"exceeded model token limit ?: ?(?P<context>\d+) \(requested: ?(?P<total>\d+)\)",
+    r"current length is (?P<total>\d+) while limit is (?P<context>\d+)",
 )
-_MOST_OUTPUT = tuple(
-    re.compile(wording, re.IGNORECASE)
-    for wording in (
-        r"supports at most (\d+) completion tokens",
-        r"range of \W?max_(?:completion_|output_|new_)?tokens\W? (?:is|should be) \[\d+, ?(\d+)\]",
-        r"max_tokens: \d+ > (\d+), which is the maximum",
-        r"max_(?:completion_|output_)?tokens\W{1,3}must be less than or equal to \W?(\d+)",
-        r"max_(?:completion_|output_)?tokens\b[^\n]{0,120}expected a value <= (\d+)",
-        r"maximum tokens you requested exceeds the model limit of (\d+)",
-        r"requests with max_tokens > (\d+) must have stream",
-        r"maxOutputTokens value of \d+ but the supported range is from \d+ \(inclusive\) to (\d+) \(exclusive",
-        r"(max_completion_tokens is limited)",
-    )
+_MOST_OUTPUT = _each_of(
+    r"supports at most (\d+) completion tokens",
+    r"range of \W?max_(?:completion_|output_|new_)?tokens\W? (?:is|should be) \[\d+, ?(\d+)\]",
+    r"max_tokens: \d+ > (\d+), which is the maximum",
+    r"max_(?:completion_|output_)?tokens\W{1,3}must be less than or equal to \W?(\d+)",
+    r"max_(?:completion_|output_)?tokens\b[^\n]{0,120}expected a value <= (\d+)",
+    r"maximum tokens you requested exceeds the model limit of (\d+)",
+    r"requests with max_tokens > (\d+) must have stream",
+    r"maxOutputTokens value of \d+ but the supported range is from \d+ \(inclusive\) to (\d+) \(exclusive",
+    r"(max_completion_tokens is limited)",
 )
 _PROMPT_TOO_LONG = _any_of(
     r"(?:prompt|input)(?: tokens?)?(?: length)?(?: is)? too long|prompt_?too_?long|tokens_too_long",

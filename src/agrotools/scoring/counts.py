@@ -62,9 +62,11 @@ class Tallied:
         self._counts["forms"] += sum(forms)
         if record.form_reply is not None:
             self._counts["asked"] += 1
-            ended, text = record.form_reply.finish_reason, record.form_reply.text
-            if ended not in ("stop", "tool_calls") or not text.strip():
-                self._form_failures[ended if ended not in ("stop", "tool_calls") else "empty"] += 1
+            ended = record.form_reply.finish_reason
+            if ended not in ("stop", "tool_calls"):
+                self._form_failures[ended] += 1
+            elif not record.form_reply.text.strip():
+                self._form_failures["empty"] += 1
         for name, amount in _spent(record).items():
             self._totals[name] += amount
 
