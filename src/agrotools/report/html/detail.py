@@ -289,6 +289,8 @@ def _add_action(
     else:
         part.about = "answered" if isinstance(action, Answer) else "unparseable output"
         part.text = _cut(action.text) or "(empty)"
+        if isinstance(action, Answer):
+            part.lines += _asked_for_form(action)
         if isinstance(action, Unparseable) and action.hint:
             part.lines.append(Told("told", _cut(action.hint)))
         if due is not None:
