@@ -3,11 +3,11 @@ import pytest
 from PIL import Image
 
 from agrotools.construct import references
-from agrotools.construct.export import sha256_of_file
 from agrotools.construct.outcomes import ChainBroken
 from agrotools.construct.references import PlannedCall, record_reference, ref
 from agrotools.core import SampleFile
-from agrotools.core.paths import artifact_path
+from agrotools.core.files import artifact_path
+from agrotools.core.hashing import sha256_of_file
 from agrotools.tools.execution import ToolExecutor
 
 _TOOLS = ("calculate", "plot")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from agrotools.accuracy.figures import Figure, f1_of, mean_of, ratio_of
 from agrotools.accuracy.pond_change import POND_STUDIES
 from agrotools.accuracy.study import Bench, Study
-from agrotools.core.folds import fold_of
+from agrotools.core.hashing import fold_of
 from agrotools.vision.change.built import RoofRule, TextureRule, built_change
 from agrotools.vision.change.map import CHANGED, GAINED, LOST
 from agrotools.vision.change.registration import moved_back, shift_between

@@ -15,7 +15,7 @@ from agrotools.accuracy.band_reference import among_best, histogram, quadratic, 
 from agrotools.accuracy.crop_weed_masks import compared
 from agrotools.accuracy.figures import Figure, mean_of
 from agrotools.accuracy.study import Bench, Study
-from agrotools.core.folds import pairs_by_hash
+from agrotools.core.hashing import pairs_by_hash
 from agrotools.tools.segmentation.area_result import BandTriplet
 
 SCENES = 24

@@ -19,9 +19,9 @@ import orjson
 from agrotools.benchmarks.benchmark import Benchmark
 from agrotools.benchmarks.folder import load_folder
 from agrotools.benchmarks.loading import Loading, no_options
-from agrotools.construct.export import sha256_of_file
 from agrotools.core import BenchmarkError
-from agrotools.core.paths import cache_dir
+from agrotools.core.files import cache_dir
+from agrotools.core.hashing import sha256_of_file
 
 VERSION = "4"
 SAMPLES = 108

@@ -14,9 +14,10 @@ from pydantic import ValidationError
 
 from agrotools.benchmarks.benchmark import Benchmark, Clusters, ContentDigest
 from agrotools.benchmarks.samples import LazySamples, SampleLines
-from agrotools.construct.export import HEADER_FILE, SAMPLES_FILE, sha256_of_file
+from agrotools.construct.export import HEADER_FILE, SAMPLES_FILE
 from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.core.hashing import sha256_of_file
 
 
 def load_folder(root: str | Path) -> Benchmark:

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from agrotools.benchmarks.benchmark import Benchmark
 from agrotools.construct.progress import Progress, no_progress
-from agrotools.core import Noun, UsageError
+from agrotools.core import FrozenModel, UsageError
 
-Settings = TypeVar("Settings", bound=Noun)
+Settings = TypeVar("Settings", bound=FrozenModel)
 
 
 class Loading(NamedTuple):

@@ -16,7 +16,7 @@ from agrotools.benchmarks.checks.reference import check_reference
 from agrotools.construct.export import HEADER_FILE, SAMPLES_FILE
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.benchmark_header import BenchmarkHeader
-from agrotools.core.plot_spec import PlotSpec
+from agrotools.core.specs import PlotSpec
 from agrotools.tools import get_tool
 
 

@@ -19,7 +19,7 @@ from agrotools.core import (
     ToolCall,
     UnresolvedRef,
 )
-from agrotools.core.paths import artifact_path
+from agrotools.core.files import artifact_path
 from agrotools.core.refs import Results, iter_refs, literal_value, resolve_ref, resolved_value
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import Workspace

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from agrotools.construct.progress import Progress, no_progress
 from agrotools.core import AgrotoolsError, InfrastructureError, RunStoreError, UsageError
+from agrotools.core.files import write_whole
 from agrotools.models import Completion, Model, ModelSettings
 from agrotools.models.response_cache import KEPT
 from agrotools.runner.attachments import put_question
-from agrotools.runner.durable import write_whole
 from agrotools.runner.helping import Asked, Helper, ask_each, ready_for_repeats
 from agrotools.runner.interrupts import interrupts
 from agrotools.runner.line_file import LineFile, read_lines

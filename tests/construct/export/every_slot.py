@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from agrotools.construct.export import FILES_FOLDER, sha256_of_file, write_benchmark
+from agrotools.construct.export import FILES_FOLDER, write_benchmark
 from agrotools.core import Sample
 from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
+from agrotools.core.hashing import sha256_of_file
 
 TOOLS = ("count_objects", "calculate", "plot", "lookup_agronomy", "identify_weed")
 HEADER = BenchmarkHeader(

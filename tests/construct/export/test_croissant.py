@@ -5,9 +5,9 @@ import pytest
 from every_slot import HEADER, samples, write_every_slot
 
 from agrotools.benchmarks import load_folder
-from agrotools.construct.export import sha256_of_file
 from agrotools.construct.export.croissant import croissant
 from agrotools.construct.export.croissant_check import check_croissant
+from agrotools.core.hashing import sha256_of_file
 
 # Its JSON-LD library warns of itself.
 pytestmark = pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from agrotools.benchmarks.checks.fault import Checked
 from agrotools.benchmarks.folder import resolve_file
-from agrotools.construct.export import sha256_of_file
 from agrotools.core import BenchmarkError
+from agrotools.core.hashing import sha256_of_file
 
 _IMAGE_SUFFIXES = {".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp"}
 

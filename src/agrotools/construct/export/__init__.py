@@ -10,7 +10,6 @@ from agrotools.construct.export.folder import (
     describe_benchmark,
     header_toml,
     replacing,
-    sha256_of_file,
     write_benchmark,
 )
 
@@ -24,6 +23,5 @@ __all__ = [
     "describe_benchmark",
     "header_toml",
     "replacing",
-    "sha256_of_file",
     "write_benchmark",
 ]

@@ -15,9 +15,9 @@ from agrotools.construct.export.card_plots import card_plots
 from agrotools.construct.export.left_out import left_out, said, without_left_out
 from agrotools.construct.export.rai import rai_fields
 from agrotools.construct.export.tally import Tally, tally
-from agrotools.construct.export.whole import write_whole
 from agrotools.core import FAMILIES, Sample
 from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.core.files import write_whole
 
 CARD_FILE, CARD_FOLDER = "README.md", "card"
 _MARK = "<!-- Written by agrotools. Remove this line, and the card is no longer renewed. -->"

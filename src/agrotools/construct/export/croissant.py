@@ -21,9 +21,9 @@ from agrotools import __version__
 from agrotools.construct.export.card import CARD_FILE
 from agrotools.construct.export.rai import rai_fields
 from agrotools.construct.export.tally import tally
-from agrotools.construct.export.whole import write_whole
 from agrotools.core import Sample
 from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.core.files import write_whole
 
 CROISSANT_FILE = "croissant.json"
 CONFORMS_TO = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")

@@ -16,14 +16,14 @@ from pydantic import ValidationError
 from agrotools.construct.export.card import CARD_FILE, CARD_FOLDER
 from agrotools.construct.export.croissant import CROISSANT_FILE
 from agrotools.construct.export.folder import HEADER_FILE, SAMPLES_FILE, replacing
-from agrotools.core import BenchmarkError, Noun
+from agrotools.core import BenchmarkError, FrozenModel
 from agrotools.core.benchmark_header import BenchmarkHeader
 
 EXPORT_FILE = "agrotools-export.toml"
 Format = Literal["hf", "gta"]
 
 
-class Exported(Noun):
+class Exported(FrozenModel):
     """``form`` is the version of the layout."""
 
     format: Format

@@ -1,7 +1,6 @@
 """Writing a benchmark folder, whole or not at all."""
 
 import glob
-import hashlib
 import os
 import re
 import shutil
@@ -14,7 +13,7 @@ from agrotools.construct.export.card import write_card
 from agrotools.construct.export.croissant import write_croissant
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.benchmark_header import BenchmarkHeader
-from agrotools.core.paths import artifact_path
+from agrotools.core.files import artifact_path
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "files"
@@ -77,12 +76,6 @@ def header_toml(header: BenchmarkHeader) -> str:
     import tomli_w
 
     return tomli_w.dumps(header.model_dump(mode="json", exclude_none=True))
-
-
-def sha256_of_file(path: Path) -> str:
-    """SHA-256 of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import orjson
 from pydantic import JsonValue, ValidationError
 
 from agrotools.construct.export.exported import EXPORT_FILE, read_exported, safe_path, stored_path
-from agrotools.construct.export.folder import FILES_FOLDER, replacing, sha256_of_file, write_benchmark
+from agrotools.construct.export.folder import FILES_FOLDER, replacing, write_benchmark
 from agrotools.construct.export.gta import gta_arguments, gta_path
 from agrotools.construct.export.gta_answers import slots_of, with_from
 from agrotools.construct.export.gta_entries import Entry, entries_in, read_entry
@@ -31,6 +31,7 @@ from agrotools.core import (
     SampleFile,
 )
 from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.core.hashing import sha256_of_file
 from agrotools.tools import AGROTOOLS, tool_names
 
 _FILE_FIELDS = ("note", "bands", "gsd_m", "crs", "intrinsics", "depth_unit_mm", "classes")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import Field, ValidationError
 
-from agrotools.core import AnswerType, BenchmarkError, FileKind, Noun
+from agrotools.core import AnswerType, BenchmarkError, FileKind, FrozenModel
 from agrotools.core.benchmark_header import SourceNote
 
 MAP_FILE = "agrotools-map.toml"
@@ -15,7 +15,7 @@ DEFAULT_MAP = Path(__file__).with_name("gta_map.toml")
 _NOTHING = object()
 
 
-class NamedBenchmark(Noun):
+class NamedBenchmark(FrozenModel):
     """What the header of the benchmark says."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]
@@ -26,7 +26,7 @@ class NamedBenchmark(Noun):
     sources: tuple[SourceNote, ...] = ()
 
 
-class SamplePaths(Noun):
+class SamplePaths(FrozenModel):
     id: str | None = None
     query: str
     tools: str | None = None
@@ -37,14 +37,14 @@ class SamplePaths(Noun):
     source: str | None = None
 
 
-class Defaults(Noun):
+class Defaults(FrozenModel):
     task_type: str
     family: str | None = None
     template: str = "imported"
     source: str = "imported"
 
 
-class FilePaths(Noun):
+class FilePaths(FrozenModel):
     at: str
     path: str = ""
     folder: str = ""
@@ -60,7 +60,7 @@ class FilePaths(Noun):
     types: dict[str, FileKind] = {}
 
 
-class CallPaths(Noun):
+class CallPaths(FrozenModel):
     at: str
     each: str = ""
     tool: str
@@ -71,7 +71,7 @@ class CallPaths(Noun):
     reply: str = ""
 
 
-class AnswerPaths(Noun):
+class AnswerPaths(FrozenModel):
     at: str
     type: str | None = None
     value: str = "value"
@@ -86,7 +86,7 @@ class AnswerPaths(Noun):
     types: dict[str, AnswerType] = {}
 
 
-class FieldMap(Noun):
+class FieldMap(FrozenModel):
     """As ``gta_map.toml`` beside this module explains it; a table left out is taken from there."""
 
     data: str = "."

@@ -7,12 +7,12 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from agrotools.core import Noun
+from agrotools.core import FrozenModel
 
 Kind = Literal["number", "name", "yes", "advice"]
 
 
-class Measure(Noun):
+class Measure(FrozenModel):
     """A thing to ask of photos; see the text of ``measures.toml``. ``least``, ``most``: values that make sense."""
 
     name: str
@@ -31,7 +31,7 @@ class Measure(Noun):
     words: tuple[str, ...]
 
 
-class Countable(Noun):
+class Countable(FrozenModel):
     """What is counted: its plural, its name in Chinese, and the words of a header that mean it."""
 
     objects: str

@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints, ValidationError, field_validator
 from agrotools.construct.own import cells
 from agrotools.construct.own.measures import measures
 from agrotools.construct.templates.wording import Language
-from agrotools.core import BenchmarkError, Noun
+from agrotools.core import BenchmarkError, FrozenModel
 
 UNDECIDED = ""
 NOTHING = "nothing"
@@ -17,7 +17,7 @@ _PLAIN = Annotated[str, StringConstraints(max_length=120, pattern=r"^[^<>\\@{}\"
 _LOGICAL = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-class Column(Noun):
+class Column(FrozenModel):
     """A column of the table. ``ask`` is a measure of ``measures.toml``, "nothing", or "" where it is not decided."""
 
     column: str
@@ -63,7 +63,7 @@ class Column(Noun):
         return self.ask not in (UNDECIDED, NOTHING)
 
 
-class Plan(Noun):
+class Plan(FrozenModel):
     """What is made of a table. ``samples``: questions at most. What is None was found out or is the first."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")] = "my-farm"

@@ -8,14 +8,14 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from agrotools.core import BenchmarkError, Noun
+from agrotools.core import BenchmarkError, FrozenModel
 
 QUALITY_FILE = "quality.jsonl"
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 
-class Finding(Noun):
+class Finding(FrozenModel):
     """``id``: of the sample. ``error``: mend before use; ``warning``: a person should look; ``info``: good to know."""
 
     id: str

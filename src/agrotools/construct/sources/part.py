@@ -13,7 +13,7 @@ from agrotools.construct.asking import Askable, Subject
 from agrotools.construct.export import FILES_FOLDER
 from agrotools.core import Sample, SampleFile
 from agrotools.core.benchmark_header import SourceNote
-from agrotools.core.folds import pairs_by_hash
+from agrotools.core.hashing import pairs_by_hash
 
 
 @dataclass(frozen=True)

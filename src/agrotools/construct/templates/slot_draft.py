@@ -16,7 +16,7 @@ from agrotools.core import (
     ChoiceSetSlot,
     ExactSlot,
     FileSlot,
-    Noun,
+    FrozenModel,
     OpenTextSlot,
     PlotSlot,
     Slot,
@@ -30,7 +30,7 @@ JOINED = " | "
 """Between several names in one word of a template."""
 
 
-class SlotDraft(Noun):
+class SlotDraft(FrozenModel):
     """``options`` are all members of the label set of an exact slot or a choice set, ``aliases`` other names of some of
     them; in both, words stand for what they mean, and a word may hold several names, " | " between them. An open answer
     is scored by ``facts`` (phrasings of each) or by the key facts that are held about ``topic`` of the knowledge base's

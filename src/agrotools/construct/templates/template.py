@@ -52,7 +52,7 @@ from agrotools.construct.templates.filling import Words, filled, filled_argument
 from agrotools.construct.templates.slot_draft import SlotDraft
 from agrotools.construct.templates.thing import Thing, calls_on, distinct_files
 from agrotools.construct.templates.wording import Language, expanded, said_in
-from agrotools.core import AnswerType, Arguments, BooleanSlot, Noun, Slot, UnresolvedRef, counts_in_headline
+from agrotools.core import AnswerType, Arguments, BooleanSlot, FrozenModel, Slot, UnresolvedRef, counts_in_headline
 from agrotools.core.refs import resolved_value
 from agrotools.text.expressions import evaluate_from
 
@@ -63,7 +63,7 @@ _MOST_DRAWS = 48
 Choices = Annotated[list[int | float | str], Field(min_length=1)]
 
 
-class StepDraft(Noun):
+class StepDraft(FrozenModel):
     """A call after the measurements, of a tool that is exact itself."""
 
     tool: Literal["calculate", "plot", "lookup_agronomy"]
@@ -71,7 +71,7 @@ class StepDraft(Noun):
     thought: str
 
 
-class Template(Noun):
+class Template(FrozenModel):
     """A kind of question; see the module's text. ``wordings`` are all combinations, in the template's language."""
 
     template: str

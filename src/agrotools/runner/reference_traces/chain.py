@@ -23,8 +23,8 @@ from agrotools.core import (
     Unparseable,
     UnresolvedRef,
 )
+from agrotools.core.reference_observations import restated
 from agrotools.core.refs import iter_refs, resolve_ref
-from agrotools.core.shown import restated
 from agrotools.models import Message, Model, ModelSettings, TextPart
 from agrotools.runner.reference_traces.records import TraceRecord, TraceStep, asked_hash
 from agrotools.scoring.implied import implied_slot

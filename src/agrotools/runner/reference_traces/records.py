@@ -9,16 +9,16 @@ import orjson
 from pydantic import JsonValue
 
 from agrotools.agents.prompts import building_prompt_hash
-from agrotools.core import Arguments, Noun, Observation, Sample
+from agrotools.core import Arguments, FrozenModel, Observation, Sample
+from agrotools.core.files import copy_whole
 from agrotools.core.refs import literal_value
-from agrotools.runner.durable import copy_whole
 from agrotools.runner.line_file import LineFile, read_lines
 
 TRACES_FILE = "traces.jsonl"
 _HINT = "remove that line; its sample is then asked about again"
 
 
-class TraceStep(Noun):
+class TraceStep(FrozenModel):
     """One call of a model's chain beside the reference; see the module's documentation."""
 
     tool: str
@@ -32,7 +32,7 @@ class TraceStep(Noun):
     tries: int = 1
 
 
-class TraceRecord(Noun):
+class TraceRecord(FrozenModel):
     """A model's chain for one sample; see the module's documentation."""
 
     id: str

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Literal
 
-from agrotools.core import Noun
+from agrotools.core import FrozenModel
 from agrotools.serve.review.decisions import CHECKS, Decision
 
 Standing = Literal["undecided", "accepted", "rejected", "edited", "disputed"]
@@ -13,7 +13,7 @@ STANDINGS: tuple[Standing, ...] = ("undecided", "accepted", "rejected", "edited"
 _STANDING_OF: dict[str, Standing] = {"accept": "accepted", "reject": "rejected", "edit": "edited"}
 
 
-class Agreement(Noun):
+class Agreement(FrozenModel):
     """How far two reviewers agree on the samples that both decided: accept, reject or edit."""
 
     reviewers: tuple[str, str]
@@ -24,7 +24,7 @@ class Agreement(Noun):
     why: str = ""
 
 
-class ReviewSummary(Noun):
+class ReviewSummary(FrozenModel):
     """The state of a review, as ``--summary --json`` prints it."""
 
     samples: int

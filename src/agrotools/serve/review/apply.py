@@ -11,7 +11,7 @@ from agrotools.benchmarks import Benchmark
 from agrotools.benchmarks.folder import resolve_file
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.construct.export import copy_artifacts, replacing, write_benchmark
-from agrotools.core import BenchmarkError, Noun, Sample, UsageError
+from agrotools.core import BenchmarkError, FrozenModel, Sample, UsageError
 from agrotools.serve.review.agreement import counted, standing_of
 from agrotools.serve.review.decisions import Decision, edited, reason_key
 from agrotools.serve.review.material import QUALITY_FILE, Material, applicable
@@ -20,7 +20,7 @@ OnDisputed = Literal["keep", "drop"]
 _ADDED = "+reviewed"
 
 
-class Applied(Noun):
+class Applied(FrozenModel):
     """What became of the samples."""
 
     out: str

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, FiniteFloat, StringConstraints, model_validator
 
-from agrotools.core import Noun, PlotSlot, Sample
+from agrotools.core import FrozenModel, PlotSlot, Sample
 
 Verdict = Literal["accept", "reject", "edit", "withdraw"]
 """``withdraw`` takes an earlier decision back: the sample is undecided again."""
@@ -27,7 +27,7 @@ Reviewer = Annotated[
 ]
 
 
-class SlotEdit(Noun):
+class SlotEdit(FrozenModel):
     """What a reviewer would change of a slot; None leaves it as it is."""
 
     label: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)] | None = None
@@ -35,14 +35,14 @@ class SlotEdit(Noun):
     rel_tol: Annotated[FiniteFloat, Field(ge=0)] | None = None
 
 
-class Edits(Noun):
+class Edits(FrozenModel):
     """Proposed changes of a sample: the wording of the question, and labels and tolerances of slots by slot name."""
 
     query: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000)] | None = None
     slots: dict[str, SlotEdit] = {}
 
 
-class Decision(Noun):
+class Decision(FrozenModel):
     """What one reviewer thinks of one sample. ``content`` identifies the sample as it was seen: a decision on another
     version of it does not count. ``id`` is made by the page, so that a save that is tried again is stored once."""
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from agrotools.core import BenchmarkError
-from agrotools.runner.durable import sync
+from agrotools.core.files import sync
 from agrotools.serve.review.decisions import Decision
 
 REVIEW_FILE = "review.jsonl"

@@ -24,7 +24,7 @@ from agrotools.construct.sources.wording import first_few
 from agrotools.construct.templates import Thing, load_templates
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.benchmark_header import SourceNote
-from agrotools.core.folds import pairs_by_hash
+from agrotools.core.hashing import pairs_by_hash
 
 GET_IT = (
     "get QA_Pairs from github.com/rssysu/AgroMind and the pictures from huggingface.co/datasets/AgroMind/AgroMind, so"

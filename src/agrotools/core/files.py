@@ -1,4 +1,4 @@
-"""Files that outlive the process and the machine: whole or not at all, and journals that only ever grow.
+"""Files that outlive the process and the machine (whole or not at all, and journals that only grow), and their folders.
 
 What a process hands to the operating system survives ``kill -9``; only what was synced survives a power cut.
 """
@@ -17,13 +17,14 @@ SYNC_EVERY_S = 1.0
 _numbers = count()
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that a reader finds the old content or the new, never a part, also after a power cut.
+def write_whole(path: Path, content: bytes, *, synced: bool = True) -> None:
+    """Write a file so that a reader finds the old content or the new, never a part; where ``synced``, also after a
+    power cut (a wait for the disk that a cache with checksums need not make).
 
     Raises:
         OSError: it cannot be written; what was there stays.
     """
-    with written_beside(path) as temporary:
+    with written_beside(path, synced=synced) as temporary:
         temporary.write_bytes(content)
 
 
@@ -37,23 +38,54 @@ def copy_whole(source: Path, path: Path) -> None:
         shutil.copyfile(source, temporary)
 
 
+def write_new(path: Path, content: bytes) -> bool:
+    """Write a file that is never seen half written; False, and nothing done, where something of that name exists.
+
+    Its folder is created. Nothing is synced.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    if os.path.lexists(path):
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _name_beside(path)
+    try:
+        temporary.write_bytes(content)
+        try:
+            path.hardlink_to(temporary)
+        except FileExistsError:
+            return False
+        except OSError:  # a file system without hard links
+            temporary.replace(path)
+        return True
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _name_beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.{next(_numbers)}")
+
+
 @contextmanager
-def written_beside(path: Path) -> Generator[Path]:
-    """A name beside ``path`` that is synced and takes its place when the block ends well, and goes away otherwise.
+def written_beside(path: Path, *, synced: bool = True) -> Generator[Path]:
+    """A temporary name beside ``path``, which takes its place when the block ends well and is removed otherwise.
 
     Raises:
         OSError: it cannot be synced or take the place.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{next(_numbers)}")
+    temporary = _name_beside(path)
     try:
         yield temporary
-        sync(temporary)
+        if synced:
+            sync(temporary)
         temporary.replace(path)
     except BaseException:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise
-    sync(path.parent)
+    if synced:
+        sync(path.parent)
 
 
 def sync(path: Path) -> None:
@@ -153,3 +185,20 @@ class Journal:
         os.close(self._file)
         if self._fault is not None:
             raise self._fault
+
+
+def cache_dir(*parts: str) -> Path:
+    """A folder inside the user's cache (``AGROTOOLS_CACHE`` if set). Not created here: the writer creates it."""
+    override = os.environ.get("AGROTOOLS_CACHE")
+    if override:
+        root = Path(override).expanduser()
+    else:
+        from platformdirs import user_cache_path
+
+        root = user_cache_path("agrotools")
+    return root.joinpath(*parts)
+
+
+def artifact_path(folder: Path, sha256: str, suffix: str) -> Path:
+    """Where a file that a tool made lies in a run folder or a benchmark folder, named by its content."""
+    return folder / "artifacts" / f"{sha256}{suffix}"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import RunStoreError
-from agrotools.runner.durable import Journal, copy_whole, write_whole
+from agrotools.core.files import Journal, copy_whole, write_new, write_whole
 from agrotools.runner.store import RunStore
 from support.runs import manifest, record
 
@@ -150,3 +150,30 @@ def test_a_whole_file_is_synced_before_it_takes_its_name_and_so_is_the_name(tmp_
     (first, there_before), (second, there_after) = seen
     assert first.startswith(".file.")
     assert (there_before, second, there_after) == (False, tmp_path.name, True)
+
+
+def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    write_whole(path, b"first")
+    write_whole(path, b"second")
+    assert path.read_bytes() == b"second"
+    assert not write_new(path, b"third")
+
+    def fail(*_args):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Path, "write_bytes", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_whole(path, b"fourth")
+    assert path.read_bytes() == b"second"
+    assert [entry.name for entry in path.parent.iterdir()] == ["file"]
+
+
+def test_a_file_system_without_hard_links_works(tmp_path, monkeypatch):
+    def no_links(*_args):
+        raise PermissionError("not supported")
+
+    monkeypatch.setattr(Path, "hardlink_to", no_links)
+    assert write_new(tmp_path / "file", b"x")
+    assert (tmp_path / "file").read_bytes() == b"x"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]

@@ -1,10 +1,9 @@
-"""What step-by-step shows as history: the recorded observations, so that a model is judged on what it sees."""
+"""Observations of the reference that step-by-step shows as history, so that a model is judged on what it sees."""
 
 from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from agrotools.core.action import Observation
 from agrotools.core.refs import (
     REF_PATTERN,
     Results,
@@ -15,7 +14,7 @@ from agrotools.core.refs import (
     resolved_value,
 )
 from agrotools.core.sample import Sample
-from agrotools.core.trajectory import ReferenceStep, ReferenceTrajectory
+from agrotools.core.trajectory import Observation, ReferenceStep, ReferenceTrajectory
 
 
 def with_shown_observations(sample: Sample) -> Sample:

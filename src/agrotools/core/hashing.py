@@ -1,6 +1,14 @@
-"""Two-fold splits that anyone can recompute: by rank of the files' hashes, never by order or name of the files."""
+"""Hashes of files, and two-fold splits by them that anyone can recompute: by rank, never by order or name of files."""
 
+import hashlib
 from collections.abc import Iterable
+from pathlib import Path
+
+
+def sha256_of_file(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def pairs_by_hash(hashes: Iterable[str]) -> list[list[str]]:
