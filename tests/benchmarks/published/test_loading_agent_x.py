@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agrotools.agents.images import file_parts
 from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.benchmarks.agent_x import read_agent_x
+from agrotools.benchmarks.agent_x.load import read_agent_x
 from agrotools.benchmarks.agent_x.arguments import arguments_of
 from agrotools.benchmarks.agent_x.frames import frames_folder, frames_of
 from agrotools.benchmarks.known import file_roots

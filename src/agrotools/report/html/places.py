@@ -35,7 +35,7 @@ def benchmark_roots(manifest: Manifest, run: Path, data_root: Path | None) -> li
     seen_from = [Path(), *run.resolve().parents[:3]]
     was = [place / Path(manifest.data_root).expanduser() for place in seen_from] if manifest.data_root else []
     if name == "embedded":
-        from agrotools.benchmarks.embedded import embedded_folder
+        from agrotools.benchmarks.embedded.load import embedded_folder
 
         found = [embedded_folder()]
     elif name in BENCHMARKS:
