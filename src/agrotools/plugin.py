@@ -22,12 +22,11 @@ others may import anything public of agrotools. The benchmarks of this package a
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from agrotools.core import BENCHMARKS, FrozenModel, Mode, Record, Sample, Score, Slot, Trajectory, UsageError
+from agrotools.core import BENCHMARKS, FrozenModel, Mode, Record, Sample, Score, Slot, Trajectory, imported
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -73,7 +72,7 @@ class MetricInfo:
 
 
 class TextComparisons(NamedTuple):
-    """Comparisons of texts that a user asks for by ``--with`` and ``--embedder``; metrics that need them come with them."""
+    """Comparisons of texts that a user asks for by ``--with`` and ``--embedder``, for the metrics that need them."""
 
     names: frozenset[str] = frozenset()
     embedder: "Embedder | None" = None
@@ -142,6 +141,8 @@ class Judging:
     """What there is to ask of a record; empty where it is not one of the benchmark or holds no answer to grade."""
     rubrics: "Callable[[Path | None, str], Rubrics] | None" = None
     """The rubrics of a file of the user's (with a name for it), those that ship for None."""
+    calibrated: str = ""
+    """The metric, if any, whose judges can be tried on answers with known grades beside a reference text."""
 
 
 class PaperTables(Protocol):

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agrotools.scoring.corrected.differences import DIFFERENCES
 from typer.testing import CliRunner
 
 from agrotools.cli.main import app
 from agrotools.scoring.corrected import agent_x as corrected_agent_x
 from agrotools.scoring.corrected import gta_family as corrected
-from agrotools.scoring.corrected.differences import DIFFERENCES
 from agrotools.scoring.corrected.thinkgeo import with_llm_score
 from agrotools.scoring.figures import Figure, Scores
 from agrotools.scoring.predictions.agent_x_files import JudgeTable
-from agrotools.scoring.predictions.comparing import compare_file
+from agrotools.scoring.predictions.compared import compare_file
 from agrotools.scoring.reference import agent_x, gta, gta_family, thinkgeo
 from support.gta_files import (
     CAT,

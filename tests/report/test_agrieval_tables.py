@@ -1,11 +1,6 @@
 """The tables of the AgriEval paper: a scripted result with known accuracy in each part is found again, with its n."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from agrotools.core import UsageError
-from agrotools.core.agrieval_taxonomy import DOMAINS, TASKS, task_of
 from agrotools.report.agrieval import (
     COMPLETE,
     PAPER_TABLES,
@@ -16,6 +11,11 @@ from agrotools.report.agrieval import (
     paper_table,
     setting_of,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.benchmarks.agrieval.taxonomy import DOMAINS, TASKS, task_of
+from agrotools.core import UsageError
 from agrotools.report.published import paper, rows_of_table
 from agrotools.scoring import estimate_difference, estimate_mean
 from support.agrieval_results import KINDS, PLAN, result, without

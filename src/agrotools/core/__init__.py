@@ -69,6 +69,7 @@ from agrotools.core.trajectory import (
 
 __all__ = [
     "ANSWER_TYPES",
+    "BENCHMARKS",
     "FAMILIES",
     "FAMILY_OF_TASK_TYPE",
     "MODES",
@@ -133,4 +134,6 @@ __all__ = [
     "Usage",
     "UsageError",
     "counts_in_headline",
+    "imported",
+    "slot_types",
 ]

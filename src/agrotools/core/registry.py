@@ -29,6 +29,7 @@ class Registry(Generic[T]):
         self._group = group
         self._own = targets
         self._loaded: dict[str, T] = {}
+        self._broken: dict[str, UsageError] = {}
 
     @cached_property
     def _targets(self) -> dict[str, str]:
@@ -69,12 +70,15 @@ class Registry(Generic[T]):
             close = get_close_matches(name, self.names(), n=3, cutoff=0.5)
             known = f"did you mean {', '.join(close)}?" if close else f"known: {', '.join(sorted(self.names()))}"
             raise UsageError(f"unknown {self._noun} {name!r}", hint=known)
+        if name in self._broken:
+            raise self._broken[name]
         target = self._targets[name]
         try:
             value: T = imported(target)
         except (ImportError, AttributeError) as error:
             module = target.partition(":")[0]
-            raise UsageError(f"{self._noun} {name!r} cannot be loaded from {module}: {error}") from error
+            self._broken[name] = UsageError(f"{self._noun} {name!r} cannot be loaded from {module}: {error}")
+            raise self._broken[name] from error
         self._loaded[name] = value
         return value
 

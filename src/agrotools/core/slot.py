@@ -17,6 +17,11 @@ from agrotools.core.frozen_model import FrozenModel
 from agrotools.core.registry import BENCHMARKS
 
 
+def _has_type(cls: type[FrozenModel]) -> bool:
+    """Whether the class is a slot type, not the base of all."""
+    return any("type" in vars(each).get("__annotations__", {}) for each in cls.__mro__)
+
+
 class Slot(FrozenModel):
     """One scored part of an answer; as the type of a field it stands for a slot of any known type.
 
@@ -78,16 +83,11 @@ class Slot(FrozenModel):
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         if _has_type(cls):
             return handler(source)
-        return core_schema.no_info_before_validator_function(_parsed, core_schema.any_schema())
+        return core_schema.no_info_before_validator_function(lambda data: _parsed(data), core_schema.any_schema())
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return handler(schema if _has_type(cls) else _adapter(tuple(slot_types().values())).core_schema)
-
-
-def _has_type(cls: type[Slot]) -> bool:
-    """Whether the class is a slot type, not the base of all."""
-    return any("type" in vars(each).get("__annotations__", {}) for each in cls.__mro__)
 
 
 class ExactSlot(Slot):

@@ -9,10 +9,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from agrotools.scoring.outcome import APART_METRIC
+from agrotools.scoring.metrics import APART_METRIC, SLOTS_OF_METRIC
 from agrotools.scoring.statistics import MIN_CLUSTERS, Interval, least_correlation
 from agrotools.scoring.summary import AcrossRuns, ModeSummary, RunCorrelation, Summary
-from agrotools.scoring.units import FLOOR_METRICS, OUTCOME_METRICS, STEP_METRICS
+from agrotools.scoring.units import FLOOR_METRICS, STEP_METRICS
 from agrotools.scoring.version import check_one_version
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _steps(summary: Summary) -> dict[str, float]:
 
 def _outcomes(summary: Summary) -> dict[str, float]:
     # A guess is the same for all runs.
-    ours = [metric for metric in OUTCOME_METRICS if metric not in (*FLOOR_METRICS, APART_METRIC)]
+    ours = [metric for metric in SLOTS_OF_METRIC if metric not in (*FLOOR_METRICS, APART_METRIC)]
     return _values(summary.modes["end-to-end"], ours, PAPER_OUTCOMES)
 
 

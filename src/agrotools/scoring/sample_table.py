@@ -4,8 +4,8 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from agrotools.core import MADE_SLOT_TYPES, Sample, Slot, counts_in_headline
-from agrotools.scoring.outcome import SLOTS_OF_METRIC
+from agrotools.core import Sample, Slot, counts_in_headline
+from agrotools.scoring.metrics import SLOTS_OF_METRIC
 
 
 class Kind(NamedTuple):
@@ -89,7 +89,7 @@ def _kind(sample: Sample) -> Kind:
         schematic=sample.schematic,
         calls=len(sample.reference.steps) if sample.reference else 0,
         outcome_metrics=_outcome_metrics(sample.answer),
-        has_text=any(slot.type not in MADE_SLOT_TYPES for slot in sample.answer),
+        has_text=any(not slot.made for slot in sample.answer),
         groups=_groups(sample),
     )
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from agrotools.core import Record
-from agrotools.scoring.outcome import GUESS_METRIC, SLOTS_OF_METRIC
+from agrotools.scoring.metrics import GUESS_METRIC, SLOTS_OF_METRIC
 from agrotools.scoring.sample_table import Kind, SampleTable
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
 from agrotools.scoring.summary import Metric
@@ -34,7 +34,6 @@ CALL_STEP_METRICS = (
 )
 SUMMARY_METRICS = ("agrotools.summ_acc", "agrotools.summ_acc_truth")
 STEP_METRICS = ("agrotools.st_acc", *CALL_STEP_METRICS, *SUMMARY_METRICS)
-OUTCOME_METRICS = tuple(SLOTS_OF_METRIC)
 
 WHOLE = -1
 """Stands for the step where a unit is a whole sample."""

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agrotools.benchmarks.known import KNOWN, list_benchmarks
 from typer.testing import CliRunner, Result
 
 from agrotools.benchmarks import BENCHMARKS, load_benchmark
 from agrotools.benchmarks.describing import describe
-from agrotools.benchmarks.known import KNOWN, list_benchmarks
 from agrotools.cli.main import app
 from agrotools.core import UsageError
 from agrotools.report.description import sections

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from agrotools.benchmarks.counts import count_answers, count_calls, count_in_group, count_tools, count_with_tools
 from agrotools.construct.progress import Progress
-from agrotools.plugin import BenchmarkPlugin, ExpectedCount, deferred
+from agrotools.core import ImageCallsSlot, KeywordsSlot, ReferenceTextsSlot, Slot
+from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, deferred
 
 if TYPE_CHECKING:
     from agrotools.benchmarks.checking import FileCheck
@@ -39,7 +40,6 @@ def _check(data_root: Path | None, progress: Progress) -> "FileCheck":
     return file_check(read_agent_x(find_file(AGENT_X_LAYOUT, data_root), progress=progress), AGENT_X_LAYOUT)
 
 
-
 _EXPECTED = (
     ExpectedCount("questions", 828, True, len),
     ExpectedCount("tool steps", 2807, True, count_calls),
@@ -53,6 +53,28 @@ _EXPECTED = (
 )
 """The paper's table of statistics."""
 
+CRITERIA = {
+    "ground_s": ("Ground_s", "steps are borne out by input and reference"),
+    "tool_p": ("Tool_p", "each step calls the tool of the reference"),
+    "tool_acc": ("Tool_acc", "outputs are such as the tools give"),
+    "faith_acc": ("Faith", "the plan follows the reference"),
+    "context_s": ("Context_s", "steps use what is given"),
+    "fact_p": ("Fact_p", "nothing is invented"),
+    "sem_acc": ("Sem_acc", "all that matters is covered"),
+    "goal_acc": ("Goal", "the answer is that of the reference"),
+    "toolset_acc": ("Tool_acc_s", "the set of tools is that of the reference"),
+    "step_s": ("Step_s", "steps go on from each other"),
+    "clarity": ("Clarity", "every step is clear"),
+    "reward": ("Reward", "later steps put earlier ones right"),
+}
+"""The criteria of Agent-X (arXiv 2505.24876)."""
+
+
+def _is_published(slot: Slot) -> bool:
+    # Judges are asked about Agent-X alone; its samples have slots of every published form.
+    return isinstance(slot, KeywordsSlot | ReferenceTextsSlot | ImageCallsSlot)
+
+
 PLUGIN = BenchmarkPlugin(
     name="agent-x",
     about="828 questions on images and videos, 14 tools",
@@ -62,5 +84,11 @@ PLUGIN = BenchmarkPlugin(
     find=_find,
     file_roots=_file_roots,
     check=_check,
+    predictions={"agentx": "agrotools.scoring.predictions.comparing:AGENT_X_FORMAT"},
     expected=_EXPECTED,
+    metrics={
+        f"agent_x.{name}": MetricInfo(label, f"{meaning}; by a judge", slots=_is_published, by_judge=True)
+        for name, (label, meaning) in CRITERIA.items()
+    },
+    reporting_target="agrotools.benchmarks.agent_x.report:REPORTING",
 )

@@ -39,7 +39,6 @@ def _check(data_root: Path | None, progress: Progress) -> "FileCheck":
     return file_check(read_gta(find_file(GTA_LAYOUT, data_root), progress), GTA_LAYOUT)
 
 
-
 _EXPECTED = (
     ExpectedCount("questions", 229, True, len),
     ExpectedCount("tool steps", 557, True, count_calls),
@@ -65,5 +64,6 @@ PLUGIN = BenchmarkPlugin(
     find=_find,
     file_roots=_file_roots,
     check=_check,
+    predictions={"gta": "agrotools.scoring.predictions.comparing:GTA_FORMAT"},
     expected=_EXPECTED,
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agrotools.benchmarks.benchmark import Benchmark
+from agrotools.benchmarks.gta2.slots import SubTasksSlot
 from agrotools.benchmarks.gta2.tools import GTA2_TOOLS, offered_tools
 from agrotools.benchmarks.gta2.trees import tree_of
 from agrotools.benchmarks.loading import Loading, settings_of
@@ -20,7 +21,7 @@ from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of, samples
 from agrotools.benchmarks.published.places import Layout, find_file
 from agrotools.benchmarks.published.reading import entries_of, read_json
 from agrotools.construct.progress import Progress, no_progress
-from agrotools.core import BenchmarkError, Mode, Sample, SubTasksSlot
+from agrotools.core import BenchmarkError, Mode, Sample
 from agrotools.core.benchmark_header import SourceNote
 
 VERSION = "1"

@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agrotools.benchmarks.counts import count_tools
-from agrotools.construct.progress import Progress
-from agrotools.plugin import BenchmarkPlugin, ExpectedCount, deferred
-
 from agrotools.benchmarks.gta2.slots import SubTasksSlot
-from agrotools.core import BenchmarkError
+from agrotools.construct.progress import Progress
+from agrotools.core import BenchmarkError, Slot
+from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, deferred
 
 if TYPE_CHECKING:
     from agrotools.benchmarks.checking import FileCheck
@@ -50,11 +49,15 @@ def _check(data_root: Path | None, progress: Progress) -> "FileCheck":
     return file_check(read_gta2(tasks, "end", progress), layout_of("end"))
 
 
+def _is_tree(slot: Slot) -> bool:
+    return isinstance(slot, SubTasksSlot)
+
 
 PLUGIN = BenchmarkPlugin(
     name="gta-2",
     about="tasks on files of any kind, graded by a judge on trees of sub-tasks; 13 of its 37 tools are here",
-    needs="DIR/gta_dataset_v2/end.json (or step.json), toolmeta.json and files, releases of github.com/open-compass/GTA",
+    needs="DIR/gta_dataset_v2/end.json (or step.json), toolmeta.json and files, "
+    "releases of github.com/open-compass/GTA",
     aliases=("gta2",),
     load=deferred("agrotools.benchmarks.gta2.load:load_gta2"),
     find=_find,
@@ -63,4 +66,22 @@ PLUGIN = BenchmarkPlugin(
     # agentlego/benchmark_toollist_v2.txt of its repository; no other count of it is known here.
     expected=(ExpectedCount("tools", 37, False, count_tools),),
     slots=(SubTasksSlot,),
+    metrics={
+        "gta2.gpt_score": MetricInfo(
+            "gpt_score",
+            "weighted mean of a judge's grades, 0 to 10, read as published; the judge is asked in words of ours",
+            out_of=10,
+            slots=_is_tree,
+            by_judge=True,
+        ),
+        "gta2.score_corrected": MetricInfo(
+            "Score*",
+            "the same as a share, where a reply that cannot be read has no grade",
+            slots=_is_tree,
+            stands_for_sample=True,
+            by_judge=True,
+        ),
+    },
+    judging_target="agrotools.benchmarks.gta2.judge:JUDGING",
+    reporting_target="agrotools.benchmarks.gta2.report:REPORTING",
 )

@@ -8,7 +8,7 @@ from agrotools.benchmarks.published.findings import told
 from agrotools.benchmarks.published.loaded import ReadSet
 from agrotools.benchmarks.published.places import Layout, find_file, how_to_get
 from agrotools.core import BenchmarkError
-from agrotools.core.paths import cache_dir
+from agrotools.core.files import cache_dir
 from agrotools.plugin import ExpectedCount
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from agrotools.benchmarks.counts import count_answers, count_calls, count_in_group
 from agrotools.construct.progress import Progress
-from agrotools.plugin import BenchmarkPlugin, ExpectedCount, deferred
-from agrotools.core import BenchmarkError
+from agrotools.core import BenchmarkError, KeywordsSlot, Slot
+from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, deferred
 
 if TYPE_CHECKING:
     from agrotools.benchmarks.checking import FileCheck
@@ -49,6 +49,9 @@ def _check(data_root: Path | None, progress: Progress) -> "FileCheck":
     return file_check(read, THINKGEO_LAYOUT, notes, None if has_sar else _OPTICAL)
 
 
+def _has_questions(slot: Slot) -> bool:
+    return isinstance(slot, KeywordsSlot) and bool(slot.questions)
+
 
 _OPTICAL = tuple(
     ExpectedCount(name, number, decides, count_in_group("sensor", "optical", measure))
@@ -85,5 +88,17 @@ PLUGIN = BenchmarkPlugin(
     find=_find,
     file_roots=_file_roots,
     check=_check,
+    predictions={"thinkgeo": "agrotools.scoring.predictions.comparing:THINKGEO_FORMAT"},
     expected=(*_OPTICAL, *_SAR),
+    metrics={
+        "thinkgeo.llm_score": MetricInfo(
+            "LLM judge",
+            "a model says yes to every question on the answer, as published",
+            slots=_has_questions,
+            by_judge=True,
+        ),
+        "thinkgeo.llm_score_corrected": MetricInfo(
+            "LLM judge*", "the same, where a reply may say more than yes", slots=_has_questions, by_judge=True
+        ),
+    },
 )

@@ -10,7 +10,6 @@ from agrotools.agents.parsing import excerpt, parse_output
 from agrotools.agents.prompts import render
 from agrotools.agents.protocols import PROTOCOLS
 from agrotools.core import (
-    MADE_SLOT_TYPES,
     Answer,
     Arguments,
     CallTools,
@@ -194,7 +193,7 @@ class _Chain:
             return self._record(reason=f"no answer: {_unusable(action, '')}")
         scores: dict[str, float] = {}
         for slot in self.sample.answer:
-            if slot.type not in MADE_SLOT_TYPES:
+            if not slot.made:
                 target = implied_slot(slot, self.results).slot or slot
                 scores[slot.name] = round(score_slot(target, self.sample.answer, action.text).value, 4)
         closed = [

@@ -6,7 +6,6 @@ from agrotools.scoring.judging.judgements import Judged, Judgement, Judgements, 
 from agrotools.scoring.judging.panel import Calibration, JudgedRows, JudgeSummary, Panel, PanelTally
 from agrotools.scoring.judging.questions import (
     JUDGED_METRICS,
-    OPEN_ANSWER,
     JudgeQuestion,
     judge_questions,
     open_question,
@@ -16,7 +15,6 @@ from agrotools.scoring.judging.rubrics import Rubrics, our_rubrics, read_rubrics
 
 __all__ = [
     "JUDGED_METRICS",
-    "OPEN_ANSWER",
     "SHIPPED",
     "Agreement",
     "Calibration",

@@ -7,8 +7,9 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 
 from agrotools.core import FrozenModel, UsageError
+from agrotools.plugin import plugins
 from agrotools.scoring.judging.question import JudgeQuestion
-from agrotools.scoring.judging.questions import OPEN_ANSWER, open_question
+from agrotools.scoring.judging.questions import open_question
 
 SHIPPED = "shipped"
 
@@ -37,6 +38,7 @@ def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
         raise UsageError(
             f"the answers with known grades cannot be read from {source}: {error}", hint=f"give a file, or {SHIPPED}"
         ) from error
+    metric = _calibrated_metric()
     found: dict[JudgeQuestion, int] = {}
     for number, line in enumerate(text.split("\n"), start=1):  # splitlines would part at marks within texts, too
         if line.strip():
@@ -49,7 +51,15 @@ def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
                     f"{source}, line {number}: {where}: {fault['msg'].lower()}",
                     hint="every line holds question, reference, answer and grade (0, 1 or 2)",
                 ) from error
-            found[open_question(OPEN_ANSWER, "answer", item.question, item.reference, item.answer)] = item.grade
+            found[open_question(metric, "answer", item.question, item.reference, item.answer)] = item.grade
     if not found:
         raise UsageError(f"{source} holds no answers with grades")
     return found
+
+
+def _calibrated_metric() -> str:
+    """Metric of answers that are compared with a reference text, as those with known grades are."""
+    known = [plugin.judging.calibrated for plugin in plugins() if plugin.judging and plugin.judging.calibrated]
+    if not known:
+        raise UsageError("no installed benchmark has answers that are graded beside a reference text")
+    return known[0]

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agrotools.core import OptionKind
+from agrotools.benchmarks.agrieval.slots import OptionKind
 from agrotools.scoring.figures import Figure, Scores
 from agrotools.scoring.reference.stops import published
 

@@ -5,47 +5,52 @@ very set is given; ROUGE-L at alpha 1 over characters. Beside them stand a parti
 rule of LexEval would read it, and ROUGE-L without punctuation.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from pydantic import JsonValue
 
-from agrotools.core import OptionsSlot, Record, ReferenceTextSlot, Score, Slot, Trajectory, UsageError
+from agrotools.benchmarks.agrieval import lexeval, published_choices, published_open
+from agrotools.benchmarks.agrieval.option_places import OptionPlacesTally
+from agrotools.benchmarks.agrieval.plugin import ROUGES
+from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
+from agrotools.core import Record, Score, Slot, Trajectory, UsageError
+from agrotools.plugin import JudgedMetric, Judging, Scoring, TextComparisons
 from agrotools.scoring.choices import read_choices
-from agrotools.scoring.embedders import MINILM, MPNET, Embedder
-from agrotools.scoring.reference import agrieval, agrieval_open, lexeval
+from agrotools.scoring.embedders import MINILM, MPNET
+from agrotools.scoring.judging import JudgeQuestion, Rubrics, open_question
 from agrotools.text.rouge import rouge_l, rouge_l_normalised
 
 VERSION = "1"
 READ_METRICS = ("agrieval.accuracy", "agrieval.partial", "agrieval.accuracy_lexeval", "agrieval.accuracy_published")
-OPTION_METRICS = (*READ_METRICS, "agrieval.likelihood")
-PUBLISHED_ROUGES = tuple(f"agrieval.{name}_published" for name in agrieval_open.ROUGES)
-"""What AgriEval's own code computes of open questions without a model."""
+PUBLISHED_ROUGES = tuple(f"agrieval.{name}_published" for name in ROUGES)
+"""Overlaps that AgriEval's own code computes of open questions without a model."""
 TEXT_METRICS = ("agrieval.rouge_l", "agrieval.rouge_l_normalised", *PUBLISHED_ROUGES)
 ROUGE_LEXEVAL = "agrieval.rouge_l_lexeval"
 SIMILARITIES = {MINILM: "agrieval.similarity_minilm", MPNET: "agrieval.similarity_mpnet"}
 """Metrics by the embedder whose cosines they are."""
-EXTRA_METRICS = (ROUGE_LEXEVAL, *SIMILARITIES.values())
-"""Metrics of texts that need an extra to be installed, and are computed only when asked for."""
-Extras = Mapping[str, Callable[[str, str], float]]
-"""Of :data:`EXTRA_METRICS` those that are asked for: what an answer and the reference text score, 0 to 1."""
+JUDGE = "agrieval.judge"
+ROUGE_NAME = "rouge-l-lexeval"
+"""Name of LexEval's ROUGE-L for ``--with``."""
 
 
-def extra_metrics(*, rouge: bool = False, embedder: Embedder | None = None) -> Extras:
+def check_comparisons(wanted: TextComparisons) -> None:
     """Raises :class:`UsageError` where no metric is known by the name of the embedder."""
-    if embedder is not None and embedder.name not in SIMILARITIES:
+    _comparisons(wanted)
+
+
+def _comparisons(wanted: TextComparisons) -> dict[str, Callable[[str, str], float]]:
+    """Metrics that are computed only when asked for, each with the score of an answer and the reference text."""
+    found = {ROUGE_LEXEVAL: lexeval.rouge_l} if ROUGE_NAME in wanted.names else {}
+    if (embedder := wanted.embedder) is None:
+        return found
+    if embedder.name not in SIMILARITIES:
         raise UsageError(
             f"open questions are not compared by the embedder {embedder.name}", hint=f"known: {', '.join(SIMILARITIES)}"
         )
-    asked = {ROUGE_LEXEVAL: lexeval.rouge_l} if rouge else {}
-    return asked | ({SIMILARITIES[embedder.name]: embedder.similarity} if embedder else {})
+    return {**found, SIMILARITIES[embedder.name]: embedder.similarity}
 
 
-def is_knowledge_slot(slot: Slot) -> bool:
-    """Whether ``slot`` is scored here."""
-    return isinstance(slot, OptionsSlot | ReferenceTextSlot)
-
-
-def knowledge_scores(record: Record, trajectory: Trajectory, extras: Extras | None = None) -> list[Score]:
+def score_record(record: Record, trajectory: Trajectory, comparisons: TextComparisons) -> list[Score]:
     """The rows of a record whose sample is an examination question: ``agrotools.slot`` says how the answer was read.
 
     ``agrieval.accuracy``: the very set of right options. ``agrieval.partial``: the share of the right options that was
@@ -54,7 +59,6 @@ def knowledge_scores(record: Record, trajectory: Trajectory, extras: Extras | No
     ``agrieval.likelihood``: the likeliest letter of the first token, where the endpoint told likelihoods and one option
     is right. ``agrieval.rouge_l`` and ``agrieval.rouge_l_normalised``: overlap with the reference text;
     :data:`PUBLISHED_ROUGES`: as AgriEval's own code has it.
-    ``extras``: what texts are scored by, too.
 
     Raises:
         UsageError: what an extra metric needs is not installed.
@@ -77,8 +81,8 @@ def knowledge_scores(record: Record, trajectory: Trajectory, extras: Extras | No
         reading["likeliest"] = likeliest
         values["agrieval.likelihood"] = float(slot.value == (likeliest,))
     if isinstance(slot, ReferenceTextSlot):
-        extra = (extras or {}).items()
-        values |= {metric: score(answer, slot.value) if answer else 0.0 for metric, score in extra}
+        more = _comparisons(comparisons).items()
+        values |= {metric: score(answer, slot.value) if answer else 0.0 for metric, score in more}
     rows = [_row(record, metric, value) for metric, value in values.items()]
     return [_row(record, "agrotools.slot", rows[0].value, slot.name, reading), *rows]
 
@@ -86,7 +90,7 @@ def knowledge_scores(record: Record, trajectory: Trajectory, extras: Extras | No
 def text_values(slot: ReferenceTextSlot, answer: str) -> dict[str, float]:
     """:data:`TEXT_METRICS` of an answer, each 0 to 1."""
     ours = rouge_l(answer, slot.value), rouge_l_normalised(answer, slot.value)
-    theirs = agrieval_open.rouges(agrieval_open.as_compared(answer, slot.value))
+    theirs = published_open.rouges(published_open.as_compared(answer, slot.value))
     return dict(zip(TEXT_METRICS, (*ours, *theirs.values()), strict=True))
 
 
@@ -105,7 +109,7 @@ def read_options(slot: OptionsSlot, answer: str) -> tuple[dict[str, JsonValue], 
         reading["ambiguous"] = True
     partial = len(given) / len(right) if given <= right else 0.0
     letters = "".join(slot.value)
-    theirs = agrieval.credit(answer, slot.options, slot.kind, letters)
+    theirs = published_choices.credit(answer, slot.options, slot.kind, letters)
     values = (float(given == right), partial, float(lexeval_read == letters), theirs)
     return reading, dict(zip(READ_METRICS, values, strict=True))
 
@@ -136,3 +140,27 @@ def _row(
         value=value,
         reading=reading or {},
     )
+
+
+def _questions(record: Record, _: Rubrics | None) -> list[JudgeQuestion]:
+    """A question on each answer that is compared with a reference text."""
+    answer = record.trajectory.answer if record.trajectory is not None and record.invalid is None else None
+    if answer is None or not answer.strip():
+        return []
+    # Not the prompt: its examples and passages hold answers too, and differ between settings.
+    question = str(record.sample.metadata.get("question") or record.sample.query)
+    texts = [slot for slot in record.sample.answer if isinstance(slot, ReferenceTextSlot)]
+    return [open_question(JUDGE, slot.name, question, slot.value, answer) for slot in texts]
+
+
+def _has_text(slot: Slot) -> bool:
+    return isinstance(slot, ReferenceTextSlot)
+
+
+SCORING = Scoring(
+    score_record=score_record,
+    comparisons={ROUGE_NAME: "ROUGE-L of open questions by words of jieba, as LexEval has it (extra zh)"},
+    check_comparisons=check_comparisons,
+    tally=OptionPlacesTally,
+)
+JUDGING = Judging(metrics={JUDGE: JudgedMetric(_has_text)}, questions=_questions, calibrated=JUDGE)

@@ -24,14 +24,13 @@ from itertools import pairwise
 from statistics import mean
 from typing import Any, NamedTuple
 
+from agrotools.benchmarks.agrieval.lexeval import shared_words
+from agrotools.benchmarks.agrieval.plugin import ROUGES
+from agrotools.benchmarks.agrieval.published_choices import NO_REPLIES
 from agrotools.scoring.figures import Figure, Scores
-from agrotools.scoring.reference.agrieval import NO_REPLIES
-from agrotools.scoring.reference.lexeval import shared_words
 from agrotools.scoring.reference.stops import PublishedScorerStops, published
 from agrotools.text.rouge import common_length, common_rows, length_in_row
 
-ROUGES = ("rouge_1", "rouge_2", "rouge_l", "hf_rouge1", "hf_rouge2", "hf_rougel", "hf_rougelsum")
-"""What each pair of texts has; ids are ``agrieval.NAME_published``."""
 MOST_STEPS = 989
 """Calls of the backtracking of the package rouge before Python's limit stops the script (measured with Python 3.11)."""
 _NO_REFERENCE = "抱歉，无法回答"

@@ -4,7 +4,8 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 
-from agrotools.core import FrozenModel, OptionsSlot, Record, Score
+from agrotools.benchmarks.agrieval.slots import OptionsSlot
+from agrotools.core import FrozenModel, Record, Score
 from agrotools.scoring.outcome import SLOT_METRIC
 from agrotools.scoring.statistics import Estimate, estimate_mean
 
@@ -37,8 +38,8 @@ class OptionPlaces(FrozenModel):
     preference: float
 
 
-class PlacesTally:
-    """Choices record by record."""
+class OptionPlacesTally:
+    """Places of chosen and right options over the records of one mode."""
 
     def __init__(self) -> None:
         self._chosen, self._right = Counter[int](), Counter[int]()
@@ -64,6 +65,11 @@ class PlacesTally:
         if record.sample.metadata.get("rotation") is not None:
             key = (record.sample.id.rpartition("-r")[0], record.epoch)
             self._questions.setdefault(key, _Question(record.sample.cluster or key[0])).add(slot, given)
+
+    def results(self) -> dict[str, FrozenModel]:
+        """``option_places`` and ``rotations``, as far as such questions were asked."""
+        found = {"option_places": self.places(), "rotations": self.rotations()}
+        return {name: result for name, result in found.items() if result is not None}
 
     def places(self) -> OptionPlaces | None:
         """What was chosen and what was right, or None where no question with one right option was asked."""

@@ -5,9 +5,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
+from agrotools.benchmarks.agrieval.paper_layout import OVERALL, By
+from agrotools.benchmarks.agrieval.taxonomy import TASKS, Named, domain_of, domain_of_type, field_of, level_of, task_of
 from agrotools.core import UsageError
-from agrotools.core.agrieval_taxonomy import TASKS, Named, domain_of, domain_of_type, field_of, level_of, task_of
-from agrotools.report.agrieval.layout import OVERALL, By
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,8 +22,8 @@ OPEN_KIND: Kind = "short_answer"
 class ItemColumns:
     """The scored items of a result, one entry each per item and epoch; all columns of one length.
 
-    ``domain``, ``field``, ``level`` and ``task`` hold a name in any form that :mod:`agrotools.core.agrieval_taxonomy`
-    knows, or ``""`` where the file does not say. ``score``: whether a choice question was answered right, ROUGE-L of an
+    ``domain``, ``field``, ``level`` and ``task`` hold a name in any form that the module ``taxonomy`` knows, or ``""``
+    where the file does not say. ``score``: whether a choice question was answered right, ROUGE-L of an
     open one, both in [0, 1]. Items without a score (invalid ones) are not there.
 
     Raises:

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
-from agrotools.report.agrieval.beside import Models, chosen_lines, published_rows_of, text_line
-from agrotools.report.agrieval.layout import COMPLETE, OWN_TABLES, Column
-from agrotools.report.agrieval.legend import missing_lines, reading_lines
-from agrotools.report.agrieval.results import SettingResult
-from agrotools.report.agrieval.tables import (
+from agrotools.benchmarks.agrieval.paper_layout import COMPLETE, OVERALL, OWN_TABLES, PAPER_TABLES, Column
+from agrotools.benchmarks.agrieval.paper_results import SettingResult
+from agrotools.benchmarks.agrieval.paper_tables import (
+    BASE,
     Cell,
     EpochSpread,
     LaidOutTable,
@@ -21,10 +20,12 @@ from agrotools.report.agrieval.tables import (
     epoch_spreads,
     shows_change,
 )
+from agrotools.benchmarks.agrieval.published_rows import MARK, Models, chosen_lines, published_rows_of, text_line
 from agrotools.report.cells import DASH, Notes, new_table, percent, points, size, stacked, value_cell
 from agrotools.report.layout import PLAIN_WIDTH, console_for, put, rendered
+from agrotools.report.published import paper
 from agrotools.report.values import harmless
-from agrotools.scoring.statistics import Estimate
+from agrotools.scoring.statistics import MIN_CLUSTERS, Estimate
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -270,3 +271,43 @@ def _spread_cell(spread: EpochSpread | None) -> "Text":
     if spread is None or spread.deviation is None:
         return stacked([DASH], value_style="dim")
     return stacked([f"{percent(spread.mean)} ± {100 * spread.deviation:.2f}", f"n {spread.n_items}"])
+
+
+def reading_lines(tables: Sequence[LaidOutTable], published: bool) -> list[str]:
+    """How to read the values."""
+    lines = [
+        "Values in percent (of open questions ROUGE-L), beneath them 95 % intervals over clusters of items "
+        f"(none under {MIN_CLUSTERS} clusters); n: items (clusters, where fewer), epochs averaged. "
+        f"Δ: points against the same model's {BASE}, paired on the items of both "
+        "(*: p under 0.05, adjusted by Holm's method for all Δ of the table; the intervals are not adjusted)."
+    ]
+    names = {
+        column.code: column.name
+        for table in tables
+        for column in table.columns
+        if table.layout.by != "field" and column.part != OVERALL and column.code != column.name
+    }
+    if names:
+        lines.append("; ".join(f"{code} {name}" for code, name in names.items()) + ".")
+    if published and any(table.published for table in tables):
+        source = paper("agrieval")
+        lines.append(
+            f"{MARK} as printed in {source.title} (arXiv {source.arxiv}): {source.protocol}. Its questions, prompts "
+            "and reading of answers are not those of these runs: a difference need not be one of models."
+        )
+    return lines
+
+
+def missing_lines(tables: Sequence[LaidOutTable], of: Results, wanted: Sequence[str]) -> list[str]:
+    """Tables of the paper that have no rows, by what was not run."""
+    there = {table.layout.number for table in tables}
+    absent = [table for table in PAPER_TABLES if table.number in wanted and table.number not in there]
+    if not absent:
+        return []
+    reasons: dict[str, list[str]] = {}
+    for table in absent:
+        not_run = [setting for setting in table.settings if setting not in of.settings]
+        reason = "no open questions" if table.open else f"not run: {', '.join(not_run)}" if not_run else "no such items"
+        reasons.setdefault(reason, []).append(table.number)
+    told = "; ".join(f"{', '.join(numbers)} ({reason})" for reason, numbers in reasons.items())
+    return [f"Without rows: Table {told}."]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agrotools.scoring.reference.agrieval_open import (
+from agrotools.benchmarks.agrieval.published_open import (
     MOST_STEPS,
     as_compared,
     rouges,

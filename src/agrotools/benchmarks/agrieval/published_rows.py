@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from agrotools.report.agrieval.layout import OVERALL
-from agrotools.report.agrieval.tables import LaidOutTable, PublishedLine
+from agrotools.benchmarks.agrieval.paper_layout import OVERALL
+from agrotools.benchmarks.agrieval.paper_tables import LaidOutTable, PublishedLine
 from agrotools.report.cells import DASH, Notes, stacked
 from agrotools.report.published import PublishedRow, rows_of_table, same_model
 

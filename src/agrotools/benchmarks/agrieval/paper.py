@@ -1,18 +1,30 @@
-"""From the records of runs to what the tables are made from."""
+"""Runs on AgriEval in the tables of its paper: collected record by record, for a terminal and for a page.
+
+Published figures stand beside a run with the number of items they rest on and with their doubts. They are not runs of
+ours: items, prompts and the reading of answers differ.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from agrotools.benchmarks.agrieval import QuestionSettings
+from agrotools.benchmarks.agrieval.load import QuestionSettings
+from agrotools.benchmarks.agrieval.paper_printing import agrieval_parts, blocks
+from agrotools.benchmarks.agrieval.paper_results import ItemColumns, Kind, SettingResult, setting_of
+from agrotools.benchmarks.agrieval.paper_tables import LaidOutTable
+from agrotools.benchmarks.agrieval.published_rows import Models
 from agrotools.benchmarks.loading import settings_of
 from agrotools.core import Record, Score, UsageError
-from agrotools.report.agrieval.results import ItemColumns, Kind, SettingResult, setting_of
+from agrotools.report.html.intervals import interval_drawing
+from agrotools.report.html.result_tables import Drawing, HtmlTable, html_tables
+from agrotools.report.html.templating import templates
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.records import iter_records
-from agrotools.runner.store import read_manifest
-from agrotools.scoring import score_record
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+    from rich.console import RenderableType
 
 BENCHMARK = "agrieval"
 _KINDS: Mapping[str, Kind] = {
@@ -40,8 +52,8 @@ class _Columns:
         return SettingResult(self.manifest.model, _setting(self.manifest), items, domains_are_types=self.has_types)
 
 
-class RunItems:
-    """The scored questions of runs of AgriEval, run by run; other runs are passed over."""
+class PaperOfRuns:
+    """The tables of the paper with runs on AgriEval in them; runs on other benchmarks are passed over."""
 
     def __init__(self) -> None:
         self._runs: list[_Columns] = []
@@ -82,21 +94,16 @@ class RunItems:
             for manifest, result in made
         ]
 
+    def __bool__(self) -> bool:
+        return any(run.scores for run in self._runs)
 
-def items_of_runs(runs: Sequence[Path]) -> list[SettingResult]:
-    """Score the records of ``runs`` for the tables.
+    def terminal(self) -> list["RenderableType"]:
+        """The tables, with the figures of the paper."""
+        return agrieval_parts(self.results())
 
-    Raises:
-        RunStoreError: not a run, or its records cannot be read.
-    """
-    items = RunItems()
-    for run in runs:
-        manifest = read_manifest(run)
-        items.begin_run(manifest)
-        if manifest.benchmark == BENCHMARK:
-            for record in iter_records(run):
-                items.add(record, score_record(record))
-    return items.results()
+    def page(self) -> "Markup":
+        """The tables as a section of a page."""
+        return agrieval_section(self.results(), models="some")
 
 
 def _options(manifest: Manifest) -> str:
@@ -108,3 +115,37 @@ def _setting(manifest: Manifest) -> str:
         return setting_of(settings_of(QuestionSettings, BENCHMARK, manifest.benchmark_options).label)
     except UsageError:
         return "another setting"
+
+
+_SIDE_BY_SIDE = 8
+
+
+def agrieval_section(results: Sequence[SettingResult], *, published: bool = True, models: Models = "all") -> "Markup":
+    """A ``<section>`` for the page of :func:`agrotools.report.html.build_report`, whose styles it uses.
+
+    Args:
+        results: one for each model and setting.
+        published: put figures of the paper beneath the runs.
+        models: published models to show, by name or as ``some`` or ``all``.
+    """
+    from markupsafe import Markup
+
+    made, notes = blocks(results, published=published, models=models, side_by_side=_SIDE_BY_SIDE)
+    tables: list[HtmlTable] = []
+    for block in made:
+        for shown, columns in zip(block.tables, block.columns, strict=True):
+            tables += html_tables([shown], _intervals(block.table, columns))
+        tables[-1].below.extend([(line, "")] for line in block.below)
+    return Markup(templates(Path(__file__).parent).get_template("paper.html.j2").render(tables=tables, notes=notes))
+
+
+def _intervals(table: LaidOutTable | None, columns: Sequence[int]) -> Drawing:
+    """Draws the interval of each cell of a run; ``columns``: which columns of ``table`` are shown."""
+
+    def draw(row: int, column: int) -> "Markup | None":
+        if table is None or not columns or row >= len(table.rows):
+            return None
+        cell = table.rows[row].cells[columns[column]]
+        return interval_drawing(cell.estimate) if cell is not None else None
+
+    return draw

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.core.agrieval_taxonomy import (
+from agrotools.benchmarks.agrieval.taxonomy import (
     DOMAINS,
     FIELDS,
     LEVELS,

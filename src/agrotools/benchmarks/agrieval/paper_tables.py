@@ -5,10 +5,18 @@ from dataclasses import dataclass, replace
 from math import fsum
 from typing import NamedTuple
 
+from agrotools.benchmarks.agrieval.paper_layout import (
+    FORMAT_SETTINGS,
+    OVERALL,
+    OWN_TABLES,
+    PAPER_TABLES,
+    By,
+    Column,
+    PaperTable,
+)
+from agrotools.benchmarks.agrieval.paper_results import SettingResult, Units, setting_of, units_of
+from agrotools.benchmarks.agrieval.taxonomy import TYPE_AGREEMENT
 from agrotools.core import UsageError
-from agrotools.core.agrieval_taxonomy import TYPE_AGREEMENT
-from agrotools.report.agrieval.layout import FORMAT_SETTINGS, OVERALL, OWN_TABLES, PAPER_TABLES, By, Column, PaperTable
-from agrotools.report.agrieval.results import SettingResult, Units, setting_of, units_of
 from agrotools.report.published import IN_TEXT, PublishedRow, rows_of_table
 from agrotools.scoring.statistics import Estimate, adjusted, estimate_difference, estimate_mean
 

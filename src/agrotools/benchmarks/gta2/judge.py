@@ -4,21 +4,23 @@ import re
 import tomllib
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from agrotools.core import Artifact, Record, Slot, SubTasksSlot, Trajectory
-from agrotools.scoring.judging.question import JudgeQuestion, mark_of, prompt_hash
+from agrotools.benchmarks.gta2 import published_scorer
+from agrotools.benchmarks.gta2.published_scorer import MOST
+from agrotools.benchmarks.gta2.slots import SubTasksSlot
+from agrotools.core import Artifact, Record, Slot, Trajectory
+from agrotools.plugin import JudgedMetric, Judging
+from agrotools.scoring.judging.question import JudgeQuestion, is_image, is_text, mark_of, prompt_hash
 from agrotools.scoring.judging.replies import read_score
-from agrotools.scoring.reference import gta2
+from agrotools.scoring.judging.rubrics import Rubrics
 
 GPT_SCORE = "gta2.gpt_score"
 SCORE_CORRECTED = "gta2.score_corrected"
 
-_PROMPT = Path(__file__).with_name("gta2.toml")
+_PROMPT = Path(__file__).with_name("judge.toml")
 _LONGEST_ANSWER = 20_000
 _HOLE = re.compile(r"\{(mark|task|answer|files|requirement)\}")
-_TEXT_SUFFIXES = frozenset({".txt", ".md", ".html", ".htm", ".json", ".csv", ".tsv", ".xml", ".svg", ".py", ".yaml"})
-_TEXT_TYPES = ("text/", "application/json", "application/xml")
 
 
 def sub_task_questions(record: Record) -> list[JudgeQuestion]:
@@ -54,11 +56,9 @@ def sub_task_questions(record: Record) -> list[JudgeQuestion]:
                 _HOLE.sub(lambda hole, values=values: values[hole[1]], words[part]).strip()
                 for part in ("system", "user")
             )
-            for metric, read in ((GPT_SCORE, gta2.read_score), (SCORE_CORRECTED, _read_score)):
+            for metric, read in ((GPT_SCORE, published_scorer.read_score), (SCORE_CORRECTED, _read_score)):
                 name = f"{tree.name} {leaf.id}"
-                asked.append(
-                    JudgeQuestion(metric, name, system, user, prompt, gta2.MOST, read, attachments=made, mark=mark)
-                )
+                asked.append(JudgeQuestion(metric, name, system, user, prompt, MOST, read, attachments=made, mark=mark))
     return asked
 
 
@@ -68,26 +68,16 @@ def artifacts_of(trajectory: Trajectory) -> tuple[Artifact, ...]:
     return tuple({each.name: each for observation in observed for each in observation.artifacts}.values())
 
 
-def is_text(artifact: Artifact) -> bool:
-    """Whether its content is told to a judge as text."""
-    return artifact.media_type.startswith(_TEXT_TYPES) or PurePosixPath(artifact.name).suffix.lower() in _TEXT_SUFFIXES
-
-
-def is_image(artifact: Artifact) -> bool:
-    """Whether it is shown to a judge as an image."""
-    return artifact.media_type.startswith("image/") and not is_text(artifact)
-
-
 def tree_values(slots: Sequence[Slot], grades: Sequence[float]) -> list[float]:
     """What ``grades`` (those of all leaves in written order) come to for each tree, on the scale of the grades."""
     left = iter(grades)
     trees = [slot.model_dump()["sub_tasks"] for slot in slots if isinstance(slot, SubTasksSlot)]
     # A mean of ones may come out a little above one.
-    return [min(max(grades), gta2.root_score([*tree], lambda _: next(left))) for tree in trees]
+    return [min(max(grades), published_scorer.root_score([*tree], lambda _: next(left))) for tree in trees]
 
 
 def _read_score(reply: str) -> float | None:
-    return read_score(reply, gta2.MOST)
+    return read_score(reply, MOST)
 
 
 def _how_shown(artifact: Artifact) -> str:
@@ -99,3 +89,20 @@ def _how_shown(artifact: Artifact) -> str:
 @cache
 def _words() -> dict[str, str]:
     return tomllib.loads(_PROMPT.read_text(encoding="utf-8"))
+
+
+def _is_tree(slot: Slot) -> bool:
+    return isinstance(slot, SubTasksSlot)
+
+
+def _questions(record: Record, _: Rubrics | None) -> list[JudgeQuestion]:
+    return sub_task_questions(record)
+
+
+JUDGING = Judging(
+    metrics={
+        GPT_SCORE: JudgedMetric(_is_tree, of_slots=tree_values),
+        SCORE_CORRECTED: JudgedMetric(_is_tree, asked_as=GPT_SCORE, of_slots=tree_values),
+    },
+    questions=_questions,
+)

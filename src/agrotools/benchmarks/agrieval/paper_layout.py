@@ -8,7 +8,7 @@ shuffled options without numbers, so no table of theirs is here.
 from dataclasses import dataclass
 from typing import Literal
 
-from agrotools.core.agrieval_taxonomy import DOMAINS, FIELDS, LEVELS, TASKS, Task, domain_of, level_of, task_of
+from agrotools.benchmarks.agrieval.taxonomy import DOMAINS, FIELDS, LEVELS, TASKS, Task, domain_of, level_of, task_of
 
 By = Literal["task", "level", "domain", "field", "kind"]
 """What the columns of a table part the items by."""
