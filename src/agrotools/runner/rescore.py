@@ -61,12 +61,10 @@ def rescore(
         keep_other_version(run)
         with written_beside(run / SCORES_FILE) as made, tempfile.TemporaryFile(dir=run) as rows:
             judges = judged_rows(run)
-            tally, telling_sample = _scored(
-                run, rows, comparisons, judges, on_scored, Tally(protocol=manifest.protocol)
-            )
-            summary = summary_of(
-                run, manifest, tally, judges, allow_invalid=allow_invalid, embedder=comparisons.embedder
-            )
+            tally = Tally(protocol=manifest.protocol)
+            telling_sample = _score(run, rows, comparisons, judges, on_scored, tally)
+            embedder = comparisons.embedder
+            summary = summary_of(run, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder)
             with made.open("wb") as file:
                 file.write(b'{\n  "summary": ' + _indented(summary.model_dump(mode="json"), 2) + b',\n  "scores": [')
                 file.write(b"\n    " if rows.tell() else b"")
@@ -92,15 +90,16 @@ def check_comparisons(manifest: Manifest, comparisons: TextComparisons) -> None:
         plugin.scoring.check_comparisons(comparisons)
 
 
-def _scored(
+def _score(
     run: Path,
     rows: IO[bytes],
     comparisons: TextComparisons,
     judges: JudgedRows,
     on_scored: OnScored | None,
     tally: Tally,
-) -> tuple[Tally, str | None]:
-    """``tally`` with the run's records, and its telling sample; score rows go to ``rows``, as they stand in a list."""
+) -> str | None:
+    """Add the run's records to ``tally``, and their score rows to ``rows``, as they stand in a list; the id of the
+    sample that lost most."""
     of_sample = (*sample_metrics(), "agrotools.summ_acc_truth")
     worst: tuple[float, str] | None = None
     for record in iter_records(run):

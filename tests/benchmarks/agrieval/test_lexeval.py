@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agrotools.benchmarks.agrieval import lexeval
 from agrotools.core import UsageError
-from agrotools.scoring.reference import lexeval
 from agrotools.text.jieba_words import jieba_cutter
 
 EXTRACTED = {

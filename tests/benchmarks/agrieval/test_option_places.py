@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from agrotools.core import OptionsSlot, Record, Sample, Step, Trajectory
+from agrotools.benchmarks.agrieval.option_places import OptionPlaces, Rotations
+from agrotools.benchmarks.agrieval.slots import OptionsSlot
+from agrotools.core import Record, Sample, Step, Trajectory
 from agrotools.scoring import Summary, summarise
 
 TEXTS = [f"text {number}" for number in range(7)]
@@ -45,53 +47,57 @@ def knowing(options: Mapping[str, str]) -> str:
 
 def test_who_always_chooses_the_first_place_is_found_out():
     part = summary(first).modes["no-tool"]
-    assert part.option_places is not None
-    assert part.option_places.chosen == (210, 0, 0, 0, 0, 0, 0)
-    assert part.option_places.right == (30,) * 7, "every text stood everywhere"
-    assert part.option_places.preference == pytest.approx(6 / 7)
-    assert part.rotations is not None
-    assert part.rotations.n_questions == 30
-    assert part.rotations.accuracy.value == pytest.approx(1 / 7)
-    assert part.rotations.majority.value == 0, "each text was chosen once"
-    assert part.rotations.consistency.value == 0
+    places, rotations = part.part("option_places", OptionPlaces), part.part("rotations", Rotations)
+    assert places is not None
+    assert places.chosen == (210, 0, 0, 0, 0, 0, 0)
+    assert places.right == (30,) * 7, "every text stood everywhere"
+    assert places.preference == pytest.approx(6 / 7)
+    assert rotations is not None
+    assert rotations.n_questions == 30
+    assert rotations.accuracy.value == pytest.approx(1 / 7)
+    assert rotations.majority.value == 0, "each text was chosen once"
+    assert rotations.consistency.value == 0
 
 
 def test_who_knows_a_fifth_is_consistent_and_a_fifth_right():
     part = summary(knowing).modes["no-tool"]
-    assert part.option_places is not None
-    assert part.option_places.preference == pytest.approx(0)
-    assert part.rotations is not None
-    assert part.rotations.accuracy.value == pytest.approx(1 / 5)
-    assert part.rotations.majority.value == pytest.approx(1 / 5)
-    assert part.rotations.consistency.value == 1
+    places, rotations = part.part("option_places", OptionPlaces), part.part("rotations", Rotations)
+    assert places is not None
+    assert places.preference == pytest.approx(0)
+    assert rotations is not None
+    assert rotations.accuracy.value == pytest.approx(1 / 5)
+    assert rotations.majority.value == pytest.approx(1 / 5)
+    assert rotations.consistency.value == 1
 
 
 def test_who_says_nothing_prefers_nothing_and_agrees_with_nothing():
     part = summary(lambda _: "").modes["no-tool"]
-    assert part.option_places is not None
-    assert part.option_places.unread == part.option_places.n == 210
-    assert part.option_places.preference == 0
-    assert part.rotations is not None
-    assert part.rotations.consistency.value == 0
+    places, rotations = part.part("option_places", OptionPlaces), part.part("rotations", Rotations)
+    assert places is not None
+    assert places.unread == places.n == 210
+    assert places.preference == 0
+    assert rotations is not None
+    assert rotations.consistency.value == 0
 
 
 def test_options_in_one_order_have_places_and_no_rotations():
     part = summary(first, rotated=False).modes["no-tool"]
-    assert part.option_places is not None
-    assert part.option_places.right == (6, 6, 6, 6, 6)
-    assert part.rotations is None
+    places, rotations = part.part("option_places", OptionPlaces), part.part("rotations", Rotations)
+    assert places is not None
+    assert places.right == (6, 6, 6, 6, 6)
+    assert rotations is None
 
 
 def test_a_question_that_lacks_a_rotation_does_not_count():
     records = [record(number, turn, knowing) for number in range(3) for turn in range(7)][:-1]
-    rotations = summarise(records).modes["no-tool"].rotations
+    rotations = summarise(records).modes["no-tool"].part("rotations", Rotations)
     assert rotations is not None
     assert rotations.n_questions == 2
 
 
 def test_epochs_are_answered_anew():
     records = [record(0, turn, knowing if epoch else first, epoch) for turn in range(7) for epoch in range(2)]
-    rotations = summarise(records).modes["no-tool"].rotations
+    rotations = summarise(records).modes["no-tool"].part("rotations", Rotations)
     assert rotations is not None
     assert rotations.n_questions == 1
     assert rotations.consistency.value == 0.5

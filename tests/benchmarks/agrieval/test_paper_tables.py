@@ -1,19 +1,12 @@
 """The tables of the AgriEval paper: a scripted result with known accuracy in each part is found again, with its n."""
 
 import pytest
-from agrotools.report.agrieval import (
-    COMPLETE,
-    PAPER_TABLES,
-    ItemColumns,
-    SettingResult,
-    agrieval_tables,
-    epoch_spreads,
-    paper_table,
-    setting_of,
-)
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agrotools.benchmarks.agrieval.paper_layout import COMPLETE, PAPER_TABLES, paper_table
+from agrotools.benchmarks.agrieval.paper_results import ItemColumns, SettingResult, setting_of
+from agrotools.benchmarks.agrieval.paper_tables import agrieval_tables, epoch_spreads
 from agrotools.benchmarks.agrieval.taxonomy import DOMAINS, TASKS, task_of
 from agrotools.core import UsageError
 from agrotools.report.published import paper, rows_of_table

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from agrotools.core import Artifact, Observation, Record, Step, SubTasksSlot, ToolCall, Trajectory
+from agrotools.benchmarks.gta2.slots import SubTasksSlot
+from agrotools.core import Artifact, Observation, Record, Step, ToolCall, Trajectory
 from agrotools.core.files import artifact_path
 from agrotools.models import ImagePart
 from agrotools.runner.attachments import put_question

@@ -5,9 +5,9 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from agrotools.benchmarks.agrieval.paper_page import agrieval_section
-from agrotools.report.agrieval import agrieval_parts, agrieval_text, print_agrieval
 
+from agrotools.benchmarks.agrieval.paper import agrieval_section
+from agrotools.benchmarks.agrieval.paper_printing import agrieval_parts, agrieval_text, print_agrieval
 from agrotools.report.layout import rendered
 from agrotools.report.published import paper
 from support.agrieval_results import PLAN, result, without

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agrotools.report.agrieval import agrieval_tables, items_of_runs
 
+from agrotools.benchmarks.agrieval.paper_tables import agrieval_tables
+from agrotools.report.papers import papers_of_runs
 from agrotools.runner.eval_config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.rescore import rescore
@@ -28,7 +29,8 @@ def run(data: Path, out: Path, **options: Any) -> Path:
 def test_runs_become_results_by_setting_and_those_alike_are_told_apart(made: Path, tmp_path: Path):
     settings: list[dict[str, Any]] = [{}, {"cot": True}, {"shots": 1}, {"shots": 2}, {"order": "rotated"}]
     runs = [run(made, tmp_path / str(at), part="choice", **options) for at, options in enumerate(settings)]
-    results = items_of_runs(runs)
+    (tables,) = papers_of_runs(runs).filled()
+    results = tables.results()
     assert [(each.setting, each.apart) for each in results] == [
         ("zero-shot", ""),
         ("cot", ""),
