@@ -37,6 +37,8 @@ class Slot(FrozenModel):
     """Whether it has metrics of its own instead of a part in the Final Answer Score."""
     closed: ClassVar[bool] = False
     """Whether it counts in the Closed-Slot Score."""
+    free_text: ClassVar[bool] = False
+    """Whether the answer is text of any words."""
     form_opening: ClassVar[str] = ""
     """Line of the answer form on an answer that is made."""
     form_closing: ClassVar[str] = ""
@@ -58,6 +60,11 @@ class Slot(FrozenModel):
     def form_value(self) -> str:
         """Placeholder of the value in the answer form."""
         return "<a short text>"
+
+    @property
+    def expected_text(self) -> str:
+        """What is right, for a person who reads a report."""
+        return str(getattr(self, "value", ""))
 
     @property
     def letters(self) -> tuple[str, ...]:
@@ -195,6 +202,7 @@ class OpenTextSlot(Slot):
     are particular enough for the slot to count in headline figures.
     """
 
+    free_text: ClassVar[bool] = True
     type: Literal["open_text"] = "open_text"
     facts: Annotated[tuple[Fact, ...], Field(min_length=1)]
     others: tuple[tuple[str, ...], ...] = ()
@@ -219,6 +227,7 @@ class KeywordsSlot(Slot):
     The form in which GTA and ThinkGeo publish objective answers; the lists are kept as they were written.
     """
 
+    free_text: ClassVar[bool] = True
     type: Literal["keywords"] = "keywords"
     whitelist: tuple[tuple[str, ...], ...]
     blacklist: tuple[tuple[str, ...], ...] = ()
@@ -229,6 +238,7 @@ class KeywordsSlot(Slot):
 class ReferenceTextsSlot(Slot):
     """Free text, scored by its likeness to the nearest of several texts that are all right."""
 
+    free_text: ClassVar[bool] = True
     type: Literal["reference_texts"] = "reference_texts"
     values: Annotated[tuple[str, ...], Field(min_length=1)]
 
@@ -264,7 +274,9 @@ def slot_types() -> dict[str, type[Slot]]:
 
 @cache
 def _adapter(types: tuple[type[Slot], ...]) -> TypeAdapter[Slot]:
-    return TypeAdapter(Annotated[Union[types], Field(discriminator="type")])  # noqa: UP007
+    union: Any = Annotated.__class_getitem__((Union.__getitem__(types), Field(discriminator="type")))
+    adapter: TypeAdapter[Slot] = TypeAdapter(union)
+    return adapter
 
 
 _ENGINE_TYPES = frozenset(each.model_fields["type"].default for each in SLOT_TYPES)

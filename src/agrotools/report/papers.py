@@ -20,12 +20,12 @@ class Papers:
     def begin_run(self, manifest: Manifest) -> bool:
         """The records that follow are of this run. Returns whether its benchmark has a paper with tables."""
         plugin = plugin_of(manifest.benchmark)
-        has_tables = plugin is not None and plugin.reporting.paper is not None
-        if has_tables and plugin.name not in self._tables:
-            self._tables[plugin.name] = plugin.reporting.paper()
+        paper = plugin.reporting.paper if plugin else None
+        if paper is not None and manifest.benchmark not in self._tables:
+            self._tables[manifest.benchmark] = paper()
         for tables in self._tables.values():
             tables.begin_run(manifest)
-        return has_tables
+        return paper is not None
 
     def add(self, record: Record, scores: Sequence[Score]) -> None:
         """A record of the run and its score rows."""

@@ -214,8 +214,12 @@ class ModeTally:
             )
             if drawn.n_samples
             else None,
-            **{name: found for tally in self._plugin_tallies.values() for name, found in tally.results().items()},
+            **self._of_plugins(),
         )
+
+    def _of_plugins(self) -> dict[str, Any]:
+        """What benchmark plug-ins counted, by the keys that they choose."""
+        return {name: found for tally in self._plugin_tallies.values() for name, found in tally.results().items()}
 
     def _size(self, wanted: Callable[[Kind], bool]) -> "_Size":
         import numpy as np

@@ -11,10 +11,7 @@ from agrotools.core import (
     ExactSlot,
     FileSlot,
     ImageCallsSlot,
-    KeywordsSlot,
-    OpenTextSlot,
     PlotSlot,
-    ReferenceTextsSlot,
     Slot,
     ToleranceSlot,
 )
@@ -112,4 +109,4 @@ def _written(slot: Slot, value: JsonValue) -> str:
     if isinstance(value, list):
         return ", ".join(str(item) for item in value)
     text = str(value)
-    return " ".join(text.split()) if isinstance(slot, OpenTextSlot | KeywordsSlot | ReferenceTextsSlot) else text
+    return " ".join(text.split()) if slot.free_text else text

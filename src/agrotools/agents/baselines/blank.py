@@ -13,6 +13,7 @@ class BlankSlot:
     type: str
     unit: str | None
     choices: tuple[str, ...]
+    free_text: bool = False
 
 
 def blank(slot: Slot) -> BlankSlot:
@@ -23,4 +24,4 @@ def blank(slot: Slot) -> BlankSlot:
     else:
         choices = slot.letters
     kind = "several_options" if slot.takes_several else slot.type
-    return BlankSlot(slot.name, kind, getattr(slot, "unit", None), choices)
+    return BlankSlot(slot.name, kind, getattr(slot, "unit", None), choices, slot.free_text)

@@ -19,6 +19,10 @@ class OptionsSlot(Slot):
     options: dict[str, str]
 
     @property
+    def expected_text(self) -> str:
+        return f"{', '.join(self.value)} (of {', '.join(f'{key} {text}' for key, text in self.options.items())})"
+
+    @property
     def letters(self) -> tuple[str, ...]:
         return tuple(self.options)
 
@@ -39,6 +43,7 @@ class ReferenceTextSlot(Slot):
     """Free text, scored by its overlap with the text ``value``."""
 
     scored_apart: ClassVar[bool] = True
+    free_text: ClassVar[bool] = True
     type: Literal["reference_text"] = "reference_text"
     value: Annotated[str, Field(min_length=1)]
 

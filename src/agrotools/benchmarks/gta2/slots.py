@@ -59,6 +59,11 @@ class SubTasksSlot(Slot):
     type: Literal["sub_tasks"] = "sub_tasks"
     sub_tasks: Annotated[tuple[SubTask, ...], Field(min_length=1)]
 
+    @property
+    def expected_text(self) -> str:
+        requirements = "; ".join(leaf.requirements for leaf in self.leaves)
+        return f"{len(self.leaves)} requirements, graded by a judge: {requirements}"
+
     @model_validator(mode="after")
     def _is_a_tree(self) -> Self:
         if self.depth > DEEPEST_SUB_TASK:

@@ -165,7 +165,7 @@ def _reference_texts(slot: Slot) -> list[str]:
         return ["; ".join(fact.phrases[0] for fact in slot.facts)]
     if isinstance(slot, ReferenceTextsSlot):
         return [*slot.values]
-    return [slot.right_text] if slot.right_text is not None and not slot.letters else []
+    return [slot.right_text] if slot.free_text and slot.right_text is not None else []
 
 
 def _final(slots: Sequence[Slot]) -> str:
