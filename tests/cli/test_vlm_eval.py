@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 from agrotools.cli.main import app
 from agrotools.core import BudgetReached, UsageError
-from agrotools.runner.eval_config import EvalConfig
+from agrotools.runner.config import EvalConfig
+from agrotools.runner.costs import read_spend
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.records import record_index
-from agrotools.runner.spend import read_spend
 from agrotools.runner.store import read_manifest
 from support.eval_process import wait_for
 from support.openai_server import Body, Endpoint, Responder, completion, serve

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.runner.lock import RunLock
+from agrotools.runner.store import RunLock
 from support.sums_benchmark import write_sums
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 from agrotools.benchmarks import load_benchmark
 from agrotools.core import Mode, Record
 from agrotools.models import ModelSettings
-from agrotools.runner.eval_config import EvalConfig
+from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import manifest_of
 from agrotools.runner.execute import execute
 from agrotools.runner.pace import Pace

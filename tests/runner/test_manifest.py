@@ -6,7 +6,7 @@ import pytest
 
 from agrotools.benchmarks import load_benchmark
 from agrotools.models import ModelSettings
-from agrotools.runner.eval_config import EvalConfig
+from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import default_folder, manifest_of
 from agrotools.runner.manifest import Manifest, differences
 from agrotools.runner.policies import policy_source

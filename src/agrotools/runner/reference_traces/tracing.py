@@ -12,10 +12,10 @@ from agrotools.benchmarks import Benchmark, load_folder
 from agrotools.construct.progress import Progress, no_progress
 from agrotools.construct.rewriting import rewrite_benchmark
 from agrotools.core import AgrotoolsError, Sample, ToolCall
+from agrotools.core.files import LineFile
 from agrotools.models import Model
 from agrotools.runner.helping import Helper, ask_each, ready
-from agrotools.runner.interrupts import interrupts
-from agrotools.runner.line_file import LineFile
+from agrotools.runner.pace import interrupts
 from agrotools.runner.reference_traces.chain import trace_chain
 from agrotools.runner.reference_traces.records import TraceRecord, asked_hash, by_sample_and_model, trace_file
 from agrotools.runner.reference_traces.summary import TraceSummary, summary_of
