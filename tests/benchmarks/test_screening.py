@@ -8,9 +8,9 @@ import pytest
 from benchmark_folders import number_sample, write_folder
 from typer.testing import CliRunner
 
-from agrotools.benchmarks.benchmark import with_clusters
 from agrotools.cli.main import app
 from agrotools.core import BooleanSlot, ExactSlot, ToleranceSlot
+from agrotools.formats.benchmark import with_clusters
 from agrotools.runner.screening import at_least, chance_of, guessable_tolerances, screen_folder
 from support.plain_sample import plain_sample
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from agrotools.benchmarks import load_folder
+from agrotools.benchmarks.checks.leaks import names_tool
 from agrotools.benchmarks.validate import format_schema, validate_folder
-from agrotools.construct.quality.implicit import names_tool
 from agrotools.core import BenchmarkError
 
 

@@ -10,11 +10,11 @@ from aiohttp import web
 from typer.testing import CliRunner, Result
 
 from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.folder import read_header
 from agrotools.cli.main import app
-from agrotools.construct.export import replacing
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.formats.folder import read_header
+from agrotools.formats.replacement import replace_folder
 from agrotools.models import WireSettings
 from agrotools.runner.reference_traces import read_traces
 from support.building_models import rewording, serving, text_of
@@ -31,7 +31,7 @@ def build(small_benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("agrotools.models.WireSettings", quick)
 
     def ready_at_once(_source: list[str], out: Path, *_: object) -> BenchmarkHeader:
-        with replacing(out) as made:
+        with replace_folder(out) as made:
             shutil.copytree(small_benchmark, made, dirs_exist_ok=True)
         return read_header(out)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from agrotools.benchmarks.checks.leaks import step_words
 from agrotools.construct.choosing import asked_of
 from agrotools.construct.own import Column, Plan, cells, look, needs_of, read_plan, write_plan
 from agrotools.construct.own.answers import answers_of
@@ -13,7 +14,6 @@ from agrotools.construct.own.asking import round_limits, templates_for
 from agrotools.construct.own.drops import Drops
 from agrotools.construct.own.proposing import kind_of, mixed_units, propose
 from agrotools.construct.own.subjects import Pictured, arguments_of, grouped, note_of, subjects_of
-from agrotools.construct.quality.implicit import step_words
 from agrotools.construct.templates import load_templates
 from agrotools.core import BenchmarkError, SampleFile
 

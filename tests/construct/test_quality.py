@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
+from agrotools.benchmarks.checks.leaks import names_tool, revealed_answer, step_words
 from agrotools.construct.quality import Finding, read_findings, write_findings
 from agrotools.construct.quality.checking import check_implicit, check_near_duplicates, check_told
-from agrotools.construct.quality.implicit import names_tool, step_words
 from agrotools.construct.quality.metadata import check_metadata
 from agrotools.construct.quality.pictures import look_of, near_pairs
 from agrotools.construct.quality.queries import check_queries
 from agrotools.construct.quality.scale import check_scale
-from agrotools.construct.quality.telling import told
 from agrotools.construct.quality.written import check_written
 from agrotools.core import BenchmarkError, ExactSlot, SampleFile, ToleranceSlot
 from support.plain_sample import plain_sample
@@ -131,8 +130,8 @@ def test_tools_are_named_in_chinese_questions_too():
 
 
 def test_answers_are_found_in_question_and_notes_also_in_chinese():
-    assert told(RUST, "这片叶子得了锈病吗？") == "锈病"
-    assert told(RUST, "Is it leaf rust or mildew?") is None
+    assert revealed_answer(RUST, "这片叶子得了锈病吗？") == "锈病"
+    assert revealed_answer(RUST, "Is it leaf rust or mildew?") is None
     sample = plain_sample(
         query="The label says leaf rust. What is it?", files=(_file("x.jpg", note="锈病叶片"),), answer=(RUST,)
     )

@@ -13,7 +13,7 @@ from agrotools.construct.paraphrasing import refusal
 from agrotools.core import UsageError
 from agrotools.models import WireSettings
 from agrotools.models.scripted import ScriptedModel
-from agrotools.runner.helping import Helper, helper_for
+from agrotools.runner.auxiliary_model import Helper, helper_for
 from agrotools.runner.paraphrase import Paraphrased, paraphrase_folder, variants_of
 from support.building_models import question_of, rewording, serving
 from support.fault_server import closed_port

@@ -16,12 +16,12 @@ from tempfile import mkdtemp
 
 import orjson
 
-from agrotools.benchmarks.benchmark import Benchmark
-from agrotools.benchmarks.folder import load_folder
 from agrotools.benchmarks.loading import Loading, no_options
 from agrotools.core import BenchmarkError
 from agrotools.core.files import cache_dir
 from agrotools.core.hashing import sha256_of_file
+from agrotools.formats.benchmark import Benchmark
+from agrotools.formats.folder import load_folder
 
 VERSION = "4"
 SAMPLES = 108

@@ -90,8 +90,8 @@ def _export_predictions(run: Path, folder: Path) -> None:
 
 
 def _show_check(folder: Path) -> None:
-    from agrotools.construct.export.croissant import CROISSANT_FILE
     from agrotools.construct.export.croissant_check import check_croissant
+    from agrotools.formats.folder import CROISSANT_FILE
 
     found = check_croissant(folder / CROISSANT_FILE)
     if found is None:

@@ -11,7 +11,7 @@ from agrotools.cli.exit_codes import STOPPED
 
 if TYPE_CHECKING:
     from agrotools.core import AgrotoolsError
-    from agrotools.runner.helping import Helper
+    from agrotools.runner.auxiliary_model import Helper
     from agrotools.runner.paraphrase import Paraphrased
     from agrotools.runner.reference_traces.tracing import Traced
 
@@ -65,7 +65,7 @@ def helped(
         yield
         return
     from agrotools.models import WireSettings
-    from agrotools.runner.helping import helper_for
+    from agrotools.runner.auxiliary_model import helper_for
     from agrotools.runner.reference_traces.records import kept_traces
 
     def set_up(spec: str) -> "Helper":

@@ -13,8 +13,8 @@ from agrotools.cli.exit_codes import NOT_DONE
 
 if TYPE_CHECKING:
     from agrotools.construct.own import Need, Plan, Seen
-    from agrotools.construct.progress import Progress
     from agrotools.core.benchmark_header import BenchmarkHeader
+    from agrotools.core.progress import Progress
 
 PLAN_ENDING = ".plan.toml"
 
@@ -198,8 +198,8 @@ def _changed(plan: "Plan", column: str, changes: Mapping[str, Any]) -> "Plan":
 
 def _check_target(out: Path) -> None:
     """Say at once that the target cannot be written, not after an hour of work."""
-    from agrotools.construct.export import check_replaceable
     from agrotools.core import BenchmarkError
+    from agrotools.formats.replacement import check_replaceable
 
     check_replaceable(out)
     try:

@@ -13,7 +13,6 @@ from pydantic import JsonValue
 from agrotools.construct.asking import Asked
 from agrotools.construct.choosing import Chosen
 from agrotools.construct.outcomes import ChainBroken, Tally
-from agrotools.construct.progress import Progress, no_progress
 from agrotools.construct.references import record_reference
 from agrotools.core import (
     FAMILY_OF_TASK_TYPE,
@@ -26,6 +25,7 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
+from agrotools.core.progress import Progress, no_progress
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor

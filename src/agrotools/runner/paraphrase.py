@@ -15,13 +15,13 @@ from pydantic import JsonValue
 
 from agrotools.agents.prompts import building_prompt_hash, render
 from agrotools.benchmarks import load_folder
+from agrotools.construct.export import rewrite_benchmark
 from agrotools.construct.paraphrasing import Refusal, fixed_parts, original_of, refusal, reworded
-from agrotools.construct.progress import Progress, no_progress
-from agrotools.construct.rewriting import rewrite_benchmark
 from agrotools.construct.templates.wording import sentences
 from agrotools.core import AgrotoolsError, Sample
+from agrotools.core.progress import Progress, no_progress
 from agrotools.models import Message, Model, ModelSettings
-from agrotools.runner.helping import Helper, ask_each, ready
+from agrotools.runner.auxiliary_model import Helper, ask_each, ready
 from agrotools.text.loose_json import NotJson, dumps, loads, values_in
 
 VARIANTS = 4

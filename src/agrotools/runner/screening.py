@@ -15,7 +15,6 @@ from agrotools.agents import run_no_tool
 from agrotools.agents.baselines.prior import PriorTable
 from agrotools.agents.baselines.random_policy import NUMBER_RANGE
 from agrotools.benchmarks import Benchmark, load_folder
-from agrotools.construct.progress import Progress, no_progress
 from agrotools.construct.quality import Finding, check_quality, write_findings
 from agrotools.core import (
     BooleanSlot,
@@ -28,6 +27,7 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
+from agrotools.core.progress import Progress, no_progress
 from agrotools.runner.policies import PolicySource, policy_source
 from agrotools.scoring import SAMPLE_METRICS, outcome_scores
 

@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from agrotools.construct.export import FILES_FOLDER, write_benchmark
+from agrotools.construct.export import write_benchmark
 from agrotools.core import Sample
 from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
 from agrotools.core.hashing import sha256_of_file
+from agrotools.formats.folder import FILES_FOLDER
 
 TOOLS = ("count_objects", "calculate", "plot", "lookup_agronomy", "identify_weed")
 HEADER = BenchmarkHeader(

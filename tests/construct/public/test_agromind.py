@@ -8,12 +8,12 @@ from fake_agromind import COUNTS, PALMS, write_agromind
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.construct.progress import no_progress
 from agrotools.construct.sources.assembling import assembled
 from agrotools.construct.sources.part import Part
 from agrotools.construct.sources.public.agromind import GSD_M, read
 from agrotools.construct.templates import Thing
 from agrotools.core import BenchmarkError
+from agrotools.core.progress import no_progress
 
 
 @pytest.fixture(autouse=True)

@@ -9,11 +9,11 @@ from PIL import Image
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.construct.progress import no_progress
 from agrotools.construct.sources.assembling import assembled
 from agrotools.construct.sources.public import change_pairs
 from agrotools.construct.sources.public.clcd import read
 from agrotools.core import BenchmarkError
+from agrotools.core.progress import no_progress
 
 SHARES = [0, 6, 12, 2, 30]
 

@@ -10,10 +10,10 @@ from PIL import Image
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.construct.progress import no_progress
 from agrotools.construct.sources.assembling import assembled
 from agrotools.construct.sources.public.fpcd import LEAST_PX, read
 from agrotools.core import BenchmarkError
+from agrotools.core.progress import no_progress
 
 PAIRS = [
     [(0, 20, 20, 30)],

@@ -12,13 +12,13 @@ from PIL import Image
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.construct.choosing import choose
-from agrotools.construct.progress import no_progress
 from agrotools.construct.sources.assembling import SEED, assembled
 from agrotools.construct.sources.part import Part
 from agrotools.construct.sources.public.ip102 import TEMPLATES, read
 from agrotools.construct.sources.public.ip102_classes import CLASSES, CROPS, known_as, others_on, pests
 from agrotools.construct.templates import Thing, load_templates
 from agrotools.core import BenchmarkError
+from agrotools.core.progress import no_progress
 from agrotools.tools import extract_marked_region
 from agrotools.tools.recognition.kb_names import kb_names
 

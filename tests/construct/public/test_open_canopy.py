@@ -11,10 +11,10 @@ from fake_open_canopy import LEFT_M, PIXEL_M, ROW, TILE_PX, TOP_M, FakeTile, dra
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.construct.progress import no_progress
 from agrotools.construct.sources.assembling import assembled
 from agrotools.construct.sources.public.open_canopy import MEASURED_CLASSES, WINDOW_PX, read
 from agrotools.core import BenchmarkError
+from agrotools.core.progress import no_progress
 
 FOREST = {2022: (FakeTile(), FakeTile("buffer"))}
 

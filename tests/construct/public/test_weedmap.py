@@ -13,10 +13,10 @@ from rasterio.errors import NotGeoreferencedWarning
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.construct.choosing import choose
-from agrotools.construct.progress import no_progress
 from agrotools.construct.sources.assembling import SEED, assembled
 from agrotools.construct.sources.public.weedmap import read
 from agrotools.core import BenchmarkError
+from agrotools.core.progress import no_progress
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{NotGeoreferencedWarning.__module__}.NotGeoreferencedWarning")
 

@@ -1,27 +1,11 @@
 """Benchmarks out and in: the native folder with its card, the Hugging Face layout, GTA-shaped JSON, Croissant."""
 
 from agrotools.construct.export.folder import (
-    FILES_FOLDER,
-    HEADER_FILE,
-    SAMPLES_FILE,
-    check_replaceable,
     copy_artifacts,
     copy_benchmark,
     describe_benchmark,
-    header_toml,
-    replacing,
+    rewrite_benchmark,
     write_benchmark,
 )
 
-__all__ = [
-    "FILES_FOLDER",
-    "HEADER_FILE",
-    "SAMPLES_FILE",
-    "check_replaceable",
-    "copy_artifacts",
-    "copy_benchmark",
-    "describe_benchmark",
-    "header_toml",
-    "replacing",
-    "write_benchmark",
-]
+__all__ = ["copy_artifacts", "copy_benchmark", "describe_benchmark", "rewrite_benchmark", "write_benchmark"]

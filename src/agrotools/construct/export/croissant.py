@@ -24,8 +24,8 @@ from agrotools.construct.export.tally import tally
 from agrotools.core import Sample
 from agrotools.core.benchmark_header import BenchmarkHeader
 from agrotools.core.files import write_whole
+from agrotools.formats.folder import CROISSANT_FILE
 
-CROISSANT_FILE = "croissant.json"
 CONFORMS_TO = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
 _SAMPLES = "samples.jsonl"
 _SPDX = {

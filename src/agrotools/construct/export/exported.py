@@ -14,10 +14,10 @@ import orjson
 from pydantic import ValidationError
 
 from agrotools.construct.export.card import CARD_FILE, CARD_FOLDER
-from agrotools.construct.export.croissant import CROISSANT_FILE
-from agrotools.construct.export.folder import HEADER_FILE, SAMPLES_FILE, replacing
 from agrotools.core import BenchmarkError, FrozenModel
 from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.formats.folder import CROISSANT_FILE, HEADER_FILE, SAMPLES_FILE
+from agrotools.formats.replacement import replace_folder
 
 EXPORT_FILE = "agrotools-export.toml"
 Format = Literal["hf", "gta"]
@@ -33,7 +33,7 @@ class Exported(FrozenModel):
 
 @contextmanager
 def replacing_export(target: Path, format: Format, header: BenchmarkHeader) -> Iterator[Path]:
-    """As :func:`~agrotools.construct.export.replacing`, for an export of this format; the note of it is written.
+    """Replace an export of this format and write its note: :func:`~agrotools.formats.replacement.replace_folder`.
 
     Raises:
         BenchmarkError: ``target`` holds something else than such an export, or cannot be written.
@@ -43,7 +43,7 @@ def replacing_export(target: Path, format: Format, header: BenchmarkHeader) -> I
     what = f"an export of agrotools ({format})"
     if (target / EXPORT_FILE).is_file() and read_exported(target).format != format:
         raise BenchmarkError(f"{target} holds an export of another format", hint="choose an empty or new folder")
-    with replacing(target, EXPORT_FILE, what) as made:
+    with replace_folder(target, EXPORT_FILE, what) as made:
         note = Exported(format=format, header=header).model_dump(mode="json", exclude_none=True)
         (made / EXPORT_FILE).write_text(tomli_w.dumps(note), encoding="utf-8")
         yield made

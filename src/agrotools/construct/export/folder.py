@@ -1,34 +1,27 @@
-"""Writing a benchmark folder, whole or not at all."""
+"""Benchmark folders written, copied and changed, whole or not at all, with their card and Croissant file."""
 
-import glob
 import os
 import re
 import shutil
-import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from agrotools.construct.export.card import write_card
 from agrotools.construct.export.croissant import write_croissant
-from agrotools.core import BenchmarkError, Sample
+from agrotools.core import Sample
 from agrotools.core.benchmark_header import BenchmarkHeader
 from agrotools.core.files import artifact_path
+from agrotools.formats.folder import FILES_FOLDER, write_samples
+from agrotools.formats.replacement import replace_folder
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "files"
 
 
 def write_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
     """Write header and samples into ``folder``, whose ``files/`` are already there, and what describes them:
     the card (``README.md`` and ``card/``) and ``croissant.json``. Every line carries the header's canary GUID."""
     samples = tuple(sample.model_copy(update={"canary": header.canary}) for sample in samples)
-    (folder / HEADER_FILE).write_text(header_toml(header), encoding="utf-8")
-    lines = [
-        sample.model_dump_json(by_alias=True, exclude_none=True, exclude_defaults=False, exclude={"cluster"})
-        for sample in samples
-    ]
-    (folder / SAMPLES_FILE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    write_samples(folder, header, samples)
     describe_benchmark(folder, header, samples)
 
 
@@ -47,10 +40,10 @@ def copy_benchmark(root: Path, header: BenchmarkHeader, samples: Iterable[Sample
     or not at all.
 
     Raises:
-        BenchmarkError: as :func:`replacing`.
+        BenchmarkError: as :func:`~agrotools.formats.replacement.replace_folder`.
     """
     samples = tuple(samples)
-    with replacing(out) as made:
+    with replace_folder(out) as made:
         for path in dict.fromkeys(file.path for sample in samples for file in sample.files):
             (made / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(root / path, made / path)
@@ -71,98 +64,28 @@ def copy_artifacts(root: Path, samples: Iterable[Sample], out: Path) -> None:
             shutil.copyfile(source, target)
 
 
-def header_toml(header: BenchmarkHeader) -> str:
-    """The header as TOML."""
-    import tomli_w
-
-    return tomli_w.dumps(header.model_dump(mode="json", exclude_none=True))
-
-
-@contextmanager
-def replacing(target: Path, mark: str = HEADER_FILE, what: str = "a benchmark") -> Iterator[Path]:
-    """A new folder beside ``target`` that takes its place when the block ends well, and is removed when it does not.
+def rewrite_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
+    """Put ``header`` and ``samples`` in place of those of the benchmark in ``folder``; all its other files stay.
 
     Raises:
-        BenchmarkError: as :func:`check_replaceable`; its parent cannot be written, or the disk is full.
+        BenchmarkError: ``folder`` is no benchmark, or its parent cannot be written.
     """
-    check_replaceable(target, mark, what)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(target)
-        made = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))
-        held = os.open(made, os.O_RDONLY)
-    except OSError as error:
-        raise BenchmarkError(
-            f"{target.parent} cannot be written: {error.strerror}", hint="choose another --out"
-        ) from error
-    try:
-        _lock(held)
-        made.chmod(0o755)
-        yield made
-        _swap(made, target)
-    except OSError as error:
-        at = f" ({error.filename})" if error.filename else ""
-        raise BenchmarkError(
-            f"{target} could not be written: {error.strerror or error}{at}",
-            hint="nothing was left behind; check that there is space and that the files can be read",
-        ) from error
-    finally:
-        os.close(held)
-        shutil.rmtree(made, ignore_errors=True)
+    folder = folder.resolve()
+    kept = tuple(samples)
+    with replace_folder(folder) as made:
+        shutil.copytree(folder, made, copy_function=_copy_from(folder), symlinks=True, dirs_exist_ok=True)
+        write_benchmark(made, header, kept)
 
 
-def _prefix(target: Path) -> str:
-    return f".{target.name}-building-"
-
-
-def _lock(folder: int) -> bool:
-    """Lock a folder for as long as this process lives; False where another one holds it, or locks are unknown."""
-    try:
-        import fcntl
-
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (ImportError, OSError):
-        return False
-    return True
-
-
-def _remove_abandoned(target: Path) -> None:
-    """Remove what builds of ``target`` left that were killed: nobody holds the lock on their folder any more."""
-    for left in target.parent.glob(f"{glob.escape(_prefix(target))}????????"):
-        with suppress(OSError):
-            held = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+def _copy_from(folder: Path) -> Callable[[str, str], str]:
+    def copy(source: str, target: str) -> str:
+        # Pictures are never written to, so a second name will do; all else may be.
+        if Path(source).is_relative_to(folder / FILES_FOLDER):
             try:
-                if _lock(held):
-                    shutil.rmtree(left, ignore_errors=True)
-            finally:
-                os.close(held)
+                os.link(source, target)
+                return target
+            except OSError:
+                pass
+        return shutil.copy2(source, target)
 
-
-def check_replaceable(target: Path, mark: str = HEADER_FILE, what: str = "a benchmark") -> None:
-    """Refuse to write over anything that is not ``what``, a folder that holds the file ``mark``.
-
-    Raises:
-        BenchmarkError: ``target`` is a file or a link, or a folder that holds something else.
-    """
-    if not target.exists() and not target.is_symlink():
-        return
-    if target.is_symlink() or not target.is_dir():
-        raise BenchmarkError(f"{target} is not a folder", hint="choose another --out")
-    if any(target.iterdir()) and not (target / mark).is_file():
-        raise BenchmarkError(
-            f"{target} is not empty and not {what}; it is left as it is", hint="choose an empty or new folder"
-        )
-
-
-def _swap(made: Path, target: Path) -> None:
-    """Rename ``made`` to ``target``. An older folder is moved aside for the blink between the two renames."""
-    aside = made.with_name(f"{made.name}-old")
-    if target.exists():
-        target.replace(aside)
-    try:
-        made.replace(target)
-    except OSError:
-        if aside.exists():
-            aside.replace(target)
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
+    return copy

@@ -13,12 +13,11 @@ import orjson
 from pydantic import JsonValue, ValidationError
 
 from agrotools.construct.export.exported import EXPORT_FILE, read_exported, safe_path, stored_path
-from agrotools.construct.export.folder import FILES_FOLDER, replacing, write_benchmark
+from agrotools.construct.export.folder import write_benchmark
 from agrotools.construct.export.gta import gta_arguments, gta_path
 from agrotools.construct.export.gta_answers import slots_of, with_from
 from agrotools.construct.export.gta_entries import Entry, entries_in, read_entry
 from agrotools.construct.export.gta_map import DEFAULT_MAP, MAP_FILE, FieldMap, found, read_map
-from agrotools.construct.progress import Progress, no_progress
 from agrotools.core import (
     FAMILY_OF_TASK_TYPE,
     Arguments,
@@ -32,6 +31,9 @@ from agrotools.core import (
 )
 from agrotools.core.benchmark_header import BenchmarkHeader
 from agrotools.core.hashing import sha256_of_file
+from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.folder import FILES_FOLDER
+from agrotools.formats.replacement import replace_folder
 from agrotools.tools import AGROTOOLS, tool_names
 
 _FILE_FIELDS = ("note", "bands", "gsd_m", "crs", "intrinsics", "depth_unit_mm", "classes")
@@ -51,7 +53,7 @@ def build_gta(place: Path, out: Path, progress: Progress = no_progress) -> Bench
     samples: list[Sample] = []
     seen: set[str] = set()
     unread: dict[str, list[JsonValue]] = {}
-    with replacing(out) as made:
+    with replace_folder(out) as made:
         (made / FILES_FOLDER).mkdir()
         for number, (key, content) in enumerate(entries.items(), start=1):
             try:

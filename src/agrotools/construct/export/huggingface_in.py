@@ -9,11 +9,12 @@ import orjson
 from pydantic import ValidationError
 
 from agrotools.construct.export.exported import EXPORT_FILE, read_exported, stored_path
-from agrotools.construct.export.folder import replacing, write_benchmark
+from agrotools.construct.export.folder import write_benchmark
 from agrotools.construct.export.huggingface import DATA_FOLDER, JSONS, SPLIT, TEXTS, arrow_and_parquet
-from agrotools.construct.progress import Progress, no_progress
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.replacement import replace_folder
 
 _AGAIN = "export the benchmark again with `agrotools export DIR --format hf`"
 
@@ -29,7 +30,7 @@ def build_huggingface(folder: Path, out: Path, progress: Progress = no_progress)
     header = _header(folder)
     shards = _shards(folder)
     samples: list[Sample] = []
-    with replacing(out) as made:
+    with replace_folder(out) as made:
         for number, shard in enumerate(shards, start=1):
             samples.extend(_sample(made, row, shard.name) for row in _rows(shard))
             progress("parquet files", number, len(shards))

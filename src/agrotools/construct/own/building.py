@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agrotools.construct.export import check_replaceable
 from agrotools.construct.own.answers import Value, answers_of
 from agrotools.construct.own.asking import templates_for
 from agrotools.construct.own.drops import Drops
@@ -15,11 +14,12 @@ from agrotools.construct.own.measures import measures
 from agrotools.construct.own.needs import column_needs
 from agrotools.construct.own.plan import NOTHING, Column, Plan
 from agrotools.construct.own.subjects import Pictured, entry_of, grouped, note_of, subjects_of
-from agrotools.construct.progress import Progress, no_progress
 from agrotools.construct.sources.assembling import assembled
 from agrotools.construct.sources.part import Originals, Part
 from agrotools.core import BenchmarkError, SampleFile, ToolError
 from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
+from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.replacement import check_replaceable
 
 _PICTURES_A_SAMPLE = 4
 _LEAST_PICTURES = 200

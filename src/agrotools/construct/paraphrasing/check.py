@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple, TypeVar
 
+from agrotools.benchmarks.checks.leaks import has_word, named_argument, names_tool, revealed_answer, step_words
 from agrotools.construct.paraphrasing.anchors import (
     file_names,
     given_words,
@@ -16,8 +17,6 @@ from agrotools.construct.paraphrasing.anchors import (
 )
 from agrotools.construct.paraphrasing.language import other_language
 from agrotools.construct.paraphrasing.meaning import meaning_of, negated_word
-from agrotools.construct.quality.implicit import named_argument, names_tool, step_words
-from agrotools.construct.quality.telling import has_word, told
 from agrotools.construct.templates.wording import sentences
 from agrotools.core import BooleanSlot, Sample, UsageError
 from agrotools.tools import get_tool
@@ -84,7 +83,7 @@ def refusal(variant: str, sample: Sample, others: Collection[str] = ()) -> Refus
     if shared is not None:
         return Refusal("sentence", repr(shared))
     for slot in sample.answer:
-        if said := told(slot, variant):
+        if said := revealed_answer(slot, variant):
             return Refusal("leak", repr(said))
     return None
 

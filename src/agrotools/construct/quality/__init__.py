@@ -6,6 +6,7 @@ sample, a check, how bad it is, and what was found.
 """
 
 from agrotools.construct.quality.checking import CHECKS, check_quality
-from agrotools.construct.quality.finding import QUALITY_FILE, Finding, read_findings, write_findings
+from agrotools.construct.quality.finding import Finding, read_findings, write_findings
+from agrotools.formats.folder import QUALITY_FILE
 
 __all__ = ["CHECKS", "QUALITY_FILE", "Finding", "check_quality", "read_findings", "write_findings"]

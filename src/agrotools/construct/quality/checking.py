@@ -3,16 +3,15 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from agrotools.construct.progress import Progress, no_progress
+from agrotools.benchmarks.checks.leaks import named_argument, names_tool, revealed_answer, step_words
 from agrotools.construct.quality.finding import Finding
-from agrotools.construct.quality.implicit import named_argument, names_tool, step_words
 from agrotools.construct.quality.metadata import check_metadata
 from agrotools.construct.quality.order import order_faults
 from agrotools.construct.quality.queries import check_queries
 from agrotools.construct.quality.scale import check_scale
-from agrotools.construct.quality.telling import told
 from agrotools.construct.quality.written import check_written, text_reader
 from agrotools.core import Sample, ToolError, UsageError
+from agrotools.core.progress import Progress, no_progress
 from agrotools.tools import get_tool
 
 CHECKS: dict[str, str] = {
@@ -116,11 +115,11 @@ def check_told(samples: Iterable[Sample]) -> Iterator[Finding]:
     """Checks ``answer_in_query`` and ``answer_in_note``."""
     for sample in samples:
         for slot in sample.answer:
-            if said := told(slot, sample.query):
+            if said := revealed_answer(slot, sample.query):
                 message = f"the question holds {said!r}, (part of) the answer {slot.name!r}"
                 yield Finding(id=sample.id, check="answer_in_query", severity="error", message=message)
             for file in sample.files:
-                if file.note and (said := told(slot, file.note)):
+                if file.note and (said := revealed_answer(slot, file.note)):
                     message = f"the note on {file.name} holds {said!r}, (part of) the answer {slot.name!r}"
                     yield Finding(id=sample.id, check="answer_in_note", severity="error", message=message)
 

@@ -1,7 +1,5 @@
 """A finding of a quality check, and the file of them in a benchmark folder."""
 
-import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
@@ -9,8 +7,9 @@ from typing import Literal
 from pydantic import ValidationError
 
 from agrotools.core import BenchmarkError, FrozenModel
+from agrotools.core.files import write_whole
+from agrotools.formats.folder import QUALITY_FILE
 
-QUALITY_FILE = "quality.jsonl"
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
@@ -33,15 +32,7 @@ def write_findings(folder: Path, findings: Iterable[Finding]) -> Path:
     path = folder / QUALITY_FILE
     text = "".join(f"{finding.model_dump_json()}\n" for finding in findings)
     try:
-        handle, made = tempfile.mkstemp(prefix=f".{QUALITY_FILE}-", dir=folder)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            Path(made).chmod(0o644)
-            Path(made).replace(path)
-        except BaseException:
-            Path(made).unlink(missing_ok=True)
-            raise
+        write_whole(path, text.encode())
     except OSError as error:
         raise BenchmarkError(
             f"{path} cannot be written: {error.strerror}", hint="copy the benchmark to a folder that can be written"

@@ -4,8 +4,8 @@ import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
+from agrotools.benchmarks.checks.leaks import has_word, labels_of, revealed_answer, spaced
 from agrotools.construct.quality.finding import Finding
-from agrotools.construct.quality.telling import has_word, labels_of, spaced, told
 from agrotools.core import ChoiceSetSlot, ExactSlot, Sample
 
 _DESCRIPTIONS = {
@@ -65,7 +65,7 @@ def check_metadata(samples: Iterable[Sample], root: Path) -> Iterator[Finding]:
             positions += beside.has_position
             for slot in sample.answer:
                 for where, text in beside.texts.items():
-                    if said := told(slot, text):
+                    if said := revealed_answer(slot, text):
                         message = f"{where} of {file.name} holds {said!r}, (part of) the answer {slot.name!r}"
                         yield Finding(id=sample.id, check="answer_in_metadata", severity="error", message=message)
                 if isinstance(slot, ExactSlot | ChoiceSetSlot):

@@ -5,10 +5,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agrotools.construct.progress import Progress, no_progress
+from agrotools.benchmarks.checks.leaks import revealed_answer
 from agrotools.construct.quality.finding import Finding
-from agrotools.construct.quality.telling import told
 from agrotools.core import Sample, ToolError
+from agrotools.core.progress import Progress, no_progress
 
 Reader = Callable[[Path], str]
 """From a picture to the text written in it, line by line."""
@@ -47,6 +47,6 @@ def check_written(
                 continue
             text = read(root / file.path)
             for slot in sample.answer:
-                if said := told(slot, text):
+                if said := revealed_answer(slot, text):
                     message = f"{said!r}, (part of) the answer {slot.name!r}, is written in {file.name}"
                     yield Finding(id=sample.id, check="answer_in_picture", severity="warning", message=message)

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agrotools.construct.marginals import QUERIES
-from agrotools.construct.progress import Progress, no_progress
 from agrotools.construct.sources.agml import PREFIX, build_agml
 from agrotools.construct.sources.public import DATASETS, build_all, build_public
 from agrotools.core import Registry, UsageError
 from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.core.progress import Progress, no_progress
 
 SOURCES: Registry[Callable[[Path, Path, Progress], BenchmarkHeader]] = Registry(
     "source",

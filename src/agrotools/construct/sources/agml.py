@@ -20,9 +20,7 @@ from numpy.typing import NDArray
 
 from agrotools.construct.area_truth import AreaTruth, count_area
 from agrotools.construct.asking import Askable, Subject
-from agrotools.construct.export import check_replaceable
 from agrotools.construct.picture_parts import Region
-from agrotools.construct.progress import Progress, no_progress
 from agrotools.construct.questions import QUESTIONS, Picture
 from agrotools.construct.sources.agml_described import Described, are_known_weeds, described, diseases_of, is_healthy
 from agrotools.construct.sources.assembling import assembled
@@ -36,6 +34,8 @@ from agrotools.construct.sources.wording import first_few
 from agrotools.construct.templates import load_templates
 from agrotools.core import BenchmarkError, SampleFile, ToolError, UsageError
 from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
+from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.replacement import check_replaceable
 from agrotools.vision.reading import read_labels
 
 PREFIX = "agml:"

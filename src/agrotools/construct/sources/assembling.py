@@ -9,13 +9,15 @@ from pydantic import JsonValue
 from agrotools import __version__
 from agrotools.construct.building import Group, build_samples
 from agrotools.construct.choosing import choose
-from agrotools.construct.export import FILES_FOLDER, replacing, write_benchmark
+from agrotools.construct.export import write_benchmark
 from agrotools.construct.outcomes import Tally
-from agrotools.construct.progress import Progress
 from agrotools.construct.sources.part import Part
 from agrotools.construct.templates.wording import sentences
 from agrotools.core import Sample
 from agrotools.core.benchmark_header import BenchmarkHeader, canary_of
+from agrotools.core.progress import Progress
+from agrotools.formats.folder import FILES_FOLDER
+from agrotools.formats.replacement import replace_folder
 from agrotools.tools import AGROTOOLS
 
 SEED = 20140906
@@ -43,7 +45,7 @@ def assembled(
         BenchmarkError: ``out`` holds something else than a benchmark, or most chains of calls break.
         InfrastructureError: no tool worker can be started.
     """
-    with replacing(out) as made:
+    with replace_folder(out) as made:
         (made / FILES_FOLDER).mkdir()
         samples: list[Sample] = []
         of_parts: dict[str, JsonValue] = {}

@@ -10,10 +10,10 @@ from typing import Any
 from pydantic import JsonValue
 
 from agrotools.construct.asking import Askable, Subject
-from agrotools.construct.export import FILES_FOLDER
 from agrotools.core import Sample, SampleFile
 from agrotools.core.benchmark_header import SourceNote
 from agrotools.core.hashing import pairs_by_hash
+from agrotools.formats.folder import FILES_FOLDER
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from agrotools.benchmarks import Benchmark, load_folder
-from agrotools.construct.progress import Progress, no_progress
-from agrotools.construct.rewriting import rewrite_benchmark
+from agrotools.construct.export import rewrite_benchmark
 from agrotools.core import AgrotoolsError, Sample, ToolCall
+from agrotools.core.progress import Progress, no_progress
 from agrotools.models import Model
-from agrotools.runner.helping import Helper, ask_each, ready
+from agrotools.runner.auxiliary_model import Helper, ask_each, ready
 from agrotools.runner.interrupts import interrupts
 from agrotools.runner.line_file import LineFile
 from agrotools.runner.reference_traces.chain import trace_chain

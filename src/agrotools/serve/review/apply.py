@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Literal
 
 from agrotools.benchmarks import Benchmark
-from agrotools.benchmarks.folder import resolve_file
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.construct.export import copy_artifacts, replacing, write_benchmark
+from agrotools.construct.export import copy_artifacts, write_benchmark
 from agrotools.core import BenchmarkError, FrozenModel, Sample, UsageError
+from agrotools.formats.folder import QUALITY_FILE, resolve_file
+from agrotools.formats.replacement import replace_folder
 from agrotools.serve.review.agreement import counted, standing_of
 from agrotools.serve.review.decisions import Decision, edited, reason_key
-from agrotools.serve.review.material import QUALITY_FILE, Material, applicable
+from agrotools.serve.review.material import Material, applicable
 
 OnDisputed = Literal["keep", "drop"]
 _ADDED = "+reviewed"
@@ -66,7 +67,7 @@ def apply_review(
     kept = list(_kept(benchmark, by_sample, gone, frozenset(changed)))
     if not kept:
         raise BenchmarkError("no sample would be left: all were rejected", hint="look at the reasons with --summary")
-    with replacing(out) as folder:
+    with replace_folder(out) as folder:
         _copy_files(benchmark, kept, folder)
         _copy_flags(benchmark.root / QUALITY_FILE, folder / QUALITY_FILE, {sample.id for sample in kept})
         write_benchmark(folder, _header(benchmark, material, len(gone), changed), kept)

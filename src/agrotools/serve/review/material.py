@@ -8,9 +8,9 @@ from pathlib import Path
 import orjson
 
 from agrotools.benchmarks import BENCHMARKS, Benchmark, load_benchmark
-from agrotools.construct.export import HEADER_FILE
-from agrotools.construct.progress import Progress, no_progress
 from agrotools.core import RunStoreError, Sample, UsageError
+from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.folder import HEADER_FILE, QUALITY_FILE
 from agrotools.report.html.places import benchmark_roots
 from agrotools.report.values import harmless, shortened
 from agrotools.runner.records import RECORDS_FILE, RecordIndex
@@ -19,7 +19,6 @@ from agrotools.runner.store import read_manifest
 from agrotools.scoring.implied import implied_slot, is_text_slot, shown_results
 from agrotools.serve.review.journal import REVIEW_FILE
 
-QUALITY_FILE = "quality.jsonl"
 TOOLS_DIFFER = "tools differ"
 TOOL_FAILED = "tool failed"
 TRACE_DIFFERS = "trace differs"

@@ -13,10 +13,9 @@ from agrotools.construct.allocating import Allocation
 from agrotools.construct.building import Group, build_samples
 from agrotools.construct.choosing import Chosen, asked_of
 from agrotools.construct.choosing_allocated import Stock, choose_allocated
-from agrotools.construct.export import FILES_FOLDER, check_replaceable, replacing, write_benchmark
+from agrotools.construct.export import write_benchmark
 from agrotools.construct.marginals import Marginals, published
 from agrotools.construct.outcomes import Tally
-from agrotools.construct.progress import Progress, no_progress
 from agrotools.construct.scenes.scene import Difficulty
 from agrotools.construct.sources.drawn import Drawn
 from agrotools.construct.sources.drawn.catalogue import MODULES
@@ -25,6 +24,9 @@ from agrotools.construct.sources.part import Originals
 from agrotools.construct.templates import load_templates
 from agrotools.construct.templates.wording import Language
 from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote, canary_of
+from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.folder import FILES_FOLDER
+from agrotools.formats.replacement import check_replaceable, replace_folder
 from agrotools.tools import AGROTOOLS
 
 SEED = 20261120
@@ -52,7 +54,7 @@ def build_scenes(
     """
     check_replaceable(out)
     work = out.parent / f".{out.name}-scenes"
-    with replacing(out) as made:
+    with replace_folder(out) as made:
         header = write_scenes(
             made, work, "scenes", queries, seed=seed, language=language, progress=progress, workers=workers
         )

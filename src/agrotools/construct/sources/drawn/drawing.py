@@ -17,10 +17,10 @@ from typing import IO
 import orjson
 
 import agrotools.construct
-from agrotools.construct.progress import Progress
 from agrotools.construct.scenes.scene import Difficulty
 from agrotools.construct.sources.drawn import Drawn
 from agrotools.core import InfrastructureError
+from agrotools.core.progress import Progress
 
 _RECORD = "record.json"
 _DONE = "drawn"

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from agrotools.construct.export import check_replaceable
-from agrotools.construct.progress import Progress, no_progress
 from agrotools.construct.sources.assembling import assembled
 from agrotools.construct.sources.field.apples import apples
 from agrotools.construct.sources.field.canopy import canopy
@@ -25,6 +23,8 @@ from agrotools.construct.sources.field.weeds import weeds
 from agrotools.construct.sources.part import Part
 from agrotools.core import BenchmarkError
 from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.replacement import check_replaceable
 
 PARTS: dict[str, Callable[[Path], Part]] = {
     "cwfid": weeds,

@@ -17,7 +17,6 @@ from pydantic import JsonValue
 
 from agrotools.construct.area_truth import AreaTruth, count_area
 from agrotools.construct.asking import Subject
-from agrotools.construct.export import FILES_FOLDER
 from agrotools.construct.picture_parts import Region
 from agrotools.construct.questions import QUESTIONS, Picture
 from agrotools.construct.questions.question import MEASURE
@@ -26,6 +25,7 @@ from agrotools.construct.sources.part import Part
 from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.core.benchmark_header import SourceNote
 from agrotools.core.hashing import pairs_by_hash
+from agrotools.formats.folder import FILES_FOLDER
 from agrotools.vision.crop_weed import list_heads
 
 SAMPLES = 100

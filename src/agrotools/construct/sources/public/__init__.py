@@ -12,13 +12,13 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from agrotools.construct.export import check_replaceable
 from agrotools.construct.marginals import QUERIES, SOURCE_PCTS, apportioned
-from agrotools.construct.progress import Progress, no_progress
 from agrotools.construct.sources.assembling import assembled
 from agrotools.construct.sources.part import Part
 from agrotools.core import BenchmarkError
 from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.replacement import check_replaceable
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from agrotools.benchmarks.samples import facts_of
 from agrotools.core import BenchmarkError, Mode, Sample, SampleFile, SampleView, UsageError
 from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.formats.samples import facts_of
 from agrotools.text.answer_form import answer_form, form_lines
 
 

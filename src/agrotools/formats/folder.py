@@ -6,18 +6,21 @@ the first fault.
 """
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 import orjson
 from pydantic import ValidationError
 
-from agrotools.benchmarks.benchmark import Benchmark, Clusters, ContentDigest
-from agrotools.benchmarks.samples import LazySamples, SampleLines
-from agrotools.construct.export import HEADER_FILE, SAMPLES_FILE
 from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.core.benchmark_header import BenchmarkHeader
 from agrotools.core.hashing import sha256_of_file
+from agrotools.formats.benchmark import Benchmark, Clusters, ContentDigest
+from agrotools.formats.samples import LazySamples, SampleLines
+
+HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "files"
+CROISSANT_FILE = "croissant.json"
+QUALITY_FILE = "quality.jsonl"
 
 
 def load_folder(root: str | Path) -> Benchmark:
@@ -81,6 +84,23 @@ def read_header(root: Path) -> BenchmarkHeader:
         raise _broken(root, f"{HEADER_FILE}: {error}") from error
     except ValidationError as error:
         raise _broken(root, f"{HEADER_FILE}: {_first(error)}") from error
+
+
+def header_toml(header: BenchmarkHeader) -> str:
+    """The header as TOML."""
+    import tomli_w
+
+    return tomli_w.dumps(header.model_dump(mode="json", exclude_none=True))
+
+
+def write_samples(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
+    """Write ``benchmark.toml`` and ``samples.jsonl`` into ``folder``."""
+    (folder / HEADER_FILE).write_text(header_toml(header), encoding="utf-8")
+    lines = [
+        sample.model_dump_json(by_alias=True, exclude_none=True, exclude_defaults=False, exclude={"cluster"})
+        for sample in samples
+    ]
+    (folder / SAMPLES_FILE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def resolve_file(root: Path, path: str) -> Path:

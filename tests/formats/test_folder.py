@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 from agrotools.benchmarks import load_benchmark, load_folder, with_clusters
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.construct.export import check_replaceable, header_toml, replacing, write_benchmark
+from agrotools.construct.export import write_benchmark
 from agrotools.core import BenchmarkError, Sample, SampleFile, UsageError
 from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
+from agrotools.formats.folder import header_toml
+from agrotools.formats.replacement import check_replaceable, replace_folder
 
 
 @pytest.fixture
@@ -204,7 +206,7 @@ def test_clusters_are_the_connected_components(file_sets):
 def test_what_is_written_is_read_back(folder, tmp_path):
     first = load_folder(folder)
     copy = tmp_path / "copy"
-    with replacing(copy) as made:
+    with replace_folder(copy) as made:
         shutil.copytree(folder / "files", made / "files")
         write_benchmark(made, first.header, first.samples)
     second = load_folder(copy)
@@ -232,7 +234,7 @@ def test_replacing_leaves_the_old_folder_when_the_new_one_fails(folder):
     before = load_folder(folder).content_hash
 
     def fail():
-        with replacing(folder) as made:
+        with replace_folder(folder) as made:
             (made / "benchmark.toml").write_text("half")
             raise RuntimeError("stop")
 
@@ -248,7 +250,7 @@ def test_a_folder_with_other_things_is_never_replaced(tmp_path):
     (tmp_path / "file").write_text("x")
     (tmp_path / "empty").mkdir()
     for name in ("thesis", "file"):
-        with pytest.raises(BenchmarkError), replacing(tmp_path / name):
+        with pytest.raises(BenchmarkError), replace_folder(tmp_path / name):
             raise AssertionError("must not begin")
     assert (tmp_path / "thesis" / "chapter.tex").read_text() == "years of work"
     check_replaceable(tmp_path / "empty")

@@ -1,0 +1,1 @@
+"""Help of models in building: paraphrased questions, recorded reference traces, screening by baselines."""
