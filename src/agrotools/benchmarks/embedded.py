@@ -35,12 +35,12 @@ def load_embedded(loading: Loading) -> Benchmark:
         UsageError: options were given; it has none.
         BenchmarkError: the cache folder cannot be written.
     """
-    from agrotools.construct.sources.drawn.benchmark import write_scenes
-
     no_options("embedded", loading)
     target = embedded_folder()
     parent = target.parent
     if not is_intact(target):
+        from agrotools.build.sources.drawn.benchmark import write_scenes
+
         try:
             parent.mkdir(parents=True, exist_ok=True)
             with _locked(parent / f".{target.name}.lock"):

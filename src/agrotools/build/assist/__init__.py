@@ -1,1 +1,1 @@
-"""Help of models in building: paraphrased questions, recorded reference traces, screening by baselines."""
+"""Models and baselines that help in building: paraphrases, reference traces, screening."""
