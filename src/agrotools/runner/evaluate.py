@@ -15,10 +15,10 @@ import orjson
 
 from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.benchmarks.samples import facts_of, selected
-from agrotools.core import BudgetReached, Protocol, Record, Sample, ToolSpec, UsageError
+from agrotools.core import BudgetReached, Mode, Protocol, Record, Sample, ToolSpec, UsageError
 from agrotools.core.files import cache_dir
 from agrotools.core.hashing import sha256_of_file
+from agrotools.formats.samples import facts_of, selected
 from agrotools.models import ModelSettings, WireStats
 from agrotools.models.prices import Price
 from agrotools.runner.config import RECORDED, EvalConfig
@@ -108,7 +108,8 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
         )
     samples = subset(benchmark.samples, config.limit)
     plan = work_items(samples, modes, config.epochs, single_shot=source.single_shot)
-    manifest = describe_run(config, settings, benchmark, source, samples, plan, vision_model)
+    manifest = describe_run(config, settings, benchmark, source, samples, vision_model)
+    manifest = manifest.model_copy(update={"planned": plan.sizes()})
     folder = config.out or default_folder(manifest)
     with (
         RunStore(folder, manifest) as store,
@@ -277,7 +278,6 @@ def describe_run(
     benchmark: Benchmark,
     source: PolicySource,
     samples: Sequence[Sample],
-    plan: Plan,
     vision_model: ToolModel | None = None,
 ) -> Manifest:
     """The manifest of the run that ``config`` describes."""
@@ -318,7 +318,6 @@ def describe_run(
         modes=tuple(mode for mode in settings.modes if mode in source.modes),
         epochs=config.epochs,
         sample_ids=tuple(facts_of(samples).ids),
-        planned=plan.sizes(),
     )
 
 

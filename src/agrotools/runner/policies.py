@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from agrotools.agents import LLMAgent, ModelAgent, Policy
-from agrotools.benchmarks.samples import facts_of
 from agrotools.core import MODES, Mode, OptionsSlot, Protocol, ReferenceTextSlot, Sample, ToolSpec, UsageError
+from agrotools.formats.samples import facts_of
 from agrotools.models import DEFAULT_WIRE, Model, ModelSettings, WireSettings, WireStats, make_model
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest

@@ -373,7 +373,7 @@ class RunLock:
 
     def __init__(self, folder: Path) -> None:
         path = folder / LOCK_FILE
-        self._lock = FileLock(path, timeout=0)
+        self._lock = FileLock(path, timeout=0.1, poll_interval=0.02)  # one that was just removed is made anew
         try:
             self._lock.acquire()
         except Timeout as error:
