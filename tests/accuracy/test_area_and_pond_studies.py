@@ -8,7 +8,7 @@ from agrotools.accuracy.band_reference import among_best, histogram, quadratic, 
 from agrotools.accuracy.crop_weed_masks import compared
 from agrotools.accuracy.figures import estimate
 from agrotools.accuracy.study import Bench
-from agrotools.vision.separability import Counts
+from agrotools.tools.crop_weed.bands import Counts
 
 
 def test_a_mask_compared_by_hand() -> None:

@@ -17,7 +17,7 @@ from agrotools.construct.sources.public.diseased_plants import CAUSES
 from agrotools.construct.sources.public.plantseg import PLANTS, known_diseases, read
 from agrotools.construct.templates import Thing, load_templates
 from agrotools.core import BenchmarkError
-from agrotools.tools.recognition.kb_names import kb_names
+from agrotools.tools.lookup.kb_names import kb_names
 
 
 @pytest.fixture(autouse=True)

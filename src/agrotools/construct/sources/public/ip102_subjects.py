@@ -25,9 +25,8 @@ from agrotools.construct.sources.public.ip102_words import advice_topics, pair_w
 from agrotools.construct.templates import Thing
 from agrotools.construct.templates.exact_steps import exact_result
 from agrotools.core import Arguments, SampleFile, ToolError
-from agrotools.tools.recognition.kb_names import kb_names
-from agrotools.vision.pictures import RgbImage
-from agrotools.vision.reading import read_image
+from agrotools.tools.lookup.kb_names import kb_names
+from agrotools.vision.reading import RgbImage, read_image
 
 DIAGNOSE = "diagnose_pest_disease"
 LOOK_UP = "lookup_agronomy"
