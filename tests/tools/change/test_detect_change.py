@@ -19,7 +19,7 @@ from agrotools.tools.result import encode_result
 from agrotools.tools.workspace import Work, artifacts_in, at_work, write_artifact
 from support.picture_files import write_raster
 
-DATA = Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
+DATA = Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[4] / "shared" / "data"))
 UTM = {"crs": "EPSG:32633", "transform": from_origin(500_000, 5_000_000, 10, 10)}
 SHAPE = (160, 200)
 
@@ -439,7 +439,7 @@ def test_water_in_multi_band_rasters(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_new_pond_in_drawn_scenes(tmp_path: Path) -> None:
-    from agrotools.construct.scenes.ponds import make_pond_pair
+    from agrotools.build.scenes.ponds import make_pond_pair
 
     right = 0
     for seed in range(5):
