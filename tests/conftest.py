@@ -16,8 +16,7 @@ from support.tiers import UnitGuard, tier_of
 settings.register_profile("agrotools", deadline=None, derandomize=bool(os.environ.get("AGROTOOLS_SAME_EXAMPLES")))
 settings.load_profile("agrotools")
 
-TESTS = Path(__file__).resolve().parent
-ROOT = TESTS.parent
+ROOT = Path(__file__).resolve().parent.parent
 _GUARD = UnitGuard()
 
 
@@ -25,7 +24,7 @@ _GUARD = UnitGuard()
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give every test the marker of its tier, before ``-m`` selects."""
     for item in items:
-        tier = tier_of(item, TESTS)
+        tier = tier_of(item)
         if not item.get_closest_marker(tier):
             item.add_marker(getattr(pytest.mark, tier))
 

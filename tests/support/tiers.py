@@ -9,20 +9,23 @@ browser     drives a headless Chromium; skipped where there is none
 slow        takes more than a few seconds
 ==========  =======================================================================================================
 
-A marker on the test, its class or its module decides (``pytestmark = pytest.mark.process``), then the fixtures that
-it requests, then its folder. What is left is ``unit``, and a unit test that starts a process or a server fails.
+A marker on the test, its class or its module decides (``pytestmark = pytest.mark.process``). Then what it reaches: by
+name, through helpers and fixtures of the tests, a browser, real data, a server, an interpreter. Then its folder. What
+is left is ``unit``, and a unit test that starts a process or a server fails.
 """
 
+import inspect
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
 
+_TESTS = Path(__file__).resolve().parent.parent
 TIERS = ("unit", "tools", "process", "data", "browser", "slow")
-OF_FIXTURES = {"field_data": "data"}
-"""Tier by requested fixture."""
 OF_FOLDERS = {
     "accuracy": "tools",
     "sandbox": "process",
@@ -32,6 +35,16 @@ OF_FOLDERS = {
     "vision": "tools",
 }
 """Tier by folder below ``tests``, where it is not ``unit``. The longest match counts."""
+OF_NAMES = {
+    "field_data": "data",
+    "Chromium": "browser",
+    "subprocess": "process",
+    "create_subprocess_exec": "process",
+    "start_server": "process",
+    "TCPSite": "process",
+    "ToolExecutor": "process",
+}
+"""Tier by the names that a test reaches."""
 
 _STARTS = {
     "subprocess.Popen": "started the process",
@@ -45,18 +58,55 @@ _STARTS = {
 }
 
 
-def tier_of(item: pytest.Item, tests: Path) -> str:
-    """The tier of a test: by marker, else by fixture, else by folder, else ``unit``."""
+def tier_of(item: pytest.Item) -> str:
+    """The tier of a test: by marker, else by what it reaches, else by folder, else ``unit``."""
     for mark in item.iter_markers():
         if mark.name in TIERS:
             return mark.name
-    by_fixture = [OF_FIXTURES[name] for name in getattr(item, "fixturenames", ()) if name in OF_FIXTURES]
-    if by_fixture:
-        return max(by_fixture, key=TIERS.index)
-    for folder in item.path.relative_to(tests).parents:
+    if isinstance(item, pytest.Function):
+        names = {*item.fixturenames}.union(*map(_reached, _functions(item)))
+        if found := [OF_NAMES[name] for name in names & OF_NAMES.keys()]:
+            return max(found, key=TIERS.index)
+    for folder in item.path.relative_to(_TESTS).parents:
         if folder.as_posix() in OF_FOLDERS:
             return OF_FOLDERS[folder.as_posix()]
     return "unit"
+
+
+def _functions(item: pytest.Function) -> list[Any]:
+    """The function of a test and those of its fixtures."""
+    fixtures = item._fixtureinfo.name2fixturedefs.values()
+    return [inspect.unwrap(item.function), *(inspect.unwrap(each[-1].func) for each in fixtures)]
+
+
+@cache
+def _reached(function: Any) -> frozenset[str]:
+    """Names in the code of a function of the tests, and in that of the functions and classes of the tests it uses."""
+    names: set[str] = set()
+    waiting, seen = [function], set[Any]()
+    while waiting:
+        each = waiting.pop()
+        if each in seen or not _is_of_tests(each):
+            continue
+        seen.add(each)
+        if isinstance(each, type):
+            waiting += [value for value in vars(each).values() if isinstance(value, FunctionType)]
+            continue
+        used = _names(each.__code__)
+        names |= used
+        values = (inspect.unwrap(each.__globals__[name]) for name in used if name in each.__globals__)
+        waiting += [value for value in values if isinstance(value, FunctionType | type)]
+    return frozenset(names)
+
+
+def _is_of_tests(value: Any) -> bool:
+    file = getattr(sys.modules.get(value.__module__ or ""), "__file__", None)
+    return file is not None and Path(file).is_relative_to(_TESTS)
+
+
+def _names(code: CodeType) -> set[str]:
+    inner = (each for each in code.co_consts if isinstance(each, CodeType))
+    return set(code.co_names).union(*map(_names, inner))
 
 
 class UnitGuard:
