@@ -20,6 +20,10 @@ ROOT = Path(__file__).resolve().parent.parent
 _GUARD = UnitGuard()
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    _GUARD.enforced = "unit" in config.option.markexpr
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give every test the marker of its tier, before ``-m`` selects."""

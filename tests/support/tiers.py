@@ -113,6 +113,7 @@ class UnitGuard:
     """Recorder of the processes and servers that a unit test starts, by an audit hook."""
 
     def __init__(self) -> None:
+        self.enforced = True
         self._events: list[str] | None = None
         sys.addaudithook(self._record)
 
@@ -124,7 +125,7 @@ class UnitGuard:
 
     def watch(self, item: pytest.Item) -> Iterator[None]:
         """Watch one phase of a test, and fail it if it is a unit test that started something."""
-        self._events = [] if item.get_closest_marker("unit") else None
+        self._events = [] if self.enforced and item.get_closest_marker("unit") else None
         try:
             result = yield
         finally:
