@@ -7,9 +7,8 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from agrotools.core import Slot
-from agrotools.scoring.reading_opposites import comparatives, sense_of, senses
-from agrotools.scoring.reading_qualifiers import YEAR, of_other_thing, spoken, subject
-from agrotools.scoring.reading_translation import word_pattern
+from agrotools.scoring.slot_subject import YEAR, of_other_thing, spoken, subject
+from agrotools.scoring.word_forms import comparatives, sense_of, senses, word_pattern
 from agrotools.text.labels import LabelMatch, claims, find_labels
 from agrotools.text.listing import beside, further_claims
 from agrotools.text.negation import Negations

@@ -16,8 +16,7 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
-from agrotools.scoring.reading import AnswerText, Scope, after_correction, without_markup
-from agrotools.scoring.reading_json import json_text
+from agrotools.scoring.answer_text import AnswerText, Scope, after_correction, json_text, without_markup
 from agrotools.text.normalise import CJK, WORD, normalise
 from agrotools.text.number_words import NUMBER_WORDS
 from agrotools.text.units import canonical_unit

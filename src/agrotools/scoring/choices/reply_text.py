@@ -1,13 +1,66 @@
-"""A reply made ready for reading: without its thinking, of bounded length, in one script, without markup.
+"""A reply prepared for reading (no thinking, bounded length, one script, no markup), and ``words.toml`` as patterns.
 
 Letters keep their case (an English "a" is seldom option A); what is compared with words is lower-cased by ``lowered``.
+A pattern begins with plain characters only, so that ``re`` skips over text in which no word can begin; that is what
+keeps reading fast.
 """
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
+
+END = r"(?=[\s,.。;!?:)\]}】」』\"'、]|\Z)"
+"""End of a clause behind a short word: 对 in 对。 but not in 对于."""
+
+
+@cache
+def words() -> dict[str, tuple[str, ...]]:
+    """Role to words, as they stand in ``words.toml``."""
+    table = tomllib.loads(files("agrotools.scoring.choices").joinpath("words.toml").read_text("utf-8"))
+    return {role: tuple(listed) for role, listed in table.items()}
+
+
+def any_of(*roles: str) -> str:
+    """A pattern for any word of these roles, the longest first. English words stand alone."""
+    by_first: dict[str, list[str]] = {}
+    for word in sorted({word for role in roles for word in words()[role]}, key=lambda word: (-len(word), word)):
+        by_first.setdefault(word[0], []).append(word)
+    return "(?:" + "|".join(_beginning(first, listed) for first, listed in by_first.items()) + ")"
+
+
+def _beginning(first: str, listed: list[str]) -> str:
+    alone = f"(?<![a-z]{first})" if "a" <= first <= "z" else ""
+    return f"{re.escape(first)}{alone}(?:{'|'.join(_rest(word) for word in listed)})"
+
+
+def _rest(word: str) -> str:
+    """A word without its first character; between English words there may be several spaces."""
+    return re.escape(word[1:]).replace(r"\ ", r"\s{1,4}") + ("(?![a-z])" if "a" <= word[-1] <= "z" else "")
+
+
+class Lexicon(NamedTuple):
+    """Words of several roles; one of two roles counts for the role named first."""
+
+    pattern: re.Pattern[str]
+    roles: dict[str, str]
+
+    def role(self, match: re.Match[str]) -> str:
+        return self.roles[" ".join(match[0].split())]
+
+
+@cache
+def lexicon(*roles: str) -> Lexicon:
+    return Lexicon(re.compile(any_of(*roles)), {word: role for role in reversed(roles) for word in words()[role]})
+
+
+@cache
+def pattern_of(*roles: str) -> re.Pattern[str]:
+    return re.compile(any_of(*roles))
+
 
 FIRST_CHARACTERS, LAST_CHARACTERS = 8_000, 24_000
 """Of a longer reply only its beginning and end are read: an answer stands in one of them."""
@@ -77,7 +130,7 @@ def lowered(text: str) -> str:
 
 
 def _answer_part(reply: str) -> str:
-    """What stands behind the last end of thinking and before thinking that does not end."""
+    """Text behind the last end of thinking and before thinking that does not end."""
     begin, end = 0, len(reply)
     if "<" in reply or "◁" in reply:
         opened: int | None = None

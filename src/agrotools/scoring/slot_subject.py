@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from agrotools.core import Slot
-from agrotools.scoring.reading_translation import translated
+from agrotools.scoring.word_forms import translated
 from agrotools.text.normalise import CJK, WORD, normalise
 from agrotools.text.numbers import Quantity
 

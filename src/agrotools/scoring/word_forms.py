@@ -1,9 +1,17 @@
-"""The forms of a word of a label: its endings, and Chinese words for it, for answers in Chinese."""
+"""Forms of a word of a label in a sentence: endings, families (deep, depth), opposites, Chinese translations."""
 
 import re
-from functools import lru_cache
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import NamedTuple
 
-_TABLE = """
+from agrotools.core import Slot
+from agrotools.text.negation import Negations
+from agrotools.text.normalise import CJK, WORD, normalise
+from agrotools.text.statements import stemmer
+
+_TRANSLATION_TABLE = """
 wheat 小麦 麦田; maize corn 玉米; rice paddy 水稻 稻; soybean 大豆; cotton 棉; canola rapeseed rape 油菜
 potato 马铃薯 土豆; barley 大麦; sugarcane cane 甘蔗; tomato 番茄 西红柿; apple 苹果; grape 葡萄
 citrus orange 柑橘 橙; tea 茶; grass 草; tree 树; plant 株 苗 植物; seedling 苗; weed 杂草; crop 作物 庄稼
@@ -59,9 +67,9 @@ fan 风扇 风机; lamp light 灯 光; sensor 传感器; battery 电池; camera 
 """
 
 
-def _read() -> dict[str, tuple[str, ...]]:
+def _read_translations() -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
-    for entry in _TABLE.replace("\n", ";").split(";"):
+    for entry in _TRANSLATION_TABLE.replace("\n", ";").split(";"):
         words = entry.split()
         chinese = tuple(word for word in words if word > "\u2e80")
         for word in words:
@@ -70,7 +78,7 @@ def _read() -> dict[str, tuple[str, ...]]:
     return found
 
 
-_TRANSLATIONS = _read()
+_TRANSLATIONS = _read_translations()
 
 
 def translated(word: str) -> tuple[str, ...]:
@@ -109,3 +117,146 @@ def word_pattern(word: str, min_chinese: int = 1) -> re.Pattern[str]:
     ending = "[a-z]*" if len(root) > 3 else rf"(?:{re.escape(root[-1])}?(?:e?s|e?d|ing|e|y|ies|ied|en|e?ness))?"
     chinese = dict.fromkeys(each for each in (*translated(word), *translated(root)) if len(each) >= min_chinese)
     return re.compile("|".join([rf"(?<![a-z\d])(?:{'|'.join(forms)}|{re.escape(root)}{ending})(?![a-z\d])", *chinese]))
+
+
+_FAMILIES = """
+deep depth; wide width broad breadth; long length; high height tall; thick thickness; heavy weigh weight mass
+warm hot temperature degree; old age; fast speed; dense density; moist moisture humid humidity wet
+slope gradient steep; dead die death mortal; infect disease diseased sick infest; miss gap absent; cost price
+rain rainfall precipitation; emerge emergence; cow cattle; sow seed; harvest yield pick; grow growth
+lose loss disappear vanish gone; big large size; sheep ewe; circumference girth
+share percentage fraction percent proportion
+"""
+_LATIN = re.compile(rf"{WORD}{{3,}}|\bph\b")
+
+
+@cache
+def _family_heads() -> dict[str, str]:
+    lines = (line.split() for line in _FAMILIES.replace("\n", ";").split(";"))
+    return {stemmer().stemWord(word): words[0] for words in lines for word in words}
+
+
+@lru_cache(maxsize=4_000)
+def _stem_root(word: str) -> str:
+    stemmed: str = stemmer().stemWord(word)
+    return _family_heads().get(stemmed, stemmed)
+
+
+@lru_cache(maxsize=8_000)
+def roots(text: str) -> frozenset[str]:
+    """What the forms of the words of ``text``, and words of one family, have in common."""
+    return frozenset(_stem_root(word) for word in _LATIN.findall(text))
+
+
+def says(word: str, said: frozenset[str], text: str) -> bool:
+    """Whether ``text``, of which ``said`` are the :func:`roots`, has a form of ``word`` or a Chinese word for it."""
+    if word > "\u2e80":
+        return word in text
+    if _stem_root(word) in said:
+        return True
+    return not text.isascii() and any(chinese in text for chinese in translated(word))
+
+
+_COMPARE = frozenset("多大高宽长重密快好深厚少小低矮窄短轻稀慢差浅薄")
+_OPPOSITES_FILE = Path(__file__).parents[1] / "data" / "opposites.txt"
+
+
+class Family(NamedTuple):
+    """Words of one meaning and of its opposite: the pattern that finds either, and the one of the opposites alone."""
+
+    either: re.Pattern[str]
+    opposite: re.Pattern[str]
+    own: re.Pattern[str]
+
+    def find(self, text: str, *, in_label: bool = False) -> list[tuple[int, int, bool]]:
+        """Start, end and whether it asserts, of each word of the family in ``text``.
+
+        ``in_label``: only words that make a label one of this family: "exceeds" denies "within", but asks for no range.
+        """
+        return [
+            (found.start(), found.end(), self.opposite.fullmatch(found[0]) is None)
+            for found in (self.own if in_label else self.either).finditer(text)
+        ]
+
+
+def _pattern(words: list[str]) -> re.Pattern[str]:
+    latin = [word for word in words if word < "\u2e80"]
+    chinese = [word for word in words if word > "\u2e80"]
+    parts = "|".join(
+        re.escape(word).replace(r"\*", "[a-z]*").replace("_", " ") for word in sorted(latin, key=len, reverse=True)
+    )
+    return re.compile(
+        "|".join(
+            [rf"(?<![a-z\d])(?<![a-z\d]-)(?:{parts})(?![a-z\d])", *map(_alone, sorted(chinese, key=len, reverse=True))]
+        )
+    )
+
+
+def _alone(word: str) -> str:
+    """A Chinese word; one of comparison of a single character is none inside another word, as in 大棚 and 长势."""
+    return rf"(?:(?<=[更较最偏很]){word}|{word}(?![{CJK}])|{word}(?=[的于得出些]))" if word in _COMPARE else word
+
+
+def _read_family(line: str) -> Family:
+    yes, _, no = line.partition("/")
+    # A stem with an ending would take "unchanged" for "chang*" only at a word's beginning: no overlap to be sorted out.
+    own = [word for word in (yes + no).split() if word[0] != "~"]
+    yes, no = yes.replace("~", ""), no.replace("~", "")
+    return Family(_pattern(yes.split() + no.split()), _pattern(no.split()), _pattern(own))
+
+
+@lru_cache(maxsize=1)
+def _all_families() -> tuple[Family, ...]:
+    lines = _OPPOSITES_FILE.read_text("utf-8").splitlines()
+    return tuple(_read_family(line) for line in lines if line and not line.startswith("#"))
+
+
+@lru_cache(maxsize=1)
+def families() -> tuple[Family, ...]:
+    """All families but that of comparatives."""
+    return _all_families()[1:]
+
+
+@lru_cache(maxsize=1)
+def presence() -> Family:
+    """The family of "present" and "visible": what is there is also said by naming it."""
+    return next(family for family in families() if family.either.fullmatch("present"))
+
+
+def comparatives() -> Family:
+    """More and less: which of two things has more of something."""
+    return _all_families()[0]
+
+
+def senses(slot: Slot) -> tuple[tuple[Family, bool], ...]:
+    """The families of which a slot's label has a word, and whether it has it in the asserting sense."""
+    return _senses(normalise(slot.label))
+
+
+@lru_cache(maxsize=1_000)
+def _senses(label: str) -> tuple[tuple[Family, bool], ...]:
+    more = comparatives().find(label, in_label=True)[-1:]
+    found = [
+        (family, hits[-1])
+        for family in families()
+        if family is not presence() and (hits := family.find(label, in_label=True))
+    ]
+    # "fewer clouds" asks for the opposite of clouds; "wetter" is of both families.
+    less = [hit for hit in more if not hit[2]]
+    flipped = [(family, hit[2] != any(word[1] <= hit[0] for word in less)) for family, hit in found]
+    return (*((comparatives(), hit[2]) for hit in more), *flipped)
+
+
+def sense_of(text: str, asked: Sequence[tuple[Family, bool]]) -> int:
+    """Whether ``text`` says what is asked (1), the opposite (-1), or neither of them, or both (0)."""
+    if not asked or not text.strip():
+        return 0
+    negations = Negations(text)
+    for family, own in asked:
+        said = {
+            (asserts == own) != ((negations.count_before(start) + text.startswith(" no ", end)) % 2 == 1)
+            for start, end, asserts in family.find(text)
+        }
+        if len(said) == 1:
+            return 1 if said.pop() else -1
+    return 0
