@@ -35,7 +35,7 @@ for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "
 import numpy as np  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
-from agrotools.core.folds import fold_of, pairs_by_hash  # noqa: E402
+from agrotools.core.hashing import fold_of, pairs_by_hash  # noqa: E402
 
 MEASURES = (
     "vegetation_iou",
@@ -65,7 +65,7 @@ def measured(data: Path, scratch: Path) -> tuple[list[dict[str, Any]], dict[str,
     """One row per picture, and the figures over the pixels of all pictures."""
     from PIL import Image
 
-    from agrotools.accuracy.crop_weed_masks import compared
+    from agrotools.build.accuracy.crop_weed_masks import compared
     from agrotools.tools import get_tool
     from agrotools.tools.workspace import artifacts_in
     from agrotools.vision.crop_weed import file_sha256

@@ -2,7 +2,7 @@
 
     python training/fit_pond_evidence.py [--seeds 1000 1360] [--processes 2] [--rows FILE.npz]
 
-Writes src/agrotools/vision/water/weights.py. Nothing but drawn pairs (agrotools.construct.scenes.ponds) goes in, so
+Writes src/agrotools/vision/water/weights.py. Nothing but drawn pairs (agrotools.build.scenes.ponds) goes in, so
 what is learnt is ours; figures are reported on other seeds. Needs scikit-learn.
 
 The ring test is learnt from the candidates that the component tree proposes: right where they share 0.6 of their union
@@ -24,7 +24,7 @@ for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENCV_FOR_THREADS_
 import numpy as np  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
-from agrotools.construct.scenes.ponds import EVENTS, make_pond_pair, make_town  # noqa: E402
+from agrotools.build.scenes.ponds import EVENTS, make_pond_pair, make_town  # noqa: E402
 
 TARGET = Path(__file__).parent.parent / "src/agrotools/vision/water/weights.py"
 RIGHT, WRONG = 0.6, 0.25

@@ -10,7 +10,7 @@ import pytest
 from agrotools.agents import LLMAgent, run_step_by_step
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import MODES, Mode, Protocol, Sample, ToolSpec
-from agrotools.core.shown import with_shown_observations
+from agrotools.core.reference_observations import with_shown_observations
 from agrotools.models import Message, ModelSettings
 from agrotools.models.prices import Price
 from agrotools.models.request_text import image_urls, request_text

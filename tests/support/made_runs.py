@@ -24,7 +24,7 @@ from agrotools.core import (
     ToolCall,
     Trajectory,
 )
-from agrotools.core.paths import artifact_path
+from agrotools.core.files import artifact_path
 from agrotools.runner.store import RunStore
 from support.runs import manifest
 

@@ -439,7 +439,7 @@ def test_water_in_multi_band_rasters(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_new_pond_in_drawn_scenes(tmp_path: Path) -> None:
-    from agrotools.construct.scenes.ponds import make_pond_pair
+    from agrotools.build.scenes.ponds import make_pond_pair
 
     right = 0
     for seed in range(5):

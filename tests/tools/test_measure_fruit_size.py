@@ -319,8 +319,8 @@ def test_a_sphere_of_known_size_gives_the_focal_length() -> None:
 
 @pytest.mark.slow
 def test_real_apples_against_callipers(field_data: Path, tmp_path: Path) -> None:
-    from agrotools.accuracy.measure_fruit_size import STUDIES
-    from agrotools.accuracy.study import Bench
+    from agrotools.build.accuracy.measure_fruit_size import STUDIES
+    from agrotools.build.accuracy.study import Bench
 
     folder = field_data / "rgbd_apples"
     if not (folder / "truth.json").is_file():

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agrotools.benchmarks.benchmark import ContentDigest
-from agrotools.construct.scenes.insects import SPECIES
-from agrotools.construct.scenes.pest_plates import make_pest_plate
-from agrotools.construct.scenes.weed_plates import make_weed_plate
-from agrotools.construct.scenes.weed_shapes import WEED_SHAPES
+from agrotools.build.scenes.insects import SPECIES
+from agrotools.build.scenes.pest_plates import make_pest_plate
+from agrotools.build.scenes.weed_plates import make_weed_plate
+from agrotools.build.scenes.weed_shapes import WEED_SHAPES
 from agrotools.core import ToolError
 from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.formats.benchmark import ContentDigest
 from agrotools.tools import diagnose_pest_disease, identify_weed
 from agrotools.tools.workspace import artifacts_in
 

@@ -1,7 +1,6 @@
 """The workspace: names in, real files out, and nothing that leads elsewhere."""
 
 import os
-import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,8 +17,6 @@ from agrotools.tools.workspace import (
     file_info,
     host_file,
     save_artifact,
-    write_new,
-    write_whole,
 )
 
 
@@ -211,31 +208,3 @@ def test_host_files_are_checked_too(tmp_path):
     with pytest.raises(ToolError) as caught:
         host_file(str(tmp_path / "pipe"))
     assert caught.value.kind == "unreadable_file"
-
-
-def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
-    path = tmp_path / "deep" / "file"
-    write_whole(path, b"first")
-    write_whole(path, b"second")
-    assert path.read_bytes() == b"second"
-    assert stat.S_IMODE(path.stat().st_mode) == 0o644
-    assert not write_new(path, b"third")
-
-    def fail(*_args):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(Path, "write_bytes", fail)
-    with pytest.raises(OSError, match="disk full"):
-        write_whole(path, b"fourth")
-    assert path.read_bytes() == b"second"
-    assert [entry.name for entry in path.parent.iterdir()] == ["file"]
-
-
-def test_a_file_system_without_hard_links_works(tmp_path, monkeypatch):
-    def no_links(*_args):
-        raise PermissionError("not supported")
-
-    monkeypatch.setattr(Path, "hardlink_to", no_links)
-    assert write_new(tmp_path / "file", b"x")
-    assert (tmp_path / "file").read_bytes() == b"x"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]

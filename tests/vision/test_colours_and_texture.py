@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agrotools.accuracy.describe_region import patches
+from agrotools.build.accuracy.describe_region import patches
 from agrotools.vision.colour_names import NAMED_COLOURS, colour_name, dominant_colours, lab_of_list
 from agrotools.vision.textures import LEVELS, cooccurrence, texture_of
 

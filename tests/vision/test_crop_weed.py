@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from agrotools.core import BenchmarkError, ToolError
-from agrotools.core.folds import fold_of
+from agrotools.core.hashing import fold_of
 from agrotools.vision import crop_weed_training
 from agrotools.vision.crop_weed import (
     applicable_heads,

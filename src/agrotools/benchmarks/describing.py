@@ -4,15 +4,15 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from agrotools.benchmarks.agent_x.frames import PLACE
-from agrotools.benchmarks.benchmark import Benchmark
 from agrotools.benchmarks.published.toolsets import CATEGORIES
-from agrotools.core import FAMILIES, Noun, SampleFile, UsageError
+from agrotools.core import FAMILIES, FrozenModel, SampleFile, UsageError
+from agrotools.formats.benchmark import Benchmark
 from agrotools.scoring.open_text import count_words
 
 Counts = dict[str, int]
 
 
-class Description(Noun):
+class Description(FrozenModel):
     """Counts over the samples of a benchmark, each by name, most first; numbers of something ascend.
 
     ``tools`` counts reference calls; ``questions_with_tool`` the questions whose reference calls a tool;

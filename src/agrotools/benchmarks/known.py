@@ -34,7 +34,7 @@ def list_benchmarks(data_root: Path | None) -> list[Listed]:
 def file_roots(name: str, data_root: Path | None) -> list[Path]:
     """Folders that the paths of a published benchmark's files are relative to; none where the files are not found."""
     from agrotools.benchmarks.published.ways import PUBLISHED_WAYS
-    from agrotools.core.paths import cache_dir
+    from agrotools.core.files import cache_dir
 
     if name not in PUBLISHED_WAYS:
         return []

@@ -8,11 +8,11 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from agrotools.benchmarks.benchmark import Benchmark
-from agrotools.construct.progress import Progress, no_progress
-from agrotools.core import Noun, UsageError
+from agrotools.core import FrozenModel, UsageError
+from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.benchmark import Benchmark
 
-Settings = TypeVar("Settings", bound=Noun)
+Settings = TypeVar("Settings", bound=FrozenModel)
 
 
 class Loading(NamedTuple):

@@ -13,11 +13,11 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from agrotools.benchmarks.benchmark import Benchmark
 from agrotools.benchmarks.observed_values import differing
-from agrotools.construct.progress import Progress, no_progress
-from agrotools.core import Arguments, Noun, Observation, Sample, ToolCall
+from agrotools.core import Arguments, FrozenModel, Observation, Sample, ToolCall
+from agrotools.core.progress import Progress, no_progress
 from agrotools.core.refs import literal_value
+from agrotools.formats.benchmark import Benchmark
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import Workspace
 
@@ -27,7 +27,7 @@ _ARTIFACT = ("name", "kind", "media_type")
 """What must be equal of an artifact: how a picture is compressed depends on the library that writes it."""
 
 
-class Difference(Noun):
+class Difference(FrozenModel):
     """A value that came out otherwise. ``where`` is its place in the observation; None is a value that is not there."""
 
     sample: str

@@ -140,7 +140,7 @@ def _cache() -> dict[str, Any]:
     import os
     import shutil
 
-    from agrotools.core.paths import cache_dir
+    from agrotools.core.files import cache_dir
 
     folder = cache_dir()
     existing = next(path for path in (folder, *folder.absolute().parents) if os.path.exists(path))  # noqa: PTH110 - no error, whatever the path

@@ -58,7 +58,7 @@ def main() -> None:
     try:
         app()
     except Exception as error:
-        # Imported here because --help must not wait for the nouns.
+        # Imported here because --help must not wait for pydantic.
         from agrotools.core.errors import AgrotoolsError
 
         if (code := code_of(error)) is None:

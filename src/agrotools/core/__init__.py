@@ -1,18 +1,5 @@
-"""The nouns of agrotools. No I/O; imports nothing else of ours."""
+"""Records, errors and vocabularies that all of agrotools shares. Imports nothing else of ours."""
 
-from agrotools.core.action import (
-    Action,
-    Answer,
-    Arguments,
-    Artifact,
-    CallTools,
-    Halt,
-    Observation,
-    Reply,
-    ToolCall,
-    Unparseable,
-    Usage,
-)
 from agrotools.core.errors import (
     AgrotoolsError,
     BenchmarkError,
@@ -29,8 +16,7 @@ from agrotools.core.errors import (
     ToolErrorKind,
     UsageError,
 )
-from agrotools.core.noun import Noun
-from agrotools.core.plot_spec import PlotKind, PlotSeries, PlotSpec
+from agrotools.core.frozen_model import FrozenModel
 from agrotools.core.record import Record, Score
 from agrotools.core.refs import UnresolvedRef
 from agrotools.core.registry import Registry
@@ -58,6 +44,7 @@ from agrotools.core.slot import (
     ToleranceSlot,
     counts_in_headline,
 )
+from agrotools.core.specs import AgreementKind, PlotKind, PlotSeries, PlotSpec, ToolSpec
 from agrotools.core.taxonomy import (
     ANSWER_TYPES,
     FAMILIES,
@@ -69,8 +56,23 @@ from agrotools.core.taxonomy import (
     Protocol,
     Termination,
 )
-from agrotools.core.tool_spec import AgreementKind, ToolSpec
-from agrotools.core.trajectory import ReferenceStep, ReferenceTrajectory, Step, Trajectory
+from agrotools.core.trajectory import (
+    Action,
+    Answer,
+    Arguments,
+    Artifact,
+    CallTools,
+    Halt,
+    Observation,
+    ReferenceStep,
+    ReferenceTrajectory,
+    Reply,
+    Step,
+    ToolCall,
+    Trajectory,
+    Unparseable,
+    Usage,
+)
 
 __all__ = [
     "ANSWER_TYPES",
@@ -101,13 +103,13 @@ __all__ = [
     "Fact",
     "FileKind",
     "FileSlot",
+    "FrozenModel",
     "Halt",
     "ImageCallsSlot",
     "InfrastructureError",
     "Intrinsics",
     "KeywordsSlot",
     "Mode",
-    "Noun",
     "Observation",
     "OpenTextSlot",
     "OptionKind",

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from agrotools.core.noun import Noun
+from agrotools.core.frozen_model import FrozenModel
 from agrotools.core.taxonomy import Mode, Protocol
 
 _CANARIES = uuid.UUID("5d0c7a3e-6c1f-4b57-9a64-0b1f2f6f7a11")
@@ -16,7 +16,7 @@ def canary_of(name: str, version: str) -> str:
     return str(uuid.uuid5(_CANARIES, f"{name} {version}"))
 
 
-class SourceNote(Noun):
+class SourceNote(FrozenModel):
     """Where files or labels come from, and under what terms they may be used."""
 
     name: str
@@ -26,7 +26,7 @@ class SourceNote(Noun):
     note: str | None = None
 
 
-class BenchmarkHeader(Noun):
+class BenchmarkHeader(FrozenModel):
     """Name, version and terms of a benchmark, its toolset and the modes it can be run in."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]

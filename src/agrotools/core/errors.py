@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from agrotools.core.noun import Noun
+from agrotools.core.frozen_model import FrozenModel
 
 ToolErrorKind = Literal[
     "invalid_argument",
@@ -33,7 +33,7 @@ chat completions there; ``key``, ``credit``: refused or used up; ``images``, ``t
 that can be read."""
 
 
-class ErrorInfo(Noun):
+class ErrorInfo(FrozenModel):
     """A tool error as data: what a policy observes and a record stores."""
 
     kind: ToolErrorKind

@@ -4,14 +4,13 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from agrotools.core.action import Action, Answer, Reply
-from agrotools.core.noun import Noun
+from agrotools.core.frozen_model import FrozenModel
 from agrotools.core.sample import Sample
 from agrotools.core.taxonomy import Mode
-from agrotools.core.trajectory import Step, Trajectory
+from agrotools.core.trajectory import Action, Answer, Reply, Step, Trajectory
 
 
-class Record(Noun):
+class Record(FrozenModel):
     """What happened on one sample in one epoch, beside the sample itself (with its gold).
 
     ``trajectory`` is set in no-tool and end-to-end; ``actions`` in step-by-step: one predicted action for each
@@ -44,7 +43,7 @@ class Record(Noun):
         return tuple(reply for reply in (*(source.reply for source in sources), *last) if reply is not None)
 
 
-class Score(Noun):
+class Score(FrozenModel):
     """One score of one record: which scorer, how the answer was read, and the value in [0, 1].
 
     ``slot`` names the slot (outcome scorers), ``step`` the reference step (process scorers).

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from agrotools.core.noun import Noun
+from agrotools.core.frozen_model import FrozenModel
 from agrotools.core.slot import Slot
 from agrotools.core.taxonomy import AnswerType, FileKind
 from agrotools.core.trajectory import ReferenceTrajectory
@@ -12,7 +12,7 @@ from agrotools.core.trajectory import ReferenceTrajectory
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
 
 
-class Intrinsics(Noun):
+class Intrinsics(FrozenModel):
     """Pinhole camera parameters in pixels of the original image."""
 
     fx_px: Annotated[float, Field(gt=0)]
@@ -21,7 +21,7 @@ class Intrinsics(Noun):
     cy_px: float
 
 
-class SampleFile(Noun):
+class SampleFile(FrozenModel):
     """A file of a sample. Policies and tools know it by ``name``; ``path`` is relative to the benchmark folder."""
 
     name: FileName
@@ -42,8 +42,32 @@ class SampleFile(Noun):
     note: str | None = None
     """What the person asking would know of the file, e.g. ``false colour: near infrared shown as green``."""
 
+    @property
+    def known_arguments(self) -> dict[str, JsonValue]:
+        """Arguments of tools that its metadata answers, and that hold where a call leaves them out.
 
-class Sample(Noun):
+        ``gsd_m`` and ``depth_unit_mm`` as they stand, ``fx_px`` to ``cy_px`` of the intrinsics, ``bands`` as band name
+        to number (from 1), ``label_map`` as meaning to class numbers.
+        """
+        known: dict[str, JsonValue] = {"gsd_m": self.gsd_m, "depth_unit_mm": self.depth_unit_mm}
+        if self.intrinsics is not None:
+            known |= self.intrinsics.model_dump()
+        if self.bands is not None:
+            known["bands"] = {name: number for number, name in enumerate(self.bands, start=1)}
+        if self.classes is not None:
+            known["label_map"] = _numbers_by_meaning(self.classes)
+        return {name: value for name, value in known.items() if value is not None}
+
+
+def _numbers_by_meaning(classes: dict[str, str]) -> dict[str, JsonValue]:
+    numbers = {index: int(index) for index in classes if index.isdecimal()}
+    return {
+        meaning: [numbers[index] for index, other in classes.items() if other == meaning and index in numbers]
+        for meaning in classes.values()
+    }
+
+
+class Sample(FrozenModel):
     """One question with its files and its gold. Only :class:`SampleView` ever reaches a policy."""
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,119}$")]
@@ -85,7 +109,7 @@ class Sample(Noun):
         return self.metadata.get("schematic") is True
 
 
-class SampleView(Noun):
+class SampleView(FrozenModel):
     """All that a policy may know of a sample. ``files[].path`` is where the host reads the file, never shown."""
 
     id: str

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import Field, JsonValue, model_validator
 
-from agrotools.core.noun import Noun
+from agrotools.core.frozen_model import FrozenModel
 
 
-class _Slot(Noun):
+class _Slot(FrozenModel):
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
     """Key of the slot in the answer form, e.g. ``weed_share``."""
     label: str
@@ -103,7 +103,7 @@ class ToleranceSlot(_Slot):
         return max(self.abs_tol, self.rel_tol * abs(self.value))
 
 
-class Fact(Noun):
+class Fact(FrozenModel):
     """A key fact of an open answer: short ``phrases`` that each state it, and phrases (``not``) that contradict it.
 
     A phrase is found in other words as well (see :mod:`agrotools.text.claims`). ``weight``: its share of the score,
@@ -135,7 +135,7 @@ class PlotSlot(_Slot):
 
     type: Literal["plot"] = "plot"
     value: dict[str, JsonValue]
-    """Canonical plot specification (see ``PlotSpec`` in :mod:`agrotools.core.plot_spec`) as data."""
+    """Canonical plot specification (see ``PlotSpec`` in :mod:`agrotools.core.specs`) as data."""
     value_from: Literal["ground_truth", "tool"] = "ground_truth"
     """Whether the reference values are the source's ground truth or the reference tools' values."""
 
@@ -190,7 +190,7 @@ DEEPEST_SUB_TASK = 12
 """Levels that a tree of sub-tasks may have."""
 
 
-class SubTask(Noun):
+class SubTask(FrozenModel):
     """Something that a task asks for: a requirement, or several that are weighed against each other.
 
     ``requirements`` of one without ``sub_tasks`` (a leaf) is what a judge grades.

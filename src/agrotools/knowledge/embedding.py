@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError, UsageError
-from agrotools.core.paths import cache_dir
+from agrotools.core.files import cache_dir
 
 if TYPE_CHECKING:
     from agrotools.knowledge.retrieval import KnowledgeIndex

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from agrotools.core import Noun
+from agrotools.core import FrozenModel
 
 Kind = Literal["pest", "disease", "weed", "crop", "method"]
 Coverage = Literal["verified", "partial", "stub"]
@@ -39,7 +39,7 @@ _ID = Annotated[str, StringConstraints(pattern=r"^(pest|disease|weed|crop|method
 _KEY = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
 
 
-class Names(Noun):
+class Names(FrozenModel):
     """What the thing is called. ``datasets``: key of a data set -> its labels, exactly as published."""
 
     en: _NAME
@@ -55,7 +55,7 @@ class Names(Noun):
         return tuple(dict.fromkeys(named))
 
 
-class Taxonomy(Noun):
+class Taxonomy(FrozenModel):
     order: _NAME | None = None
     family: _NAME | None = None
     eppo: Annotated[str, StringConstraints(pattern=r"^[A-Z0-9]{5,6}$")] | None = None
@@ -64,7 +64,7 @@ class Taxonomy(Noun):
     growth_form: GrowthForm | None = None
 
 
-class Claim(Noun):
+class Claim(FrozenModel):
     """One or two sentences of our own, and the keys of the sources they rest on."""
 
     section: Section
@@ -79,7 +79,7 @@ class Claim(Noun):
     formula: _SHORT | None = None
 
 
-class Source(Noun):
+class Source(FrozenModel):
     """Where a claim comes from. ``how`` says whether anybody read it there."""
 
     title: _SHORT
@@ -91,7 +91,7 @@ class Source(Noun):
     how: How
 
 
-class Entry(Noun):
+class Entry(FrozenModel):
     """One pest, disease, weed, crop or method."""
 
     id: _ID

@@ -17,8 +17,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
-from agrotools.core.noun import Noun
-from agrotools.core.paths import cache_dir
+from agrotools.core.files import cache_dir
+from agrotools.core.frozen_model import FrozenModel
 from agrotools.knowledge.entry import Entry
 
 SHIPPED = Path(__file__).parents[1] / "data" / "kb"
@@ -29,7 +29,7 @@ _MOST_DOTS = 60
 MOST_FILES = 20_000
 
 
-class Fault(Noun):
+class Fault(FrozenModel):
     """One thing that is wrong with a file of the knowledge base."""
 
     file: str

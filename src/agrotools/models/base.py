@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, JsonValue, PositiveFloat, PositiveInt
 
-from agrotools.core import Noun, ToolSpec, Usage
+from agrotools.core import FrozenModel, ToolSpec, Usage
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -33,7 +33,7 @@ class ImagePart:
 ContentPart = TextPart | ImagePart
 
 
-class RequestedCall(Noun):
+class RequestedCall(FrozenModel):
     """A native tool call as it crosses the wire: ``arguments`` is the model's own text, JSON or not."""
 
     name: str
@@ -63,7 +63,7 @@ class Message:
         return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
 
 
-class ModelSettings(Noun):
+class ModelSettings(FrozenModel):
     """How a model samples. None leaves a setting to the endpoint (some refuse a temperature or a seed)."""
 
     temperature: Annotated[float | None, Field(ge=0)] = 0.0
@@ -77,7 +77,7 @@ class ModelSettings(Noun):
     """Fields of the request that only one server knows, e.g. ``{"reasoning_effort": "low"}``; sent as they are."""
 
 
-class Completion(Noun):
+class Completion(FrozenModel):
     """A model's reply: text, native calls, or both."""
 
     text: str = ""
@@ -97,7 +97,7 @@ class Completion(Noun):
     """From the response cache: ``usage`` is what it once took, and nothing was paid for it now."""
 
 
-class WireSettings(Noun):
+class WireSettings(FrozenModel):
     """How an endpoint is used: how much at once, how long to wait, how often to try again."""
 
     concurrency: PositiveInt | None = None

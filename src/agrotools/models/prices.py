@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from agrotools.core import Noun, UsageError
+from agrotools.core import FrozenModel, UsageError
 
 _TABLE = Path(__file__).parents[1] / "data" / "prices.toml"
 _LOCAL = frozenset({"vllm", "sglang", "ollama", "llamacpp", "llama.cpp", "lmstudio", "tgi", "local"})
@@ -23,7 +23,7 @@ tiles of 512 px (up to 1,445) or a fixed number; those far above have a row of t
 """
 
 
-class Tier(Noun):
+class Tier(FrozenModel):
     """Rates in USD per million tokens for requests with more than ``above`` input tokens."""
 
     above: int
@@ -31,7 +31,7 @@ class Tier(Noun):
     output_usd_per_million: float
 
 
-class Price(Noun):
+class Price(FrozenModel):
     """Rates in USD per million tokens, without what an endpoint may take off for prompts it has seen before."""
 
     input_usd_per_million: float

@@ -22,7 +22,7 @@ import orjson
 from pydantic import ValidationError
 
 from agrotools.core import ToolSpec, UsageError
-from agrotools.core.paths import cache_dir
+from agrotools.core.files import cache_dir
 from agrotools.models.base import Completion, Message, Model, ModelAround, ModelSettings
 from agrotools.models.request_text import request_text
 

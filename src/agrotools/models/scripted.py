@@ -8,20 +8,20 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from agrotools.core import Noun, ToolSpec, UsageError
+from agrotools.core import FrozenModel, ToolSpec, UsageError
 from agrotools.models.base import Completion, FinishReason, Message, ModelSettings, RequestedCall, WireStats
 
 Responder = Callable[[Sequence[Message], Sequence[ToolSpec], ModelSettings], Completion | str]
 
 
-class ScriptedCall(Noun):
+class ScriptedCall(FrozenModel):
     """A native call of a scripted reply."""
 
     name: str
     arguments: dict[str, Any] | str = {}
 
 
-class ScriptedReply(Noun):
+class ScriptedReply(FrozenModel):
     """One reply: text, native calls, or both."""
 
     text: str = ""
@@ -41,7 +41,7 @@ class ScriptedReply(Noun):
         return Completion(text=self.text, tool_calls=calls, finish_reason=reason)
 
 
-class Scene(Noun):
+class Scene(FrozenModel):
     """Replies to conversations whose first user message contains ``when`` (any, if empty).
 
     The reply is chosen by the number of assistant messages so far, so that scenes hold in every mode and under any

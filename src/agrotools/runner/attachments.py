@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from agrotools.agents.previews import Preview, make_preview
 from agrotools.core import Artifact
-from agrotools.core.paths import artifact_path
+from agrotools.core.files import artifact_path
 from agrotools.models import ContentPart, ImagePart, Message, TextPart
 from agrotools.scoring.judging import JudgeQuestion
 from agrotools.scoring.judging.gta2 import is_image, is_text

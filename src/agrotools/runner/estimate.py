@@ -11,7 +11,7 @@ from agrotools.agents import AgentXAgent, ModelAgent
 from agrotools.agents.step_by_step import reference_history
 from agrotools.benchmarks import Benchmark
 from agrotools.core import BenchmarkError, Mode, Sample, SampleView, Step
-from agrotools.core.shown import with_shown_observations
+from agrotools.core.reference_observations import with_shown_observations
 from agrotools.models.metered import most_output_tokens
 from agrotools.models.prices import IMAGE_TOKENS, Price
 from agrotools.models.request_text import image_urls, request_text

@@ -5,14 +5,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agrotools.core import MODES, Mode, Noun, Protocol, UsageError
+from agrotools.core import MODES, FrozenModel, Mode, Protocol, UsageError
 from agrotools.models import DEFAULT_WIRE, ModelSettings, WireSettings
 
 _SETTINGS = ("temperature", "max_output_tokens", "top_logprobs", "seed")
 _WIRE_FIELDS = ("concurrency", "rpm", "tpm", "timeout_s", "stall_s", "attempts", "retry_wall_s")
 
 
-class EvalConfig(Noun):
+class EvalConfig(FrozenModel):
     """What to evaluate and how. The fields are the options of ``agrotools eval`` and the keys of its config file."""
 
     benchmark: str = "embedded"

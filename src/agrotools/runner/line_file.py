@@ -7,10 +7,10 @@ from typing import Generic, TypeVar
 import orjson
 from pydantic import ValidationError
 
-from agrotools.core import Noun, RunStoreError
-from agrotools.runner.durable import Journal
+from agrotools.core import FrozenModel, RunStoreError
+from agrotools.core.files import Journal
 
-Line = TypeVar("Line", bound=Noun)
+Line = TypeVar("Line", bound=FrozenModel)
 
 
 class LineFile(Generic[Line]):

@@ -5,11 +5,11 @@ import hashlib
 import orjson
 from pydantic import JsonValue
 
-from agrotools.core import MODES, Mode, Noun, Protocol
+from agrotools.core import MODES, FrozenModel, Mode, Protocol
 from agrotools.scoring.version import FIRST_VERSION
 
 
-class Manifest(Noun):
+class Manifest(FrozenModel):
     """What was run, on what, with what. Status is never stored here: it follows from the records."""
 
     format: int = 1

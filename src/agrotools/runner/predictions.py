@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from agrotools.core import Mode, UsageError
-from agrotools.runner.durable import write_whole
+from agrotools.core.files import write_whole
 from agrotools.runner.published_way import PUBLISHED_SAMPLES
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest

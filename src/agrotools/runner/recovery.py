@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from agrotools.runner.durable import sync, written_beside
+from agrotools.core.files import sync, written_beside
 from agrotools.runner.records import RECORDS_FILE, BadLine, RecordIndex, record_index
 
 REJECTED_FILE = "records.rejected.jsonl"

@@ -12,7 +12,7 @@ from typing import IO, NamedTuple
 import orjson
 
 from agrotools.core import Mode, Record, RunStoreError, Score
-from agrotools.runner.durable import written_beside
+from agrotools.core.files import written_beside
 from agrotools.runner.judging import judged_rows
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.published_way import GTA2, PUBLISHED_SAMPLES, departures

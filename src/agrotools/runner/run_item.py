@@ -22,7 +22,7 @@ from agrotools.core import (
     ToolCall,
     Trajectory,
 )
-from agrotools.core.shown import with_shown_observations, with_truth_observations
+from agrotools.core.reference_observations import with_shown_observations, with_truth_observations
 from agrotools.runner.pace import Pace
 from agrotools.runner.plan import WorkItem
 from agrotools.runner.policies import PolicySource

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from agrotools.core import RunStoreError
-from agrotools.runner.durable import Journal
+from agrotools.core.files import Journal
 
 _LONGEST_LINE = 4096
 

@@ -19,8 +19,7 @@ from pydantic import ValidationError
 
 from agrotools.core import Observation, Record, RunStoreError, ScoringVersionError
 from agrotools.core.errors import NoRunError
-from agrotools.core.paths import artifact_path
-from agrotools.runner.durable import Journal, copy_whole, sync, write_whole
+from agrotools.core.files import Journal, artifact_path, copy_whole, sync, write_whole
 from agrotools.runner.lock import LOCK_FILE, RunLock
 from agrotools.runner.manifest import Manifest, differences, merged
 from agrotools.runner.plan import Key
@@ -35,7 +34,7 @@ _MOST_TOGETHER = 64
 """Records of one turn of an event loop that are written together: a turn may be long where nothing is waited for."""
 _WRITTEN = (MANIFEST_FILE, _MANIFEST_COPY, RECORDS_FILE, "scores.json", "report.html")
 _WRITER = re.compile(r"\.(\d+)(?:\.\d+)?$")
-"""The process in the name of a file that is being written, see :func:`agrotools.runner.durable.written_beside`."""
+"""The process in the name of a file that is being written, see :func:`agrotools.core.files.written_beside`."""
 
 
 class RunStore:

@@ -8,7 +8,7 @@ import orjson
 from pydantic import ValidationError
 
 from agrotools.core import RunStoreError, UsageError
-from agrotools.runner.durable import copy_whole
+from agrotools.core.files import copy_whole
 from agrotools.scoring import Summary
 from agrotools.scoring.version import FIRST_VERSION, SCORING_VERSION, check_one_version
 

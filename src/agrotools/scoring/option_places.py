@@ -4,12 +4,12 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 
-from agrotools.core import Noun, OptionsSlot, Record, Score
+from agrotools.core import FrozenModel, OptionsSlot, Record, Score
 from agrotools.scoring.outcome import SLOT_METRIC
 from agrotools.scoring.statistics import Estimate, estimate_mean
 
 
-class Rotations(Noun):
+class Rotations(FrozenModel):
     """Questions that were asked with their options in every rotation: each text stood in each place once.
 
     ``accuracy``: mean over the rotations of a question, so that no place is worth more than another. ``majority``: the
@@ -23,7 +23,7 @@ class Rotations(Noun):
     consistency: Estimate
 
 
-class OptionPlaces(Noun):
+class OptionPlaces(FrozenModel):
     """Questions with one right option, by the place of an option from the first: how often chosen, how often right.
 
     ``preference``: total variation distance between the two, 0 to 1: how much of the choices would have to move for the

@@ -42,7 +42,7 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from agrotools.core import Noun
+from agrotools.core import FrozenModel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,14 +61,14 @@ _FEWEST_DRAWS = 5
 """With fewer bootstrap draws beyond zero than these, the draws do not tell how small a p-value is."""
 
 
-class Interval(Noun):
+class Interval(FrozenModel):
     """A two-sided 95 % interval."""
 
     lower: float
     upper: float
 
 
-class Estimate(Noun):
+class Estimate(FrozenModel):
     """A mean of scores in [0, 1] (or a difference of two means, in [-1, 1]).
 
     ``n`` counts what was averaged (samples, steps) after epochs were averaged; ``interval`` is None under 10 clusters.

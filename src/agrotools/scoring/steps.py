@@ -38,7 +38,6 @@ from agrotools.core import (
     counts_in_headline,
 )
 from agrotools.core.refs import literal_value, resolved_value
-from agrotools.core.sidecar import known_arguments
 from agrotools.scoring.error_classes import IN_HEAD
 from agrotools.scoring.implied import Implied, implied_slot, is_text_slot, shown_results
 from agrotools.scoring.slots import score_slot
@@ -256,7 +255,7 @@ def _with_known_defaults(
     A tool takes what a call leaves out from there, so a call that spells it out (``gsd_m`` as it stands beside the
     file) asks for the same. A scale that only the file's content tells is in the result of the reference call.
     """
-    known = {name: value for file in files for name, value in known_arguments(file).items() if name in spec.defaults}
+    known = {name: value for file in files for name, value in file.known_arguments.items() if name in spec.defaults}
     if reference.get(_SCALE) is None and _SCALE in spec.defaults and isinstance(result.get(_SCALE), int | float):
         known.setdefault(_SCALE, result[_SCALE])
     return spec.model_copy(update={"defaults": {**spec.defaults, **known}})

@@ -2,13 +2,13 @@
 
 from typing import Literal
 
-from agrotools.core import Mode, Noun
+from agrotools.core import FrozenModel, Mode
 from agrotools.scoring.judging.panel import Panel
 from agrotools.scoring.option_places import OptionPlaces, Rotations
 from agrotools.scoring.statistics import Estimate, Interval
 
 
-class Metric(Noun):
+class Metric(FrozenModel):
     """A metric over all units (samples or steps), and over those of each family, task type and answer type.
 
     ``bounds`` are the values with every invalid record counted as 0 and as 1; None where none is invalid.
@@ -23,7 +23,7 @@ class Metric(Noun):
     """By name and value of the groups that samples are in, of the units that are in one."""
 
 
-class Invalid(Noun):
+class Invalid(FrozenModel):
     """Records without a reply for reasons independent of the request. They are in no mean."""
 
     n: int = 0
@@ -31,7 +31,7 @@ class Invalid(Noun):
     reasons: dict[str, int] = {}
 
 
-class Amount(Noun):
+class Amount(FrozenModel):
     """Something spent: in all, per valid record, and per success (an end-to-end or no-tool score of 1)."""
 
     total: float
@@ -39,7 +39,7 @@ class Amount(Noun):
     per_success: float | None = None
 
 
-class Counts(Noun):
+class Counts(FrozenModel):
     """What happened in the valid records of a mode, those of schematic drawings among them."""
 
     successes: int | None = None
@@ -75,7 +75,7 @@ class Counts(Noun):
     """``turns``, ``input_tokens``, ``output_tokens``, ``seconds``, ``tool_seconds``."""
 
 
-class ErrorCount(Noun):
+class ErrorCount(FrozenModel):
     """Errors of one class (:data:`agrotools.scoring.error_classes.CLASSES`) in the valid records of a mode.
 
     ``count``: None where the class cannot be told here, for the reason that ``not_looked_for`` gives. ``of``: the steps
@@ -93,14 +93,14 @@ class ErrorCount(Noun):
     not_looked_for: str = ""
 
 
-class Seconds(Noun):
+class Seconds(FrozenModel):
     """Mean seconds per query over ``n`` valid records."""
 
     mean: float
     n: int
 
 
-class SecondsByPart(Noun):
+class SecondsByPart(FrozenModel):
     """Seconds per query over all valid records of a mode, schematic drawings among them, and over those of each part.
 
     The parts are those of :class:`Metric`.
@@ -113,7 +113,7 @@ class SecondsByPart(Noun):
     by_group: dict[str, dict[str, Seconds]] = {}
 
 
-class SchematicPart(Noun):
+class SchematicPart(FrozenModel):
     """The samples of a mode that ask to recognise schematic drawings. No headline metric counts them.
 
     They have the names of drawings for answers, not of animals or plants: their scores say nothing about recognition.
@@ -129,7 +129,7 @@ class SchematicPart(Noun):
     ots_chance: Estimate | None = None
 
 
-class PublishedFigures(Noun):
+class PublishedFigures(FrozenModel):
     """A mode of a run in the metrics that the benchmark's paper prints.
 
     ``reference``: as the published scorer has them, bugs included: some may lie above 1; None where it counts
@@ -148,7 +148,7 @@ class PublishedFigures(Noun):
     differs: tuple[str, ...] = ()
 
 
-class CallRatio(Noun):
+class CallRatio(FrozenModel):
     """``agrotools.call_ratio``: calls made over calls of the reference, 1 for as many; failed calls count.
 
     Over the ``n`` valid end-to-end records with an answer, of samples whose reference has calls and that are no
@@ -161,7 +161,7 @@ class CallRatio(Noun):
     needed: int
 
 
-class ModeSummary(Noun):
+class ModeSummary(FrozenModel):
     """The headline metrics of one mode: those over all samples but schematic drawings, which stand in ``schematic``.
 
     ``n_records``, ``n_samples``, ``n_clusters``, ``invalid`` and ``counts`` are of all records. ``headline``: whether
@@ -197,7 +197,7 @@ class ModeSummary(Noun):
     """The samples kept out of ``metrics`` and ``ots_chance``; None where there are none."""
 
 
-class NoToolPart(Noun):
+class NoToolPart(FrozenModel):
     """End-to-end on the samples that no-tool is run on, and the gain by tools, paired on samples valid in both.
 
     Schematic drawings are in neither.
@@ -212,7 +212,7 @@ class NoToolPart(Noun):
     """End-to-end minus no-tool."""
 
 
-class Correlation(Noun):
+class Correlation(FrozenModel):
     """Pearson's r of a sample's mean on a step metric with its outcome, over ``n`` samples that have both.
 
     None where one of the two is the same for all samples. ``interval``: 95 %, bootstrap by cluster.
@@ -225,7 +225,7 @@ class Correlation(Noun):
     interval: Interval | None = None
 
 
-class RunCorrelation(Noun):
+class RunCorrelation(FrozenModel):
     """Over ``n`` runs: Pearson's r and Spearman's rho of a step metric with an outcome metric, run by run.
 
     None where one of the two is the same in all runs. ``interval``: 95 %, of Pearson's r by Fisher's z; None with
@@ -240,7 +240,7 @@ class RunCorrelation(Noun):
     interval: Interval | None = None
 
 
-class AcrossRuns(Noun):
+class AcrossRuns(FrozenModel):
     """How step metrics go with outcomes over the runs on one benchmark: ``runs`` (their models) with both modes.
 
     ``left_out``: why which runs do not count. ``least_r``: what r must exceed, one way or the other, to be told from 0
@@ -255,7 +255,7 @@ class AcrossRuns(Noun):
     correlations: tuple[RunCorrelation, ...] = ()
 
 
-class RunDifference(Noun):
+class RunDifference(FrozenModel):
     """First run minus second in the headline metric of a mode; runs by their places among those scored together."""
 
     first: int
@@ -265,7 +265,7 @@ class RunDifference(Noun):
     difference: Estimate
 
 
-class Summary(Noun):
+class Summary(FrozenModel):
     """The scores of one run: who answered, on what, and each mode's metrics."""
 
     format: int = 1
@@ -298,7 +298,7 @@ class Summary(Noun):
     """The judges that were asked about its answers; None where nobody was."""
 
 
-class Comparison(Noun):
+class Comparison(FrozenModel):
     """First run minus second, paired on the units that both have.
 
     ``modes`` are the headline metrics, without schematic drawings; ``schematic`` those of the drawings alone.

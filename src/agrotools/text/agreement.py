@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from agrotools.core.action import Arguments
-from agrotools.core.noun import Noun
+from agrotools.core.frozen_model import FrozenModel
 from agrotools.core.refs import literal_value
-from agrotools.core.tool_spec import AgreementKind, ToolSpec
+from agrotools.core.specs import AgreementKind, ToolSpec
+from agrotools.core.trajectory import Arguments
 from agrotools.text.agreement_chart import charts_agree, equivalent_kinds
 from agrotools.text.agreement_expression import expressions_agree, measured_numbers
 from agrotools.text.agreement_values import (
@@ -44,7 +44,7 @@ MOST_UNKNOWN = 1000
 _HERE = re.compile(r"\A(?:\./+)+")
 
 
-class ArgumentAgreement(Noun):
+class ArgumentAgreement(FrozenModel):
     """How one argument of a predicted call compares with the reference.
 
     ``agrees`` is the verdict of its kind, ``equal`` that of plain equality (no defaults, no rounding); ``kind`` is None

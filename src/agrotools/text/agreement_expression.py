@@ -11,8 +11,8 @@ from unicodedata import normalize
 
 from pydantic import JsonValue
 
-from agrotools.core.action import Arguments
 from agrotools.core.refs import iter_refs, literal_value
+from agrotools.core.trajectory import Arguments
 from agrotools.text.agreement_values import Number, as_number, numbers_agree, opened
 from agrotools.text.expressions import evaluate, numbers_written
 from agrotools.text.function_arguments import ExpressionError

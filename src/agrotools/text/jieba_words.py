@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from agrotools.core import UsageError
-from agrotools.core.paths import cache_dir
+from agrotools.core.files import cache_dir
 
 
 @cache

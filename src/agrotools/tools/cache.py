@@ -13,12 +13,11 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from agrotools.core import Arguments, Artifact, ErrorInfo, Noun, SampleFile
-from agrotools.core.paths import cache_dir
+from agrotools.core import Arguments, Artifact, ErrorInfo, FrozenModel, SampleFile
+from agrotools.core.files import cache_dir, write_whole
 from agrotools.tools.cache_eviction import Sweeper, limit_from_environment
 from agrotools.tools.contract import Tool
 from agrotools.tools.frames import Reply
-from agrotools.tools.workspace import write_whole
 
 NUMERIC_LIBRARIES = (
     "numpy",
@@ -40,7 +39,7 @@ _MOST_HASHES = 100_000
 """Files whose hashes are remembered, at most: memory stays flat however many files a benchmark has."""
 
 
-class _Entry(Noun):
+class _Entry(FrozenModel):
     result: dict[str, Any] | None = None
     error: ErrorInfo | None = None
     artifacts: tuple[Artifact, ...] = ()
@@ -127,8 +126,8 @@ class ResultCache:
         body = entry.model_dump_json().encode()
         try:
             for artifact, content in zip(entry.artifacts, contents, strict=True):
-                write_whole(self._artifact_path(artifact), content)
-            write_whole(self._entry_path(key), sha256(body).hexdigest().encode() + b"\n" + body)
+                _write(self._artifact_path(artifact), content)
+            _write(self._entry_path(key), sha256(body).hexdigest().encode() + b"\n" + body)
         except OSError:
             return
         self._sweeper.wrote(len(body) + sum(map(len, contents)))
@@ -216,3 +215,8 @@ def _hash_of_sources(paths: Iterable[Path]) -> str:
     for path in paths:
         digest.update(path.name.encode() + b"\0" + sha256(path.read_bytes()).digest())
     return digest.hexdigest()
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, content, synced=False)  # what a power cut leaves of it fails its checksum

@@ -12,7 +12,7 @@ from typing import IO, Any
 from uuid import uuid4
 
 from agrotools.core import InfrastructureError
-from agrotools.core.paths import cache_dir
+from agrotools.core.files import cache_dir
 from agrotools.tools.frames import BrokenFrame, FrameReader, Reply, packed
 
 START_TIMEOUT_S = 120.0

@@ -17,10 +17,10 @@ from difflib import get_close_matches
 from hashlib import sha256
 from mimetypes import guess_type
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Literal
 
 from agrotools.core import Artifact, SampleFile, ToolError
+from agrotools.core.files import write_new
 from agrotools.tools.paths_in_calls import file_meant
 from agrotools.tools.sidecar import read_sidecar
 
@@ -320,36 +320,3 @@ def write_artifact(
 
 def _holds(path: Path, content: bytes) -> bool:
     return path.is_file() and not path.is_symlink() and path.read_bytes() == content
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file, in place of one that may be there, so that it is never seen half written."""
-    with _written_beside(path, content) as temporary:
-        temporary.replace(path)
-
-
-def write_new(path: Path, content: bytes) -> bool:
-    """Write a file that is never seen half written; False, and nothing done, where something of that name exists."""
-    if os.path.lexists(path):
-        return False
-    with _written_beside(path, content) as temporary:
-        try:
-            path.hardlink_to(temporary)
-        except FileExistsError:
-            return False
-        except OSError:  # a file system without hard links
-            temporary.replace(path)
-        return True
-
-
-@contextmanager
-def _written_beside(path: Path, content: bytes) -> Iterator[Path]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
-        temporary = Path(file.name)
-    try:
-        temporary.write_bytes(content)
-        temporary.chmod(0o644)
-        yield temporary
-    finally:
-        temporary.unlink(missing_ok=True)

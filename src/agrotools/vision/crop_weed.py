@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import FiniteFloat, ValidationError
 
-from agrotools.core import Noun, ToolError
-from agrotools.core.paths import cache_dir
+from agrotools.core import FrozenModel, ToolError
+from agrotools.core.files import cache_dir
 from agrotools.vision.crop_weed_features import FEATURES_VERSION, Cells, cell_features
 from agrotools.vision.weights_file import checked_arrays, packed_arrays, unusable
 
@@ -32,14 +32,14 @@ FALSE_COLOUR_GAP = 4.0
 """Mean difference of red and blue (0..255) below which a picture is a two-band composite: both show the same band."""
 
 
-class TrainingImage(Noun):
+class TrainingImage(FrozenModel):
     """A picture a head has seen: hash of its file, and a fingerprint that survives re-encoding."""
 
     sha256: str
     fingerprint: str
 
 
-class HeadInfo(Noun):
+class HeadInfo(FrozenModel):
     """What a head is: enough to decide whether it may be used on a picture, and to know what to expect of it."""
 
     name: str

@@ -14,7 +14,7 @@ import orjson
 from numpy.typing import NDArray
 
 from agrotools.core import BenchmarkError, ToolError, UsageError
-from agrotools.core.folds import fold_of, pairs_by_hash
+from agrotools.core.hashing import fold_of, pairs_by_hash
 from agrotools.vision.crop_weed import (
     Head,
     HeadInfo,

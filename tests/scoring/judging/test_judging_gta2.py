@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agrotools.core import Artifact, Observation, Record, Step, SubTasksSlot, ToolCall, Trajectory
-from agrotools.core.paths import artifact_path
+from agrotools.core.files import artifact_path
 from agrotools.models import ImagePart
 from agrotools.runner.attachments import put_question
 from agrotools.scoring import outcome_scores, summarise

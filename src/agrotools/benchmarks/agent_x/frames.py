@@ -6,9 +6,9 @@ from tempfile import mkdtemp
 from typing import Any, Literal
 
 from agrotools.benchmarks.published.files import instead
-from agrotools.construct.export import sha256_of_file
 from agrotools.core import BenchmarkError
-from agrotools.core.paths import cache_dir
+from agrotools.core.files import cache_dir
+from agrotools.core.hashing import sha256_of_file
 
 Choice = Literal["even", "first"]
 PLACE = "video-frames"

@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agrotools.core import Noun
+from agrotools.core import FrozenModel
 
 Order = Literal["given", "shuffled", "later", "rotated"]
 
 
-class QuestionSettings(Noun):
+class QuestionSettings(FrozenModel):
     """The options of ``agrotools eval agrieval`` and of other sets of questions (``--option NAME=VALUE``)."""
 
     part: Literal["all", "choice", "question"] = "all"

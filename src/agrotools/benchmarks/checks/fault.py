@@ -7,11 +7,11 @@ from typing import Protocol, cast
 
 from pydantic import JsonValue, ValidationError
 
-from agrotools.core import AgrotoolsError, Noun, Sample, ToolError, ToolSpec, UsageError
+from agrotools.core import AgrotoolsError, FrozenModel, Sample, ToolError, ToolSpec, UsageError
 from agrotools.core.benchmark_header import BenchmarkHeader
 
 
-class Fault(Noun):
+class Fault(FrozenModel):
     """One fault. ``file`` is relative to the folder; ``line``, ``sample`` and ``field`` narrow it down."""
 
     code: str

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from pydantic import JsonValue, ValidationError
 
-from agrotools.core import BenchmarkError, Noun
+from agrotools.core import BenchmarkError, FrozenModel
 
 TOO_DEEP = "it is nested too deep"
 FaultRule = Literal["stop", "leave-out"]
@@ -25,7 +25,7 @@ class EntryFault(NamedTuple):
     message: str
 
 
-class PublishedSettings(Noun):
+class PublishedSettings(FrozenModel):
     """The options that all of these benchmarks have (``--option NAME=VALUE``)."""
 
     faults: FaultRule = "stop"

@@ -14,7 +14,7 @@ from typing import Annotated, Self
 import numpy as np
 from pydantic import Field
 
-from agrotools.core.noun import Noun
+from agrotools.core.frozen_model import FrozenModel
 from agrotools.knowledge.corpus.tokens import TokensName
 
 MANIFEST = "index.json"
@@ -33,7 +33,7 @@ _LONGEST_TITLE, _LONGEST_SOURCE = 200, 500
 _Count = Annotated[int, Field(ge=1)]
 
 
-class CorpusState(Noun):
+class CorpusState(FrozenModel):
     """The corpus that an index was built from."""
 
     path: str
@@ -45,7 +45,7 @@ class CorpusState(Noun):
     """of names, sizes and times of change: as long as it is the same, nothing has to be hashed"""
 
 
-class IndexSettings(Noun):
+class IndexSettings(FrozenModel):
     """What decides how the same corpus is indexed."""
 
     tokens: TokensName
@@ -55,7 +55,7 @@ class IndexSettings(Noun):
     title_field: str | None = None
 
 
-class IndexManifest(Noun):
+class IndexManifest(FrozenModel):
     """``index.json``. ``sha256`` and ``settings`` say what a run has searched."""
 
     format: int

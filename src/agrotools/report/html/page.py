@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import orjson
 
 from agrotools.core import Artifact, Record, RunStoreError, SampleFile
+from agrotools.core.files import written_beside
 from agrotools.report.agrieval import SettingResult, items_of_runs
 from agrotools.report.html.agrieval import agrieval_section
 from agrotools.report.html.choosing import Outcomes, value_of
@@ -27,7 +28,6 @@ from agrotools.report.html.runs import Run, count_pictures, opened_runs
 from agrotools.report.html.templating import templates
 from agrotools.report.tables import scoring_lines, warning_lines
 from agrotools.report.values import harmless, shortened
-from agrotools.runner.durable import written_beside
 from agrotools.scoring import Summary, score_record
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.version import SCORING_VERSION

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from agrotools.core import Noun
+from agrotools.core import FrozenModel
 from agrotools.scoring.statistics import Interval
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ _DRAWS = 1000
 _FEWEST_UNITS = 10
 
 
-class Agreement(Noun):
+class Agreement(FrozenModel):
     """Alpha over ``n_units`` answers that at least two graded: 1 is full agreement, 0 is what chance gives.
 
     None where all grades are the same, which says nothing. ``interval``: 95 %, bootstrap by unit; none under ten units.

@@ -6,14 +6,14 @@ from typing import Annotated
 
 from pydantic import Field, ValidationError
 
-from agrotools.core import Noun, UsageError
+from agrotools.core import FrozenModel, UsageError
 from agrotools.scoring.judging.question import JudgeQuestion
 from agrotools.scoring.judging.questions import OPEN_ANSWER, open_question
 
 SHIPPED = "shipped"
 
 
-class _Labelled(Noun):
+class _Labelled(FrozenModel):
     question: Annotated[str, Field(min_length=1)]
     reference: Annotated[str, Field(min_length=1)]
     answer: Annotated[str, Field(min_length=1)]

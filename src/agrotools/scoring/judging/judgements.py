@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from agrotools.core import Noun, Record, Score, Slot
+from agrotools.core import FrozenModel, Record, Score, Slot
 from agrotools.scoring.judging.agent_x import METRICS as AGENT_X_METRICS
 from agrotools.scoring.judging.question import JudgeQuestion
 from agrotools.scoring.judging.questions import JUDGED_METRICS, judge_questions
@@ -15,7 +15,7 @@ from agrotools.scoring.judging.rubrics import Rubrics
 VERSION = "1"
 
 
-class Judgement(Noun):
+class Judgement(FrozenModel):
     """One reply of a judge. ``asked`` says to which question, ``vote`` which time it was asked, from 0.
 
     ``label`` is the right grade where it is known: answers of a calibration set, which belong to no sample.

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import median_low
 
-from agrotools.core import Noun, Record, Score
+from agrotools.core import FrozenModel, Record, Score
 from agrotools.scoring.judging.agreement import Agreement, agreement
 from agrotools.scoring.judging.judgements import (
     Judged,
@@ -20,7 +20,7 @@ from agrotools.scoring.judging.replies import read_grade
 from agrotools.scoring.judging.rubrics import Rubrics, our_rubrics
 
 
-class JudgeSummary(Noun):
+class JudgeSummary(FrozenModel):
     """One judge of a metric. ``answers``: those that could be graded; ``graded``: those with a grade of this judge."""
 
     metric: str
@@ -38,7 +38,7 @@ class JudgeSummary(Noun):
     between_votes: Agreement | None = None
 
 
-class Calibration(Noun):
+class Calibration(FrozenModel):
     """A judge on answers whose right grades are known. ``exact``: the share it graded just so.
 
     ``lenience``: by how many grades it grades higher on average. ``confusion[right][given]`` counts answers.
@@ -53,7 +53,7 @@ class Calibration(Noun):
     confusion: tuple[tuple[int, ...], ...]
 
 
-class Panel(Noun):
+class Panel(FrozenModel):
     """All judges of a run; ``between_judges`` by metric, where several graded the same answers."""
 
     judges: tuple[JudgeSummary, ...] = ()

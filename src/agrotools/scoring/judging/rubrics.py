@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
-from agrotools.core import Noun, UsageError
+from agrotools.core import FrozenModel, UsageError
 from agrotools.scoring.reference.agent_x import COLUMNS
 
 OURS = Path(__file__).with_name("agent_x.toml")
@@ -23,14 +23,14 @@ Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
 Part = Literal["task", "reference_steps", "reference_answer", "kind", "tools", "steps", "answer"]
 
 
-class Criterion(Noun):
+class Criterion(FrozenModel):
     """What a criterion asks for, and which texts a judge sees for it; None: those that ours shows."""
 
     rubric: Text
     shows: Annotated[tuple[Part, ...] | None, Field(min_length=1)] = None
 
 
-class _File(Noun):
+class _File(FrozenModel):
     system: Text | None = None
     parts: dict[Part, Text] = {}
     criteria: Annotated[dict[str, Criterion], Field(min_length=1)]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import FiniteFloat, ValidationError
 
-from agrotools.core import Noun, ToolError
+from agrotools.core import FrozenModel, ToolError
 from agrotools.vision.lesions.features import FEATURES_VERSION, LeafView, pixel_features
 from agrotools.vision.lesions.leaf import Lab
 from agrotools.vision.weights_file import Arrays, checked_arrays, unusable
@@ -26,7 +26,7 @@ _BLOCK = 65_536
 _HINT = "install agrotools again, or choose the back-end rules"
 
 
-class Domain(Noun):
+class Domain(FrozenModel):
     """What the training leaves looked like: outside of it the model is not used.
 
     ``centre`` and ``precision`` (inverse covariance) are of :func:`leaf_traits`; ``limit`` is the largest squared
@@ -41,7 +41,7 @@ class Domain(Noun):
     board_chroma: FiniteFloat
 
 
-class ModelInfo(Noun):
+class ModelInfo(FrozenModel):
     """What the model is."""
 
     name: str

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, FiniteFloat, ValidationError, model_validator
 
-from agrotools.core import Noun, ToolError, UsageError
-from agrotools.core.paths import cache_dir
+from agrotools.core import FrozenModel, ToolError, UsageError
+from agrotools.core.files import cache_dir
 from agrotools.vision.recognition.confidence import Floats, Judgement
 from agrotools.vision.recognition.familiarity import Familiar
 from agrotools.vision.recognition.features import HAND_VERSION, picture_features
@@ -39,7 +39,7 @@ _AGAIN = "train the pack again: agrotools packs train --images DIR --out PACK"
 _Interval = tuple[FiniteFloat, FiniteFloat]
 
 
-class ClassFigures(Noun):
+class ClassFigures(FrozenModel):
     """How well one class is named, out of fold."""
 
     n: int
@@ -49,7 +49,7 @@ class ClassFigures(Noun):
     f1: FiniteFloat
 
 
-class PackFigures(Noun):
+class PackFigures(FrozenModel):
     """How well a pack does on pictures of its own collection that it was not trained on (out of fold, by group).
 
     ``accuracy_95`` (Wilson 1927) counts groups, not pictures; ``macro_f1_95`` is a bootstrap over groups.
@@ -71,7 +71,7 @@ class PackFigures(Noun):
     by_class: dict[str, ClassFigures]
 
 
-class PackInfo(Noun):
+class PackInfo(FrozenModel):
     """What a pack is."""
 
     format: Literal[1] = FORMAT
