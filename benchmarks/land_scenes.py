@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from agrotools.construct.scenes.farmland import make_farmland_pair
-from agrotools.construct.scenes.ponds import make_pond_pair
-from agrotools.construct.scenes.saving import save_heights, save_picture
-from agrotools.construct.scenes.scene import Difficulty
-from agrotools.construct.scenes.stands import make_block, make_tract
+from agrotools.build.scenes.farmland import make_farmland_pair
+from agrotools.build.scenes.ponds import make_pond_pair
+from agrotools.build.scenes.saving import save_heights, save_picture
+from agrotools.build.scenes.scene import Difficulty
+from agrotools.build.scenes.stands import make_block, make_tract
 from agrotools.tools import count_objects, detect_change, estimate_canopy_height
 
 FIRST_SEED = 40_000

@@ -8,7 +8,7 @@ import argparse
 import re
 from typing import NamedTuple
 
-from agrotools.construct.templates.key_facts import open_gold, topics_with_facts
+from agrotools.build.templates.key_facts import open_gold, topics_with_facts
 from agrotools.core import OpenTextSlot
 from agrotools.scoring.open_text import facts_score, foreign_facts, read_facts, score_facts
 from agrotools.text.claims import claim_of, lexicon_words, reply_of

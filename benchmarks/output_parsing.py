@@ -18,10 +18,10 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from agrotools.agents.parsing import parse_output
+from agrotools.build.assist.paraphrase import variants_of
 from agrotools.core import OptionsSlot, ReferenceTextSlot
 from agrotools.models import RequestedCall
 from agrotools.models.chat_format import read_error
-from agrotools.runner.paraphrase import variants_of
 from agrotools.scoring.judging import read_grade
 from agrotools.scoring.judging.replies import read_published_yes, read_yes_no
 from agrotools.scoring.knowledge_answers import read_options, text_values

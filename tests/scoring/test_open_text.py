@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.construct.templates.key_facts import open_gold, topics_with_facts
+from agrotools.build.templates.key_facts import open_gold, topics_with_facts
 from agrotools.core import Fact, OpenTextSlot
 from agrotools.scoring.open_text import score_facts
 from agrotools.scoring.slots import score_slot

@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from agrotools.benchmarks.benchmark import Benchmark, with_clusters
-from agrotools.benchmarks.folder import load_folder
 from agrotools.benchmarks.loading import Loader, Loading, no_options
-from agrotools.construct.export import HEADER_FILE
-from agrotools.construct.progress import Progress, no_progress
 from agrotools.core import Registry
+from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.benchmark import Benchmark, with_clusters
+from agrotools.formats.folder import HEADER_FILE, load_folder
 
 BENCHMARKS: Registry[Loader] = Registry(
     "benchmark",

@@ -9,8 +9,8 @@ from agrotools.benchmarks import BENCHMARKS, load_benchmark
 from agrotools.benchmarks.published.findings import EntryFault, told
 from agrotools.benchmarks.published.loaded import ReadSet
 from agrotools.benchmarks.published.places import Layout, find_file, how_to_get
-from agrotools.construct.progress import Progress, no_progress
 from agrotools.core import BenchmarkError, Sample
+from agrotools.core.progress import Progress, no_progress
 
 
 class Count(NamedTuple):

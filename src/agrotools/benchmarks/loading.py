@@ -8,9 +8,9 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from agrotools.benchmarks.benchmark import Benchmark
-from agrotools.construct.progress import Progress, no_progress
 from agrotools.core import FrozenModel, UsageError
+from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.benchmark import Benchmark
 
 Settings = TypeVar("Settings", bound=FrozenModel)
 

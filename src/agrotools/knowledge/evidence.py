@@ -1,6 +1,6 @@
 """Whether an entry is what was asked for: how the evidence becomes one number from 0 to 1.
 
-All constants were chosen on the questions for development (``agrotools/accuracy/questions``), none on those for the
+All constants were chosen on the questions for development (``build/accuracy/questions``), none on those for the
 report.
 """
 

@@ -15,10 +15,10 @@ import orjson
 
 from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.benchmarks.samples import facts_of, selected
 from agrotools.core import BudgetReached, Mode, Protocol, Record, Sample, ToolSpec, UsageError
 from agrotools.core.files import cache_dir
 from agrotools.core.hashing import sha256_of_file
+from agrotools.formats.samples import facts_of, selected
 from agrotools.models import ModelSettings, WireStats
 from agrotools.models.first_contact import FirstContact
 from agrotools.models.prices import Price

@@ -20,8 +20,8 @@ from agrotools.agents.baselines import (
     ReplayPolicy,
     RightAnswerPolicy,
 )
-from agrotools.benchmarks.samples import facts_of
 from agrotools.core import MODES, Mode, OptionsSlot, Protocol, ReferenceTextSlot, Sample, ToolSpec, UsageError
+from agrotools.formats.samples import facts_of
 from agrotools.models import DEFAULT_WIRE, Model, ModelSettings, WireSettings, WireStats, make_model
 from agrotools.models.first_contact import impatient
 from agrotools.runner.records import record_index

@@ -46,7 +46,7 @@ from agrotools.text.agreement_expression import numbers_in
 from agrotools.text.agreement_values import Number
 from agrotools.text.guess_model import usual_plan
 from agrotools.tools import get_tool
-from agrotools.tools.resolving import Known
+from agrotools.tools.arguments import Known
 
 if TYPE_CHECKING:
     from agrotools.tools.contract import Tool

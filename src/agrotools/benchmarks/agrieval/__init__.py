@@ -8,9 +8,9 @@ from agrotools.benchmarks.agrieval.files import find_files
 from agrotools.benchmarks.agrieval.items import read_items
 from agrotools.benchmarks.agrieval.samples import question_benchmark
 from agrotools.benchmarks.agrieval.settings import QuestionSettings
-from agrotools.benchmarks.benchmark import Benchmark
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core.benchmark_header import SourceNote
+from agrotools.formats.benchmark import Benchmark
 
 AGRIEVAL = SourceNote(
     name="AgriEval",
