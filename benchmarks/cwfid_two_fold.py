@@ -67,9 +67,9 @@ def measured(data: Path, scratch: Path) -> tuple[list[dict[str, Any]], dict[str,
 
     from agrotools.build.accuracy.crop_weed_masks import compared
     from agrotools.tools import get_tool
+    from agrotools.tools.crop_weed.heads import file_sha256
+    from agrotools.tools.crop_weed.training import train_crop_weed_heads
     from agrotools.tools.workspace import artifacts_in
-    from agrotools.vision.crop_weed import file_sha256
-    from agrotools.vision.crop_weed_training import train_crop_weed_heads
 
     started = time.perf_counter()
     train_crop_weed_heads(data, progress=lambda line: print(line, file=sys.stderr))

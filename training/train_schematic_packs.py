@@ -27,11 +27,10 @@ from agrotools.build.scenes.pest_plates import make_marked_plate, make_pest_plat
 from agrotools.build.scenes.scene import Difficulty, Scene
 from agrotools.build.scenes.weed_plates import make_marked_weeds, make_weed_plate
 from agrotools.build.scenes.weed_shapes import WEED_SHAPES
+from agrotools.tools.recognition.confidence import wilson
+from agrotools.tools.recognition.pack_training import Labelled, train_pack
+from agrotools.tools.recognition.packs import PackInfo, read_pack
 from agrotools.vision.reading import read_image
-from agrotools.vision.recognition.confidence import wilson
-from agrotools.vision.recognition.labelled import Labelled
-from agrotools.vision.recognition.pack_training import train_pack
-from agrotools.vision.recognition.packs import PackInfo, read_pack
 
 PACKS = Path(__file__).resolve().parents[1] / "src" / "agrotools" / "data" / "packs"
 LICENCE = (

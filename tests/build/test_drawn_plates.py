@@ -15,7 +15,7 @@ from agrotools.build.sources.drawn import rows
 from agrotools.build.sources.drawn.pests import BORERS, THRESHOLDS
 from agrotools.build.sources.drawn.weeds import HARMLESS, POISONOUS
 from agrotools.tools import count_objects, lookup_agronomy, measure_weed_phenotype
-from agrotools.tools.recognition.kb_names import kb_names
+from agrotools.tools.lookup.kb_names import kb_names
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_the_disc_tells_how_tall_a_potted_weed_is(tmp_path: Path) -> None:
 
 
 def test_labels_of_the_schematic_packs_are_species_that_are_drawn() -> None:
-    from agrotools.vision.recognition.packs import schematic_pack
+    from agrotools.tools.recognition.packs import schematic_pack
 
     pests, weeds = schematic_pack("schematic_pests").info, schematic_pack("schematic_weeds").info
     assert set(pests.classes) == {insect.slug for insect in SPECIES}

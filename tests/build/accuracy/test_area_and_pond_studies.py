@@ -8,7 +8,7 @@ from agrotools.build.accuracy.band_reference import among_best, histogram, quadr
 from agrotools.build.accuracy.crop_weed_masks import compared
 from agrotools.build.accuracy.figures import estimate
 from agrotools.build.accuracy.study import Bench
-from agrotools.vision.separability import Counts
+from agrotools.tools.crop_weed.bands import Counts
 
 
 def test_a_mask_compared_by_hand() -> None:

@@ -5,8 +5,8 @@ import numpy as np
 from agrotools.build.accuracy.drawn_fruit_and_leaves import LESION_STUDIES
 from agrotools.build.accuracy.figures import Figure, concordance_of, mean_of, ratio_of
 from agrotools.build.accuracy.study import Bench, Study
-from agrotools.tools.segmentation.analyze_lesions import RULES
-from agrotools.tools.segmentation.lesion_result import LESION, LeafLesions
+from agrotools.tools.lesions.analyze_lesions import RULES
+from agrotools.tools.lesions.result import LESION, LeafLesions
 from agrotools.vision.reading import read_labels
 
 _TRUE_SYMPTOM = 2

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.vision.separability import Counts
+from agrotools.tools.crop_weed.bands import Counts
 
 BLOCK_PX = 160
 """Side of the blocks that are learnt from or tried on together: wider than a plant."""

@@ -12,7 +12,7 @@ from agrotools.build.accuracy.canopy_scenes import GSD_M, CanopyScene, canopy_sc
 from agrotools.build.accuracy.drawn_fruit_and_leaves import COUNT_STUDIES
 from agrotools.build.accuracy.figures import Figure, f1_of, mean_of, ratio_of
 from agrotools.build.accuracy.study import Bench, Study
-from agrotools.tools.measurement.count_objects import RULES
+from agrotools.tools.counting.count_objects import RULES
 
 _SCENES = range(12)
 """Seeds of the drawn scenes that figures are of. The smoothing of height models was chosen on seeds 100 to 103."""

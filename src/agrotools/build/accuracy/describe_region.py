@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from agrotools.build.accuracy.figures import Figure, mean_of
 from agrotools.build.accuracy.study import Bench, Study
 from agrotools.core import SampleFile
-from agrotools.vision.colour_names import NAMED_COLOURS, lab_of_list
+from agrotools.vision.colours import NAMED_COLOURS, lab_of_list
 
 _PATCH_PICTURES = 40
 _APART = 20.0

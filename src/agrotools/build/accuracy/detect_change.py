@@ -17,9 +17,9 @@ from agrotools.build.accuracy.figures import Figure, f1_of, mean_of, ratio_of
 from agrotools.build.accuracy.pond_change import POND_STUDIES
 from agrotools.build.accuracy.study import Bench, Study
 from agrotools.core.hashing import fold_of
-from agrotools.vision.change.built import RoofRule, TextureRule, built_change
-from agrotools.vision.change.map import CHANGED, GAINED, LOST
-from agrotools.vision.change.registration import moved_back, shift_between
+from agrotools.tools.change.buildings import RoofRule, TextureRule, built_change
+from agrotools.tools.change.picture_pairs import moved_back, shift_between
+from agrotools.tools.change.result import CHANGED, GAINED, LOST
 from agrotools.vision.reading import read_image, read_labels
 
 _GOAL = 0.40

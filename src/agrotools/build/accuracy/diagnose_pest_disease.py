@@ -6,8 +6,7 @@ from functools import partial
 from agrotools.build.accuracy.figures import Figure
 from agrotools.build.accuracy.recognition import answers, figures_of_known, figures_of_unknown
 from agrotools.build.accuracy.study import Bench, Study
-from agrotools.vision.recognition.labelled import Labelled
-from agrotools.vision.recognition.pack_training import train_pack
+from agrotools.tools.recognition.pack_training import Labelled, train_pack
 
 _COFFEE = {
     "healthy": "coffee_healthy",

@@ -25,7 +25,7 @@ from agrotools.build.accuracy.marks_on_photos import (
 from agrotools.build.accuracy.study import Bench, Study
 from agrotools.core import BenchmarkError, ToolError
 from agrotools.core.hashing import fold_of
-from agrotools.vision.drawn_marks.finding import COLOURS, find_marks
+from agrotools.tools.marks.finding import COLOURS, find_marks
 from agrotools.vision.reading import read_image
 
 GOAL = 0.93

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.vision.drawn_marks.finding import PURE_COLOURS, MarkColour, MarkShape
+from agrotools.tools.marks.finding import PURE_COLOURS, MarkColour, MarkShape
 
 SHAPES: tuple[MarkShape, ...] = ("box", "ellipse", "polygon")
 LEAST_SIDE_PX = 160

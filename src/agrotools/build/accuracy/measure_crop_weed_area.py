@@ -16,7 +16,7 @@ from agrotools.build.accuracy.crop_weed_masks import compared
 from agrotools.build.accuracy.figures import Figure, mean_of
 from agrotools.build.accuracy.study import Bench, Study
 from agrotools.core.hashing import pairs_by_hash
-from agrotools.tools.segmentation.area_result import BandTriplet
+from agrotools.tools.crop_weed.result import BandTriplet
 
 SCENES = 24
 """Drawn scenes of each study, a quarter of each difficulty; not looked at while the tool was written."""
@@ -33,8 +33,8 @@ def _photographs(bench: Bench) -> list[Figure]:
     """Two-fold: each photograph is judged with a head that was trained on the other half."""
     from PIL import Image
 
-    from agrotools.vision.crop_weed import file_sha256
-    from agrotools.vision.crop_weed_training import train_crop_weed_heads
+    from agrotools.tools.crop_weed.heads import file_sha256
+    from agrotools.tools.crop_weed.training import train_crop_weed_heads
 
     items = bench.items()
     hashes = {item["id"]: file_sha256(bench.folder / item["image"]) for item in items}

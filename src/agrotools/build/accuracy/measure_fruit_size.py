@@ -18,9 +18,9 @@ from agrotools.build.accuracy.drawn_fruit_and_leaves import FRUIT_SIZE_STUDIES
 from agrotools.build.accuracy.figures import Figure, mean_of, ratio_of
 from agrotools.build.accuracy.study import Bench, Study
 from agrotools.core import BenchmarkError
-from agrotools.tools.measurement.fruit_result import FruitSizes
-from agrotools.vision.depth import read_depth
-from agrotools.vision.fruits.known_spheres import focal_from_sphere
+from agrotools.tools.fruit.depth import read_depth
+from agrotools.tools.fruit.finding import focal_from_sphere
+from agrotools.tools.fruit.result import FruitSizes
 from agrotools.vision.reading import read_image
 
 _NEAR = 0.5

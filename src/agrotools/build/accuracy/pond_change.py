@@ -29,7 +29,7 @@ def _with_infrared(bench: Bench) -> list[Figure]:
 def _measured(bench: Bench, infrared: bool) -> list[Figure]:
     """Event through the tool; water from the very function that the tool calls, since it returns no water masks."""
     from agrotools.build.scenes.ponds import make_pond_pair
-    from agrotools.vision.water.ponds import pond_change
+    from agrotools.tools.change.ponds import pond_change
 
     save = _save_bands if infrared else _save_photos
     overlaps: list[float] = []

@@ -7,8 +7,8 @@ from typing import Any
 from agrotools.build.accuracy.figures import Figure, mean_of
 from agrotools.build.accuracy.study import Bench
 from agrotools.core import ToolError
+from agrotools.tools.lookup.kb_names import kb_names
 from agrotools.tools.recognition.candidates import identifier
-from agrotools.tools.recognition.kb_names import kb_names
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from agrotools.build.templates.slot_draft import JOINED
 from agrotools.core import SampleFile
 from agrotools.knowledge.entry import Entry, Kind
 from agrotools.text.normalise import CJK
-from agrotools.tools.recognition.kb_names import kb_names
+from agrotools.tools.lookup.kb_names import kb_names
 
 _MOST_TOGETHER = 4
 _CLUSTERS = 10

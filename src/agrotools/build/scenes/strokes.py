@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.vision.drawn_marks.finding import PURE_COLOURS
+from agrotools.tools.marks.finding import PURE_COLOURS
 
 StrokeColour = Literal["red", "yellow", "magenta", "cyan"]
 STROKE_COLOURS: tuple[StrokeColour, ...] = ("red", "yellow", "magenta", "cyan")

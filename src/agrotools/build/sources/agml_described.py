@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 
 from agrotools.build.sources.public.diseased_plants import Disease
-from agrotools.tools.recognition.kb_names import kb_names
+from agrotools.tools.lookup.kb_names import kb_names
 
 _HEALTHY = ("healthy", "normal", "fresh", "background", "no virus", "no damage")
 

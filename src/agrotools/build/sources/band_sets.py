@@ -1,7 +1,7 @@
 """Which bands tell crop, weeds and soil apart: truth from channels and a class map of the same place.
 
-The statistic is the tool's own (:mod:`agrotools.vision.separability`), worked out on the true classes. ``band_tile`` is
-a raster whose bands are all ranked, ``band_set`` three named bands of it.
+The statistic is the tool's own (:mod:`agrotools.tools.crop_weed.bands`), worked out on the true classes.
+``band_tile`` is a raster whose bands are all ranked, ``band_set`` three named bands of it.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ from agrotools.build.asking import Subject
 from agrotools.build.sources.part import named
 from agrotools.build.templates import Thing
 from agrotools.core import SampleFile
-from agrotools.tools.segmentation.area_result import CROP, NO_DATA, SOIL, WEED
-from agrotools.tools.segmentation.band_ranking import ranked_bands
+from agrotools.tools.crop_weed.bands import ranked_bands
+from agrotools.tools.crop_weed.result import CROP, NO_DATA, SOIL, WEED
 
 MEASURE = "measure_crop_weed_area"
 WORDS = {"B": "blue", "G": "green", "R": "red", "RE": "red edge", "NIR": "near infrared"}

@@ -4,7 +4,7 @@ from pydantic import JsonValue
 
 from agrotools.core import BenchmarkError
 from agrotools.knowledge.entry import Entry, Kind
-from agrotools.tools.recognition.kb_names import kb_names
+from agrotools.tools.lookup.kb_names import kb_names
 
 _ALIASES = 4
 

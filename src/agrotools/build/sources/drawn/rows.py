@@ -23,8 +23,8 @@ from agrotools.build.sources.drawn.pictures import save_labels, save_photo, save
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing
 from agrotools.core import SampleFile
+from agrotools.tools.crop_weed.bands import ranked_bands
 from agrotools.tools.result import rounded
-from agrotools.tools.segmentation.band_ranking import ranked_bands
 
 NAME = "rows"
 STANDS_FOR = "weedmap"

@@ -10,7 +10,7 @@ from agrotools.build.sources.prepared import read_items
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.benchmark_header import SourceNote
-from agrotools.tools.recognition.kb_names import kb_names
+from agrotools.tools.lookup.kb_names import kb_names
 
 SAMPLES = 18
 _HEALTHY = "healthy"

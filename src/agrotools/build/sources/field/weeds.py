@@ -26,7 +26,7 @@ from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.core.benchmark_header import SourceNote
 from agrotools.core.hashing import pairs_by_hash
 from agrotools.formats.folder import FILES_FOLDER
-from agrotools.vision.crop_weed import list_heads
+from agrotools.tools.crop_weed.heads import list_heads
 
 SAMPLES = 100
 NOTE = (

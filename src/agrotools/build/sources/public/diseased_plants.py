@@ -17,7 +17,7 @@ from agrotools.build.templates import Thing
 from agrotools.build.templates.slot_draft import JOINED
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.knowledge.entry import Entry
-from agrotools.tools.recognition.kb_names import kb_names
+from agrotools.tools.lookup.kb_names import kb_names
 
 CAUSES = {"fungus": "fungi", "oomycete": "oomycetes", "bacterium": "bacteria", "virus": "viruses"}
 """Kinds of cause that are asked about; their plurals are what templates call all such diseases of a plant."""

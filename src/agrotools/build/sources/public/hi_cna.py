@@ -35,7 +35,7 @@ from agrotools.build.sources.public.change_pairs import (
 from agrotools.build.sources.public.layout import find_root
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.benchmark_header import SourceNote
-from agrotools.vision.raster_pictures import stretched_picture
+from agrotools.vision.reading import stretched_picture
 
 GET_IT = (
     "ask the authors of Hi-CNA (doi.org/10.1016/j.isprsjprs.2024.05.011) for it, so that test/image1, test/image2 and"

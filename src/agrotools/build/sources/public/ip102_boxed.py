@@ -20,7 +20,7 @@ from agrotools.build.sources.public.ip102_subjects import DIAGNOSE, NOTE, diagno
 from agrotools.build.sources.public.ip102_words import pair_words, rng_of, words_of
 from agrotools.build.templates import Thing
 from agrotools.core import SampleFile
-from agrotools.vision.pictures import RgbImage
+from agrotools.vision.reading import RgbImage
 
 EXTRACT = "extract_marked_region"
 COUNT = "count_objects"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from agrotools.knowledge.entry import Entry
-from agrotools.tools.recognition.kb_names import kb_names
+from agrotools.tools.lookup.kb_names import kb_names
 
 _NAMES = """
 rice leaf roller; rice leaf caterpillar; paddy stem maggot; asiatic rice borer; yellow rice borer; rice gall

@@ -25,9 +25,8 @@ from agrotools.build.sources.public.ip102_words import advice_topics, pair_words
 from agrotools.build.templates import Thing
 from agrotools.build.templates.exact_steps import exact_result
 from agrotools.core import Arguments, SampleFile, ToolError
-from agrotools.tools.recognition.kb_names import kb_names
-from agrotools.vision.pictures import RgbImage
-from agrotools.vision.reading import read_image
+from agrotools.tools.lookup.kb_names import kb_names
+from agrotools.vision.reading import RgbImage, read_image
 
 DIAGNOSE = "diagnose_pest_disease"
 LOOK_UP = "lookup_agronomy"

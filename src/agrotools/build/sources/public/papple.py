@@ -20,7 +20,7 @@ from agrotools.build.sources.wording import first_few
 from agrotools.build.templates import load_templates
 from agrotools.core import BenchmarkError, Intrinsics, ToolError
 from agrotools.core.benchmark_header import SourceNote
-from agrotools.vision.depth import read_depth
+from agrotools.tools.fruit.depth import read_depth
 
 GET_IT = (
     "get PApple_RGB-D-Size_dataset_v4.zip from Zenodo record 7260694, so that images/test, gt_json/test, depth_maps"

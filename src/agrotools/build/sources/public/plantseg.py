@@ -18,7 +18,7 @@ from agrotools.build.templates import load_templates
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.benchmark_header import SourceNote
 from agrotools.knowledge.words import folded
-from agrotools.tools.recognition.kb_names import kb_names
+from agrotools.tools.lookup.kb_names import kb_names
 
 GET_IT = (
     "get plantseg.zip from Zenodo record 17719108 (1 GB), so that images/test and Metadata.csv lie side by side; older"

@@ -25,9 +25,9 @@ from agrotools.build.sources.wording import reasons
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.benchmark_header import SourceNote
+from agrotools.tools.plants.measuring import Plant, find_plants
 from agrotools.tools.result import rounded
 from agrotools.vision import read_labels
-from agrotools.vision.plants.measuring import Plant, find_plants
 
 GET_IT = (
     "get the folder test of the Hugging Face data set baselab/weedsense and unpack its images.zip and mmseg_masks.zip,"
