@@ -9,12 +9,38 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from support.tiers import UnitGuard, tier_of
+
 # Wall time says nothing on a shared machine, and the first example of a test pays for its lazy imports.
 # Whoever works here searches for new examples each time; a check that decides about somebody's change repeats the same.
 settings.register_profile("agrotools", deadline=None, derandomize=bool(os.environ.get("AGROTOOLS_SAME_EXAMPLES")))
 settings.load_profile("agrotools")
 
 ROOT = Path(__file__).resolve().parent.parent
+_GUARD = UnitGuard()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    _GUARD.enforced = "unit" in config.option.markexpr
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give every test the marker of its tier, before ``-m`` selects."""
+    for item in items:
+        tier = tier_of(item)
+        if not item.get_closest_marker(tier):
+            item.add_marker(getattr(pytest.mark, tier))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    return (yield from _GUARD.watch(item))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    return (yield from _GUARD.watch(item))
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +66,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def small_benchmark(_own_cache: None) -> Path:
     """A benchmark folder of eight questions on drawn crop rows: photos, bands and class maps; made once, not to be
     changed."""
-    from agrotools.construct.sources.drawn import benchmark
+    from agrotools.build.sources.drawn import benchmark
 
     made = Path(os.environ["AGROTOOLS_CACHE"]) / "small-of-tests"
     made.mkdir(parents=True, exist_ok=True)

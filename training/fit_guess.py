@@ -28,10 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue, TypeAdapter
 
-from agrotools.construct.building import with_plot_weights
-from agrotools.construct.choosing import Chosen, asked_of
-from agrotools.construct.sources.drawn.benchmark import drawn_questions
-from agrotools.construct.sources.field import PARTS
+from agrotools.build.building import with_plot_weights
+from agrotools.build.choosing import Chosen, asked_of
+from agrotools.build.sources.drawn.benchmark import drawn_questions
+from agrotools.build.sources.field import PARTS
 from agrotools.core import (
     BooleanSlot,
     ChoiceSetSlot,

@@ -24,10 +24,10 @@ from pydantic import TypeAdapter
 from scipy.optimize import minimize
 
 from agrotools.core import Slot, ToleranceSlot
-from agrotools.scoring.number_features import Candidate, NumberSlot, find_candidates
-from agrotools.scoring.reading import read_answer
-from agrotools.scoring.reading_keyed import is_number, keyed_scopes, without_other_values
-from agrotools.scoring.reading_numbers import emphasised, within
+from agrotools.scoring.answer_text import read_answer
+from agrotools.scoring.keyed_values import is_number, keyed_scopes, without_other_values
+from agrotools.scoring.number_candidates import Candidate, NumberSlot, find_candidates
+from agrotools.scoring.number_reading import emphasised, within
 from agrotools.text.numbers import find_quantities
 from agrotools.text.units import canonical_unit
 

@@ -2,7 +2,7 @@
 
     python training/fit_pond_evidence.py [--seeds 1000 1360] [--processes 2] [--rows FILE.npz]
 
-Writes src/agrotools/vision/water/weights.py. Nothing but drawn pairs (agrotools.construct.scenes.ponds) goes in, so
+Writes src/agrotools/data/pond_evidence.json. Nothing but drawn pairs (agrotools.build.scenes.ponds) goes in, so
 what is learnt is ours; figures are reported on other seeds. Needs scikit-learn.
 
 The ring test is learnt from the candidates that the component tree proposes: right where they share 0.6 of their union
@@ -13,6 +13,7 @@ the water, moved and shrunk a little.
 """
 
 import argparse
+import json
 import os
 import sys
 from multiprocessing import Pool
@@ -24,9 +25,9 @@ for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENCV_FOR_THREADS_
 import numpy as np  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
-from agrotools.construct.scenes.ponds import EVENTS, make_pond_pair, make_town  # noqa: E402
+from agrotools.build.scenes.ponds import EVENTS, make_pond_pair, make_town  # noqa: E402
 
-TARGET = Path(__file__).parent.parent / "src/agrotools/vision/water/weights.py"
+TARGET = Path(__file__).parent.parent / "src/agrotools/data/pond_evidence.json"
 RIGHT, WRONG = 0.6, 0.25
 CLIP = 4.0
 """Standardised features are held within this, so that odd pictures do not run away."""
@@ -58,15 +59,15 @@ def main() -> None:
             np.savez(options.rows, rings=np.array(ring_rows), basins=np.array(basin_rows))
     rings = fitted(ring_rows, "ring test", with_products=True, keep_range=True, regularisation=0.05)
     basins = fitted(basin_rows, "basin test")
-    TARGET.write_text(module(rings, basins, tuple(options.seeds)))
+    TARGET.write_text(as_json(rings, basins, tuple(options.seeds)))
 
 
 def rows_of(seed: int) -> tuple[Rows, Rows]:
     """Rows of one pair: seed, whether right, features."""
     import cv2
 
-    from agrotools.vision.water.finding import candidates, channels_of, least_area_px, ring_features
-    from agrotools.vision.water.ponds import basin_features
+    from agrotools.tools.change.ponds import basin_features
+    from agrotools.tools.change.water import candidates, channels_of, least_area_px, ring_features
 
     scene = make_pond_pair(seed, seed % 4, EVENTS[(seed // 4) % len(EVENTS)])  # pyright: ignore[reportArgumentType]
     rings: Rows = []
@@ -146,25 +147,17 @@ def rounded(values: NDArray[np.float64]) -> tuple[float, ...]:
     return tuple(float(f"{value:.4g}") for value in values)
 
 
-def module(rings: dict[str, tuple[float, ...]], basins: dict[str, tuple[float, ...]], seeds: tuple[int, int]) -> str:
-    lines = [
-        '"""Weights of the two tests on ponds: logistic regression on features, their squares and products.',
-        "",
-        f"Written by training/fit_pond_evidence.py from pairs of seeds {seeds[0]} to {seeds[1] - 1}; do not edit.",
-        '"""',
-        "",
-        "from agrotools.vision.water.evidence import Evidence",
-        "",
-    ]
-    for name, found in (("RING_TEST", rings), ("BASIN_TEST", basins)):
-        lines.append(f"{name} = Evidence(")
-        lines.append(f"    bias={found['bias'][0]!r},")
-        for key in ("mean", "scale", "linear", "square", "products", "low", "high"):
-            if key not in found:
-                continue
-            lines.append(f"    {key}={found[key]!r},")
-        lines.append(")")
-    return "\n".join(lines) + "\n"
+def as_json(rings: dict[str, tuple[float, ...]], basins: dict[str, tuple[float, ...]], seeds: tuple[int, int]) -> str:
+    """The weights as JSON, one row of numbers to a line."""
+    method = "logistic regression on features, their squares and products; written by training/fit_pond_evidence.py"
+    lines = [f'{{\n "method": "{method}"']
+    lines.append(f' "seeds": [{seeds[0]}, {seeds[1] - 1}]')
+    for name, found in (("ring_test", rings), ("basin_test", basins)):
+        rows = [f'  "bias": {found["bias"][0]!r}']
+        keys = ("mean", "scale", "linear", "square", "products", "low", "high")
+        rows += [f'  "{key}": {json.dumps(found[key])}' for key in keys if key in found]
+        lines.append(f' "{name}": {{\n' + ",\n".join(rows) + "\n }")
+    return ",\n".join(lines) + "\n}\n"
 
 
 if __name__ == "__main__":

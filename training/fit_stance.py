@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
-from agrotools.construct.templates.key_facts import facts_about, topics_with_facts
+from agrotools.build.templates.key_facts import facts_about, topics_with_facts
 from agrotools.knowledge import load
 from agrotools.text.claims import reply_of
 from agrotools.text.stance import features, frame, masked, weight_of

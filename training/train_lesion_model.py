@@ -27,10 +27,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 from threadpoolctl import threadpool_limits
 
-from agrotools.vision.lesions.features import FEATURES_VERSION, LeafView, leaf_view, pixel_features
-from agrotools.vision.lesions.leaf import Lab, leaf_on_board
-from agrotools.vision.lesions.model import CLIP, Domain, LesionModel, ModelInfo, leaf_traits, mahalanobis
-from agrotools.vision.lesions.rules import healthy_colour, lesion_level
+from agrotools.tools.lesions.leaf import Lab, leaf_on_board
+from agrotools.tools.lesions.segmentation import (
+    CLIP,
+    FEATURES_VERSION,
+    Domain,
+    LeafView,
+    LesionModel,
+    ModelInfo,
+    healthy_colour,
+    leaf_traits,
+    leaf_view,
+    lesion_level,
+    mahalanobis,
+    pixel_features,
+)
 
 HIDDEN = (64, 32)
 MEMBERS = 2

@@ -21,17 +21,16 @@ import numpy as np
 import orjson
 from PIL import Image
 
-from agrotools.construct.scenes.grounds import NUISANCES
-from agrotools.construct.scenes.insects import SPECIES
-from agrotools.construct.scenes.pest_plates import make_marked_plate, make_pest_plate
-from agrotools.construct.scenes.scene import Difficulty, Scene
-from agrotools.construct.scenes.weed_plates import make_marked_weeds, make_weed_plate
-from agrotools.construct.scenes.weed_shapes import WEED_SHAPES
+from agrotools.build.scenes.grounds import NUISANCES
+from agrotools.build.scenes.insects import SPECIES
+from agrotools.build.scenes.pest_plates import make_marked_plate, make_pest_plate
+from agrotools.build.scenes.scene import Difficulty, Scene
+from agrotools.build.scenes.weed_plates import make_marked_weeds, make_weed_plate
+from agrotools.build.scenes.weed_shapes import WEED_SHAPES
+from agrotools.tools.recognition.confidence import wilson
+from agrotools.tools.recognition.pack_training import Labelled, train_pack
+from agrotools.tools.recognition.packs import PackInfo, read_pack
 from agrotools.vision.reading import read_image
-from agrotools.vision.recognition.confidence import wilson
-from agrotools.vision.recognition.labelled import Labelled
-from agrotools.vision.recognition.pack_training import train_pack
-from agrotools.vision.recognition.packs import PackInfo, read_pack
 
 PACKS = Path(__file__).resolve().parents[1] / "src" / "agrotools" / "data" / "packs"
 LICENCE = (
@@ -156,7 +155,7 @@ def card(kind: str, info: PackInfo, fresh: dict[str, dict[str, float]], of_photo
         "",
         "- **What it is**: a pack (a linear head on the embeddings of the shipped nets and on colour and texture),"
         f" {size:,} bytes.",
-        f"- **Data**: {own.pictures} drawings (`construct/scenes`), seeds from {LEARN}; a third are what an outline"
+        f"- **Data**: {own.pictures} drawings (`build/scenes`), seeds from {LEARN}; a third are what an outline"
         " encloses.",
         f"- **Licence**: {info.licence_note}",
         f"- **Species**: {', '.join(name.replace('_', ' ') for name in info.classes)}.",

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from markupsafe import Markup
     from rich.console import RenderableType
 
-    from agrotools.benchmarks.benchmark import Benchmark
     from agrotools.benchmarks.checking import FileCheck
     from agrotools.benchmarks.loading import Loading
-    from agrotools.construct.progress import Progress
+    from agrotools.core.progress import Progress
+    from agrotools.formats.benchmark import Benchmark
     from agrotools.report.cells import Notes
     from agrotools.report.settings import Setting
     from agrotools.runner.manifest import Manifest

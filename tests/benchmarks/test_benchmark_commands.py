@@ -2,11 +2,11 @@ import json
 
 import pytest
 import typer
-from benchmark_folders import number_sample, write_folder
 from typer.testing import CliRunner
 
 from agrotools.cli.build import build
 from agrotools.cli.validate import validate
+from support.benchmark_folders import number_sample, write_folder
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 
 from agrotools.benchmarks import embedded, load_benchmark
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.construct.marginals import published
-from agrotools.construct.sources.drawn import benchmark as drawn
-from agrotools.construct.templates.wording import sentences
+from agrotools.build.marginals import published
+from agrotools.build.sources.drawn import benchmark as drawn
+from agrotools.build.templates.wording import sentences
 from agrotools.core import FAMILY_OF_TASK_TYPE, BenchmarkError
 
 
@@ -117,7 +117,7 @@ def test_a_cache_that_cannot_be_written_is_explained(tmp_path, monkeypatch):
 _TWO_AT_ONCE = """
 import json
 from agrotools.benchmarks import embedded, load_benchmark
-from agrotools.construct.sources.drawn import benchmark as drawn
+from agrotools.build.sources.drawn import benchmark as drawn
 drawn.MODULES, embedded.SAMPLES = ("rows",), 4
 told = []
 benchmark = load_benchmark("embedded", progress=lambda *how: told.append(how))

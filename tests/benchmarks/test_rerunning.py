@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 import typer
-from benchmark_folders import HEADER, chart_sample, number_sample, write_folder
 from typer.testing import CliRunner
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.observed_values import differing, kind_of_place
+from agrotools.build.references import PlannedCall, record_reference
 from agrotools.cli.validate import validate
-from agrotools.construct.references import PlannedCall, record_reference
 from agrotools.tools.execution import ToolExecutor
+from support.benchmark_folders import HEADER, chart_sample, number_sample, write_folder
 
 TOOLSET = ("calculate", "plot", "extract_marked_region")
 

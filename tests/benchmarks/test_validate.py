@@ -4,15 +4,15 @@ import json
 from collections import Counter
 
 import pytest
-from benchmark_folders import HEADER, chart_sample, number_sample, write_folder, write_picture
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
 from agrotools.benchmarks import load_folder
+from agrotools.benchmarks.checks.leaks import names_tool
 from agrotools.benchmarks.validate import format_schema, validate_folder
-from agrotools.construct.quality.implicit import names_tool
 from agrotools.core import BenchmarkError
+from support.benchmark_folders import HEADER, chart_sample, number_sample, write_folder, write_picture
 
 
 def _codes(folder):

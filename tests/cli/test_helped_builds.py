@@ -10,13 +10,13 @@ from aiohttp import web
 from typer.testing import CliRunner, Result
 
 from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.folder import read_header
+from agrotools.build.assist.reference_traces import read_traces
 from agrotools.cli.main import app
-from agrotools.construct.export import replacing
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.formats.folder import read_header
+from agrotools.formats.replacement import replace_folder
 from agrotools.models import WireSettings
-from agrotools.runner.reference_traces import read_traces
 from support.building_models import rewording, serving, text_of
 from support.fault_server import closed_port
 from support.openai_server import Body, ReferenceFollower, error
@@ -31,11 +31,11 @@ def build(small_benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("agrotools.models.WireSettings", quick)
 
     def ready_at_once(_source: list[str], out: Path, *_: object) -> BenchmarkHeader:
-        with replacing(out) as made:
+        with replace_folder(out) as made:
             shutil.copytree(small_benchmark, made, dirs_exist_ok=True)
         return read_header(out)
 
-    monkeypatch.setattr("agrotools.construct.sources.build_sources", ready_at_once)
+    monkeypatch.setattr("agrotools.build.sources.build_sources", ready_at_once)
 
     def run(*options: object) -> Result:
         command = ["build", "--source", "field=x", "--out", str(tmp_path / "out"), *map(str, options)]
@@ -117,7 +117,7 @@ def test_ctrl_c_while_a_model_helps_leaves_the_benchmark(build, tmp_path: Path, 
     def stopped(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("agrotools.runner.paraphrase.paraphrase_folder", stopped)
+    monkeypatch.setattr("agrotools.build.assist.paraphrase.paraphrase_folder", stopped)
     done = build("--paraphrase", "m", "--base-url", "http://127.0.0.1:9/v1")
     assert done.exit_code == 130
     assert "the same command goes on from here" in done.output

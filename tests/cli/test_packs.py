@@ -6,8 +6,8 @@ from typer.testing import CliRunner
 
 from agrotools.cli.packs import app
 from agrotools.core import BenchmarkError, UsageError
-from agrotools.vision.crop_weed import HeadInfo, heads_folder, save_head
-from agrotools.vision.recognition.packs import packs_folder
+from agrotools.tools.crop_weed.heads import HeadInfo, heads_folder, save_head
+from agrotools.tools.recognition.packs import packs_folder
 from support.labelled_pictures import write_folders
 
 RUN = CliRunner()

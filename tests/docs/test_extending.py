@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from agrotools.accuracy.figures import estimate
-from agrotools.accuracy.study import Bench
 from agrotools.agents import run_end_to_end
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.construct.export.gta_map import read_map
+from agrotools.build.accuracy.figures import estimate
+from agrotools.build.accuracy.study import Bench
+from agrotools.build.export.gta_map import read_map
 from agrotools.core import Observation, Registry, SampleFile, SampleView, ToolCall
 from agrotools.tools.execution import ToolOutcome
 
@@ -41,7 +41,7 @@ def test_the_tool_has_a_schema_and_measures(examples: dict[str, Any], tmp_path: 
 def test_the_study_measures_the_tool(examples: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     tools: Registry[Any] = Registry("tool", "agrotools.tools", {})
     tools.add("measure_brightness", examples["measure_brightness"])
-    monkeypatch.setattr("agrotools.accuracy.study.get_tool", tools.get)
+    monkeypatch.setattr("agrotools.build.accuracy.study.get_tool", tools.get)
     Image.new("L", (8, 8), 51).save(tmp_path / "grey.png")
     (tmp_path / "truth.json").write_text('[{"image": "grey.png", "mean_pct": 21}]')
     (study,) = examples["STUDIES"]

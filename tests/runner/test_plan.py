@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.benchmarks import load_benchmark
-from agrotools.benchmarks.samples import SampleLines, selected
 from agrotools.core import ReferenceTrajectory, Sample
+from agrotools.formats.samples import SampleLines, selected
 from agrotools.runner.plan import remaining, work_items
 from support.plain_sample import plain_sample
 

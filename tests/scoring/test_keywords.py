@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agrotools.agents.baselines.oracle import answer_from
 from agrotools.agents.baselines.prior import PriorTable
 from agrotools.agents.baselines.random_policy import random_answer
-from agrotools.construct.export.gta import gt_answer
+from agrotools.build.export.gta import gt_answer
 from agrotools.core import (
     ErrorInfo,
     ImageCallsSlot,
@@ -24,7 +24,7 @@ from agrotools.core import (
     ToolCall,
     Trajectory,
 )
-from agrotools.report.values import wanted_text
+from agrotools.report.layout import wanted_text
 from agrotools.scoring import outcome_scores, score_record, score_slot
 from agrotools.text.answer_form import answer_form
 from agrotools.text.rouge import rouge_l_words

@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import ErrorInfo, Observation, PlotSeries, PlotSpec, Step, ToolCall, Trajectory
-from agrotools.scoring.plot_labels import unit_of
-from agrotools.scoring.plot_points import match_points
-from agrotools.scoring.plots import drawn_spec, score_plot
+from agrotools.scoring.plots import drawn_spec, match_points, score_plot, unit_of
 
 
 def figure(*series, kind="bar", **labels):

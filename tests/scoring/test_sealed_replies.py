@@ -35,7 +35,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from agrotools.agents.parsing import parse_output
-from agrotools.construct.templates.slot_draft import SlotDraft
+from agrotools.build.templates.slot_draft import SlotDraft
 from agrotools.core import Answer, Slot, UnresolvedRef
 from agrotools.scoring.slots import score_slot
 from agrotools.text.answer_form import form_lines, lacks_form, with_form

@@ -13,7 +13,7 @@ from agrotools.core import (
     OpenTextSlot,
     ToleranceSlot,
 )
-from agrotools.scoring.reading import LONGEST_ANSWER, read_answer
+from agrotools.scoring.answer_text import LONGEST_ANSWER, read_answer
 from agrotools.scoring.slots import score_slot
 from agrotools.text import UNITS, convert, find_quantities, format_answer
 from agrotools.text.answer_form import answer_form

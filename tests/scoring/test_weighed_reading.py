@@ -5,8 +5,8 @@ import time
 import pytest
 
 from agrotools.core import BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot
-from agrotools.scoring.reading_opposites import families
 from agrotools.scoring.slots import score_slot
+from agrotools.scoring.word_forms import families
 
 ROT = ExactSlot(
     name="rot",

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import orjson
 
-from agrotools.construct.asking import Askable, Subject
-from agrotools.construct.choosing import Chosen, asked_of
-from agrotools.construct.sources.drawn import Drawn
-from agrotools.construct.sources.part import Originals
-from agrotools.construct.templates import load_templates
+from agrotools.build.asking import Askable, Subject
+from agrotools.build.choosing import Chosen, asked_of
+from agrotools.build.sources.drawn import Drawn
+from agrotools.build.sources.part import Originals
+from agrotools.build.templates import load_templates
 
 
 def drawn_scene(name: str, seed: int) -> Drawn:
@@ -23,7 +23,7 @@ def drawn_scene(name: str, seed: int) -> Drawn:
     with place.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not record.is_file():
-            code = import_module(f"agrotools.construct.sources.drawn.{name}")
+            code = import_module(f"agrotools.build.sources.drawn.{name}")
             record.write_bytes(orjson.dumps(code.draw(seed, seed % 4, place)))
     return Drawn(name, seed, seed % 4, place, orjson.loads(record.read_bytes()))
 
@@ -41,7 +41,7 @@ RARER = {
 @cache
 def drawn_subjects(name: str) -> tuple[list[Subject], Originals]:
     """The subjects of a module's scenes, of all difficulties, and the files that they show."""
-    code = import_module(f"agrotools.construct.sources.drawn.{name}")
+    code = import_module(f"agrotools.build.sources.drawn.{name}")
     originals = Originals(Path(os.environ["AGROTOOLS_CACHE"]) / "scenes-of-tests")
     scenes = [drawn_scene(name, seed) for seed in (*range(4), *RARER.get(name, ()))]
     return [subject for scene in scenes for subject in code.subjects(scene, originals)], originals
@@ -49,7 +49,7 @@ def drawn_subjects(name: str) -> tuple[list[Subject], Originals]:
 
 def questions_of(name: str, language: str) -> list[Askable]:
     """All kinds of questions that are asked of a module's scenes."""
-    code = import_module(f"agrotools.construct.sources.drawn.{name}")
+    code = import_module(f"agrotools.build.sources.drawn.{name}")
     written = [template for file in code.TEMPLATES for template in load_templates(file, language)]
     return [*written, *(code.QUESTIONS(language) if hasattr(code, "QUESTIONS") else ())]
 

@@ -1,11 +1,10 @@
 """Which words of a text stand under a denial, in English and Chinese."""
 
-import time
-
 import pytest
 
 from agrotools.text.claims import affirms, reply_of
 from agrotools.text.statements import Statements
+from support.operations import executed_lines
 
 AFFIRMED = (
     "Rotate crops.",
@@ -159,15 +158,12 @@ def test_ideas_do_not_come_together_over_sentences():
 @pytest.mark.parametrize(
     "piece", ["not ", "useless, ", "rotate. ", "remove fallen leaves, ", "不轮作，", "none of this\n"]
 )
-def test_time_is_linear_in_the_length(piece: str):
-    def seconds(size: int) -> float:
-        text = piece * (size // len(piece.encode()))
-        started = time.perf_counter()
-        reply = reply_of(text)
+def test_work_is_linear_in_the_length(piece: str):
+    def read(size: int) -> None:
+        reply = reply_of(piece * (size // len(piece.encode())))
         for phrase in ("rotate", "remove fallen leaves", "avoid overhead irrigation"):
             reply.find(phrase)
-        return time.perf_counter() - started
 
-    seconds(2000)
-    assert seconds(64_000) < 40 * max(seconds(8_000), 0.02)
+    read(1000)  # imports and tables
+    assert executed_lines(lambda: read(8_000)) < 6 * executed_lines(lambda: read(2_000))
     assert len(Statements(piece * 40_000).text) <= 64 * 1024 + 10

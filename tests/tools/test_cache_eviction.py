@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import UsageError
-from agrotools.tools.cache import ResultCache
-from agrotools.tools.cache_eviction import DEFAULT_LIMIT_MB, Sweeper, limit_from_environment
+from agrotools.tools.cache import DEFAULT_LIMIT_MB, ResultCache, Sweeper, limit_from_environment
 from agrotools.tools.frames import Reply
 
 HOUR_S = 3600

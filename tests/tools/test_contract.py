@@ -24,8 +24,8 @@ from agrotools.tools.contract import (
     ToolResult,
     tool,
 )
-from agrotools.tools.json_schema import in_words, plain_schema
 from agrotools.tools.result import encode_result, with_artifact_names
+from agrotools.tools.schema import in_words, plain_schema
 
 
 class Measured(ToolResult):

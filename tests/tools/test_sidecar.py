@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import SampleFile, ToolError
-from agrotools.tools.sidecar import read_sidecar
-from agrotools.tools.workspace import Work, at_work, file_info, shown_name
+from agrotools.tools.workspace import Work, at_work, file_info, read_sidecar, shown_name
 
 SAID = {
     "gsd_m": 0.02,

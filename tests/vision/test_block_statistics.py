@@ -7,14 +7,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agrotools.vision.block_statistics import RunningStatistics, SmallPicture
+from agrotools.vision.blocks import RunningStatistics, SmallPicture
 
 heights = st.lists(st.floats(0, 60, width=32), min_size=1, max_size=300)
 
 
 @pytest.fixture(params=[0, 4_000_000], ids=["from a histogram", "kept"])
 def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr("agrotools.vision.block_statistics._KEPT", request.param)
+    monkeypatch.setattr("agrotools.vision.blocks._KEPT", request.param)
     return request.param
 
 
@@ -42,7 +42,7 @@ def test_parts_give_what_the_whole_gives(kept: int, values: list[float], cuts: l
 
 @pytest.mark.parametrize("top", [0.0, 127.9, 128.0, 3000.0, 1e12, 9e29])
 def test_percentiles_keep_their_relative_precision(top: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agrotools.vision.block_statistics._KEPT", 0)
+    monkeypatch.setattr("agrotools.vision.blocks._KEPT", 0)
     values = (np.linspace(0, 1, 5001) * top).astype(np.float32)
     statistics = RunningStatistics()
     statistics.add(values[:100])
@@ -55,7 +55,7 @@ def test_percentiles_keep_their_relative_precision(top: float, monkeypatch: pyte
 
 
 def test_many_values_have_percentiles_to_a_thousandth(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agrotools.vision.block_statistics._KEPT", 150_000)
+    monkeypatch.setattr("agrotools.vision.blocks._KEPT", 150_000)
     values = np.random.default_rng(0).gamma(2, 5, 200_000).astype(np.float32)
     statistics = RunningStatistics()
     for part in np.split(values, 4):

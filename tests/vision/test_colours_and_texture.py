@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agrotools.accuracy.describe_region import patches
-from agrotools.vision.colour_names import NAMED_COLOURS, colour_name, dominant_colours, lab_of_list
-from agrotools.vision.textures import LEVELS, cooccurrence, texture_of
+from agrotools.build.accuracy.describe_region import patches
+from agrotools.tools.regions.numbers import LEVELS, cooccurrence, texture_of
+from agrotools.vision.colours import NAMED_COLOURS, colour_name, dominant_colours, lab_of_list
 
 
 def test_the_table_is_that_of_the_survey() -> None:

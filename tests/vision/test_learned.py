@@ -201,7 +201,7 @@ def test_things_are_found_by_their_name(tmp_path: Path, make: Any, kind: str) ->
 
 @needs_torch
 def test_names_get_shares(tmp_path: Path) -> None:
-    from agrotools.vision.learned.names import likeness
+    from agrotools.vision.learned.description import likeness
 
     weights = _made(_clip, tmp_path / "model")
     shares = likeness(PIXELS, ["lantana", "weed", "apple"], weights)
@@ -212,7 +212,7 @@ def test_names_get_shares(tmp_path: Path) -> None:
 
 @needs_torch
 def test_a_box_gets_a_mask(tmp_path: Path) -> None:
-    from agrotools.vision.learned.masks import masks_in_boxes
+    from agrotools.vision.learned.detection import masks_in_boxes
 
     weights = _made(_sam2, tmp_path / "model")
     boxes = np.array([[10.0, 10, 40, 40], [50, 5, 85, 55]])
@@ -230,7 +230,7 @@ def test_names_get_shares_by_open_clip_too(tmp_path: Path) -> None:
     import open_clip
     from safetensors.torch import save_file
 
-    from agrotools.vision.learned.names import likeness
+    from agrotools.vision.learned.description import likeness
 
     text: dict[str, Any] = {"context_length": 16, "vocab_size": 49408, "width": 16, "heads": 2, "layers": 1}
     vision = {"image_size": 32, "layers": 1, "width": 64, "patch_size": 16}
@@ -256,7 +256,7 @@ def test_crowns_are_found_by_tiles_and_nothing_is_fetched(tmp_path: Path) -> Non
     from safetensors.torch import save_file
     from torchvision.models import detection
 
-    from agrotools.vision.learned.crowns import find_crowns
+    from agrotools.vision.learned.detection import find_crowns
 
     torch.manual_seed(0)
     net = detection.retinanet_resnet50_fpn(weights=None, weights_backbone=None, num_classes=1)
@@ -277,7 +277,7 @@ def test_crowns_are_found_by_tiles_and_nothing_is_fetched(tmp_path: Path) -> Non
 
 
 def test_tiles_cover_all() -> None:
-    from agrotools.vision.learned.crowns import tiles
+    from agrotools.vision.learned.detection import tiles
 
     assert tiles(300, 200) == [(0, 0)]
     for width, height in ((400, 401), (1000, 730), (5000, 399)):
@@ -291,8 +291,7 @@ def test_tiles_cover_all() -> None:
 
 @needs_torch
 def test_the_wrong_kind_and_broken_weights_are_refused(tmp_path: Path) -> None:
-    from agrotools.vision.learned.detection import find_by_text
-    from agrotools.vision.learned.masks import masks_in_boxes
+    from agrotools.vision.learned.detection import find_by_text, masks_in_boxes
 
     weights = _made(_clip, tmp_path / "clip")
     with pytest.raises(ToolError, match="does not find things by their name") as caught:
@@ -365,8 +364,8 @@ def test_other_kinds_and_no_kind_are_refused(tmp_path: Path) -> None:
 
 @needs_torch
 def test_a_tool_counts_with_a_model_of_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from agrotools.tools.counting.count_objects import count_objects
     from agrotools.tools.learned import weight_files
-    from agrotools.tools.measurement.count_objects import count_objects
     from agrotools.tools.workspace import artifacts_in
 
     weights = _made(_grounding_dino, tmp_path / "model")
@@ -394,7 +393,7 @@ def field(tmp_path: Path) -> Path:
 @needs_torch
 @pytest.mark.skipif(find_spec("torchvision") is None, reason="needs torchvision (the extra learned)")
 def test_a_region_is_put_into_words_beside_its_numbers(tmp_path: Path, field: Path) -> None:
-    from agrotools.tools.segmentation.describe_region import describe_region
+    from agrotools.tools.regions.describe_region import describe_region
     from agrotools.tools.workspace import artifacts_in
 
     weights = _made(_florence2, tmp_path / "model")
@@ -419,7 +418,7 @@ def test_a_region_is_put_into_words_beside_its_numbers(tmp_path: Path, field: Pa
 
 @needs_torch
 def test_a_model_that_writes_nothing_describes_no_region(tmp_path: Path, field: Path) -> None:
-    from agrotools.tools.segmentation.describe_region import describe_region
+    from agrotools.tools.regions.describe_region import describe_region
     from agrotools.tools.workspace import artifacts_in
 
     weights = _made(_clip, tmp_path / "model")
@@ -435,7 +434,7 @@ def test_a_model_that_writes_nothing_describes_no_region(tmp_path: Path, field: 
 def test_a_weed_gets_the_likeliest_of_the_names(tmp_path: Path, field: Path) -> None:
     from agrotools.tools.recognition.identify_weed import identify_weed
     from agrotools.tools.workspace import artifacts_in
-    from agrotools.vision.learned.names import likeness
+    from agrotools.vision.learned.description import likeness
 
     weights = _made(_clip, tmp_path / "model")
     names = ["lantana", "weed", "apple"]

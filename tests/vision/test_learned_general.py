@@ -14,13 +14,10 @@ import pytest
 from PIL import Image
 
 from agrotools.core import ToolError
-from agrotools.tools.general.describe_attribute import describe_attribute
-from agrotools.tools.general.describe_image import describe_image
-from agrotools.tools.general.detect_objects import detect_objects
-from agrotools.tools.general.generate_image import generate_image
-from agrotools.tools.general.read_formula import read_formula
-from agrotools.tools.general.segment_objects import segment_objects
-from agrotools.tools.general.stylize_image import stylize_image
+from agrotools.tools.general.description import describe_attribute, describe_image
+from agrotools.tools.general.generation import generate_image, stylize_image
+from agrotools.tools.general.objects import detect_objects, segment_objects
+from agrotools.tools.general.text import read_formula
 from agrotools.tools.workspace import artifacts_in
 from agrotools.vision.learned.weights import find_weights
 

@@ -7,9 +7,8 @@ from rasterio.transform import from_origin
 
 from agrotools.core import ToolError
 from agrotools.vision.band_roles import chosen_roles, role_of, roles_by_wavelength
-from agrotools.vision.ground_sampling import metres_per_degree
-from agrotools.vision.raster_pictures import picture_of, stretched_picture
-from agrotools.vision.rasters import open_raster
+from agrotools.vision.rasters import metres_per_degree, open_raster
+from agrotools.vision.reading import picture_of, stretched_picture
 from support.picture_files import write_raster
 
 VALUES = np.arange(3 * 6 * 8, dtype=np.float32).reshape(3, 6, 8)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from agrotools.core import ToolError
-from agrotools.vision import weights_file
-from agrotools.vision.weights_file import checked_arrays, checked_bytes, packed_arrays
+from agrotools.vision import nets as weights_file
+from agrotools.vision.nets import checked_arrays, checked_bytes, packed_arrays
 
 
 def fault(path: Path, sha256: str) -> ToolError:

@@ -133,8 +133,7 @@ def _of_mask(path: Path, name: str, longest_px: int) -> Picture:
     import numpy as np
     from PIL import Image
 
-    from agrotools.vision.raster_pictures import stretched_picture
-    from agrotools.vision.reading import read_labels
+    from agrotools.vision.reading import read_labels, stretched_picture
 
     try:
         classes = read_labels(path, shown_as=name).classes
@@ -154,8 +153,8 @@ def _of_mask(path: Path, name: str, longest_px: int) -> Picture:
 def _of_raster(path: Path, name: str, names: tuple[str, ...] | None, longest_px: int) -> Picture:
     from PIL import Image
 
-    from agrotools.vision.raster_pictures import picture_of, stretched_picture
     from agrotools.vision.rasters import open_raster
+    from agrotools.vision.reading import picture_of, stretched_picture
 
     with open_raster(path, shown_as=name) as source:
         size = (source.width, source.height)

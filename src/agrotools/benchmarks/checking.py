@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agrotools.benchmarks.loading import load_benchmark
-from agrotools.construct.progress import Progress, no_progress
 from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, Sample
+from agrotools.core.progress import Progress, no_progress
 from agrotools.plugin import BenchmarkPlugin, ExpectedCount
 
 

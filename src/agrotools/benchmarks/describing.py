@@ -4,9 +4,9 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from agrotools.benchmarks.agent_x.frames import PLACE
-from agrotools.benchmarks.benchmark import Benchmark
 from agrotools.benchmarks.published.toolsets import CATEGORIES
 from agrotools.core import FAMILIES, FrozenModel, SampleFile, UsageError
+from agrotools.formats.benchmark import Benchmark
 from agrotools.scoring.open_text import count_words
 
 Counts = dict[str, int]

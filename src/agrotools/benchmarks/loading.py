@@ -8,11 +8,10 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from agrotools.benchmarks.benchmark import Benchmark
-from agrotools.benchmarks.folder import load_folder
-from agrotools.construct.export import HEADER_FILE
-from agrotools.construct.progress import Progress, no_progress
 from agrotools.core import BENCHMARKS, FrozenModel, UsageError
+from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.benchmark import Benchmark
+from agrotools.formats.folder import HEADER_FILE, load_folder
 
 Settings = TypeVar("Settings", bound=FrozenModel)
 

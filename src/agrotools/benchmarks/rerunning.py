@@ -13,11 +13,11 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from agrotools.benchmarks.benchmark import Benchmark
 from agrotools.benchmarks.observed_values import differing
-from agrotools.construct.progress import Progress, no_progress
 from agrotools.core import Arguments, FrozenModel, Observation, Sample, ToolCall
+from agrotools.core.progress import Progress, no_progress
 from agrotools.core.refs import literal_value
+from agrotools.formats.benchmark import Benchmark
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import Workspace
 

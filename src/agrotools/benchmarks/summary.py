@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 
-from agrotools.benchmarks.benchmark import Benchmark
+from agrotools.formats.benchmark import Benchmark
 
 
 def counts_of(benchmark: Benchmark) -> dict[str, dict[str, int]]:

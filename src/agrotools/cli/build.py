@@ -55,8 +55,8 @@ def build(
     import sys
     import time
 
-    from agrotools.construct.sources import build_sources
-    from agrotools.construct.sources.public import folders_in
+    from agrotools.build.sources import build_sources
+    from agrotools.build.sources.public import folders_in
     from agrotools.core import UsageError
     from agrotools.runner.progress import stage_progress
 
@@ -108,10 +108,10 @@ def tell_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     from agrotools.benchmarks import load_folder
     from agrotools.benchmarks.summary import counts_of
     from agrotools.benchmarks.validate import validate_folder
+    from agrotools.build.assist.screening import screen_folder
+    from agrotools.build.outcomes import told_of_build
     from agrotools.cli.quality import print_findings
-    from agrotools.construct.outcomes import told_of_build
     from agrotools.runner.progress import stage_progress
-    from agrotools.runner.screening import screen_folder
 
     faults = validate_folder(out)
     for fault in faults:

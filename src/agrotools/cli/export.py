@@ -27,9 +27,9 @@ def export(
     never touched.
     """
     from agrotools.benchmarks import load_benchmark
-    from agrotools.construct.export import copy_benchmark, describe_benchmark
-    from agrotools.construct.export.gta import export_gta
-    from agrotools.construct.export.huggingface import export_huggingface
+    from agrotools.build.export import copy_benchmark, describe_benchmark
+    from agrotools.build.export.gta import export_gta
+    from agrotools.build.export.huggingface import export_huggingface
     from agrotools.core import UsageError
 
     place = Path(benchmark).expanduser()
@@ -90,8 +90,8 @@ def _export_predictions(run: Path, folder: Path) -> None:
 
 
 def _show_check(folder: Path) -> None:
-    from agrotools.construct.export.croissant import CROISSANT_FILE
-    from agrotools.construct.export.croissant_check import check_croissant
+    from agrotools.build.export.croissant_check import check_croissant
+    from agrotools.formats.folder import CROISSANT_FILE
 
     found = check_croissant(folder / CROISSANT_FILE)
     if found is None:

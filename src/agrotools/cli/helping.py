@@ -10,10 +10,10 @@ import typer
 from agrotools.cli.exit_codes import STOPPED
 
 if TYPE_CHECKING:
+    from agrotools.build.assist.paraphrase import Paraphrased
+    from agrotools.build.assist.reference_traces.tracing import Traced
     from agrotools.core import AgrotoolsError
-    from agrotools.runner.helping import Helper
-    from agrotools.runner.paraphrase import Paraphrased
-    from agrotools.runner.reference_traces.tracing import Traced
+    from agrotools.runner.auxiliary_model import Helper
 
 Paraphrase = Annotated[
     str | None, typer.Option(metavar="MODEL", help="Let a model reword the questions; each wording is checked.")
@@ -64,9 +64,9 @@ def helped(
             )
         yield
         return
+    from agrotools.build.assist.reference_traces.records import kept_traces
     from agrotools.models import WireSettings
-    from agrotools.runner.helping import helper_for
-    from agrotools.runner.reference_traces.records import kept_traces
+    from agrotools.runner.auxiliary_model import helper_for
 
     def set_up(spec: str) -> "Helper":
         wire = WireSettings(concurrency=concurrency)
@@ -92,7 +92,7 @@ def helped(
 def _reworded(out: Path, helper: "Helper", ledger: Path) -> bool:
     import sys
 
-    from agrotools.runner.paraphrase import paraphrase_folder
+    from agrotools.build.assist.paraphrase import paraphrase_folder
     from agrotools.runner.progress import stage_progress
 
     done = paraphrase_folder(out, helper, ledger, stage_progress(sys.stderr))
@@ -104,7 +104,7 @@ def _reworded(out: Path, helper: "Helper", ledger: Path) -> bool:
 def _tell_reworded(done: "Paraphrased") -> None:
     typer.echo(f"paraphrases by {done.model}: {done.accepted} of {len(done.samples)} questions reworded")
     if done.refused:
-        from agrotools.construct.paraphrasing import REASONS
+        from agrotools.build.paraphrasing import REASONS
 
         typer.echo(f"  {done.refused.total()} wordings refused:")
         for reason, count in done.refused.most_common():
@@ -118,8 +118,8 @@ def _tell_reworded(done: "Paraphrased") -> None:
 def _traced(out: Path, helper: "Helper", ledger: Path, workers: int) -> bool:
     import sys
 
+    from agrotools.build.assist.reference_traces.tracing import trace_folder
     from agrotools.runner.progress import stage_progress
-    from agrotools.runner.reference_traces.tracing import trace_folder
 
     done = trace_folder(out, helper, ledger, stage_progress(sys.stderr), workers=workers)
     _tell_traced(out, helper.spec, done)
@@ -128,7 +128,7 @@ def _traced(out: Path, helper: "Helper", ledger: Path, workers: int) -> bool:
 
 
 def _tell_traced(out: Path, model: str, done: "Traced") -> None:
-    from agrotools.runner.reference_traces import TRACES_FILE
+    from agrotools.build.assist.reference_traces import TRACES_FILE
 
     typer.echo(f"reference chains as {model} fills them in ({out / TRACES_FILE}):")
     typer.echo(f"  {'':24}{'chains':>7}{'complete':>10}{'arguments agree':>20}{'answers agree':>16}{'confirmed':>11}")

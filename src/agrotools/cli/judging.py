@@ -10,7 +10,7 @@ import typer
 from agrotools.cli.exit_codes import STOPPED
 
 if TYPE_CHECKING:
-    from agrotools.runner.helping import Helper
+    from agrotools.runner.auxiliary_model import Helper
     from agrotools.runner.judging import JudgedRun
     from agrotools.scoring.judging import Rubrics
 
@@ -80,7 +80,7 @@ def check_judges(options: JudgeOptions) -> "Rubrics | None":
 
 def _helper(spec: str, options: JudgeOptions) -> "Helper":
     from agrotools.models import WireSettings
-    from agrotools.runner.helping import helper_for
+    from agrotools.runner.auxiliary_model import helper_for
 
     return helper_for(
         spec,

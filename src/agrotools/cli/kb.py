@@ -210,7 +210,7 @@ def _print_faults(faults: "Iterable[Fault]") -> None:
 
 
 def _entry_lines(entry: "Entry") -> list[str]:
-    from agrotools.tools.recognition.lookup_agronomy import claim_text, names_text
+    from agrotools.tools.lookup.lookup_agronomy import claim_text, names_text
 
     lines = [f"{entry.id}  {entry.title}  [{entry.coverage}, reviewed {entry.last_reviewed.isoformat()}]"]
     lines.append(names_text(entry))

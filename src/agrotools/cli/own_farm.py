@@ -12,9 +12,9 @@ import typer
 from agrotools.cli.exit_codes import NOT_DONE
 
 if TYPE_CHECKING:
-    from agrotools.construct.own import Need, Plan, Seen
-    from agrotools.construct.progress import Progress
+    from agrotools.build.own_photos import Need, Plan, Seen
     from agrotools.core.benchmark_header import BenchmarkHeader
+    from agrotools.core.progress import Progress
 
 PLAN_ENDING = ".plan.toml"
 
@@ -31,7 +31,7 @@ def build_from_table(
         BenchmarkError: the table, the plan, the photos or the target cannot be used.
         typer.Exit: code 3, the plan was written and must be completed first.
     """
-    from agrotools.construct.own import build_own, look, read_plan
+    from agrotools.build.own_photos import build_own, look, read_plan
 
     _check_target(out)
     kept = plan_file or answers.with_name(f"{answers.stem}{PLAN_ENDING}")
@@ -63,8 +63,8 @@ def tell_next(out: Path) -> None:
 
 def _new_plan(seen: "Seen", out: Path, kept: Path, *, yes: bool) -> "Plan":
     """The proposal, completed by its owner where somebody can be asked, written to ``kept``."""
-    from agrotools.construct.own import needs_of, write_plan
-    from agrotools.construct.own.proposing import propose
+    from agrotools.build.own_photos import needs_of, write_plan
+    from agrotools.build.own_photos.proposing import propose
 
     proposal = propose(seen, out.name)
     plan = proposal.plan
@@ -96,7 +96,7 @@ def _tell_table(seen: "Seen") -> None:
 
 
 def _tell_needs(lacking: "list[Need]", seen: "Seen", plan: "Plan") -> None:
-    from agrotools.construct.own.proposing import mixed_units
+    from agrotools.build.own_photos.proposing import mixed_units
 
     typer.echo("to fill in:")
     for need in lacking:
@@ -131,9 +131,9 @@ def _refuse_strange_columns(plan: "Plan", seen: "Seen", kept: Path) -> None:
 
 def _asked_of_owner(plan: "Plan") -> "Plan":
     """Ask on the terminal: what each column holds, then what is missing. An empty answer keeps what is proposed."""
-    from agrotools.construct.own.measures import measures
-    from agrotools.construct.own.needs import column_needs
-    from agrotools.construct.own.plan import NOTHING
+    from agrotools.build.own_photos.measures import measures
+    from agrotools.build.own_photos.needs import column_needs
+    from agrotools.build.own_photos.plan import NOTHING
 
     typer.echo("Press Enter to accept what stands in brackets.")
     choices = (*measures(), NOTHING)
@@ -152,7 +152,7 @@ def _asked_of_owner(plan: "Plan") -> "Plan":
 def _filled_in(plan: "Plan", need: "Need") -> "Plan":
     from pydantic import ValidationError
 
-    from agrotools.construct.own.plan import NOTHING
+    from agrotools.build.own_photos.plan import NOTHING
 
     typer.echo(f"(type {NOTHING!r} to leave this column out)")
     while True:
@@ -198,8 +198,8 @@ def _changed(plan: "Plan", column: str, changes: Mapping[str, Any]) -> "Plan":
 
 def _check_target(out: Path) -> None:
     """Say at once that the target cannot be written, not after an hour of work."""
-    from agrotools.construct.export import check_replaceable
     from agrotools.core import BenchmarkError
+    from agrotools.formats.replacement import check_replaceable
 
     check_replaceable(out)
     try:

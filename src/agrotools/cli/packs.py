@@ -8,7 +8,7 @@ import typer
 from agrotools.cli.json_output import print_json
 
 if TYPE_CHECKING:
-    from agrotools.vision.recognition.packs import PackInfo
+    from agrotools.tools.recognition.packs import PackInfo
 
 app = typer.Typer(
     help="Train and list packs: recognisers and heads that tools use on this machine.",
@@ -44,9 +44,9 @@ def train_pack(
     if context.invoked_subcommand is not None:
         return
     from agrotools.core import UsageError
-    from agrotools.vision.recognition.labelled import read_labelled
-    from agrotools.vision.recognition.pack_training import train_pack as trained
-    from agrotools.vision.recognition.packs import pack_path
+    from agrotools.tools.recognition.pack_training import read_labelled
+    from agrotools.tools.recognition.pack_training import train_pack as trained
+    from agrotools.tools.recognition.packs import pack_path
 
     if images is None or out is None:
         raise UsageError("packs train needs --images DIR and --out PACK", hint="agrotools packs train --help")
@@ -78,8 +78,8 @@ def train_crop_weed(
 
     No head is ever used on a picture that it was trained on.
     """
-    from agrotools.vision.crop_weed import heads_folder
-    from agrotools.vision.crop_weed_training import train_crop_weed_heads
+    from agrotools.tools.crop_weed.heads import heads_folder
+    from agrotools.tools.crop_weed.training import train_crop_weed_heads
 
     heads = train_crop_weed_heads(data, progress=lambda line: typer.echo(line, err=True))
     if as_json:
@@ -95,8 +95,8 @@ def train_crop_weed(
 def list_packs(as_json: AsJson = False) -> None:
     """The packs and heads on this machine: what they know, under which terms, and how well they do."""
     from agrotools.core import ToolError
-    from agrotools.vision.crop_weed import heads_folder, list_heads, load_head
-    from agrotools.vision.recognition import packs
+    from agrotools.tools.crop_weed.heads import heads_folder, list_heads, load_head
+    from agrotools.tools.recognition import packs
 
     heads, faults = list_heads()
     for head in heads:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from agrotools.construct.quality import Finding
+    from agrotools.build.quality import Finding
 
 _EXAMPLES = 2
 
@@ -17,8 +17,9 @@ def print_findings(
     folder: Path, findings: "Sequence[Finding]", left_out: Sequence[str], *, brief: bool = False
 ) -> None:
     """Print how many samples each check flagged, with examples unless ``brief``, and what was not checked."""
-    from agrotools.construct.quality import CHECKS, QUALITY_FILE
-    from agrotools.construct.quality.finding import SEVERITIES
+    from agrotools.build.quality import CHECKS
+    from agrotools.build.quality.finding import SEVERITIES
+    from agrotools.formats.folder import QUALITY_FILE
 
     flagged = Counter((severity, check) for _, severity, check in {(f.id, f.severity, f.check) for f in findings})
     found = f"{len(findings)} findings in {folder / QUALITY_FILE}" if findings else "nothing found"

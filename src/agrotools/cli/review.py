@@ -8,8 +8,8 @@ import typer
 from agrotools.cli.json_output import print_json
 
 if TYPE_CHECKING:
-    from agrotools.serve.review.agreement import ReviewSummary
-    from agrotools.serve.review.apply import Applied
+    from agrotools.build.review.agreement import ReviewSummary
+    from agrotools.build.review.apply import Applied
 
 
 def review(
@@ -41,14 +41,14 @@ def review(
     """
     import sys
 
+    from agrotools.build.review.agreement import summary_of
+    from agrotools.build.review.apply import apply_review
+    from agrotools.build.review.decisions import LONGEST_NAME
+    from agrotools.build.review.journal import ReviewJournal
+    from agrotools.build.review.material import open_material
+    from agrotools.build.review.server import bound_socket, require_extra, serve_review
     from agrotools.core import UsageError
     from agrotools.runner.progress import stage_progress
-    from agrotools.serve.review.agreement import summary_of
-    from agrotools.serve.review.apply import apply_review
-    from agrotools.serve.review.decisions import LONGEST_NAME
-    from agrotools.serve.review.journal import ReviewJournal
-    from agrotools.serve.review.material import open_material
-    from agrotools.serve.review.server import bound_socket, require_extra, serve_review
 
     if apply != (out is not None) or (apply and summary):
         raise UsageError("--apply and --out belong together, without --summary", hint="--apply --out NEW")

@@ -30,8 +30,8 @@ def scenes(
     import sys
     import time
 
+    from agrotools.build.sources.drawn.benchmark import build_scenes
     from agrotools.cli.build import tell_result
-    from agrotools.construct.sources.drawn.benchmark import build_scenes
     from agrotools.core import UsageError
     from agrotools.runner.progress import stage_progress
 

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from agrotools.core import Artifact
 from agrotools.tools.contract import Tool
-from agrotools.tools.json_schema import in_words, plain_schema
+from agrotools.tools.schema import in_words, plain_schema
 
 _UNITS = {
     "pct": "%",

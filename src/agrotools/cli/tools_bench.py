@@ -8,8 +8,8 @@ import typer
 from agrotools.cli.exit_codes import BAD_USAGE, NOT_DONE, STOPPED
 
 if TYPE_CHECKING:
-    from agrotools.accuracy.recorded import Nearness
-    from agrotools.accuracy.studies import Planned, Row
+    from agrotools.build.accuracy.recorded import Nearness
+    from agrotools.build.accuracy.studies import Planned, Row
 
 
 def bench(
@@ -38,7 +38,7 @@ def bench(
     Each study runs in a process of its own on one core; one that fails is a row that says so. Exit code 0 whatever the
     figures are, 1 where a study failed, 2 for a usage error, 3 where nothing could be measured.
     """
-    from agrotools.accuracy.studies import plan, run
+    from agrotools.build.accuracy.studies import plan, run
 
     if recorded:
         _show_recorded(recorded, as_json)
@@ -65,7 +65,7 @@ def bench(
         typer.echo(line, err=True)
 
     def keep(study: "Planned", pictures: list[Path]) -> None:
-        from agrotools.accuracy.sheet import keep_overlays
+        from agrotools.build.accuracy.sheet import keep_overlays
 
         assert overlays is not None
         alike = [other for other in found.studies if (other.tool, other.folder) == (study.tool, study.folder)]
@@ -80,7 +80,7 @@ def bench(
         raise typer.Exit(STOPPED) from None
     _show(rows, as_json)
     if out is not None:
-        from agrotools.accuracy.table import markdown
+        from agrotools.build.accuracy.table import markdown
 
         out.write_text(markdown(rows, _command(tools, folders, data), found.absent), encoding="utf-8")
         typer.echo(f"wrote {out}", err=True)
@@ -94,7 +94,7 @@ def bench(
 def _show(rows: "list[Row]", as_json: bool) -> None:
     from dataclasses import asdict
 
-    from agrotools.accuracy.table import printed
+    from agrotools.build.accuracy.table import printed
     from agrotools.cli.json_output import print_json
 
     if as_json:
@@ -107,8 +107,8 @@ def _show_recorded(folders: list[Path], as_json: bool) -> None:
     """One column per benchmark, drawn ones also by difficulty."""
     from dataclasses import asdict
 
-    from agrotools.accuracy.recorded import Nearness, nearness
     from agrotools.benchmarks import load_folder
+    from agrotools.build.accuracy.recorded import Nearness, nearness
     from agrotools.cli.json_output import print_json
 
     columns: dict[str, dict[tuple[str, str, str], Nearness]] = {}

@@ -12,7 +12,7 @@ from agrotools.cli.rerun import print_rerun, rerun_as_json
 if TYPE_CHECKING:
     from agrotools.benchmarks.checks.fault import Fault
     from agrotools.benchmarks.rerunning import Rerun
-    from agrotools.runner.screening import Screened
+    from agrotools.build.assist.screening import Screened
 
 
 def validate(
@@ -79,9 +79,9 @@ def _screened(folder: Path, faults: "list[Fault]") -> "Screened | None":
     """Findings on a benchmark that can be loaded; of one that cannot, the faults say enough."""
     import sys
 
+    from agrotools.build.assist.screening import screen_folder
     from agrotools.core import BenchmarkError
     from agrotools.runner.progress import stage_progress
-    from agrotools.runner.screening import screen_folder
 
     try:
         return screen_folder(folder, read_text=True, progress=stage_progress(sys.stderr))

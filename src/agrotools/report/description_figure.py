@@ -54,8 +54,8 @@ def description_png(described: Description) -> bytes:
 
     import matplotlib
 
-    from agrotools.tools.analytics.sheet import STYLE
-    from agrotools.tools.analytics.text_on_figures import font_families
+    from agrotools.tools.plotting.sheet import STYLE
+    from agrotools.tools.plotting.text import font_families
 
     panels = [
         _Panel(title, counts, _COLOURS.get(title, _GREEN), sum(counts.values()))

@@ -1,8 +1,15 @@
-"""Words and signs around a number that tell what it is: patterns over normalised text, English and Chinese."""
+"""Words and signs around a number that tell what it is: patterns over normalised text, and readings by them."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 
+from agrotools.scoring.keyed_values import TABLE_RULE, cells_of
+from agrotools.scoring.slot_subject import Subject, speaks_of
 from agrotools.text.normalise import CJK, WORD
+from agrotools.text.numbers import Quantity, find_quantities
+from agrotools.text.units import canonical_unit, compatible, convert
 
 FIGURE = re.compile(r"[-+]?\d[\d.,' ]*%?")
 UNIT_IN_HEADER = re.compile(r" ?[(\[]([^()\[\]\n]{1,16})[)\]]$")
@@ -142,3 +149,180 @@ NO = re.compile(
     rf"无(?!人机))(?P<of_3>[{CJK}]{{1,12}})"
 )
 PHRASE_END = re.compile(r"\b(?:to|that|in|on|at|and|but|for|with|way|idea|if|whether|doubt)\b")
+
+
+def tables_as_lines(text: str) -> str:
+    """``text`` with each cell of its Markdown tables as a line ``row header: cell``."""
+    if "|" not in text:
+        return text
+    lines = text.split("\n")
+    kept: list[str] = []
+    header: list[str] = []
+    for index, line in enumerate(lines):
+        if "|" not in line:
+            header = []
+            kept.append(line)
+        elif TABLE_RULE.fullmatch(line):
+            continue
+        elif index + 1 < len(lines) and TABLE_RULE.fullmatch(lines[index + 1]):
+            header = cells_of(line)
+        elif not header:
+            kept.append(line)
+        else:
+            cells = cells_of(line)
+            key = "" if FIGURE.fullmatch(cells[0]) and not YEAR.fullmatch(cells[0]) else cells[0]
+            key = f"({key})" if YEAR.fullmatch(key) else key
+            for name, cell in zip(header[bool(key) :], cells[bool(key) :], strict=False):
+                unit = UNIT_IN_HEADER.search(name)
+                name, cell = (
+                    (name[: unit.start()], f"{cell} {unit[1]}") if unit and cell[-1:].isdigit() else (name, cell)
+                )
+                kept.append(f"{key} {name}: {cell}".strip())
+    return "\n".join(kept)
+
+
+def word_before(lead: str) -> str | None:
+    word = LAST_WORD.search(lead[-24:])
+    return word[1] if word and word[1] in BEFORE_WORDS else None
+
+
+def word_behind(tail: str) -> str | None:
+    word = NEXT_WORD.match(tail[:24])
+    return word[1] if word and word[1] in BEHIND_WORDS else None
+
+
+def fits_unit(quantity: Quantity, unit: str | None, *, counts: bool) -> bool:
+    if unit is None:
+        return quantity.unit is None or not counts
+    return quantity.unit is None or compatible(quantity.unit, unit)
+
+
+def in_unit(quantity: Quantity, unit: str | None) -> tuple[float, float]:
+    """The ends of ``quantity`` in ``unit``; bare numbers as they are."""
+    if unit is None or quantity.unit is None:
+        return quantity.low, quantity.high
+    return convert(quantity.low, quantity.unit, unit), convert(quantity.high, quantity.unit, unit)
+
+
+def is_rate(part: str, quantity: Quantity) -> bool:
+    before = max(0, quantity.start - 60)
+    return not quantity.bare and bool(RATE.match(part, quantity.end) or EACH_HAS.search(part, before, quantity.start))
+
+
+def stated_quantities(text: str) -> list[Quantity]:
+    return [_per_area(text, quantity) for quantity in find_quantities(text) if not quantity.denied]
+
+
+def _per_area(text: str, quantity: Quantity) -> Quantity:
+    """ "120 kg of nitrogen per hectare" in kg/ha."""
+    if quantity.unit is None or (per := PER_AREA.match(text, quantity.end)) is None:
+        return quantity
+    unit = canonical_unit(f"{quantity.unit}/{_area(per)}")
+    return replace(quantity, unit=unit, end=per.end()) if unit else quantity
+
+
+def _area(per: re.Match[str]) -> str:
+    return canonical_unit(per["area"]) or per["area"]
+
+
+def counts_per_area(text: str, quantities: Sequence[Quantity], unit: str | None) -> list[Quantity]:
+    """``quantities`` with the unit of "340 planthoppers per m^2" where counts per area are asked."""
+    if unit is None or not compatible(unit, "1/m^2"):
+        return list(quantities)
+    found: list[Quantity] = []
+    for quantity in quantities:
+        per = PER_AREA.match(text, quantity.end) if quantity.noun else None
+        per_unit = canonical_unit(f"1/{_area(per)}") if per else None
+        found.append(replace(quantity, unit=per_unit, noun=None) if per_unit else quantity)
+    return found
+
+
+PART_OF_ONE = re.compile(r"0 (?:to|and|-) 1|accuracy|probability|fraction")
+
+
+def as_part_of_one(quantity: Quantity) -> Quantity:
+    """ "92.3 %" as 0.923 where a part of one is asked."""
+    if quantity.unit != "%":
+        return quantity
+    return replace(quantity, low=quantity.low / 100, high=quantity.high / 100, unit=None)
+
+
+def as_share(text: str, quantity: Quantity) -> Quantity:
+    """ "6 / 50 = 0.12", "0.46 of it" as a fraction where a percentage is asked."""
+    if not quantity.bare or not 0 < quantity.low < 1 or not 0 < quantity.high <= 1:
+        return quantity
+    if SHARE_BEHIND.match(text, quantity.end) or SHARE_BEFORE.search(text, max(0, quantity.start - 40), quantity.start):
+        return replace(quantity, unit="fraction")
+    return quantity
+
+
+def names_subject(text: str, quantity: Quantity, words: frozenset[str]) -> bool:
+    """Whether the thing counted is what the slot's label names: "14 apple trees" for "number of trees"."""
+    if quantity.noun is None:
+        return False
+    at = max(quantity.start, quantity.end - len(quantity.noun))
+    phrase = PHRASE.match(text, at)
+    return phrase is not None and speaks_of(phrase[1], words)
+
+
+def is_counter(text: str, quantity: Quantity) -> bool:
+    """Whether a Chinese measure word with no noun behind it follows the number: 多9个."""
+    noun = quantity.noun
+    return noun is not None and noun > "\u2e80" and not text[quantity.end : quantity.end + 1] > "\u2e80"
+
+
+LEAD_LENGTH = 300
+"""Characters before a number in which what it belongs to is looked for."""
+
+
+def year_of(text: str, quantity: Quantity) -> str | None:
+    """The year that a number belongs to: the one behind it in its clause, else the last one before it."""
+    behind = YEAR_BEHIND.match(text, quantity.end)
+    if behind:
+        return behind[1]
+    before = [*YEAR.finditer(text, max(0, quantity.start - LEAD_LENGTH), quantity.start)]
+    # "5.42 ha in 2015": that year belongs to the number before it.
+    free = [year for year in before if not OWNED.search(text, max(0, year.start() - 40), year.start())]
+    return free[-1][0] if free else None
+
+
+def letter_of(text: str, quantity: Quantity, asked: Subject) -> str | None:
+    """The letter of the thing that a number belongs to ("tree A"): the last one before it."""
+    if asked.lettered is None:
+        return None
+    before = [*asked.lettered.finditer(text, max(0, quantity.start - LEAD_LENGTH), quantity.start)]
+    return next((each for each in before[-1].groups() if each), None) if before else None
+
+
+def is_named(behind: str, asked: Subject) -> bool:
+    """Whether the words behind a number say what is counted: "of which 46 are greenhouses"."""
+    said = ARE.match(behind)
+    return said is not None and speaks_of(said[1], asked.counted)
+
+
+def operand_starts(text: str, quantities: Sequence[Quantity]) -> set[int]:
+    """Where the terms of calculations begin whose result follows: 8 and 6 in "8 + 6 = 14"."""
+    found: set[int] = set()
+    terms: list[int] = []
+    for before, after in pairwise(quantities):
+        between = text[before.end : after.start]
+        if OPERATOR.fullmatch(between):
+            terms += [before.start, after.start]
+            continue
+        if OPERAND.search(text, max(0, before.start - 40), before.start) and LISTED.fullmatch(between):
+            found.update((before.start, after.start))  # "the mean of 12 and 14"
+        if terms and between.strip(WORKED[0]) in WORKED[1]:
+            found.update(terms)
+        terms = []
+    return found
+
+
+def zero_quantities(part: str, asked: Subject, unit: str | None) -> list[Quantity]:
+    """ "No trees" as 0 trees, where the label names what there is none of."""
+    found: list[Quantity] = []
+    for said in NO.finditer(part):
+        phrase = PHRASE_END.split(said["of"] or said["of_2"] or said["of_3"])[0].strip()
+        if phrase and speaks_of(phrase, asked.counted):
+            noun = phrase.split()[-1] if unit is None else None
+            found.append(Quantity(0.0, 0.0, unit, noun, said.start(), said.end(), -1 - said.start(), spelled=True))
+    return found

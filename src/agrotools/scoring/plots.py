@@ -4,12 +4,19 @@
 (0.8 + 0.1 if both axes name quantity and unit + 0.1 if title or legend names what is compared).
 """
 
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, NamedTuple, cast
+
 from pydantic import JsonValue, ValidationError
 
-from agrotools.core import PlotSpec, Step, Trajectory
-from agrotools.scoring.plot_labels import label_readings
-from agrotools.scoring.plot_points import match_points
-from agrotools.text.agreement_chart import equivalent_kinds
+from agrotools.core import PlotSeries, PlotSpec, Step, Trajectory
+from agrotools.text.agreement import equivalent_kinds
+from agrotools.text.agreement_values import Number, categories_agree, category
+from agrotools.text.normalise import CJK, WORD, normalise
+from agrotools.text.units import canonical_unit
 
 PLOT_TOOL = "plot"
 
@@ -50,3 +57,229 @@ def _spec_of(step: Step) -> PlotSpec | None:
         return PlotSpec.model_validate(step.observation.result.get("spec"))
     except ValidationError:
         return None
+
+
+_BRACKETS = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
+_UNIT_AT_END = re.compile(r"(?:/|,| in)\s*([^/,]+)$")
+_WORDS = re.compile(rf"{WORD}+|[{CJK}]+")
+_NAMED_BY_THEMSELVES = ("box", "heatmap")
+"""Kinds whose series stand by name on an axis, without a legend."""
+
+_EMPTY_WORDS = frozenset(
+    "a an and at axis bar bars box by chart charts compare compared comparison data diagram each figure for from graph "
+    "group heatmap histogram in is label line lines of on or per pie plot plots result results scatter series set show "
+    "shows summary the title to unit value values versus vs with x y 图表 数据 结果 比较 对比 数值 标题".split()
+)
+"""Words that say nothing of what a figure shows."""
+
+
+def label_readings(reference: PlotSpec, drawn: PlotSpec) -> tuple[bool, bool, dict[str, JsonValue]]:
+    """(both axes name quantity and unit, title or legend names what is compared, how that was read).
+
+    An axis names its quantity if its label has a word that is not generic ("value", "y"). It names its unit if the
+    unit that the reference gives stands in the unit field or the label ("Area (ha)", "Area in ha"); where the
+    reference gives none, and on an axis of categories, none is needed. A pie has no axes: its title may name the
+    quantity, and its slices need no axis label.
+
+    The title names what is compared if it shares a word with the labels, series or categories of either figure, or with
+    the title of the reference. The legend does if it is visible and every name in it says something.
+    """
+    pie = drawn.kind == "pie"
+    categorical = all(isinstance(x, str) for series in drawn.series for x in series.x)
+    y_texts = [drawn.y_label, drawn.title] if pie else [drawn.y_label]
+    missing: list[JsonValue] = []
+    if not pie and not _says_something(drawn.x_label):
+        missing.append("quantity on x")
+    if not any(map(_says_something, y_texts)):
+        missing.append("quantity on y")
+    x_unit = None if pie or categorical else unit_of(reference.x_label, reference.x_unit)
+    if x_unit and not _names_unit(x_unit, [drawn.x_label], drawn.x_unit):
+        missing.append(f"unit on x: {x_unit}")
+    y_unit = unit_of(reference.y_label, reference.y_unit)
+    if y_unit and not _names_unit(y_unit, y_texts, drawn.y_unit):
+        missing.append(f"unit on y: {y_unit}")
+    title, legend = _title_names(reference, drawn), _legend_names(reference, drawn)
+    reading: dict[str, JsonValue] = {"axes": not missing, "missing": missing, "title": title, "legend": legend}
+    return not missing, title or legend, reading
+
+
+def unit_of(label: str, unit: str | None) -> str | None:
+    """The unit of an axis: its unit field, or in its label what stands in brackets or after ``in``, comma or slash."""
+    if unit and unit.strip():
+        return unit.strip()
+    in_brackets = [part.strip() for part in _BRACKETS.findall(normalise(label)) if part.strip()]
+    if in_brackets:
+        return in_brackets[-1]
+    at_end = _UNIT_AT_END.search(normalise(label).strip())
+    return canonical_unit(at_end[1]) if at_end else None
+
+
+def _names_unit(wanted: str, labels: Iterable[str], unit: str | None) -> bool:
+    known = canonical_unit(wanted)
+    for label in labels:
+        found = unit_of(label, unit)
+        if known is not None and found is not None and canonical_unit(found) == known:
+            return True
+        # A unit outside the table is a counted noun ("trees"): it may stand anywhere.
+        if known is None and normalise(wanted).strip() in normalise(f"{label} {unit or ''}"):
+            return True
+    return False
+
+
+def _words(text: str) -> set[str]:
+    """What a text speaks of: words (plural or not) that are not empty; of CJK script, pairs of characters."""
+    words: set[str] = set()
+    for word in _WORDS.findall(normalise(text)):
+        if re.match(f"[{CJK}]", word):
+            words |= {word[index : index + 2] for index in range(max(1, len(word) - 1))}
+        elif len(word) > 1 and not word.isdigit():
+            words.add(word)
+    return {word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words - _EMPTY_WORDS}
+
+
+def _says_something(label: str) -> bool:
+    return bool(_words(_BRACKETS.sub(" ", normalise(label))))
+
+
+def _title_names(reference: PlotSpec, drawn: PlotSpec) -> bool:
+    topic = _words(reference.title)
+    for spec in (reference, drawn):
+        texts = [spec.x_label, spec.y_label, *(series.name for series in spec.series)]
+        texts += [x for series in spec.series for x in series.x if isinstance(x, str)]
+        for text in texts:
+            topic |= _words(text)
+    return bool(_words(drawn.title) & topic)
+
+
+def _legend_names(reference: PlotSpec, drawn: PlotSpec) -> bool:
+    if not drawn.legend and drawn.kind not in _NAMED_BY_THEMSELVES:
+        return False
+    known = {category(series.name) for series in reference.series}
+    names = [series.name for series in drawn.series]
+    if drawn.kind == "pie":  # its legend holds the slices
+        known |= {category(x) for series in reference.series for x in series.x}
+        names = [str(x) for series in drawn.series for x in series.x]
+    return bool(names) and all(bool(_words(name)) or (name.strip() and category(name) in known) for name in names)
+
+
+# scipy ships no type stubs.
+# pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
+
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Y_TOLERANCE = 0.05
+"""Relative tolerance of y."""
+Y_TOLERANCE_AT_ZERO = 0.01
+"""Tolerance of y where the reference is 0, relative to the range of the reference series."""
+_SLACK = 1 + 1e-9
+
+
+class Matching(NamedTuple):
+    """How the points of a drawn figure match those of the reference."""
+
+    matched: int
+    drawn: int
+    reference: int
+    pairs: tuple[tuple[str, str, int], ...]
+    """Names of the paired series (reference, drawn), and how many of their points match."""
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of the shares of drawn and of reference points that match, 0..1."""
+        return 2 * self.matched / (self.drawn + self.reference) if self.matched else 0.0
+
+    def reading(self) -> dict[str, JsonValue]:
+        series: list[JsonValue] = [
+            {"reference": reference, "drawn": drawn, "matched": count} for reference, drawn, count in self.pairs
+        ]
+        return {"matched": self.matched, "drawn": self.drawn, "reference": self.reference, "series": series}
+
+
+def match_points(reference: PlotSpec, drawn: PlotSpec) -> Matching:
+    """Match as many points as can be matched one to one, each series with one other: the pairing of highest F1.
+
+    Points match where x is the same category (numbers: relative 1e-3, whole numbers exactly) and y within 5 %, or where
+    the reference is 0 within 1 % of its series' range. Where several reference x are near enough, the nearest counts.
+    """
+    targets = [_Target(series) for series in reference.series]
+    counts = [[target.matched_by(series) for series in drawn.series] for target in targets]
+    pairs = [
+        (reference.series[row].name, drawn.series[column].name, counts[row][column])
+        for row, column in _best_pairing(counts)
+    ]
+    return Matching(
+        matched=sum(count for _, _, count in pairs),
+        drawn=sum(len(series.y) for series in drawn.series),
+        reference=sum(len(series.y) for series in reference.series),
+        pairs=tuple(pairs),
+    )
+
+
+class _Target:
+    """The points of a reference series, ready to be matched against others: for each x, the intervals of y."""
+
+    def __init__(self, series: PlotSeries) -> None:
+        span = max(series.y, default=0.0) - min(series.y, default=0.0)
+        self._intervals: dict[str | Number, list[tuple[float, float]]] = {}
+        for x, y in zip(series.x, series.y, strict=False):
+            reach = (Y_TOLERANCE * abs(y) if y else Y_TOLERANCE_AT_ZERO * span) * _SLACK
+            self._intervals.setdefault(_key(x), []).append((y - reach, y + reach))
+        self._numbers = sorted(x for x in self._intervals if not isinstance(x, str))
+
+    def matched_by(self, series: PlotSeries) -> int:
+        """How many points of ``series`` can be given a reference point of their own."""
+        at: dict[str | Number, list[float]] = {}
+        for x, y in zip(series.x, series.y, strict=False):
+            own = self._nearest(_key(x))
+            if own is not None:
+                at.setdefault(own, []).append(y)
+        return sum(_fitted(self._intervals[x], values) for x, values in at.items())
+
+    def _nearest(self, x: str | Number) -> str | Number | None:
+        if x in self._intervals:
+            return x
+        if isinstance(x, str):
+            return None
+        place = bisect_left(self._numbers, x)
+        near = [own for own in self._numbers[max(0, place - 1) : place + 1] if categories_agree(x, own)]
+        return min(near, key=lambda own: abs(own - x), default=None)
+
+
+def _key(x: str | float) -> str | Number:
+    key = category(x)
+    return "" if key is None else key
+
+
+def _fitted(intervals: Sequence[tuple[float, float]], values: Sequence[float]) -> int:
+    """The largest number of values that can be placed in intervals, one in each: always the one that ends first."""
+    waiting = sorted(intervals)
+    started: list[float] = []
+    fitted = next_to_start = 0
+    for value in sorted(values):
+        while next_to_start < len(waiting) and waiting[next_to_start][0] <= value:
+            heappush(started, waiting[next_to_start][1])
+            next_to_start += 1
+        while started and started[0] < value:
+            heappop(started)
+        if started:
+            heappop(started)
+            fitted += 1
+    return fitted
+
+
+def _best_pairing(counts: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+    """Row and column of each pair, so that the sum of counts is largest."""
+    if not counts or not counts[0]:
+        return []
+    if len(counts) == 1:
+        return [(0, max(range(len(counts[0])), key=lambda column: counts[0][column]))]
+    if len(counts[0]) == 1:
+        return [(max(range(len(counts)), key=lambda row: counts[row][0]), 0)]
+    import numpy as np
+    from scipy.optimize import linear_sum_assignment
+
+    assign = cast("Callable[..., tuple[NDArray[np.intp], NDArray[np.intp]]]", linear_sum_assignment)
+    rows, columns = assign(np.array(counts), maximize=True)
+    return [(int(row), int(column)) for row, column in zip(rows, columns, strict=True)]

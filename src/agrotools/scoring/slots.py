@@ -19,13 +19,13 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
+from agrotools.scoring.answer_text import LONGEST_ANSWER, AnswerText, Scope, read_answer
+from agrotools.scoring.keyed_values import keyed_scopes, without_other_values
 from agrotools.scoring.keywords import score_keywords, score_texts
+from agrotools.scoring.label_reading import LabelReading, last_word_label, read_labels
+from agrotools.scoring.number_reading import read_number, within
 from agrotools.scoring.open_text import score_facts
-from agrotools.scoring.reading import LONGEST_ANSWER, AnswerText, Scope, read_answer
-from agrotools.scoring.reading_keyed import keyed_scopes, without_other_values
-from agrotools.scoring.reading_labels import LabelReading, last_word_label, read_labels
-from agrotools.scoring.reading_numbers import read_number, within
-from agrotools.scoring.reading_yes_no import read_form_answer, read_yes_no
+from agrotools.scoring.yes_no_reading import read_form_answer, read_yes_no
 from agrotools.text.labels import LabelMatch, find_labels
 
 VERSION = "3"

@@ -1,7 +1,11 @@
 """The result cache: the second model of a comparison does not wait for work that the first one already caused."""
 
+import fcntl
 import os
+import threading
+import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from hashlib import file_digest, sha256
 from importlib import metadata
@@ -13,11 +17,103 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from agrotools.core import Arguments, Artifact, ErrorInfo, FrozenModel, SampleFile
+from agrotools.core import Arguments, Artifact, ErrorInfo, FrozenModel, SampleFile, UsageError
 from agrotools.core.files import cache_dir, write_whole
-from agrotools.tools.cache_eviction import Sweeper, limit_from_environment
 from agrotools.tools.contract import Tool
 from agrotools.tools.frames import Reply
+
+DEFAULT_LIMIT_MB = 5000.0
+_MB = 10**6
+_DAY_S, _HOUR_S = 86_400, 3600
+_SHARE_BETWEEN_SWEEPS = 0.02
+_SHARE_KEPT = 0.9
+_MARK = ".swept"
+
+
+def limit_from_environment() -> float:
+    """``AGROTOOLS_CACHE_MB``, else the default.
+
+    Raises:
+        UsageError: not a number, or below zero.
+    """
+    text = os.environ.get("AGROTOOLS_CACHE_MB", "").strip()
+    if not text:
+        return DEFAULT_LIMIT_MB
+    try:
+        limit = float(text)
+    except ValueError:
+        limit = -1.0
+    if not 0 <= limit < float("inf"):
+        raise UsageError(
+            f"AGROTOOLS_CACHE_MB is {text!r}, not a size", hint="give megabytes, e.g. AGROTOOLS_CACHE_MB=2000"
+        )
+    return limit
+
+
+class Sweeper:
+    """Bounds the files below ``folder`` to ``limit_mb`` megabytes (10^6 bytes), roughly. Safe in threads."""
+
+    def __init__(self, folder: Path, limit_mb: float) -> None:
+        self.folder = folder
+        self.limit = limit_mb * _MB
+        self._unswept = 0
+        self._looked = False
+        self._lock = threading.Lock()
+
+    def used(self, *paths: Path) -> None:
+        """Remember that these files were of use just now."""
+        now = time.time()
+        for path in paths:
+            with suppress(OSError):
+                if now - path.stat().st_mtime > _HOUR_S:
+                    os.utime(path)
+
+    def wrote(self, size: int) -> None:
+        """Take note of ``size`` more bytes, and sweep if it is time."""
+        with self._lock:
+            self._unswept += size
+            due = self._unswept > self.limit * _SHARE_BETWEEN_SWEEPS or (not self._looked and self._long_ago())
+            self._looked = True
+            if due:
+                self._unswept = 0
+        if due:
+            self.sweep()
+
+    def sweep(self) -> int:
+        """Remove what is too much now; how many bytes. Nothing is done where another process is at it."""
+        with suppress(OSError), (self.folder / _MARK).open("a") as mark:
+            fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.utime(self.folder / _MARK)
+            return self._remove_oldest()
+        return 0
+
+    def _long_ago(self) -> bool:
+        try:
+            return time.time() - (self.folder / _MARK).stat().st_mtime > _DAY_S
+        except OSError:
+            return True
+
+    def _remove_oldest(self) -> int:
+        files: list[tuple[float, int, str]] = []
+        removed = 0
+        for folder, _, names in os.walk(self.folder):
+            for name in names:
+                path = os.path.join(folder, name)  # noqa: PTH118 - tens of thousands of files
+                with suppress(OSError):
+                    status = os.stat(path)  # noqa: PTH116
+                    if name != _MARK:
+                        files.append((status.st_mtime, status.st_size, path))
+        total = sum(size for _, size, _ in files)
+        if total <= self.limit:
+            return 0
+        for _, size, path in sorted(files):
+            if total - removed <= self.limit * _SHARE_KEPT:
+                break
+            with suppress(OSError):
+                os.unlink(path)  # noqa: PTH108
+                removed += size
+        return removed
+
 
 NUMERIC_LIBRARIES = (
     "numpy",
@@ -50,7 +146,7 @@ class ResultCache:
 
     Entries are written whole or not at all. One that does not read back as it was written counts as absent. Any
     number of processes may share a folder. Beyond ``limit_mb`` (default: ``AGROTOOLS_CACHE_MB``, else 5,000) what was
-    used least recently is removed, see :mod:`agrotools.tools.cache_eviction`.
+    used least recently is removed, see :mod:`agrotools.tools.cache`.
 
     Raises:
         UsageError: ``AGROTOOLS_CACHE_MB`` is no size.

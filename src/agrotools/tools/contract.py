@@ -25,21 +25,23 @@ from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationEr
 from pydantic_core import to_json
 
 from agrotools.core import AgreementKind, Arguments, ToolError, ToolSpec
-from agrotools.tools.agreement_kinds import agreement_kind, default_description, takes_path
-from agrotools.tools.argument_faults import argument_error
-from agrotools.tools.argument_types import (
+from agrotools.tools.arguments import (
     Agree,
     DepthFile,
     FileArgument,
     ImageFile,
+    Known,
     MaskFile,
     RasterFile,
     Region,
     Resolve,
+    Resolves,
+    agreement_kind,
+    default_description,
+    takes_path,
 )
-from agrotools.tools.json_schema import in_words, plain_schema
-from agrotools.tools.resolving import Known, Resolves
 from agrotools.tools.result import ToolResult
+from agrotools.tools.schema import argument_error, in_words, plain_schema
 from agrotools.tools.workspace import host_file
 
 __all__ = [

@@ -26,12 +26,10 @@ from agrotools.tools import get_tool
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.contract import Tool
 from agrotools.tools.frames import BrokenFrame, Reply
-from agrotools.tools.outside import IMAGES, asks_outside
-from agrotools.tools.outside.request import Request
-from agrotools.tools.outside.services import answer, check_service
 from agrotools.tools.result import with_artifact_names
+from agrotools.tools.services import IMAGES, asks_outside
+from agrotools.tools.services.requests import MOST_QUESTIONS, Question, Request, answer, check_service
 from agrotools.tools.vlm import LEARNED, NAME_A_MODEL, VLM
-from agrotools.tools.vlm.question import MOST_QUESTIONS, Question
 from agrotools.tools.worker_pool import WorkerPool
 from agrotools.tools.worker_process import START_TIMEOUT_S, NotBegun, Worker
 from agrotools.tools.workspace import Workspace

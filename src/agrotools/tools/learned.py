@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.tools.vlm import LEARNED
-from agrotools.tools.vlm.said import Labelled, Named, Pointed, Said
+from agrotools.tools.vlm.client import Labelled, Named, Pointed, Said
 from agrotools.vision.formats import Box
 
 FLAG = "learned_model"
@@ -44,8 +44,7 @@ def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str,
     Raises:
         ToolError: ``backend_unavailable``; the model's reason where it does not find things by their name.
     """
-    from agrotools.vision.learned.crowns import find_crowns
-    from agrotools.vision.learned.detection import Detections, find_by_text
+    from agrotools.vision.learned.detection import Detections, find_by_text, find_crowns
     from agrotools.vision.learned.weights import find_weights
 
     weights = find_weights(backend.removeprefix(LEARNED))
@@ -69,8 +68,8 @@ def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question
     Raises:
         ToolError: ``backend_unavailable``; also where the model writes no text.
     """
+    from agrotools.vision.learned.description import describe
     from agrotools.vision.learned.weights import find_weights
-    from agrotools.vision.learned.words import describe
 
     weights = find_weights(backend.removeprefix(LEARNED))
     x0, y0, x1, y1 = box
@@ -85,7 +84,7 @@ def name_learned(backend: str, pixels: NDArray[np.uint8], box: Box, names: Seque
     Raises:
         ToolError: ``backend_unavailable``; also where the model does not compare pictures with words.
     """
-    from agrotools.vision.learned.names import likeness
+    from agrotools.vision.learned.description import likeness
     from agrotools.vision.learned.weights import find_weights
 
     weights = find_weights(backend.removeprefix(LEARNED))
@@ -106,7 +105,7 @@ def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> La
     Raises:
         ToolError: ``backend_unavailable``; also where the model does not name what it finds.
     """
-    from agrotools.vision.learned.common_objects import find_common
+    from agrotools.vision.learned.detection import find_common
     from agrotools.vision.learned.weights import find_weights
 
     weights = find_weights(backend.removeprefix(LEARNED))
@@ -125,7 +124,7 @@ def outline_learned(
     Raises:
         ToolError: ``backend_unavailable``.
     """
-    from agrotools.vision.learned.masks import masks_in_boxes
+    from agrotools.vision.learned.detection import masks_in_boxes
     from agrotools.vision.learned.weights import EXAMPLES, find_weights
 
     models = models_of(backend)
@@ -148,7 +147,7 @@ def write_down_learned(backend: str, pixels: NDArray[np.uint8], box: Box) -> Sai
     Raises:
         ToolError: ``backend_unavailable``; also where the model does not write down what a picture says.
     """
-    from agrotools.vision.learned.formulas import write_down
+    from agrotools.vision.learned.description import write_down
     from agrotools.vision.learned.weights import find_weights
 
     weights = find_weights(backend.removeprefix(LEARNED))

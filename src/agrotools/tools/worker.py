@@ -97,9 +97,8 @@ def _run(request: dict[str, Any]) -> Reply:
     With ``vision`` (name and replies so far of a model that the tool may ask) the reply may be a ``question``; with
     ``outside`` (replies so far of a service on the network) it may be a ``request``.
     """
-    from agrotools.tools.outside.request import OutsideReplies, Request
     from agrotools.tools.result import ToolResult, encode_result
-    from agrotools.tools.vlm.question import AnswerNeeded, Replies
+    from agrotools.tools.services.requests import AnswerNeeded, OutsideReplies, Replies, Request
     from agrotools.tools.workspace import Work, at_work
 
     tool = load(request["target"])

@@ -38,7 +38,7 @@ def worker_environment(threads: int = 1) -> dict[str, str]:
     from agrotools.sandbox.pool import SIZE as SANDBOX_WORKERS
     from agrotools.sandbox.probe import VARIABLE as SANDBOX
     from agrotools.vision.learned.weights import hub_cache
-    from agrotools.vision.onnx_session import THREADS
+    from agrotools.vision.nets import THREADS
 
     environment = {
         "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if Path(entry).is_absolute()),

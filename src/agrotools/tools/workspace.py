@@ -9,26 +9,94 @@ import io
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from hashlib import sha256
+from itertools import takewhile
 from mimetypes import guess_type
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+import orjson
+from pydantic import ValidationError
 
 from agrotools.core import Artifact, SampleFile, ToolError
 from agrotools.core.files import write_new
-from agrotools.tools.paths_in_calls import file_meant
-from agrotools.tools.sidecar import read_sidecar
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from agrotools.tools.outside.request import OutsideReplies
-    from agrotools.tools.vlm.question import VisionModel
+    from agrotools.tools.services.requests import OutsideReplies, VisionModel
+
+
+def file_meant(name: str, files: Sequence[SampleFile], artifacts: Path) -> str | None:
+    """The name of the file or artifact that ``name`` is, or whose path ends as it does; None where there is not one."""
+    path = Path(name)
+    if str(path) in {file.name for file in files}:
+        return str(path)
+    if "\0" in name or ".." in path.parts or "\\" in name or name.startswith("~") or not path.name:
+        return None
+    alike = {file.name: file for file in files if path.name in (file.name, Path(file.path).name)}
+    if not alike:
+        return path.name if path.name[0] != "." and os.path.lexists(artifacts / path.name) else None
+    # Of two files called alike in two folders, the one is meant whose folder is named too.
+    common = {name: _common_ending(path, Path(file.path)) for name, file in alike.items()}
+    best = [name for name, count in common.items() if count == max(common.values())]
+    return best[0] if len(best) == 1 else None
+
+
+def _common_ending(one: Path, other: Path) -> int:
+    """How many parts two paths have in common at their ends."""
+    pairs = zip(reversed(one.parts), reversed(other.parts), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+SUFFIX = ".meta.json"
+_LARGEST_BYTES = 2**16
+_KEYS = ("gsd_m", "bands", "crs", "intrinsics", "depth_unit_mm", "classes", "width_px", "height_px", "note", "kind")
+
+
+def read_sidecar(path: Path) -> SampleFile | None:
+    """What the sidecar of a file says; None where there is none.
+
+    Raises:
+        ToolError: ``unreadable_file``, it is no JSON object with these keys.
+    """
+    for sidecar in (path.with_name(path.name + SUFFIX), path.with_name(path.stem + SUFFIX)):
+        if sidecar.is_file():
+            return _parsed(sidecar, path.name)
+    return None
+
+
+def _parsed(sidecar: Path, name: str) -> SampleFile:
+    hint = f"it is a JSON object with any of: {', '.join(_KEYS)}"
+    try:
+        if sidecar.stat().st_size > _LARGEST_BYTES:
+            raise ToolError("unreadable_file", f"{sidecar.name} is too large for a sidecar", hint=hint)
+        said: Any = orjson.loads(sidecar.read_bytes())
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise ToolError("unreadable_file", f"{sidecar.name} cannot be read: {error}", hint=hint) from error
+    if not isinstance(said, dict):
+        raise ToolError("unreadable_file", f"{sidecar.name} is no JSON object", hint=hint)
+    unknown = sorted(str(key) for key in said if key not in _KEYS)
+    if unknown:
+        raise ToolError("unreadable_file", f"{sidecar.name} has unknown keys: {', '.join(unknown[:5])}", hint=hint)
+    # The name is for messages; files of this machine may have names that a sample could not use.
+    shown = "".join(
+        letter if letter.isascii() and letter.isalnum() else "_-."["-.".find(letter) + 1] for letter in name
+    )
+    try:
+        return SampleFile.model_validate(
+            {"name": shown.lstrip("_-.")[:100] or "file", "path": name, "kind": "image", **said}
+        )
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = ".".join(str(part) for part in fault["loc"])
+        raise ToolError("unreadable_file", f"{sidecar.name}: {where}: {fault['msg']}", hint=hint) from error
+
 
 ArtifactKind = Literal["overlay", "mask", "plot", "image", "table"]
 
@@ -170,7 +238,7 @@ class Work:
     infos: Mapping[Path, SampleFile] = field(default_factory=dict)
     backend: str | None = None
     reads_sidecars: bool = False
-    """Whether what is not in ``infos`` is looked up in a file beside the image (see :mod:`agrotools.tools.sidecar`)."""
+    """Whether what is not in ``infos`` is looked up in a JSON file beside the image."""
     vision: "VisionModel | None" = None
     """What answers questions about pictures, for the back-end ``vlm``."""
     outside: "OutsideReplies | None" = None

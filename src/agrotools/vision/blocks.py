@@ -4,9 +4,10 @@
         for block in raster_blocks(source, [1]):
             statistics.add(block.inner[0])
 
-Statistics that are the same whatever the blocks are: :mod:`agrotools.vision.block_statistics`.
+Statistics that are the same whatever the blocks are: :mod:`agrotools.vision.blocks`.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -82,3 +83,171 @@ def block_boxes(region: Box, tile: tuple[int, int], block_px: int = BLOCK_PX) ->
 def _tile_shape(source: RasterSource, bands: Sequence[int]) -> tuple[int, int]:
     rows, columns = source.dataset.block_shapes[bands[0] - 1]
     return min(rows, source.height), min(columns, source.width)
+
+
+_BINS = 2**17
+_FINEST = 1 / 1024
+"""Width of a bin to begin with: a power of two, so that dividing a float32 by it loses nothing."""
+_AT_ONCE = 2**17
+"""Values that are looked at together: few enough to stay in the processor's cache from one look to the next."""
+_KEPT = 4_000_000
+"""Up to so many values are kept, and their percentiles are exact."""
+
+
+class RunningStatistics:
+    """Count, mean, standard deviation, extremes, shares and percentiles of values that come in parts.
+
+    Values are finite and not below zero. Count, extremes and shares are exact; mean and standard deviation are summed
+    in float64. Percentiles are exact for up to four million values. Those of more come from a histogram whose bins are
+    1/1024 of a unit wide while no value reaches 128, doubled whenever one lies beyond (so 1/65,536 of the largest value
+    at worst); they are off by no more than :attr:`resolution`, that width.
+
+    Args:
+        edges: of which the shares of values at or above are asked for.
+        mean_from: values at or above this have their own mean, :attr:`mean_above`.
+    """
+
+    def __init__(self, edges: Sequence[float] = (), mean_from: float | None = None) -> None:
+        self.count = 0
+        self.minimum = math.inf
+        self.maximum = -math.inf
+        self._width = _FINEST
+        self._kept: list[NDArray[np.float32]] | None = []
+        self._mean_from = mean_from
+        self._centre = 0.0
+        self._sum = 0.0
+        self._squares = 0.0
+        self._sum_above = 0.0
+        self._histogram = np.zeros(_BINS, np.int64)
+        self._at_least = {float(edge): 0 for edge in (*edges, *([] if mean_from is None else [mean_from]))}
+
+    def add(self, values: NDArray[np.float32]) -> None:
+        """Take in values, of any shape."""
+        flat = values.reshape(-1)
+        if self._kept is not None:
+            self._kept = [*self._kept, flat.copy()] if self.count + flat.size <= _KEPT else None
+        for start in range(0, flat.size, _AT_ONCE):
+            self._add(flat[start : start + _AT_ONCE])
+
+    def _add(self, part: NDArray[np.float32]) -> None:
+        if not self.count:
+            self._centre = float(part.mean(dtype=np.float64))
+        self.count += part.size
+        self.minimum = min(self.minimum, float(part.min()))
+        self.maximum = max(self.maximum, float(part.max()))
+        # Of differences to about the mean: the squares of the values themselves would cancel in the end.
+        difference = part.astype(np.float64)
+        difference -= self._centre
+        self._sum += float(difference.sum())
+        self._squares += float(np.square(difference, out=difference).sum())
+        for edge in self._at_least:
+            above = part >= np.float32(edge)
+            self._at_least[edge] += int(np.count_nonzero(above))
+            if edge == self._mean_from:
+                self._sum_above += float(part[above].sum(dtype=np.float64))
+        self._add_to_histogram(part)
+
+    def _add_to_histogram(self, part: NDArray[np.float32]) -> None:
+        while self.maximum >= self._width * _BINS:
+            self._histogram[: _BINS // 2] = self._histogram.reshape(-1, 2).sum(axis=1)
+            self._histogram[_BINS // 2 :] = 0
+            self._width *= 2
+        counts = np.bincount((part * np.float32(1 / self._width)).astype(np.intp))
+        self._histogram[: counts.size] += counts
+
+    @property
+    def mean(self) -> float:
+        """NaN without values, as all others here."""
+        return self._centre + self._sum / self.count if self.count else math.nan
+
+    @property
+    def sd(self) -> float:
+        """Of the population: over the count, not over one less."""
+        if not self.count:
+            return math.nan
+        return math.sqrt(max(0.0, self._squares / self.count - (self._sum / self.count) ** 2))
+
+    @property
+    def mean_above(self) -> float:
+        """Mean of the values at or above ``mean_from``."""
+        number = 0 if self._mean_from is None else self._at_least[self._mean_from]
+        return self._sum_above / number if number else math.nan
+
+    def at_least(self, edge: float) -> int:
+        """How many values are at or above one of ``edges``."""
+        return self._at_least[edge]
+
+    @property
+    def resolution(self) -> float:
+        """How far a percentile can be off."""
+        return self._width if self._kept is None else 0.0
+
+    def percentile(self, percent: float) -> float:
+        """The value below which that share of the values lies, interpolated between neighbours by rank."""
+        if not self.count:
+            return math.nan
+        if self._kept is not None:
+            self._kept = [np.concatenate(self._kept)]
+            return float(np.percentile(self._kept[0], percent))
+        rank = percent / 100 * (self.count - 1)
+        lower, upper = self._ranked(math.floor(rank)), self._ranked(math.ceil(rank))
+        return lower + (upper - lower) * (rank - math.floor(rank))
+
+    def _ranked(self, rank: int) -> float:
+        """About the value that has so many below it."""
+        up_to = np.cumsum(self._histogram)
+        place = int(np.searchsorted(up_to, rank, side="right"))
+        before = int(up_to[place - 1]) if place else 0
+        value = (place + (rank - before + 0.5) / int(self._histogram[place])) * self._width
+        return min(max(value, self.minimum), self.maximum)
+
+
+class SmallPicture:
+    """Means of squares of pixels, as many of them on a side as bring a raster down to ``longest_side``.
+
+    ``factor``: pixels of the raster per pixel of the picture, a whole number.
+    """
+
+    def __init__(self, region: Box, longest_side: int) -> None:
+        self._x0, self._y0, x1, y1 = region
+        width, height = x1 - self._x0, y1 - self._y0
+        self.factor = max(1, -(-max(width, height) // longest_side))
+        shape = (-(-height // self.factor), -(-width // self.factor))
+        self._sums = np.zeros(shape, np.float32)
+        self._counts = np.zeros(shape, np.float32)
+
+    def add(self, box: Box, values: NDArray[np.float32]) -> None:
+        """Take in the values (rows, columns) of a box; NaN where there is no data."""
+        factor = self.factor
+        left, top = box[0] - self._x0, box[1] - self._y0
+        rows, columns = _starts(top, values.shape[0], factor), _starts(left, values.shape[1], factor)
+        place = np.s_[top // factor :, left // factor :]
+        sums, counts = (part[place][: rows.size, : columns.size] for part in (self._sums, self._counts))
+        there = np.isfinite(values)
+        if there.all():
+            sums += _summed(values, rows, columns)
+            counts += np.outer(np.diff([*rows, values.shape[0]]), np.diff([*columns, values.shape[1]]))
+        else:
+            sums += _summed(np.where(there, values, np.float32(0)), rows, columns)
+            counts += _summed(there.astype(np.float32), rows, columns)
+
+    @property
+    def means(self) -> NDArray[np.float32]:
+        """float32 (rows, columns); NaN where no pixel holds data."""
+        empty = self._counts == 0
+        means = np.asarray(self._sums / np.where(empty, np.float32(1), self._counts), np.float32)
+        means[empty] = np.nan
+        return means
+
+
+def _starts(offset: int, length: int, factor: int) -> NDArray[np.intp]:
+    """Where, in a stretch that begins at ``offset``, the squares begin."""
+    return np.unique(np.maximum(0, np.arange(offset // factor * factor - offset, length, factor)))
+
+
+def _summed(values: NDArray[np.float32], rows: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.float32]:
+    if rows.size == values.shape[0] and columns.size == values.shape[1]:
+        return values
+    # Rows are added up one by one, which numpy does much faster than reduceat along the first axis.
+    sums = np.stack([values[a:b].sum(axis=0) for a, b in zip(rows, [*rows[1:], values.shape[0]], strict=True)])
+    return np.asarray(np.add.reduceat(sums, columns, axis=1), np.float32)

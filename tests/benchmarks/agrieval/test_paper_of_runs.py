@@ -10,7 +10,7 @@ import pytest
 
 from agrotools.benchmarks.agrieval.paper_tables import agrieval_tables
 from agrotools.report.papers import papers_of_runs
-from agrotools.runner.eval_config import EvalConfig
+from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.rescore import rescore
 from support.made_agrieval import write_agrieval

@@ -10,16 +10,16 @@ from pydantic import Field
 
 from agrotools.benchmarks.agent_x.entries import FrameSettings, read_entry
 from agrotools.benchmarks.agent_x.frames import PLACE, Choice, frames_folder
-from agrotools.benchmarks.benchmark import Benchmark
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.benchmarks.published.files import FileTable
 from agrotools.benchmarks.published.findings import EntryFindings, Findings, PublishedSettings
 from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of, samples_of
 from agrotools.benchmarks.published.places import Layout, find_file
 from agrotools.benchmarks.published.reading import entries_of, read_json
-from agrotools.construct.progress import Progress, no_progress
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.benchmark_header import SourceNote
+from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.benchmark import Benchmark
 from agrotools.tools import AGENT_X_TOOLS
 
 VERSION = "1"

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agrotools.benchmarks.counts import count_answers, count_calls, count_in_group, count_tools, count_with_tools
-from agrotools.construct.progress import Progress
 from agrotools.core import ImageCallsSlot, KeywordsSlot, ReferenceTextsSlot, Slot
+from agrotools.core.progress import Progress
 from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, deferred
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from agrotools.core import BenchmarkError, FrozenModel, UsageError
 from agrotools.core.benchmark_header import SourceNote
 
 if TYPE_CHECKING:
-    from agrotools.benchmarks.benchmark import Benchmark
+    from agrotools.formats.benchmark import Benchmark
 
 AGRIEVAL_SOURCE = SourceNote(
     name="AgriEval",

@@ -17,8 +17,7 @@ from agrotools.benchmarks.agrieval.paper_tables import LaidOutTable
 from agrotools.benchmarks.agrieval.published_rows import Models
 from agrotools.benchmarks.loading import settings_of
 from agrotools.core import Record, Score, UsageError
-from agrotools.report.html.intervals import interval_drawing
-from agrotools.report.html.result_tables import Drawing, HtmlTable, html_tables
+from agrotools.report.html.result_tables import Drawing, HtmlTable, html_tables, interval_drawing
 from agrotools.report.html.templating import templates
 from agrotools.runner.manifest import Manifest
 

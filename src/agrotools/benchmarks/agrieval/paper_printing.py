@@ -22,9 +22,8 @@ from agrotools.benchmarks.agrieval.paper_tables import (
 )
 from agrotools.benchmarks.agrieval.published_rows import MARK, Models, chosen_lines, published_rows_of, text_line
 from agrotools.report.cells import DASH, Notes, new_table, percent, points, size, stacked, value_cell
-from agrotools.report.layout import PLAIN_WIDTH, console_for, put, rendered
+from agrotools.report.layout import PLAIN_WIDTH, console_for, harmless, put, rendered
 from agrotools.report.published import paper
-from agrotools.report.values import harmless
 from agrotools.scoring.statistics import MIN_CLUSTERS, Estimate
 
 if TYPE_CHECKING:

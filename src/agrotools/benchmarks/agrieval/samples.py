@@ -13,11 +13,11 @@ from agrotools.benchmarks.agrieval.items import Item, ItemFile, question_key, re
 from agrotools.benchmarks.agrieval.load import QuestionSettings
 from agrotools.benchmarks.agrieval.prompting import Examples, Ordered, orders_of, prompt_of, prompts_hash
 from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
-from agrotools.benchmarks.benchmark import Benchmark
-from agrotools.benchmarks.samples import Facts, LazySamples
-from agrotools.construct.progress import Progress
 from agrotools.core import Sample, Slot
 from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
+from agrotools.core.progress import Progress
+from agrotools.formats.benchmark import Benchmark
+from agrotools.formats.samples import Facts, LazySamples
 
 if TYPE_CHECKING:
     from agrotools.knowledge.corpus import Passage

@@ -7,10 +7,9 @@ from typing import Any, cast
 import orjson
 
 from agrotools.benchmarks.checks.fault import Fault
-from agrotools.benchmarks.folder import resolve_file
-from agrotools.construct.export.croissant import CROISSANT_FILE
 from agrotools.core import BenchmarkError
 from agrotools.core.hashing import sha256_of_file
+from agrotools.formats.folder import CROISSANT_FILE, resolve_file
 
 _HINT = "write it anew: agrotools export DIR --format croissant"
 

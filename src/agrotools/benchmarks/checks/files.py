@@ -4,9 +4,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from agrotools.benchmarks.checks.fault import Checked
-from agrotools.benchmarks.folder import resolve_file
 from agrotools.core import BenchmarkError
 from agrotools.core.hashing import sha256_of_file
+from agrotools.formats.folder import resolve_file
 
 _IMAGE_SUFFIXES = {".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp"}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from agrotools.construct.export import HEADER_FILE, SAMPLES_FILE
+from agrotools.formats.folder import HEADER_FILE, SAMPLES_FILE
 
 
 def first_form_remarks(root: Path) -> list[str]:

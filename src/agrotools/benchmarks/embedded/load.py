@@ -16,12 +16,12 @@ from tempfile import mkdtemp
 
 import orjson
 
-from agrotools.benchmarks.benchmark import Benchmark
-from agrotools.benchmarks.folder import load_folder
 from agrotools.benchmarks.loading import Loading, no_options
 from agrotools.core import BenchmarkError
 from agrotools.core.files import cache_dir
 from agrotools.core.hashing import sha256_of_file
+from agrotools.formats.benchmark import Benchmark
+from agrotools.formats.folder import load_folder
 
 VERSION = "4"
 SAMPLES = 108
@@ -35,12 +35,12 @@ def load_embedded(loading: Loading) -> Benchmark:
         UsageError: options were given; it has none.
         BenchmarkError: the cache folder cannot be written.
     """
-    from agrotools.construct.sources.drawn.benchmark import write_scenes
-
     no_options("embedded", loading)
     target = embedded_folder()
     parent = target.parent
     if not is_intact(target):
+        from agrotools.build.sources.drawn.benchmark import write_scenes
+
         try:
             parent.mkdir(parents=True, exist_ok=True)
             with _locked(parent / f".{target.name}.lock"):

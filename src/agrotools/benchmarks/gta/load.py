@@ -6,7 +6,6 @@ Asked from the files as they are published. How its entries become samples: docs
 from pathlib import Path
 from typing import Any
 
-from agrotools.benchmarks.benchmark import Benchmark
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.benchmarks.published.entries import DialogForm, ReadEntry, read_entry
 from agrotools.benchmarks.published.files import FileTable
@@ -14,9 +13,10 @@ from agrotools.benchmarks.published.findings import EntryFindings, Findings, Pub
 from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of, samples_of
 from agrotools.benchmarks.published.places import Layout, find_file
 from agrotools.benchmarks.published.reading import entries_of, read_json
-from agrotools.construct.progress import Progress, no_progress
 from agrotools.core import Sample
 from agrotools.core.benchmark_header import SourceNote
+from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.benchmark import Benchmark
 from agrotools.tools import GTA_TOOLS
 
 VERSION = "1"

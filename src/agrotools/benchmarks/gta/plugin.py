@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agrotools.benchmarks.counts import count_answers, count_calls, count_files, count_tools, count_with_tools
-from agrotools.construct.progress import Progress
+from agrotools.core.progress import Progress
 from agrotools.plugin import BenchmarkPlugin, ExpectedCount, deferred
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from agrotools.benchmarks.benchmark import Benchmark
 from agrotools.benchmarks.gta2.slots import SubTasksSlot
 from agrotools.benchmarks.gta2.tools import GTA2_TOOLS, offered_tools
 from agrotools.benchmarks.gta2.trees import tree_of
@@ -20,9 +19,10 @@ from agrotools.benchmarks.published.findings import EntryFindings, Findings, Pub
 from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of, samples_of
 from agrotools.benchmarks.published.places import Layout, find_file
 from agrotools.benchmarks.published.reading import entries_of, read_json
-from agrotools.construct.progress import Progress, no_progress
 from agrotools.core import BenchmarkError, Mode, Sample
 from agrotools.core.benchmark_header import SourceNote
+from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.benchmark import Benchmark
 
 VERSION = "1"
 GTA2 = SourceNote(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from agrotools.benchmarks.counts import count_tools
 from agrotools.benchmarks.gta2.slots import SubTasksSlot
-from agrotools.construct.progress import Progress
 from agrotools.core import BenchmarkError, Slot
+from agrotools.core.progress import Progress
 from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, deferred
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from agrotools.benchmarks.folder import resolve_file
 from agrotools.core import BenchmarkError, FileKind, SampleFile
 from agrotools.core.hashing import sha256_of_file
+from agrotools.formats.folder import resolve_file
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_NAME = 90

@@ -8,7 +8,6 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from agrotools.benchmarks.benchmark import Benchmark, ContentDigest, with_clusters
 from agrotools.benchmarks.published.findings import (
     EntryFault,
     EntryFindings,
@@ -17,9 +16,10 @@ from agrotools.benchmarks.published.findings import (
     stop_at_faults,
 )
 from agrotools.benchmarks.published.ways import PUBLISHED_WAYS
-from agrotools.construct.progress import Progress
 from agrotools.core import MODES, BenchmarkError, Mode, Sample
 from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
+from agrotools.core.progress import Progress
+from agrotools.formats.benchmark import Benchmark, ContentDigest, with_clusters
 
 ReadOne = Callable[[int, Any, EntryFindings], Sample | None]
 
@@ -28,7 +28,7 @@ ReadOne = Callable[[int, Any, EntryFindings], Sample | None]
 class ReadSet:
     """The samples of all entries that can be used, and what is wrong with the others.
 
-    ``elsewhere``: see :class:`~agrotools.benchmarks.benchmark.Benchmark`.
+    ``elsewhere``: see :class:`~agrotools.formats.benchmark.Benchmark`.
     """
 
     root: Path

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from agrotools.benchmarks.benchmark import Benchmark
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.benchmarks.published.entries import DialogForm, ReadEntry, read_entry
 from agrotools.benchmarks.published.files import FileTable
@@ -17,9 +16,10 @@ from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of, samples
 from agrotools.benchmarks.published.places import Layout, find_file, how_to_get
 from agrotools.benchmarks.published.reading import entries_of, read_json
 from agrotools.benchmarks.thinkgeo.use_cases import difficulties, use_case
-from agrotools.construct.progress import Progress, no_progress
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.benchmark_header import SourceNote
+from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.benchmark import Benchmark
 from agrotools.tools import THINKGEO_TOOLS
 
 VERSION = "1"

@@ -7,11 +7,10 @@ from pathlib import Path
 
 from agrotools.benchmarks import BENCHMARKS
 from agrotools.benchmarks.checking import file_roots
-from agrotools.benchmarks.folder import resolve_file
-from agrotools.construct.export import HEADER_FILE
 from agrotools.core import Artifact, BenchmarkError, SampleFile
 from agrotools.core.files import artifact_path
 from agrotools.core.hashing import sha256_of_file
+from agrotools.formats.folder import HEADER_FILE, resolve_file
 from agrotools.runner.manifest import Manifest
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")

@@ -1,4 +1,4 @@
-"""Which options a model's reply to a multiple-choice or true-or-false question chooses (Chinese and English)."""
+"""Reading the options that a reply to a multiple-choice or true-or-false question chooses (Chinese and English)."""
 
 from agrotools.scoring.choices.reader import ChoiceReading, read_choices
 

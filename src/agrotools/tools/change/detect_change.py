@@ -7,23 +7,21 @@ from typing import Annotated, Literal, cast
 from pydantic import Field, JsonValue
 
 from agrotools.core import Arguments, ToolError
-from agrotools.tools.change.change_result import ChangeFound, Found, change_result
-from agrotools.tools.change.index_change import has_index, index_change
+from agrotools.tools.arguments import Known, without
+from agrotools.tools.change.index_change import has_index, has_land_bands, index_change, land_class_change
 from agrotools.tools.change.label_change import LabelFiles, label_change, pond_of_masks
-from agrotools.tools.change.land_classes import has_land_bands, land_class_change
-from agrotools.tools.change.pair_files import Asked
+from agrotools.tools.change.pairs import Asked, are_rasters
 from agrotools.tools.change.picture_change import (
     built_up_change,
     plant_cover_change,
     unsupervised_change,
     water_change,
 )
-from agrotools.tools.change.read_pictures import read_pictures
+from agrotools.tools.change.picture_pairs import read_pictures
+from agrotools.tools.change.result import ChangeFound, Found, change_result
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
-from agrotools.tools.resolving import Known, without
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision.band_roles import chosen_roles, roles_by_name
-from agrotools.vision.pairs import are_rasters
 from agrotools.vision.rasters import open_raster
 
 Target = Literal["farmland", "pond", "vegetation", "any"]

@@ -7,10 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agrotools.core import ToolError
 from agrotools.tools.contract import ToolResult, tool
-from agrotools.tools.general.looking import chosen_backend
-from agrotools.tools.outside import SEARXNG, SERPER
-from agrotools.tools.outside.recorded_searches import recorded, recorded_file
-from agrotools.tools.outside.request import Request, asked_outside
+from agrotools.tools.general.images import chosen_backend
+from agrotools.tools.services import SEARXNG, SERPER
+from agrotools.tools.services.recorded_searches import recorded, recorded_file
+from agrotools.tools.services.requests import Request, asked_outside
 
 RECORDED = "recorded:"
 """With the folder or file of recorded searches behind it."""

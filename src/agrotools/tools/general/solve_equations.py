@@ -8,10 +8,10 @@ from pydantic import Field, JsonValue
 
 from agrotools.core import Arguments, ToolError
 from agrotools.text.expression_syntax import plain_expression
+from agrotools.tools.arguments import Known, as_set
 from agrotools.tools.contract import Agree, ToolResult, tool
-from agrotools.tools.general.sandboxed import LONGEST_CODE, run_in_sandbox
-from agrotools.tools.outside import SANDBOX
-from agrotools.tools.resolving import Known, as_set
+from agrotools.tools.general.code import LONGEST_CODE, run_in_sandbox
+from agrotools.tools.services import SANDBOX
 
 MOST_EQUATIONS = 20
 _LONGEST_VALUE = 4_000

@@ -1,13 +1,10 @@
 """The tools of Agent-X (Ashraf et al. 2025, arXiv 2505.24876) that are GTA's under other names."""
 
-from agrotools.tools.general.add_text import add_text
-from agrotools.tools.general.count_given_object import count_given_object
-from agrotools.tools.general.describe_attribute import describe_attribute
-from agrotools.tools.general.describe_image import describe_image
-from agrotools.tools.general.draw_box import draw_box
-from agrotools.tools.general.generate_image import generate_image
-from agrotools.tools.general.locate_objects import locate_objects
-from agrotools.tools.general.plot_code import plot_code
+from agrotools.tools.general.annotation import add_text, draw_box
+from agrotools.tools.general.code import plot_code
+from agrotools.tools.general.description import describe_attribute, describe_image
+from agrotools.tools.general.generation import generate_image
+from agrotools.tools.general.objects import count_given_object, locate_objects
 from agrotools.tools.general.search_web import search_web
 from agrotools.tools.published.forms import (
     BoxText,

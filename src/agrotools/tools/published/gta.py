@@ -6,22 +6,16 @@ from typing import Annotated
 from pydantic import Field
 
 from agrotools.core import ToolError
-from agrotools.tools.analytics.calculate import calculate
 from agrotools.tools.contract import Agree
-from agrotools.tools.general.add_text import add_text
-from agrotools.tools.general.count_given_object import count_given_object
-from agrotools.tools.general.describe_attribute import describe_attribute
-from agrotools.tools.general.describe_image import describe_image
-from agrotools.tools.general.draw_box import draw_box
-from agrotools.tools.general.generate_image import generate_image
-from agrotools.tools.general.locate_objects import locate_objects
-from agrotools.tools.general.plot_code import plot_code
-from agrotools.tools.general.read_formula import read_formula
-from agrotools.tools.general.read_text import read_text
-from agrotools.tools.general.sandboxed import LONGEST_CODE, run_in_sandbox
+from agrotools.tools.general.annotation import add_text, draw_box
+from agrotools.tools.general.calculate import calculate
+from agrotools.tools.general.code import LONGEST_CODE, plot_code, run_in_sandbox
+from agrotools.tools.general.description import describe_attribute, describe_image
+from agrotools.tools.general.generation import generate_image, stylize_image
+from agrotools.tools.general.objects import count_given_object, locate_objects
 from agrotools.tools.general.search_web import search_web
 from agrotools.tools.general.solve_equations import solve_equations
-from agrotools.tools.general.stylize_image import stylize_image
+from agrotools.tools.general.text import read_formula, read_text
 from agrotools.tools.published.calculating import calculated
 from agrotools.tools.published.forms import (
     NONE_FOUND,
@@ -84,7 +78,7 @@ def OCR(image: PictureFile) -> PublishedText:
     """Read all text in an image, a line each, as: (x1, y1, x2, y2) text
 
     Raises:
-        ToolError: as :func:`agrotools.tools.general.read_text.read_text`.
+        ToolError: as :func:`agrotools.tools.general.text.read_text`.
     """
     found = read_text.function(image)
     return said("\n".join(f"{box_text(line.box)} {line.text}" for line in found.lines), found)
@@ -95,7 +89,7 @@ def CountGivenObject(image: PictureFile, text: Description, bbox: BoxText | None
     """Count an object in an image, or in a box of it. Gives a whole number.
 
     Raises:
-        ToolError: as :func:`agrotools.tools.general.count_given_object.count_given_object`.
+        ToolError: as :func:`agrotools.tools.general.objects.count_given_object`.
     """
     found = count_given_object.function(image, text, region=None if bbox is None else read_box(bbox))
     return said(found.count, found)
@@ -106,7 +100,7 @@ def ImageDescription(image: PictureFile) -> PublishedText:
     """Describe an image in a few words.
 
     Raises:
-        ToolError: as :func:`agrotools.tools.general.describe_image.describe_image`.
+        ToolError: as :func:`agrotools.tools.general.description.describe_image`.
     """
     found = describe_image.function(image)
     return said(found.description, found)
@@ -135,7 +129,7 @@ def RegionAttributeDescription(
     """Describe an attribute of what is in a box of an image.
 
     Raises:
-        ToolError: as :func:`agrotools.tools.general.describe_attribute.describe_attribute`.
+        ToolError: as :func:`agrotools.tools.general.description.describe_attribute`.
     """
     found = describe_attribute.function(image, read_box(bbox), attribute)
     return said(found.description, found)
@@ -150,7 +144,7 @@ def TextToBbox(
     """Find the object that a text describes. Gives boxes and scores, a line each, as: (x1, y1, x2, y2), score 76
 
     Raises:
-        ToolError: as :func:`agrotools.tools.general.locate_objects.locate_objects`.
+        ToolError: as :func:`agrotools.tools.general.objects.locate_objects`.
     """
     found = locate_objects.function(image, text, top1, score_min=SURE)
     lines = [scored_text(box, score) for box, score in zip(found.boxes, found.scores, strict=True)]
@@ -162,7 +156,7 @@ def Plot(command: Command) -> PublishedImage:
     """Draw a figure by Python code. The function solution() takes no argument and returns a matplotlib figure.
 
     Raises:
-        ToolError: as :func:`agrotools.tools.general.plot_code.plot_code`.
+        ToolError: as :func:`agrotools.tools.general.code.plot_code`.
     """
     made = plot_code.function(command)
     return drawn(made.image, made)
@@ -173,7 +167,7 @@ def MathOCR(image: PictureFile) -> PublishedText:
     """Read a mathematical expression in an image. Gives JSON that holds it as LaTeX.
 
     Raises:
-        ToolError: as :func:`agrotools.tools.general.read_formula.read_formula`.
+        ToolError: as :func:`agrotools.tools.general.text.read_formula`.
     """
     found = read_formula.function(image)
     return said(json.dumps({"text": f"$ {found.latex} $", "latex_styled": found.latex}), found)
@@ -201,7 +195,7 @@ def DrawBox(
     """Draw a box on an image.
 
     Raises:
-        ToolError: as :func:`agrotools.tools.general.draw_box.draw_box`.
+        ToolError: as :func:`agrotools.tools.general.annotation.draw_box`.
     """
     made = draw_box.function(image, read_box(bbox), annotation)
     return drawn(made.image, made)
@@ -217,7 +211,7 @@ def AddText(
     """Write text on an image.
 
     Raises:
-        ToolError: as :func:`agrotools.tools.general.add_text.add_text`.
+        ToolError: as :func:`agrotools.tools.general.annotation.add_text`.
     """
     try:
         made = add_text.function(image, text, position, color)
@@ -233,7 +227,7 @@ def TextToImage(
     """Make an image of what keywords say.
 
     Raises:
-        ToolError: as :func:`agrotools.tools.general.generate_image.generate_image`.
+        ToolError: as :func:`agrotools.tools.general.generation.generate_image`.
     """
     made = generate_image.function(keywords)
     return drawn(made.image, made)
@@ -247,7 +241,7 @@ def ImageStylization(
     """Change an image as an instruction says, for instance: turn him into a cyborg.
 
     Raises:
-        ToolError: as :func:`agrotools.tools.general.stylize_image.stylize_image`.
+        ToolError: as :func:`agrotools.tools.general.generation.stylize_image`.
     """
     made = stylize_image.function(image, instruction)
     return drawn(made.image, made)

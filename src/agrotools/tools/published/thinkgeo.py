@@ -4,9 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agrotools.tools.general.compare_images import compare_images
-from agrotools.tools.general.detect_objects import detect_objects
-from agrotools.tools.general.segment_objects import segment_objects
+from agrotools.tools.general.description import compare_images
+from agrotools.tools.general.objects import detect_objects, segment_objects
 from agrotools.tools.published.forms import (
     NONE_FOUND,
     Description,
@@ -28,7 +27,7 @@ def SegmentObjectPixels(
     """Count the pixels that an object covers in an image. Gives "a, b, c", or their sum; 0 if there is none.
 
     Raises:
-        ToolError: as :func:`agrotools.tools.general.segment_objects.segment_objects`.
+        ToolError: as :func:`agrotools.tools.general.objects.segment_objects`.
     """
     found = segment_objects.function(image, text)
     return said((", ".join(map(str, found.pixels)) or "0") if flag else sum(found.pixels), found)
@@ -39,7 +38,7 @@ def ObjectDetection(image: PictureFile) -> PublishedText:
     """Find all common objects in an image. Gives a line each, as: label (x1, y1, x2, y2), score 76
 
     Raises:
-        ToolError: as :func:`agrotools.tools.general.detect_objects.detect_objects`.
+        ToolError: as :func:`agrotools.tools.general.objects.detect_objects`.
     """
     found = detect_objects.function(image)
     lines = [scored_text(each.box, each.score, each.name) for each in found.objects]
@@ -55,7 +54,7 @@ def ChangeDetection(
     """Describe the change between two images of one place, before and after.
 
     Raises:
-        ToolError: as :func:`agrotools.tools.general.compare_images.compare_images`.
+        ToolError: as :func:`agrotools.tools.general.description.compare_images`.
     """
     found = compare_images.function(pre_image, post_image, text)
     return said(found.answer, found)

@@ -9,12 +9,12 @@ from agrotools.core import Artifact, ToolError
 from agrotools.knowledge.entry import Entry
 from agrotools.knowledge.words import folded
 from agrotools.tools.learned import name_learned
+from agrotools.tools.lesions.leaf import shrunk
 from agrotools.tools.recognition.recognisers import NAMED_FROM, Looked
 from agrotools.tools.vlm import VLM
-from agrotools.tools.vlm.naming import MOST_NAMES, choose_name
+from agrotools.tools.vlm.tasks import MOST_NAMES, choose_name
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision.formats import Box
-from agrotools.vision.lesions.leaf import shrunk
 from agrotools.vision.marks import Mark, draw_marks
 from agrotools.vision.overlay import BLUISH_GREEN, ORANGE
 

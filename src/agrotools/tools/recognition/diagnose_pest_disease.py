@@ -7,7 +7,9 @@ from pydantic import Field
 
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.knowledge.entry import Entry, Kind
+from agrotools.tools.arguments import Known
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
+from agrotools.tools.lookup.kb_names import KbNames, kb_names, shipped_names
 from agrotools.tools.recognition.candidates import (
     Candidate,
     best_of,
@@ -17,7 +19,7 @@ from agrotools.tools.recognition.candidates import (
     named_picture,
     not_known,
 )
-from agrotools.tools.recognition.kb_names import KbNames, kb_names, shipped_names
+from agrotools.tools.recognition.net import read_info, shipped_files
 from agrotools.tools.recognition.recognisers import (
     BACKENDS,
     BY_NET,
@@ -35,11 +37,9 @@ from agrotools.tools.recognition.recognisers import (
     takes_for_drawing,
 )
 from agrotools.tools.recognition.symptoms import NOTHING, Evidence, SeenLeaf, symptoms_of
-from agrotools.tools.resolving import Known
-from agrotools.tools.vlm.naming import MOST_NAMES
+from agrotools.tools.vlm.tasks import MOST_NAMES
 from agrotools.tools.workspace import backend_in_use, shown_name
 from agrotools.vision.formats import Box
-from agrotools.vision.recognition.net import read_info, shipped_files
 
 AskedKind = Literal["pest", "disease", "auto"]
 HEALTHY = "healthy leaf"
@@ -109,7 +109,7 @@ def diagnose_pest_disease(
             ``region_empty``, and as the readers.
 
     Sources: a residual network trained from scratch (He et al. 2016), its card in ``data/nets/leaves.md``; temperature
-        (Guo et al. 2017); evidence by colour rules (:mod:`agrotools.vision.lesions.rules`).
+        (Guo et al. 2017); evidence by colour rules (:mod:`agrotools.tools.lesions.segmentation`).
     """
     backend, names = backend_in_use(), kb_names()
     looked = looked_at(image, region, shown_name(image))

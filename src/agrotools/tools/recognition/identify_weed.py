@@ -8,7 +8,9 @@ from pydantic import Field
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.knowledge.entry import Entry, Kind
 from agrotools.knowledge.words import folded
+from agrotools.tools.arguments import Known, as_set
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
+from agrotools.tools.lookup.kb_names import KbNames, kb_names, shipped_names
 from agrotools.tools.recognition.candidates import (
     Candidate,
     best_of,
@@ -20,7 +22,6 @@ from agrotools.tools.recognition.candidates import (
     named_picture,
     not_known,
 )
-from agrotools.tools.recognition.kb_names import KbNames, kb_names, shipped_names
 from agrotools.tools.recognition.recognisers import (
     BACKENDS,
     SCHEMATIC,
@@ -35,7 +36,6 @@ from agrotools.tools.recognition.recognisers import (
     schematic_recogniser,
     takes_for_drawing,
 )
-from agrotools.tools.resolving import Known, as_set
 from agrotools.tools.workspace import backend_in_use, shown_name
 
 GrowthForm = Literal["grass", "broadleaf", "sedge", "shrub", "tree", "vine", "unknown"]

@@ -13,20 +13,18 @@ from numpy.typing import NDArray
 from agrotools.core import ToolError
 from agrotools.knowledge.loading import kb_files
 from agrotools.tools.learned import LEARNED, weight_files
-from agrotools.tools.vlm import VLM
-from agrotools.vision.formats import Box, clipped_region
-from agrotools.vision.pictures import RgbImage
-from agrotools.vision.reading import read_image
-from agrotools.vision.recognition.confidence import Judgement
-from agrotools.vision.recognition.looking import cut_out
-from agrotools.vision.recognition.net import NetName, net_files, read_net, shipped_files, shipped_net
-from agrotools.vision.recognition.packs import (
+from agrotools.tools.recognition.confidence import Judgement
+from agrotools.tools.recognition.net import NetName, cut_out, net_files, read_net, shipped_files, shipped_net
+from agrotools.tools.recognition.packs import (
     SchematicPack,
     load_pack,
     pack_files,
     schematic_pack,
     schematic_pack_files,
 )
+from agrotools.tools.vlm import VLM
+from agrotools.vision.formats import Box, clipped_region
+from agrotools.vision.reading import RgbImage, read_image
 
 PACK, NET = "pack:", "net:"
 SCHEMATIC = "schematic"

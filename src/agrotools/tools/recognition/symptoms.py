@@ -8,12 +8,16 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from agrotools.core import ToolError
-from agrotools.vision.colour_names import dominant_colours
+from agrotools.tools.lesions.leaf import Leaf, leaf_in_field, leaf_on_board, shrunk
+from agrotools.tools.lesions.segmentation import (
+    MOST_SHIFT,
+    MOST_SHIFT_IN_FIELD,
+    healthy_colour,
+    leaf_view,
+    lesion_level,
+)
+from agrotools.vision.colours import dominant_colours
 from agrotools.vision.formats import Box
-from agrotools.vision.lesions.features import leaf_view
-from agrotools.vision.lesions.leaf import Leaf, leaf_on_board, shrunk
-from agrotools.vision.lesions.leaf_in_field import leaf_in_field
-from agrotools.vision.lesions.rules import MOST_SHIFT, MOST_SHIFT_IN_FIELD, healthy_colour, lesion_level
 
 LesionShape = Literal["none", "spots", "streaks", "blotches", "diffuse"]
 _LOOKED_AT_PX = 256

@@ -1,9 +1,9 @@
 """Back-end ``vlm``: a vision model behind any OpenAI-compatible endpoint answers in place of a tool's own method.
 
-The tool stays the function that it is, in its worker process: it reads the file, cuts out the picture and puts a
-:class:`~agrotools.tools.vlm.question.Question`. The process that started the worker, which alone has keys and network,
-asks the model (:mod:`agrotools.tools.vlm.endpoint`) and runs the call again with the reply, which the tool checks and
-makes its result of.
+The tool runs in its worker as always: it reads the file, crops the picture and states a
+:class:`~agrotools.tools.services.requests.Question`. The parent process, which alone has keys and network, asks the
+model (:mod:`agrotools.tools.vlm.endpoint`) and runs the call again with the reply, from which the tool makes its
+result.
 """
 
 VLM = "vlm"

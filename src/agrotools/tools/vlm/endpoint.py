@@ -8,7 +8,7 @@ from typing import Any
 from agrotools.core import InfrastructureError, ToolError, UsageError
 from agrotools.models import Completion, ImagePart, Message, Model, ModelSettings, TextPart
 from agrotools.models.prices import Price
-from agrotools.tools.vlm.question import Question
+from agrotools.tools.services.requests import Question
 
 _SYSTEM = (
     "You look at pictures, many of them from agriculture, and say what they show, for a program that reads your reply. "

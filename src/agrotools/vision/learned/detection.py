@@ -1,7 +1,4 @@
-"""Finding things by their name with open-vocabulary detectors.
-
-Sources: GroundingDINO (Liu et al. 2023, arXiv 2303.05499), OWLv2 (Minderer et al. 2023, arXiv 2306.09683).
-"""
+"""Objects, tree crowns and outlines found by large open detectors."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -11,7 +8,7 @@ from numpy.typing import NDArray
 
 from agrotools.vision.learned.weights import Weights, library, unloadable, wrong_kind
 
-KINDS = ("grounding-dino", "owlv2")
+OPEN_VOCABULARY_KINDS = ("grounding-dino", "owlv2")
 _LARGE_PX = 2000
 _SAME = 0.7
 
@@ -36,9 +33,9 @@ def find_by_text(pixels: NDArray[np.uint8], text: str, weights: Weights, *, scor
     torch = library("torch")
     from PIL import Image
 
-    if weights.kind not in KINDS:
-        raise wrong_kind(weights, "find things by their name", KINDS)
-    processor, model = _loaded(weights)
+    if weights.kind not in OPEN_VOCABULARY_KINDS:
+        raise wrong_kind(weights, "find things by their name", OPEN_VOCABULARY_KINDS)
+    processor, model = _load_open_vocabulary(weights)
     image = Image.fromarray(pixels)
     wanted = f"{' '.join(text.split())}".rstrip(".")
     grounding = weights.kind == "grounding-dino"
@@ -63,7 +60,7 @@ def find_by_text(pixels: NDArray[np.uint8], text: str, weights: Weights, *, scor
 
 
 @lru_cache(maxsize=1)
-def _loaded(weights: Weights) -> tuple[Any, Any]:
+def _load_open_vocabulary(weights: Weights) -> tuple[Any, Any]:
     transformers = library("transformers")
 
     options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
@@ -99,3 +96,185 @@ def _best(boxes: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np
         if not np.any(common > _SAME * (areas[kept] + areas[index] - common)):
             kept.append(index)
     return np.asarray(kept, np.intp)
+
+
+FIXED_CLASS_KINDS = ("rt-detr", "detr")
+
+
+class NamedDetections(NamedTuple):
+    """Boxes (n, 4) x0, y0, x1, y1 in pixels, scores (n,) in 0..1, best first, and the name of each."""
+
+    boxes: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    names: list[str]
+
+
+def find_common(pixels: NDArray[np.uint8], weights: Weights, *, score_min: float = 0.5) -> NamedDetections:
+    """All things that a picture, uint8 (rows, columns, 3), shows of the kinds that the model knows.
+
+    Raises:
+        ToolError: ``backend_unavailable``: not such a model, or it cannot be loaded.
+    """
+    torch = library("torch")
+    from PIL import Image
+
+    if weights.kind not in FIXED_CLASS_KINDS:
+        raise wrong_kind(weights, "name all things it finds", FIXED_CLASS_KINDS)
+    processor, model = _load_fixed_class(weights)
+    image = Image.fromarray(pixels)
+    inputs = processor(images=image, return_tensors="pt")
+    with torch.inference_mode():
+        outputs = model(**inputs)
+    size = [(image.height, image.width)]
+    found = processor.post_process_object_detection(outputs, threshold=score_min, target_sizes=size)[0]
+    boxes = np.clip(
+        found["boxes"].double().numpy().reshape(-1, 4), 0, [image.width, image.height, image.width, image.height]
+    )
+    scores = found["scores"].double().numpy()
+    names = [str(model.config.id2label.get(int(label), f"class {int(label)}")) for label in found["labels"]]
+    order = np.lexsort((boxes[:, 0], boxes[:, 1], -scores))
+    kept = [index for index in order.tolist() if (boxes[index, 2:] > boxes[index, :2]).all()]
+    return NamedDetections(boxes[kept], scores[kept], [names[index] for index in kept])
+
+
+@lru_cache(maxsize=1)
+def _load_fixed_class(weights: Weights) -> tuple[Any, Any]:
+    transformers = library("transformers")
+
+    try:
+        make = transformers.RTDetrImageProcessorPil if weights.kind == "rt-detr" else transformers.DetrImageProcessorPil
+        processor = make.from_pretrained(weights.folder, local_files_only=True)
+        model = transformers.AutoModelForObjectDetection.from_pretrained(
+            weights.folder, use_safetensors=True, local_files_only=True, trust_remote_code=False
+        )
+        return processor, model.float().eval()
+    except Exception as error:  # these libraries raise whatever a wrong file leads them to
+        raise unloadable(weights, error) from error
+
+
+WEIGHTS_FILE = "model.safetensors"
+_TILE_PX, _OVERLAP = 400, 0.25
+_OVERLAP_KEPT = 0.15
+
+
+def find_crowns(
+    pixels: NDArray[np.uint8], weights: Weights, *, score_min: float = 0.3
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Boxes (n, 4) of tree crowns in pixels and scores (n,) in 0..1, best first.
+
+    The model was taught on tiles of 400 px at 0.1 m per pixel; larger pictures, uint8 (rows, columns, 3), are looked
+    at by such tiles that overlap by a quarter. Of boxes with an IoU above 0.15 the best stays.
+
+    Raises:
+        ToolError: ``backend_unavailable``: not such a model, or it cannot be loaded.
+    """
+    if weights.kind != "deepforest":
+        raise wrong_kind(weights, "find tree crowns", ("deepforest",))
+    torch, ops = library("torch"), library("torchvision.ops")
+    model = _load_crown_model(weights)
+    boxes: list[Any] = []
+    scores: list[Any] = []
+    with torch.inference_mode():
+        for left, top in tiles(pixels.shape[1], pixels.shape[0]):
+            part = np.ascontiguousarray(pixels[top : top + _TILE_PX, left : left + _TILE_PX].transpose(2, 0, 1))
+            found = model([torch.from_numpy(part).float() / 255])[0]
+            sure = found["scores"] >= score_min
+            boxes.append(found["boxes"][sure] + torch.tensor([left, top, left, top]))
+            scores.append(found["scores"][sure])
+        every, sureness = torch.cat(boxes), torch.cat(scores)
+        kept = ops.nms(every, sureness, _OVERLAP_KEPT)
+    return every[kept].double().numpy(), sureness[kept].double().numpy()
+
+
+def tiles(width: int, height: int) -> list[tuple[int, int]]:
+    """Left and top of tiles that together cover a picture."""
+    step = round(_TILE_PX * (1 - _OVERLAP))
+
+    def starts(length: int) -> list[int]:
+        last = max(0, length - _TILE_PX)
+        return sorted({min(start, last) for start in range(0, last + step, step)})
+
+    return [(left, top) for top in starts(height) for left in starts(width)]
+
+
+@lru_cache(maxsize=1)
+def _load_crown_model(weights: Weights) -> Any:
+    """The network, its weights out of the folder.
+
+    DeepForest's own constructor makes the backbone by torchvision's default, which fetches weights that are written
+    over a moment later; it is told here to begin with none.
+    """
+    retinanet = library("deepforest.models.retinanet")
+    detection, safetensors = library("torchvision.models.detection"), library("safetensors.torch")
+    make = detection.retinanet_resnet50_fpn
+    try:
+        state = safetensors.load_file(weights.folder / WEIGHTS_FILE)
+        detection.retinanet_resnet50_fpn = lambda **given: make(**{**given, "weights_backbone": None})
+        try:
+            model = retinanet.RetinaNetHub(num_classes=1, label_dict={"Tree": 0}, score_thresh=0.05)
+        finally:
+            detection.retinanet_resnet50_fpn = make
+        model.load_state_dict(state)
+        return model.eval()
+    except Exception as error:  # these libraries raise whatever a wrong file leads them to
+        raise unloadable(weights, error) from error
+
+
+_MEAN, _SD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+_AT_ONCE = 64
+
+
+def masks_in_boxes(
+    pixels: NDArray[np.uint8], boxes: NDArray[np.float64], weights: Weights
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """A mask for each box, and how well the model thinks that it fits.
+
+    Args:
+        pixels: uint8 (rows, columns, 3).
+        boxes: (n, 4) x0, y0, x1, y1 in pixels.
+
+    Returns:
+        Masks, bool (n, rows, columns), and fits (n,) in about 0..1.
+
+    Raises:
+        ToolError: ``backend_unavailable``: not such a model, or it cannot be loaded.
+    """
+    torch = library("torch")
+
+    if weights.kind != "sam2":
+        raise wrong_kind(weights, "outline things", ("sam2",))
+    model = _load_mask_model(weights)
+    rows, columns = pixels.shape[:2]
+    if not len(boxes):
+        return np.zeros((0, rows, columns), np.bool_), np.zeros(0)
+    side = int(model.config.vision_config.backbone_config.image_size[0])
+    tensor = torch.from_numpy(np.array(pixels)).permute(2, 0, 1)[None].float() / 255
+    tensor = torch.nn.functional.interpolate(tensor, (side, side), mode="bilinear", align_corners=False, antialias=True)
+    tensor = (tensor - torch.tensor(_MEAN).view(1, 3, 1, 1)) / torch.tensor(_SD).view(1, 3, 1, 1)
+    scaled = torch.from_numpy(boxes * np.array([side / columns, side / rows] * 2)).float()
+    masks: list[NDArray[np.bool_]] = []
+    fits: list[NDArray[np.float64]] = []
+    with torch.inference_mode():
+        seen = model.get_image_embeddings(tensor)
+        for start in range(0, len(boxes), _AT_ONCE):
+            part = scaled[None, start : start + _AT_ONCE]
+            out = model(image_embeddings=seen, input_boxes=part, multimask_output=False)
+            full = torch.nn.functional.interpolate(
+                out.pred_masks[0], (rows, columns), mode="bilinear", align_corners=False
+            )
+            masks.append((full[:, 0] > 0).numpy())
+            fits.append(out.iou_scores[0, :, 0].double().numpy())
+    return np.concatenate(masks), np.concatenate(fits)
+
+
+@lru_cache(maxsize=1)
+def _load_mask_model(weights: Weights) -> Any:
+    transformers = library("transformers")
+
+    try:
+        model = transformers.Sam2Model.from_pretrained(
+            weights.folder, local_files_only=True, use_safetensors=True, trust_remote_code=False
+        )
+        return model.float().eval()
+    except Exception as error:  # these libraries raise whatever a wrong file leads them to
+        raise unloadable(weights, error) from error

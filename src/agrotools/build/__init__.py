@@ -1,0 +1,1 @@
+"""Benchmarks built: from drawn scenes, public data sets or photographs of one's own; checked, exported, reviewed."""

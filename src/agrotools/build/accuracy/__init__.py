@@ -1,0 +1,36 @@
+"""How good the tools are, measured against images whose truth is known.
+
+One module per tool says what is measured on which folder; :mod:`agrotools.build.accuracy.studies` runs them, each in a
+process of its own, and :mod:`agrotools.build.accuracy.table` prints and writes what came out.
+"""
+
+from typing import TYPE_CHECKING
+
+from agrotools.core import Registry
+
+if TYPE_CHECKING:
+    from agrotools.build.accuracy.study import Study
+
+STUDIES: Registry["tuple[Study, ...]"] = Registry(
+    "accuracy study",
+    "agrotools.accuracy",
+    {
+        "analyze_lesions": "agrotools.build.accuracy.analyze_lesions:STUDIES",
+        "count_objects": "agrotools.build.accuracy.count_objects:STUDIES",
+        "estimate_canopy_height": "agrotools.build.accuracy.estimate_canopy_height:STUDIES",
+        "describe_region": "agrotools.build.accuracy.describe_region:STUDIES",
+        "extract_marked_region": "agrotools.build.accuracy.extract_marked_region:STUDIES",
+        "detect_change": "agrotools.build.accuracy.detect_change:STUDIES",
+        "measure_fruit_size": "agrotools.build.accuracy.measure_fruit_size:STUDIES",
+        "lookup_agronomy": "agrotools.build.accuracy.lookup_agronomy:STUDIES",
+        "calculate": "agrotools.build.accuracy.calculate:STUDIES",
+        "plot": "agrotools.build.accuracy.plot:STUDIES",
+        "measure_crop_weed_area": "agrotools.build.accuracy.measure_crop_weed_area:STUDIES",
+        "measure_weed_phenotype": "agrotools.build.accuracy.measure_weed_phenotype:STUDIES",
+        "identify_weed": "agrotools.build.accuracy.identify_weed:STUDIES",
+        "diagnose_pest_disease": "agrotools.build.accuracy.diagnose_pest_disease:STUDIES",
+    },
+)
+"""By name of the tool: what is measured of it. Packages of others add theirs for their own tools."""
+
+__all__ = ["STUDIES"]

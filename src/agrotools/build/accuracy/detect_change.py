@@ -1,0 +1,243 @@
+"""How well `detect_change` finds new buildings on real pairs, and that it counts label rasters exactly.
+
+Tiles of one large scene are no independent pairs: they share a fold, and count once as far as intervals go.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.build.accuracy.figures import Figure, f1_of, mean_of, ratio_of
+from agrotools.build.accuracy.pond_change import POND_STUDIES
+from agrotools.build.accuracy.study import Bench, Study
+from agrotools.core.hashing import fold_of
+from agrotools.tools.change.buildings import RoofRule, TextureRule, built_change
+from agrotools.tools.change.picture_pairs import moved_back, shift_between
+from agrotools.tools.change.result import CHANGED, GAINED, LOST
+from agrotools.vision.reading import read_image, read_labels
+
+_GOAL = 0.40
+_LEVIR_M = 0.5
+"""Ground sampling distance at which the LEVIR-CD data are published (Chen and Shi 2020)."""
+
+Mask = NDArray[np.bool_]
+Scene = Callable[[dict[str, Any]], str]
+Built = Callable[[NDArray[np.uint8], NDArray[np.uint8], Mask], Mask]
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    name: str
+    scene: str
+    before: NDArray[np.uint8]
+    after: NDArray[np.uint8]
+    valid: Mask
+    truth: Mask
+
+
+def _of_levir(bench: Bench) -> list[Figure]:
+    grid = [
+        RoofRule(blue=blue, half_width_m=half, lasting=lasting)
+        for blue in (0.5, 0.75, 1.0, 1.5)
+        for half in (3.5, 4.5, 5.5)
+        for lasting in (0.3, 0.4, 0.5)
+    ]
+
+    def by(rule: RoofRule, pair: _Pair, gains_only: bool) -> Mask:
+        built = built_change(pair.before, pair.after, pair.valid, _LEVIR_M, gains_only=gains_only, roofs=rule)
+        return built.gained | built.lost
+
+    # test_2_0000_0512 is a part of the scene test_2.
+    return _figures(bench, lambda item: str(item["id"]).rsplit("_", 2)[0], _LEVIR_M, grid, by)
+
+
+def _of_dsifn(bench: Bench) -> list[Figure]:
+    grid = [
+        TextureRule(sigma_px=sigma, contrast=contrast, rise=rise, rise_both=both)
+        for sigma in (6.0, 9.0, 12.0)
+        for contrast in (3.0, 4.0, 5.0)
+        for rise, both in ((0.05, 0.2), (0.1, 0.4), (0.2, 0.6))
+    ]
+
+    def by(rule: TextureRule, pair: _Pair, gains_only: bool) -> Mask:
+        built = built_change(pair.before, pair.after, pair.valid, None, gains_only=gains_only, texture=rule)
+        return built.gained | built.lost
+
+    return _figures(bench, lambda _: "one city", None, grid, by)
+
+
+def _figures(
+    bench: Bench,
+    scene: Scene,
+    gsd_m: float | None,
+    grid: Sequence[Any],
+    by: Callable[[Any, _Pair, bool], Mask],
+) -> list[Figure]:
+    pairs = [_read(bench.folder, item, scene(item)) for item in bench.items()]
+    scenes = tuple(pair.scene for pair in pairs)
+    figures: list[Figure] = []
+    for target in ("farmland", "any"):
+        results = [
+            bench.call(
+                before=bench.folder / item["before"], after=bench.folder / item["after"], target=target, gsd_m=gsd_m
+            )
+            for item in bench.items()
+        ]
+        found = [_changed(bench.scratch, number, result) for number, result in _numbered(bench, results)]
+        figures += _of_masks(f"{target}, as shipped", pairs, found, scenes, "its constants were chosen on these pairs")
+        truths = [100.0 * float(pair.truth.mean()) for pair in pairs]
+        errors = [abs(result.change_pct - truth) for result, truth in zip(results, truths, strict=True)]
+        figures.append(mean_of(f"{target}, as shipped: changed area, mean absolute error, points", errors,
+                               clusters=scenes, higher_is_better=False))  # fmt: skip
+        answers = [result.changed for result in results]
+        wrong = sum(answer is (truth == 0) for answer, truth in zip(answers, truths, strict=True))
+        figures.append(ratio_of(f"{target}, as shipped: said whether anything changed, share of pairs",
+                                [answer is not None for answer in answers], [1] * len(answers), clusters=scenes,
+                                note=f"{wrong} of the answers wrong"))  # fmt: skip
+        held = _two_fold(pairs, grid, by, gains_only=target == "farmland")
+        alone = len(set(scenes)) > 1
+        note = "constants chosen on " + ("the scenes of the other fold" if alone else "other tiles of the same city")
+        figures += _of_masks(f"{target}, two-fold", pairs, held, scenes, note, goal=_GOAL)
+    for method in ("cva", "irmad", "pca_kmeans"):
+        results = [
+            bench.call(before=bench.folder / item["before"], after=bench.folder / item["after"], method=method)
+            for item in bench.items()
+        ]
+        found = [_changed(bench.scratch, number, result) for number, result in _numbered(bench, results)]
+        figures += _of_masks(method, pairs, found, scenes, "nothing chosen")[:1]
+    everything = [np.ones_like(pair.truth) for pair in pairs]
+    figures += _of_masks("calling everything changed", pairs, everything, scenes, "what any method must beat")[:1]
+    return figures
+
+
+def _read(folder: Path, item: dict[str, Any], scene: str) -> _Pair:
+    before, after = (read_image(folder / item[date]).pixels for date in ("before", "after"))
+    truth = read_labels(folder / item["mask"]).classes > 0
+    valid = np.ones(truth.shape, np.bool_)
+    shift = shift_between(before, after, valid)
+    if shift.is_worth_moving:
+        after, valid = moved_back(after, valid, shift)
+    return _Pair(str(item["id"]), scene, before, after, valid, truth)
+
+
+def _numbered(bench: Bench, results: Sequence[Any]) -> Iterable[tuple[int, Any]]:
+    """The last results with the numbers of their calls, by which their artifacts are kept."""
+    return enumerate(results, start=len(bench.call_ms) - len(results))
+
+
+def _changed(scratch: Path, number: int, result: Any) -> Mask:
+    return np.isin(read_labels(scratch / f"call-{number}" / result.mask.name).classes, (GAINED, LOST, CHANGED))
+
+
+def _two_fold(
+    pairs: Sequence[_Pair], grid: Sequence[Any], by: Callable[[Any, _Pair, bool], Mask], *, gains_only: bool
+) -> list[Mask]:
+    """Each pair by the constants that do best, pooled, on the scenes of the other fold."""
+    units = [pair.scene if len({other.scene for other in pairs}) > 1 else pair.name for pair in pairs]
+    keys = [sha256(unit.encode()).hexdigest() for unit in units]
+    folds = fold_of(keys)
+    made = [[by(rule, pair, gains_only) for pair in pairs] for rule in grid]
+    best: dict[int, int] = {}
+    for fold in (0, 1):
+        others = [place for place, key in enumerate(keys) if folds[key] != fold]
+        best[fold] = max(
+            range(len(grid)), key=lambda rule: _f1([made[rule][k] for k in others], [pairs[k].truth for k in others])
+        )
+    return [made[best[folds[key]]][place] for place, key in enumerate(keys)]
+
+
+def _f1(found: Sequence[Mask], truth: Sequence[Mask]) -> float:
+    hits = sum(int((mine & true).sum()) for mine, true in zip(found, truth, strict=True))
+    return 2 * hits / max(1, sum(int(mine.sum()) + int(true.sum()) for mine, true in zip(found, truth, strict=True)))
+
+
+def _of_masks(
+    what: str,
+    pairs: Sequence[_Pair],
+    found: Sequence[Mask],
+    scenes: tuple[str, ...],
+    note: str,
+    goal: float | None = None,
+) -> list[Figure]:
+    truths = [pair.truth for pair in pairs]
+    hits = [int((mine & true).sum()) for mine, true in zip(found, truths, strict=True)]
+    each = ", ".join(
+        f"{pair.name} {_f1([mine], [pair.truth]):.2f}"
+        if pair.truth.any()
+        else f"{pair.name} {100 * mine.mean():.1f} % false"
+        for pair, mine in zip(pairs, found, strict=True)
+    )
+    sizes = [int(mine.sum()) for mine in found]
+    there = [int(true.sum()) for true in truths]
+    union = [mine + true - both for mine, true, both in zip(sizes, there, hits, strict=True)]
+    return [
+        f1_of(f"{what}: F1 of changed pixels, pooled", hits, sizes, there, clusters=scenes, goal=goal,
+              note=f"{note}; per pair: {each}"),
+        ratio_of(f"{what}: IoU of changed pixels, pooled", hits, union, clusters=scenes, note=note),
+    ]  # fmt: skip
+
+
+def _of_ndvi(bench: Bench) -> list[Figure]:
+    """Neighbouring dates: the tool's counts against the arrays subtracted here; the class raster against itself."""
+    from agrotools.vision.rasters import open_raster
+
+    items = sorted(bench.items(), key=lambda item: str(item["id"]))
+    apart: list[float] = []
+    for first, second in pairwise(items):
+        paths = bench.folder / first["ndvi"], bench.folder / second["ndvi"]
+        values: list[NDArray[np.float32]] = []
+        for path in paths:
+            with open_raster(path) as source:
+                values.append(source.read([1])[0])
+        difference = values[1] - values[0]
+        result = bench.call(before=paths[0], after=paths[1], target="vegetation", bands={"NDVI": 1}, threshold=0.2)
+        gain, loss = int((difference > 0.2).sum()), int((difference < -0.2).sum())
+        apart.append(abs(result.gain_px - gain) + abs(result.loss_px - loss))
+    classes = bench.folder / items[0]["lulc"]
+    same = bench.call(before=classes, after=classes, method="mask_diff")
+    return [
+        mean_of("NDVI gain and loss between neighbouring dates, mean error, px", apart, goal=0,
+                clusters=("one patch of land",) * len(apart), higher_is_better=False),
+        mean_of("class raster against itself, changed px", [same.change_px], goal=0, higher_is_better=False),
+    ]  # fmt: skip
+
+
+def _of_drawn_labels(bench: Bench) -> list[Figure]:
+    """Random label rasters with a known matrix, and half of them given on another grid."""
+    import rasterio
+    from rasterio.transform import from_origin
+
+    wrong: list[float] = []
+    bench.scratch.mkdir(parents=True, exist_ok=True)
+    for seed in range(10):
+        draw = np.random.default_rng(seed)
+        shape = (int(draw.integers(40, 120)), int(draw.integers(40, 120)))
+        before, after = (draw.integers(0, 5, shape).astype(np.uint8) for _ in range(2))
+        paths = bench.scratch / f"before-{seed}.tif", bench.scratch / f"after-{seed}.tif"
+        # Every other second raster is finer by two: brought onto the first grid, it is the same one again.
+        for path, classes, fine in ((paths[0], before, 1), (paths[1], after, 1 + seed % 2)):
+            written = classes.repeat(fine, 0).repeat(fine, 1)
+            profile = {"width": written.shape[1], "height": written.shape[0], "count": 1, "dtype": "uint8"}
+            place = from_origin(500_000, 5_000_000, 10 / fine, 10 / fine)
+            with rasterio.open(path, "w", driver="GTiff", crs="EPSG:32633", transform=place, **profile) as file:
+                file.write(written, 1)
+        result = bench.call(before=paths[0], after=paths[1], label_map={f"c{k}": [k] for k in range(5)})
+        true = np.bincount(before.ravel().astype(int) * 5 + after.ravel(), minlength=25).reshape(5, 5)
+        names = [result.transition_matrix.classes.index(f"c{k}") for k in range(5)]
+        wrong.append(float(np.abs(np.array(result.transition_matrix.px)[np.ix_(names, names)] - true).sum()))
+    return [mean_of("cells of the transition matrix, mean error, px", wrong, goal=0, higher_is_better=False)]
+
+
+STUDIES = (
+    Study("detect_change", "levir_cd", _of_levir),
+    Study("detect_change", "dsifn_cd", _of_dsifn),
+    Study("detect_change", "s2_ndvi", _of_ndvi),
+    Study("detect_change", "label rasters drawn here", _of_drawn_labels, needs_folder=False),
+    *POND_STUDIES,
+)

@@ -1,0 +1,125 @@
+"""What is truly in a picture or a part of it: pixels of crop, weeds, vegetation and soil, counted in masks."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import JsonValue
+
+from agrotools.build.picture_parts import Region
+from agrotools.tools.result import rounded
+
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class AreaTruth:
+    """Pixel counts of a picture or region; shares are NaN where it holds no data at all.
+
+    ``unnamed_px`` is vegetation that the source saw but did not call crop or weed. It counts as vegetation, and in
+    shares of crop and weeds it counts for neither; :meth:`readings` says how far that choice matters.
+    """
+
+    crop_px: int
+    weed_px: int
+    unnamed_px: int
+    total_px: int
+
+    @property
+    def veg_px(self) -> int:
+        return self.crop_px + self.weed_px + self.unnamed_px
+
+    @property
+    def named_px(self) -> int:
+        return self.crop_px + self.weed_px
+
+    @property
+    def soil_px(self) -> int:
+        return self.total_px - self.veg_px
+
+    @property
+    def veg_pct(self) -> float:
+        return self._share(self.veg_px)
+
+    @property
+    def soil_pct(self) -> float:
+        return self._share(self.soil_px)
+
+    @property
+    def crop_pct(self) -> float:
+        return self._share(self.crop_px)
+
+    @property
+    def weed_pct(self) -> float:
+        return self._share(self.weed_px)
+
+    @property
+    def weed_share_pct(self) -> float:
+        """Weeds among the plants that were named, percent; NaN where there is no plant."""
+        return 100.0 * self.weed_px / self.named_px if self.named_px else math.nan
+
+    @property
+    def ratio(self) -> float | None:
+        """Weed area over crop area; None without crop."""
+        return self.weed_px / self.crop_px if self.crop_px else None
+
+    def _share(self, pixels: int) -> float:
+        return 100.0 * pixels / self.total_px if self.total_px else math.nan
+
+    def readings(self) -> tuple["AreaTruth", ...]:
+        """This count, and what it would be if all unnamed vegetation were weeds, or all of it crop."""
+        if not self.unnamed_px:
+            return (self,)
+        return (
+            self,
+            replace(self, weed_px=self.weed_px + self.unnamed_px, unnamed_px=0),
+            replace(self, crop_px=self.crop_px + self.unnamed_px, unnamed_px=0),
+        )
+
+    def as_result(self, gsd_m: float | None = None) -> dict[str, JsonValue]:
+        """What a perfect ``measure_crop_weed_area`` returns, as far as masks and the ground sampling distance tell."""
+        pixels = {"total": self.total_px, "veg": self.veg_px, "crop": self.crop_px, "weed": self.weed_px}
+        pixels["soil"] = self.soil_px
+        area_m2: JsonValue = None
+        if gsd_m is not None:
+            area_m2 = {name: rounded(count * gsd_m**2, _DIGITS) for name, count in pixels.items()}
+        return {
+            "total_px": self.total_px,
+            "veg_px": self.veg_px,
+            "crop_px": self.crop_px,
+            "weed_px": self.weed_px,
+            "soil_px": self.soil_px,
+            "veg_pct": rounded(self.veg_pct, _DIGITS),
+            "crop_pct": rounded(self.crop_pct, _DIGITS),
+            "weed_pct": rounded(self.weed_pct, _DIGITS),
+            "soil_pct": rounded(self.soil_pct, _DIGITS),
+            "weed_share_of_veg_pct": rounded(self.weed_share_pct, _DIGITS),
+            "weed_to_crop_ratio": None if self.ratio is None else rounded(self.ratio, _DIGITS),
+            "area_m2": area_m2,
+            "gsd_m": gsd_m,
+        }
+
+
+def count_area(
+    classes: NDArray[np.uint8],
+    vegetation: NDArray[np.bool_] | None = None,
+    region: Region | None = None,
+    valid: NDArray[np.bool_] | None = None,
+) -> AreaTruth:
+    """Count a class mask (0 other, 1 crop, 2 weed; rows, columns) within ``region``.
+
+    ``vegetation`` adds the plants that the class mask leaves unnamed; a named pixel is vegetation in any case.
+    ``valid`` says where the picture holds data; other pixels do not count.
+    """
+    if region is not None:
+        x0, y0, x1, y1 = region
+        classes = classes[y0:y1, x0:x1]
+        vegetation = None if vegetation is None else vegetation[y0:y1, x0:x1]
+        valid = None if valid is None else valid[y0:y1, x0:x1]
+    if valid is not None:
+        classes = classes[valid]
+        vegetation = None if vegetation is None else vegetation[valid]
+    crop, weed = int(np.count_nonzero(classes == 1)), int(np.count_nonzero(classes == 2))
+    unnamed = 0 if vegetation is None else int(np.count_nonzero(vegetation & (classes == 0)))
+    return AreaTruth(crop, weed, unnamed, classes.size)

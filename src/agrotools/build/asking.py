@@ -1,0 +1,80 @@
+"""What a kind of question and a subject have to offer each other, whoever wrote them.
+
+Questions about crop and weeds are code (:mod:`agrotools.build.questions`), all others are data
+(:mod:`agrotools.build.templates`); both are chosen and built in the same way.
+"""
+
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from pydantic import JsonValue
+
+from agrotools.build.references import PlannedCall
+from agrotools.core import AnswerType, SampleFile, Slot
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One or more things that samples are made of; samples of one subject share files, so it is one cluster.
+
+    ``shown(index, number)`` is thing ``index`` of the subject as the ``number``-th of a sample (its files are named
+    after the number, so that a name tells nothing). ``of`` is the kind of thing; only questions about that kind are
+    asked.
+    """
+
+    name: str
+    things: int
+    shown: Callable[[int, int], Any]
+    metadata: dict[str, JsonValue] = field(default_factory=dict)
+    of: str = "field"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question asked of certain things, with its answer: all that a sample needs but the observations.
+
+    ``words`` fill the wording; one of ``remarks`` is added where there are any.
+    """
+
+    files: tuple[SampleFile, ...]
+    calls: tuple[PlannedCall, ...]
+    slots: tuple[Slot, ...]
+    answer_type: AnswerType
+    words: Mapping[str, str]
+    remarks: tuple[str, ...] = ()
+
+    def query(self, wording: str) -> str:
+        """The question as a person asks it."""
+        asked = wording.format(**self.words)
+        if not self.remarks:
+            return asked
+        return f"{asked} {self.remarks[zlib.crc32(wording.encode()) % len(self.remarks)]}"
+
+
+class Askable(Protocol):
+    """A kind of question about ``things`` things of kind ``of``."""
+
+    @property
+    def template(self) -> str: ...
+
+    @property
+    def task_type(self) -> str: ...
+
+    @property
+    def of(self) -> str: ...
+
+    @property
+    def things(self) -> int: ...
+
+    @property
+    def shuffled(self) -> bool: ...
+
+    @property
+    def wordings(self) -> tuple[str, ...]: ...
+
+    def asked(self, shown: Sequence[Any], rng: np.random.Generator) -> Asked | None:
+        """The question asked of these things; None where it makes no sense there or the truth does not settle it."""
+        ...

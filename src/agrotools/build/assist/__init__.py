@@ -1,0 +1,1 @@
+"""Models and baselines that help in building: paraphrases, reference traces, screening."""

@@ -1,0 +1,141 @@
+"""Screening a benchmark: what baselines that look at no picture solve, and which tolerances a naive guess falls into.
+
+Samples are flagged, never dropped: half of all yes/no questions are guessed right by anybody. What counts is whether a
+kind of question is guessed more often than its form explains.
+"""
+
+import asyncio
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from agrotools.agents import run_no_tool
+from agrotools.agents.baselines.prior import PriorTable
+from agrotools.agents.baselines.random_policy import NUMBER_RANGE
+from agrotools.benchmarks import Benchmark, load_folder
+from agrotools.build.quality import Finding, check_quality, write_findings
+from agrotools.core import (
+    BooleanSlot,
+    ChoiceSetSlot,
+    ExactSlot,
+    FileSlot,
+    Record,
+    Sample,
+    Slot,
+    ToleranceSlot,
+)
+from agrotools.core.progress import Progress, no_progress
+from agrotools.runner.policies import PolicySource, policy_source
+from agrotools.scoring import outcome_scores, sample_metrics
+
+BLIND = ("echo", "prior", "random")
+"""Baselines that look at no picture and call no tool."""
+_EASY = 0.2
+"""A sample that chance alone solves more often than this says little where a baseline solves it."""
+_SIGNIFICANT = 0.05
+
+
+class Screened(NamedTuple):
+    """All findings on a benchmark; ``left_out``: checks that were not made, in words."""
+
+    findings: list[Finding]
+    left_out: list[str]
+
+
+def screen_folder(folder: Path, *, read_text: bool = False, progress: Progress = no_progress) -> Screened:
+    """Make every check on the benchmark in ``folder`` and write what they find to its ``quality.jsonl``.
+
+    ``read_text``: whether to read the text in pictures as well (needs the extra ``ocr``).
+
+    Raises:
+        BenchmarkError: the folder is no benchmark, or cannot be written.
+    """
+    benchmark = load_folder(folder)
+    samples = list(benchmark.samples)
+    findings, left_out = check_quality(samples, benchmark.root, read_text=read_text, progress=progress)
+    findings += [*solved_blind(benchmark, samples), *guessable_tolerances(samples)]
+    order = {sample.id: position for position, sample in enumerate(samples)}
+    findings.sort(key=lambda finding: order[finding.id])
+    write_findings(benchmark.root, findings)
+    return Screened(findings, left_out)
+
+
+def solved_blind(benchmark: Benchmark, samples: Sequence[Sample]) -> Iterator[Finding]:
+    """Check ``solved_blind``: the samples whose every slot ``echo``, ``prior`` or ``random`` answers rightly."""
+    for name in BLIND:
+        source = policy_source(f"baseline:{name}", samples)
+        for sample, is_solved in zip(samples, asyncio.run(_solved(source, benchmark, samples)), strict=True):
+            if is_solved:
+                chance = math.prod(chance_of(slot) for slot in sample.answer)
+                severity = "info" if name != "echo" and chance >= _EASY else "warning"
+                message = f"baseline:{name} answers it rightly (blind chance {100 * chance:.0f} %)"
+                yield Finding(id=sample.id, check="solved_blind", severity=severity, message=message)
+
+
+async def _solved(source: PolicySource, benchmark: Benchmark, samples: Sequence[Sample]) -> list[bool]:
+    solved: list[bool] = []
+    for sample in samples:
+        trajectory = await run_no_tool(source.make(sample, "no-tool", 0), benchmark.view(sample, "no-tool"))
+        rows = outcome_scores(Record(sample=sample, mode="no-tool", trajectory=trajectory))
+        solved.append(next((row.value for row in rows if row.metric in sample_metrics()), 0.0) >= 1.0)
+    return solved
+
+
+def chance_of(slot: Slot) -> float:
+    """How likely a blind guess is right: one of the choices at random; a number log-uniform in the range of its unit.
+
+    Of an open answer or a chart, and of a name without choices, 0.
+    """
+    if isinstance(slot, BooleanSlot):
+        return 0.5
+    if isinstance(slot, FileSlot):
+        return 1 / max(1, len(slot.choices))
+    if isinstance(slot, ChoiceSetSlot):
+        return 1 / max(1, 2 ** len(slot.choices) - 1)
+    if slot.letters:
+        return 1 / (2 ** len(slot.letters) - 1) if slot.takes_several else 1 / len(slot.letters)
+    if isinstance(slot, ToleranceSlot):
+        low, high = NUMBER_RANGE.get(slot.unit, NUMBER_RANGE[None])
+        first = min(max(slot.value - slot.margin, low), high)
+        last = min(max(slot.value + slot.margin, low), high)
+        return math.log(last / first) / math.log(high / low)
+    if isinstance(slot, ExactSlot) and slot.choices:
+        return 1 / len(slot.choices)
+    return 0.0
+
+
+def guessable_tolerances(samples: Sequence[Sample]) -> Iterator[Finding]:
+    """Check ``guessable_tolerance``: a number that is guessed by the median of other clusters' answers to the template.
+
+    Of each numeric slot of a template the guesses inside the tolerance are counted, and flagged if so many would come
+    about by chance (:func:`chance_of`) in fewer than one of twenty benchmarks. Only the samples whose own guess is
+    inside are named.
+    """
+    table = PriorTable(samples)
+    asked: dict[tuple[str, str], list[tuple[Sample, ToleranceSlot, bool]]] = defaultdict(list)
+    for sample in samples:
+        for slot in sample.answer:
+            if isinstance(slot, ToleranceSlot):
+                guess = table.guess(sample, slot)
+                inside = isinstance(guess, int | float) and abs(guess - slot.value) <= slot.margin
+                asked[sample.template, slot.name].append((sample, slot, inside))
+    for (template, name), rows in asked.items():
+        hits = sum(inside for _, _, inside in rows)
+        chance = sum(chance_of(slot) for _, slot, _ in rows) / len(rows)
+        if hits < 2 or at_least(hits, len(rows), chance) >= _SIGNIFICANT:
+            continue
+        for sample, slot, inside in rows:
+            if inside:
+                message = (
+                    f"the median of other answers is inside the tolerance of {name!r} ({slot.value:g}"
+                    f" +- {slot.margin:.3g}); so it is in {hits} of {len(rows)} samples of {template}, where blind"
+                    f" chance gives {100 * chance:.0f} %"
+                )
+                yield Finding(id=sample.id, check="guessable_tolerance", severity="warning", message=message)
+
+
+def at_least(hits: int, trials: int, chance: float) -> float:
+    """Probability of ``hits`` or more in ``trials`` of a binomial variable."""
+    return sum(math.comb(trials, k) * chance**k * (1 - chance) ** (trials - k) for k in range(hits, trials + 1))

@@ -1,0 +1,216 @@
+"""From chosen questions to samples: their calls run with the real tools, their truth beside them."""
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import JsonValue
+
+from agrotools.build.asking import Asked
+from agrotools.build.choosing import Chosen
+from agrotools.build.outcomes import ChainBroken, Tally
+from agrotools.build.references import record_reference
+from agrotools.core import (
+    FAMILY_OF_TASK_TYPE,
+    BooleanSlot,
+    ChoiceSetSlot,
+    ExactSlot,
+    FileSlot,
+    ReferenceTrajectory,
+    Sample,
+    Slot,
+    ToleranceSlot,
+)
+from agrotools.core.progress import Progress, no_progress
+from agrotools.text.expressions import ExpressionError, evaluate_from
+from agrotools.tools.cache import ResultCache
+from agrotools.tools.execution import ToolExecutor
+
+T = TypeVar("T")
+
+_FOLLOWING = (BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot, ToleranceSlot)
+"""Slots with a value that follows from what perfect tools return."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Questions whose samples are numbered together, ids ``prefix-001``..., and come from one ``source``."""
+
+    prefix: str
+    source: str
+    chosen: Sequence[Chosen]
+
+
+def build_samples(
+    groups: Sequence[Group],
+    root: Path,
+    *,
+    toolset: tuple[str, ...],
+    progress: Progress = no_progress,
+    workers: int = 2,
+    backends: Mapping[str, str] | None = None,
+    tally: Tally | None = None,
+) -> list[Sample]:
+    """Run the chain of every chosen question on the files in ``root`` and make the samples.
+
+    ``backends`` names the back-end of a tool where it is not the default. A chain that breaks gives no sample and is
+    counted in ``tally``; a caller who gives one checks it when all is built.
+
+    Results go into the user's result cache, where the first evaluation finds them.
+
+    Raises:
+        BenchmarkError: more than half of the chains break.
+        InfrastructureError: no tool worker can be started.
+    """
+    counted = tally or Tally()
+    items = [(group, item) for group in groups for item in group.chosen]
+
+    async def build() -> list[Sample]:
+        done = 0
+        async with ToolExecutor(workers=workers, timeout_s=300, cache=ResultCache(), backends=backends) as executor:
+            gate = asyncio.Semaphore(2 * workers)
+
+            async def one(group: Group, item: Chosen) -> Sample | ChainBroken:
+                nonlocal done
+                async with gate:
+                    made = await _sample(group, item, root, executor, toolset)
+                done += 1
+                progress("reference calls", done, len(items))
+                return made
+
+            made = await _gathered([one(group, item) for group, item in items])
+            return _kept([group.prefix for group, _ in items], made, counted)
+
+    samples = run_apart(build)
+    if tally is None:
+        counted.check()
+    return samples
+
+
+def _kept(prefixes: Sequence[str], made: Sequence[Sample | ChainBroken], tally: Tally) -> list[Sample]:
+    """The samples, numbered; chains that broke are counted."""
+    samples: list[Sample] = []
+    numbers: Counter[str] = Counter()
+    tally.run += len(made)
+    for prefix, one in zip(prefixes, made, strict=True):
+        if isinstance(one, ChainBroken):
+            tally.broke(one)
+        else:
+            numbers[prefix] += 1
+            samples.append(one.model_copy(update={"id": f"{prefix}-{numbers[prefix]:03d}"}))
+            tally.keep(samples[-1])
+    return samples
+
+
+async def _gathered(tasks: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """All results in order; the first failure cancels the rest and is raised as it is."""
+    running = [asyncio.ensure_future(task) for task in tasks]
+    try:
+        return list(await asyncio.gather(*running))
+    except BaseException:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        raise
+
+
+async def _sample(
+    group: Group, item: Chosen, root: Path, executor: ToolExecutor, toolset: tuple[str, ...]
+) -> Sample | ChainBroken:
+    asked = item.asked
+    try:
+        reference = await record_reference(asked.calls, asked.files, root, executor, toolset)
+        _check_answers(asked.slots, reference)
+    except ChainBroken as broken:
+        return broken
+    looks_enough = asked.answer_type != "plot" and all(file.kind == "image" for file in asked.files)
+    return Sample(
+        id=group.prefix,
+        query=item.query,
+        files=asked.files,
+        family=FAMILY_OF_TASK_TYPE[item.question.task_type],
+        task_type=item.question.task_type,
+        answer_type=asked.answer_type,
+        template=item.question.template,
+        source=group.source,
+        toolset=toolset,
+        reference=reference,
+        answer=with_plot_weights(asked.slots),
+        no_tool_eligible=looks_enough,
+        difficulty=measured_difficulty(asked, reference),
+        metadata={"subject": item.subject.name, **item.subject.metadata},
+    )
+
+
+def _check_answers(slots: Sequence[Slot], reference: ReferenceTrajectory) -> None:
+    """Raises ChainBroken: what perfect tools return does not give an answer of the sample."""
+    truths = [None if step.truth is None else dict(step.truth) for step in reference.steps]
+    for slot in slots:
+        if not isinstance(slot, _FOLLOWING) or slot.from_ is None:
+            continue
+        try:
+            found = evaluate_from(slot.from_, truths)
+        except (ValueError, ExpressionError) as error:
+            raise ChainBroken("true values do not give its answer", f"{slot.name}: {error}") from error
+        if not _is_answer(slot, found):
+            message = f"{slot.name} is {slot.value!r}, but true values give {found!r}"
+            raise ChainBroken("true values do not give its answer", message)
+
+
+def _is_answer(slot: ExactSlot | BooleanSlot | ChoiceSetSlot | FileSlot | ToleranceSlot, found: JsonValue) -> bool:
+    match slot:
+        case ToleranceSlot():
+            return isinstance(found, int | float) and abs(found - slot.value) <= slot.margin
+        case ChoiceSetSlot():
+            return isinstance(found, list) and set(map(str, found)) == set(slot.value)
+        case BooleanSlot():
+            return bool(found) == slot.value
+        case _:
+            return found == slot.value or (isinstance(slot, ExactSlot) and found in slot.names)
+
+
+def with_plot_weights(slots: Sequence[Slot]) -> tuple[Slot, ...]:
+    """``slots`` weighted so that figures make up half of the score where there are other slots, too."""
+    plots = sum(slot.type == "plot" for slot in slots)
+    if plots in (0, len(slots)):
+        return tuple(slots)
+    weights = {True: 0.5 / plots, False: 0.5 / (len(slots) - plots)}
+    return tuple(slot.model_copy(update={"weight": weights[slot.type == "plot"]}) for slot in slots)
+
+
+def measured_difficulty(asked: Asked, reference: ReferenceTrajectory) -> dict[str, float]:
+    """What the reference takes: ``calls``, different ``tools``, ``files`` shown and, of those, ``unused_files``;
+    ``margin`` is the smallest tolerance of a number, as a share of its value (1 at most)."""
+    names = {file.name for file in asked.files}
+    used = {value for step in reference.steps for value in step.arguments.values() if isinstance(value, str)} & names
+    margins = [slot.margin / abs(slot.value) for slot in asked.slots if isinstance(slot, ToleranceSlot) and slot.value]
+    measured = {
+        "calls": float(len(reference.steps)),
+        "tools": float(len(set(reference.tools))),
+        "files": float(len(names)),
+        "unused_files": float(len(names - used)),
+    }
+    return measured | ({"margin": round(min(1.0, *margins), 4)} if margins else {})
+
+
+def run_apart(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine to its end in a thread of its own, so that callers may or may not have an event loop."""
+    outcome: list[T] = []
+    failure: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            outcome.append(asyncio.run(make()))
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=work, name="agrotools-build", daemon=True)
+    thread.start()
+    thread.join()
+    if failure:
+        raise failure[0]
+    return outcome[0]

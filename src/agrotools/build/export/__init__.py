@@ -1,0 +1,11 @@
+"""Benchmarks out and in: the native folder with its card, the Hugging Face layout, GTA-shaped JSON, Croissant."""
+
+from agrotools.build.export.folder import (
+    copy_artifacts,
+    copy_benchmark,
+    describe_benchmark,
+    rewrite_benchmark,
+    write_benchmark,
+)
+
+__all__ = ["copy_artifacts", "copy_benchmark", "describe_benchmark", "rewrite_benchmark", "write_benchmark"]

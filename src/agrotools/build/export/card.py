@@ -1,0 +1,170 @@
+"""The dataset card of a benchmark folder: ``README.md`` and the figures beside it in ``card/``.
+
+It says what is asked and of what, where the files come from and on what terms. It holds no answer, and of the
+questions only one of each task type.
+"""
+
+import html
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from agrotools.build.export.card_plots import card_plots
+from agrotools.build.export.left_out import left_out, said, without_left_out
+from agrotools.build.export.rai import rai_fields
+from agrotools.build.export.tally import Tally, tally
+from agrotools.core import FAMILIES, Sample
+from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.core.files import write_whole
+
+CARD_FILE, CARD_FOLDER = "README.md", "card"
+_MARK = "<!-- Written by agrotools. Remove this line, and the card is no longer renewed. -->"
+_FIGURES = {
+    "tasks.png": "Samples by task type and answer type",
+    "shape.png": "Distinct tools, reference calls and files of a sample",
+    "tools.png": "Reference calls by tool",
+    "sources.png": "Samples by source",
+}
+_USE = """```sh
+agrotools validate DIR                            # every fault in one pass
+agrotools eval DIR --model baseline:oracle        # reference calls with the real tools: the ceiling
+agrotools eval DIR --model openai:MODEL --mode all
+```"""
+
+
+def write_card(
+    folder: Path, header: BenchmarkHeader, samples: Iterable[Sample], front: str = "", use: str = _USE
+) -> None:
+    """Write ``README.md`` and ``card/*.png`` into ``folder``.
+
+    ``front`` comes first, such as YAML between dashes; ``use`` says how the folder is used.
+
+    A ``README.md`` that agrotools did not write is left as it is.
+    """
+    samples = tuple(samples)
+    path = folder / CARD_FILE
+    if path.is_file() and _MARK not in path.read_text(encoding="utf-8", errors="replace"):
+        return
+    counted = tally(samples)
+    (folder / CARD_FOLDER).mkdir(exist_ok=True)
+    for name, content in card_plots(counted).items():
+        write_whole(folder / CARD_FOLDER / name, content)
+    write_whole(path, (front + card_text(header, counted, samples, use)).encode())
+
+
+def card_text(header: BenchmarkHeader, counted: Tally, samples: Sequence[Sample], use: str = _USE) -> str:
+    """The card in Markdown."""
+    parts = [
+        f"# {_plain(header.name)}, version {_plain(header.version)}",
+        _plain(header.description),
+        _warnings(header, counted),
+        "Questions on agricultural images, each with the files it is about, reference calls of tools, and scored "
+        "answers. A model is meant to be evaluated on it, not trained on it.",
+        "## What is in it",
+        _contents(header, counted),
+        *(f"![{title}]({CARD_FOLDER}/{name})" for name, title in _FIGURES.items()),
+        "## What is asked",
+        _table(("task type", "one of its questions"), _examples(samples)),
+        "## Where files and labels come from",
+        _sources(header, counted),
+        f"Terms of use: {_plain(header.licence)}",
+        _left_out(header.metadata),
+        "## How it was built",
+        _built(header, counted),
+        "## How to use it",
+        use,
+        _MARK,
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _warnings(header: BenchmarkHeader, counted: Tally) -> str:
+    warnings: list[str] = []
+    if header.synthetic:
+        warnings.append(
+            "**SYNTHETIC: the pictures were drawn by a program; none is a photograph.** A score on them says how well "
+            "a model uses tools on such drawings, not how well it does in a field."
+        )
+    if counted.schematic:
+        warnings.append(
+            f"**SCHEMATIC: {counted.schematic} of {counted.samples} samples ask to recognise something in a schematic "
+            "drawing.** They test the chain of tools; they are no measure of recognition and stay out of the headline."
+        )
+    return "\n>\n".join(f"> {text}" for text in warnings)
+
+
+def _contents(header: BenchmarkHeader, counted: Tally) -> str:
+    def listed(counts: Mapping[str, int]) -> str:
+        return ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+
+    def by_number(counts: Mapping[int, int]) -> str:
+        return ", ".join(f"{number}: {count}" for number, count in sorted(counts.items()))
+
+    rows = [
+        ("samples", str(counted.samples)),
+        ("families", listed({FAMILIES.get(name, name): count for name, count in counted.families.items()})),
+        ("task types", listed(counted.task_types)),
+        ("answer types", listed(counted.answer_types)),
+        ("answer slots", listed(counted.slots)),
+        ("different files", f"{counted.all_files} ({listed(counted.kinds)})"),
+        ("files of a sample", by_number(counted.files)),
+        ("reference calls", str(counted.all_calls)),
+        ("calls of a sample", by_number(counted.calls)),
+        ("distinct tools of a sample", by_number(counted.distinct_tools)),
+        ("templates", str(len(counted.templates))),
+        ("languages of the questions", listed(counted.languages)),
+        ("answerable without tools", f"{counted.no_tool_eligible} (no raster, no table, no figure to draw)"),
+        ("toolset", ", ".join(header.toolset)),
+    ]
+    return _table(("what", "how many"), [(_plain(what), _plain(text)) for what, text in rows])
+
+
+def _examples(samples: Sequence[Sample]) -> list[tuple[str, str]]:
+    first: dict[str, str] = {}
+    for sample in samples:
+        first.setdefault(sample.task_type, sample.query)
+    return [(_plain(task_type), _plain(query)) for task_type, query in sorted(first.items())]
+
+
+def _sources(header: BenchmarkHeader, counted: Tally) -> str:
+    rows: list[tuple[str, ...]] = []
+    for source in header.sources:
+        notes = " ".join(text for text in (source.citation, source.note) if text)
+        count = str(counted.sources[source.name] or "")
+        rows.append((_plain(source.name), count, _plain(source.licence), _link(source.url or ""), _plain(notes)))
+    named = {source.name for source in header.sources}
+    unnamed = sorted((name, count) for name, count in counted.sources.items() if name not in named)
+    # Where there is but one source, whatever samples call theirs is part of it.
+    licence = _plain(header.sources[0].licence) if len(header.sources) == 1 else ""
+    rows += [(_plain(name), str(count), licence, "", "") for name, count in unnamed]
+    return _table(("source", "samples", "licence", "where to get it", "cite, note"), rows) if rows else ""
+
+
+def _left_out(metadata: Mapping[str, JsonValue]) -> str:
+    lines = [f"- {_plain(where)}: {_plain(what)}" for where, what in left_out(metadata)]
+    return "## What was left out\n\n" + "\n".join(lines) if lines else ""
+
+
+def _built(header: BenchmarkHeader, counted: Tally) -> str:
+    shown = {key: said(value) for key, value in without_left_out(header.metadata).items() if key != "rai"}
+    rows = [(_plain(key), _plain(text)) for key, text in sorted(shown.items()) if text]
+    protocol = rai_fields(header, counted)["rai:dataAnnotationProtocol"]
+    answers = _plain(protocol if isinstance(protocol, str) else " ".join(protocol))
+    return answers + (f"\n\n{_table(('what', 'value'), rows)}" if rows else "")
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join(lines)
+
+
+def _link(url: str) -> str:
+    return f"<{url}>" if re.fullmatch(r"https?://[^\s<>|]+", url) else _plain(url)
+
+
+def _plain(text: str) -> str:
+    """Text as text: in one line, without markup of its own."""
+    return re.sub(r"([\\`*_\[\]|#])", r"\\\1", html.escape(" ".join(text.split()), quote=False))

@@ -1,0 +1,227 @@
+"""``croissant.json``: what a benchmark folder is, for machines (Croissant 1.1 with the RAI vocabulary 1.0, MLCommons).
+
+Croissant names three properties that a folder on somebody's disk does not have: the address of its page (the card
+beside it is named), its date of publication (the day of writing, or of ``SOURCE_DATE_EPOCH``), its creator (the
+header's metadata may name one).
+"""
+
+import hashlib
+import mimetypes
+import os
+import re
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from agrotools import __version__
+from agrotools.build.export.card import CARD_FILE
+from agrotools.build.export.rai import rai_fields
+from agrotools.build.export.tally import tally
+from agrotools.core import Sample
+from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.core.files import write_whole
+from agrotools.formats.folder import CROISSANT_FILE
+
+CONFORMS_TO = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
+_SAMPLES = "samples.jsonl"
+_SPDX = {
+    "Apache-2.0": "https://spdx.org/licenses/Apache-2.0.html",
+    "MIT": "https://spdx.org/licenses/MIT.html",
+    "CC0": "https://creativecommons.org/publicdomain/zero/1.0/",
+    "CC BY 4.0": "https://creativecommons.org/licenses/by/4.0/",
+    "CC BY-SA 4.0": "https://creativecommons.org/licenses/by-sa/4.0/",
+    "CC BY-NC 4.0": "https://creativecommons.org/licenses/by-nc/4.0/",
+    "CC BY-NC-SA 4.0": "https://creativecommons.org/licenses/by-nc-sa/4.0/",
+}
+_MEDIA_TYPES = {".jsonl": "application/jsonlines", ".toml": "application/toml", ".tif": "image/tiff"}
+_CONTEXT: dict[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "arrayShape": "cr:arrayShape",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "containedIn": "cr:containedIn",
+    "cr": "http://mlcommons.org/croissant/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "description": {"@container": "@language"},
+    "equivalentProperty": "cr:equivalentProperty",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileObject": "cr:fileObject",
+    "fileProperty": "cr:fileProperty",
+    "fileSet": "cr:fileSet",
+    "format": "cr:format",
+    "includes": "cr:includes",
+    "isArray": "cr:isArray",
+    "isLiveDataset": "cr:isLiveDataset",
+    "jsonPath": "cr:jsonPath",
+    "key": "cr:key",
+    "md5": "cr:md5",
+    "name": {"@container": "@language"},
+    "parentField": "cr:parentField",
+    "path": "cr:path",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "recordSet": "cr:recordSet",
+    "references": "cr:references",
+    "regex": "cr:regex",
+    "repeated": "cr:repeated",
+    "replace": "cr:replace",
+    "samplingRate": "cr:samplingRate",
+    "sc": "https://schema.org/",
+    "separator": "cr:separator",
+    "source": "cr:source",
+    "subField": "cr:subField",
+    "transform": "cr:transform",
+}
+_FIELDS: tuple[tuple[str, str, str], ...] = (
+    ("id", "sc:Text", "Name of the sample."),
+    ("query", "sc:Text", "The question."),
+    ("family", "sc:Text", "Family of tasks: RR, CM, SI, CD or VA."),
+    ("task_type", "sc:Text", "One of the task types of the benchmark."),
+    ("answer_type", "sc:Text", "exact, tolerance, plot, open_text or image."),
+    ("template", "sc:Text", "What the question was made from."),
+    ("source", "sc:Text", "Data set that the files come from."),
+    ("no_tool_eligible", "sc:Boolean", "Whether it can be answered by looking alone."),
+)
+_LISTS: tuple[tuple[str, str, str, str], ...] = (
+    ("files", "files", "path", "Files that the question is about, relative to this folder."),
+    ("file_names", "files", "name", "Names by which the question and the calls know the files."),
+    ("file_kinds", "files", "kind", "What the files are: image, raster, depth, mask, table or video."),
+    ("answer_names", "answer", "name", "Names of the parts of the answer that are scored."),
+    ("answer_labels", "answer", "label", "What those parts are, in words."),
+    ("answer_kinds", "answer", "type", "How those parts are scored."),
+)
+
+
+def write_croissant(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
+    """Write ``croissant.json`` into the benchmark folder ``folder``, whose other files are there."""
+    described = croissant(folder, header, tuple(samples))
+    content = orjson.dumps(described, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    write_whole(folder / CROISSANT_FILE, content)
+
+
+def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) -> dict[str, Any]:
+    """The benchmark in ``folder`` as Croissant JSON-LD.
+
+    Every file has its SHA-256; those that a sample names but that are not there are left out. The record set
+    ``samples`` holds the questions, not the gold: that is in ``samples.jsonl`` itself.
+    """
+    counted = tally(samples)
+    creator = header.metadata.get("creator")
+    url = header.metadata.get("url")
+    return {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": list(CONFORMS_TO),
+        "name": header.name,
+        "description": _description(header),
+        "version": _version(header.version),
+        "license": _SPDX.get(header.licence, header.licence),
+        "url": url if isinstance(url, str) else CARD_FILE,
+        "creator": {
+            "@type": "Organization",
+            "name": creator if isinstance(creator, str) else f"agrotools {__version__}, from the sources it names",
+        },
+        "datePublished": _today().isoformat(),
+        "citeAs": f"{header.name} {header.version}, built with agrotools {__version__} after the design of AgroTools "
+        "(arXiv 2605.22366)" + "".join(f"; {source.citation}" for source in header.sources if source.citation),
+        "inLanguage": sorted(counted.languages),
+        "keywords": ["agriculture", "tool use", "multimodal models", "benchmark", *_kinds(header, counted.schematic)],
+        "isBasedOn": [
+            {
+                "@type": "CreativeWork",
+                "name": source.name,
+                "license": _SPDX.get(source.licence, source.licence),
+                **({"url": source.url} if source.url else {}),
+            }
+            for source in header.sources
+        ],
+        **rai_fields(header, counted),
+        "distribution": _distribution(folder, samples),
+        "recordSet": [_record_set()],
+    }
+
+
+def _description(header: BenchmarkHeader) -> str:
+    said = header.description or "Questions on agricultural images for models that use tools."
+    return f"SYNTHETIC, drawn by a program. {said}" if header.synthetic else said
+
+
+def _kinds(header: BenchmarkHeader, schematic: int) -> list[str]:
+    return ["synthetic"] * header.synthetic + ["schematic"] * bool(schematic)
+
+
+def _version(version: str) -> str:
+    """``2`` and ``2.1`` as ``2.0.0`` and ``2.1.0``, which is the form Croissant recommends; others as they are."""
+    return version + ".0" * (2 - version.count(".")) if re.fullmatch(r"\d+(\.\d+)?", version) else version
+
+
+def _today() -> date:
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "").strip()
+    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
+    return now.date()
+
+
+def _distribution(folder: Path, samples: Sequence[Sample]) -> list[dict[str, Any]]:
+    known = {file.path: file.sha256 for sample in samples for file in sample.files}
+    paths = ["benchmark.toml", _SAMPLES, *sorted(known)]
+    return [_file_object(folder, path, known.get(path)) for path in paths if (folder / path).is_file()]
+
+
+def _file_object(folder: Path, path: str, sha256: str | None) -> dict[str, Any]:
+    place = folder / path
+    if sha256 is None:
+        with place.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    return {
+        "@type": "cr:FileObject",
+        "@id": quote(path),
+        "name": path,
+        "contentUrl": path,
+        "contentSize": f"{place.stat().st_size} B",
+        "encodingFormat": _media_type(place),
+        "sha256": sha256,
+    }
+
+
+def _media_type(path: Path) -> str:
+    suffix = path.suffix.lower()
+    return _MEDIA_TYPES.get(suffix) or mimetypes.guess_type(f"x{suffix}")[0] or "application/octet-stream"
+
+
+def _record_set() -> dict[str, Any]:
+    def field(name: str, kind: str, said: str, column: str, part: str | None = None) -> dict[str, Any]:
+        source: dict[str, Any] = {"fileObject": {"@id": _SAMPLES}, "extract": {"column": column}}
+        if part is not None:
+            source["transform"] = {"jsonPath": part}
+        several = {"isArray": True, "arrayShape": "-1"} if part is not None else {}
+        return {
+            "@type": "cr:Field",
+            "@id": f"samples/{name}",
+            "name": name,
+            "description": said,
+            "dataType": kind,
+            **several,
+            "source": source,
+        }
+
+    return {
+        "@type": "cr:RecordSet",
+        "@id": "samples",
+        "name": "samples",
+        "description": "One record for each question. The reference calls and the values of the answers stand beside "
+        f"it in {_SAMPLES}.",
+        "key": {"@id": "samples/id"},
+        "field": [
+            *(field(name, kind, said, name) for name, kind, said in _FIELDS),
+            *(field(name, "sc:Text", said, column, part) for name, column, part, said in _LISTS),
+        ],
+    }

@@ -1,0 +1,216 @@
+"""A benchmark as GTA-shaped JSON: ``dataset.json``, ``toolmeta.json`` and ``image/``, as GTA publishes its own.
+
+An entry has ``tools``, ``files``, ``dialogs`` (question, calls, what they returned, final answer) and ``gt_answer``
+(``whitelist`` and ``blacklist``, or reference texts, or null for a figure). That says less than a sample does:
+tolerances become a few spellings of the number, several facts one text, a figure nothing. So each entry has a part
+``agrotools`` beside, the whole sample, which readers of the GTA shape pass over. :mod:`.gta_in` reads both.
+"""
+
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import JsonValue
+
+from agrotools.build.export.card import write_card
+from agrotools.build.export.exported import replacing_export
+from agrotools.core import (
+    Arguments,
+    BenchmarkError,
+    BooleanSlot,
+    ChoiceSetSlot,
+    ExactSlot,
+    FileSlot,
+    ImageCallsSlot,
+    KeywordsSlot,
+    Observation,
+    OpenTextSlot,
+    PlotSlot,
+    ReferenceStep,
+    ReferenceTextsSlot,
+    Sample,
+    SampleFile,
+    Slot,
+    ToleranceSlot,
+    ToolSpec,
+)
+from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.core.refs import literal_value
+from agrotools.text.answer_form import format_answer
+from agrotools.tools import get_tool
+
+DATASET_FILE, TOOLS_FILE, IMAGE_FOLDER = "dataset.json", "toolmeta.json", "image"
+OWN_PART = "agrotools"
+_USE = """`dataset.json` has the shape of GTA (open-compass/GTA); the key `agrotools` of an entry holds what that shape
+has no place for. Back to a folder that agrotools evaluates, of the same content:
+
+```sh
+agrotools build --source gta=DIR --out BENCHMARK && agrotools eval BENCHMARK --model openai:MODEL
+```"""
+_FIGURE_SAVED = "The image is saved."
+_INPUT_TYPES = {"string": "text", "integer": "int", "number": "float", "boolean": "bool", "array": "list"}
+
+
+def export_gta(root: Path, header: BenchmarkHeader, samples: Sequence[Sample], out: Path) -> None:
+    """Write the benchmark whose files lie in ``root`` to the folder ``out``, whole or not at all.
+
+    Raises:
+        BenchmarkError: ``out`` holds something else, or cannot be written.
+        UsageError: a tool that the benchmark names is not there.
+    """
+    called = (step.tool for sample in samples if sample.reference for step in sample.reference.steps)
+    used = dict.fromkeys((*header.toolset, *(name for sample in samples for name in sample.toolset), *called))
+    meta = {name: tool_meta(get_tool(name).spec) for name in used}
+    with replacing_export(out, "gta", header) as made:
+        _place_files(root, samples, made)
+        _write_entries(made / DATASET_FILE, (gta_entry(sample, meta) for sample in samples))
+        (made / TOOLS_FILE).write_bytes(orjson.dumps(meta, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        write_card(made, header, samples, use=_USE)
+
+
+def _write_entries(path: Path, entries: Iterable[dict[str, Any]]) -> None:
+    """One object whose keys are the positions of the entries, each on a line of its own."""
+    with path.open("wb") as file:
+        for number, entry in enumerate(entries):
+            file.write(b"{\n" if number == 0 else b",\n")
+            file.write(b'"%d": ' % number + orjson.dumps(entry))
+        file.write(b"\n}\n")
+
+
+def gta_path(sample: Sample, file: SampleFile) -> str:
+    """Where a file of a sample lies in the export: under the name by which the question knows it."""
+    return f"{IMAGE_FOLDER}/{sample.id}/{file.name}"
+
+
+def _place_files(root: Path, samples: Sequence[Sample], made: Path) -> None:
+    """Copy the files; what several samples share is one file under several names where the disk knows links."""
+    first: dict[str, Path] = {}
+    for sample in samples:
+        (made / IMAGE_FOLDER / sample.id).mkdir(parents=True)
+        for file in sample.files:
+            place = made / gta_path(sample, file)
+            if place.exists():
+                raise BenchmarkError(f"sample {sample.id}: two files are called {file.name!r}", hint="rename one")
+            try:
+                os.link(first[file.path], place)
+            except (KeyError, OSError):
+                shutil.copyfile(root / file.path, place)
+                first.setdefault(file.path, place)
+
+
+def gta_entry(sample: Sample, meta: dict[str, Any]) -> dict[str, Any]:
+    """The entry of ``sample``; ``meta`` holds its tools as :func:`tool_meta` has them, by name."""
+    names = {file.name: gta_path(sample, file) for file in sample.files}
+    dialogs: list[dict[str, Any]] = [{"role": "user", "content": sample.query}]
+    for step in sample.reference.steps if sample.reference else ():
+        called = {"name": step.tool, "arguments": gta_arguments(step, names)}
+        message: dict[str, Any] = {"role": "assistant", "tool_calls": [{"type": "function", "function": called}]}
+        dialogs.append(message | ({"thought": step.thought} if step.thought else {}))
+        content = {"type": "text", "content": _observed(step.observation)}
+        dialogs.append({"role": "tool", "name": step.tool, "content": content})
+    dialogs.append({"role": "assistant", "content": _final(sample.answer)})
+    return {
+        "tools": [meta[name] for name in sample.toolset],
+        "files": [{"type": file.kind, "path": names[file.name], "url": None} for file in sample.files],
+        "dialogs": dialogs,
+        "gt_answer": gt_answer(sample.answer),
+        OWN_PART: sample.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"cluster"}),
+    }
+
+
+def gta_arguments(step: ReferenceStep, names: dict[str, str]) -> Arguments:
+    """Arguments of a reference step with literal values, files by their path in the export."""
+    agreement = get_tool(step.tool).spec.agreement
+
+    def placed(argument: str, value: JsonValue) -> JsonValue:
+        if agreement.get(argument) == "file" and isinstance(value, str):
+            return names.get(value, value)
+        return value
+
+    return {argument: placed(argument, literal_value(value)) for argument, value in step.arguments.items()}
+
+
+def gt_answer(slots: Sequence[Slot]) -> dict[str, Any] | list[str] | None:
+    """Gold in the three forms of GTA: lists of spellings for closed answers, texts for open ones, None for images."""
+    closed = [slot for slot in slots if not slot.made and not _reference_texts(slot)]
+    if closed:
+        groups = [group for slot in closed for group in _whitelist(slot)]
+        wrong = [word for slot in closed if isinstance(slot, ExactSlot) for word in slot.distractors]
+        own = [[*group] for slot in closed if isinstance(slot, KeywordsSlot) for group in slot.blacklist]
+        return {"whitelist": groups, "blacklist": [*own, *([wrong] if wrong else [])] or None}
+    return [text for slot in slots for text in _reference_texts(slot)] or None
+
+
+def _whitelist(slot: Slot) -> list[list[str]]:
+    """Groups of spellings, one of each of which an answer must hold."""
+    if isinstance(slot, ChoiceSetSlot):
+        return [[member, *slot.aliases.get(member, ())] for member in slot.value]
+    if isinstance(slot, BooleanSlot):
+        return [["yes", "true"] if slot.value else ["no", "false"]]
+    if isinstance(slot, ToleranceSlot):
+        near = (f"{slot.value:g}", *(f"{slot.value:.{digits}f}" for digits in (3, 2, 1, 0)), str(slot.value))
+        return [[*dict.fromkeys(text for text in near if abs(float(text) - slot.value) <= slot.margin)] or [near[-1]]]
+    if isinstance(slot, ExactSlot):
+        return [[*dict.fromkeys(slot.names)]]
+    if isinstance(slot, KeywordsSlot):
+        return [[*group] for group in slot.whitelist]
+    return [[slot.value]] if isinstance(slot, FileSlot) else []
+
+
+def _reference_texts(slot: Slot) -> list[str]:
+    if isinstance(slot, OpenTextSlot):
+        return ["; ".join(fact.phrases[0] for fact in slot.facts)]
+    if isinstance(slot, ReferenceTextsSlot):
+        return [*slot.values]
+    return [slot.right_text] if slot.free_text and slot.right_text is not None else []
+
+
+def _final(slots: Sequence[Slot]) -> str:
+    values: dict[str, JsonValue] = {
+        slot.name: [*value] if isinstance(value, tuple) else value
+        for slot in slots
+        if not slot.made
+        and not isinstance(slot, KeywordsSlot)
+        and not _reference_texts(slot)
+        and (value := getattr(slot, "value", None)) is not None
+    }
+    texts = [text for slot in slots for text in _reference_texts(slot)[:1]]
+    texts += [", ".join(group[0] for group in _whitelist(slot) if group) for slot in slots if slot.type == "keywords"]
+    figure = [_FIGURE_SAVED] if any(isinstance(slot, PlotSlot | ImageCallsSlot) for slot in slots) else []
+    return "\n".join(text for text in (*figure, *texts, format_answer(slots, values)) if text)
+
+
+def _observed(observation: Observation | None) -> str:
+    if observation is None:
+        return ""
+    if observation.error is not None:
+        return orjson.dumps({"error": observation.error.model_dump(mode="json", exclude_none=True)}).decode()
+    return orjson.dumps(observation.result).decode()
+
+
+def tool_meta(spec: ToolSpec) -> dict[str, Any]:
+    """A tool as GTA describes its own: inputs with type, default and description, one text as output."""
+    properties = spec.parameters.get("properties")
+    inputs = [_input(spec, name, schema) for name, schema in properties.items()] if isinstance(properties, dict) else []
+    output = {"type": "text", "name": None, "description": "JSON", "optional": False, "default": None, "filetype": None}
+    return {"name": spec.name, "description": spec.description, "inputs": inputs, "outputs": [output]}
+
+
+def _input(spec: ToolSpec, name: str, schema: JsonValue) -> dict[str, Any]:
+    said = schema if isinstance(schema, dict) else {}
+    choices = said.get("anyOf")
+    options = [said, *(choices if isinstance(choices, list) else [])]
+    types = [str(option["type"]) for option in options if isinstance(option, dict) and "type" in option]
+    kind = next((_INPUT_TYPES[kind] for kind in types if kind in _INPUT_TYPES), "dict")
+    required = spec.parameters.get("required")
+    return {
+        "type": "image" if spec.agreement.get(name) == "file" else kind,
+        "name": name,
+        "description": said.get("description"),
+        "optional": not (isinstance(required, list) and name in required),
+        "default": spec.defaults.get(name),
+        "filetype": None,
+    }

@@ -1,0 +1,297 @@
+"""GTA-shaped JSON, or other JSON that a field map explains, into a benchmark folder.
+
+Nothing is dropped in silence: an entry that cannot be read is named with the reason, in the header's metadata
+(``unread``), in its note and on the card.
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import JsonValue, ValidationError
+
+from agrotools.build.export.exported import EXPORT_FILE, read_exported, safe_path, stored_path
+from agrotools.build.export.folder import write_benchmark
+from agrotools.build.export.gta import gta_arguments, gta_path
+from agrotools.build.export.gta_answers import slots_of, with_from
+from agrotools.build.export.gta_entries import Entry, entries_in, read_entry
+from agrotools.build.export.gta_map import DEFAULT_MAP, MAP_FILE, FieldMap, found, read_map
+from agrotools.core import (
+    FAMILY_OF_TASK_TYPE,
+    Arguments,
+    BenchmarkError,
+    ErrorInfo,
+    Observation,
+    ReferenceStep,
+    ReferenceTrajectory,
+    Sample,
+    SampleFile,
+)
+from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.core.hashing import sha256_of_file
+from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.folder import FILES_FOLDER
+from agrotools.formats.replacement import replace_folder
+from agrotools.tools import AGROTOOLS, tool_names
+
+_FILE_FIELDS = ("note", "bands", "gsd_m", "crs", "intrinsics", "depth_unit_mm", "classes")
+
+
+def build_gta(place: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
+    """Read ``place``, a folder with GTA-shaped JSON or a field map (TOML) that says where what lies, into ``out``.
+
+    A folder may hold its own map, ``agrotools-map.toml``. The target is written whole or not at all.
+
+    Raises:
+        BenchmarkError: no such file, no JSON, a map with unknown keys, no entry that can be read, or ``out`` holds
+            something else.
+    """
+    folder, fields = _map_of(place)
+    entries = dict(entries_in(folder, fields))
+    samples: list[Sample] = []
+    seen: set[str] = set()
+    unread: dict[str, list[JsonValue]] = {}
+    with replace_folder(out) as made:
+        (made / FILES_FOLDER).mkdir()
+        for number, (key, content) in enumerate(entries.items(), start=1):
+            try:
+                sample, originals = _sample(key, content, fields, folder)
+                if sample.id in seen:
+                    raise BenchmarkError(f"its id {sample.id!r} is there twice")
+                for file, original in zip(sample.files, originals, strict=True):
+                    _copy(original, made / stored_path(file.path))
+                seen.add(sample.id)
+                samples.append(sample)
+            except BenchmarkError as error:
+                unread.setdefault(error.message, []).append(key)
+            progress("entries", number, len(entries))
+        if not samples:
+            raise BenchmarkError(
+                f"none of the {len(entries)} entries can be read. {_named(unread)}",
+                hint=f"give a field map that says where things lie, --source gta=MAP.toml; {DEFAULT_MAP} is one",
+            )
+        header = _header(folder, fields, samples, len(entries), unread)
+        write_benchmark(made, header, samples)
+    return header
+
+
+def _map_of(place: Path) -> tuple[Path, FieldMap]:
+    if place.is_file():
+        fields = read_map(place)
+        return place.parent / Path(fields.data).expanduser(), fields
+    if not place.is_dir():
+        raise BenchmarkError(f"there is no {place}", hint="give the folder of the JSON file, or a field map")
+    return place, read_map(place / MAP_FILE) if (place / MAP_FILE).is_file() else read_map()
+
+
+def _sample(key: str, content: Any, fields: FieldMap, folder: Path) -> tuple[Sample, list[Path]]:
+    """The sample of an entry, and where its files are.
+
+    Raises:
+        BenchmarkError: it cannot be read; the message says why.
+    """
+    entry = read_entry(key, content, fields)
+    own = found(content, fields.own_part)
+    sample = _own_sample(own, entry) if own is not None else _read_sample(content, entry, fields, folder)
+    originals = [folder / safe_path(given) for given in entry.files]
+    for file, original in zip(sample.files, originals, strict=True):
+        stored_path(file.path)
+        if not original.is_file():
+            raise BenchmarkError(f"there is no file {original.name!r}")
+        if file.sha256 and sha256_of_file(original) != file.sha256:
+            raise BenchmarkError(f"the file {original.name!r} is not the one that was recorded")
+    return sample, originals
+
+
+def _own_sample(own: Any, entry: Entry) -> Sample:
+    """The sample of agrotools' own part of an entry, if the rest of the entry still says the same."""
+    try:
+        sample = Sample.model_validate_json(orjson.dumps(own))
+    except (ValidationError, TypeError) as error:
+        raise BenchmarkError("agrotools' own part of it is no sample") from error
+    names = {file.name: gta_path(sample, file) for file in sample.files}
+    steps = sample.reference.steps if sample.reference else ()
+    said = {
+        "question": (sample.query, entry.query),
+        "files": (tuple(names.values()), entry.files),
+        "calls": (tuple((step.tool, gta_arguments(step, names)) for step in steps), entry.calls),
+    }
+    for what, (before, now) in said.items():
+        if before != now:
+            raise BenchmarkError(
+                f"its {what} differ from those in agrotools' own part of it; remove that part to read the rest"
+            )
+    return sample
+
+
+def _read_sample(content: Any, entry: Entry, fields: FieldMap, folder: Path) -> Sample:
+    files = tuple(_files(content, entry, fields, folder))
+    names = {given: file.name for given, file in zip(entry.files, files, strict=True)}
+    steps = tuple(
+        ReferenceStep(
+            tool=(ours := _tool(tool, fields)),
+            arguments=_our_arguments(ours, arguments, names, fields),
+            observation=observation_of(returned),
+            thought=thought,
+        )
+        for (tool, arguments), thought, returned in zip(entry.calls, entry.thoughts, entry.returned, strict=True)
+    )
+    spelt = {**names, **{file.name: file.name for file in files}}
+    answer_type, slots = slots_of(content, fields.answer, steps, spelt)
+    listed = found(content, fields.sample.tools, [])
+    offered = [found(tool, fields.sample.tool_name) if isinstance(tool, dict) else tool for tool in listed]
+    toolset = dict.fromkeys([*(_tool(str(tool), fields) for tool in offered), *(step.tool for step in steps)])
+
+    def text(name: str, default: str | None) -> str:
+        value = found(content, getattr(fields.sample, name))
+        return value if isinstance(value, str) and value else default or ""
+
+    task_type = text("task_type", fields.defaults.task_type)
+    task_type = fields.task_types.get(task_type, task_type)
+    family = text("family", fields.defaults.family) or FAMILY_OF_TASK_TYPE.get(task_type, "unknown")
+    given_id = found(content, fields.sample.id, entry.key)
+    try:
+        return Sample(
+            id=str(given_id),
+            query=entry.query,
+            files=files,
+            family=family,
+            task_type=task_type,
+            answer_type=answer_type,
+            template=text("template", fields.defaults.template),
+            source=text("source", fields.defaults.source),
+            toolset=tuple(toolset),
+            reference=ReferenceTrajectory(steps=steps),
+            answer=tuple(with_from(slot, steps) for slot in slots),
+            no_tool_eligible=answer_type != "plot" and all(file.kind == "image" for file in files),
+        )
+    except ValidationError as error:
+        detail = error.errors(include_url=False, include_input=False)[0]
+        raise BenchmarkError(f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}") from error
+
+
+def _files(content: Any, entry: Entry, fields: FieldMap, folder: Path) -> Iterator[SampleFile]:
+    taken: set[str] = set()
+    for item, given in zip(found(content, fields.files.at, []), entry.files, strict=True):
+        source = folder / safe_path(given)
+        if not source.is_file():
+            raise BenchmarkError(f"there is no file {given!r}")
+        word = found(item, fields.files.type) if isinstance(item, dict) else None
+        suffix = source.suffix.lower()
+        kind = fields.files.types.get(str(word or suffix[1:]), word or "image")
+        name = found(item, fields.files.name) if isinstance(item, dict) else None
+        name = name if isinstance(name, str) else source.name
+        while name in taken:
+            name = f"{Path(name).stem}_{Path(name).suffix}"
+        taken.add(name)
+        digest = sha256_of_file(source)
+        more = {field: found(item, getattr(fields.files, field)) for field in _FILE_FIELDS}
+        told = {"name": name, "path": f"{FILES_FOLDER}/{digest[:16]}{suffix}", "kind": kind, "sha256": digest}
+        told |= {field: value for field, value in {**_size_px(source), **more}.items() if value is not None}
+        try:
+            yield SampleFile.model_validate_json(orjson.dumps(told))
+        except ValidationError as error:
+            detail = error.errors(include_url=False, include_input=False)[0]
+            raise BenchmarkError(f"file {given!r}: {'.'.join(map(str, detail['loc']))}: {detail['msg']}") from error
+
+
+def _size_px(path: Path) -> dict[str, int]:
+    from PIL import Image
+
+    try:
+        with Image.open(path) as picture:
+            return {"width_px": picture.width, "height_px": picture.height}
+    except (OSError, Image.DecompressionBombError):
+        return {}
+
+
+def _tool(name: str, fields: FieldMap) -> str:
+    ours = fields.tools.get(name, name)
+    if ours not in tool_names() and fields.unknown_tools == "refuse":
+        raise BenchmarkError(f'there is no tool {ours!r}: map it under [tools], or set unknown_tools = "keep"')
+    return ours
+
+
+def _our_arguments(tool: str, arguments: Arguments, names: Mapping[str, str], fields: FieldMap) -> Arguments:
+    """Arguments under our names, files by theirs in the sample. A file may be given by its path or the end of it."""
+    renamed = fields.arguments.get(tool, {})
+    ends = [Path(given).name for given in names]
+    short = {Path(given).name: name for given, name in names.items() if ends.count(Path(given).name) == 1}
+    bare = {given.removeprefix(fields.files.folder): name for given, name in names.items()}
+    known = {**short, **bare, **names}
+    return {
+        renamed.get(argument, argument): known.get(value, value) if isinstance(value, str) else value
+        for argument, value in arguments.items()
+    }
+
+
+def observation_of(returned: JsonValue) -> Observation | None:
+    """What a tool returned as an observation: JSON as it is, other text as the field ``text``; None for nothing."""
+    if isinstance(returned, str):
+        try:
+            parsed = orjson.loads(returned)
+        except orjson.JSONDecodeError:
+            parsed = None
+        returned = parsed if isinstance(parsed, dict) else {"text": returned} if returned else None
+    if returned is None:
+        return None
+    result: dict[str, JsonValue] = {**returned} if isinstance(returned, dict) else {"value": returned}
+    if set(result) == {"error"}:
+        try:
+            return Observation(error=ErrorInfo.model_validate_json(orjson.dumps(result["error"])))
+        except ValidationError:
+            pass
+    return Observation(result=result)
+
+
+def _copy(original: Path, place: Path) -> None:
+    if place.exists():
+        if sha256_of_file(place) != sha256_of_file(original):
+            raise BenchmarkError(f"another entry has another file {place.name!r} at the same place")
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(original, place)
+
+
+def _header(
+    folder: Path, fields: FieldMap, samples: list[Sample], entries: int, unread: dict[str, list[JsonValue]]
+) -> BenchmarkHeader:
+    if fields.benchmark is None and (folder / EXPORT_FILE).is_file():
+        header = read_exported(folder).header
+    else:
+        header = _imported_header(folder, fields, samples)
+    if not unread:
+        return header
+    notes = [str(header.metadata["note"])] if "note" in header.metadata else []
+    notes.append(f"{entries - len(samples)} of {entries} entries could not be read. {_named(unread)}")
+    more: dict[str, JsonValue] = {"unread": {**unread}, "note": " ".join(notes)}
+    return header.model_copy(update={"metadata": {**header.metadata, **more}})
+
+
+def _imported_header(folder: Path, fields: FieldMap, samples: list[Sample]) -> BenchmarkHeader:
+    used = {name for sample in samples for name in sample.toolset} or {*AGROTOOLS}
+    known = [name for name in AGROTOOLS if name in used]
+    named = fields.benchmark
+    plain = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in folder.resolve().name)
+    return BenchmarkHeader(
+        name=named.name if named else plain.lower().strip("-")[:64] or "imported",
+        version=named.version if named else "1",
+        licence=named.licence if named else "not stated in the files that were read",
+        description=named.description if named else "",
+        synthetic=bool(named and named.synthetic),
+        toolset=(*known, *sorted(used.difference(known))),
+        sources=named.sources if named else (),
+        metadata={
+            "imported_from": fields.file,
+            "rai": {
+                "dataAnnotationProtocol": "Questions, reference calls, what these returned, and answers are those of "
+                "the files that were read; agrotools ran nothing."
+            },
+        },
+    )
+
+
+def _named(unread: Mapping[str, list[JsonValue]]) -> str:
+    return "; ".join(f"{reason}: {', '.join(map(str, keys))}" for reason, keys in unread.items())

@@ -1,0 +1,216 @@
+"""A benchmark in the layout of Hugging Face data sets: parquet files that hold the pictures, and a card.
+
+    datasets.load_dataset(folder, split="test")[0]["images"][0]      # a PIL image
+
+One row is one sample, in the order of the benchmark. Pictures (``kind`` image) are in ``images`` (feature ``Image``),
+all other files in ``data`` as they are; both hold the path of the file in the benchmark. What has a structure of its
+own (``files``, ``answer``, ``reference``, ``metadata``, ``groups``, ``difficulty``) is JSON text. Files that several
+samples share stand in each of their rows, but the parquet dictionary stores them once per row group.
+:mod:`.huggingface_in` reads it back.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from agrotools.build.export.card import write_card
+from agrotools.build.export.exported import replacing_export
+from agrotools.build.export.tally import tally
+from agrotools.core import Sample, UsageError
+from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.text.answer_form import answer_form
+
+if TYPE_CHECKING:
+    import pyarrow
+
+DATA_FOLDER, SPLIT = "data", "test"
+TEXTS = ("id", "query", "family", "task_type", "answer_type", "template", "source", "canary")
+JSONS = ("files", "answer", "reference", "metadata", "groups", "difficulty")
+GROUP_BYTES, SHARD_BYTES = 128 * 2**20, 512 * 2**20
+"""Content of a row group and of a parquet file, roughly; one row may be larger than either."""
+_USE = """```python
+import datasets
+
+samples = datasets.load_dataset("DIR", split="test")
+samples[0]["query"], samples[0]["images"][0]      # files that are no pictures are in "data", as bytes
+```
+
+`files`, `answer`, `reference`, `metadata`, `groups` and `difficulty` are JSON. Back to a folder that agrotools
+evaluates, of the same content:
+
+```sh
+agrotools build --source hf=DIR --out BENCHMARK && agrotools eval BENCHMARK --model openai:MODEL
+```"""
+_LICENCES = {
+    "Apache-2.0": "apache-2.0",
+    "MIT": "mit",
+    "CC0": "cc0-1.0",
+    "CC BY 4.0": "cc-by-4.0",
+    "CC BY-SA 4.0": "cc-by-sa-4.0",
+    "CC BY-NC 4.0": "cc-by-nc-4.0",
+    "CC BY-NC-SA 4.0": "cc-by-nc-sa-4.0",
+}
+
+
+def export_huggingface(root: Path, header: BenchmarkHeader, samples: Sequence[Sample], out: Path) -> None:
+    """Write the benchmark whose files lie in ``root`` to the folder ``out``, whole or not at all.
+
+    Raises:
+        UsageError: pyarrow is not installed.
+        BenchmarkError: ``out`` holds something else, or cannot be written.
+    """
+    arrow_and_parquet()
+    with replacing_export(out, "hf", header) as made:
+        (made / DATA_FOLDER).mkdir()
+        shards = _write_shards(made / DATA_FOLDER, root, samples)
+        for number, shard in enumerate(shards):
+            shard.rename(shard.with_name(f"{SPLIT}-{number:05d}-of-{len(shards):05d}.parquet"))
+        write_card(made, header, samples, front=front_matter(header, samples), use=_USE)
+
+
+def arrow_and_parquet() -> tuple[Any, Any]:
+    """``pyarrow`` and ``pyarrow.parquet``.
+
+    Raises:
+        UsageError: they are not installed.
+    """
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise UsageError("this needs pyarrow", hint="pip install 'agrotools[build]'") from error
+    return pyarrow, pyarrow.parquet
+
+
+def front_matter(header: BenchmarkHeader, samples: Sequence[Sample]) -> str:
+    """The YAML that begins the card: where the parquet files are, licence, languages, size. Strings are JSON, which
+    YAML includes."""
+    counted = tally(samples)
+    sizes = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
+    size = next((name for most, name in sizes if counted.samples < most), "100K<n<1M")
+    tags = ["agriculture", "tool-use", "agents", "benchmark", *["synthetic"] * header.synthetic]
+    known = _LICENCES.get(header.licence)
+    lines = [
+        "---",
+        f"pretty_name: {_quoted(f'{header.name} {header.version}')}",
+        f"license: {known or 'other'}",
+        *([] if known else ["license_name: terms-of-the-sources", "license_link: README.md"]),
+        f"language: {_quoted(sorted(counted.languages))}",
+        f"size_categories: {_quoted([size])}",
+        'task_categories: ["visual-question-answering", "image-text-to-text"]',
+        f"tags: {_quoted(tags)}",
+        "configs:",
+        "- config_name: default",
+        "  data_files:",
+        f"  - split: {SPLIT}",
+        f"    path: {DATA_FOLDER}/{SPLIT}-*.parquet",
+        "---",
+    ]
+    return "\n".join(lines) + "\n\n"
+
+
+def _quoted(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _write_shards(folder: Path, root: Path, samples: Sequence[Sample]) -> list[Path]:
+    arrow, parquet = arrow_and_parquet()
+    schema = _schema(arrow)
+    shards: list[Path] = []
+    writer = None
+    written = 0
+    try:
+        for rows, size in _groups(root, samples):
+            if writer is None or written + size > SHARD_BYTES:
+                if writer is not None:
+                    writer.close()
+                shards.append(folder / f"{len(shards):05d}.parquet")
+                # A dictionary as large as a row group: files that samples share are stored once in it.
+                writer = parquet.ParquetWriter(
+                    shards[-1], schema, compression="zstd", dictionary_pagesize_limit=2 * GROUP_BYTES
+                )
+                written = 0
+            writer.write_table(arrow.Table.from_pylist(rows, schema=schema), row_group_size=len(rows))
+            written += size
+    finally:
+        if writer is not None:
+            writer.close()
+    return shards
+
+
+def _groups(root: Path, samples: Sequence[Sample]) -> Iterator[tuple[list[dict[str, Any]], int]]:
+    """Rows of about :data:`GROUP_BYTES` together, and how many bytes their files have."""
+    rows: list[dict[str, Any]] = []
+    size = 0
+    for sample in samples:
+        row, weight = _row(root, sample)
+        if rows and size + weight > GROUP_BYTES:
+            yield rows, size
+            rows, size = [], 0
+        rows.append(row)
+        size += weight
+    if rows:
+        yield rows, size
+
+
+def _row(root: Path, sample: Sample) -> tuple[dict[str, Any], int]:
+    plain = sample.model_dump(mode="json", by_alias=True, exclude_none=True)
+    files: dict[str, list[dict[str, Any]]] = {"images": [], "data": []}
+    weight = 0
+    for path in dict.fromkeys(file.path for file in sample.files):
+        content = (root / path).read_bytes()
+        weight += len(content)
+        kinds = {file.kind for file in sample.files if file.path == path}
+        column = "images" if kinds == {"image"} and _shows(root / path) else "data"
+        files[column].append({"bytes": content, "path": path})
+    row = {
+        **{name: plain[name] for name in (*TEXTS, "no_tool_eligible", "toolset")},
+        **{name: _quoted(plain[name]) if name in plain else None for name in JSONS},
+        "answer_form": answer_form(sample.answer),
+        "cluster": sample.cluster,
+        **files,
+    }
+    return row, weight
+
+
+def _shows(path: Path) -> bool:
+    """Whether Pillow, which ``datasets`` shows pictures with, knows the file."""
+    import warnings
+
+    from PIL import Image
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(path) as picture:
+                return picture.width > 0
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Warning):
+        return False
+
+
+def _schema(arrow: Any) -> "pyarrow.Schema":
+    file = arrow.struct([("bytes", arrow.binary()), ("path", arrow.string())])
+    types: dict[str, Any] = {
+        "id": arrow.string(),
+        "query": arrow.string(),
+        "images": arrow.list_(file),
+        "data": arrow.list_(file),
+        "answer_form": arrow.string(),
+        **{name: arrow.string() for name in TEXTS[2:]},
+        "no_tool_eligible": arrow.bool_(),
+        "toolset": arrow.list_(arrow.string()),
+        **{name: arrow.string() for name in JSONS},
+        "cluster": arrow.string(),
+    }
+    texts = {"dtype": "string", "_type": "Value"}
+    features: dict[str, Any] = dict.fromkeys(types, texts)
+    features |= {
+        # A list in brackets is read by all versions of the library, the later `List` only by some.
+        "images": [{"_type": "Image"}],
+        "data": [{"bytes": {"dtype": "binary", "_type": "Value"}, "path": texts}],
+        "toolset": [texts],
+        "no_tool_eligible": {"dtype": "bool", "_type": "Value"},
+    }
+    return arrow.schema(list(types.items()), metadata={"huggingface": _quoted({"info": {"features": features}})})

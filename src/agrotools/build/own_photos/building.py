@@ -1,0 +1,180 @@
+"""From a plan, a folder of pictures and a table to a benchmark."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agrotools.build.own_photos.answers import Value, answers_of
+from agrotools.build.own_photos.asking import templates_for
+from agrotools.build.own_photos.drops import Drops
+from agrotools.build.own_photos.looking import Seen
+from agrotools.build.own_photos.measures import measures
+from agrotools.build.own_photos.needs import column_needs
+from agrotools.build.own_photos.plan import NOTHING, Column, Plan
+from agrotools.build.own_photos.subjects import Pictured, entry_of, grouped, note_of, subjects_of
+from agrotools.build.sources.assembling import assembled
+from agrotools.build.sources.part import Originals, Part
+from agrotools.core import BenchmarkError, SampleFile, ToolError
+from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
+from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.replacement import check_replaceable
+
+_PICTURES_A_SAMPLE = 4
+_LEAST_PICTURES = 200
+
+
+@dataclass(frozen=True)
+class Built:
+    """What was made. ``used``: pictures with an answer, by column. ``drops``: what was not used, and why."""
+
+    header: BenchmarkHeader
+    used: Mapping[str, int]
+    drops: Drops
+
+
+def build_own(seen: Seen, plan: Plan, out: Path, progress: Progress = no_progress) -> Built:
+    """Make the benchmark of all columns of which enough is known, and write it to ``out``, whole or not at all.
+
+    Raises:
+        BenchmarkError: no column can be used, no picture can be opened, ``out`` cannot be written or holds something
+            else than a benchmark.
+        InfrastructureError: no tool worker can be started.
+    """
+    check_replaceable(out)
+    drops = seen.drops
+    asked = [column for column in plan.columns if column.is_asked and not column_needs(column, plan)]
+    for column in plan.columns:
+        if column not in asked and column.ask != NOTHING:
+            lacking = ", ".join(dict.fromkeys(need.key for need in column_needs(column, plan)))
+            drops.add(column.column, f"was left out, because the plan does not say {lacking}", "fill it in")
+    values = {column.column: answers_of(seen, column, drops) for column in asked}
+    pictures = _enough(values, plan.samples, drops)
+    originals = Originals()
+    part_of: dict[str, list[Pictured]] = {}
+    opened: dict[Path, str | None] = {}
+    for column in asked:
+        files: dict[Path, SampleFile] = {}
+        for path in sorted(pictures & values[column.column].keys()):
+            if path not in opened:
+                opened[path] = _fault_of(path, column)
+                if reason := opened[path]:
+                    drops.add("picture", f"cannot be used: {reason}", "replace it by one that opens", example=path.name)
+            if opened[path] is None:
+                files[path] = originals.file(path, **_facts(path, column, plan))
+            progress("pictures opened", len(opened), len(pictures))
+        about = _names_for_advice(column, plan, values, drops)
+        part_of[column.column] = [
+            Pictured(files[path], value, about.get(path, ""))
+            for path, value in values[column.column].items()
+            if path in files and (measures()[column.ask].kind != "advice" or path in about)
+        ]
+    part = _part(asked, part_of, plan, originals, drops)
+    header = assembled(
+        [part],
+        out,
+        name=plan.name,
+        version="1",
+        description=plan.description,
+        progress=progress,
+    )
+    return Built(header, {column: len(pictured) for column, pictured in part_of.items()}, drops)
+
+
+def _part(
+    asked: Iterable[Column], part_of: Mapping[str, list[Pictured]], plan: Plan, originals: Originals, drops: Drops
+) -> Part:
+    subjects, templates = [], []
+    places: dict[str, int] = {}
+    columns_of: dict[str, set[str]] = {}
+    for name, pictured in part_of.items():
+        for each in pictured:
+            columns_of.setdefault(str(each.file.sha256), set()).add(name)
+    groups = grouped({digest: frozenset(names) for digest, names in columns_of.items()})
+    for number, column in enumerate(asked):
+        pictured = part_of[column.column]
+        if not pictured:
+            continue
+        kind = measures()[column.ask].kind
+        place = places[kind] = places.get(kind, -1) + 1
+        numbers = [each.value for each in pictured if isinstance(each.value, int | float)]
+        about = plan.column(column.names_in) if column.names_in else None
+        subjects += subjects_of(column, number, pictured, groups, about)
+        has_area = all(each.file.gsd_m for each in pictured)
+        templates += templates_for(column, place, plan, numbers, counted_per_area=has_area)
+    if not subjects:
+        what = "; ".join(drops.lines()[:3]) or "no column is asked about"
+        raise BenchmarkError(f"no question can be made: {what}", hint="complete the plan or the table")
+    return Part(
+        name=plan.name.replace(".", "-")[:40],
+        source=SourceNote(name=plan.name, licence=plan.licence, note="Pictures and answers are their owner's."),
+        subjects=subjects,
+        questions=templates,
+        samples=plan.samples,
+        files=originals.files,
+        metadata={"dropped": drops.as_metadata()},
+    )
+
+
+def _names_for_advice(
+    column: Column, plan: Plan, values: Mapping[str, Mapping[Path, Value]], drops: Drops
+) -> dict[Path, str]:
+    """What the advice on each picture is about, as far as the knowledge base has it."""
+    about = plan.column(column.names_in) if column.names_in else None
+    if about is None:
+        return {}
+    found: dict[Path, str] = {}
+    for path, name in values.get(about.column, {}).items():
+        if entry_of(str(name), about) is not None:
+            found[path] = str(name)
+        elif path in values[column.column]:
+            reason = "is about something that the knowledge base does not have"
+            drops.add(column.column, reason, "agrotools kb search NAME shows what it has", example=str(name))
+    return found
+
+
+def _enough(values: Mapping[str, Mapping[Path, Value]], samples: int, drops: Drops) -> set[Path]:
+    """The pictures to open: all, or of very many an even choice by the hash of their names."""
+    found = {path for of_column in values.values() for path in of_column}
+    most = max(_LEAST_PICTURES, _PICTURES_A_SAMPLE * samples)
+    if len(found) <= most:
+        return found
+    chosen = sorted(found, key=lambda path: hashlib.sha256(path.name.encode()).digest())[:most]
+    reason = f"were not needed for {samples} samples ({len(found) - most} of {len(found)})"
+    drops.add("picture", reason, "raise samples in the plan to use more")
+    return set(chosen)
+
+
+def _fault_of(path: Path, column: Column) -> str | None:
+    """Why a picture cannot be used; None where it can."""
+    from agrotools.vision.rasters import open_raster
+    from agrotools.vision.reading import read_image
+
+    try:
+        if column.ask == "canopy_height":
+            with open_raster(path) as raster:
+                raster.read([1])
+        else:
+            read_image(path)
+    except ToolError as error:
+        return error.message.replace(path.name, "it", 1)
+    return None
+
+
+def _facts(path: Path, column: Column, plan: Plan) -> dict[str, Any]:
+    """What a sample says of the file beside its hash and size."""
+    facts: dict[str, Any] = {}
+    if column.ask == "canopy_height":
+        facts |= {"kind": "raster", "bands": ("height",)}
+    if column.gsd_m:
+        facts["gsd_m"] = column.gsd_m
+    if column.fx_px:
+        from PIL import Image
+
+        with Image.open(path) as picture:
+            middle = {"cx_px": picture.width / 2, "cy_px": picture.height / 2}
+        facts["intrinsics"] = {"fx_px": column.fx_px, "fy_px": column.fx_px, **middle}
+    if note := note_of(column, plan.note):
+        facts["note"] = note
+    return facts

@@ -1,0 +1,141 @@
+"""The plan of a benchmark from somebody's own photos: what each column of the table means. Kept as TOML beside it."""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, ValidationError, field_validator
+
+from agrotools.build.own_photos import cells
+from agrotools.build.own_photos.measures import measures
+from agrotools.build.templates.wording import Language
+from agrotools.core import BenchmarkError, FrozenModel
+
+UNDECIDED = ""
+NOTHING = "nothing"
+_PLAIN = Annotated[str, StringConstraints(max_length=120, pattern=r"^[^<>\\@{}\"\[\]|\x00-\x1f]*$")]
+_LOGICAL = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Column(FrozenModel):
+    """A column of the table. ``ask`` is a measure of ``measures.toml``, "nothing", or "" where it is not decided."""
+
+    column: str
+    ask: str = UNDECIDED
+    unit: str | None = None
+    """in which a number without a unit is written"""
+    decimal: cells.Decimal = "."
+    repeated: Literal["refuse", "mean", "sum"] = "refuse"
+    """what several rows of one photo mean; of names and yes/no always "refuse" """
+    abs_tol: Annotated[float | None, Field(ge=0)] = None
+    rel_tol: Annotated[float | None, Field(ge=0)] = None
+    quantity: _PLAIN | None = None
+    """how questions call what is measured, e.g. "the number of ripe apples" """
+    quantity_zh: _PLAIN | None = None
+    target: _PLAIN | None = None
+    objects: _PLAIN | None = None
+    objects_zh: _PLAIN | None = None
+    crop: _PLAIN | None = None
+    mode: Literal["leaf", "field"] | None = None
+    gsd_m: _LOGICAL | None = None
+    px_per_cm: _LOGICAL | None = None
+    marker_cm: _LOGICAL | None = None
+    distance_mm: _LOGICAL | None = None
+    fx_px: _LOGICAL | None = None
+    yes_means: _PLAIN | None = None
+    yes_means_zh: _PLAIN | None = None
+    yes: tuple[str, ...] = cells.YES
+    no: tuple[str, ...] = cells.NO
+    names_in: str | None = None
+    """for advice: the column that holds the disease, pest or weed that it is about"""
+    topic: Literal["management", "symptoms", "causes", "thresholds", "identification"] = "management"
+
+    @field_validator("ask")
+    @classmethod
+    def _known(cls, ask: str) -> str:
+        if ask not in (UNDECIDED, NOTHING, *measures()):
+            raise ValueError(f"{ask!r} is not one of {', '.join((NOTHING, *measures()))}")
+        return ask
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether a measure was chosen."""
+        return self.ask not in (UNDECIDED, NOTHING)
+
+
+class Plan(FrozenModel):
+    """What is made of a table. ``samples``: questions at most. What is None was found out or is the first."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")] = "my-farm"
+    licence: Annotated[str, StringConstraints(min_length=1, max_length=400)] = "all rights reserved by their owner"
+    description: str = "Questions on photos of one's own, with answers from a table."
+    images_column: str
+    languages: Annotated[tuple[Language, ...], Field(min_length=1)] = ("en",)
+    samples: Annotated[int, Field(ge=1, le=20_000)] = 100
+    note: _PLAIN = ""
+    """what whoever asks would know of every photo, e.g. "Coffee leaf on white paper" """
+    encoding: str | None = None
+    delimiter: Annotated[str | None, Field(min_length=1, max_length=1)] = None
+    sheet: str | None = None
+    columns: tuple[Column, ...] = ()
+
+    def column(self, name: str) -> Column | None:
+        """The column of that name."""
+        return next((column for column in self.columns if column.column == name), None)
+
+
+_HEAD = """# What the photos and the table are taken for. Correct it, then give the same command again:
+# it goes on with what stands here. Delete this file to have the table looked at anew.
+#
+# ask:   one of {asks}
+# unit:  of numbers without a unit (mm, cm, m, %, fraction...)
+# abs_tol, rel_tol: an answer is right within the larger of abs_tol and rel_tol times the value
+# gsd_m: metres per pixel; px_per_cm: pixels per centimetre in the plane of the plants; marker_cm: diameter of a disc
+#        or coin beside them; distance_mm and fx_px: from the camera to the fruits, and its focal length in pixels
+# repeated: what several rows of one photo mean: refuse, mean or sum
+# crop: of diseases and pests, where all photos are of one crop
+# yes_means: what a yes says of the photo, as a sentence: "the leaf is diseased"
+"""
+
+
+def write_plan(path: Path, plan: Plan) -> None:
+    """Write a plan as TOML with a text that says what stands in it.
+
+    Raises:
+        BenchmarkError: the file cannot be written.
+    """
+    import tomli_w
+
+    plain = plan.model_dump(mode="json", exclude_none=True)
+    for column in plain["columns"]:
+        for name in ("yes", "no"):
+            if tuple(column[name]) == getattr(cells, name.upper()):
+                del column[name]
+        if column["ask"] != "advice":
+            del column["topic"]
+    text = _HEAD.format(asks=", ".join((*measures(), NOTHING))) + "\n" + tomli_w.dumps(plain)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BenchmarkError(
+            f"the plan {path} cannot be written: {error.strerror}", hint="name another place: --plan FILE.toml"
+        ) from error
+
+
+def read_plan(path: Path) -> Plan:
+    """The plan in a file.
+
+    Raises:
+        BenchmarkError: it cannot be read, is no TOML, or holds what a plan does not know.
+    """
+    hint = "correct it, or delete it to have the table looked at anew"
+    try:
+        return Plan.model_validate(tomllib.loads(path.read_text("utf-8")))
+    except OSError as error:
+        raise BenchmarkError(f"the plan {path} cannot be read: {error.strerror}", hint="--plan FILE.toml") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BenchmarkError(f"the plan {path} is no TOML: {error}", hint=hint) from error
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in detail["loc"])
+        raise BenchmarkError(f"the plan {path}: {where}: {detail['msg']}", hint=hint) from error

@@ -1,0 +1,293 @@
+"""Pictures with their answers as things that templates are asked of."""
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from pydantic import JsonValue
+
+from agrotools.build.asking import Subject
+from agrotools.build.own_photos.answers import Value
+from agrotools.build.own_photos.asking import kind_of_thing, tolerance_of
+from agrotools.build.own_photos.measures import Measure, measures
+from agrotools.build.own_photos.plan import Column
+from agrotools.build.sources.part import named
+from agrotools.build.templates import Thing
+from agrotools.build.templates.slot_draft import JOINED
+from agrotools.core import SampleFile
+from agrotools.knowledge.entry import Entry, Kind
+from agrotools.text.normalise import CJK
+from agrotools.tools.lookup.kb_names import kb_names
+
+_MOST_TOGETHER = 4
+_CLUSTERS = 10
+"""Fewer clusters give no intervals."""
+_HEALTHY = ("healthy", "no disease", "sound", "none", "健康", "无病", "正常")
+_KINDS: dict[str, tuple[Kind, ...]] = {"disease": ("disease", "pest"), "pest": ("pest",), "weed": ("weed",)}
+_OPTIONS = 4
+_MOST_NAMES = 6
+"""Other names of the column that are offered for one of several pictures."""
+_MOST_ALIASES = 6
+
+
+class Pictured(NamedTuple):
+    """A picture with what its column says."""
+
+    file: SampleFile
+    value: Value
+    about: str = ""
+    """for advice: the name that it is about"""
+
+
+def grouped(columns_of: Mapping[str, frozenset[str]]) -> list[list[str]]:
+    """Hashes of pictures in groups that samples are made of, each a cluster of its own: pictures of which the same
+    columns speak, by rank of their hashes; two by two, or four by four where ten groups and more come of it.
+
+    Args:
+        columns_of: hash of a picture to the columns that have an answer for it.
+    """
+    alike: dict[frozenset[str], list[str]] = {}
+    for digest in sorted(columns_of):
+        alike.setdefault(columns_of[digest], []).append(digest)
+    size = _MOST_TOGETHER if len(columns_of) >= _CLUSTERS * _MOST_TOGETHER else 2
+    return [members[k : k + size] for members in alike.values() for k in range(0, len(members), size)]
+
+
+def subjects_of(
+    column: Column, place: int, pictured: Sequence[Pictured], groups: Sequence[Sequence[str]], about: Column | None
+) -> list[Subject]:
+    """A subject of each group with pictures of this column.
+
+    ``about``: the column of names, for advice.
+    """
+    measure = measures()[column.ask]
+    names: list[str] = []
+    if measure.kind == "name":
+        # Two spellings of one thing are one choice.
+        spelt = {id_of(name, column): name for name in sorted({str(each.value) for each in pictured}, reverse=True)}
+        names = sorted(spelt.values())
+        pictured = [each._replace(value=spelt[id_of(str(each.value), column)]) for each in pictured]
+    by_hash = {str(each.file.sha256): each for each in pictured}
+    own = [[by_hash[digest] for digest in group if digest in by_hash] for group in groups]
+
+    def subject(number: int, group: list[Pictured]) -> Subject:
+        together = _together(group, names, column) if measure.kind == "name" else {}
+
+        def shown(index: int, position: int) -> Thing:
+            thing = _thing(group[index], position, column, measure, names, about)
+            return replace(thing, words={**thing.words, **together})
+
+        metadata: dict[str, JsonValue] = {"column": column.column}
+        return Subject(f"own-{place}-{number}", len(group), shown, metadata, of=kind_of_thing(column))
+
+    return [subject(number, group) for number, group in enumerate(own) if group]
+
+
+def _thing(
+    each: Pictured, position: int, column: Column, measure: Measure, names: Sequence[str], about: Column | None
+) -> Thing:
+    file = named(each.file, "image", position)
+    words = _common_words(column, measure)
+    truth: dict[str, JsonValue]
+    tool, extra = measure.tool, measure.arguments
+    if measure.kind == "number":
+        assert isinstance(each.value, int | float)
+        truth = nested(measure.answer, int(each.value) if measure.unit is None else each.value)
+        words |= _area(file)
+    elif measure.kind == "name":
+        truth = _named_truth(str(each.value), column)
+        words |= _options(each, names, column)
+    elif measure.kind == "yes":
+        truth = _yes_truth(bool(each.value), measure)
+    else:
+        assert about is not None
+        tool, extra = measures()[about.ask].tool, measures()[about.ask].arguments
+        truth = _named_truth(each.about, about)
+        facts = str(each.value).split(";")
+        words |= {"facts": str(min(len(facts), 3)), "topic": column.topic}
+        words |= {f"fact_{k}": fact for k, fact in enumerate([*facts, *facts, *facts][:3], start=1)}
+        column = about
+    called = file.name
+    thought = _THOUGHTS.get(measure.kind, "I need {what} in {file}.").format(what=words["quantity"], file=file.name)
+    return Thing((file,), tool, arguments_of(file, tool, column, extra), truth, called, thought, words)
+
+
+def _together(group: Sequence[Pictured], names: Sequence[str], column: Column) -> dict[str, str]:
+    """The name that is sought among pictures of a group: of one of them by chance, so that its place tells nothing; and
+    names to choose among, those of the group and some others of the column."""
+    draw = random.Random("".join(str(each.file.sha256) for each in group))
+    own = [str(each.value) for each in group]
+    sought = draw.choice(own)
+    others = [name for name in names if name not in own]
+    offered = {*own, *draw.sample(others, min(_MOST_NAMES, len(others)))}
+    words = {"sought_id": id_of(sought, column)}
+    for prefix, shown in (("", _english), ("zh_", _chinese)):
+        words[f"{prefix}sought"] = shown(sought, column)
+        words[f"{prefix}names"] = JOINED.join(sorted(shown(name, column) for name in offered))
+    return words
+
+
+_THOUGHTS = {
+    "name": "I need to know which {what} {file} shows.",
+    "yes": "I need to know whether {what} in {file}.",
+    "advice": "First I must know what {file} shows.",
+}
+
+
+def arguments_of(file: SampleFile, tool: str, column: Column, extra: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Arguments of the measuring call: the file, what is looked for, and what the plan says of the picture."""
+    image = "chm" if tool == "estimate_canopy_height" else "image"
+    given: dict[str, JsonValue] = {image: file.name, **extra}
+    if tool == "count_objects":
+        given["target"] = column.target
+    if tool == "analyze_lesions" and column.mode:
+        given["mode"] = column.mode
+    if tool == "diagnose_pest_disease" and column.crop:
+        given["crop"] = column.crop
+    if tool == "measure_fruit_size":
+        given["distance_mm"] = column.distance_mm
+    if tool == "measure_weed_phenotype" and column.px_per_cm:
+        given["scale_cm_px"] = float(f"{1 / column.px_per_cm:.6g}")
+    elif tool == "measure_weed_phenotype" and column.marker_cm:
+        given["scale_marker"] = {"type": "circle", "size_cm": column.marker_cm}
+    return given
+
+
+def note_of(column: Column, note: str) -> str | None:
+    """What whoever asks would know of a picture: the plan's note, and the scale."""
+    parts = [note.rstrip(". ")] if note.strip() else []
+    if column.px_per_cm:
+        parts.append(f"{column.px_per_cm:g} pixels are one centimetre in the plane of the plants")
+    elif column.marker_cm:
+        parts.append(f"The disc beside the plants has a diameter of {column.marker_cm:g} cm, for scale")
+    if column.distance_mm:
+        parts.append(f"The fruits were at a distance of {column.distance_mm:g} mm from the camera")
+    return ". ".join(parts) + "." if parts else None
+
+
+def nested(path: str, value: JsonValue) -> dict[str, JsonValue]:
+    """``plants[0].height_cm`` and 12 as ``{"plants": [{"height_cm": 12}]}``."""
+    made: Any = value
+    for part in reversed(re.findall(r"\w+|\[0\]", path)):
+        made = [made] if part == "[0]" else {part: made}
+    return made
+
+
+def _common_words(column: Column, measure: Measure) -> dict[str, str]:
+    objects = column.objects or (f"{column.target}s" if column.target else "objects")
+    own = {"objects": objects, "objects_zh": column.objects_zh or objects}
+    yes = measure.kind == "yes"
+    quantity = (column.yes_means if yes else column.quantity) or measure.quantity
+    quantity_zh = (column.yes_means_zh if yes else column.quantity_zh) or _chinese_of(quantity, measure)
+    absolute, relative = tolerance_of(column, measure)
+    spoken = {"%": "percent"}.get(measure.unit or "", measure.unit)
+    return {
+        **own,
+        "quantity": quantity.format(**own),
+        "quantity_zh": quantity_zh.format(**own),
+        "unit": f" {measure.unit}" if measure.unit else "",
+        "unit_zh": measure.unit or "",
+        "in_unit": f", in {spoken}" if spoken else "",
+        "in_unit_zh": f"（单位：{measure.unit}）" if measure.unit else "",
+        "abs_tol": f"{absolute:g}",
+        "rel_tol": f"{relative:g}",
+    }
+
+
+def _chinese_of(quantity: str, measure: Measure) -> str:
+    """The measure's words in Chinese, unless the plan has words of its own in another language alone."""
+    return measure.quantity_zh if quantity == measure.quantity else quantity
+
+
+def _area(file: SampleFile) -> dict[str, str]:
+    if not (file.gsd_m and file.width_px and file.height_px):
+        return {}
+    return {"area_ha": f"{file.width_px * file.height_px * file.gsd_m**2 / 10_000:.6g}"}
+
+
+def entry_of(name: str, column: Column) -> Entry | None:
+    """The knowledge base's entry of a name, where it has one of that kind."""
+    return kb_names().of_name(name.replace("_", " "), _KINDS[column.ask], column.crop)
+
+
+def is_healthy(name: str, column: Column) -> bool:
+    """Whether a disease column says with this name that there is none."""
+    return name.casefold() in _HEALTHY and column.ask == "disease"
+
+
+def id_of(name: str, column: Column) -> str:
+    """By what the tool calls it: the id in the knowledge base, else the name itself."""
+    if is_healthy(name, column):
+        return f"{column.crop}_healthy" if column.crop else "healthy"
+    entry = entry_of(name, column)
+    return entry.id if entry else name
+
+
+def _named_truth(name: str, column: Column) -> dict[str, JsonValue]:
+    healthy = is_healthy(name, column)
+    entry = None if healthy else entry_of(name, column)
+    best = id_of(name, column)
+    common = entry.names.en if entry else name
+    if column.ask == "weed":
+        scientific = entry.names.sci if entry else None
+        known = entry.id if entry else None
+        return {"best": best, "common_name": common, "species": scientific, "kb_id": known, "abstained": False}
+    kind = "healthy" if healthy else entry.kind if entry else "other"
+    candidate = {"label": name, "kind": kind, "common_name": common, "kb_id": entry.id if entry else None}
+    return {"best": best, "abstained": False, "candidates": [candidate]}
+
+
+def _yes_truth(yes: bool, measure: Measure) -> dict[str, JsonValue]:
+    if measure.name == "is_weed":
+        return {"is_weed": yes}
+    return {"abstained": False, "candidates": [{"kind": "disease" if yes else "healthy"}]}
+
+
+def _options(each: Pictured, names: Sequence[str], column: Column) -> dict[str, str]:
+    """The name among up to three others of the column, in an order by chance; and a suspicion, right half the time."""
+    own = str(each.value)
+    draw = random.Random(str(each.file.sha256))
+    others = [name for name in names if name != own]
+    offered = [own, *draw.sample(others, min(_OPTIONS - 1, len(others)))]
+    draw.shuffle(offered)
+    suspected = own if not others or draw.random() < 0.5 else draw.choice(others)
+    padded = [*offered, *[own] * _OPTIONS][:_OPTIONS]
+    words = {"id": id_of(own, column), "choices": str(len(offered)), "suspected_id": id_of(suspected, column)}
+    words |= {f"id_{k}": id_of(name, column) for k, name in enumerate(padded, start=1)}
+    words |= {f"alias_{k}": name for k, name in enumerate(_aliases(own, others, column), start=1)}
+    for prefix, shown, comma, last in (("", _english, ", ", " or "), ("zh_", _chinese, "、", "还是")):
+        said = [shown(name, column) for name in offered]
+        words |= {f"{prefix}called": shown(own, column), f"{prefix}suspected": shown(suspected, column)}
+        words[f"{prefix}offered"] = last.join([comma.join(said[:-1]), said[-1]] if len(said) > 1 else said)
+        words |= {f"{prefix}option_{k}": shown(name, column) for k, name in enumerate(padded, start=1)}
+    return words
+
+
+def _english(name: str, column: Column) -> str:
+    """A name as questions say it: the table's, or in place of a Chinese one that of the knowledge base."""
+    if is_healthy(name, column):
+        return "a healthy leaf"
+    entry = entry_of(name, column)
+    return entry.names.en if entry and re.search(f"[{CJK}]", name) else name.replace("_", " ")
+
+
+def _chinese(name: str, column: Column) -> str:
+    if is_healthy(name, column):
+        return "健康叶片"
+    entry = entry_of(name, column)
+    return entry.names.zh[0] if entry and entry.names.zh and not re.search(f"[{CJK}]", name) else name.replace("_", " ")
+
+
+def _aliases(own: str, others: Sequence[str], column: Column) -> list[str]:
+    """Other names of a thing that none of the other choices has as well; the name itself where there are fewer."""
+    taken = {other.casefold() for name in others for other in _all_names(name, column)}
+    shown = (_english(own, column), _chinese(own, column))
+    found = [name for name in dict.fromkeys((own, *shown, *_all_names(own, column))) if name.casefold() not in taken]
+    return [*found, *[own] * _MOST_ALIASES][:_MOST_ALIASES]
+
+
+def _all_names(name: str, column: Column) -> tuple[str, ...]:
+    entry = entry_of(name, column)
+    return (name, *(entry.names.all() if entry else ()))

@@ -1,0 +1,267 @@
+"""The application: pages, pictures and decisions, all by sample id and file name; no path ever comes from outside."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from agrotools.build.review.agreement import counted, summary_of
+from agrotools.build.review.answers import failed, json_answer, picture_answer, picture_size, row_state, said
+from agrotools.build.review.decisions import CHECKS, Decision, effective_edits
+from agrotools.build.review.journal import ReviewJournal
+from agrotools.build.review.material import Material
+from agrotools.build.review.pages import render
+from agrotools.build.review.pictures import Pictures, Rendered
+from agrotools.build.review.presenting import present
+from agrotools.build.review.security import Doorkeeper, Guard
+from agrotools.core import AgrotoolsError, Sample
+from agrotools.report.html.places import Absent
+
+_HERE = Path(__file__).parent
+_LARGEST_BODY = 64_000
+_STATIC = {
+    "review.css": "text/css; charset=utf-8",
+    "main.js": "text/javascript; charset=utf-8",
+    "saving.js": "text/javascript; charset=utf-8",
+    "store.js": "text/javascript; charset=utf-8",
+    "pictures.js": "text/javascript; charset=utf-8",
+    "form.js": "text/javascript; charset=utf-8",
+    "list.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+_DOWNLOADS = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".tif": "image/tiff",
+    ".tiff": "image/tiff",
+    ".csv": "text/csv; charset=utf-8",
+}
+"""Types by which files go out as they are; any other is a stream of bytes."""
+_SIZE = re.compile(r"(^|, )at \d+ x \d+ px$")
+"""What a picture says of its own size: on the page it has another."""
+
+
+class Review:
+    """One review: its material, its journal, and what the routes answer. Every route but the door needs the session."""
+
+    def __init__(self, material: Material, journal: ReviewJournal, doorkeeper: Doorkeeper, reviewer: str = "") -> None:
+        self.material, self.journal, self.doorkeeper, self.reviewer = material, journal, doorkeeper, reviewer
+        self.pictures = Pictures(material)
+
+    def application(self) -> ASGIApp:
+        """The guarded application."""
+        routes = [
+            Route("/", self.front),
+            Route("/index", self.index),
+            Route("/sample/{sample_id}", self.sample_page),
+            Route("/decisions/{sample_id}", self.sample_decisions),
+            Route("/decisions", self.decide, methods=["POST"]),
+            Route("/picture/{sample_id}/{name}", self.picture),
+            Route("/about/{sample_id}/{name}", self.about),
+            Route("/artifact/{sample_id}/{step:int}/{name}", self.artifact),
+            Route("/original/{sample_id}/{name}", self.original),
+            Route("/static/{name}", self.static),
+        ]
+        handlers: Mapping[Any, Any] = {HTTPException: said, AgrotoolsError: failed, OSError: failed}
+        return Guard(Starlette(routes=routes, exception_handlers=handlers), self.doorkeeper)
+
+    # --- pages ------------------------------------------------------------------------------------------------------
+
+    async def front(self, request: Request) -> Response:
+        """The page; or, with the token, the door that opens once."""
+        known = self.doorkeeper.knows(request.cookies)
+        token = request.query_params.get("token")
+        if token is not None and not known and request.method == "GET":
+            session = self.doorkeeper.exchange(token)
+            if session is None:
+                return HTMLResponse(render("door.html.j2", state="used"), status_code=403)
+            # Not a redirect: a strict cookie would not be sent along if the address was opened from another site.
+            response = HTMLResponse(render("door.html.j2", state="open"))
+            response.set_cookie(self.doorkeeper.cookie, session, path="/", httponly=True, samesite="strict")
+            return response
+        if not known:
+            return HTMLResponse(render("door.html.j2", state="closed"), status_code=401)
+        if token is not None:
+            return HTMLResponse(render("door.html.j2", state="open"))
+        return HTMLResponse(
+            render(
+                "page.html.j2",
+                title=self.material.title,
+                journal=str(self.journal.path),
+                reviewer=self.reviewer,
+                place=str(self.journal.path.resolve()),
+                checks=CHECKS,
+                notes=[*self.material.notes, *self.journal.notes],
+            )
+        )
+
+    async def index(self, request: Request) -> Response:
+        """All samples for the list and the filters, and where the review stands."""
+        self._check_session(request)
+        return json_answer(await run_in_threadpool(self._index, request.query_params.get("reviewer", "")))
+
+    def _index(self, reviewer: str) -> dict[str, Any]:
+        self.journal.refresh()
+        decisions = self.journal.decisions()
+        by_sample = counted(decisions, self.material.contents)
+        rows = []
+        for sample_id, facts in self.material.facts.items():
+            row = {"id": sample_id, "content": facts.content, "task": facts.task_type, "source": facts.source}
+            row |= {"query": facts.query, "flags": facts.flags}
+            rows.append(row | row_state(by_sample.get(sample_id, []), reviewer))
+        summary = summary_of(list(self.material.facts), self.material.contents, decisions, self.journal.notes)
+        return {"csrf": self.doorkeeper.csrf, "samples": rows, "summary": summary.model_dump(mode="json")}
+
+    async def sample_page(self, request: Request) -> Response:
+        """What there is to see of one sample, as a piece of HTML."""
+        sample = self._sample(request)
+        return HTMLResponse(await run_in_threadpool(self._shown, sample))
+
+    def _shown(self, sample: Sample) -> str:
+        tables = [file for file in sample.files if file.kind == "table"]
+        places = {file.name: self.pictures.path_of_file(file) for file in tables}
+        sizes: dict[str, tuple[int, int]] = {}
+        for file in sample.files:
+            if not (file.width_px and file.height_px):
+                rendered = self.pictures.of_file(file, "small")
+                if isinstance(rendered, Rendered):
+                    sizes[file.name] = (rendered.width_px, rendered.height_px)
+        return render("sample.html.j2", shown=present(self.material, sample, places, sizes))
+
+    # --- decisions --------------------------------------------------------------------------------------------------
+
+    async def sample_decisions(self, request: Request) -> Response:
+        """A reviewer's own decision on a sample, and, once there is one, those of others."""
+        sample = self._sample(request)
+        reviewer = request.query_params.get("reviewer", "")
+        await run_in_threadpool(self.journal.refresh)
+        return json_answer(self._decisions_on(sample, reviewer))
+
+    def _decisions_on(self, sample: Sample, reviewer: str) -> dict[str, Any]:
+        made = counted(self.journal.decisions(), self.material.contents).get(sample.id, [])
+        mine = next((each for each in made if each.reviewer == reviewer), None)
+        others = [each for each in made if each.reviewer != reviewer]
+        # Whoever has not decided yet must not be led by those who have.
+        told = [each.model_dump(mode="json") for each in others] if mine else []
+        return {
+            "mine": mine.model_dump(mode="json") if mine else None,
+            "others": told,
+            "hidden": len(others) - len(told),
+        }
+
+    async def decide(self, request: Request) -> Response:
+        """Store a decision; answered only when it is on the disk."""
+        self._check_session(request)
+        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            raise HTTPException(415, "send JSON")
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > _LARGEST_BODY:
+                raise HTTPException(413, "that is too long")
+        return json_answer(await run_in_threadpool(self._stored, body))
+
+    def _stored(self, body: bytes) -> dict[str, Any]:
+        try:
+            decision = Decision.model_validate_json(body)
+            sample = self.material.sample(decision.sample)
+            if sample is None:
+                raise HTTPException(404, "there is no such sample")
+            if decision.content != self.material.facts[sample.id].content:
+                raise HTTPException(409, "the sample is not the one that was shown: reload the page")
+            changes: dict[str, Any] = {"at": datetime.now(UTC).isoformat(timespec="seconds")}
+            if decision.edits is not None:
+                changes["edits"] = effective_edits(sample, decision.edits)
+                if changes["edits"] is None:
+                    raise ValueError("nothing is changed: edit the question or a slot, or accept it")
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            message = first["msg"].removeprefix("Value error, ")
+            raise HTTPException(422, f"{where}: {message}" if where else message) from error
+        except ValueError as error:
+            raise HTTPException(422, str(error)) from error
+        self.journal.append(decision.model_copy(update=changes))
+        made = counted(self.journal.decisions(), self.material.contents).get(sample.id, [])
+        return {"saved": True, "row": {"id": sample.id, **row_state(made, decision.reviewer)}}
+
+    # --- files ------------------------------------------------------------------------------------------------------
+
+    async def picture(self, request: Request) -> Response:
+        """A file of a sample as a picture."""
+        file = self._file(request)
+        return picture_answer(await run_in_threadpool(self.pictures.of_file, file, picture_size(request)))
+
+    async def about(self, request: Request) -> Response:
+        """How the picture of a file differs from the file, and which colour stands for which value of a mask."""
+        file = self._file(request)
+        rendered = await run_in_threadpool(self.pictures.of_file, file, "small")
+        if isinstance(rendered, Absent):
+            raise HTTPException(404, rendered.reason)
+        meanings = file.classes or {}
+        colours = [f"{colour} = {meanings.get(value, value)}" for value, colour in rendered.colours.items()]
+        return json_answer({"how": _SIZE.sub("", rendered.how), "colours": colours})
+
+    async def artifact(self, request: Request) -> Response:
+        """What a tool made in a step (from 1), as a picture."""
+        sample = self._sample(request)
+        steps = list(sample.reference.steps) if sample.reference else []
+        number, name = request.path_params["step"], request.path_params["name"]
+        observation = steps[number - 1].observation if 0 < number <= len(steps) else None
+        for artifact in observation.artifacts if observation else ():
+            if artifact.name == name:
+                return picture_answer(
+                    await run_in_threadpool(self.pictures.of_artifact, artifact, picture_size(request))
+                )
+        raise HTTPException(404, "there is no such artifact")
+
+    async def original(self, request: Request) -> Response:
+        """A file of a sample as it is, to be saved."""
+        file = self._file(request)
+        path = await run_in_threadpool(self.pictures.path_of_file, file)
+        if isinstance(path, Absent):
+            raise HTTPException(404, path.reason)
+        media_type = _DOWNLOADS.get(Path(file.name).suffix.lower(), "application/octet-stream")
+        content = await run_in_threadpool(path.read_bytes)
+        return Response(
+            content, media_type=media_type, headers={"Content-Disposition": f'attachment; filename="{file.name}"'}
+        )
+
+    async def static(self, request: Request) -> Response:
+        """Style and scripts of the package; the only thing that needs no session."""
+        name = request.path_params["name"]
+        if name not in _STATIC:
+            raise HTTPException(404, "there is no such file")
+        content = (_HERE / "static" / name).read_bytes()
+        return Response(content, media_type=_STATIC[name], headers={"Cache-Control": "no-cache"})
+
+    # --- what requests name -----------------------------------------------------------------------------------------
+
+    def _check_session(self, request: Request) -> None:
+        if not self.doorkeeper.knows(request.cookies):
+            raise HTTPException(401, "open the address that agrotools review printed")
+
+    def _sample(self, request: Request) -> Sample:
+        self._check_session(request)
+        sample = self.material.sample(request.path_params["sample_id"])
+        if sample is None:
+            raise HTTPException(404, "there is no such sample")
+        return sample
+
+    def _file(self, request: Request):
+        sample = self._sample(request)
+        for file in sample.files:
+            if file.name == request.path_params["name"]:
+                return file
+        raise HTTPException(404, "the sample has no such file")

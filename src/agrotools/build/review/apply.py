@@ -1,0 +1,170 @@
+"""A benchmark as a review left it: without the rejected samples, with the agreed edits."""
+
+import hashlib
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from agrotools.benchmarks import Benchmark
+from agrotools.benchmarks.validate import validate_folder
+from agrotools.build.export import copy_artifacts, write_benchmark
+from agrotools.build.review.agreement import counted, standing_of
+from agrotools.build.review.decisions import Decision, edited, reason_key
+from agrotools.build.review.material import Material, applicable
+from agrotools.core import BenchmarkError, FrozenModel, Sample, UsageError
+from agrotools.formats.folder import QUALITY_FILE, resolve_file
+from agrotools.formats.replacement import replace_folder
+
+OnDisputed = Literal["keep", "drop"]
+_ADDED = "+reviewed"
+
+
+class Applied(FrozenModel):
+    """What became of the samples."""
+
+    out: str
+    kept: int
+    edited: tuple[str, ...]
+    dropped: dict[str, tuple[str, ...]]
+    """Ids by reason, the most frequent reason first."""
+    disputed: tuple[str, ...]
+    """Kept as they are, or dropped, as asked."""
+    undecided: int
+    """Kept as they are."""
+    faults: tuple[str, ...]
+    """What ``agrotools validate`` says of the new folder."""
+
+
+def apply_review(
+    material: Material, decisions: Sequence[Decision], out: Path, *, disputed: OnDisputed | None = None
+) -> Applied:
+    """Write a new benchmark folder to ``out``; what is reviewed stays as it is.
+
+    Samples that everybody who decided rejects are dropped, edits that everybody proposes alike are applied, undecided
+    samples are kept. ``disputed`` says what becomes of samples on which reviewers differ.
+
+    Raises:
+        UsageError: a run, ``out`` is or lies in the reviewed folder, or samples are disputed and nobody said what then.
+        BenchmarkError: nothing would be left, an edit does not fit, or ``out`` cannot be written or holds something
+            else than a benchmark.
+    """
+    benchmark = applicable(material)
+    _refuse_overlap(benchmark.root, out)
+    by_sample = counted(decisions, material.contents)
+    standings = {sample_id: standing_of(by_sample.get(sample_id, [])) for sample_id in material.facts}
+    contested = tuple(sample_id for sample_id, standing in standings.items() if standing == "disputed")
+    if contested and disputed is None:
+        shown = ", ".join(contested[:5]) + (f" and {len(contested) - 5} more" if len(contested) > 5 else "")
+        raise UsageError(
+            f"reviewers differ on {len(contested)} samples: {shown}",
+            hint="settle them on the page (filter: disputed), or say --disputed keep or --disputed drop",
+        )
+    dropped = _dropped(by_sample, standings, contested if disputed == "drop" else ())
+    gone = {sample_id for ids in dropped.values() for sample_id in ids}
+    changed = tuple(sample_id for sample_id, standing in standings.items() if standing == "edited")
+    kept = list(_kept(benchmark, by_sample, gone, frozenset(changed)))
+    if not kept:
+        raise BenchmarkError("no sample would be left: all were rejected", hint="look at the reasons with --summary")
+    with replace_folder(out) as folder:
+        _copy_files(benchmark, kept, folder)
+        _copy_flags(benchmark.root / QUALITY_FILE, folder / QUALITY_FILE, {sample.id for sample in kept})
+        write_benchmark(folder, _header(benchmark, material, len(gone), changed), kept)
+        faults = tuple(f"{fault.where}: {fault.message} ({fault.hint})" for fault in validate_folder(folder))
+    return Applied(
+        out=str(out),
+        kept=len(kept),
+        edited=changed,
+        dropped=dropped,
+        disputed=contested,
+        undecided=sum(standing == "undecided" for standing in standings.values()),
+        faults=faults,
+    )
+
+
+def _refuse_overlap(root: Path, out: Path) -> None:
+    target = out.expanduser().resolve()
+    if target == root or target.is_relative_to(root) or root.is_relative_to(target):
+        raise UsageError(f"{out} is, holds or lies in the folder under review", hint="choose another folder with --out")
+
+
+def _dropped(
+    by_sample: Mapping[str, Sequence[Decision]], standings: Mapping[str, str], contested: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """Ids by reason, the most frequent first; where several rejected a sample, by the reason of the first of them."""
+    wording: dict[str, str] = {}
+    ids: dict[str, list[str]] = {}
+    for sample_id, standing in standings.items():
+        if standing == "rejected":
+            reason = by_sample[sample_id][0].reason
+        elif sample_id in contested:
+            reason = "reviewers differ"
+        else:
+            continue
+        key = reason_key(reason)
+        ids.setdefault(wording.setdefault(key, reason), []).append(sample_id)
+    ordered = Counter({reason: len(own) for reason, own in ids.items()}).most_common()
+    return {reason: tuple(ids[reason]) for reason, _ in ordered}
+
+
+def _kept(
+    benchmark: Benchmark, by_sample: Mapping[str, Sequence[Decision]], gone: set[str], changed: frozenset[str]
+) -> Iterator[Sample]:
+    for sample in benchmark.samples:
+        if sample.id in gone:
+            continue
+        if sample.id not in changed:
+            yield sample
+            continue
+        edits = by_sample[sample.id][0].edits
+        assert edits is not None
+        try:
+            yield edited(sample, edits)
+        except ValueError as error:
+            raise BenchmarkError(
+                f"the edit of sample {sample.id} does not fit it: {error}", hint="decide that sample again on the page"
+            ) from error
+
+
+def _copy_files(benchmark: Benchmark, samples: Sequence[Sample], folder: Path) -> None:
+    for path in sorted({file.path for sample in samples for file in sample.files}):
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(resolve_file(benchmark.root, path), target)
+    copy_artifacts(benchmark.root, samples, folder)
+
+
+def _copy_flags(source: Path, target: Path, kept: set[str]) -> None:
+    """Automatic flags of the samples that stay, as they stand."""
+    import orjson
+
+    if not source.is_file():
+        return
+    lines: list[bytes] = []
+    for line in source.read_bytes().splitlines(keepends=True):
+        try:
+            if orjson.loads(line)["id"] in kept:
+                lines.append(line)
+        except (ValueError, LookupError, TypeError):
+            continue
+    target.write_bytes(b"".join(lines))
+
+
+def _header(benchmark: Benchmark, material: Material, dropped: int, changed: Sequence[str]):
+    """The header of the reviewed benchmark: another version, and where it comes from."""
+    header = benchmark.header
+    version = header.version if header.version.endswith(_ADDED) else header.version + _ADDED
+    log = material.journal
+    review = {
+        "of": benchmark.content_hash,
+        "journal_sha256": hashlib.sha256(log.read_bytes()).hexdigest() if log.is_file() else None,
+        "dropped": dropped,
+        "edited": list(changed),
+    }
+    return header.model_copy(
+        update={
+            "version": version,
+            "metadata": {**header.metadata, "review": {k: v for k, v in review.items() if v is not None}},
+        }
+    )

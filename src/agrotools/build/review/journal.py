@@ -1,0 +1,172 @@
+"""The journal of a review: ``review.jsonl``, only ever appended to, synced to the disk with every line.
+
+Several servers and processes may hold it at once. A line is read again only where the file has grown; what a dead
+process left of a last line is completed or taken away before the next line is written.
+"""
+
+import fcntl
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from agrotools.build.review.decisions import Decision
+from agrotools.core import BenchmarkError
+from agrotools.core.files import sync
+
+REVIEW_FILE = "review.jsonl"
+
+
+class ReviewJournal:
+    """Decisions in ``path``. Nothing is created before :meth:`open_for_writing` or :meth:`append`.
+
+    Raises:
+        BenchmarkError: it is there and cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._guard = threading.Lock()
+        self._forget()
+        self.refresh()
+
+    def _forget(self) -> None:
+        self._offset = self._line = 0
+        self._identity: tuple[int, int] | None = None
+        self._latest: dict[tuple[str, str], Decision] = {}
+        self._ids: set[str] = set()
+        self.bad_lines: list[int] = []
+        """Numbers of lines that hold no decision."""
+
+    def open_for_writing(self) -> None:
+        """See that decisions can be stored, before anybody makes one.
+
+        Raises:
+            BenchmarkError: the folder or the file cannot be written.
+        """
+        try:
+            new = not self.path.exists()
+            os.close(self._opened())
+            if new:
+                sync(self.path.parent)
+        except OSError as error:
+            raise BenchmarkError(
+                f"decisions cannot be written to {self.path}: {error.strerror or error}",
+                hint="give a file that can be written with --log, or review a copy of the folder",
+            ) from error
+
+    def refresh(self) -> None:
+        """Read what has been appended since, here or by another process.
+
+        Raises:
+            BenchmarkError: the file cannot be read.
+        """
+        with self._guard:
+            self._refresh()
+
+    def _refresh(self) -> None:
+        try:
+            with self.path.open("rb") as file:
+                found = os.fstat(file.fileno())
+                if self._identity != (found.st_dev, found.st_ino) or found.st_size < self._offset:
+                    self._forget()
+                    self._identity = (found.st_dev, found.st_ino)
+                file.seek(self._offset)
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        break  # being written, or torn off
+                    self._offset += len(line)
+                    self._line += 1
+                    self._take(line)
+        except FileNotFoundError:
+            self._forget()
+        except OSError as error:
+            raise BenchmarkError(
+                f"{self.path} cannot be read: {error.strerror or error}", hint="make it a file you may read"
+            ) from error
+
+    def _take(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        try:
+            decision = Decision.model_validate_json(line)
+        except ValidationError:
+            self.bad_lines.append(self._line)
+            return
+        self._ids.add(decision.id)
+        # Taken out first, so that the order is that of the last decisions.
+        self._latest.pop((decision.reviewer, decision.sample), None)
+        self._latest[decision.reviewer, decision.sample] = decision
+
+    def append(self, decision: Decision) -> bool:
+        """Store ``decision``; True once it is on the disk, False where that very one (by id) was there already.
+
+        Raises:
+            OSError: it is not stored.
+        """
+        with self._guard:
+            number = self._opened()
+            try:
+                with suppress(OSError):  # some network disks have no locks; one process at a time is the rule anyway
+                    fcntl.flock(number, fcntl.LOCK_EX)
+                self._mend_tail(number)
+                self._refresh()
+                if decision.id in self._ids:
+                    return False
+                _write_whole_line(number, decision.model_dump_json(exclude_defaults=True).encode() + b"\n")
+                os.fsync(number)
+                self._refresh()
+                return True
+            finally:
+                os.close(number)  # and with it goes the lock
+
+    def _opened(self) -> int:
+        return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+
+    def _mend_tail(self, number: int) -> None:
+        """Complete a last line that lacks nothing but its line break; take any other rest of a line away."""
+        size = os.fstat(number).st_size
+        start = max(0, size - (1 << 16))
+        tail = os.pread(number, size - start, start)
+        rest = tail[tail.rfind(b"\n") + 1 :]
+        if not rest:
+            return
+        try:
+            Decision.model_validate_json(rest)
+        except ValidationError:
+            os.ftruncate(number, size - len(rest))
+        else:
+            os.write(number, b"\n")
+
+    def decisions(self) -> list[Decision]:
+        """The last decision of each reviewer on each sample, in the order they were made; none that was withdrawn."""
+        with self._guard:
+            return [decision for decision in self._latest.values() if decision.verdict != "withdraw"]
+
+    @property
+    def notes(self) -> list[str]:
+        """What a person should be told of lines that hold no decision."""
+        if not self.bad_lines:
+            return []
+        first, count = self.bad_lines[0], len(self.bad_lines)
+        return [f"{self.path}: {count} line{'s' * (count > 1)} hold no decision and are left out (first: line {first})"]
+
+
+def _write_whole_line(number: int, line: bytes) -> None:
+    with _taken_back_if_torn(number):
+        written = 0
+        while written < len(line):
+            written += os.write(number, line[written:])
+
+
+@contextmanager
+def _taken_back_if_torn(number: int) -> Iterator[None]:
+    end = os.fstat(number).st_size
+    try:
+        yield
+    except OSError:
+        os.ftruncate(number, end)
+        raise

@@ -1,0 +1,234 @@
+"""What is reviewed: the samples of a benchmark folder, of a benchmark by name, or of a run."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+
+from agrotools.benchmarks import BENCHMARKS, Benchmark, load_benchmark
+from agrotools.build.assist.reference_traces.records import TraceRecord, asked_hash, read_traces
+from agrotools.build.review.journal import REVIEW_FILE
+from agrotools.core import RunStoreError, Sample, UsageError
+from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.folder import HEADER_FILE, QUALITY_FILE
+from agrotools.report.html.places import benchmark_roots
+from agrotools.report.layout import harmless, shortened
+from agrotools.runner.records import RECORDS_FILE, RecordIndex
+from agrotools.runner.store import read_manifest
+from agrotools.scoring.implied import implied_slot, is_text_slot, shown_results
+
+TOOLS_DIFFER = "tools differ"
+TOOL_FAILED = "tool failed"
+TRACE_DIFFERS = "trace differs"
+_QUERY_SHOWN = 140
+
+
+@dataclass(frozen=True)
+class Flag:
+    """What an automatic check says of a sample."""
+
+    check: str
+    severity: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the list and the filters of the page know of a sample."""
+
+    content: str
+    """First 16 digits of the SHA-256 of the sample: a decision holds for this version of it."""
+    task_type: str
+    source: str
+    query: str
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """Samples to review and where their files may lie. ``benchmark`` is None for those of a run."""
+
+    title: str
+    journal: Path
+    samples: Mapping[str, Sample] | Sequence[Sample]
+    facts: dict[str, Facts]
+    """By sample id, in the order of the benchmark."""
+    roots: list[Path]
+    artifact_folders: list[Path]
+    flags: dict[str, list[Flag]]
+    benchmark: Benchmark | None = None
+    notes: list[str] = field(default_factory=list)
+    traces: Mapping[str, Sequence[TraceRecord]] = field(default_factory=dict)
+    """By sample id: the reference chain as models filled it in, of the samples as they are now."""
+
+    def sample(self, sample_id: str) -> Sample | None:
+        """The sample of that id, or None."""
+        if sample_id not in self.facts:
+            return None
+        if self.benchmark is not None:
+            return self.benchmark.sample(sample_id)
+        assert isinstance(self.samples, Mapping)
+        return self.samples[sample_id]
+
+    @property
+    def contents(self) -> dict[str, str]:
+        return {sample_id: facts.content for sample_id, facts in self.facts.items()}
+
+
+def open_material(
+    what: str, *, log: Path | None = None, data_root: Path | None = None, progress: Progress = no_progress
+) -> Material:
+    """The samples of a benchmark folder, a benchmark that is known by name, or a run folder.
+
+    Args:
+        what: a folder, or a name such as ``embedded``.
+        log: where decisions are kept; ``review.jsonl`` in the folder, or, for a benchmark by name (whose folder is
+            drawn again where anything in it changes), ``NAME.review.jsonl`` in the working directory.
+        data_root: the folder of a run's benchmark, where it has moved.
+
+    Raises:
+        BenchmarkError: no benchmark folder, or a broken one.
+        RunStoreError: a run without records, or one that cannot be read.
+        UsageError: neither a folder nor the name of a benchmark.
+    """
+    folder = Path(what).expanduser()
+    if what in BENCHMARKS:
+        return _of_benchmark(load_benchmark(what, progress=progress), log or Path(f"{what}.review.jsonl"))
+    if not folder.is_dir():
+        known = ", ".join(BENCHMARKS.names())
+        raise UsageError(
+            f"there is no folder {what}", hint=f"give a benchmark folder, a run folder, or a name ({known})"
+        )
+    if not (folder / HEADER_FILE).is_file() and (
+        (folder / RECORDS_FILE).exists() or (folder / "manifest.json").exists()
+    ):
+        return _of_run(folder, log or folder / REVIEW_FILE, data_root)
+    benchmark = load_benchmark(folder)
+    if (folder / "manifest.json").is_file() and log is None:
+        raise UsageError(
+            f"{folder} is a benchmark that is drawn again when a file in it changes",
+            hint=f"review it by its name ({benchmark.name}), or say with --log where decisions go",
+        )
+    return _of_benchmark(benchmark, log or folder / REVIEW_FILE)
+
+
+def _of_benchmark(benchmark: Benchmark, journal: Path) -> Material:
+    flags, notes = read_flags(benchmark.root / QUALITY_FILE)
+    traces, stale = _traces_of(benchmark)
+    notes += [f"{stale} traces are of samples as they no longer are, and not shown"] if stale else []
+    for sample_id, own in traces.items():
+        if differing := [trace.model for trace in own if not trace.confirms]:
+            flag = Flag(TRACE_DIFFERS, "info", f"the reference calls as {', '.join(differing)} fills them in")
+            flags.setdefault(sample_id, []).append(flag)
+    title = f"{benchmark.name} {benchmark.version}"
+    facts = {sample.id: facts_of_sample(sample, flags.get(sample.id, ())) for sample in benchmark.samples}
+    roots = [benchmark.root]
+    return Material(title, journal, benchmark.samples, facts, roots, roots, flags, benchmark, notes, traces)
+
+
+def _traces_of(benchmark: Benchmark) -> tuple[dict[str, list[TraceRecord]], int]:
+    """The traces in the folder by sample id, and how many are left out because their sample has changed."""
+    held = read_traces(benchmark.root)
+    asked = {sample.id: asked_hash(sample) for sample in benchmark.samples} if held else {}
+    traces: dict[str, list[TraceRecord]] = {}
+    for trace in held.values():
+        if asked.get(trace.id) == trace.asked:
+            traces.setdefault(trace.id, []).append(trace)
+    return traces, len(held) - sum(map(len, traces.values()))
+
+
+def _of_run(run: Path, journal: Path, data_root: Path | None) -> Material:
+    manifest = read_manifest(run)
+    index = RecordIndex(run)
+    samples = {record.sample.id: record.sample for record in index}
+    if not samples:
+        raise RunStoreError(
+            f"the run {run} holds no finished sample, so there is nothing to review",
+            hint="run agrotools eval again to go on, or review the benchmark folder itself",
+        )
+    roots = benchmark_roots(manifest, run, data_root)
+    notes = list(index.notes)
+    if not roots and any(sample.files for sample in samples.values()):
+        notes.append(f"the benchmark of the run ({manifest.benchmark_path}) is not there: no pictures; see --data-root")
+    flags: dict[str, list[Flag]] = {}
+    for root in roots[:1]:
+        flags, more = read_flags(root / QUALITY_FILE)
+        notes += more
+    facts = {name: facts_of_sample(sample, flags.get(name, ())) for name, sample in samples.items()}
+    title = f"run {run.resolve().name} ({manifest.benchmark} {manifest.benchmark_version})"
+    return Material(title, journal, samples, facts, roots, [run, *roots], flags, None, notes)
+
+
+def facts_of_sample(sample: Sample, flags: Sequence[Flag]) -> Facts:
+    """Content hash and filter facts of ``sample``."""
+    # The run store keeps samples with their cluster, a folder without.
+    content = hashlib.sha256(sample.model_dump_json(by_alias=True, exclude={"cluster"}).encode()).hexdigest()[:16]
+    return Facts(
+        content=content,
+        task_type=harmless(sample.task_type),
+        source=harmless(sample.source),
+        query=shortened(harmless(sample.query).replace("\n", " "), _QUERY_SHOWN),
+        flags=tuple(dict.fromkeys([*(flag.check for flag in flags), *(flag.check for flag in own_flags(sample))])),
+    )
+
+
+def own_flags(sample: Sample) -> list[Flag]:
+    """Whether a reference call failed, and whether the observations lead to another answer than the gold one.
+
+    Neither is a fault of the sample: answers come from the annotation, whatever a tool makes of the pictures.
+    """
+    if sample.reference is None:
+        return []
+    flags: list[Flag] = []
+    steps = enumerate(sample.reference.steps, start=1)
+    if failed := [str(number) for number, step in steps if step.observation is None or step.observation.error]:
+        flags.append(Flag(TOOL_FAILED, "info", f"in step {', '.join(failed)}"))
+    results = shown_results(sample.reference)
+    implied = {slot.name: implied_slot(slot, results) for slot in sample.answer if is_text_slot(slot) and slot.from_}
+    if other := [name for name, each in implied.items() if each.differs or each.slot is None]:
+        flags.append(
+            Flag(TOOLS_DIFFER, "info", f"the observations give another answer, or none, for {', '.join(other)}")
+        )
+    return flags
+
+
+def read_flags(path: Path) -> tuple[dict[str, list[Flag]], list[str]]:
+    """Flags by sample id from ``quality.jsonl`` (``id``, ``check``, ``severity``, ``message``), and what to tell of it.
+
+    A folder without that file has no flags; lines that say nothing are counted.
+    """
+    flags: dict[str, list[Flag]] = {}
+    bad = 0
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:
+        return {}, []
+    except OSError as error:
+        return {}, [f"{path.name} cannot be read: {error.strerror or error}"]
+    for line in lines:
+        if not line.strip():
+            continue
+        try:
+            row = orjson.loads(line)
+            flag = Flag(*(harmless(str(row[name])) for name in ("check", "severity", "message")))
+            flags.setdefault(str(row["id"]), []).append(flag)
+        except (ValueError, LookupError, TypeError):
+            bad += 1
+    return flags, [f"{path.name}: {bad} lines could not be read"] if bad else []
+
+
+def applicable(material: Material) -> Benchmark:
+    """The benchmark that a review can be applied to.
+
+    Raises:
+        UsageError: a run is under review.
+    """
+    if material.benchmark is None:
+        where = material.roots[0] if material.roots else "DIR"
+        raise UsageError(
+            "decisions can be applied to a benchmark folder, not to a run",
+            hint=f"agrotools review {where} --log {material.journal} --apply --out NEW",
+        )
+    return material.benchmark

@@ -1,0 +1,276 @@
+"""A sample as its page shows it: plain text and numbers for the template, which escapes everything."""
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from agrotools.agents.previews import PREVIEWED_KINDS
+from agrotools.build.assist.reference_traces.records import TraceRecord
+from agrotools.build.review.boxes import Shape, files_of, shapes_of
+from agrotools.build.review.comparing import Compared, compared_fields
+from agrotools.build.review.decisions import CHECKS, CheckName, checks_of
+from agrotools.build.review.material import Flag, Material, own_flags
+from agrotools.core import Artifact, OpenTextSlot, ReferenceStep, Sample, SampleFile, Slot
+from agrotools.core.refs import Results, is_ref, literal_value
+from agrotools.report.html.places import Absent
+from agrotools.report.layout import harmless, shortened, value_text, wanted_text
+from agrotools.scoring.implied import implied_slot, is_text_slot, shown_results
+from agrotools.text.agreement_values import as_number
+
+_TABLE_ROWS, _TABLE_COLUMNS, _TABLE_BYTES = 40, 12, 200_000
+_REF = re.compile(r"steps\[(\d+)\]\.observation\.?")
+
+
+@dataclass(frozen=True)
+class FileShown:
+    """A file of the sample: a picture, the first rows of a table, or neither."""
+
+    file: SampleFile
+    facts: str
+    picture: bool
+    width: int | None
+    height: int | None
+    """Of the original, pixels; None where nobody knows."""
+    shapes: list[Shape] = field(default_factory=list)
+    counts: list[tuple[str, int]] = field(default_factory=list)
+    """How many shapes are drawn, by where they come from."""
+    masks: list[tuple[int, str]] = field(default_factory=list)
+    """Masks that steps made of this file: step from 1, and name."""
+    table: list[list[str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class StepShown:
+    """A reference call: what was asked, observed, and true."""
+
+    number: int
+    step: ReferenceStep
+    arguments: list[tuple[str, str, str]]
+    """Name, value, and where the value comes from."""
+    compared: list[Compared]
+    other: list[tuple[str, str]]
+    notes: list[str]
+    flags: list[str]
+    artifacts: list[Artifact]
+    error: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class TraceStepShown:
+    """A call of a model's chain against the reference step that it stands for, counted from 1."""
+
+    number: int
+    tool: str
+    arguments: list[tuple[str, str, bool]]
+    """Name, value, and whether it agrees with the reference."""
+    thought: str
+    agreed: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class TraceShown:
+    """The reference chain as a model filled it in."""
+
+    model: str
+    confirms: bool
+    steps: list[TraceStepShown]
+    answer: str
+    answer_agrees: bool | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class SlotShown:
+    """A slot of the answer, and what the observations lead to in its place."""
+
+    slot: Slot
+    wanted: str
+    origin: str
+    implied: str
+    state: str
+    """``same``, ``differs`` or ``missing``; empty where nothing is implied."""
+    facts: list[tuple[list[str], list[str]]]
+    others: list[str]
+
+
+@dataclass(frozen=True)
+class SampleShown:
+    """Everything the page of a sample shows."""
+
+    sample: Sample
+    content: str
+    files: list[FileShown]
+    steps: list[StepShown]
+    slots: list[SlotShown]
+    flags: list[Flag]
+    checks: list[tuple[CheckName, str, str]]
+    """Those that apply: id, name, meaning."""
+    metadata: list[tuple[str, str]]
+    traces: list[TraceShown]
+
+
+Size = tuple[int, int]
+
+
+def present(
+    material: Material, sample: Sample, tables: Mapping[str, Path | Absent], sizes: Mapping[str, Size]
+) -> SampleShown:
+    """``sample`` for its page.
+
+    Args:
+        tables: where its tables lie, by name.
+        sizes: width and height of pictures of which the sample does not say them, by name.
+    """
+    shapes = shapes_of(sample)
+    results: Results = shown_results(sample.reference) if sample.reference else []
+    return SampleShown(
+        sample=sample,
+        content=material.facts[sample.id].content,
+        files=[_file_shown(file, sample, shapes, tables.get(file.name), sizes) for file in sample.files],
+        steps=[_step_shown(n, step) for n, step in enumerate(sample.reference.steps if sample.reference else (), 1)],
+        slots=[_slot_shown(slot, results) for slot in sample.answer],
+        flags=[*material.flags.get(sample.id, []), *own_flags(sample)],
+        checks=[(name, *CHECKS[name]) for name in checks_of(sample)],
+        metadata=[(name, value_text(value)) for name, value in sample.metadata.items()],
+        traces=[_trace_shown(trace) for trace in material.traces.get(sample.id, ())],
+    )
+
+
+def _file_shown(
+    file: SampleFile, sample: Sample, shapes: list[Shape], table: Path | Absent | None, sizes: Mapping[str, Size]
+) -> FileShown:
+    own = [shape for shape in shapes if shape.file == file.name]
+    width, height = sizes.get(file.name, (file.width_px, file.height_px))
+    return FileShown(
+        file=file,
+        facts=_facts_text(file),
+        picture=file.kind in PREVIEWED_KINDS,
+        width=width,
+        height=height,
+        shapes=own,
+        counts=list(Counter(shape.origin for shape in own).items()),
+        masks=list(_masks_of(file, sample)),
+        table=_first_rows(table) if isinstance(table, Path) else [],
+    )
+
+
+def _facts_text(file: SampleFile) -> str:
+    facts: list[str] = [file.kind]
+    if file.width_px and file.height_px:
+        facts.append(f"{file.width_px} × {file.height_px} px")
+    if file.gsd_m:
+        facts.append(f"{file.gsd_m:g} m/px")
+    if file.bands:
+        facts.append(f"bands {', '.join(file.bands)}")
+    if file.depth_unit_mm:
+        facts.append(f"depth in {file.depth_unit_mm:g} mm")
+    if file.intrinsics:
+        facts.append(f"focal length {file.intrinsics.fx_px:g} px")
+    if file.classes:
+        facts.append(", ".join(f"{number} = {meaning}" for number, meaning in file.classes.items()))
+    return " · ".join(facts)
+
+
+def _masks_of(file: SampleFile, sample: Sample) -> Iterator[tuple[int, str]]:
+    for number, step in enumerate(sample.reference.steps if sample.reference else (), 1):
+        made = step.observation.artifacts if step.observation else ()
+        if file.name in files_of(step, sample):
+            yield from ((number, artifact.name) for artifact in made if artifact.kind == "mask")
+
+
+def _first_rows(path: Path) -> list[list[str]]:
+    """The head of a comma-separated file; nothing where it is none."""
+    with path.open("rb") as file:
+        text = file.read(_TABLE_BYTES).decode("utf-8-sig", errors="replace")
+    try:
+        rows = list(csv.reader(text.splitlines()[: _TABLE_ROWS + 1]))
+    except csv.Error:
+        return []
+    return [[shortened(harmless(cell), 60) for cell in row[:_TABLE_COLUMNS]] for row in rows]
+
+
+def _step_shown(number: int, step: ReferenceStep) -> StepShown:
+    observation = step.observation
+    result = dict(observation.result) if observation and observation.result else {}
+    notes, flags = ([str(each) for each in _listed(result.pop(name, []))] for name in ("notes", "flags"))
+    artifacts = list(observation.artifacts) if observation else []
+    made = {artifact.name for artifact in artifacts}
+    truth = {name: value for name, value in (step.truth or {}).items() if name not in ("notes", "flags")}
+    compared = list(compared_fields(result, truth))
+    rest = {name: value for name, value in result.items() if name not in truth and value is not None}
+    other = [
+        (name, value_text(value)) for name, value in rest.items() if not (isinstance(value, str) and value in made)
+    ]
+    error = observation.error if observation else None
+    return StepShown(
+        number=number,
+        step=step,
+        arguments=[(name, *_argument(value)) for name, value in step.arguments.items()],
+        compared=compared,
+        other=other,
+        notes=notes,
+        flags=flags,
+        artifacts=artifacts,
+        error=f"{error.kind}: {error.message}" if error else "" if observation else "no observation was recorded",
+        hint=(error.hint or "") if error else "",
+    )
+
+
+def _trace_shown(trace: TraceRecord) -> TraceShown:
+    steps = [
+        TraceStepShown(
+            number=step.reference_step + 1,
+            tool=step.tool,
+            arguments=[(n, value_text(value), step.agrees.get(n, True)) for n, value in (step.arguments or {}).items()],
+            thought=step.thought,
+            agreed=step.agreed,
+            reason=step.reason,
+        )
+        for step in trace.steps
+    ]
+    return TraceShown(trace.model, trace.confirms, steps, trace.answer or "", trace.answer_agrees, trace.reason)
+
+
+def _listed(value: JsonValue) -> list[JsonValue]:
+    return value if isinstance(value, list) else []
+
+
+def _argument(value: JsonValue) -> tuple[str, str]:
+    """The literal of an argument, and the steps that its values come from."""
+    origins = dict.fromkeys(_REF.sub(lambda at: f"step {int(at[1]) + 1} · ", ref) for ref in _refs(value))
+    return value_text(literal_value(value)), ", ".join(origins)
+
+
+def _refs(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, dict):
+        if is_ref(value):
+            yield str(value["$ref"])
+            return
+        for item in value.values():
+            yield from _refs(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _refs(item)
+
+
+def _slot_shown(slot: Slot, results: Results) -> SlotShown:
+    implied, state = "", ""
+    if is_text_slot(slot) and slot.from_:
+        found = implied_slot(slot, results)
+        if found.slot is None:
+            implied, state = found.reason, "missing"
+        else:
+            number = as_number(found.value)
+            unit = getattr(slot, "unit", None)
+            implied = value_text(found.value) + (f" {unit}" if number is not None and unit else "")
+            state = "differs" if found.differs else "same"
+    facts = [([*fact.phrases], [*fact.not_]) for fact in slot.facts] if isinstance(slot, OpenTextSlot) else []
+    origin = _REF.sub(lambda at: f"step {int(at[1]) + 1} · ", slot.from_ or "")
+    return SlotShown(slot, wanted_text(slot), origin, implied, state, facts, [*getattr(slot, "distractors", ())])

@@ -1,0 +1,326 @@
+"""Farmland seen from above at half a metre a pixel, drawn from nothing: parcels, roads, trees, houses, two dates.
+
+The ground (who owns what, where the road runs, where trees stand) is drawn once; :func:`paint_date` paints it as it
+looks on one day: crops at some stage, sun from somewhere, soil moist or dry.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.build.scenes.noise import fractal_field, smooth_field
+
+BANDS = ("B", "G", "R", "NIR")
+"""Band order of the landscape: blue, green, red, near infrared."""
+
+Plane = NDArray[np.float32]
+Spectrum = NDArray[np.float32]
+
+
+def spectrum(*values: float) -> Spectrum:
+    """Four reflectances in the order of :data:`BANDS`. Round figures of ours, typical of published libraries."""
+    return np.asarray(values, dtype=np.float32)
+
+
+SOILS = (
+    spectrum(0.075, 0.112, 0.155, 0.225),  # loam
+    spectrum(0.110, 0.160, 0.210, 0.290),  # sandy
+    spectrum(0.048, 0.064, 0.082, 0.120),  # humus-rich
+    spectrum(0.060, 0.092, 0.160, 0.240),  # red
+)
+DENSE_CROP = spectrum(0.028, 0.068, 0.034, 0.430)
+PALE_CROP = spectrum(0.042, 0.105, 0.062, 0.400)
+RIPE_CROP = spectrum(0.085, 0.142, 0.185, 0.310)
+STUBBLE = spectrum(0.105, 0.150, 0.195, 0.280)
+GRASS_GREEN = spectrum(0.036, 0.078, 0.050, 0.350)
+GRASS_DRY = spectrum(0.075, 0.112, 0.138, 0.260)
+TREE = spectrum(0.018, 0.036, 0.022, 0.320)
+ASPHALT = spectrum(0.075, 0.080, 0.084, 0.100)
+DIRT_ROAD = spectrum(0.140, 0.190, 0.245, 0.320)
+ROOFS = (
+    spectrum(0.180, 0.190, 0.200, 0.230),
+    spectrum(0.420, 0.430, 0.440, 0.460),
+    spectrum(0.080, 0.100, 0.190, 0.260),
+    spectrum(0.250, 0.150, 0.090, 0.200),
+)
+TOWN_ROOFS = (
+    *ROOFS,
+    spectrum(0.060, 0.062, 0.065, 0.080),
+    spectrum(0.105, 0.108, 0.112, 0.130),
+    spectrum(0.080, 0.095, 0.110, 0.140),
+    spectrum(0.110, 0.135, 0.160, 0.200),
+)
+"""Those of farms first, then shingles and concrete."""
+
+
+@dataclass(frozen=True)
+class Light:
+    """The sun on one day: unit vector along which shadows fall, and their length per height."""
+
+    dx: float
+    dy: float
+    length: float
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Crown centre and radius in pixels, and the seed of its outline."""
+
+    x: float
+    y: float
+    radius: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class House:
+    """Roof: centre, half sides, direction, roof kind; pixels and radians."""
+
+    x: float
+    y: float
+    half_length: float
+    half_width: float
+    angle: float
+    roof: int
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """What stays between the dates.
+
+    ``parcels``: int32 (rows, columns), a number per field; ``along``: tillage coordinate in pixels, float32;
+    ``border``: distance to the nearest parcel border, pixels; ``road``: 0..1, ``paved``: its surface.
+    """
+
+    parcels: NDArray[np.int32]
+    along: Plane
+    border: Plane
+    road: Plane
+    paved: bool
+    angle: float
+    soil: Spectrum
+    relief: Plane
+    verge: float
+    trees: list[Tree] = field(default_factory=list)
+    houses: list[House] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A field on one day: share of the ground under plants, their colour, tone of the soil, strength of its lines."""
+
+    cover: float
+    plants: Spectrum
+    tone: float
+    lines: float
+    period: float
+    patchy: float
+
+
+def lay_ground(rng: np.random.Generator, rows: int, columns: int, trees: float, houses: int) -> Ground:
+    """Draw the ground. ``trees``: how many there are, as a factor; ``houses``: at most so many."""
+    angle = float(rng.uniform(-0.6, 0.6))
+    y, x = np.mgrid[0:rows, 0:columns].astype(np.float32)
+    bend = 2.2 * smooth_field(rng, rows, columns, 170)
+    u = (x - columns / 2) * np.cos(angle) + (y - rows / 2) * np.sin(angle) + bend
+    v = -(x - columns / 2) * np.sin(angle) + (y - rows / 2) * np.cos(angle) + bend[::-1, ::-1]
+    parcels = np.zeros((rows, columns), np.int32)
+    along = np.zeros((rows, columns), np.float32)
+    reach = float(np.hypot(rows, columns)) / 2 + 10
+    for number, (u0, v0, u1, v1) in enumerate(_split(rng, (-reach, -reach, reach, reach)), start=1):
+        inside = (u >= u0) & (u < u1) & (v >= v0) & (v < v1)
+        parcels[inside] = number
+        along[inside] = (v if (u1 - u0) > (v1 - v0) else u)[inside]
+    edge = np.zeros((rows, columns), np.uint8)
+    edge[:, 1:] |= parcels[:, 1:] != parcels[:, :-1]
+    edge[1:] |= parcels[1:] != parcels[:-1]
+    border = np.asarray(cv2.distanceTransform(1 - edge, cv2.DIST_L2, 3), np.float32)
+    road = np.zeros((rows, columns), np.float32)
+    for _ in range(int(rng.integers(1, 3))):
+        axis = u if rng.uniform() < 0.5 else v
+        place = rng.uniform(-0.35, 0.35) * (columns if axis is u else rows)
+        sway = 4.0 * smooth_field(rng, rows, columns, 260)
+        half = rng.uniform(2.5, 5.0)
+        road = np.maximum(road, np.clip(half + 0.5 - np.abs(axis - place + sway), 0, 1))
+    ground = Ground(
+        parcels, along, border, road.astype(np.float32), bool(rng.uniform() < 0.4), angle,
+        SOILS[int(rng.integers(len(SOILS)))], fractal_field(rng, rows, columns, 120, 4), float(rng.uniform(1.0, 3.0)),
+    )  # fmt: skip
+    _stand_trees(rng, ground, trees)
+    for _ in range(int(rng.integers(0, houses + 1))):
+        ground.houses.append(
+            House(
+                rng.uniform(0, columns),
+                rng.uniform(0, rows),
+                rng.uniform(8, 17),
+                rng.uniform(5, 9),
+                angle + rng.normal(0, 0.1),
+                int(rng.integers(len(ROOFS))),
+            )
+        )
+    return ground
+
+
+def _split(rng: np.random.Generator, box: tuple[float, float, float, float]) -> list[tuple[float, float, float, float]]:
+    u0, v0, u1, v1 = box
+    long, short = max(u1 - u0, v1 - v0), min(u1 - u0, v1 - v0)
+    if long < 95 or (long < 200 and short < 110 and rng.uniform() < 0.5):
+        return [box]
+    at = rng.uniform(0.35, 0.65)
+    if u1 - u0 > v1 - v0:
+        middle = u0 + at * (u1 - u0)
+        return _split(rng, (u0, v0, middle, v1)) + _split(rng, (middle, v0, u1, v1))
+    middle = v0 + at * (v1 - v0)
+    return _split(rng, (u0, v0, u1, middle)) + _split(rng, (u0, middle, u1, v1))
+
+
+def _stand_trees(rng: np.random.Generator, ground: Ground, amount: float) -> None:
+    """Trees alone, along borders and in small groves; never on the road."""
+    rows, columns = ground.parcels.shape
+    spots = [(rng.uniform(0, columns), rng.uniform(0, rows)) for _ in range(int(12 * amount))]
+    on_border = np.argwhere(ground.border < 2.0)
+    for _ in range(int(rng.integers(0, 2 + int(3 * amount)))):
+        cy, cx = on_border[int(rng.integers(len(on_border)))]
+        near = on_border[np.hypot(on_border[:, 0] - cy, on_border[:, 1] - cx) < 60]
+        chosen = near[rng.integers(len(near), size=int(rng.integers(4, 12)))]
+        spots += [(px + rng.normal(0, 1.5), py + rng.normal(0, 1.5)) for py, px in chosen]
+    for _ in range(int(rng.integers(0, 1 + int(2 * amount)))):
+        cx, cy = rng.uniform(0, columns), rng.uniform(0, rows)
+        spots += [(rng.normal(cx, 14), rng.normal(cy, 11)) for _ in range(int(rng.integers(10, 34)))]
+    for px, py in spots:
+        if 0 <= px < columns and 0 <= py < rows and ground.road[int(py), int(px)] == 0:
+            ground.trees.append(Tree(px, py, float(rng.uniform(3.0, 8.5)), int(rng.integers(1 << 30))))
+
+
+def build_town(rng: np.random.Generator, ground: Ground, houses: int) -> None:
+    """Set ``houses`` houses in loose streets, of all kinds of roofs."""
+    rows, columns = ground.parcels.shape
+    c, s = np.cos(ground.angle), np.sin(ground.angle)
+    for _ in range(houses):
+        along, across = rng.uniform(-columns, columns), 34.0 * round(rng.uniform(-rows, rows) / 34.0)
+        x, y = columns / 2 + along * c - across * s, rows / 2 + along * s + across * c
+        if 0 <= x < columns and 0 <= y < rows:
+            half = rng.uniform(6, 22), rng.uniform(5, 12)
+            turn = ground.angle + rng.normal(0, 0.04) + (np.pi / 2 if rng.uniform() < 0.3 else 0.0)
+            ground.houses.append(House(float(x), float(y), *half, float(turn), int(rng.integers(len(TOWN_ROOFS)))))
+
+
+def draw_stages(rng: np.random.Generator, ground: Ground, green: float) -> dict[int, Stage]:
+    """A stage for each parcel; ``green``: how likely a field carries green plants on that day."""
+    stages: dict[int, Stage] = {}
+    for number in np.unique(ground.parcels):
+        lines = float(rng.uniform(0.0, 0.16)) if rng.uniform() < 0.75 else 0.0
+        period = float(rng.uniform(4.0, 11.0))
+        draw, tone = rng.uniform(), float(rng.normal(1.0, 0.10))
+        patchy = float(rng.uniform(0.02, 0.16))
+        if draw < green:
+            blend = rng.uniform(0, 1)
+            plants = (blend * DENSE_CROP + (1 - blend) * PALE_CROP).astype(np.float32)
+            stage = Stage(float(rng.uniform(0.35, 1.0)), plants, tone, lines, period, patchy)
+        elif draw < green + 0.35 * (1 - green):
+            stage = Stage(float(rng.uniform(0.4, 0.95)), RIPE_CROP if rng.uniform() < 0.5 else STUBBLE, tone, lines,
+                          period, patchy)  # fmt: skip
+        else:
+            moist = 0.62 if rng.uniform() < 0.3 else 1.0
+            stage = Stage(float(rng.uniform(0.0, 0.12)), GRASS_GREEN, tone * moist, lines, period, patchy)
+        stages[int(number)] = stage
+    return stages
+
+
+def paint_date(
+    rng: np.random.Generator, ground: Ground, stages: dict[int, Stage], sun: Light, wet_season: float
+) -> Plane:
+    """Reflectance of fields, borders and roads on one day, (rows, columns, 4); what stands on them comes later."""
+    rows, columns = ground.parcels.shape
+    count = int(ground.parcels.max()) + 1
+    fine = fractal_field(rng, rows, columns, 5, 3, 0.9)
+    coarse = fractal_field(rng, rows, columns, 45, 3, 0.7)
+    table = np.zeros((count, 5), np.float32)
+    plants = np.zeros((count, 4), np.float32)
+    for number, stage in stages.items():
+        table[number] = (stage.cover, stage.tone, stage.lines, stage.period, stage.patchy)
+        plants[number] = stage.plants
+    cover, tone, lines, period, patchy = np.moveaxis(table[ground.parcels], -1, 0)
+    wave = lines * np.sin(2 * np.pi * ground.along / np.maximum(period, 1.0) + 0.5 * coarse)
+    share = np.clip(cover + patchy * coarse + 0.06 * fine + wave * (cover > 0.2), 0, 1)
+    bright = tone * (1.0 + 0.10 * ground.relief + 0.045 * fine) + 0.7 * wave * (cover <= 0.2)
+    soil = np.clip(bright, 0.3, 1.8)[..., None] * ground.soil
+    leaf = (1.0 + 0.07 * fine + 0.05 * coarse)[..., None] * plants[ground.parcels]
+    out = soil + share[..., None] * (leaf - soil)
+    grass = (wet_season * GRASS_GREEN + (1 - wet_season) * GRASS_DRY) * (1 + 0.10 * fine)[..., None]
+    bund = np.clip(ground.verge + 0.6 * fine - ground.border, 0, 1)[..., None]
+    out += bund * (grass - out)
+    verge = np.clip(cv2.GaussianBlur(ground.road, (0, 0), 2.5) * 2.5, 0, 1)[..., None] * 0.7
+    out += verge * (grass - out)
+    surface = (ASPHALT if ground.paved else DIRT_ROAD) * (1 + 0.05 * fine + 0.04 * coarse)[..., None]
+    out += ground.road[..., None] * (surface - out)
+    gy, gx = np.gradient(cv2.GaussianBlur(ground.relief, (0, 0), 3.0))
+    out *= 1.0 + 0.8 * (gx * sun.dx + gy * sun.dy)[..., None]
+    return np.clip(out, 0.004, 1.0).astype(np.float32)
+
+
+def stand_things(rng: np.random.Generator, bands: Plane, ground: Ground, sun: Light, leaf_tone: float) -> None:
+    """Houses and trees with their shadows, laid over the ground in place."""
+    for house in ground.houses:
+        c, s = np.cos(house.angle), np.sin(house.angle)
+        corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)], np.float32) * (house.half_length, house.half_width)
+        outline = corners @ np.array([[c, s], [-s, c]]) + (house.x, house.y)
+        cast = outline + np.array([sun.dx, sun.dy]) * sun.length * 8.0
+        hull = cv2.convexHull(np.concatenate([outline, cast]).astype(np.float32)).reshape(-1, 2)
+        _fill(bands, hull, 0.0, shade=0.55)
+        roof = TOWN_ROOFS[house.roof] * np.float32(rng.uniform(0.85, 1.1))
+        _fill(bands, outline, 1.0, roof)
+        lit = 0.75 if sun.dy * c - sun.dx * s > 0 else 1.15
+        half = np.array([(-1, 0), (1, 0), (1, 1), (-1, 1)], np.float32) * (house.half_length, house.half_width)
+        _fill(bands, half @ np.array([[c, s], [-s, c]]) + (house.x, house.y), 1.0, roof * np.float32(lit))
+    texture = fractal_field(rng, bands.shape[0], bands.shape[1], 4, 2, 0.8)
+    for tree in ground.trees:
+        outline = _crown(tree)
+        _fill(bands, outline + np.array([sun.dx, sun.dy]) * sun.length * tree.radius * 0.9, 0.0, shade=0.55)
+    for tree in ground.trees:
+        outline = _crown(tree)
+        _fill(bands, outline, 0.95, TREE * np.float32(leaf_tone), texture=texture, lit=(sun, tree))
+
+
+def _crown(tree: Tree) -> NDArray[np.float64]:
+    own = np.random.default_rng(tree.seed)
+    t = np.linspace(0, 2 * np.pi, 22, endpoint=False)
+    radius = tree.radius * (
+        1 + sum(own.normal(0, 0.12 / k**0.5) * np.sin(k * t + own.uniform(0, 6)) for k in (2, 3, 5))
+    )
+    return np.stack([tree.x + radius * np.cos(t), tree.y + radius * np.sin(t)], axis=1)
+
+
+def _fill(
+    bands: Plane,
+    outline: NDArray[Any],
+    opacity: float,
+    colour: Spectrum | None = None,
+    shade: float = 0.0,
+    texture: Plane | None = None,
+    lit: tuple[Light, Tree] | None = None,
+) -> None:
+    """Lay a polygon over the picture: a colour, or a shadow that takes ``shade`` of the light."""
+    rows, columns = bands.shape[:2]
+    low, high = np.floor(outline.min(0)).astype(int) - 2, np.ceil(outline.max(0)).astype(int) + 3
+    x0, y0, x1, y1 = max(0, low[0]), max(0, low[1]), min(columns, high[0]), min(rows, high[1])
+    if x0 >= x1 or y0 >= y1:
+        return
+    alpha = np.zeros((y1 - y0, x1 - x0), np.uint8)
+    cv2.fillPoly(alpha, [np.round((outline - (x0, y0)) * 16).astype(np.int32)], 255, cv2.LINE_AA, 4)
+    cover = (alpha.astype(np.float32) / 255.0)[..., None]
+    view = bands[y0:y1, x0:x1]
+    if colour is None:
+        view *= 1.0 - shade * cover * np.array([0.85, 0.95, 1.0, 0.9], np.float32)
+        return
+    paint = np.broadcast_to(colour, view.shape)
+    if texture is not None and lit is not None:
+        sun, tree = lit
+        ys, xs = np.mgrid[y0:y1, x0:x1]
+        side = ((xs - tree.x) * sun.dx + (ys - tree.y) * sun.dy) / max(tree.radius, 1.0)
+        tone = 1.0 - 0.35 * side + 0.22 * texture[y0:y1, x0:x1]
+        paint = np.clip(tone, 0.35, 2.2)[..., None] * colour
+    view += opacity * cover * (paint - view)

@@ -1,0 +1,260 @@
+"""Fruit in perspective: bodies of one or more ellipsoids with ground colour, blush, hollow and highlight."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.build.scenes.foliage import Colour, Plane, View, colour
+from agrotools.build.scenes.noise import fractal_field
+from agrotools.build.scenes.smoothing import blurred
+
+Rng = np.random.Generator
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Skin:
+    """Ground colour and the colour of the blush, how much of the fruit the blush covers (from, to), how streaked it is,
+    and how glossy the skin is."""
+
+    ground: Colour
+    blush: Colour
+    share: tuple[float, float]
+    streaks: float = 0.3
+    gloss: float = 0.35
+
+
+@dataclass(frozen=True)
+class FruitKind:
+    """``diameter_mm``: across the axis, mean and spread; ``flat``: length along the axis over diameter (from, to);
+    ``form``: round, pear (a narrower upper body) or lobed (three bodies side by side)."""
+
+    name: str
+    plural: str
+    skins: dict[str, Skin]
+    diameter_mm: tuple[float, float]
+    flat: tuple[float, float]
+    form: str = "round"
+    hollow: float = 0.5
+    """How deep the hollow around the stalk is, 0 to 1."""
+
+
+_RED, _DARK_RED = colour(0.40, 0.035, 0.035, 0.55), colour(0.21, 0.015, 0.022, 0.50)
+_PALE, _CREAM = colour(0.52, 0.50, 0.17, 0.62), colour(0.60, 0.50, 0.26, 0.64)
+_GREEN = colour(0.215, 0.315, 0.060, 0.56)
+
+KINDS: dict[str, FruitKind] = {
+    "apple": FruitKind(
+        "apple", "apples",
+        {
+            "red": Skin(_CREAM, _RED, (0.85, 1.0), 0.25),
+            "dark": Skin(_RED, _DARK_RED, (0.7, 1.0), 0.2, 0.5),
+            "striped": Skin(_PALE, _RED, (0.35, 0.75), 0.8),
+            "pale": Skin(_PALE, colour(0.62, 0.28, 0.13, 0.62), (0.0, 0.25), 0.2, 0.25),
+            "green": Skin(_GREEN, colour(0.36, 0.22, 0.09, 0.56), (0.0, 0.12), 0.2),
+        },
+        (74.0, 7.0), (0.93, 1.0),
+    ),
+    "pear": FruitKind(
+        "pear", "pears",
+        {"green": Skin(colour(0.30, 0.36, 0.09, 0.58), colour(0.42, 0.20, 0.10, 0.58), (0.0, 0.3), 0.2, 0.2),
+         "yellow": Skin(colour(0.55, 0.44, 0.11, 0.60), colour(0.50, 0.20, 0.10, 0.60), (0.0, 0.35), 0.2, 0.2)},
+        (66.0, 6.0), (1.05, 1.2), "pear", 0.0,
+    ),
+    "cherry": FruitKind(
+        "cherry", "cherries",
+        {"dark": Skin(_RED, colour(0.13, 0.010, 0.018, 0.5), (0.4, 1.0), 0.05, 0.9),
+         "bright": Skin(colour(0.55, 0.16, 0.07, 0.6), _RED, (0.5, 1.0), 0.05, 0.9)},
+        (24.0, 2.0), (0.90, 1.0), "round", 0.4,
+    ),
+    "orange": FruitKind(
+        "orange", "oranges",
+        {"ripe": Skin(colour(0.68, 0.26, 0.015, 0.66), colour(0.60, 0.33, 0.03, 0.62), (0.0, 0.2), 0.05, 0.3)},
+        (72.0, 7.0), (0.93, 1.03), "round", 0.1,
+    ),
+    "tomato": FruitKind(
+        "tomato", "tomatoes",
+        {"ripe": Skin(colour(0.52, 0.10, 0.03, 0.6), colour(0.46, 0.035, 0.018, 0.58), (0.5, 1.0), 0.05, 0.9)},
+        (62.0, 8.0), (0.80, 0.92), "round", 0.35,
+    ),
+    "peach": FruitKind(
+        "peach", "peaches",
+        {"ripe": Skin(colour(0.66, 0.42, 0.14, 0.66), colour(0.47, 0.085, 0.055, 0.6), (0.3, 0.8), 0.3, 0.05)},
+        (68.0, 6.0), (0.95, 1.05), "round", 0.4,
+    ),
+    "red pepper": FruitKind(
+        "red pepper", "red peppers",
+        {"ripe": Skin(colour(0.50, 0.07, 0.02, 0.58), colour(0.40, 0.028, 0.016, 0.56), (0.4, 1.0), 0.05, 1.0)},
+        (78.0, 7.0), (1.05, 1.35), "lobed", 0.0,
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Fruit:
+    """``centre_px`` x, y; ``distance_mm`` of its centre; ``axis``: unit vector of its stalk; ``blush``: share."""
+
+    kind: FruitKind
+    skin: Skin
+    centre_px: tuple[float, float]
+    distance_mm: float
+    diameter_mm: float
+    flat: float
+    axis: tuple[float, float, float]
+    blush: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a fruit would show if nothing hid it: number of pixels and box (x0, y0, x1, y1), ends excluded."""
+
+    whole_px: int
+    box: tuple[int, int, int, int]
+
+
+def lay_fruit(view: View, fruit: Fruit, number: int, focal_px: float, in_sun: float) -> Seen:
+    """Paint one fruit, number ``number``. ``in_sun``: 0 in full shade of leaves, 1 in full sun."""
+    scale = focal_px / fruit.distance_mm
+    bodies = _bodies(fruit)
+    reach = max(float(np.hypot(*(offset[:2]))) + size * max(1.0, flat) for offset, size, flat in bodies) + 3.0 / scale
+    x0, y0 = math.floor(fruit.centre_px[0] - reach * scale), math.floor(fruit.centre_px[1] - reach * scale)
+    side = math.ceil(2 * reach * scale) + 2
+    xs = (np.arange(side, dtype=np.float32)[None, :] + (x0 + 0.5 - fruit.centre_px[0])) / np.float32(scale)
+    ys = (np.arange(side, dtype=np.float32)[:, None] + (y0 + 0.5 - fruit.centre_px[1])) / np.float32(scale)
+    alpha, depth, normal, axial = _surface(bodies, np.asarray(fruit.axis), xs, ys, scale)
+    flecks = view.flecks(x0, y0, side)
+    light = _lit(view, fruit, normal, axial, 0.3 * in_sun + 0.7 * flecks)
+    lift = 0.35 * fruit.diameter_mm * scale
+    towards = view.sun.towards
+    soft = blurred(alpha, max(0.8, 0.06 * side))
+    view.shade(soft, x0 - round(lift * towards[0]), y0 - round(lift * towards[1]), 0.5 * (0.3 + 0.7 * in_sun))
+    if fruit.kind.hollow or fruit.kind.form == "pear":
+        _stalk(view, fruit, scale)
+    view.lay(alpha, light, depth + np.float32(fruit.distance_mm), x0, y0, number)
+    solid = alpha > 0.5
+    columns, rows = np.flatnonzero(solid.any(axis=0)), np.flatnonzero(solid.any(axis=1))
+    box = (x0 + int(columns[0]), y0 + int(rows[0]), x0 + int(columns[-1]) + 1, y0 + int(rows[-1]) + 1)
+    return Seen(int(solid.sum()), box)
+
+
+def _bodies(fruit: Fruit) -> list[tuple[Vector, float, float]]:
+    """Offset from the centre (mm), radius across the axis (mm) and flatness of each ellipsoid."""
+    radius, axis = fruit.diameter_mm / 2, np.asarray(fruit.axis)
+    if fruit.kind.form == "pear":
+        return [
+            (-0.15 * radius * axis, radius, 0.95),
+            (0.28 * radius * axis, 0.84 * radius, 1.05),
+            (0.72 * radius * axis, 0.60 * radius, 1.30),
+        ]
+    if fruit.kind.form == "lobed":
+        rng = np.random.default_rng([fruit.seed, 3])
+        turn = rng.uniform(0, 2 * np.pi)
+        first = np.cross(axis, [0.31, 0.17, 0.93])
+        first /= np.linalg.norm(first)
+        second = np.cross(axis, first)
+        lobes: list[tuple[Vector, float, float]] = []
+        for k in range(3):
+            angle = turn + 2 * np.pi * k / 3
+            offset = 0.42 * radius * (math.cos(angle) * first + math.sin(angle) * second)
+            lobes.append((offset, 0.60 * radius, fruit.flat / 0.60 * rng.uniform(0.88, 1.0)))
+        return lobes
+    return [(np.zeros(3), radius, fruit.flat)]
+
+
+def _surface(
+    bodies: Sequence[tuple[Vector, float, float]], axis: Vector, xs: Plane, ys: Plane, scale: float
+) -> tuple[Plane, Plane, NDArray[np.float32], Plane]:
+    """Cover, distance before the centre (mm, negative), unit normals (rows, columns, 3), and place along the axis
+    (-1 bottom to 1 stalk) of the nearest surface."""
+    shape = np.broadcast_shapes(xs.shape, ys.shape)
+    alpha = np.zeros(shape, np.float32)
+    depth = np.full(shape, 1e6, np.float32)
+    normal = np.zeros((*shape, 3), np.float32)
+    axial = np.zeros(shape, np.float32)
+    for offset, radius, flat in bodies:
+        squeeze = 1.0 / flat**2 - 1.0
+        m = (np.eye(3) + squeeze * np.outer(axis, axis)).astype(np.float32)
+        x, y = xs - np.float32(offset[0]), ys - np.float32(offset[1])
+        half_b = m[0, 2] * x + m[1, 2] * y
+        rest = m[0, 0] * x * x + 2 * m[0, 1] * x * y + m[1, 1] * y * y
+        free = half_b * half_b - m[2, 2] * (rest - np.float32(radius * radius))
+        # In units of the radius this is 1 - distance^2 from the middle of the outline, which is an ellipse.
+        inward = free / np.float32(m[2, 2] * radius * radius)
+        cover = np.clip((1.0 - np.sqrt(np.clip(1.0 - inward, 0.0, None))) * np.float32(radius * scale) + 0.5, 0.0, 1.0)
+        z = (-half_b - np.sqrt(np.clip(free, 0.0, None))) / m[2, 2]
+        nearer = (cover > 0) & (z + np.float32(offset[2]) < depth)
+        depth = np.where(nearer, z + np.float32(offset[2]), depth)
+        n = np.stack(
+            [m[0, 0] * x + m[0, 1] * y + m[0, 2] * z, m[0, 1] * x + m[1, 1] * y + m[1, 2] * z,
+             m[0, 2] * x + m[1, 2] * y + m[2, 2] * z], axis=-1,
+        )  # fmt: skip
+        n /= np.maximum(np.sqrt((n * n).sum(axis=-1, keepdims=True)), 1e-6)
+        normal = np.where(nearer[..., None], n, normal)
+        along = (axis[0] * x + axis[1] * y + axis[2] * z) / (radius * flat)
+        axial = np.where(nearer, along.astype(np.float32), axial)
+        alpha = np.maximum(alpha, cover)
+    return alpha, np.where(depth < 1e5, depth, 0.0).astype(np.float32), normal, axial
+
+
+def _lit(view: View, fruit: Fruit, normal: NDArray[np.float32], axial: Plane, in_sun: Plane) -> NDArray[np.float32]:
+    rng = np.random.default_rng([fruit.seed, 1])
+    rows, columns = axial.shape
+    sun = np.asarray(view.sun.towards, np.float32)
+    facing = normal @ sun
+    mottle = fractal_field(rng, rows, columns, max(4.0, 0.4 * columns), 4, 0.7)
+    streak = _streaks(rng, fruit, normal) if fruit.skin.streaks > 0.1 else np.float32(0.0)
+    # The side towards the light colours first: a share of 0.5 reddens the half that faces it.
+    coloured = 3.2 * (facing * 0.6 - (1.0 - 2.0 * fruit.blush) + 0.35 * mottle + fruit.skin.streaks * streak)
+    blush = 1.0 / (1.0 + np.exp(-np.clip(coloured, -8, 8)))
+    specks = 1.0 + 0.05 * rng.standard_normal((rows, columns), dtype=np.float32)
+    skin = fruit.skin.ground + blush[..., None] * (fruit.skin.blush - fruit.skin.ground)
+    cavity = fruit.kind.hollow * np.exp(-(((1.0 - axial) / 0.10) ** 2))
+    calyx = 0.5 * fruit.kind.hollow * np.exp(-(((1.0 + axial) / 0.035) ** 2))
+    direct = np.clip(facing, 0.0, 1.0) * (np.float32(view.sun.share * 2.2) * in_sun)
+    # The sky is above, leaves and ground throw back a little green from all sides.
+    around = (1.0 - view.sun.share) * (0.62 - 0.38 * normal[..., 1]) + 0.06
+    light = (direct + around) * (1.0 - 0.75 * cavity - calyx) * specks
+    light *= 0.80 + 0.20 * np.clip(-normal[..., 2], 0.0, 1.0)
+    out = light[..., None] * skin
+    half = sun + np.asarray([0, 0, -1], np.float32)
+    half /= max(float(np.linalg.norm(half)), 1e-6)
+    glint = np.clip(normal @ half, 0.0, 1.0)
+    shine = fruit.skin.gloss * (0.85 * glint**60 * in_sun + 0.16 * glint**9 * (0.3 + 0.7 * in_sun))
+    sheen = 0.05 * fruit.skin.gloss * np.clip(-normal[..., 1] - 0.2, 0.0, 1.0)
+    return (out + (shine * view.sun.share * 1.4 + sheen)[..., None]).astype(np.float32)
+
+
+def _streaks(rng: Rng, fruit: Fruit, normal: NDArray[np.float32]) -> Plane:
+    """Stripes from stalk to bottom."""
+    axis = np.asarray(fruit.axis)
+    first = np.cross(axis, [0.31, 0.17, 0.93])
+    first /= np.linalg.norm(first)
+    second = np.cross(axis, first)
+    around = np.arctan2(normal @ second.astype(np.float32), normal @ first.astype(np.float32))
+    table = np.convolve(rng.standard_normal(128 + 2), [0.3, 0.5, 0.3], "valid").astype(np.float32)
+    place = (around / np.float32(2 * np.pi) % 1.0) * 127.0
+    below = place.astype(np.int32)
+    part = place - below
+    return 0.6 * (table[below] * (1 - part) + table[np.minimum(below + 1, 127)] * part)
+
+
+def _stalk(view: View, fruit: Fruit, scale: float) -> None:
+    """A short stalk; the fruit is painted after it, so only what stands out above is seen."""
+    x, y = fruit.centre_px
+    reach = fruit.diameter_mm * scale * (0.95 if fruit.kind.form == "pear" else 0.62)
+    thick = max(1, round(2.6 * scale))
+    end = (int((x + fruit.axis[0] * reach) * 16), int((y + fruit.axis[1] * reach) * 16))
+    mask = np.zeros(view.size, np.uint8)
+    cv2.line(mask, (int(x * 16), int(y * 16)), end, 255, thick, cv2.LINE_AA, 4)
+    x0, x1 = int(min(x, end[0] / 16)) - thick - 2, int(max(x, end[0] / 16)) + thick + 3
+    y0, y1 = int(min(y, end[1] / 16)) - thick - 2, int(max(y, end[1] / 16)) + thick + 3
+    x0, y0 = max(0, x0), max(0, y0)
+    patch = mask[y0:y1, x0:x1].astype(np.float32) / 255.0
+    if patch.size:
+        wood = np.broadcast_to(colour(0.11, 0.085, 0.04, 0.35), (*patch.shape, 4))
+        view.lay(patch, np.asarray(wood, np.float32), fruit.distance_mm, x0, y0, 0)

@@ -1,0 +1,267 @@
+"""Leaves with lesions on a board, a cloth or soil: drawn from nothing, the diseased pixels known exactly.
+
+Marked synthetic wherever it is used.
+"""
+
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.build.scenes.blade import BLADES, Blade, blade_colour, lay_out
+from agrotools.build.scenes.canvas import Sun
+from agrotools.build.scenes.foliage import Plane, Rng, colour
+from agrotools.build.scenes.lesions import KINDS
+from agrotools.build.scenes.noise import fractal_field, smooth_field
+from agrotools.build.scenes.scene import Difficulty, Scene
+from agrotools.build.scenes.smoothing import blurred
+from agrotools.build.scenes.snapshot import snapshot
+from agrotools.build.scenes.soil import paint_soil
+from agrotools.build.scenes.spectra import SOILS
+from agrotools.build.scenes.threads import one_thread
+
+ROWS_PX, COLUMNS_PX = 480, 640
+BACKGROUND, HEALTHY, LESION = 0, 1, 2
+LEAST_LESION_PX = 12
+"""Smaller patches are no lesions of their own in ``n_lesions``; their pixels count all the same."""
+MOST_LEAVES = 3
+
+
+@dataclass(frozen=True)
+class _Level:
+    """What a difficulty means. Ranges are (from, to)."""
+
+    grounds: tuple[str, ...]
+    severity_pct: tuple[float, float]
+    healthy: float
+    """Chance of a leaf without any lesion."""
+    kinds: int
+    """Kinds of lesions on one leaf, at most."""
+    strength: tuple[float, float]
+    curl: float
+    gloss: float
+    age: tuple[float, float]
+    shadow: float
+    """Chance that a shadow falls over part of the leaf."""
+    electrons: float
+
+
+_LEVELS: tuple[_Level, ...] = (
+    _Level(("board",), (1.0, 30.0), 0.06, 1, (0.92, 1.0), 0.15, 0.25, (0.0, 0.2), 0.0, 9000),
+    _Level(("board", "cloth"), (0.8, 35.0), 0.06, 1, (0.85, 1.0), 0.4, 0.6, (0.0, 0.4), 0.1, 5000),
+    _Level(("board", "cloth", "soil"), (0.6, 40.0), 0.06, 2, (0.75, 0.98), 0.8, 1.0, (0.1, 0.7), 0.3, 2500),
+    _Level(("cloth", "soil", "soil"), (0.5, 45.0), 0.06, 2, (0.62, 0.92), 1.2, 1.5, (0.2, 1.0), 0.55, 1400),
+)
+
+
+def make_leaf_photo(
+    seed: int, difficulty: Difficulty = 1, crop: str | None = None, lesion: str | None = None, *,
+    leaves: int = 1, severity_pct: float | None = None,
+) -> Scene:  # fmt: skip
+    """Draw one photograph of 640 x 480 px with one to three leaves of one crop. Same arguments, same scene.
+
+    Args:
+        crop: one of :data:`agrotools.build.scenes.blade.BLADES`; None: drawn.
+        lesion: one of :data:`agrotools.build.scenes.lesions.KINDS`; None: drawn, one or two kinds.
+        leaves: how many lie side by side.
+        severity_pct: share of each leaf that is to be diseased, about; None: drawn, at times nothing.
+
+    Returns:
+        ``images``: ``rgb`` uint8 (480, 640, 3). ``masks``: ``classes`` uint8 (480, 640), 0 background, 1 healthy leaf,
+        2 diseased; ``leaves`` uint8, number of the leaf from left to right. ``truth``: ``leaves``, each with
+        ``leaf_area_px``, ``lesion_area_px``, ``severity_pct``, ``n_lesions`` (8-connected, at least 12 px), ``box``,
+        ``kinds``; ``crop``, ``ground``.
+
+    Raises:
+        ValueError: an argument is not one of those said.
+    """
+    if difficulty not in (0, 1, 2, 3):
+        raise ValueError(f"difficulty is {difficulty}; it is one of 0, 1, 2, 3")
+    if seed < 0:
+        raise ValueError(f"seed is {seed}; it is 0 or more")
+    if crop is not None and crop not in BLADES:
+        raise ValueError(f"crop is {crop!r}; it is one of {', '.join(BLADES)}")
+    if lesion is not None and lesion not in KINDS:
+        raise ValueError(f"lesion is {lesion!r}; it is one of {', '.join(KINDS)}")
+    if not 1 <= leaves <= MOST_LEAVES:
+        raise ValueError(f"leaves is {leaves}; it is 1 to {MOST_LEAVES}")
+    with one_thread():
+        return _draw(seed, difficulty, crop, lesion, leaves, severity_pct)
+
+
+def _draw(
+    seed: int, difficulty: Difficulty, crop: str | None, lesion: str | None, leaves: int, severity_pct: float | None
+) -> Scene:
+    rng = np.random.default_rng([seed, zlib.crc32(b"leaf_photo"), difficulty])
+    level = _LEVELS[difficulty]
+    own_crop = crop or str(rng.choice(list(BLADES)))
+    own_kinds = (
+        [lesion] if lesion else [str(k) for k in rng.permutation(list(KINDS))[: rng.integers(1, level.kinds + 1)]]
+    )
+    turn = rng.uniform(0, 2 * np.pi)
+    low_sun = float(rng.uniform(0.5, 1.3))
+    sun = Sun(float(np.cos(turn)), float(np.sin(turn)), low_sun, float(rng.uniform(0.35, 0.6)))
+    ground = str(rng.choice(level.grounds))
+    light = _ground(rng, ground, sun)
+    classes = np.zeros((ROWS_PX, COLUMNS_PX), np.uint8)
+    numbers = np.zeros((ROWS_PX, COLUMNS_PX), np.uint8)
+    found: list[dict[str, Any]] = []
+    for number in range(1, leaves + 1):
+        blade = _placed(rng, own_crop, number, leaves, level.curl)
+        surface = blade_colour(rng, blade, float(rng.uniform(*level.age)))
+        diseased = _infect(rng, level, blade, surface, own_kinds, severity_pct)
+        _lay(rng, light, blade, surface, sun, level)
+        window, own = _clip(blade)
+        inside = blade.inside[own]
+        classes[window][inside] = HEALTHY
+        classes[window][inside & diseased[own]] = LESION
+        numbers[window][inside] = number
+        found.append({"kinds": own_kinds if diseased.any() else []})
+    if rng.uniform() < level.shadow:
+        _shadow_over(rng, light)
+    photo = snapshot(rng, light, float(rng.uniform(1.0, 1.25)) / _bright(light), level.electrons)
+    rows = [{**leaf, **_counted(classes, numbers, number)} for number, leaf in enumerate(found, start=1)]
+    return Scene(
+        images={"rgb": photo},
+        truth={"leaves": rows, "crop": own_crop, "ground": ground},
+        masks={"classes": classes, "leaves": numbers},
+    )
+
+
+def _bright(light: NDArray[np.float32]) -> float:
+    """What the camera exposes for; on dark ground it does not lift the leaf to white."""
+    return max(float(np.quantile(light[::4, ::4, :3].max(axis=2), 0.97)) * 1.05, 0.5)
+
+
+def _placed(rng: Rng, crop: str, number: int, leaves: int, curl: float) -> Blade:
+    kind = BLADES[crop]
+    widest = 2 * kind.slim[1] * (1 + kind.lobes + kind.wave)
+    if leaves == 1:
+        length = min(ROWS_PX * 0.88 / max(widest, 0.62), COLUMNS_PX * 0.80) * float(rng.uniform(0.88, 1.0))
+        angle = float(rng.choice([0.0, np.pi])) + float(rng.normal(0, 0.18))
+        centre = (COLUMNS_PX / 2 + float(rng.normal(0, 10)), ROWS_PX / 2 + float(rng.normal(0, 6)))
+    else:
+        room = COLUMNS_PX / leaves
+        length = min(ROWS_PX * 0.84, 0.86 * room / widest) * float(rng.uniform(0.85, 1.0))
+        angle = -np.pi / 2 + float(rng.normal(0, 0.07))
+        centre = (room * (number - 0.5) + float(rng.normal(0, 3)), ROWS_PX / 2 + float(rng.normal(0, 10)))
+    return lay_out(rng, kind, centre, length, angle, curl * float(rng.normal(0, 1.0)))
+
+
+def _infect(
+    rng: Rng, level: _Level, blade: Blade, surface: NDArray[np.float32], kinds: list[str], severity_pct: float | None
+) -> NDArray[np.bool_]:
+    diseased = np.zeros(blade.cover.shape, np.bool_)
+    low, high = np.log(level.severity_pct[0]), np.log(level.severity_pct[1])
+    healthy, drawn = rng.uniform() < level.healthy, float(np.exp(rng.uniform(low, high)))
+    if healthy and severity_pct is None:
+        return diseased
+    share = drawn if severity_pct is None else severity_pct
+    goal = share / 100.0 * float(np.count_nonzero(blade.inside))
+    for kind in kinds:
+        diseased |= KINDS[kind](rng, blade, surface, int(goal / len(kinds)), float(rng.uniform(*level.strength)))
+    return diseased
+
+
+def _clip(blade: Blade) -> tuple[tuple[slice, slice], tuple[slice, slice]]:
+    """Where the leaf's patch lies in the picture, and which part of the patch that is."""
+    rows, columns = blade.cover.shape
+    left, top = max(0, -blade.x0), max(0, -blade.y0)
+    right, bottom = min(columns, COLUMNS_PX - blade.x0), min(rows, ROWS_PX - blade.y0)
+    window = (slice(blade.y0 + top, blade.y0 + bottom), slice(blade.x0 + left, blade.x0 + right))
+    return window, (slice(top, bottom), slice(left, right))
+
+
+def _lay(
+    rng: Rng, light: NDArray[np.float32], blade: Blade, surface: NDArray[np.float32], sun: Sun, level: _Level
+) -> None:
+    """Put the leaf on the ground: its shadow, then itself in the light that its relief gives it."""
+    window, own = _clip(blade)
+    raised = 4.0 + 7.0 * level.curl * float(rng.uniform(0.2, 1.0))
+    shape = np.maximum(blade.cover, blade.stalk)
+    whole = np.zeros((ROWS_PX, COLUMNS_PX), np.float32)
+    whole[window] = shape[own]
+    move = np.array([[1, 0, sun.dx * sun.length * raised], [0, 1, sun.dy * sun.length * raised]], np.float32)
+    moved = np.asarray(cv2.warpAffine(whole, move, (COLUMNS_PX, ROWS_PX)), dtype=np.float32)
+    cast = blurred(moved, 1.0 + 0.5 * raised)
+    contact = blurred(whole, 5.0)
+    light *= (1.0 - sun.darkness * 0.9 * cast)[..., None] * (1.0 - 0.25 * contact)[..., None]
+    smooth = blurred(blade.height, 1.2)
+    gx, gy = cv2.Sobel(smooth, cv2.CV_32F, 1, 0, ksize=3) / 8.0, cv2.Sobel(smooth, cv2.CV_32F, 0, 1, ksize=3) / 8.0
+    rise = 1.0 / max(sun.length, 0.3)
+    norm = np.sqrt(1.0 + gx * gx + gy * gy)
+    lambert = np.clip((rise + gx * sun.dx + gy * sun.dy) / (norm * np.sqrt(1.0 + rise * rise)), 0.0, 1.0)
+    lambert *= np.sqrt(1.0 + rise * rise) / rise
+    shine = (1.0 - sun.darkness) + sun.darkness * lambert
+    lit = shine[..., None] * surface
+    # The sky mirrors in the cuticle where the blade tilts half way towards the sun.
+    tilt = ((gx + 0.22 * sun.dx) ** 2 + (gy + 0.22 * sun.dy) ** 2) / 0.02
+    gloss = blade.kind.gloss * level.gloss * 0.16 * np.exp(-np.clip(tilt, 0.0, 30.0))
+    lit += gloss[..., None] * np.array([0.95, 1.0, 1.08, 0.6], np.float32)
+    stalk = shine[..., None] * colour(0.11, 0.15, 0.055, 0.46)
+    part = light[window]
+    part += blade.stalk[own][..., None] * (stalk[own] - part)
+    part += blade.cover[own][..., None] * (lit[own] - part)
+
+
+def _ground(rng: Rng, kind: str, sun: Sun) -> NDArray[np.float32]:
+    if kind == "soil":
+        soil = paint_soil(
+            rng, ROWS_PX, COLUMNS_PX, SOILS[int(rng.integers(len(SOILS)))], sun, float(rng.uniform(0, 0.6))
+        )
+        return np.ascontiguousarray(soil[..., [2, 1, 0, 4]])
+    if kind == "cloth":
+        return _cloth(rng)
+    tone = colour(0.72, 0.71, 0.70, 0.7) * np.float32(rng.uniform(0.75, 1.1))
+    tone = tone * rng.normal(1.0, 0.03, 4).astype(np.float32)
+    even = (
+        1.0 + 0.05 * smooth_field(rng, ROWS_PX, COLUMNS_PX, 400) + 0.008 * fractal_field(rng, ROWS_PX, COLUMNS_PX, 6, 3)
+    )
+    return np.asarray(even[..., None] * tone, np.float32)
+
+
+def _cloth(rng: Rng) -> NDArray[np.float32]:
+    """Woven cloth, dark or coloured, with a few folds."""
+    tones = (
+        colour(0.045, 0.047, 0.055, 0.2), colour(0.05, 0.09, 0.22, 0.3), colour(0.30, 0.28, 0.25, 0.5),
+        colour(0.17, 0.17, 0.18, 0.3), colour(0.42, 0.36, 0.36, 0.55),
+    )  # fmt: skip
+    tone = tones[int(rng.integers(len(tones)))]
+    y, x = np.mgrid[0:ROWS_PX, 0:COLUMNS_PX].astype(np.float32)
+    pitch, turn = float(rng.uniform(2.6, 4.2)), float(rng.uniform(-0.3, 0.3))
+    c, s = np.float32(np.cos(turn)), np.float32(np.sin(turn))
+    weave: Plane = np.sin((x * c + y * s) * np.float32(2 * np.pi / pitch)) * np.sin(
+        (y * c - x * s) * np.float32(2 * np.pi / pitch)
+    )
+    folds = fractal_field(rng, ROWS_PX, COLUMNS_PX, 240, 2)
+    light = 1.0 + 0.10 * weave + 0.13 * folds + 0.05 * fractal_field(rng, ROWS_PX, COLUMNS_PX, 4, 2, 0.8)
+    return np.asarray(np.clip(light, 0.2, 2.0)[..., None] * tone, np.float32)
+
+
+def _shadow_over(rng: Rng, light: NDArray[np.float32]) -> None:
+    """The edge of a large shadow: a hand, the photographer."""
+    y, x = np.mgrid[0:ROWS_PX, 0:COLUMNS_PX].astype(np.float32)
+    turn = rng.uniform(0, 2 * np.pi)
+    side = (x - rng.uniform(0.25, 0.75) * COLUMNS_PX) * np.cos(turn) + (y - rng.uniform(0.3, 0.7) * ROWS_PX) * np.sin(
+        turn
+    )
+    side += 14.0 * smooth_field(rng, ROWS_PX, COLUMNS_PX, 90)
+    soft = blurred((side > 0).astype(np.float32), 6.0)
+    light *= (1.0 - float(rng.uniform(0.3, 0.55)) * soft)[..., None]
+
+
+def _counted(classes: NDArray[np.uint8], numbers: NDArray[np.uint8], number: int) -> dict[str, Any]:
+    own = numbers == number
+    leaf, lesion = int(np.count_nonzero(own)), own & (classes == LESION)
+    ys, xs = np.nonzero(own)
+    _, _, stats, _ = cv2.connectedComponentsWithStats(lesion.astype(np.uint8), connectivity=8)
+    return {
+        "leaf_area_px": leaf,
+        "lesion_area_px": int(np.count_nonzero(lesion)),
+        "severity_pct": round(100.0 * int(np.count_nonzero(lesion)) / leaf, 4),
+        "n_lesions": int(np.count_nonzero(stats[1:, cv2.CC_STAT_AREA] >= LEAST_LESION_PX)),
+        "box": [int(xs.min()), int(ys.min()), int(xs.max()) + 1, int(ys.max()) + 1],
+    }

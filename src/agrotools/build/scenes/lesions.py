@@ -1,0 +1,186 @@
+"""What diseases do to a leaf: spots with halos, blotches, angular spots between veins, rust pustules, mildew.
+
+Each kind marks the pixels that are diseased and paints them. A pixel counts as diseased where the tissue has lost its
+healthy colour, halos included.
+"""
+
+from collections.abc import Callable
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.build.scenes.blade import Blade
+from agrotools.build.scenes.foliage import Colour, Plane, Rng, colour
+from agrotools.build.scenes.noise import fractal_field, smooth_field
+from agrotools.build.scenes.smoothing import blurred, resized
+
+Mask = NDArray[np.bool_]
+Surface = NDArray[np.float32]
+"""Reflectance of the leaf, (rows, columns, 4), which is painted in place."""
+
+_TAN, _BROWN, _DARK = colour(0.36, 0.25, 0.13, 0.42), colour(0.16, 0.085, 0.040, 0.34), colour(0.05, 0.032, 0.022, 0.22)
+_GREY = colour(0.42, 0.37, 0.30, 0.45)
+_HALO = colour(0.36, 0.33, 0.060, 0.52)
+_RUST = colour(0.47, 0.19, 0.030, 0.42)
+_MILDEW = colour(0.60, 0.61, 0.57, 0.66)
+_MOST_STEPS = 900
+_CENTRES = (_TAN, _BROWN, _GREY, _BROWN)
+
+
+def _blend(surface: Surface, where: Plane, tone: Colour) -> None:
+    surface += where[..., None] * (tone - surface)
+
+
+def _spots(
+    rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float, radius: tuple[float, float],
+    centre: Colour, halo: float, rim: float,
+) -> Mask:  # fmt: skip
+    """Roundish spots in loose groups: pale or brown middle, dark rim, yellow halo."""
+    inside = blade.inside
+    rows, columns = inside.shape
+    marked = np.zeros(inside.shape, np.bool_)
+    ys, xs = np.nonzero(inside)
+    density = smooth_field(rng, rows, columns, 0.22 * blade.length_px)
+    ragged = fractal_field(rng, rows, columns, 9, 3, 0.7)
+    counted = 0
+    for _ in range(_MOST_STEPS):
+        if counted >= goal:
+            break
+        pick = int(rng.integers(len(ys)))
+        x, y = float(xs[pick]), float(ys[pick])
+        if density[int(y), int(x)] + 0.7 * rng.normal() < -0.1:
+            continue
+        r = float(np.clip(rng.lognormal(np.log(np.sqrt(radius[0] * radius[1])), 0.4), *radius))
+        # The last spot is no larger than what is still missing.
+        r = min(r, max(1.6, float(np.sqrt(max(goal - counted, 6) / np.pi)) * 1.15))
+        reach = int(1.8 * r + 4)
+        x0, x1 = max(0, int(x) - reach), min(columns, int(x) + reach + 1)
+        y0, y1 = max(0, int(y) - reach), min(rows, int(y) + reach + 1)
+        dx = (np.arange(x0, x1, dtype=np.float32) - np.float32(x))[None, :]
+        dy = (np.arange(y0, y1, dtype=np.float32) - np.float32(y))[:, None]
+        turn, squeeze = rng.uniform(0, np.pi), rng.uniform(0.7, 1.0)
+        c, s = np.float32(np.cos(turn)), np.float32(np.sin(turn))
+        off = np.sqrt((dx * c + dy * s) ** 2 + ((dy * c - dx * s) / np.float32(squeeze)) ** 2)
+        off = off * (1.0 + (0.05 if halo else 0.12) * ragged[y0:y1, x0:x1]) / np.float32(r)
+        part = surface[y0:y1, x0:x1]
+        own = inside[y0:y1, x0:x1]
+        wide = 1.0 + halo * rng.uniform(0.6, 1.3)
+        if halo:
+            _blend(part, strength * 0.85 * own * np.clip((wide - off) * 3.2, 0.0, 1.0), _HALO)
+        edge = np.clip((1.0 - off) * r * 0.7 + 0.5, 0.0, 1.0)
+        tone = (centre * rng.normal(1.0, 0.12)).astype(np.float32)
+        if rim:
+            _blend(part, strength * own * edge, _DARK * 0.6 + _BROWN * 0.4)
+            _blend(part, strength * own * np.clip((1.0 - rim - off) * r * 0.6 + 0.5, 0.0, 1.0), tone)
+        else:
+            _blend(part, strength * own * edge, tone)
+        hit = own & (off < (wide - 0.15 if halo else 1.0))
+        view = marked[y0:y1, x0:x1]
+        counted += int(np.count_nonzero(hit & ~view))
+        view |= hit
+    return marked
+
+
+def ring_spots(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float) -> Mask:
+    """Spots with a dark rim and a halo, as by Cercospora, Septoria or Alternaria."""
+    tone = _CENTRES[int(rng.integers(len(_CENTRES)))]
+    top = float(rng.uniform(0.020, 0.050)) * blade.length_px
+    return _spots(rng, blade, surface, goal, strength, (0.35 * top, top), tone, float(rng.uniform(0.15, 0.6)), 0.28)
+
+
+def dead_spots(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float) -> Mask:
+    """Few large brown spots without a halo."""
+    top = float(rng.uniform(0.05, 0.10)) * blade.length_px
+    return _spots(rng, blade, surface, goal, strength, (0.3 * top, top), _BROWN, 0.0, float(rng.choice([0.0, 0.2])))
+
+
+def rust(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float) -> Mask:
+    """Many small orange pustules, each in a pale yellow ring."""
+    top = max(3.0, 0.013 * blade.length_px)
+    return _spots(rng, blade, surface, goal, strength, (0.5 * top, top), _RUST, float(rng.uniform(0.5, 0.9)), 0.0)
+
+
+def blotches(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float) -> Mask:
+    """Irregular blotches: what a short-range activator and a long-range inhibitor leave of random beginnings."""
+    rows, columns = blade.inside.shape
+    small = (max(16, columns // 4), max(16, rows // 4))
+    state = rng.standard_normal((small[1], small[0])).astype(np.float32)
+    range_px = float(rng.uniform(0.012, 0.024)) * blade.length_px / 4 * 2.2
+    for _ in range(7):
+        state = np.tanh(
+            3.0 * (blurred(state, range_px) - 0.93 * blurred(state, 2.1 * range_px))
+            * range_px
+        )  # fmt: skip
+    field = resized(state, columns, rows, cv2.INTER_CUBIC)
+    field = field / max(float(field.std()), 1e-6)
+    field += 1.5 * smooth_field(rng, rows, columns, 0.3 * blade.length_px)
+    field += 0.22 * fractal_field(rng, rows, columns, 8, 3)
+    marked, level = _highest(field, blade.inside, goal)
+    margin = np.clip((field - level) * 5.0 + 0.5, 0.0, 1.0) * blade.inside
+    _blend(surface, strength * 0.9 * margin, _HALO * 0.55 + _BROWN * 0.45)
+    _blend(
+        surface, strength * np.clip((field - level - 0.22) * 4.0, 0.0, 1.0) * blade.inside, _BROWN * 0.8 + _TAN * 0.2
+    )
+    _blend(surface, strength * 0.7 * np.clip((field - level - 0.8) * 2.0, 0.0, 1.0) * blade.inside, _GREY)
+    return marked
+
+
+def angular(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float) -> Mask:
+    """Spots that end at the fine veins, so that they have corners."""
+    rows, columns = blade.inside.shape
+    gap = max(5.0, float(rng.uniform(0.018, 0.034)) * blade.length_px)
+    seeds = np.full((rows, columns), 255, np.uint8)
+    count = int(rows * columns / gap**2)
+    seeds[rng.integers(0, rows, count), rng.integers(0, columns, count)] = 0
+    _, labels = cv2.distanceTransformWithLabels(seeds, cv2.DIST_L2, 3, labelType=cv2.DIST_LABEL_PIXEL)
+    cells = np.asarray(labels, dtype=np.int32)
+    wish = smooth_field(rng, rows, columns, 0.16 * blade.length_px) + 0.5 * smooth_field(rng, rows, columns, gap * 1.5)
+    number = int(cells.max()) + 1
+    sizes = np.bincount(cells[blade.inside], minlength=number)
+    wishes = np.bincount(cells.ravel(), weights=wish.ravel(), minlength=number)
+    wishes /= np.maximum(np.bincount(cells.ravel(), minlength=number), 1)
+    order = np.argsort(-wishes, kind="stable")
+    taken = order[np.cumsum(sizes[order]) <= max(goal, 1)]
+    chosen = np.zeros(number, np.bool_)
+    chosen[taken] = True
+    # The larger veins stay green.
+    marked = chosen[cells] & blade.inside & (blade.veins < 0.5)
+    soft = blurred(marked.astype(np.float32), 0.8) * blade.inside
+    tones = rng.normal(1.0, 0.22, number).clip(0.5, 1.6).astype(np.float32)[cells]
+    tone = (_BROWN * 0.75 + _TAN * 0.25) * tones[..., None]
+    surface += (strength * soft)[..., None] * (tone - surface)
+    return marked
+
+
+def mildew(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float) -> Mask:
+    """White powdery patches with soft edges."""
+    rows, columns = blade.inside.shape
+    field = smooth_field(rng, rows, columns, 0.15 * blade.length_px)
+    field += 0.35 * fractal_field(rng, rows, columns, 0.05 * blade.length_px, 4, 0.7)
+    marked, level = _highest(field, blade.inside, goal)
+    powder = np.clip(0.62 + 0.25 * fractal_field(rng, rows, columns, 5, 3, 0.9), 0.2, 1.0)
+    cover = np.clip((field - level) * 2.4 + 0.55, 0.0, 1.0) * powder * blade.inside
+    _blend(surface, strength * 0.9 * cover, _MILDEW)
+    return marked
+
+
+def _highest(field: Plane, inside: Mask, goal: int) -> tuple[Mask, float]:
+    """The ``goal`` pixels of the leaf where the field is highest, and its level there."""
+    values = np.sort(field[inside])
+    if goal <= 0 or not len(values):
+        return np.zeros(inside.shape, np.bool_), float("inf") if not len(values) else float(values[-1]) + 10.0
+    level = float(values[max(0, len(values) - goal)])
+    return (field >= level) & inside, level
+
+
+KINDS: dict[str, Callable[[Rng, Blade, Surface, int, float], Mask]] = {
+    "ring_spots": ring_spots,
+    "dead_spots": dead_spots,
+    "blotches": blotches,
+    "angular": angular,
+    "rust": rust,
+    "mildew": mildew,
+}
+"""By name: paints about ``goal`` pixels of the leaf and returns those that are diseased. ``strength``: 0.5 (faint) to
+1."""

@@ -1,0 +1,241 @@
+"""Fruit on the plant, seen by a colour camera with depth: drawn from nothing, every diameter known.
+
+Marked synthetic wherever it is used. Fruit hangs among leaves at several distances, of one variety in each picture:
+red, striped, pale or green, so that colour alone does not find it.
+"""
+
+import math
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from agrotools.build.scenes.crown import Camera, Foliage, anywhere, beside, lay_branches, lay_cluster, lay_one
+from agrotools.build.scenes.foliage import LEAF_GREENS, Rng, Sunlight, View, backdrop, leaf_sprites
+from agrotools.build.scenes.fruits import KINDS, Fruit, FruitKind, Seen, lay_fruit
+from agrotools.build.scenes.noise import fractal_field
+from agrotools.build.scenes.scene import Difficulty, Scene
+from agrotools.build.scenes.snapshot import depth_frame, infrared_frame, snapshot
+from agrotools.build.scenes.threads import one_thread
+
+ROWS_PX, COLUMNS_PX = 480, 640
+WELL_SEEN = 0.6
+"""Share of a fruit that must be seen for it to count among those that can be measured."""
+LEAST_SEEN = 0.15
+"""Share from which a fruit counts as visible at all."""
+
+
+@dataclass(frozen=True)
+class _Level:
+    """What a difficulty means. Ranges are (from, to)."""
+
+    skins: tuple[str, ...]
+    """Varieties of apple; of other fruit all are drawn at every difficulty."""
+    fruits: tuple[int, int]
+    front_leaves: tuple[int, int]
+    over_fruit: float
+    """Chance that a front leaf grows over a fruit."""
+    odd_leaves: float
+    """Share of leaves that are yellow, red or brown."""
+    odd: tuple[str, ...]
+    sky: tuple[float, float]
+    horizon: tuple[float, float]
+    sun: tuple[float, float]
+    exposure: tuple[float, float]
+    shade: float
+    electrons: float
+    depth_noise: float
+    holes: float
+    flying: float
+
+
+_LEVELS: tuple[_Level, ...] = (
+    _Level(("red", "dark", "striped"), (4, 8), (10, 22), 0.15, 0.01, ("yellow",), (0.35, 0.6), (-0.3, 0.1), (0.4, 0.55),
+           (3.0, 3.8), 0.35, 9000, 1.2, 0.01, 0.2),
+    _Level(("red", "dark", "striped", "striped", "pale"), (5, 10), (18, 36), 0.35, 0.03, ("yellow", "brown"),
+           (0.5, 1.0), (-0.2, 0.25), (0.45, 0.65), (3.2, 4.4), 0.5, 5000, 1.8, 0.025, 0.35),
+    _Level(("red", "striped", "pale", "pale", "green"), (6, 12), (28, 52), 0.5, 0.06, ("yellow", "brown", "red"),
+           (0.9, 1.6), (-0.1, 0.35), (0.5, 0.75), (3.4, 5.2), 0.65, 2500, 2.6, 0.045, 0.5),
+    _Level(("dark", "striped", "pale", "green", "green"), (6, 14), (36, 70), 0.65, 0.12, ("yellow", "red", "red"),
+           (1.2, 2.4), (0.0, 0.45), (0.55, 0.85), (3.4, 6.2), 0.8, 1400, 3.6, 0.07, 0.7),
+)  # fmt: skip
+
+
+def make_orchard(
+    seed: int, difficulty: Difficulty = 1, kind: str = "apple", *,
+    fruits: int | None = None, skin: str | None = None, mean_mm: float | None = None,
+) -> Scene:  # fmt: skip
+    """Draw one picture of 640 x 480 px with its depth. Same arguments, same scene.
+
+    Args:
+        kind: one of :data:`agrotools.build.scenes.fruits.KINDS`.
+        fruits: how many to hang; None: drawn. Fewer where no room is found.
+        skin: variety; None: drawn.
+        mean_mm: mean diameter of the fruit on this plant; None: drawn.
+
+    Returns:
+        ``images``: ``rgb`` uint8 (480, 640, 3); ``nir`` uint8 (480, 640); ``depth`` uint16 (480, 640), millimetres
+        along the optical axis, 0 unknown. ``masks``: ``ids`` int16 (480, 640), 0 where no fruit is seen. ``truth``:
+        ``fruits``, from near to far, each with ``id``, ``diameter_mm`` (across the axis), ``distance_mm`` (from the
+        camera to the centre), ``centre_px``, ``box`` (of the whole fruit, hidden parts included, clipped to
+        the picture) and ``visibility`` (seen share of its outline); ``skin``. ``sidecar``: intrinsics in pixels.
+
+    Raises:
+        ValueError: an argument is not one of those said.
+    """
+    if difficulty not in (0, 1, 2, 3):
+        raise ValueError(f"difficulty is {difficulty}; it is one of 0, 1, 2, 3")
+    if seed < 0:
+        raise ValueError(f"seed is {seed}; it is 0 or more")
+    if kind not in KINDS:
+        raise ValueError(f"kind is {kind!r}; it is one of {', '.join(KINDS)}")
+    if skin is not None and skin not in KINDS[kind].skins:
+        raise ValueError(f"skin is {skin!r}; {kind} has {', '.join(KINDS[kind].skins)}")
+    with one_thread():
+        return _draw(seed, difficulty, KINDS[kind], fruits, skin, mean_mm)
+
+
+def _draw(
+    seed: int, difficulty: Difficulty, kind: FruitKind, fruits: int | None, skin: str | None, mean_mm: float | None
+) -> Scene:
+    rng = np.random.default_rng([seed, zlib.crc32(b"orchard"), zlib.crc32(kind.name.encode()), difficulty])
+    level = _LEVELS[difficulty]
+    varieties = level.skins if kind.name == "apple" else tuple(kind.skins)
+    variety = str(rng.choice(varieties)) if skin is None else skin
+    # Small fruit is looked at from nearer, so that it fills as many pixels as its distance allows.
+    near = float(rng.uniform(760, 1150)) * (kind.diameter_mm[0] / 74.0) ** 0.75
+    camera = Camera(float(rng.uniform(760, 1000)), near)
+    low, high = level.fruits
+    wanted = int(rng.integers(low, high + 1)) if fruits is None else fruits
+    if kind.name == "cherry" and fruits is None:
+        wanted *= 3
+    view = _empty(rng, level)
+    hung = _hang(rng, kind, variety, wanted, camera, mean_mm)
+    view, seen = _paint(rng, view, level, camera, hung)
+    truth = _truth(view, hung, seen, camera.focal_px)
+    light = view.light
+    photo = snapshot(rng, light, float(rng.uniform(*level.exposure)), level.electrons)
+    infrared = infrared_frame(rng, light[..., 3], 1.6)
+    depth = depth_frame(rng, view.distance_mm, level.depth_noise, level.holes, level.flying, 5500.0)
+    sidecar: dict[str, Any] = {
+        "fx_px": camera.focal_px, "fy_px": camera.focal_px, "cx_px": COLUMNS_PX / 2, "cy_px": ROWS_PX / 2,
+        "depth_unit_mm": 1.0,
+    }  # fmt: skip
+    images: dict[str, Any] = {"rgb": photo, "nir": infrared, "depth": depth}
+    return Scene(
+        images=images, sidecar=sidecar, truth={"fruits": truth, "skin": variety, "kind": kind.name},
+        masks={"ids": view.ids},
+    )  # fmt: skip
+
+
+def _empty(rng: Rng, level: _Level) -> View:
+    towards = np.array([rng.uniform(-0.8, 0.8), rng.uniform(-1.0, -0.45), rng.uniform(-0.95, -0.05)])
+    towards /= np.linalg.norm(towards)
+    sun = Sunlight((float(towards[0]), float(towards[1]), float(towards[2])), float(rng.uniform(*level.sun)))
+    light, distance = backdrop(
+        rng, ROWS_PX, COLUMNS_PX, float(rng.uniform(*level.sky)), float(rng.uniform(*level.horizon))
+    )
+    flecks = fractal_field(rng, ROWS_PX, COLUMNS_PX, 95, 3)
+    dapple = 1.0 / (1.0 + np.exp(-4.0 * (flecks + 0.9 - 1.9 * level.shade)))
+    return View(light, distance, sun, dapple.astype(np.float32))
+
+
+def _hang(rng: Rng, kind: FruitKind, variety: str, wanted: int, camera: Camera, mean_mm: float | None) -> list[Fruit]:
+    """Fruits that do not touch each other, singly and in clusters."""
+    skin = kind.skins[variety]
+    drawn = float(rng.normal(kind.diameter_mm[0], 0.6 * kind.diameter_mm[1]))
+    mean = drawn if mean_mm is None else mean_mm
+    found: list[Fruit] = []
+    places: list[tuple[np.ndarray, float]] = []
+    for _ in range(40 * wanted):
+        if len(found) >= wanted:
+            break
+        diameter = float(np.clip(rng.normal(mean, 0.75 * kind.diameter_mm[1]), 0.68 * mean, 1.35 * mean))
+        distance = camera.near_mm * float(rng.uniform(1.0, 1.32))
+        radius_px = camera.focal_px * diameter / (2 * distance)
+        if places and rng.uniform() < 0.45:
+            other, size = places[int(rng.integers(len(places)))]
+            turn, near = rng.uniform(0, 2 * np.pi), (size + diameter) / 2 * rng.uniform(1.0, 1.25)
+            spot = other + near * np.array([math.cos(turn), 0.75 * math.sin(turn), rng.uniform(-0.4, 0.4)])
+            distance = float(spot[2])
+            x, y = (float(spot[k]) * camera.focal_px / distance + (COLUMNS_PX / 2, ROWS_PX / 2)[k] for k in (0, 1))
+        else:
+            x = float(rng.uniform(0.7 * radius_px, COLUMNS_PX - 0.7 * radius_px))
+            y = float(rng.uniform(0.7 * radius_px, ROWS_PX - 0.7 * radius_px))
+        inside = -0.2 * radius_px < x < COLUMNS_PX + 0.2 * radius_px and -0.2 * radius_px < y < ROWS_PX
+        if not inside or distance < 0.8 * camera.near_mm:
+            continue
+        spot = np.array([(x - COLUMNS_PX / 2), (y - ROWS_PX / 2), camera.focal_px]) * distance / camera.focal_px
+        long = max(1.0, kind.flat[1]) if kind.form != "round" else 1.0
+        if any(np.linalg.norm(spot - other) < long * (diameter + size) / 2 for other, size in places):
+            continue
+        axis = np.array([rng.normal(0, 0.45), -1.0, rng.normal(-0.15, 0.5)])
+        axis /= np.linalg.norm(axis)
+        places.append((spot, diameter))
+        found.append(
+            Fruit(
+                kind, skin, (x, y), distance, diameter, float(rng.uniform(*kind.flat)),
+                (float(axis[0]), float(axis[1]), float(axis[2])), float(rng.uniform(*skin.share)),
+                int(rng.integers(2**31)),
+            )
+        )  # fmt: skip
+    return sorted(found, key=lambda fruit: -fruit.distance_mm)
+
+
+def _paint(rng: Rng, view: View, level: _Level, camera: Camera, hung: list[Fruit]) -> tuple[View, list[Seen]]:
+    """All of it, far to near. What is far behind is drawn at half the size: it is out of focus."""
+    sprites = leaf_sprites(rng, float(rng.uniform(0.8, 1.1)))
+    near = camera.near_mm
+    foliage = Foliage(
+        sprites, LEAF_GREENS[int(rng.integers(len(LEAF_GREENS)))], float(rng.uniform(70, 100)) * near / 1100.0,
+        level.odd_leaves, level.odd,
+    )  # fmt: skip
+    half = Camera(camera.focal_px / 2, near)
+    far = view.halved()
+    lay_branches(rng, far, near * 1.8, half, 3, 0.5, 31.0)
+    for distance in np.sort(rng.uniform(1.45 * near, 1.95 * near, 105))[::-1]:
+        lay_cluster(rng, far, foliage, anywhere(rng, far), float(distance), half, 0.42)
+    view = far.doubled(view)
+    lay_branches(rng, view, near * 1.42, camera, 4, 0.9, 62.0)
+    density = np.clip(0.62 + 0.5 * fractal_field(rng, ROWS_PX, COLUMNS_PX, 150, 2), 0.05, 1.0)
+    for distance in np.sort(rng.uniform(1.2 * near, 1.42 * near, 72))[::-1]:
+        x, y = anywhere(rng, view)
+        if rng.uniform() < density[min(max(int(y), 0), ROWS_PX - 1), min(max(int(x), 0), COLUMNS_PX - 1)]:
+            lay_cluster(rng, view, foliage, (x, y), float(distance), camera, 0.75)
+    among = list(np.sort(rng.uniform(near, 1.32 * near, 50))[::-1])
+    seen: list[Seen] = []
+    for number, fruit in enumerate(hung, start=1):
+        while among and among[0] > fruit.distance_mm:
+            lay_one(rng, view, foliage, anywhere(rng, view), float(among.pop(0)), camera, 0.95)
+        x, y = int(np.clip(fruit.centre_px[0], 0, COLUMNS_PX - 1)), int(np.clip(fruit.centre_px[1], 0, ROWS_PX - 1))
+        seen.append(lay_fruit(view, fruit, number, camera.focal_px, float(view.dapple[y, x])))
+    low, high = level.front_leaves
+    for distance in np.sort(rng.uniform(0.86 * near, 0.99 * near, int(rng.integers(low, high + 1))))[::-1]:
+        at = beside(rng, view, hung, level.over_fruit)
+        lay_one(rng, view, foliage, at, float(distance), camera, 1.0)
+    return view, seen
+
+
+def _truth(view: View, hung: list[Fruit], seen: list[Seen], focal_px: float) -> list[dict[str, Any]]:
+    counted = np.bincount(view.ids.ravel(), minlength=len(hung) + 1)
+    rows: list[dict[str, Any]] = []
+    for number, (fruit, whole) in enumerate(zip(hung, seen, strict=True), start=1):
+        x0, y0, x1, y1 = whole.box
+        rows.append(
+            {
+                "id": number,
+                "diameter_mm": round(fruit.diameter_mm, 2),
+                "distance_mm": round(fruit.distance_mm * _slant(fruit, focal_px), 1),
+                "centre_px": [round(fruit.centre_px[0], 2), round(fruit.centre_px[1], 2)],
+                "box": [max(0, x0), max(0, y0), min(COLUMNS_PX, x1), min(ROWS_PX, y1)],
+                "visibility": round(int(counted[number]) / max(1, whole.whole_px), 4),
+            }
+        )
+    return rows[::-1]
+
+
+def _slant(fruit: Fruit, focal_px: float) -> float:
+    """Straight distance over depth along the optical axis."""
+    x, y = fruit.centre_px[0] - COLUMNS_PX / 2, fruit.centre_px[1] - ROWS_PX / 2
+    return math.sqrt(1.0 + (x * x + y * y) / focal_px**2)

@@ -1,0 +1,370 @@
+"""Farm ponds on two dates, drawn from nothing: pairs of pictures whose water and whose event are known exactly.
+
+Marked synthetic wherever it is used. A pond is a basin with an embankment: it can be built, filled in, fall dry and
+fill again, while crops around it grow, ripen and are ploughed.
+"""
+
+import zlib
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.build.scenes.aerial import cloud_shadow, photographed, shifted
+from agrotools.build.scenes.countryside import (
+    BANDS,
+    GRASS_DRY,
+    GRASS_GREEN,
+    Ground,
+    Light,
+    Plane,
+    Spectrum,
+    build_town,
+    draw_stages,
+    lay_ground,
+    paint_date,
+    spectrum,
+    stand_things,
+)
+from agrotools.build.scenes.noise import fractal_field, smooth_field
+from agrotools.build.scenes.scene import Difficulty
+from agrotools.build.scenes.threads import one_thread
+
+ROWS_PX, COLUMNS_PX = 384, 512
+PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
+EVENTS: tuple[PondEvent, ...] = get_args(PondEvent)
+
+WATERS: dict[str, Spectrum] = {
+    "clear": spectrum(0.030, 0.030, 0.022, 0.012),
+    "blue": spectrum(0.085, 0.075, 0.042, 0.018),
+    "green": spectrum(0.030, 0.062, 0.038, 0.045),
+    "turbid": spectrum(0.062, 0.088, 0.096, 0.048),
+    "muddy": spectrum(0.085, 0.120, 0.145, 0.070),
+}
+"""Reflectance of water in ponds, in the order of the bands: from clear to loaded with clay or with algae."""
+
+
+@dataclass(frozen=True)
+class _Level:
+    """What a difficulty means. Ranges are (from, to)."""
+
+    half_side_m: tuple[float, float]
+    waters: tuple[str, ...]
+    bank_m: tuple[float, float]
+    bank_grass: tuple[float, float]
+    floor_grass: tuple[float, float]
+    fill: tuple[float, float]
+    irregular: float
+    others: int
+    """At most so many further ponds, which do not change."""
+    trees: float
+    houses: int
+    scar: tuple[float, float]
+    """How much a filled-in pond still shows in the field, as a share of the soil's brightness."""
+    refill: float
+    """Largest change of the water level of ponds that stay, as a share of the slope."""
+    shift_px: float
+    balance: float
+    """Spread of the white-balance gains."""
+    haze: float
+    noise: float
+    cloud: float
+    """Chance of a cloud's shadow on either date."""
+
+
+_LEVELS: tuple[_Level, ...] = (
+    _Level((12, 26), ("clear", "blue", "green"), (2.2, 4.0), (0.0, 0.2), (0.0, 0.1), (0.7, 1.0), 0.4, 0, 0.6, 0,
+           (0.10, 0.2), 0.1, 0.0, 0.015, 0.012, 0.004, 0.0),
+    _Level((10, 26), ("clear", "blue", "green", "turbid"), (1.8, 3.6), (0.0, 0.5), (0.0, 0.3), (0.5, 1.0), 0.8, 1, 1.0,
+           2, (0.05, 0.15), 0.3, 0.6, 0.03, 0.02, 0.006, 0.0),
+    _Level((8, 24), ("clear", "blue", "green", "turbid", "turbid", "muddy"), (1.4, 3.2), (0.1, 0.75), (0.0, 0.6),
+           (0.35, 1.0), 1.2, 2, 1.4, 3, (0.02, 0.10), 0.5, 1.0, 0.05, 0.03, 0.009, 0.15),
+    _Level((6.5, 22), ("clear", "green", "green", "turbid", "turbid", "muddy", "muddy"), (1.0, 2.6), (0.2, 0.95),
+           (0.1, 0.85), (0.25, 1.0), 1.8, 2, 1.8, 4, (0.0, 0.06), 0.7, 1.6, 0.08, 0.045, 0.013, 0.35),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class PondScene:
+    """A drawn pair.
+
+    ``images``: ``before``, ``after`` uint8 (384, 512, 3) natural colours; ``before_bands``, ``after_bands`` uint16
+    (4, 384, 512) reflectance x 10,000 in the order of ``sidecar["bands"]``. ``masks``, uint8 (384, 512):
+    ``water_before``, ``water_after`` (1 water), ``basins_before``, ``basins_after`` (1 the inside of a pond's
+    embankment, wet or dry), each in the frame of its own picture. ``truth``: the event, areas of water in pixels and
+    their change in percent (None without water before), the shift of the second picture, what was drawn.
+    """
+
+    images: dict[str, NDArray[np.uint8] | NDArray[np.uint16]]
+    sidecar: dict[str, object]
+    truth: dict[str, object]
+    masks: dict[str, NDArray[np.uint8]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Basin:
+    """``inward``: signed distance to the rim in pixels, positive inside. Sizes in pixels."""
+
+    inward: Plane
+    bank_px: float
+    slope_px: float
+    wobble: Plane
+    bank_grass: float
+    floor_grass: float
+    tone: float
+
+
+@dataclass(frozen=True)
+class _State:
+    """A basin on one date: dry where ``water`` is None; ``fill`` is the water level, 1 up to the rim."""
+
+    fill: float
+    water: str | None
+
+
+def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | None = None) -> PondScene:
+    """Draw one pair of pictures, 512 x 384 px. Same arguments, same pair.
+
+    Args:
+        event: what happens to the pond; None: drawn from the seed.
+
+    Raises:
+        ValueError: ``difficulty`` is not 0, 1, 2 or 3, ``seed`` is negative, or ``event`` is no event.
+    """
+    if difficulty not in (0, 1, 2, 3):
+        raise ValueError(f"difficulty is {difficulty}; it is one of 0, 1, 2, 3")
+    if seed < 0:
+        raise ValueError(f"seed is {seed}; it is 0 or more")
+    if event is not None and event not in EVENTS:
+        raise ValueError(f"event is {event!r}; it is one of {', '.join(EVENTS)}")
+    rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"ponds")])
+    drawn = EVENTS[int(rng.integers(len(EVENTS)))]
+    with one_thread():
+        return _draw(rng, _LEVELS[difficulty], event or drawn, float(rng.uniform(0.35, 0.65)))
+
+
+def make_town(seed: int, difficulty: Difficulty = 1) -> NDArray[np.uint8]:
+    """A settlement among fields, without any pond: roofs, roads and yards that must not be taken for water.
+
+    uint8 (384, 512, 3), natural colours.
+    """
+    rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"town")])
+    level = _LEVELS[difficulty]
+    with one_thread():
+        ground = lay_ground(rng, ROWS_PX, COLUMNS_PX, level.trees, 0)
+        build_town(rng, ground, int(rng.integers(40, 260)))
+        turn = rng.uniform(0, 2 * np.pi)
+        sun = Light(float(np.cos(turn)), float(np.sin(turn)), float(rng.uniform(0.4, 1.2)))
+        stages = draw_stages(rng, ground, float(rng.uniform(0.1, 0.6)))
+        bands = paint_date(rng, ground, stages, sun, float(rng.uniform()))
+        stand_things(rng, bands, ground, sun, float(rng.uniform(0.8, 1.35)))
+        return photographed(rng, bands, noise=level.noise, haze=level.haze, balance=level.balance)[0]
+
+
+def _draw(rng: np.random.Generator, level: _Level, event: PondEvent, gsd_m: float) -> PondScene:
+    ground = lay_ground(rng, ROWS_PX, COLUMNS_PX, level.trees, level.houses)
+    basins, states = _place_basins(rng, ground, level, event, gsd_m)
+    scar = _scar(rng, basins[0], level) if event == "demolished" else None
+    green = rng.uniform(0.15, 0.7, 2)
+    first = draw_stages(rng, ground, float(green[0]))
+    # Some fields look the same on both dates (perennials, the same month of another year), most do not.
+    later = draw_stages(rng, ground, float(green[1]))
+    kept = {number for number in first if rng.uniform() < 0.25}
+    second = {number: first[number] if number in kept else later[number] for number in first}
+    images: dict[str, NDArray[np.uint8] | NDArray[np.uint16]] = {}
+    masks: dict[str, NDArray[np.uint8]] = {}
+    shift = rng.uniform(-level.shift_px, level.shift_px, 2) if level.shift_px else np.zeros(2)
+    fall = rng.uniform(0, 2 * np.pi)
+    for name, stages, when in (("before", first, 0), ("after", second, 1)):
+        turn = fall + rng.normal(0, 0.5)
+        sun = Light(float(np.cos(turn)), float(np.sin(turn)), float(rng.uniform(0.4, 1.2)))
+        wet_season = float(rng.uniform(0.0, 1.0))
+        bands = paint_date(rng, ground, stages, sun, wet_season)
+        if scar is not None and when:
+            bands *= scar[..., None]
+        water = np.zeros((ROWS_PX, COLUMNS_PX), bool)
+        inside = np.zeros((ROWS_PX, COLUMNS_PX), bool)
+        for basin, both in zip(basins, states, strict=True):
+            state = both[when]
+            if state is not None:
+                water |= _paint_basin(rng, bands, ground, basin, state, sun, wet_season)
+                inside |= basin.inward > 0
+        stand_things(rng, bands, ground, sun, float(rng.uniform(0.8, 1.35)))
+        if rng.uniform() < level.cloud:
+            bands *= cloud_shadow(rng, ROWS_PX, COLUMNS_PX)[..., None]
+        moved = [np.asarray(plane) for plane in (bands, water.astype(np.uint8), inside.astype(np.uint8))]
+        if when:
+            moved = [shifted(plane, shift) for plane in moved]
+        images[name], images[f"{name}_bands"] = photographed(
+            rng, moved[0], noise=level.noise, haze=level.haze, balance=level.balance
+        )
+        masks[f"water_{name}"], masks[f"basins_{name}"] = (np.asarray(plane, np.uint8) for plane in moved[1:])
+    before, after = (int(masks[f"water_{name}"].sum()) for name in ("before", "after"))
+    truth: dict[str, object] = {
+        "event": event,
+        "area_before_px": before,
+        "area_after_px": after,
+        "delta_pct": 100.0 * (after - before) / before if before else None,
+        "shift_px": [float(shift[0]), float(shift[1])],
+        "waters": [[None if state is None else state.water for state in both] for both in states],
+    }
+    return PondScene(images, {"gsd_m": gsd_m, "bands": list(BANDS)}, truth, masks)
+
+
+def _place_basins(
+    rng: np.random.Generator, ground: Ground, level: _Level, event: PondEvent, gsd_m: float
+) -> tuple[list[_Basin], list[tuple[_State | None, _State | None]]]:
+    """The pond that the event is about, and others that stay as they are; nothing else stands where they lie."""
+    free = cv2.dilate((ground.road > 0).astype(np.uint8), np.ones((9, 9), np.uint8)) == 0
+    basins: list[_Basin] = []
+    states: list[tuple[_State | None, _State | None]] = []
+    plain = rng.uniform()
+    others = int(rng.integers(0, level.others + 1))
+    for number in range(1 + others):
+        basin = _find_place(rng, free, ground, level, gsd_m)
+        if basin is None and number:
+            continue
+        if basin is None:
+            return _place_basins(rng, _without_roads(ground), level, event, gsd_m)
+        wet, again = _wet(rng, level, None), None
+        if number:
+            again = _wet(rng, level, wet) if rng.uniform() < 0.8 else None
+            pair: tuple[_State | None, _State | None] = (wet, again) if again else (_DRY, _DRY)
+        elif event == "none":
+            if plain < 0.2:
+                continue
+            pair = (_DRY, _DRY) if plain < 0.4 else (wet, _wet(rng, level, wet))
+        else:
+            pair = {
+                "constructed": (None, wet),
+                "demolished": (wet, None),
+                "dried": (wet, _DRY),
+                "wetted": (_DRY, wet),
+            }[event]
+        basins.append(basin)
+        states.append(pair)
+        free &= basin.inward < -2.5 * basin.bank_px - 6
+        _clear(ground, basin)
+    return basins, states
+
+
+_DRY = _State(0.0, None)
+
+
+def _wet(rng: np.random.Generator, level: _Level, earlier: _State | None) -> _State:
+    """A filled basin; with ``earlier``, the same pond on another date: another level, mostly the same water."""
+    water = str(rng.choice(level.waters))
+    if earlier is None:
+        return _State(float(rng.uniform(*level.fill)), water)
+    fill = float(np.clip(earlier.fill + rng.uniform(-level.refill, level.refill), 0.25, 1.0))
+    return _State(fill, earlier.water if rng.uniform() < 0.6 else water)
+
+
+def _without_roads(ground: Ground) -> Ground:
+    """Where roads leave no room for the pond there are none."""
+    return replace(ground, road=np.zeros_like(ground.road))
+
+
+def _find_place(
+    rng: np.random.Generator, free: NDArray[np.bool_], ground: Ground, level: _Level, gsd_m: float
+) -> _Basin | None:
+    low, high = level.half_side_m
+    for _ in range(40):
+        half = float(low + (high - low) * rng.beta(1.3, 2.0)) / gsd_m
+        squeeze = float(rng.uniform(0.6, 1.0))
+        margin = half + 10
+        x, y = rng.uniform(margin, COLUMNS_PX - margin), rng.uniform(margin, ROWS_PX - margin)
+        basin = _shape_basin(rng, x, y, half, squeeze * half, ground.angle, level, gsd_m)
+        if free[basin.inward > -2.0 * basin.bank_px].all():
+            return basin
+    return None
+
+
+def _shape_basin(
+    rng: np.random.Generator, x: float, y: float, long: float, short: float, angle: float, level: _Level, gsd_m: float
+) -> _Basin:
+    """A dug pond: between a rounded rectangle and an ellipse, its outline more or less regular."""
+    turn = angle + rng.normal(0, 0.08) + (np.pi / 2 if rng.uniform() < 0.5 else 0.0)
+    power = float(rng.choice([2.0, 3.0, 5.0, 8.0], p=[0.3, 0.2, 0.25, 0.25]))
+    ys, xs = np.mgrid[0:ROWS_PX, 0:COLUMNS_PX].astype(np.float32)
+    warp = level.irregular * (0.08 * long if power < 4 else 0.035 * long)
+    xs = xs + warp * smooth_field(rng, ROWS_PX, COLUMNS_PX, 1.3 * long) - x
+    ys = ys + warp * smooth_field(rng, ROWS_PX, COLUMNS_PX, 1.3 * long) - y
+    along, across = xs * np.cos(turn) + ys * np.sin(turn), ys * np.cos(turn) - xs * np.sin(turn)
+    inside = (np.abs(along) / long) ** power + (np.abs(across) / short) ** power <= 1.0
+    inward = cv2.distanceTransform(inside.astype(np.uint8), cv2.DIST_L2, 5) - cv2.distanceTransform(
+        (~inside).astype(np.uint8), cv2.DIST_L2, 5
+    )
+    return _Basin(
+        inward=np.asarray(cv2.GaussianBlur(inward, (0, 0), 1.0), np.float32),
+        bank_px=float(rng.uniform(*level.bank_m)) / gsd_m,
+        slope_px=float(min(rng.uniform(2.0, 4.5) / gsd_m, 0.45 * short)),
+        wobble=0.5 * fractal_field(rng, ROWS_PX, COLUMNS_PX, 14, 3),
+        bank_grass=float(rng.uniform(*level.bank_grass)),
+        floor_grass=float(rng.uniform(*level.floor_grass)),
+        tone=float(rng.uniform(0.95, 1.35)),
+    )
+
+
+def _clear(ground: Ground, basin: _Basin) -> None:
+    """Nothing stands in a basin or on its bank's crest; trees at its foot stay."""
+
+    def off(x: float, y: float, reach: float) -> bool:
+        row, column = min(max(int(y), 0), ROWS_PX - 1), min(max(int(x), 0), COLUMNS_PX - 1)
+        return bool(basin.inward[row, column] < -reach)
+
+    ground.trees[:] = [tree for tree in ground.trees if off(tree.x, tree.y, basin.bank_px + 0.6 * tree.radius)]
+    ground.houses[:] = [house for house in ground.houses if off(house.x, house.y, 2 * basin.bank_px + 18)]
+
+
+def _paint_basin(
+    rng: np.random.Generator, bands: Plane, ground: Ground, basin: _Basin, state: _State, sun: Light, wet_season: float
+) -> NDArray[np.bool_]:
+    """Embankment, slopes, floor and water in place; returns where the water is."""
+    inward = basin.inward
+    outward = np.maximum(-inward, 0.0)
+    if not (inward > 0).any():
+        return np.zeros(inward.shape, bool)
+    crest = np.exp(-((outward / basin.bank_px) ** 2))
+    descent = np.clip(inward / basin.slope_px, 0.0, 1.0)
+    height = np.where(inward > 0, 1.0 - 2.4 * descent, crest) * basin.bank_px
+    gy, gx = np.gradient(cv2.GaussianBlur(height.astype(np.float32), (0, 0), 0.8))
+    light = np.clip(1.0 - 0.30 * (gx * sun.dx + gy * sun.dy), 0.45, 1.6)
+    fine = fractal_field(rng, ROWS_PX, COLUMNS_PX, 5, 3, 0.9)
+    grass = wet_season * GRASS_GREEN + (1 - wet_season) * GRASS_DRY
+    subsoil = (ground.soil * basin.tone) * (1 + 0.07 * fine + 0.06 * basin.wobble)[..., None]
+    overgrown = np.clip(basin.bank_grass + 0.45 * basin.wobble, 0, 1)[..., None]
+    bank = subsoil + overgrown * (grass * (1 + 0.12 * fine)[..., None] - subsoil)
+    floor_grass = np.clip(basin.floor_grass * (0.4 + wet_season) + 0.5 * basin.wobble - 0.15, 0, 1)[..., None]
+    moist = 1.0 - rng.uniform(0.0, 0.35) * np.clip((inward - basin.slope_px) / basin.slope_px, 0, 1)
+    floor = subsoil * (0.92 * moist)[..., None]
+    floor = floor + floor_grass * (grass * (1 + 0.12 * fine)[..., None] - floor)
+    basin_ground = np.where((inward > 0.3 * basin.slope_px)[..., None], floor, bank) * light[..., None]
+    cover = np.clip(1.2 * crest - 0.1, 0, 1)[..., None]
+    bands += cover * (basin_ground.astype(np.float32) - bands)
+    if state.water is None:
+        return np.zeros(inward.shape, bool)
+    shore = (1.0 - state.fill) * 0.9 * basin.slope_px + 0.8 + 0.7 * basin.wobble
+    depth = inward - shore
+    colour = WATERS[state.water] * np.float32(rng.uniform(0.85, 1.15))
+    ripple = 0.012 * fractal_field(rng, ROWS_PX, COLUMNS_PX, 6, 2) + 0.03 * smooth_field(rng, ROWS_PX, COLUMNS_PX, 50)
+    water = colour * (1.0 + ripple)[..., None]
+    shallow = 0.35 * np.exp(-np.clip(depth, 0, None) / (0.6 * basin.slope_px))[..., None]
+    water = water + shallow * (0.8 * subsoil * (1.0, 0.95, 0.85, 0.35) - water)
+    glint = rng.uniform(0.0, 0.02) * np.clip(1 + smooth_field(rng, ROWS_PX, COLUMNS_PX, 130), 0, 2)
+    water = water + glint[..., None]
+    shade = cv2.GaussianBlur((depth > 0).astype(np.float32), (0, 0), 1.0)
+    lee = np.roll(height > 0.3 * basin.bank_px, (round(sun.dy * 2), round(sun.dx * 2)), (0, 1))
+    water = water * np.where(lee, 0.75, 1.0)[..., None]
+    alpha = np.clip(1.6 * shade - 0.3, 0, 1)[..., None]
+    bands += alpha * (water.astype(np.float32) - bands)
+    return np.asarray(depth > 0)
+
+
+def _scar(rng: np.random.Generator, basin: _Basin, level: _Level) -> Plane:
+    """Earth that filled the basin is another earth: a soft patch of another brightness."""
+    soft = cv2.GaussianBlur((basin.inward > -basin.bank_px).astype(np.float32), (0, 0), 7.0)
+    strength = float(rng.uniform(*level.scar)) * (1 if rng.uniform() < 0.5 else -1)
+    return np.asarray(1.0 + strength * soft * (1 + 0.4 * basin.wobble), np.float32)

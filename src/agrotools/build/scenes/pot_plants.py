@@ -1,0 +1,258 @@
+"""A weed in a pot from the side, with a disc and a ruler of known size beside it: its height is known in centimetres.
+
+Plants are grown like a simple L-system: a stem of nodes, each with its leaves, that stretches and gains nodes with age
+along a logistic curve. The camera stands a little too high or too low (up to 5 degrees), so that what is measured in
+the picture is not quite what it was.
+"""
+
+import math
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.build.scenes.grounds import Picture, lay, outlined, photographed
+from agrotools.build.scenes.insects.brush import Brush, Colour, one_side
+from agrotools.build.scenes.noise import fractal_field
+from agrotools.build.scenes.scene import Difficulty, Scene
+from agrotools.build.scenes.threads import one_thread
+
+ROWS_PX, COLUMNS_PX = 512, 448
+MOST_TILT_DEG = 5.0
+_FOOT_PX = 400
+_DISTANCE = 3.2
+"""Distance of the camera, in heights of the picture."""
+_DISCS_CM = (2.4, 4.2, 6.3, 8.4, 10.5, 12.6)
+_DISC_PX = 58.0
+_TILT = (0.5, 2.0, 3.5, MOST_TILT_DEG)
+_POTS: tuple[Colour, ...] = ((150, 84, 58), (52, 50, 52), (176, 168, 158))
+Rng = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A plant's course: ``final_cm`` that it nears, ``rate`` per week, ``middle`` week at which it is half as high."""
+
+    final_cm: float
+    rate: float
+    middle: float
+
+    def height_cm(self, week: float) -> float:
+        return self.final_cm / (1.0 + math.exp(-self.rate * (week - self.middle)))
+
+
+@dataclass(frozen=True)
+class _Form:
+    """``leaves`` at a node, ``slim``: width of a leaf over its length, ``long``: length over the plant's height,
+    ``rise``: angle of leaves above the ground, radians, ``toothed`` edges, or grass ``blades`` from the foot."""
+
+    leaves: int
+    slim: float
+    long: float
+    rise: float
+    toothed: bool
+    blades: bool
+    green: Colour
+
+
+FORMS: Mapping[str, _Form] = {
+    "redroot pigweed": _Form(2, 0.42, 0.26, 0.45, False, False, (84, 138, 62)),
+    "velvetleaf": _Form(1, 0.80, 0.34, 0.25, False, False, (112, 160, 82)),
+    "common lambsquarters": _Form(2, 0.50, 0.22, 0.55, True, False, (96, 142, 88)),
+    "common ragweed": _Form(2, 0.55, 0.30, 0.50, True, False, (98, 148, 60)),
+    "barnyardgrass": _Form(1, 0.060, 0.70, 0.95, False, True, (92, 152, 60)),
+    "giant foxtail": _Form(1, 0.045, 0.80, 1.05, False, True, (112, 164, 66)),
+}
+"""By the common name of the weed."""
+
+
+def draw_growth(rng: Rng) -> Growth:
+    """The course of one plant."""
+    return Growth(float(rng.uniform(22, 58)), float(rng.uniform(0.45, 0.75)), float(rng.uniform(4.5, 6.5)))
+
+
+def make_pot(seed: int, difficulty: Difficulty, species: str, height_cm: float, marked: float | None = None) -> Scene:
+    """One pot, or with ``marked`` two: the plant of ``height_cm`` in a red box, beside one of ``marked`` cm.
+
+    ``truth``: ``height_cm``, ``width_cm``, ``area_cm2``, ``solidity`` of the plant as grown, ``disc_cm``, ``cm_px``;
+    with ``marked`` also ``box`` inside the stroke [x0, y0, x1, y1]. ``masks``: ``plant``, as the camera sees it.
+
+    Raises:
+        KeyError: no such species is drawn.
+    """
+    form = FORMS[species]
+    rng = np.random.default_rng([seed, zlib.crc32(b"pot"), difficulty])
+    with one_thread():
+        tallest = max(height_cm, marked or 0.0)
+        room = COLUMNS_PX * (0.30 if marked is not None else 0.55)
+        scale = min(0.60 * ROWS_PX / tallest, room / (0.95 * tallest), 26.0) * float(rng.uniform(0.82, 1.0))
+        disc_cm = min(_DISCS_CM, key=lambda size: abs(size * scale - _DISC_PX))
+        picture = _wall(rng, difficulty)
+        xs = [COLUMNS_PX * 0.5 + rng.uniform(-20, 20)] if marked is None else [COLUMNS_PX * 0.29, COLUMNS_PX * 0.71]
+        order = [int(k) for k in rng.permutation(len(xs))]
+        covers = [np.zeros((ROWS_PX, COLUMNS_PX), np.float32) for _ in xs]
+        for cover, place, high in zip(covers, order, (height_cm, marked or 0.0), strict=False):
+            brush = Brush(picture, cover, float(xs[place]), float(_FOOT_PX), scale, 0.0, -1.9)
+            _grow(rng, brush, form, high, difficulty)
+            _pot(rng, picture, float(xs[place]), scale * tallest * 0.22 + 22)
+        _markers(rng, picture, scale, disc_cm)
+        truth: dict[str, object] = {**_measured(covers[0] > 0.5, scale), "disc_cm": disc_cm, "cm_px": 1.0 / scale}
+        turn = _tilted(rng, difficulty)
+        size = (COLUMNS_PX, ROWS_PX)
+        seen = np.asarray(cv2.warpPerspective(picture, turn, size, borderMode=cv2.BORDER_REPLICATE), np.float32)
+        mask = cv2.warpPerspective(covers[0], turn, (COLUMNS_PX, ROWS_PX)) > 0.5
+        rgb = photographed(rng, seen, difficulty)
+        if marked is not None:
+            rgb, truth["box"] = outlined(rgb, _around(mask))
+    return Scene({"rgb": rgb}, truth=truth, masks={"plant": mask})
+
+
+def _wall(rng: Rng, difficulty: Difficulty) -> Picture:
+    """A plain wall and the bench before it."""
+    wall = np.array([rng.uniform(150, 205)] * 3, np.float32) * np.array([1.0, 1.0, rng.uniform(0.94, 1.04)], np.float32)
+    picture = np.empty((ROWS_PX, COLUMNS_PX, 3), np.float32)
+    picture[:] = wall
+    picture *= (1.0 + (0.012 + 0.012 * difficulty) * fractal_field(rng, ROWS_PX, COLUMNS_PX, 120, 4))[..., None]
+    bench = np.array([118, 98, 82], np.float32) * np.float32(rng.uniform(0.8, 1.15))
+    picture[_FOOT_PX + 60 :] = bench
+    picture[_FOOT_PX + 60 :] *= (1.0 + 0.06 * fractal_field(rng, ROWS_PX - _FOOT_PX - 60, COLUMNS_PX, 40, 4))[..., None]
+    return picture
+
+
+def _pot(rng: Rng, picture: Picture, x: float, half: float) -> None:
+    tone = np.asarray(_POTS[int(rng.integers(len(_POTS)))], np.float64) * rng.uniform(0.9, 1.1)
+    top, foot = _FOOT_PX, _FOOT_PX + 84
+    for corners, shade in (
+        (((x - half, top), (x + half, top), (x + 0.78 * half, foot), (x - 0.78 * half, foot)), 1.0),
+        (
+            ((x - 1.08 * half, top), (x + 1.08 * half, top), (x + 1.08 * half, top + 14), (x - 1.08 * half, top + 14)),
+            1.15,
+        ),
+    ):
+        mask = np.zeros(picture.shape[:2], np.uint8)
+        cv2.fillPoly(mask, [np.round(np.array(corners) * 16).astype(np.int32)], 255, cv2.LINE_AA, 4)
+        lay(picture, mask, (float(tone[0] * shade), float(tone[1] * shade), float(tone[2] * shade)))
+
+
+def _grow(rng: Rng, brush: Brush, form: _Form, height_cm: float, difficulty: Difficulty) -> None:
+    """The plant, in centimetres from its foot."""
+    yellow = 0.10 * difficulty
+
+    def green(young: float) -> Colour:
+        old = float(np.clip(rng.normal(yellow * (1 - young), 0.08), 0.0, 0.6))
+        bright = rng.normal(1.0, 0.06) * (0.88 + 0.2 * young)
+        r, g, b = (part * bright for part in form.green)
+        return r + old * (150 - r) * 0.6, g + old * 10, b
+
+    if form.blades:
+        _tuft(rng, brush, form, height_cm, green)
+        return
+    lean = rng.normal(0, 0.05) * height_cm
+    spine = [(0.0, 0.0), (lean * 0.3, height_cm * 0.5), (lean, height_cm * 0.93)]
+    stem = (form.green[0] * 1.05, form.green[1] * 0.95, form.green[2] * 0.9)
+    brush.line(spine, max(0.10, 0.018 * height_cm + 0.08), stem, 0.5)
+    nodes = int(np.clip(2 + height_cm / 4.5, 3, 9))
+    side = 1 if rng.uniform() < 0.5 else -1
+    for node in range(nodes):
+        t = (node + 0.8) / nodes
+        y, x = t * height_cm * 0.93, lean * t * t
+        size = form.long * height_cm * (1.15 - 0.75 * t) * rng.uniform(0.85, 1.12)
+        for k in range(form.leaves):
+            side = -side
+            rise = form.rise + 0.5 * t + rng.normal(0, 0.15)
+            facing = rng.uniform(0.62, 1.0) if form.leaves == 2 and k == 0 else rng.uniform(0.8, 1.0)
+            _leaf(brush, x, y, side, rise, size * facing, form, green(t))
+    _leaf(brush, lean, height_cm * 0.90, 1, math.pi / 2 - 0.1, height_cm * 0.10, form, green(1.0))
+
+
+def _leaf(
+    brush: Brush, x: float, y: float, side: int, rise: float, length: float, form: _Form, colour: Colour
+) -> None:  # fmt: skip
+    """A leaf on a short stalk, its tip bent down, never below the foot of the plant."""
+    droop = 0.28
+    along = np.linspace(0.0, 1.0, 13)
+    up = length * (math.sin(rise) * along - droop * along**2)
+    out = side * length * math.cos(rise) * along
+    up = np.maximum(up, 0.35 - y)
+    half = 0.5 * form.slim * length * np.sqrt(np.clip(np.sin(np.pi * np.clip((along - 0.12) / 0.88, 0, 1)), 0, 1))
+    if form.toothed:
+        half = half * (1.0 + 0.22 * np.cos(np.arange(13) * np.pi))
+    normal = np.array([-math.sin(rise) * side, math.cos(rise)])
+    upper = [(x + o + n * normal[0], y + u + n * normal[1]) for o, u, n in zip(out, up, half, strict=True)]
+    lower = [(x + o - n * normal[0], max(0.3, y + u - n * normal[1])) for o, u, n in zip(out, up, half, strict=True)]
+    brush.line([(x, y), (x + out[2], y + up[2])], max(0.07, 0.03 * length), colour)
+    brush.part(one_side([*upper[1:], *reversed(lower[1:])]), colour, 0.22, 0.35)
+
+
+def _tuft(rng: Rng, brush: Brush, form: _Form, height_cm: float, green: Callable[[float], Colour]) -> None:
+    """Blades that rise from the foot, the inner ones steeper; the tallest ends at the plant's height."""
+    count = int(np.clip(4 + height_cm / 5, 5, 12))
+    for k in range(count):
+        young = k / count
+        side = 1 if k % 2 else -1
+        rise = form.rise + 0.55 * young + rng.normal(0, 0.08)
+        length = height_cm * (1.02 if k == count - 1 else rng.uniform(0.7, 1.0) * form.long * 1.2)
+        rise = math.pi / 2 - 0.12 * side if k == count - 1 else min(rise, 1.5)
+        along = np.linspace(0.0, 1.0, 15)
+        bend = 0.03 if k == count - 1 else rng.uniform(0.25, 0.5)
+        x = side * length * math.cos(rise) * along + side * 0.25 * bend * length * along**2
+        y = np.maximum(length * (math.sin(rise) * along - bend * along**2.5), 0.0)
+        half = 0.5 * form.slim * height_cm * np.sqrt(np.clip(1.0 - along**1.5, 0, 1)) + 0.03
+        slope = np.gradient(np.stack([x, y], 1), axis=0)
+        slope /= np.maximum(np.hypot(slope[:, 0], slope[:, 1]), 1e-9)[:, None]
+        normal = np.stack([-slope[:, 1], slope[:, 0]], 1)
+        bone = np.stack([x, y], 1)
+        edge = np.concatenate([bone + normal * half[:, None], (bone - normal * half[:, None])[::-1]])
+        edge[:, 1] = np.maximum(edge[:, 1], 0.0)
+        brush.part(edge, green(young), 0.2, 0.35)
+
+
+def _markers(rng: Rng, picture: Picture, scale: float, disc_cm: float) -> None:
+    """A ruler at one side, with a line for each centimetre, and a disc on a stick at the other."""
+    left = rng.uniform() < 0.5
+    x = COLUMNS_PX - 26 if left else 10
+    length = int(min(_FOOT_PX - 30, 30 * scale))
+    picture[_FOOT_PX - length : _FOOT_PX, x : x + 16] = (226, 206, 128)
+    for k in range(int(length / scale) + 1):
+        y = int(_FOOT_PX - k * scale)
+        picture[y - 1 : y + 1, x : x + (16 if k % 5 == 0 else 8)] = (40, 36, 30)
+    radius = disc_cm * scale / 2
+    centre_x = radius + 14 if left else COLUMNS_PX - radius - 14
+    centre = (int(centre_x * 16), int((_FOOT_PX - radius - 8) * 16))
+    mask = np.zeros(picture.shape[:2], np.uint8)
+    cv2.ellipse(mask, centre, (round(radius * 16),) * 2, 0, 0, 360, 255, -1, cv2.LINE_AA, 4)
+    lay(picture, mask, (28.0, 28.0, 34.0))
+
+
+def _tilted(rng: Rng, difficulty: Difficulty) -> NDArray[np.float64]:
+    """What a camera that looks up or down by a few degrees makes of the plane of the plant: (3, 3)."""
+    angle = math.radians(rng.uniform(0.3, 1.0) * _TILT[difficulty]) * (1 if rng.uniform() < 0.5 else -1)
+    focal = _DISTANCE * ROWS_PX
+    c, s = math.cos(angle), math.sin(angle)
+    to_middle = np.array([[1, 0, -COLUMNS_PX / 2], [0, 1, -ROWS_PX / 2], [0, 0, 1]], np.float64)
+    plane = np.array([[focal, 0, 0], [0, focal * c, 0], [0, s, focal]], np.float64)
+    back = np.array([[1, 0, COLUMNS_PX / 2], [0, 1, ROWS_PX / 2], [0, 0, 1]], np.float64)
+    return back @ plane @ to_middle
+
+
+def _measured(mask: NDArray[np.bool_], scale: float) -> dict[str, object]:
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    points = np.argwhere(mask)[:, ::-1].astype(np.float32)
+    corners = np.concatenate([points + offset for offset in ((0, 0), (1, 0), (0, 1), (1, 1))]).astype(np.float32)
+    hull = float(cv2.contourArea(cv2.convexHull(corners)))
+    area = int(mask.sum())
+    return {
+        "height_cm": round((min(int(rows[-1]) + 1, _FOOT_PX) - int(rows[0])) / scale, 3),
+        "width_cm": round((int(columns[-1]) + 1 - int(columns[0])) / scale, 3),
+        "area_cm2": round(area / scale**2, 3),
+        "convex_hull_cm2": round(hull / scale**2, 3),
+        "solidity": round(area / hull, 4),
+    }
+
+
+def _around(mask: NDArray[np.bool_]) -> tuple[int, int, int, int]:
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    return int(columns[0]) - 10, int(rows[0]) - 10, int(columns[-1]) + 10, int(rows[-1]) + 12

@@ -1,0 +1,269 @@
+"""Crop rows with weeds, drawn from nothing: a scene whose class of every pixel is known exactly.
+
+Marked synthetic wherever it is used. Not a stand-in for photographs: it tests whether an agent uses its tools well on
+inputs that nobody can have seen in training.
+"""
+
+import zlib
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.build.scenes.camera import band_raster, colour_photo
+from agrotools.build.scenes.canvas import Canvas, Leaf, Sun
+from agrotools.build.scenes.noise import fractal_field, smooth_field
+from agrotools.build.scenes.plants import CROPS, WEEDS, Habit, Species, paint_plant
+from agrotools.build.scenes.scene import Difficulty, Scene
+from agrotools.build.scenes.soil import paint_soil
+from agrotools.build.scenes.spectra import BANDS, DEAD_LEAF, SOILS, STRAW, STRAW_WEATHERED
+from agrotools.build.scenes.threads import one_thread
+
+ROWS_PX, COLUMNS_PX = 480, 640
+LEAST_SIDE_PX = 64
+SOIL, CROP, WEED = 0, 1, 2
+CLASSES = {SOIL: "soil", CROP: "crop", WEED: "weed"}
+
+
+@dataclass(frozen=True)
+class _Level:
+    """What a difficulty means. Ranges are (from, to)."""
+
+    weed_pct: tuple[float, float]
+    in_row: float
+    """Share of weeds that stand in the rows instead of between them."""
+    weed_growth: tuple[float, float]
+    """Weed crown radius within its species' range, 0..1."""
+    gaps: float
+    wander_m: float
+    tilt: float
+    roughness: tuple[float, float]
+    straws: tuple[int, int]
+    darkness: tuple[float, float]
+    noise: float
+    band_shift_px: float
+    yellowing: float
+    cloud: float
+    """Strength of uneven light over the scene."""
+
+
+_LEVELS: tuple[_Level, ...] = (
+    _Level((1.0, 5.0), 0.05, (0.0, 0.6), 0.04, 0.004, 0.10, (0.1, 0.5), (0, 30), (0.30, 0.45), 0.006, 0.0, 0.0, 0.05),
+    _Level((1.5, 7.0), 0.15, (0.0, 0.8), 0.08, 0.010, 0.60, (0.2, 0.7), (10, 70), (0.40, 0.58), 0.010, 0.5, 0.0, 0.12),
+    _Level(
+        (2.5, 10.0), 0.30, (0.1, 1.0), 0.14, 0.020, 1.57, (0.3, 0.9), (20, 130), (0.48, 0.66), 0.014, 0.8, 0.06, 0.2
+    ),
+    _Level(
+        (3.0, 12.0), 0.45, (0.2, 1.25), 0.24, 0.030, 1.57, (0.4, 1.0), (40, 220), (0.52, 0.70), 0.020, 1.0, 0.15, 0.35
+    ),
+)
+
+
+@dataclass(frozen=True)
+class _Field:
+    """Geometry of the rows: direction, spacing and first offset in pixels, from the centre of the picture."""
+
+    angle: float
+    spacing: float
+    offset: float
+    centre: tuple[float, float]
+
+    def point(self, along: float, across: float) -> tuple[float, float]:
+        c, s = np.cos(self.angle), np.sin(self.angle)
+        return self.centre[0] + along * c - across * s, self.centre[1] + along * s + across * c
+
+    def across(self, x: float, y: float) -> float:
+        """Distance to the nearest row line, in row spacings (0 on it, 0.5 midway)."""
+        c, s = np.cos(self.angle), np.sin(self.angle)
+        d = ((y - self.centre[1]) * c - (x - self.centre[0]) * s - self.offset) / self.spacing
+        return abs(d - round(d))
+
+
+def make_scene(
+    seed: int,
+    difficulty: Difficulty = 1,
+    size: tuple[int, int] = (ROWS_PX, COLUMNS_PX),
+    weed_pct: float | None = None,
+) -> Scene:
+    """Draw one scene, by default of 640 x 480 px (1.9 x 1.4 m at 3 mm a pixel). Same arguments, same scene.
+
+    Args:
+        seed: 0 or more.
+        difficulty: 0 to 3.
+        size: rows and columns in pixels. A scene of another size is another scene, not a part of the first; plants,
+            clods and straw are as dense in it.
+        weed_pct: share of the ground that weeds are to cover, about; None: drawn, 1 to 12 by difficulty.
+
+    Raises:
+        ValueError: ``difficulty`` is not 0, 1, 2 or 3, ``seed`` is negative, or a side is under 64 pixels.
+    """
+    if difficulty not in (0, 1, 2, 3):
+        raise ValueError(f"difficulty is {difficulty}; it is one of 0, 1, 2, 3")
+    if seed < 0:
+        raise ValueError(f"seed is {seed}; it is 0 or more")
+    if min(size) < LEAST_SIDE_PX:
+        raise ValueError(f"size is {size[0]} x {size[1]}; a side has at least {LEAST_SIDE_PX} pixels")
+    with one_thread():
+        return _draw(seed, difficulty, size, weed_pct)
+
+
+def _draw(seed: int, difficulty: Difficulty, size: tuple[int, int], wanted_pct: float | None) -> Scene:
+    rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"rows")])
+    level = _LEVELS[difficulty]
+    gsd_m = 0.003
+    fall = rng.uniform(0, 2 * np.pi)
+    sun = Sun(
+        float(np.cos(fall)), float(np.sin(fall)), float(rng.uniform(0.35, 1.1)), float(rng.uniform(*level.darkness))
+    )
+    soil = SOILS[int(rng.integers(len(SOILS)))]
+    ground = paint_soil(rng, *size, soil, sun, float(rng.uniform(*level.roughness)))
+    canvas = Canvas(ground, sun, fractal_field(rng, *size, 12, 3, 0.8))
+    _litter(rng, canvas, int(rng.integers(*level.straws)))
+
+    quarter = rng.integers(2) * np.pi / 2
+    spacing_m = float(rng.choice([0.38, 0.45, 0.50]))
+    spacing = spacing_m / gsd_m
+    angle = float(quarter + rng.uniform(-level.tilt, level.tilt))
+    field = _Field(angle, spacing, float(rng.uniform(0, spacing)), (size[1] / 2, size[0] / 2))
+    crop = CROPS[str(rng.choice(list(CROPS)))]
+    drawn_pct = float(rng.uniform(*level.weed_pct))
+    weed_pct = drawn_pct if wanted_pct is None else wanted_pct
+    # Weeds that came up before the crop stand below its leaves, the later ones above them.
+    early = _plant_weeds(rng, canvas, field, level, 0.5 * weed_pct, gsd_m, first=1)
+    crops = _plant_crop(rng, canvas, field, crop, level, gsd_m, first=1 + early)
+    late = _plant_weeds(rng, canvas, field, level, weed_pct, gsd_m, first=1 + early + crops)
+    _uneven_light(rng, canvas, level.cloud)
+
+    images: dict[str, NDArray[np.uint8] | NDArray[np.uint16]] = {
+        "rgb": colour_photo(rng, canvas.bands, level.noise),
+        "bands": band_raster(rng, canvas.bands, 0.35 * level.noise, level.band_shift_px),
+    }
+    sidecar: dict[str, object] = {
+        "bands": list(BANDS),
+        "gsd_m": gsd_m,
+        "row_spacing_m": spacing_m,
+        "classes": {str(k): v for k, v in CLASSES.items()},
+    }
+    truth = class_counts(canvas.classes) | {"crop": crop.name, "crop_plants": crops, "weed_plants": early + late}
+    return Scene(images, sidecar, truth, {"classes": canvas.classes, "plants": canvas.plants})
+
+
+def class_counts(classes: NDArray[np.uint8]) -> dict[str, object]:
+    """Pixel counts of soil, crop and weed in a class mask, and their percentages of all pixels."""
+    total = classes.size
+    soil, crop, weed = (int(n) for n in np.bincount(classes.ravel(), minlength=3)[:3])
+    return {
+        "soil_px": soil,
+        "crop_px": crop,
+        "weed_px": weed,
+        "soil_pct": 100.0 * soil / total,
+        "crop_pct": 100.0 * crop / total,
+        "weed_pct": 100.0 * weed / total,
+    }
+
+
+def _litter(rng: np.random.Generator, canvas: Canvas, straws: int) -> None:
+    """Straw and dead leaves of the previous crop; ``straws`` on the area of a scene of the usual size."""
+    rows, columns = canvas.bands.shape[:2]
+    area = canvas.classes.size / (ROWS_PX * COLUMNS_PX)
+    taper = np.tile(np.interp(np.linspace(0, 1, 12), [0, 0.1, 0.7, 1], [0.7, 1.0, 0.9, 0.4]), (2, 1))
+    for _ in range(int(straws * area)):
+        length = float(min(rng.pareto(1.6) * 6.0 + 3.0, 75.0))
+        x, y = rng.uniform(-20, columns + 20), rng.uniform(-20, rows + 20)
+        leaf = Leaf(
+            x, y, rng.uniform(0, 2 * np.pi), length, rng.uniform(0.35, 1.15), taper, rng.normal(0, 0.07),
+            rng.uniform(0.5, 1.8), veins=0.0, fold=0.12, brightness=rng.uniform(0.45, 1.0),
+        )  # fmt: skip
+        worn = rng.beta(2.0, 1.2)
+        canvas.paint(leaf, (STRAW * (1 - worn) + STRAW_WEATHERED * worn).astype(np.float32), SOIL, 0)
+    for _ in range(int(int(rng.integers(0, 4 + straws // 12)) * area)):
+        size = rng.uniform(5, 14)
+        shape = np.sin(np.linspace(0, np.pi, 12)) ** 0.7
+        widths = np.stack([shape * rng.uniform(0.7, 1.1, 12), shape * rng.uniform(0.7, 1.1, 12)])
+        x, y = rng.uniform(0, columns), rng.uniform(0, rows)
+        leaf = Leaf(x, y, rng.uniform(0, 2 * np.pi), size, size * 0.3, widths, rng.normal(0, 0.2), 1.5, veins=3.0)
+        canvas.paint(leaf, DEAD_LEAF, SOIL, 0)
+
+
+def _plant_crop(
+    rng: np.random.Generator, canvas: Canvas, field: _Field, crop: Species, level: _Level, gsd_m: float, first: int
+) -> int:
+    """Sow the rows and return how many plants touch the picture; they are numbered from ``first``."""
+    rows, columns = canvas.bands.shape[:2]
+    growth = rng.uniform(0.15, 0.85)
+    low, high = crop.radius_m
+    radius = (low + growth * (high - low)) / gsd_m
+    step = radius * rng.uniform(1.15, 1.75)
+    reach = float(np.hypot(rows, columns)) / 2 + 2 * radius
+    lines = int(np.ceil(reach / field.spacing)) + 1
+    wander = level.wander_m / gsd_m
+    plants = 0
+    for line in range(-lines, lines + 1):
+        across = field.offset + line * field.spacing
+        bow = rng.normal(0, wander, 3)
+        along = -reach + rng.uniform(0, step)
+        while along < reach:
+            spot = along + rng.normal(0, 0.10 * step)
+            along += step * rng.uniform(0.85, 1.15)
+            if rng.uniform() < level.gaps:
+                continue
+            sway = float(np.interp(spot, [-reach, 0.0, reach], bow)) + rng.normal(0, 0.4 + 0.35 * wander)
+            x, y = field.point(spot, across + sway)
+            if not (-radius < x < columns + radius and -radius < y < rows + radius):
+                continue
+            size = radius * float(np.clip(rng.normal(1.0, 0.13), 0.55, 1.3))
+            habit = Habit(x, y, size, rng.uniform(0, 2 * np.pi), float(np.clip(rng.normal(0.97, 0.08), 0.7, 1.2)))
+            paint_plant(rng, canvas, crop, habit, CROP, first + plants, level.yellowing)
+            plants += 1
+    return plants
+
+
+def _plant_weeds(
+    rng: np.random.Generator,
+    canvas: Canvas,
+    field: _Field,
+    level: _Level,
+    weed_pct: float,
+    gsd_m: float,
+    first: int,
+) -> int:
+    """Set weeds in loose patches until they cover ``weed_pct`` percent of the picture; numbered from ``first``."""
+    rows, columns = canvas.bands.shape[:2]
+    patches = smooth_field(rng, rows, columns, 170)
+    names = list(WEEDS)
+    shares = rng.dirichlet(np.full(len(names), 1.2))
+    goal = weed_pct / 100.0 * canvas.classes.size
+    weeds = 0
+    for _ in range(int(4000 * canvas.classes.size / (ROWS_PX * COLUMNS_PX))):
+        x, y = rng.uniform(0, columns), rng.uniform(0, rows)
+        if patches[int(y), int(x)] + 0.8 * rng.normal() < 0:
+            continue
+        near = field.across(x, y)
+        if near < 0.20 and rng.uniform() > level.in_row:
+            continue
+        species = WEEDS[names[int(rng.choice(len(names), p=shares))]]
+        low, high = species.radius_m
+        growth = rng.uniform(*level.weed_growth) ** 1.4
+        radius = (low + growth * (high - low)) / gsd_m
+        habit = Habit(x, y, radius, rng.uniform(0, 2 * np.pi), float(np.clip(rng.normal(0.95, 0.1), 0.65, 1.2)))
+        paint_plant(rng, canvas, species, habit, WEED, first + weeds, 0.5 * level.yellowing)
+        weeds += 1
+        if np.count_nonzero(canvas.classes == WEED) >= goal:
+            break
+    return weeds
+
+
+def _uneven_light(rng: np.random.Generator, canvas: Canvas, strength: float) -> None:
+    """Thin cloud and, in half of the uneven scenes, the edge of a large shadow (a tractor, a tree)."""
+    rows, columns = canvas.bands.shape[:2]
+    light = 1.0 + 0.5 * strength * np.clip(smooth_field(rng, rows, columns, 300), -1.2, 1.2)
+    if strength > 0.15 and rng.uniform() < 0.5:
+        y, x = np.mgrid[0:rows, 0:columns].astype(np.float32)
+        angle = rng.uniform(0, 2 * np.pi)
+        side = (x - rng.uniform(0.2, 0.8) * columns) * np.cos(angle) + (y - rng.uniform(0.2, 0.8) * rows) * np.sin(
+            angle
+        )
+        side += 12.0 * smooth_field(rng, rows, columns, 70)
+        light *= 1.0 - 0.55 * cv2.GaussianBlur((side > 0).astype(np.float32), (0, 0), 5.0)
+    canvas.bands *= light[..., None].astype(np.float32)

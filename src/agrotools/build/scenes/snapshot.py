@@ -1,0 +1,78 @@
+"""What a colour camera and a depth camera make of a drawn view."""
+
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.build.scenes.noise import smooth_field
+from agrotools.build.scenes.smoothing import blurred, resized
+
+Rng = np.random.Generator
+
+
+def snapshot(rng: Rng, light: NDArray[np.floating[Any]], exposure: float, electrons: float) -> NDArray[np.uint8]:
+    """An 8-bit sRGB photograph, (rows, columns, 3), of linear light (rows, columns, 3 or more; red, green, blue first).
+
+    With white balance, vignette, lens blur, photon noise (Poisson; ``electrons`` at full scale: 12,000 a good, 800 a
+    poor sensor) and highlights that burn out where ``exposure * light`` passes 1.
+    """
+    rows, columns = light.shape[:2]
+    linear = light[..., :3] * np.float32(exposure)
+    warmth = rng.normal(0, 0.04)
+    linear *= np.array([1.0 + warmth, 1.0, 1.0 - warmth], dtype=np.float32)
+    y = np.linspace(-1, 1, rows, dtype=np.float32)[:, None]
+    x = np.linspace(-1, 1, columns, dtype=np.float32)[None, :]
+    linear *= (1.0 - np.float32(rng.uniform(0.04, 0.16)) * (x * x + y * y))[..., None]
+    linear = blurred(linear, 0.6)
+    # Light that is scattered in the lens around what is burnt out.
+    small = resized(np.clip(linear - 0.9, 0.0, 2.0), columns // 8, rows // 8, cv2.INTER_AREA)
+    glow = resized(blurred(small, 3.0), columns, rows, cv2.INTER_LINEAR)
+    linear += 0.06 * glow
+    grain = rng.standard_normal(linear.shape, dtype=np.float32)
+    linear += grain * np.sqrt(np.clip(linear, 0.0005, None) / np.float32(electrons))
+    # A soft shoulder, as cameras have it, before the highlights burn out.
+    linear = np.clip(linear, 0.0, None)
+    linear = np.where(linear > 0.7, 0.7 + 0.3 * np.tanh((linear - 0.7) / 0.35), linear)
+    srgb = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.power(np.maximum(linear, 1e-6), 1 / 2.4) - 0.055)
+    return np.clip(srgb * 255.0 + 0.5, 0, 255).astype(np.uint8)
+
+
+def infrared_frame(rng: Rng, near_infrared: NDArray[np.floating[Any]], gain: float) -> NDArray[np.uint8]:
+    """The near-infrared camera's 8-bit picture (rows, columns) of linear light, with the same tone curve."""
+    linear = blurred(near_infrared * np.float32(gain), 0.8)
+    linear += rng.standard_normal(linear.shape, dtype=np.float32) * np.float32(0.004)
+    return np.clip(np.clip(linear, 0.0, 1.0) ** np.float32(1 / 2.2) * 255.0 + 0.5, 0, 255).astype(np.uint8)
+
+
+def depth_frame(
+    rng: Rng, distance_mm: NDArray[np.floating[Any]], noise: float, holes: float, flying: float, farthest_mm: float
+) -> NDArray[np.uint16]:
+    """Depth along the optical axis in millimetres (rows, columns), 0 where nothing was measured.
+
+    Args:
+        distance_mm: true depth; infinite where there is nothing.
+        noise: spread in millimetres at one metre; it grows with the square of the depth.
+        holes: share of the picture that is lost in patches, besides the rims of what stands before something.
+        flying: share of the pixels at such rims that lie between the two.
+    """
+    rows, columns = distance_mm.shape
+    near = np.minimum(distance_mm, np.float32(farthest_mm * 2))
+    kernel = np.ones((3, 3), np.uint8)
+    front, back = cv2.erode(near, kernel), cv2.dilate(near, kernel)
+    rim = (back - front) > 40.0
+    metres = near / 1000.0
+    told = near + rng.standard_normal(near.shape, dtype=np.float32) * np.float32(noise) * metres * metres
+    # Neighbours share their errors: the sensor matches patches, not pixels.
+    told += np.float32(0.7 * noise) * metres * metres * smooth_field(rng, rows, columns, 5)
+    between = rim & (rng.random(near.shape, dtype=np.float32) < flying)
+    told = np.where(between, front + (back - front) * rng.random(near.shape, dtype=np.float32), told)
+    lost = smooth_field(rng, rows, columns, 14) + 0.4 * smooth_field(rng, rows, columns, 4)
+    gone = lost > np.quantile(lost[::4, ::4], 1.0 - holes) if holes > 0 else np.zeros(near.shape, np.bool_)
+    # The projector stands beside the camera: what is just left of something near lies in its shadow.
+    shadowed = np.zeros(near.shape, np.bool_)
+    shift = 3
+    shadowed[:, :-shift] = (near[:, :-shift] - near[:, shift:]) > 150.0
+    missing = gone | shadowed | (rim & (rng.random(near.shape, dtype=np.float32) < 0.25)) | ~np.isfinite(distance_mm)
+    return np.where(missing | (told > farthest_mm), 0, np.clip(told + 0.5, 0, 65535)).astype(np.uint16)

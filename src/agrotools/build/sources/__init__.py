@@ -1,0 +1,72 @@
+"""Sources: one adapter per data set, each turning a folder of the user's into a benchmark."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from agrotools.build.marginals import QUERIES
+from agrotools.build.sources.agml import PREFIX, build_agml
+from agrotools.build.sources.public import DATASETS, build_all, build_public
+from agrotools.core import Registry, UsageError
+from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.core.progress import Progress, no_progress
+
+SOURCES: Registry[Callable[[Path, Path, Progress], BenchmarkHeader]] = Registry(
+    "source",
+    "agrotools.sources",
+    {
+        "field": "agrotools.build.sources.field:build_field",
+        "hf": "agrotools.build.export.huggingface_in:build_huggingface",
+        "gta": "agrotools.build.export.gta_in:build_gta",
+    },
+)
+"""Builders by name. Each takes the data set's folder, the folder to write, and a progress callback.
+
+``hf`` and ``gta`` read benchmarks in the layouts that :mod:`agrotools.build.export` writes, ``gta`` also others'.
+"""
+
+for _name in DATASETS:
+    SOURCES.add(_name, build_public(_name))
+
+
+def build_source(source: str, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
+    """Build the benchmark that ``source`` (``NAME=DIR`` or ``agml:NAME=DIR``) describes into ``out``, whole or not at
+    all.
+
+    Raises:
+        UsageError: not of the form ``NAME=DIR``, or no such source (with the closest names).
+        BenchmarkError: the data set is incomplete, or ``out`` holds something else than a benchmark.
+    """
+    name, folder = _named(source)
+    build = build_agml(name) if name.startswith(PREFIX) else SOURCES.get(name)
+    return build(folder, out.expanduser(), progress)
+
+
+def build_sources(
+    sources: Sequence[str], out: Path, progress: Progress = no_progress, queries: int | None = None
+) -> BenchmarkHeader:
+    """Build one benchmark of several public data sets, each ``NAME=DIR``, in the shares that they have of the published
+    benchmark, or of ``queries`` samples in all.
+
+    Raises:
+        UsageError: as :func:`build_source`; a source that is no public data set, or that is named twice.
+        BenchmarkError: as :func:`build_source`.
+    """
+    if len(sources) == 1 and queries is None:
+        return build_source(sources[0], out, progress)
+    named = [_named(source) for source in sources]
+    alone = [name for name, _ in named if name not in DATASETS]
+    if alone or len({name for name, _ in named}) < len(named):
+        what = f"{alone[0]!r} cannot be joined with others" if alone else "a source is named twice"
+        raise UsageError(what, hint=f"several --source may be given of: {', '.join(sorted(DATASETS))}")
+    return build_all(dict(named), out.expanduser(), progress, queries or QUERIES)
+
+
+def _named(source: str) -> tuple[str, Path]:
+    name, separator, folder = source.partition("=")
+    if not separator or not name or not folder:
+        known = ", ".join(SOURCES.names())
+        raise UsageError(f"--source is {source!r}", hint=f"write NAME=DIR, where NAME is one of: {known}, or agml:NAME")
+    return name, Path(folder).expanduser()
+
+
+__all__ = ["SOURCES", "build_source", "build_sources"]

@@ -1,0 +1,269 @@
+"""Any data set that AgML distributes, from a local copy in its layout: ``agml:NAME``.
+
+AgML lays a data set out by its task: folders named after classes; ``images`` and ``annotations`` (masks whose values
+are the numbers of classes, from 1); ``images`` and ``annotations.json`` (COCO boxes). What can be asked follows from
+what it is about: boxed fruit, flowers, plants and leaves are counted, diseases of leaves and weeds are named, crop and
+weeds are measured. What its classes are called is in ``data/agml.toml``, so the package ``agml`` is not needed; with it
+a data set is fetched by ``agml.data.AgMLDataLoader(NAME)``.
+"""
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from agrotools.build.area_truth import AreaTruth, count_area
+from agrotools.build.asking import Askable, Subject
+from agrotools.build.picture_parts import Region
+from agrotools.build.questions import QUESTIONS, Picture
+from agrotools.build.sources.agml_described import Described, are_known_weeds, described, diseases_of, is_healthy
+from agrotools.build.sources.assembling import assembled
+from agrotools.build.sources.field.orchards import fruit_subjects
+from agrotools.build.sources.field.weed_photos import weed_photo_part
+from agrotools.build.sources.part import Originals, Part, named, pairs_of
+from agrotools.build.sources.public.diseased_plants import DiseasedPlant, disease_subjects
+from agrotools.build.sources.public.layout import find_root, spread
+from agrotools.build.sources.public.pictures import SUFFIXES, upright_size
+from agrotools.build.sources.wording import first_few
+from agrotools.build.templates import load_templates
+from agrotools.core import BenchmarkError, SampleFile, ToolError, UsageError
+from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
+from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.replacement import check_replaceable
+from agrotools.vision.reading import read_labels
+
+PREFIX = "agml:"
+SAMPLES = 60
+_PLURAL = {
+    "bunch": "bunches", "cherry": "cherries", "leaf": "leaves", "lettuce": "lettuces", "mango": "mangoes",
+    "strawberry": "strawberries", "tomato": "tomatoes",
+}  # fmt: skip
+_PICTURES_A_SAMPLE = 2
+_LARGEST_JSON = 500_000_000
+_SEED = 21
+
+
+def build_agml(source: str) -> Callable[[Path, Path, Progress], BenchmarkHeader]:
+    """The builder of a benchmark from ``agml:NAME``.
+
+    Raises:
+        UsageError: AgML has no such data set, or it is about something that no question can be asked of.
+    """
+    name = source.removeprefix(PREFIX)
+    if name not in described():
+        close = get_close_matches(name, described(), 3, 0.5)
+        raise UsageError(f"AgML has no data set {name!r}", hint=f"closest: {', '.join(close) or 'none'}")
+    if _reader(described()[name]) is None:
+        able = ", ".join(one for one, told in described().items() if _reader(told))
+        raise UsageError(
+            f"{name} is about {described()[name].about.replace('_', ' ')}, and there are no questions about that",
+            hint=f"there are about: {able}",
+        )
+
+    def build(folder: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
+        check_replaceable(out)
+        with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
+            part = read_agml(name, folder, Path(scratch), SAMPLES)
+            return assembled(
+                [part],
+                out,
+                name=f"agml-{name.replace('_', '-')}",
+                version="1",
+                description=f"Questions on {name}, as AgML distributes it.",
+                progress=progress,
+            )
+
+    return build
+
+
+def read_agml(name: str, folder: Path, scratch: Path, samples: int) -> Part:
+    """The data set in ``folder`` as a part of at most ``samples`` samples.
+
+    Raises:
+        BenchmarkError: it is not there, incomplete, or not in AgML's layout.
+    """
+    of = described()[name]
+    reader = _reader(of)
+    if reader is None:
+        raise BenchmarkError(f"there are no questions about {of.about}")
+    dropped: Counter[str] = Counter()
+    originals = Originals(scratch)
+    subjects, questions = reader(of, folder, originals, dropped, samples)
+    if not subjects:
+        raise BenchmarkError(f"{folder} has no picture of {name} that can be asked about", hint=of.get_it)
+    source = SourceNote(
+        name=f"{name} (AgML)",
+        licence=of.licence or "not stated by AgML; see the data set's own page",
+        url=of.url or None,
+        citation="Distributed by AgML (Project-AgML/AgML).",
+        note="Questions and reference calls are by agrotools; images and annotations are the authors', as AgML"
+        " distributes them. No split is given.",
+    )
+    return Part(
+        f"agml-{name.replace('_', '-')}", source, subjects, questions, samples, originals.files, dropped=dropped
+    )
+
+
+_Read = tuple[Sequence[Subject], Sequence[Askable]]
+_Reader = Callable[[Described, Path, Originals, Counter[str], int], _Read]
+
+
+def _reader(of: Described) -> _Reader | None:
+    if "synthetic" in of.name:
+        return None
+    match of.task, of.about:
+        case "object_detection", _:
+            return _counted if of.nouns else None
+        case "image_classification", "weed_classification":
+            return _weeds if are_known_weeds(of) else None
+        case "image_classification", "disease_classification" | "leaf_classification":
+            return _diseased if diseases_of(of) else None
+        case "semantic_segmentation", "weed_segmentation":
+            return _weedy
+        case _:
+            return None
+
+
+def _counted(of: Described, folder: Path, originals: Originals, dropped: Counter[str], samples: int) -> _Read:
+    root = find_root(folder, ("images", "annotations.json"), get_it=of.get_it)
+    by_picture = _boxes(root / "annotations.json", of, dropped)
+    missing = [name for name in by_picture if not (root / "images" / name).is_file()]
+    if missing:
+        raise BenchmarkError(f"{root / 'images'} lacks {first_few(missing)}", hint=of.get_it)
+    nouns = sorted({*of.nouns} - {""})
+    some = spread(by_picture, lambda name: min(sum(by_picture[name].values()), 30), _PICTURES_A_SAMPLE * samples, _SEED)
+    subjects: list[Subject] = []
+    for number, noun in enumerate(nouns):
+        by_hash: dict[str, tuple[SampleFile, int]] = {}
+        for name in some[number :: len(nouns)]:
+            upright_size(root / "images" / name, get_it=of.get_it)
+            file = originals.file(root / "images" / name)
+            by_hash[str(file.sha256)] = (file, by_picture[name][noun])
+        subjects += fruit_subjects(f"agml-{noun.replace(' ', '-')}", noun, _plural(noun), by_hash, of="fruit_photo")
+    return subjects, load_templates("fruit_photo")
+
+
+def _boxes(path: Path, of: Described, dropped: Counter[str]) -> dict[str, Counter[str]]:
+    """How many boxes of each noun there are in every picture, by file name.
+
+    Raises:
+        BenchmarkError: it is no COCO file.
+    """
+    try:
+        if path.stat().st_size > _LARGEST_JSON:
+            raise BenchmarkError(f"{path} is too large", hint=of.get_it)
+        coco = cast("dict[str, Any]", orjson.loads(path.read_bytes()))
+        named_ = {one["id"]: Path(str(one["file_name"])).name for one in coco["images"]}
+        categories = {one["id"]: str(one["name"]) for one in coco["categories"]}
+        boxes = {(one["image_id"], one["category_id"], tuple(one["bbox"])) for one in coco["annotations"]}
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
+        raise BenchmarkError(f"{path} holds no COCO annotations: {error!r}", hint=of.get_it) from error
+    holds = dict(zip(of.classes, of.nouns, strict=True))
+    strange = sorted({*categories.values()} - {*of.classes})
+    if strange and len(strange) == len(categories):
+        raise BenchmarkError(f"{path} has classes that {of.name} has not: {first_few(strange)}", hint=of.get_it)
+    found: dict[str, Counter[str]] = {name: Counter() for name in named_.values()}
+    for image, category, box in boxes:
+        noun = holds.get(categories.get(category, ""), "")
+        if image not in named_ or not noun or len(box) != 4 or min(box[2:]) <= 0:
+            dropped["boxes that cannot be counted"] += 1
+            continue
+        found[named_[image]][noun] += 1
+    return found
+
+
+def _plural(noun: str) -> str:
+    first, _, last = noun.rpartition(" ")
+    many = _PLURAL.get(last) or (last if last.endswith("s") else f"{last}s")
+    return f"{first} {many}".strip()
+
+
+def _diseased(of: Described, folder: Path, originals: Originals, dropped: Counter[str], samples: int) -> _Read:
+    known = diseases_of(of)
+    root = _class_root(folder, of)
+    pictures: list[DiseasedPlant] = []
+    for place in sorted(path for path in root.iterdir() if path.is_dir() and path.name in of.classes):
+        there = [path for path in sorted(place.iterdir()) if path.suffix.lower() in SUFFIXES]
+        if place.name in known:
+            pictures += [DiseasedPlant(path, known[place.name]) for path in there]
+        else:
+            why = "of healthy leaves" if is_healthy(place.name) else "with a disease that the knowledge base has not"
+            dropped[why] += len(there)
+    if len({picture.disease.label for picture in pictures}) < 2:
+        raise BenchmarkError(f"{root} has pictures of fewer than two diseases that are known", hint=of.get_it)
+    subjects, unreadable = disease_subjects("agml", pictures, known, originals, samples, get_it=of.get_it)
+    dropped["unreadable"] += len(unreadable)
+    return subjects, load_templates("plant_disease")
+
+
+def _class_root(folder: Path, of: Described) -> Path:
+    for name in of.classes:
+        try:
+            return find_root(folder, (name,), get_it=of.get_it)
+        except BenchmarkError:
+            continue
+    raise BenchmarkError(f"{folder} has no folder of a class, such as {of.classes[0]}", hint=of.get_it)
+
+
+def _weeds(of: Described, folder: Path, originals: Originals, _: Counter[str], samples: int) -> _Read:
+    root = _class_root(folder, of)
+    pictures = [
+        (path, name.replace("_", " "))
+        for name in of.classes
+        if (root / name).is_dir()
+        for path in sorted((root / name).iterdir())
+        if path.suffix.lower() in SUFFIXES
+    ]
+    some = spread(pictures, lambda picture: picture[1], _PICTURES_A_SAMPLE * samples, _SEED)
+    part = weed_photo_part("agml", SourceNote(name=of.name, licence=""), some, originals, samples)
+    return part.subjects, part.questions
+
+
+def _weedy(of: Described, folder: Path, originals: Originals, dropped: Counter[str], samples: int) -> _Read:
+    root = find_root(folder, ("images", "annotations"), get_it=of.get_it)
+    meaning = np.zeros(256, np.uint8)
+    for number, name in enumerate(of.classes, start=1):
+        meaning[number] = 2 if "weed" in name.lower() else 1
+    masks = {path.stem: path for path in (root / "annotations").iterdir() if path.suffix.lower() in SUFFIXES}
+    pictures = [path for path in sorted((root / "images").iterdir()) if path.suffix.lower() in SUFFIXES]
+    lacking = [path.name for path in pictures if path.stem not in masks]
+    if lacking or not pictures:
+        what = f"masks of {first_few(lacking)}" if lacking else "pictures"
+        raise BenchmarkError(f"{root} lacks {what}", hint=of.get_it)
+    shown: dict[str, tuple[SampleFile, NDArray[np.uint8]]] = {}
+    for path in spread(pictures, lambda _: 0, _PICTURES_A_SAMPLE * samples, _SEED):
+        width, height = upright_size(path, get_it=of.get_it)
+        try:
+            values = read_labels(masks[path.stem], shown_as=masks[path.stem].name).classes
+        except ToolError:
+            dropped["with a mask that cannot be read"] += 1
+            continue
+        if values.shape != (height, width):
+            dropped["with a mask of another size"] += 1
+        elif int(values.max(initial=0)) > len(of.classes):
+            dropped["with numbers that no class has"] += 1
+        else:
+            file = originals.file(path, note="Field seen from above.")
+            shown[str(file.sha256)] = (file, meaning[values.astype(np.uint8)])
+    pairs = pairs_of(shown)
+    return [_weedy_subject(number, pair) for number, pair in enumerate(pairs)], QUESTIONS
+
+
+def _weedy_subject(number: int, pair: Sequence[tuple[SampleFile, NDArray[np.uint8]]]) -> Subject:
+    def picture(index: int, position: int) -> Picture:
+        original, classes = pair[index]
+        file = named(original, "image", position)
+        rows, columns = classes.shape
+
+        def area(region: Region | None) -> AreaTruth:
+            return count_area(classes, None, region)
+
+        return Picture((file,), {"image": file.name}, area, columns, rows)
+
+    return Subject(f"agml-{number}", len(pair), picture, {"pair": number})

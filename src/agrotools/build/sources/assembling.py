@@ -1,0 +1,106 @@
+"""From the parts that data sets contribute to a benchmark folder: questions chosen, calls run, files copied."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from agrotools import __version__
+from agrotools.build.building import Group, build_samples
+from agrotools.build.choosing import choose
+from agrotools.build.export import write_benchmark
+from agrotools.build.outcomes import Tally
+from agrotools.build.sources.part import Part
+from agrotools.build.templates.wording import sentences
+from agrotools.core import Sample
+from agrotools.core.benchmark_header import BenchmarkHeader, canary_of
+from agrotools.core.progress import Progress
+from agrotools.formats.folder import FILES_FOLDER
+from agrotools.formats.replacement import replace_folder
+from agrotools.tools import AGROTOOLS
+
+SEED = 20140906
+
+
+def assembled(
+    parts: Sequence[Part],
+    out: Path,
+    *,
+    name: str,
+    version: str,
+    description: str,
+    progress: Progress,
+    metadata: Mapping[str, JsonValue] | None = None,
+    shares: Mapping[str, JsonValue] | None = None,
+) -> BenchmarkHeader:
+    """Write the benchmark of these parts to ``out``, whole or not at all.
+
+    ``shares`` says what parts that are not there were to give.
+
+    Returns:
+        The header, whose licence names the terms of every data set that was used.
+
+    Raises:
+        BenchmarkError: ``out`` holds something else than a benchmark, or most chains of calls break.
+        InfrastructureError: no tool worker can be started.
+    """
+    with replace_folder(out) as made:
+        (made / FILES_FOLDER).mkdir()
+        samples: list[Sample] = []
+        of_parts: dict[str, JsonValue] = {}
+        given: dict[str, JsonValue] = {}
+        left_out: dict[str, JsonValue] = {}
+        tally = Tally()
+        said: set[str] = set()
+        for part in parts:
+            chosen = choose(part.subjects, part.questions, part.samples, SEED, said)
+            said.update(sentence for item in chosen for sentence in sentences(item.query))
+            shown = {file.path for item in chosen for file in item.asked.files}
+            for stored in sorted(shown & part.files.keys()):
+                shutil.copyfile(part.files[stored], made / stored)
+            of_part = build_samples(
+                [Group(part.name, part.source.name, chosen)], made, toolset=AGROTOOLS, progress=progress, tally=tally
+            )
+            samples += of_part
+            of_parts |= {**part.metadata, **part.described(of_part)}
+            given[part.name.replace("-", "_")] = _share(part, len(chosen), len(of_part))
+            if dropped := {reason: count for reason, count in part.dropped.items() if count}:
+                left_out[part.name] = {**dropped}
+        tally.check()
+        told: dict[str, JsonValue] = {
+            "shares": {**given, **(shares or {})},
+            **({"left_out": left_out} if left_out else {}),
+        }
+        header = BenchmarkHeader(
+            name=name,
+            version=version,
+            licence="; ".join(f"{part.source.name}: {part.source.licence}" for part in parts).rstrip(".")
+            + ". Questions and reference calls: Apache-2.0.",
+            description=description,
+            canary=canary_of(name, version),
+            toolset=AGROTOOLS,
+            sources=tuple(part.source for part in parts),
+            metadata={
+                "agrotools": __version__,
+                "seed": SEED,
+                **of_parts,
+                **told,
+                **tally.metadata(),
+                **(metadata or {}),
+            },
+        )
+        write_benchmark(made, header, samples)
+    return header
+
+
+def _share(part: Part, chosen: int, made: int) -> dict[str, JsonValue]:
+    """How many samples a part was to give, how many it gave, and why not all."""
+    told: dict[str, JsonValue] = {"wanted": part.samples, "made": made}
+    why = [
+        f"{part.samples - chosen} could not be asked: {len(part.subjects)} subjects allow no more questions"
+        if chosen < part.samples
+        else "",
+        f"{chosen - made} broke" if made < chosen else "",
+    ]
+    return {**told, "why": "; ".join(filter(None, why))} if made < part.samples else told

@@ -1,0 +1,150 @@
+"""Drawing many scenes at once, so that what was drawn before a build was stopped is not drawn again."""
+
+import hashlib
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from selectors import EVENT_READ
+from selectors import DefaultSelector as Selector
+from subprocess import PIPE, Popen
+from typing import IO
+
+import orjson
+
+import agrotools.build
+from agrotools.build.scenes.scene import Difficulty
+from agrotools.build.sources.drawn import Drawn
+from agrotools.core import InfrastructureError
+from agrotools.core.progress import Progress
+
+_RECORD = "record.json"
+_DONE = "drawn"
+
+
+@dataclass(frozen=True)
+class Order:
+    """A subject to be drawn by module ``name`` of this package."""
+
+    name: str
+    seed: int
+    difficulty: Difficulty
+
+
+def draw_all(orders: Sequence[Order], folder: Path, progress: Progress, workers: int = 2) -> list[Drawn]:
+    """Draw each order into a folder of its own in ``folder``; what a run before has finished is taken as it is.
+
+    Raises:
+        OSError: ``folder`` cannot be written.
+        InfrastructureError: a scene cannot be drawn.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    places = {order: folder / f"{order.name}-{order.difficulty}-{order.seed}-{_code()}" for order in orders}
+    missing = [order for order, place in places.items() if not (place / _RECORD).is_file()]
+    done = len(places) - len(missing)
+    progress("scenes", done, len(places))
+    for _ in _finished(missing, places, workers):
+        done += 1
+        progress("scenes", done, len(places))
+    return [
+        Drawn(order.name, order.seed, order.difficulty, place, orjson.loads((place / _RECORD).read_bytes()))
+        for order, place in places.items()
+    ]
+
+
+def _finished(missing: Sequence[Order], places: Mapping[Order, Path], workers: int) -> Iterator[Order]:
+    """The orders as they are done, each drawn in one of ``workers`` processes.
+
+    These are fresh interpreters that import only what draws: pictures must not depend on what the caller has imported
+    or seeded, nor a caller's script be run again.
+    """
+    waiting = list(reversed(missing))
+    running: dict[Order, Popen[str]] = {}
+    idle = [_worker() for _ in range(min(workers, len(missing)))]
+    everyone = list(idle)
+    with Selector() as ready:
+        try:
+            while waiting or running:
+                while idle and waiting:
+                    worker, order = idle.pop(), waiting.pop()
+                    running[order] = worker
+                    _tell(worker, {**asdict(order), "place": str(places[order])})
+                    ready.register(_pipe(worker.stdout), EVENT_READ, order)
+                for key, _ in ready.select():
+                    order: Order = key.data
+                    worker = running.pop(order)
+                    ready.unregister(key.fileobj)
+                    reply = _pipe(worker.stdout).readline()
+                    if reply.strip() != _DONE:
+                        said = reply.strip() or "the process ended"
+                        raise InfrastructureError(
+                            f"a scene could not be drawn: {order.name}, seed {order.seed}: {said}",
+                            hint="try again; what is drawn is kept",
+                        )
+                    idle.append(worker)
+                    yield order
+        finally:
+            for worker in everyone:
+                _pipe(worker.stdin).close()
+                worker.kill()
+                worker.wait()
+                _pipe(worker.stdout).close()
+
+
+def _worker() -> "Popen[str]":
+    return Popen([sys.executable, "-m", __spec__.name], stdin=PIPE, stdout=PIPE, text=True)
+
+
+def _tell(worker: "Popen[str]", order: Mapping[str, object]) -> None:
+    pipe = _pipe(worker.stdin)
+    with suppress(BrokenPipeError):  # Its silence is read as the end.
+        pipe.write(orjson.dumps(order).decode() + "\n")
+        pipe.flush()
+
+
+def _pipe(pipe: IO[str] | None) -> IO[str]:
+    assert pipe is not None
+    return pipe
+
+
+def _work() -> None:
+    """Draw what stdin orders, a line each, until it ends."""
+    for line in sys.stdin:
+        order = orjson.loads(line)
+        try:
+            _draw(Order(order["name"], order["seed"], order["difficulty"]), Path(order["place"]))
+            said = _DONE
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}".replace("\n", " ")
+        sys.stdout.write(f"{said}\n")
+        sys.stdout.flush()
+
+
+def _draw(order: Order, place: Path) -> None:
+    """The record is written last, and whole: a folder that has one is complete."""
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    module = import_module(f"agrotools.build.sources.drawn.{order.name}")
+    record = module.draw(order.seed, order.difficulty, place)
+    unfinished = place / f".{_RECORD}"
+    unfinished.write_bytes(orjson.dumps(record))
+    unfinished.replace(place / _RECORD)
+
+
+@cache
+def _code() -> str:
+    """Ten digits that change with the code that draws."""
+    digest = hashlib.sha256()
+    root = Path(agrotools.build.__path__[0])
+    for part in ("scenes", "sources/drawn"):
+        for file in sorted((root / part).rglob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:10]
+
+
+if __name__ == "__main__":
+    _work()

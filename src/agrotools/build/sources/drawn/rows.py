@@ -1,0 +1,210 @@
+"""Crop rows with weeds, as photo, five-band raster or with a class map; and which bands tell their classes apart."""
+
+from collections.abc import Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import JsonValue
+
+from agrotools.build.area_truth import AreaTruth, count_area
+from agrotools.build.asking import Subject
+from agrotools.build.picture_parts import Region
+from agrotools.build.questions import Picture, questions_in
+from agrotools.build.scenes.grounds import outlined
+from agrotools.build.scenes.rows import CLASSES, COLUMNS_PX, ROWS_PX, make_scene
+from agrotools.build.scenes.scene import Difficulty
+from agrotools.build.scenes.spectra import BANDS
+from agrotools.build.sources.drawn import Drawn
+from agrotools.build.sources.drawn.marking import INSIDE, outline_call
+from agrotools.build.sources.drawn.pictures import save_labels, save_photo, save_raster
+from agrotools.build.sources.part import Originals, named
+from agrotools.build.templates import Thing
+from agrotools.core import SampleFile
+from agrotools.tools.crop_weed.bands import ranked_bands
+from agrotools.tools.result import rounded
+
+NAME = "rows"
+STANDS_FOR = "weedmap"
+TEMPLATES = ("drawn_bands", "drawn_rows")
+QUESTIONS = questions_in
+BACKENDS = {"measure_crop_weed_area": "untrained"}
+"""The same observations on every machine, whatever heads were trained there."""
+
+COMPOSITES: tuple[tuple[str, str, str], ...] = (
+    ("R", "G", "B"), ("NIR", "R", "G"), ("RE", "R", "G"), ("NIR", "RE", "R"), ("NIR", "G", "B"), ("RE", "G", "B"),
+)  # fmt: skip
+"""Three bands each, as composites are named."""
+_FIELDS = 2
+_WEED_PCT = (2.0, 36.0)
+"""Weeds cover less than the crop in about half of the fields."""
+_SHOWN_COMPOSITES = 4
+_DIGITS = 6
+_PHOTO_NOTE = "Drawn. Field seen straight from above, natural colours."
+_RASTER_NOTE = "Drawn. Field seen straight from above, calibrated reflectance times 10,000 in five bands."
+_LABELS_NOTE = "Class map of the picture of the same number."
+_REMARKS = (
+    "The class map is in {files}.",
+    "I have had every pixel classified already, see {files}.",
+    "Crop, weeds and soil are told apart in {files}.",
+    "Go by the classification in {files}.",
+)
+View = Literal["photo", "bands", "map"]
+
+
+def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
+    """Two fields, each as photo, as photo with a red box, as raster with its bands ranked, and as class map."""
+    rng = np.random.default_rng([seed, difficulty])
+    fields: list[JsonValue] = []
+    for number in range(_FIELDS):
+        # From clean fields to ones where weeds have taken over, so that no cover is the usual one.
+        weed_pct = float(np.exp(rng.uniform(*np.log(_WEED_PCT))))
+        scene = make_scene(_FIELDS * seed + number, difficulty, weed_pct=weed_pct)
+        classes = cast("NDArray[np.uint8]", scene.masks["classes"])
+        gsd_m = float(scene.sidecar["gsd_m"])
+        save_photo(folder / f"photo_{number}.jpg", scene.images["rgb"])
+        width, height = (int(rng.uniform(0.45, 0.7) * side) for side in (COLUMNS_PX, ROWS_PX))
+        x0, y0 = int(rng.uniform(8, COLUMNS_PX - width - 8)), int(rng.uniform(8, ROWS_PX - height - 8))
+        marked, box = outlined(scene.images["rgb"], (x0, y0, x0 + width, y0 + height))
+        save_photo(folder / f"marked_{number}.jpg", marked)
+        save_labels(folder / f"labels_{number}.png", classes)
+        save_raster(folder / f"bands_{number}.tif", scene.images["bands"], BANDS, gsd_m, number)
+        fields.append({"gsd_m": gsd_m, "box": [*box], "bands": _ranking(scene.images["bands"], classes)})
+    shown = _shown_composites(cast("Any", fields[0])["bands"], rng)
+    return {"fields": fields, "composites": [[*bands] for bands in shown]}
+
+
+def _shown_composites(ranking: Mapping[str, Any], rng: np.random.Generator) -> list[tuple[str, str, str]]:
+    """Composites in any order: one, drawn first, and worse ones, so that the best is not always of the same bands."""
+
+    def accuracy(bands: tuple[str, str, str]) -> float:
+        return next(
+            found["expected_accuracy"] or 0.0 for key, found in ranking.items() if {*key.split("-")} == {*bands}
+        )
+
+    by_rank = sorted(COMPOSITES, key=accuracy, reverse=True)
+    best = int(rng.integers(len(by_rank) - _SHOWN_COMPOSITES + 1))
+    worse = by_rank[best + 1 :]
+    shown = [by_rank[best], *(worse[int(k)] for k in rng.permutation(len(worse))[: _SHOWN_COMPOSITES - 1])]
+    return [shown[int(k)] for k in rng.permutation(len(shown))]
+
+
+def _ranking(bands: NDArray[np.uint16], classes: NDArray[np.uint8]) -> dict[str, JsonValue]:
+    """By the names of its bands in order, what each three bands are worth on the true classes."""
+    planes = {name: bands[k].astype(np.float32) * np.float32(1e-4) for k, name in enumerate(BANDS)}
+    ranked = ranked_bands(planes, classes, (0, 0, classes.shape[1], classes.shape[0]), "labels")
+    assert ranked is not None, "rows with crop, weeds and soil"
+    return {
+        "-".join(one.bands): {
+            "expected_accuracy": None if one.expected_accuracy is None else rounded(one.expected_accuracy, _DIGITS),
+            "min_jm": rounded(one.min_jm, _DIGITS),
+        }
+        for one in ranked.triplets
+    }
+
+
+def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
+    """``field``: what :mod:`agrotools.build.questions` asks about; ``composite``: three bands of a raster each,
+    with the class map; ``all_bands``: the whole raster with it; ``row_part``: the part of a photo inside a red box."""
+    record = cast("dict[str, Any]", drawn.record)
+    metadata: dict[str, JsonValue] = {"difficulty": drawn.difficulty}
+    view: View = ("photo", "bands", "photo", "map")[drawn.seed % 4]  # pyright: ignore[reportAssignmentType]
+    fields = [_Field(drawn.folder, k, item, originals) for k, item in enumerate(record["fields"])]
+    first = fields[0]
+
+    def composite(index: int, place: int) -> Thing:  # noqa: ARG001 - parts of one file, which is always the first
+        return first.composite(tuple(record["composites"][index]))
+
+    def part(index: int, place: int) -> Thing:
+        return fields[index].part(place)
+
+    stem = f"{drawn.name}-{drawn.seed}"
+    return [
+        Subject(f"{stem}-{view}", _FIELDS, cache(partial(_picture, fields, view)), {**metadata, "view": view}),
+        Subject(f"{stem}-composites", len(record["composites"]), composite, metadata, of="composite"),
+        Subject(f"{stem}-bands", 1, lambda _, place: first.all_bands(place), metadata, of="all_bands"),
+        Subject(f"{stem}-parts", _FIELDS, part, metadata, of="row_part"),
+    ]
+
+
+def _picture(fields: list["_Field"], view: View, index: int, place: int) -> Picture:
+    return fields[index].picture(view, place)
+
+
+class _Field:
+    """One drawn field: its files and what is true of it."""
+
+    def __init__(self, folder: Path, number: int, item: Mapping[str, Any], originals: Originals) -> None:
+        self.gsd_m, self.box, self.ranking = item["gsd_m"], item["box"], item["bands"]
+        self._labels = folder / f"labels_{number}.png"
+        size = {"width_px": COLUMNS_PX, "height_px": ROWS_PX, "gsd_m": self.gsd_m}
+        self.photo = originals.file(folder / f"photo_{number}.jpg", note=_PHOTO_NOTE, **size)
+        self.marked = originals.file(
+            folder / f"marked_{number}.jpg", note=f"{_PHOTO_NOTE} A part has a red box.", **size
+        )
+        self.raster = originals.file(
+            folder / f"bands_{number}.tif", kind="raster", bands=BANDS, crs="EPSG:32632", note=_RASTER_NOTE, **size
+        )
+        named_classes = {str(value): name for value, name in CLASSES.items()}
+        self.labels = originals.file(self._labels, kind="mask", classes=named_classes, note=_LABELS_NOTE, **size)
+
+    def picture(self, view: View, place: int) -> Picture:
+        shown = named(self.raster, "bands", place) if view == "bands" else named(self.photo, "image", place)
+        files: tuple[SampleFile, ...] = (shown,)
+        arguments: dict[str, Any] = {"image": shown.name}
+        if view == "map":
+            files = (shown, named(self.labels, "labels", place))
+            arguments["label_raster"] = files[1].name
+        noun = "multispectral image" if view == "bands" else "photo"
+        remarks = _REMARKS if view == "map" else ()
+        return Picture(files, arguments, self.area, COLUMNS_PX, ROWS_PX, noun, remarks)
+
+    def area(self, region: Region | None) -> AreaTruth:
+        return count_area(_classes(self._labels), None, region)
+
+    def composite(self, bands: tuple[str, ...]) -> Thing:
+        raster, labels = named(self.raster, "bands", 1), named(self.labels, "labels", 1)
+        numbers: dict[str, JsonValue] = {name: BANDS.index(name) + 1 for name in bands}
+        arguments: dict[str, Any] = {"image": raster.name, "label_raster": labels.name, "bands": numbers}
+        key = next(key for key in self.ranking if set(key.split("-")) == set(bands))
+        truth = {**self._counted(), "separability": {"triplets": [{"bands": [*bands], **self.ranking[key]}]}}
+        called = "-".join(bands)
+        thought = f"I need how well the bands {called} tell crop, weeds and soil apart."
+        return Thing(
+            (raster, labels), "measure_crop_weed_area", arguments, truth, called, thought,
+            {"image": raster.name, "labels": labels.name},
+        )  # fmt: skip
+
+    def all_bands(self, place: int) -> Thing:
+        raster, labels = named(self.raster, "bands", place), named(self.labels, "labels", place)
+        arguments: dict[str, Any] = {"image": raster.name, "label_raster": labels.name}
+        triplets = [{"bands": key.split("-"), **found} for key, found in self.ranking.items()]
+        truth = {**self._counted(), "separability": {"triplets": triplets}}
+        thought = f"I need all combinations of three bands of {raster.name}, ranked."
+        return Thing(
+            (raster, labels), "measure_crop_weed_area", arguments, truth, raster.name, thought, {"labels": labels.name}
+        )  # fmt: skip
+
+    def part(self, place: int) -> Thing:
+        photo = named(self.marked, "image", place)
+        x0, y0, x1, y1 = self.box
+        truth = self.area((x0, y0, x1, y1)).as_result(self.gsd_m)
+        thought = f"Now I need the areas of crop, weeds and soil inside the box in {photo.name}."
+        arguments: dict[str, Any] = {"image": photo.name, "region": INSIDE}
+        return Thing(
+            (photo,), "measure_crop_weed_area", arguments, truth, photo.name, thought,
+            before=(outline_call(photo, {"box": self.box}),),
+        )  # fmt: skip
+
+    def _counted(self) -> dict[str, JsonValue]:
+        return self.area(None).as_result(self.gsd_m)
+
+
+@cache
+def _classes(path: Path) -> NDArray[np.uint8]:
+    from PIL import Image
+
+    with Image.open(path) as picture:
+        return np.asarray(picture, np.uint8)

@@ -1,0 +1,71 @@
+"""Writing drawn pictures as cameras would, and marks on them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import JsonValue
+
+from agrotools.build.references import PlannedCall
+from agrotools.build.scenes.marks import Box, MarkShape, apart, draw_mark, mark_truth
+
+JPEG_QUALITY = 92
+_GAP_PX = 8
+
+
+def save_photo(photo: NDArray[np.uint8], path: Path) -> None:
+    """An 8-bit colour picture (rows, columns, 3) as JPEG."""
+    from PIL import Image
+
+    Image.fromarray(photo).save(path, "JPEG", quality=JPEG_QUALITY)
+
+
+def save_png(plane: NDArray[Any], path: Path) -> None:
+    """A plane of 8 or 16 bits, lossless."""
+    from PIL import Image
+
+    Image.fromarray(plane).save(path, "PNG")
+
+
+def mark_each(
+    photo: NDArray[np.uint8],
+    boxes: Sequence[Box],
+    colours: Sequence[str],
+    rng: np.random.Generator,
+    shapes: Sequence[MarkShape] = ("box", "box", "ellipse"),
+) -> list[dict[str, Any]]:
+    """Draw a mark around each box for which there is room, each in a colour of its own, in place.
+
+    Returns:
+        For each mark ``place`` (which box), ``color`` and ``truth`` of finding it.
+    """
+    stroke = int(rng.integers(3, 5))
+    rows, columns = photo.shape[:2]
+    drawn: list[Box] = []
+    found: list[dict[str, Any]] = []
+    for place, inner in enumerate(boxes):
+        if len(found) == len(colours):
+            break
+        outer = (inner[0] - stroke, inner[1] - stroke, inner[2] + stroke, inner[3] + stroke)
+        inside = outer[0] >= 1 and outer[1] >= 1 and outer[2] < columns and outer[3] < rows
+        if not inside or not apart(outer, drawn, _GAP_PX):
+            continue
+        shape = shapes[int(rng.integers(len(shapes)))]
+        colour = colours[len(found)]
+        drawn.append(draw_mark(photo, inner, colour, shape, stroke))
+        truth = mark_truth(inner, drawn[-1], colour, shape, stroke)
+        found.append({"place": place, "color": colour, "truth": truth})
+    return found
+
+
+def find_mark(image: str, colour: str, truth: dict[str, JsonValue]) -> PlannedCall:
+    """The call that finds the one mark of that colour; what it encloses is ``crop_box`` of its result."""
+    thought = f"First I need to know what the {colour} mark in {image} encloses."
+    return PlannedCall("extract_marked_region", {"image": image, "mark_color": colour}, truth, thought=thought)
+
+
+def grown(box: Sequence[int], by_px: int) -> Box:
+    """The box with a margin on all sides."""
+    return box[0] - by_px, box[1] - by_px, box[2] + by_px, box[3] + by_px

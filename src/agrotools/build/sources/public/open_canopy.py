@@ -1,0 +1,297 @@
+"""Open-Canopy (Fogel et al. 2025): heights of vegetation in France from airborne laser scanning, 1.5 m pixels.
+
+The rasters of a year cover the country and are only ever read in windows: squares of 500 m in tiles of the test part.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+from pydantic import JsonValue
+
+from agrotools.build.asking import Subject
+from agrotools.build.sources.field.canopy import canopy_subjects
+from agrotools.build.sources.part import Originals, Part
+from agrotools.build.sources.public.layout import find_root, spread
+from agrotools.build.sources.wording import reasons
+from agrotools.build.templates import load_templates
+from agrotools.build.tolerances import LEAST_COVER
+from agrotools.core import BenchmarkError
+from agrotools.core.benchmark_header import SourceNote
+
+GET_IT = (
+    "get canopy_height/ from huggingface.co/datasets/AI4Forest/Open-Canopy: geometries.geojson and, of at least one of"
+    " the years 2021 to 2023, lidar.vrt and lidar_classification.vrt with the folders lidar and lidar_classification"
+)
+SOURCE = SourceNote(
+    name="Open-Canopy",
+    licence="Etalab 2.0 (Licence Ouverte 2.0, as its data card says)",
+    url="https://huggingface.co/datasets/AI4Forest/Open-Canopy",
+    citation="Fogel, F. et al.: Open-Canopy: Towards Very High Resolution Forest Monitoring. CVPR, 2025.",
+    note="Questions, reference calls and tolerances are by agrotools; heights are the authors', from the LiDAR HD"
+    " programme of IGN. Windows of 500 m in tiles of the test part.",
+)
+SPLITS = ("train", "val", "test", "buffer")
+WINDOW_PX = 333
+"""Four such windows fit into a tile of 1 km."""
+MEASURED_CLASSES = (2, 3, 4, 5)
+"""Laser returns from the ground and from low, medium and high vegetation. The raster of heights has roofs, bridges and
+cables too, and water, and guesses where the class is unknown; it has no mark for "no data"."""
+_HIGH_VEGETATION = 5
+_LEAST_MEASURED = 0.9
+"""Share of a window that must be measured. The boxes that are asked about are larger than what may be missing."""
+_CANOPY_DM = 20
+_TALLEST_DM = 1000
+"""No tree in France comes near to 100 m."""
+_PIXEL_M = 1.5
+_NO_DATA = -9999.0
+_HOLE = "unreadable, not fetched or all zero"
+_SEED = 11
+_WINDOWS_A_SAMPLE = 2
+_NOTE = (
+    "Heights above ground from airborne laser scanning in France, one band, metres. Pixels that are neither ground nor"
+    " vegetation (buildings, water, unknown) hold no data and do not count."
+)
+
+Bounds = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A square of the authors' grid: ``bounds`` are left, bottom, right, top in ``crs`` (None: that of the rasters)."""
+
+    year: int
+    bounds: Bounds
+    crs: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """``heights``: metres (rows, columns), NaN where nothing was measured; ``content``: the same as a GeoTIFF."""
+
+    heights: NDArray[np.float32]
+    content: bytes
+
+
+def read(folder: Path, scratch: Path, samples: int) -> Part:
+    """Raises BenchmarkError: the data set is incomplete, or not as its authors describe it."""
+    root = find_root(folder, ("geometries.geojson",), get_it=GET_IT)
+    tiles = _test_tiles(root / "geometries.geojson")
+    dropped: Counter[str] = Counter()
+    originals = Originals(scratch)
+    subjects: list[Subject] = []
+    wanted = _WINDOWS_A_SAMPLE * samples
+    for number, window in enumerate(_windows(root, tiles, wanted, dropped)):
+        rows, columns = window.heights.shape
+        size = {"width_px": columns, "height_px": rows, "gsd_m": _PIXEL_M}
+        file = originals.made(window.content, ".tif", kind="raster", bands=("height",), note=_NOTE, **size)
+        rng = np.random.default_rng([_SEED, number])
+        subjects += canopy_subjects(f"open-canopy-{number}", file, window.heights, rng)
+    if wanted and not subjects:
+        raise BenchmarkError(f"no window in the test part of {root} can be used ({reasons(dropped)})", hint=GET_IT)
+    facts: dict[str, JsonValue] = {
+        "test_tiles": len(tiles),
+        "windows": len(originals.files),
+        "windows_dropped": {**dropped},
+    }
+    templates = load_templates("canopy")
+    return Part(
+        "open-canopy", SOURCE, subjects, templates, samples, originals.files, {"open-canopy": facts}, dropped=dropped
+    )
+
+
+def _test_tiles(path: Path) -> list[Tile]:
+    try:
+        found = orjson.loads(path.read_bytes())
+        features = cast("list[dict[str, Any]]", found["features"])
+        crs = _crs_of(found)
+        splits = Counter(str(feature["properties"]["split"]) for feature in features)
+        strange = sorted(splits.keys() - set(SPLITS))
+        if strange:
+            listed = ", ".join(strange[:5])
+            raise BenchmarkError(f"{path} has tiles whose split is not {', '.join(SPLITS)}: {listed}", hint=GET_IT)
+        test = [feature for feature in features if feature["properties"]["split"] == "test"]
+        tiles = [
+            Tile(int(float(one["properties"]["lidar_year"])), _bounds(one["geometry"]["coordinates"]), crs)
+            for one in test
+        ]
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise BenchmarkError(f"{path} cannot be read: {error}", hint=GET_IT) from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BenchmarkError(f"{path} is no grid of tiles with geometry, split and lidar_year", hint=GET_IT) from error
+    if not tiles:
+        raise BenchmarkError(f"{path} has no tile of the test part", hint=GET_IT)
+    return tiles
+
+
+def _crs_of(found: dict[str, Any]) -> Any:
+    """The coordinate system that the file names, or None."""
+    from rasterio.crs import CRS
+
+    named = found.get("crs")
+    return CRS.from_user_input(str(named["properties"]["name"])) if named else None
+
+
+def _bounds(coordinates: Any) -> Bounds:
+    """Of a polygon or several: the least and the greatest of all points, however deep they are nested."""
+    points = np.asarray(list(_points(coordinates)), np.float64)
+    if not len(points) or not np.isfinite(points).all():
+        raise ValueError
+    (left, bottom), (right, top) = points.min(axis=0), points.max(axis=0)
+    return float(left), float(bottom), float(right), float(top)
+
+
+def _points(coordinates: Any) -> Iterator[tuple[float, float]]:
+    if isinstance(coordinates[0], (int, float)):
+        yield float(coordinates[0]), float(coordinates[1])
+        return
+    for inner in coordinates:
+        yield from _points(inner)
+
+
+def _windows(root: Path, tiles: Sequence[Tile], wanted: int, dropped: Counter[str]) -> list[Window]:
+    """At most ``wanted`` windows of as many tiles as possible; those of no use are counted in ``dropped`` by reason."""
+    import rasterio
+
+    settings = {
+        "CPL_VSIL_CURL_ALLOWED_EXTENSIONS": ".none", "GDAL_CACHEMAX": 64, "GDAL_PAM_ENABLED": "NO",
+        "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",  # a folder has tens of thousands of files
+    }  # fmt: skip
+    usable: list[Window] = []
+    with ExitStack() as opened:
+        opened.enter_context(rasterio.Env(**settings))
+        years = {year: _opened_year(root / str(year), opened) for year in sorted({tile.year for tile in tiles})}
+        there = [tile for tile in tiles if years[tile.year]]
+        if not there:
+            raise BenchmarkError(f"{root} has lidar.vrt and lidar_classification.vrt of no year", hint=GET_IT)
+        if len(there) < len(tiles):
+            dropped["of a year that is not there"] += 4 * (len(tiles) - len(there))
+        scattered = spread(there, lambda tile: tile.year, len(there), _SEED)
+        quarters = [(number, right, lower) for number in range(len(scattered)) for right in (0, 1) for lower in (0, 1)]
+        for number, right, lower in spread(quarters, lambda quarter: quarter[0], len(quarters), _SEED):
+            if len(usable) == wanted:
+                break
+            tile = scattered[number]
+            heights, classes = cast("tuple[Any, Any]", years[tile.year])
+            window = _window(heights, classes, tile, right, lower)
+            if isinstance(window, Window):
+                usable.append(window)
+            else:
+                dropped[window] += 1
+    return usable
+
+
+def _opened_year(folder: Path, opened: ExitStack) -> tuple[Any, Any] | None:
+    """Rasters of heights and of classes; None where the year was not fetched."""
+    import rasterio
+    from rasterio.errors import RasterioError
+
+    paths = (folder / "lidar.vrt", folder / "lidar_classification.vrt")
+    if not any(path.exists() for path in paths):
+        return None
+    try:
+        heights, classes = (opened.enter_context(rasterio.open(path, driver="VRT")) for path in paths)
+    except (RasterioError, OSError) as error:
+        raise BenchmarkError(f"the rasters in {folder} cannot be read: {error}", hint=GET_IT) from error
+    for dataset, path, dtype in ((heights, paths[0], "uint16"), (classes, paths[1], "uint8")):
+        if dataset.dtypes != (dtype,):
+            found = ", ".join(dataset.dtypes)
+            meant = "decimetres" if dtype == "uint16" else "classes"
+            raise BenchmarkError(f"{path} holds {found}, not {meant} as {dtype}", hint=GET_IT)
+        if dataset.crs is None or not dataset.crs.is_projected or not _has_the_pixels(dataset.transform):
+            raise BenchmarkError(f"{path} is no map with pixels of {_PIXEL_M} m, north up", hint=GET_IT)
+    return heights, classes
+
+
+def _has_the_pixels(transform: Any) -> bool:
+    sides = (transform.a, transform.b, transform.d, transform.e)
+    return bool(np.allclose(sides, (_PIXEL_M, 0, 0, -_PIXEL_M), atol=1e-3))
+
+
+def _window(heights: Any, classes: Any, tile: Tile, right: int, lower: int) -> Window | str:
+    """A quarter of the tile, or why it cannot be used."""
+    from rasterio.errors import RasterioError
+
+    bounds = _in_crs(tile, heights.crs)
+    if bounds is None:
+        return "of a tile that is not 1 km wide"
+    try:
+        values, transform = _values(heights, bounds, right, lower)
+        kinds, _ = _values(classes, bounds, right, lower)
+    except (RasterioError, OSError):
+        return _HOLE
+    if values is None or kinds is None:
+        return "outside the rasters"
+    # Of a file that a virtual raster lists but that is not there, GDAL complains once; from then on it reads as 0.
+    if not values.any() or not kinds.any():
+        return _HOLE
+    # High plants are nowhere 0 m high: there, only the classes were fetched.
+    measured = np.isin(kinds, MEASURED_CLASSES) & ~((kinds == _HIGH_VEGETATION) & (values == 0))
+    if measured.mean() < _LEAST_MEASURED:
+        return "with too little data"
+    known = values[measured]
+    if known.max() > _TALLEST_DM:
+        return "taller than any tree"
+    if 100 * np.count_nonzero(known >= _CANOPY_DM) / known.size < LEAST_COVER:
+        return "without canopy"
+    metres = np.where(measured, values / 10, np.nan).astype(np.float32)
+    return Window(metres, _geotiff(metres, heights.crs, transform))
+
+
+def _in_crs(tile: Tile, crs: Any) -> Bounds | None:
+    """Bounds of the tile in the system of the rasters; None where they do not leave room for its four windows."""
+    from rasterio.crs import CRS
+    from rasterio.errors import RasterioError
+    from rasterio.warp import transform_bounds
+
+    in_degrees = all(abs(value) <= 180 for value in tile.bounds)
+    own = tile.crs or (CRS.from_epsg(4326) if in_degrees else crs)
+    try:
+        found = tile.bounds if own == crs else transform_bounds(own, crs, *tile.bounds)
+    except (RasterioError, ValueError):
+        return None
+    left, bottom, right, top = found
+    needed = 2 * WINDOW_PX * _PIXEL_M
+    # Degrees lie askew on the map: what is upright around a tile is then somewhat larger than the tile.
+    fits = all(needed <= side < 1.2 * needed for side in (right - left, top - bottom))
+    return (left, bottom, right, top) if fits else None
+
+
+def _values(dataset: Any, bounds: Bounds, right: int, lower: int) -> tuple[NDArray[Any] | None, Any]:
+    """A quarter of what is around the middle of the tile, and where it lies; no values beyond the edge.
+
+    The size of a tile is no whole number of pixels, so its middle may lie within one.
+    """
+    from rasterio.windows import Window as Part
+    from rasterio.windows import transform as moved
+
+    middle = (bounds[0] + bounds[2]) / 2, (bounds[1] + bounds[3]) / 2
+    column, row = (math.floor(place + 0.5) for place in ~dataset.transform * middle)
+    column, row = column + (right - 1) * WINDOW_PX, row + (lower - 1) * WINDOW_PX
+    window = Part(column, row, WINDOW_PX, WINDOW_PX)  # pyright: ignore[reportCallIssue]
+    where = moved(window, dataset.transform)
+    if min(column, row) < 0 or column + WINDOW_PX > dataset.width or row + WINDOW_PX > dataset.height:
+        return None, where
+    return dataset.read(1, window=window), where
+
+
+def _geotiff(heights: NDArray[np.float32], crs: Any, transform: Any) -> bytes:
+    from rasterio.io import MemoryFile
+
+    profile = {
+        "driver": "GTiff", "count": 1, "height": heights.shape[0], "width": heights.shape[1], "dtype": "float32",
+        "crs": crs, "transform": transform, "nodata": _NO_DATA, "compress": "deflate", "predictor": 3,
+    }  # fmt: skip
+    with MemoryFile() as memory:
+        with memory.open(**profile) as target:
+            target.write(np.where(np.isfinite(heights), heights, np.float32(_NO_DATA)), 1)
+            target.set_band_description(1, "height")
+            target.set_band_unit(1, "m")
+        return memory.read()

@@ -1,0 +1,155 @@
+"""Key facts of open answers: what a good answer says, from the knowledge base.
+
+A file of facts (``build/templates/facts/*.toml``) holds, by entry and topic, facts with short phrasings of each;
+``not`` are phrasings that contradict it. A phrasing is found in other words as well, by the ideas of
+``data/open_text/lexicon.toml``, so it takes few::
+
+    ["pest.soybean_aphid"]
+    thresholds = [["250 aphids per plant"], { phrases = ["natural enemies"], not = ["spray weekly"] }]
+
+Facts only repeat what the entry says on that topic, so that whoever reads the entry can state all of them. Facts that
+many entries share weigh less, and what the advice of another entry would earn is the floor of the score.
+"""
+
+import math
+import tomllib
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from agrotools.core import Fact
+from agrotools.knowledge import Claim, load
+from agrotools.text.claims import Reply
+
+HIGHEST_FLOOR = 0.6
+"""Above it the facts of an entry are those of another as well: its slots are in no headline."""
+
+FEWEST_PEERS = 6
+"""With fewer entries of its kind that have facts on the topic, a guess is right too often for a headline."""
+
+_AGENTS = ("water mould", "fungus", "bacterium", "virus")
+"""Kinds of causes of a disease: one that its entry does not name contradicts it, but a water mould may be called a
+fungus."""
+
+_ONE_ALONE = frozenset({("disease", "causes"), ("pest", "thresholds"), ("disease", "thresholds")})
+"""Kinds and topics of which one thing alone is right: to name another entry's as well contradicts it."""
+
+
+class OpenGold(NamedTuple):
+    """Gold of an open answer: the fields of an :class:`~agrotools.core.OpenTextSlot` that are scored by."""
+
+    facts: tuple[Fact, ...]
+    others: tuple[tuple[str, ...], ...] = ()
+    floor: float = 0.0
+    headline: bool = True
+
+
+@cache
+def _facts() -> dict[str, dict[str, tuple[Fact, ...]]]:
+    found: dict[str, dict[str, tuple[Fact, ...]]] = {}
+    folder = files("agrotools.build.templates").joinpath("facts")
+    for file in sorted(folder.iterdir(), key=lambda file: file.name):
+        if not file.name.endswith(".toml"):
+            continue
+        for entry, topics in tomllib.loads(file.read_text("utf-8")).items():
+            held = found.setdefault(entry, {})
+            for topic, facts in topics.items():
+                if topic in held:
+                    raise ValueError(f"{file.name}: {topic} of {entry} stands in two files")
+                held[topic] = tuple(map(_fact, facts))
+    return found
+
+
+def facts_about(entry: str, topic: str) -> tuple[Fact, ...]:
+    """Key facts of an entry's topic; none where nobody has written them down."""
+    return _facts().get(entry, {}).get(topic, ())
+
+
+def topics_with_facts() -> tuple[tuple[str, str], ...]:
+    """Every (entry, topic) that has key facts."""
+    return tuple((entry, topic) for entry, topics in _facts().items() for topic in topics)
+
+
+def entry_text(entry: str) -> str:
+    """All that an entry of the knowledge base says, as text; nothing where there is no such entry."""
+    return "\n".join(claim.text for claim in _claims().get(entry, ()))
+
+
+@cache
+def _claims() -> dict[str, tuple[Claim, ...]]:
+    return {entry.id: tuple(entry.claims) for entry in load().entries}
+
+
+@lru_cache(maxsize=1024)
+def open_gold(entry: str, topic: str) -> OpenGold | None:
+    """What an open answer on an entry's topic is scored by; None where nobody has written facts down.
+
+    A fact weighs the logarithm of the share of entries of its kind that it tells apart, the facts of the most similar
+    entry set the floor, and facts on the same topic that no text of the entry states are those of others.
+    """
+    own = facts_about(entry, topic)
+    if not own:
+        return None
+    same = [each for each in _entries_on(topic) if each != entry]
+    peers = [each for each in same if each.partition(".")[0] == entry.partition(".")[0]]
+    stated = {each: _stated(own, _said(each, topic)) for each in peers}
+    weights = [
+        math.log((len(peers) + 2) / (sum(number in found for found in stated.values()) + 1))
+        for number in range(len(own))
+    ]
+    facts = tuple(fact.model_copy(update={"weight": round(w, 3)}) for fact, w in zip(own, weights, strict=True))
+    total = sum(fact.weight for fact in facts)
+    shares = [sum(facts[number].weight for number in found) / total for found in stated.values()]
+    floor = min(round(max(shares, default=0.0), 3), 0.95)
+    text = Reply(f"{entry_text(entry)}\n{_sentences(own)}")
+    foreign = {each: _unsaid(facts_about(each, topic), text) for each in same}
+    if (entry.partition(".")[0], topic) in _ONE_ALONE:
+        wrong = dict.fromkeys(fact.phrases[0] for each in peers for fact in foreign[each][:1])
+        wrong |= dict.fromkeys(_other_agents(text) if topic == "causes" else ())
+        facts = tuple(fact.model_copy(update={"not_": (*fact.not_, *wrong)}) for fact in facts)
+    others = dict.fromkeys(
+        fact.phrases for unsaid in foreign.values() for fact in unsaid if fact.phrases[0] not in facts[0].not_
+    )
+    return OpenGold(facts, tuple(others), floor, floor <= HIGHEST_FLOOR and len(peers) >= FEWEST_PEERS)
+
+
+def _other_agents(text: Reply) -> list[str]:
+    """Kinds of causes that are wrong where a text names another; none where it names no kind."""
+    named = [agent for agent in _AGENTS if text.find(agent)]
+    if not named:
+        return []
+    return [agent for agent in _AGENTS if agent not in named and (agent, named) != ("fungus", ["water mould"])]
+
+
+def _unsaid(facts: Sequence[Fact], text: Reply) -> list[Fact]:
+    """Those facts of which a text says nothing."""
+    return [fact for fact in facts if not any(text.find(phrase) for phrase in fact.phrases)]
+
+
+def _entries_on(topic: str) -> tuple[str, ...]:
+    return tuple(entry for entry, of in topics_with_facts() if of == topic)
+
+
+@lru_cache(maxsize=1024)
+def _said(entry: str, topic: str) -> Reply:
+    """What a full answer on an entry's topic says: its facts, one a sentence."""
+    return Reply(_sentences(facts_about(entry, topic)))
+
+
+def _sentences(facts: Sequence[Fact]) -> str:
+    return "\n".join(f"{fact.phrases[0]}." for fact in facts)
+
+
+def _stated(facts: Sequence[Fact], reply: Reply) -> set[int]:
+    return {
+        number
+        for number, fact in enumerate(facts)
+        if any(finding.affirmed for phrase in fact.phrases for finding in reply.find(phrase))
+    }
+
+
+def _fact(written: Any) -> Fact:
+    if isinstance(written, list):
+        return Fact(phrases=tuple(written))
+    return Fact.model_validate({"phrases": tuple(written["phrases"]), "not": tuple(written.get("not", ()))})

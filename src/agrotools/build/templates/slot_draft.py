@@ -1,0 +1,158 @@
+"""Slots of a template before their values are known."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import Field, JsonValue
+
+from agrotools.build.templates.filling import Words, filled, references_written_out
+from agrotools.build.templates.key_facts import open_gold
+from agrotools.build.templates.thing import Thing, distinct_files
+from agrotools.build.templates.wording import Language, english_names
+from agrotools.core import (
+    BooleanSlot,
+    ChoiceSetSlot,
+    ExactSlot,
+    FileSlot,
+    FrozenModel,
+    OpenTextSlot,
+    PlotSlot,
+    Slot,
+    ToleranceSlot,
+    UnresolvedRef,
+)
+from agrotools.text.expressions import evaluate_from
+from agrotools.text.normalise import CJK
+
+JOINED = " | "
+"""Between several names in one word of a template."""
+
+
+class SlotDraft(FrozenModel):
+    """``options`` are all members of the label set of an exact slot or a choice set, ``aliases`` other names of some of
+    them; in both, words stand for what they mean, and a word may hold several names, " | " between them. An open answer
+    is scored by ``facts`` (phrasings of each) or by the key facts that are held about ``topic`` of the knowledge base's
+    ``entry``; a ``topic`` with references (``@1.value``) is what they give."""
+
+    type: Literal["tolerance", "exact", "boolean", "file", "plot", "choice_set", "open_text"]
+    name: str
+    label: str
+    label_zh: str = ""
+    from_: Annotated[str, Field(alias="from")]
+    unit: str | None = None
+    abs_tol: float = 0.0
+    rel_tol: float = 0.0
+    options: tuple[str, ...] = ()
+    aliases: dict[str, tuple[str, ...]] = {}
+    facts: tuple[tuple[str, ...], ...] = ()
+    entry: str = ""
+    topic: str = ""
+
+    def slot(
+        self, words: Words, results: Sequence[dict[str, JsonValue] | None], things: Sequence[Thing], said: Language
+    ) -> Slot:
+        """The slot with the value that follows from ``results``.
+
+        Raises:
+            UnresolvedRef: the results leave it open, or no key fact is held.
+            ValueError: the value is none of the options.
+        """
+        from_ = references_written_out(filled(self.from_, words))
+        value: Any = evaluate_from(from_, results)
+        if value is None:
+            raise UnresolvedRef(f"{from_} is null")
+        label = self.label_zh if said == "zh" and self.label_zh else self.label
+        common: dict[str, Any] = {"name": self.name, "label": filled(label, words), "from": from_}
+        options = tuple(dict.fromkeys(one for option in self.options for one in _several(filled(option, words))))
+        match self.type:
+            case "tolerance":
+                tolerance = {"unit": self.unit, "abs_tol": self.abs_tol, "rel_tol": self.rel_tol}
+                return ToleranceSlot.model_validate({**common, "value": float(value), **tolerance})
+            case "boolean":
+                return BooleanSlot.model_validate({**common, "value": bool(value)})
+            case "file":
+                names = [file.name for file in distinct_files(things)]
+                called = {thing.called for thing in things}
+                choices = tuple(name for name in names if name in called) or tuple(names)
+                return FileSlot.model_validate({**common, "value": value, "choices": choices})
+            case "plot":
+                return PlotSlot.model_validate({**common, "value": value})
+            case "choice_set":
+                aliases = {option: names for option in options if (names := self._other_names(option, words))}
+                several = ChoiceSetSlot.model_validate(
+                    {**common, "value": tuple(value), "choices": options, "aliases": aliases}
+                )
+                return in_one_language(several, said, translate=not any("{" in option for option in self.options))
+            case "open_text":
+                return OpenTextSlot.model_validate({**common, **self._key_facts(words, results)})
+            case "exact":
+                if options and value not in options:
+                    raise ValueError(f"{self.name} is {value!r}, which is none of its options: {', '.join(options)}")
+                aliases = {
+                    label: names
+                    for label in dict.fromkeys((str(value), *options))
+                    if (names := self._other_names(label, words))
+                }
+                slot = ExactSlot.model_validate({**common, "value": value, "choices": options, "aliases": aliases})
+                # Options that stand in braces are called what the question calls them.
+                return in_one_language(slot, said, translate=not any("{" in option for option in self.options))
+
+    def _other_names(self, value: str, words: Words) -> tuple[str, ...]:
+        """Other names of a label, each once: those given, and in English what is asked in Chinese."""
+        given = [name for of, names in self.aliases.items() if filled(of, words) == value for name in names]
+        found = [*(one for name in given for one in _several(filled(name, words))), *english_names(value)]
+        return tuple(dict.fromkeys(name for name in found if name != value))
+
+    def _key_facts(self, words: Words, results: Sequence[dict[str, JsonValue] | None]) -> dict[str, Any]:
+        if self.facts:
+            return {"facts": [{"phrases": [filled(phrase, words) for phrase in phrases]} for phrases in self.facts]}
+        entry, topic = filled(self.entry, words), filled(self.topic, words)
+        if "@" in topic:
+            topic = str(evaluate_from(references_written_out(topic), results))
+        if (gold := open_gold(entry, topic)) is None:
+            raise UnresolvedRef(f"no value to calculate with: there are no key facts on {topic} of {entry}")
+        return gold._asdict()
+
+
+def _several(names: str) -> list[str]:
+    return [name for name in names.split(JOINED) if name]
+
+
+_Labelled = TypeVar("_Labelled", ExactSlot, ChoiceSetSlot)
+
+
+def in_one_language(slot: _Labelled, language: Language, *, translate: bool) -> _Labelled:
+    """``slot`` with choices that are all written in one language, and names that belong to one choice alone.
+
+    Every choice is called by its first name in ``language`` (if ``translate``) or else in Latin letters, if all choices
+    have such a name; the names that they had before become aliases. Which choice is right plays no part in it.
+    """
+    names = {choice: (choice, *slot.aliases.get(choice, ())) for choice in slot.choices}
+    primary = {choice: choice for choice in names}
+    scripts = {_is_chinese(choice) for choice in names}
+    for wanted in [language == "zh"] * translate + [False] * (len(scripts) > 1):
+        first = {
+            choice: next((name for name in known if _is_chinese(name) == wanted), "") for choice, known in names.items()
+        }
+        if all(first.values()) and len(set(first.values())) == len(first):
+            primary = first
+            break
+    owners = Counter(name for known in names.values() for name in {name.casefold() for name in known})
+    aliases = {
+        primary[choice]: tuple(name for name in known if name != primary[choice] and owners[name.casefold()] == 1)
+        for choice, known in names.items()
+    }
+    changes: dict[str, Any] = {"choices": tuple(primary.values()), "aliases": {k: v for k, v in aliases.items() if v}}
+    if isinstance(slot, ExactSlot):
+        changes["value"] = primary.get(str(slot.value), slot.value)
+        if not slot.choices:
+            changes["aliases"] = slot.aliases
+    else:
+        changes["value"] = tuple(primary.get(value, value) for value in slot.value)
+    return slot.model_copy(update=changes)
+
+
+def _is_chinese(name: str) -> bool:
+    return re.search(f"[{CJK}]", name) is not None

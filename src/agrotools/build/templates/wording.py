@@ -1,0 +1,80 @@
+"""How people put a question: alternatives within a sentence, and words in another language.
+
+``"[How many|What number of] trees [stand|are there] here?"`` is a wording with alternatives; every combination is one
+way to ask. An alternative may be empty: ``"Count them[|, please]."``
+"""
+
+import math
+import re
+import tomllib
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from itertools import product
+from typing import Literal
+
+Language = Literal["en", "zh"]
+
+MOST_OF_ONE = 96
+"""Combinations of one wording that are kept, spread over all."""
+
+_ALTERNATIVES = re.compile(r"\[([^\[\]]*\|[^\[\]]*)\]")
+
+
+def expanded(wordings: Iterable[str]) -> tuple[str, ...]:
+    """All ways to ask, each once: those of different wordings in turn, neighbours of one wording far apart."""
+    ways = [_combinations(wording) for wording in wordings]
+    longest = max((len(each) for each in ways), default=0)
+    return tuple(dict.fromkeys(each[k] for k in range(longest) for each in ways if k < len(each)))
+
+
+def _combinations(wording: str) -> list[str]:
+    # Odd parts are what stands between brackets.
+    parts = _ALTERNATIVES.split(wording)
+    choices = [part.split("|") if k % 2 else [part] for k, part in enumerate(parts)]
+    every = ["".join(chosen) for chosen in product(*choices)]
+    step = _coprime(round(len(every) * (math.sqrt(5) - 1) / 2), len(every))
+    return [every[k * step % len(every)] for k in range(min(len(every), MOST_OF_ONE))]
+
+
+def _coprime(near: int, count: int) -> int:
+    """The first number from ``near`` on that shares no divisor with ``count``, so that its multiples meet all."""
+    step = max(near, 1)
+    while math.gcd(step, count) > 1:
+        step += 1
+    return step
+
+
+@cache
+def _chinese() -> dict[str, str]:
+    words: dict[str, str] = {}
+    for file in sorted(files("agrotools.build.templates").joinpath("words").iterdir(), key=lambda file: file.name):
+        if not file.name.endswith(".toml"):
+            continue
+        for english, chinese in tomllib.loads(file.read_text("utf-8")).items():
+            if words.setdefault(english, chinese) != chinese:
+                raise ValueError(f"{file.name}: {english} is {words[english]} in another file")
+    return words
+
+
+def said_in(language: Language, word: str) -> str:
+    """``word`` in that language where it is known, else as it is: names of files, numbers."""
+    return _chinese().get(word, word) if language == "zh" else word
+
+
+def english_names(word: str) -> tuple[str, ...]:
+    """The English words that are ``word`` in Chinese."""
+    return tuple(english for english, chinese in _chinese().items() if chinese == word)
+
+
+_SENTENCE = re.compile(r"[^.!?。！？；;\n]+(?:\.(?=\w)[^.!?。！？；;\n]*)*")
+# Names of files stand in Chinese text without spaces around them.
+_VARIABLE = re.compile(
+    r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]+\.(?:jpe?g|png|tiff?|csv|npy|bmp)(?![A-Za-z0-9_])|\d+(?:[.,]\d+)*"
+)
+
+
+def sentences(query: str) -> tuple[str, ...]:
+    """The sentences of a question without what differs between any two: names of files, numbers, capitals."""
+    plain = _VARIABLE.sub("#", query)
+    return tuple(text for each in _SENTENCE.findall(plain) if len(text := " ".join(each.casefold().split())) > 1)

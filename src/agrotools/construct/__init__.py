@@ -1,1 +1,0 @@
-"""Builds benchmarks: scenes, sources, questions, reference trajectories, export."""

@@ -1,6 +1,0 @@
-"""Questions written as data, and the things that they are asked of."""
-
-from agrotools.construct.templates.template import Template, load_templates
-from agrotools.construct.templates.thing import Thing
-
-__all__ = ["Template", "Thing", "load_templates"]

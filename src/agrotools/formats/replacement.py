@@ -1,0 +1,102 @@
+"""A folder replaced by a new one, whole or not at all."""
+
+import glob
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from agrotools.core import BenchmarkError
+from agrotools.formats.folder import HEADER_FILE
+
+
+@contextmanager
+def replace_folder(target: Path, mark: str = HEADER_FILE, what: str = "a benchmark") -> Iterator[Path]:
+    """A new folder beside ``target`` that takes its place when the block ends well, and is removed when it does not.
+
+    Raises:
+        BenchmarkError: as :func:`check_replaceable`; its parent cannot be written, or the disk is full.
+    """
+    check_replaceable(target, mark, what)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(target)
+        made = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))
+        held = os.open(made, os.O_RDONLY)
+    except OSError as error:
+        raise BenchmarkError(
+            f"{target.parent} cannot be written: {error.strerror}", hint="choose another --out"
+        ) from error
+    try:
+        _lock(held)
+        made.chmod(0o755)
+        yield made
+        _swap(made, target)
+    except OSError as error:
+        at = f" ({error.filename})" if error.filename else ""
+        raise BenchmarkError(
+            f"{target} could not be written: {error.strerror or error}{at}",
+            hint="nothing was left behind; check that there is space and that the files can be read",
+        ) from error
+    finally:
+        os.close(held)
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _prefix(target: Path) -> str:
+    return f".{target.name}-building-"
+
+
+def _lock(folder: int) -> bool:
+    """Lock a folder for as long as this process lives; False where another one holds it, or locks are unknown."""
+    try:
+        import fcntl
+
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove what builds of ``target`` left that were killed: nobody holds the lock on their folder any more."""
+    for left in target.parent.glob(f"{glob.escape(_prefix(target))}????????"):
+        with suppress(OSError):
+            held = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                if _lock(held):
+                    shutil.rmtree(left, ignore_errors=True)
+            finally:
+                os.close(held)
+
+
+def check_replaceable(target: Path, mark: str = HEADER_FILE, what: str = "a benchmark") -> None:
+    """Refuse to write over anything that is not ``what``, a folder that holds the file ``mark``.
+
+    Raises:
+        BenchmarkError: ``target`` is a file or a link, or a folder that holds something else.
+    """
+    if not target.exists() and not target.is_symlink():
+        return
+    if target.is_symlink() or not target.is_dir():
+        raise BenchmarkError(f"{target} is not a folder", hint="choose another --out")
+    if any(target.iterdir()) and not (target / mark).is_file():
+        raise BenchmarkError(
+            f"{target} is not empty and not {what}; it is left as it is", hint="choose an empty or new folder"
+        )
+
+
+def _swap(made: Path, target: Path) -> None:
+    """Rename ``made`` to ``target``. An older folder is moved aside for the blink between the two renames."""
+    aside = made.with_name(f"{made.name}-old")
+    if target.exists():
+        target.replace(aside)
+    try:
+        made.replace(target)
+    except OSError:
+        if aside.exists():
+            aside.replace(target)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)

@@ -1,0 +1,141 @@
+"""A model that helps to build a benchmark: its replies cached and paid for, and many asked at once until it is gone."""
+
+import asyncio
+import traceback
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from agrotools.core import AgrotoolsError, InfrastructureError, RunStoreError
+from agrotools.models import DEFAULT_WIRE, Model, WireSettings, make_model
+from agrotools.models.metered import Budget, MeteredModel
+from agrotools.models.prices import Price, price_of, priced_for_budget
+from agrotools.models.response_cache import CachedModel, ResponseCache, response_cache_path
+from agrotools.runner.costs import SpendLedger
+
+T = TypeVar("T")
+
+CACHE = "building"
+"""Name of the response cache: a build that was stopped, or is made again, does not pay twice for the same reply."""
+_AT_ONCE = 32
+_SILENT_BEFORE_GIVING_UP = 3
+
+
+@dataclass(frozen=True)
+class Helper:
+    """A model that is set up, before it is used. ``spec`` is how it was spelled."""
+
+    spec: str
+    model: Model
+    price: Price | None
+    budget_usd: float | None
+
+
+def helper_for(
+    spec: str,
+    *,
+    base_url: str | None = None,
+    api_key_env: str | None = None,
+    budget_usd: float | None = None,
+    price: str | None = None,
+    wire: WireSettings = DEFAULT_WIRE,
+) -> Helper:
+    """The model that ``spec`` means, as ``agrotools eval --model``; nothing is asked yet.
+
+    Raises:
+        UsageError: no such script, a wrong address or price, no key, or a budget where the price is not known.
+    """
+    model = make_model(spec, base_url=base_url, api_key_env=api_key_env, wire=wire)
+    address = getattr(model, "base_url", "")
+    found = price_of(address, spec, price) if address else None
+    if budget_usd is not None and address:
+        found = priced_for_budget(found, spec)
+    return Helper(spec, model, found, budget_usd)
+
+
+@contextmanager
+def ready(helper: Helper, ledger: Path) -> Generator[Model]:
+    """The model of ``helper`` behind the cache, paid out of its budget; what is spent is written to ``ledger``.
+
+    Raises:
+        RunStoreError: the ledger cannot be read.
+    """
+    with ready_for_repeats(helper, ledger) as model:
+        yield model(0)
+
+
+@contextmanager
+def ready_for_repeats(helper: Helper, ledger: Path, cache: str = CACHE) -> Generator[Callable[[int], Model]]:
+    """As :func:`ready`, by repeat: the cache answers each repeat of a request with a reply of its own.
+
+    Raises:
+        RunStoreError: the ledger cannot be read.
+    """
+    with ExitStack() as stack:
+        model = helper.model
+        if helper.price is not None and not helper.price.is_free:
+            budget = Budget(helper.budget_usd, stack.enter_context(SpendLedger(ledger)))
+            model = MeteredModel(model, helper.price, budget)
+        # A script costs nothing, and may say something else tomorrow under the same name.
+        if getattr(helper.model, "base_url", ""):
+            replies = stack.enter_context(ResponseCache(response_cache_path(cache)))
+            yield lambda repeat: CachedModel(model, replies, repeat)
+        else:
+            yield lambda _repeat: model
+
+
+async def ask_each(
+    items: Iterable[T],
+    ask: Callable[[T], Awaitable[object]],
+    model: Model,
+    *,
+    stopped: Callable[[], bool] = lambda: False,
+) -> "Asked":
+    """Await ``ask`` for each item, many at once; an item for which no reply can be had is left out.
+
+    No further item is begun where the model is gone (several items in a row without a reply, and none for anybody else
+    meanwhile), the budget is spent, the model is set up wrongly, or ``stopped`` says so.
+    """
+    queue, state = iter(items), Asked()
+
+    async def work(queue: Iterator[T]) -> None:
+        while not state.gone and not stopped() and (item := next(queue, None)) is not None:
+            replies = model.stats.replies + model.stats.cached
+            try:
+                await ask(item)
+                state.silent = 0
+            except InfrastructureError as error:
+                state.error = error
+                answered = model.stats.replies + model.stats.cached > replies
+                state.silent = 0 if answered else state.silent + 1
+                state.gone = state.gone or state.silent >= _SILENT_BEFORE_GIVING_UP
+            except RunStoreError:
+                raise  # A disk that is full is no fault of the model.
+            except AgrotoolsError as error:
+                state.error = error if not state.gone else state.error
+                state.gone = True
+            except Exception as error:
+                # A fault of ours on one item must not cost the others.
+                at = traceback.extract_tb(error.__traceback__)[-1]
+                told = f"internal error, {type(error).__name__}: {error} ({at.name}, line {at.lineno})"
+                state.error = state.error or InfrastructureError(told, hint="please report it")
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(_AT_ONCE):
+                group.create_task(work(queue))
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return state
+
+
+@dataclass
+class Asked:
+    """How it went: ``error`` is why items were left out, if any were; ``gone``: nobody need be asked again."""
+
+    error: AgrotoolsError | None = None
+    gone: bool = False
+    silent: int = 0
+    """Items in a row without a reply."""

@@ -1,0 +1,240 @@
+"""An answer prepared for reading: the text that counts, normalised, without markup; its JSON objects; its sentences.
+
+Formatting that models add around values (Markdown, LaTeX) is taken off first.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, cast
+
+from agrotools.text.normalise import normalise
+
+ScopeKind = Literal["json", "form line", "sentence with the label", "last sentence that fits", "whole text", "nothing"]
+
+
+class Scope(NamedTuple):
+    """The part of an answer that a slot is read from. ``keyed`` scopes hold the value of this slot alone.
+
+    ``unit`` is the unit of bare numbers where the key gives one: ``area (m^2): 32000``.
+    """
+
+    kind: ScopeKind
+    text: str
+    unit: str | None = None
+
+    @property
+    def keyed(self) -> bool:
+        return self.kind in ("json", "form line")
+
+
+class JsonObject(NamedTuple):
+    """An object found in a text: in which of its JSON documents, how deep in it."""
+
+    document: int
+    depth: int
+    fields: dict[str, Any]
+
+
+class AnswerText(NamedTuple):
+    """An answer, prepared once for all slots: normalised text, the same without markup, JSON objects in it.
+
+    ``outside`` is the text without those objects, ``unread`` the number of characters behind
+    :data:`LONGEST_ANSWER`, which count for nothing.
+    """
+
+    text: str
+    plain: str
+    objects: tuple[JsonObject, ...]
+    outside: str
+    unread: int = 0
+
+
+_FINAL_ANSWER = re.compile(r"(?:final answer|最终答案|最终回答)\W{0,6}[:：]", re.IGNORECASE)
+_SENTENCE_END = re.compile(
+    r"[!?。\n]+|(?<!\bapprox)(?<!\bca)(?<!\be\.g)(?<!\bi\.e)(?<!\bi)(?<!\be)(?<!\bvs)(?<!\bsq)(?<!\bfig)(?<!\bno)"
+    r"(?<!\d in)(?<!\din)\."
+    r"(?!\d|(?:png|jpe?g|tiff?|webp|bmp|gif|npy|csv|json|txt|pdf)\b)"
+)
+_LIST_MARK = re.compile(r"(?m)^[^\S\n]*(?:(?:\(?\d{1,2}[.)]|[-*•+>])[^\S\n]+|#{1,6}[^\S\n]*)(?=[^\s])")
+# A sentence that begins so goes on with the one before it: "There are 14. Or 15."
+_GOES_ON = re.compile(
+    r"(?:or|maybe|perhaps|possibly|alternatively|(?:but )?it (?:could|might|may)(?: also)? be|也可能|或者|"
+    r"也许)(?![a-z])|"
+    r"(?:this|that) (?:is|equals|makes|gives|corresponds to) (?:(?:about|approximately|roughly) )?\d"
+)
+_THOUGHTS = re.compile(r"<(think(?:ing)?|reasoning)>(?:(?!</\1>).)*+</\1>(?=\s*\S)", re.DOTALL)
+LONGEST_ANSWER = 65_536
+"""Characters read from the last ``Final Answer:`` on: whoever needs more has not answered."""
+
+
+@lru_cache(maxsize=256)
+def read_answer(answer: str) -> AnswerText:
+    """Rule 1: the text after the last ``Final Answer:``, normalised, and its JSON objects."""
+    begin = 0
+    for marker in _FINAL_ANSWER.finditer(answer):
+        begin = marker.end()
+    body = _THOUGHTS.sub("", answer[begin : begin + LONGEST_ANSWER])
+    text = normalise(body)[:LONGEST_ANSWER]
+    plain = without_markup(text)
+    objects, spans = json_objects(body)
+    outside = without_markup(normalise(_cut(body, spans))[:LONGEST_ANSWER]) if objects else plain
+    return AnswerText(text, plain, objects, outside, max(0, len(answer) - begin - LONGEST_ANSWER))
+
+
+def _cut(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    starts = [0, *(end for _, end in spans)]
+    ends = [*(start for start, _ in spans), len(text)]
+    return "\n".join(text[start:end] for start, end in zip(starts, ends, strict=True))
+
+
+_LATEX_WORDS = {
+    r"\times": "×",
+    r"\cdot": "×",
+    r"\approx": "≈",
+    r"\pm": "±",
+    r"\,": " ",
+    r"\;": " ",
+    r"\ ": " ",
+    r"\%": "%",
+    r"\_": "_",
+    r"\(": "",
+    r"\)": "",
+    r"\[": "",
+    r"\]": "",
+    r"\left": "",
+    r"\right": "",
+}
+_LATEX_WORD = re.compile("|".join(re.escape(word) for word in sorted(_LATEX_WORDS, key=len, reverse=True)))
+_LATEX_GROUP = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|mathit|mathsf|operatorname)\s?\{([^{}]{0,300})\}")
+_LATEX_FRACTION = re.compile(r"\\[dt]?frac\s?\{([^{}]{1,80})\}\s?\{([^{}]{1,80})\}")
+_LATEX_THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|\\[,;])(?=\d{3}(?!\d))")
+_LATEX_POWER = re.compile(r"\^\{([+-]?\d{1,4})\}")
+# A dollar before a digit stays: it may be the currency of a label, and does no harm to a number.
+_TAG = re.compile(r"</?[A-Za-z_]{1,24}>")
+_PLACEHOLDER = re.compile(r"<(\s?[-+]?\d[\d.,]{0,20}[^<>\n]{0,12})>")
+"""``<78> %``: the brackets of the form are left around the value."""
+_MARKDOWN = re.compile(
+    r"\$(?!\d)|\*\*|__(?=\W|$)|(?<!\w)__|`+|(?<!\w)_(?=\w)|(?<=\w)_(?!\w)|\*(?=[^\W\d])|(?<=[^\W\d])\*"
+)
+
+
+def without_markup(text: str) -> str:
+    """``text`` without Markdown emphasis, code marks and LaTeX commands around values."""
+    text = _LATEX_THOUSANDS.sub(",", text)
+    if "\\" in text:
+        text = _LATEX_WORD.sub(lambda word: _LATEX_WORDS[word[0]], text)
+        text = _LATEX_FRACTION.sub(r"(\1)/(\2)", text)
+        for _ in range(3):  # groups nest, as in \boxed{12\text{ m}}
+            text, changed = _LATEX_GROUP.subn(r"\1", text)
+            if not changed:
+                break
+    text = _LATEX_POWER.sub(r"^\1", text)
+    text = _PLACEHOLDER.sub(r"\1", text)
+    return _MARKDOWN.sub("", _TAG.sub("\n", text))
+
+
+_CORRECTION = re.compile(
+    r"(?<![a-z])(?:wait|correction|corrected|correcting|(?P<weak>actually)|sorry|oops|mistake|revised|revising|"
+    r"on second thought|let me (?:correct|recount|re-?check|revise)|scratch that|i was wrong|"
+    r"but (?:this|that|it) (?:still )?(?:includes?|included|counts?|counted|contains?|contained))(?![a-z])|"
+    r"更正|纠正|修正|不对,|重新"
+)
+
+
+def after_correction(text: str, limit: int | None = None, *, weak: bool = True) -> int:
+    """Where the part of ``text`` begins that takes back what stands before it; 0 if nothing does before ``limit``.
+
+    ``weak``: "actually" takes back too.
+    """
+    begin = 0
+    for mark in _CORRECTION.finditer(text, 0, len(text) if limit is None else limit):
+        begin = mark.end() if weak or not mark["weak"] else begin
+    return begin
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, without the marks of lists: they end at . ! ? 。 or a line break, not in a number."""
+    parts: list[str] = []
+    for part in _SENTENCE_END.split(_LIST_MARK.sub("", text)):
+        part = part.strip()
+        if parts and _GOES_ON.match(part) and len(parts[-1]) < 1_000:
+            parts[-1] += f"; {part}"
+        elif part:
+            parts.append(part)
+    return parts
+
+
+_MOST_STARTS = 40
+_MOST_OBJECTS = 400
+_NAME_FIELDS = ("name", "slot", "item", "key", "label")
+_VALUE_FIELDS = ("value", "answer")
+
+
+def _without_loss(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object's fields; a key that stands several times has all its values."""
+    fields: dict[str, Any] = {}
+    several: dict[str, list[Any]] = {}
+    for key, value in pairs:
+        if key in fields:
+            several.setdefault(key, [fields[key]]).append(value)
+        else:
+            fields[key] = value
+    return {**fields, **several}
+
+
+def json_objects(text: str) -> tuple[tuple[JsonObject, ...], list[tuple[int, int]]]:
+    """All JSON objects in ``text``, those inside others too (breadth first), and the spans of the documents.
+
+    An entry ``{"name": "trees", "value": 14}`` also gives ``{"trees": entry}``.
+    """
+    decoder = json.JSONDecoder(object_pairs_hook=_without_loss)
+    found: list[JsonObject] = []
+    spans: list[tuple[int, int]] = []
+    at = text.find("{")
+    for _ in range(_MOST_STARTS):
+        if at < 0:
+            break
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            at = text.find("{", at + 1)
+            continue
+        found += _unfolded(value, len(spans))
+        spans.append((at, end))
+        at = text.find("{", end)
+    return tuple(found), spans
+
+
+def _unfolded(value: Any, document: int) -> list[JsonObject]:
+    """An object and those in it: breadth first, so that an outer one comes before its parts."""
+    found: list[JsonObject] = []
+    waiting: list[tuple[int, Any]] = [(0, value)]
+    for depth, item in waiting:
+        if len(found) >= _MOST_OBJECTS:
+            break
+        if isinstance(item, dict):
+            fields = cast(dict[str, Any], item)
+            found.append(JsonObject(document, depth, fields))
+            name = next((fields[field] for field in _NAME_FIELDS if isinstance(fields.get(field), str)), None)
+            if name is not None and any(field in fields for field in _VALUE_FIELDS):
+                found.append(JsonObject(document, depth, {name: fields}))
+            waiting += [(depth + 1, inner) for inner in fields.values() if isinstance(inner, dict | list)]
+        elif isinstance(item, list):
+            waiting += [(depth + 1, inner) for inner in cast(list[Any], item) if isinstance(inner, dict | list)]
+    return found
+
+
+def json_text(value: Any) -> str:
+    """A JSON value as an answer would write it: ``{"unit": "m", "value": 3}`` is ``3 m``."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        fields = cast(dict[str, Any], value)
+        stated = next((field for field in _VALUE_FIELDS if field in fields), None)
+        parts = list(fields.values()) if stated is None else [fields[stated], fields.get("unit")]
+        return " ".join(json_text(part) for part in parts)
+    if isinstance(value, list):
+        return ", ".join(json_text(item) for item in cast(list[Any], value))
+    return "" if value is None else str(value)

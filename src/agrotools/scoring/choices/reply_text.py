@@ -1,0 +1,189 @@
+"""A reply prepared for reading (no thinking, bounded length, one script, no markup), and ``words.toml`` as patterns.
+
+Letters keep their case (an English "a" is seldom option A); what is compared with words is lower-cased by ``lowered``.
+A pattern begins with plain characters only, so that ``re`` skips over text in which no word can begin; that is what
+keeps reading fast.
+"""
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+END = r"(?=[\s,.。;!?:)\]}】」』\"'、]|\Z)"
+"""End of a clause behind a short word: 对 in 对。 but not in 对于."""
+
+
+@cache
+def words() -> dict[str, tuple[str, ...]]:
+    """Role to words, as they stand in ``words.toml``."""
+    table = tomllib.loads(files("agrotools.scoring.choices").joinpath("words.toml").read_text("utf-8"))
+    return {role: tuple(listed) for role, listed in table.items()}
+
+
+def any_of(*roles: str) -> str:
+    """A pattern for any word of these roles, the longest first. English words stand alone."""
+    by_first: dict[str, list[str]] = {}
+    for word in sorted({word for role in roles for word in words()[role]}, key=lambda word: (-len(word), word)):
+        by_first.setdefault(word[0], []).append(word)
+    return "(?:" + "|".join(_beginning(first, listed) for first, listed in by_first.items()) + ")"
+
+
+def _beginning(first: str, listed: list[str]) -> str:
+    alone = f"(?<![a-z]{first})" if "a" <= first <= "z" else ""
+    return f"{re.escape(first)}{alone}(?:{'|'.join(_rest(word) for word in listed)})"
+
+
+def _rest(word: str) -> str:
+    """A word without its first character; between English words there may be several spaces."""
+    return re.escape(word[1:]).replace(r"\ ", r"\s{1,4}") + ("(?![a-z])" if "a" <= word[-1] <= "z" else "")
+
+
+class Lexicon(NamedTuple):
+    """Words of several roles; one of two roles counts for the role named first."""
+
+    pattern: re.Pattern[str]
+    roles: dict[str, str]
+
+    def role(self, match: re.Match[str]) -> str:
+        return self.roles[" ".join(match[0].split())]
+
+
+@cache
+def lexicon(*roles: str) -> Lexicon:
+    return Lexicon(re.compile(any_of(*roles)), {word: role for role in reversed(roles) for word in words()[role]})
+
+
+@cache
+def pattern_of(*roles: str) -> re.Pattern[str]:
+    return re.compile(any_of(*roles))
+
+
+FIRST_CHARACTERS, LAST_CHARACTERS = 8_000, 24_000
+"""Of a longer reply only its beginning and end are read: an answer stands in one of them."""
+
+BOXED = "\ue000"
+"""Stands for LaTeX's ``\\boxed{`` and for ``<answer>``: what follows is meant as the answer."""
+
+_THINKING = re.compile(r"<(/?)(?:think|thinking|thought|thoughts|reasoning)>|◁(/?)think▷", re.IGNORECASE)
+_MARKUP = re.compile(r"[\\*`_<#>$|~]")
+_BOX = re.compile(r"\\f?boxed\s*\{|<(?:final_?)?(?:answer|ans|option|choice)>", re.IGNORECASE)
+_LATEX_WORD = re.compile(
+    r"\\(?:text|textbf|textrm|mathrm|mathbf|mathsf|mathit|operatorname|bf|rm|quad|qquad|left|right)(?![A-Za-z])\s*"
+)
+_LATEX_MARK = re.compile(r"\\[()\[\],;:! ]|\$+")
+_ESCAPED = re.compile(r"\\([*_#&%{}|])")
+_FENCE = re.compile(r"```[A-Za-z]*")
+_TOKEN = re.compile(r"<\|[^<>|\n]{1,30}\|>")
+_TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9_]{0,15}(?: [^<>\n]{0,60})?/?>")
+_EMPHASIS = re.compile(r"\*\*|__|~~|`+|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])")
+_LINE_START = re.compile(r"^[ \t]*(?:#{1,6}|>+)[ \t]*", re.MULTILINE)
+_TABLE_RULE = re.compile(r"^[ \t:|-]{3,}+$", re.MULTILINE)
+_SPACED = re.compile(r" (?<=[\u4e00-\u9fff] ) {0,2}(?=[\u4e00-\u9fff])")
+_NOT_APPLICABLE = re.compile(r"(?<![A-Za-z0-9])[Nn]/[Aa](?![A-Za-z0-9])")
+_ORDINAL = re.compile(
+    r"第(?P<nth>[一二三四五六七1-7])(?:个?选项|个答案|项)|前(?P<first>[一两二三四五六2-6])(?:个选项|项|个)|"
+    r"最后(?:一)?(?:个选项|个答案|项)|(?<=选)第(?P<chosen>[一二三四五六七1-7])个|"
+    r"(?<![a-z])(?:the )?(?P<english>first|second|third|fourth|fifth|sixth|seventh|last) "
+    r"(?:option|choice|answer)(?![a-z])",
+    re.IGNORECASE,
+)
+_PLACES = ("第", "前", "最后", " option", " choice", " answer", " Option", " Choice", " Answer")
+_NUMERALS = {"一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7}
+_ENGLISH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")
+
+
+def prepared(reply: str, keys: Sequence[str]) -> str:
+    """``reply`` ready for reading; ``keys`` are the options in order, for "the second option"."""
+    text = _answer_part(reply)
+    if len(text) > FIRST_CHARACTERS + LAST_CHARACTERS:
+        text = text[:FIRST_CHARACTERS] + "\n\n" + text[-LAST_CHARACTERS:]
+    text = plain(text)
+    if _MARKUP.search(text):
+        text = _without_markup(text)
+    if " " in text:
+        text = _SPACED.sub("", text)
+    if "/" in text:
+        text = _NOT_APPLICABLE.sub(" ", text)
+    if any(word in text for word in _PLACES):
+        text = _ORDINAL.sub(lambda place: _place(place, keys), text)
+    return text.strip()
+
+
+def plain(text: str) -> str:
+    """``text`` in NFKC (full-width letters and marks become ASCII), in simplified characters, with one mark for yes
+    and one for no."""
+    if text.isascii():
+        return text.replace("\r\n", "\n").replace("\r", "\n")
+    return unicodedata.normalize("NFKC", text).translate(_characters())
+
+
+def lowered(text: str) -> str:
+    """``text`` in lower case and of the same length."""
+    low = text.lower()
+    if len(low) == len(text):
+        return low
+    return "".join(small if len(small := letter.lower()) == 1 else letter for letter in text)
+
+
+def _answer_part(reply: str) -> str:
+    """Text behind the last end of thinking and before thinking that does not end."""
+    begin, end = 0, len(reply)
+    if "<" in reply or "◁" in reply:
+        opened: int | None = None
+        for mark in _THINKING.finditer(reply):
+            if mark[1] or mark[2]:
+                begin, opened = mark.end(), None
+            elif opened is None:
+                opened = mark.start()
+        end = len(reply) if opened is None else opened
+    return reply[begin:end]
+
+
+def _without_markup(text: str) -> str:
+    if "\\" in text:
+        text = _ESCAPED.sub(r"\1", _LATEX_MARK.sub(" ", _LATEX_WORD.sub(" ", _BOX.sub(BOXED, text))))
+    elif "<" in text:
+        text = _BOX.sub(BOXED, text)
+    text = text.replace("$", " ")
+    if "<" in text:
+        text = _TAG.sub(" ", _TOKEN.sub("\n", text))
+    if "`" in text:
+        text = _FENCE.sub("", text)
+    if "|" in text:
+        text = _TABLE_RULE.sub("", text)
+    text = _EMPHASIS.sub("", text)
+    return _LINE_START.sub("", text)
+
+
+def _place(place: re.Match[str], keys: Sequence[str]) -> str:
+    """The letter of "the second option"; the words themselves where there is no such option."""
+    if nth := place["nth"] or place["chosen"]:
+        chosen = keys[_number(nth) - 1 :][:1]
+    elif place["first"]:
+        chosen = keys[: _number(place["first"])] if _number(place["first"]) <= len(keys) else ()
+    elif place["english"] and place["english"].lower() != "last":
+        chosen = keys[_ENGLISH.index(place["english"].lower()) :][:1]
+    else:
+        chosen = keys[-1:]
+    return "、".join(chosen) or place[0]
+
+
+def _number(numeral: str) -> int:
+    return _NUMERALS.get(numeral) or int(numeral)
+
+
+@cache
+def _characters() -> dict[int, str]:
+    lines = files("agrotools.scoring.choices").joinpath("traditional.txt").read_text("utf-8").splitlines()
+    pairs = "".join(line for line in lines if not line.startswith("#"))
+    table = {ord(old): new for old, new in zip(pairs[::2], pairs[1::2], strict=True)}
+    table |= dict.fromkeys(map(ord, "✓✔☑✅"), "√") | dict.fromkeys(map(ord, "✗✘✕✖❌☒╳"), "×")
+    table |= dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\ufe0e\ufe0f\xad"), "")
+    table |= dict.fromkeys(range(0x1F300, 0x1FB00), "")
+    table |= {0x0D: "\n", 0x2028: "\n", 0x2029: "\n", 0x85: "\n", 0x0B: "\n", 0x0C: "\n"}
+    table |= {ord("’"): "'", ord("‘"): "'", ord("“"): '"', ord("”"): '"', ord("﹑"): "、", ord("､"): "、"}
+    return table

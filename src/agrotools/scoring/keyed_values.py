@@ -1,0 +1,307 @@
+"""Values that an answer gives by key: in a JSON object, in a line ``name: value``, in a table; else by a sentence."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Any, NamedTuple, TypeGuard
+
+from agrotools.core import (
+    BooleanSlot,
+    ExactSlot,
+    KeywordsSlot,
+    OpenTextSlot,
+    PlotSlot,
+    ReferenceTextsSlot,
+    Slot,
+    ToleranceSlot,
+)
+from agrotools.scoring.answer_text import AnswerText, Scope, after_correction, json_text, without_markup
+from agrotools.text.normalise import CJK, WORD, normalise
+from agrotools.text.number_words import NUMBER_WORDS
+from agrotools.text.units import canonical_unit
+
+Names = tuple[tuple[str, str], ...]
+
+_MOST_LINES = 200
+_SHORT = 60
+
+_IN_WORDS = OpenTextSlot | KeywordsSlot | ReferenceTextsSlot
+"""Slots whose value may take several lines."""
+
+
+class _Line(NamedTuple):
+    """One ``name: value`` of some slot. ``prose``: the key is an everyday word in the middle of a sentence."""
+
+    key: str
+    start: int
+    value_start: int
+    value: str
+    unit: str | None
+    prose: bool
+    header: bool
+    by_name: bool
+    """The key is the slot's name as the form writes it, with an underscore: no everyday word."""
+    leads: bool
+    """The key begins its line."""
+
+
+def keyed_scopes(slot: Slot, slots: Sequence[Slot], answer: AnswerText, holds: Callable[[str], bool]) -> list[Scope]:
+    """The values given for ``slot`` by its name (or label) in JSON objects and in lines ``name: value``.
+
+    ``holds`` tells whether a text holds a value of the slot's kind. A key that is an everyday word inside a sentence
+    ("I count trees: ...") counts only where no proper line stands and a value follows it; the outermost objects of a
+    JSON document count, and what stands before a correction ("wait, ...") does not.
+    """
+    own = _own(slot)
+    found: list[Scope] = []
+    depths: dict[int, int] = {}
+    for document, depth, fields in answer.objects:
+        for written, value in fields.items():
+            key, unit = _key_and_unit(written, own)
+            if key in own and depths.setdefault(document, depth) == depth:
+                found.append(
+                    Scope("json", without_markup(normalise(json_text(value))), unit or _unit_beside(written, fields))
+                )
+    return found + _line_scopes(slot, slots, answer.outside if found else answer.plain, holds)
+
+
+def _unit_beside(key: str, fields: Mapping[str, Any]) -> str | None:
+    """The unit that an object gives in a field of its own: ``{"gap": 0.75, "unit": "m"}``."""
+    numbers = sum(isinstance(value, int | float) for value in fields.values())
+    given = fields.get(f"{key}_unit", fields.get("unit", fields.get("units")) if numbers == 1 else None)
+    return canonical_unit(given) if isinstance(given, str) else None
+
+
+def _line_scopes(slot: Slot, slots: Sequence[Slot], text: str, holds: Callable[[str], bool]) -> list[Scope]:
+    own = _own(slot)
+    lines = [line for line in _lines(_names(slots), text, isinstance(slot, _IN_WORDS)) if line.key in own]
+    proper = [line for line in lines if not line.prose and not line.header]
+    if not proper:
+        for cell, unit in _cells_below(own, text):
+            if holds(cell):
+                return [Scope("form line", cell, unit)]
+        proper = [line for line in lines if not line.prose and (not line.header or holds(line.value))]
+    if not proper:
+        # "The field is healthier: both ..." explains, with the slot's name by chance; so does "Running total: 3, 5".
+        proper = (
+            [] if is_number(slot) else [line for line in lines if holds(line.value) and len(line.value) < _SHORT][-1:]
+        )
+    if not proper:
+        return []
+    proper = [line for line in proper if line.by_name] or proper
+    if proper[-1].leads:  # "Second: ..." in the working above gives way to the form below.
+        at = next(index for index, line in enumerate(proper) if line.leads)
+        proper = [line for line in proper[:at] if line.leads] + proper[at:]
+    proper = [line for line in proper if not _FORMULA.search(line.value)] or proper
+    last = proper[-1]
+    taken_back = after_correction(text[last.value_start :], weak=False)
+    if taken_back and mentions(text[last.value_start + taken_back :], slot, slots):
+        return []
+    begin = after_correction(text, proper[-1].start)
+    stated = [line for line in proper if line.start >= begin]
+    # A key without a value ("trees:" above a working) gives way to one with it.
+    last_held = list(islice((line for line in reversed(stated) if holds(line.value)), _MOST_LINES))
+    return [Scope("form line", line.value, line.unit) for line in reversed(last_held or stated[-1:])]
+
+
+def without_other_values(slot: Slot, slots: Sequence[Slot], text: str) -> str:
+    """``text`` without what it states, by key, for other slots of the same kind: none of that answers this slot."""
+    rivals = [other for other in slots if other.name != slot.name and _kind(other) == _kind(slot)]
+    if not rivals:
+        return text
+    keys = set[str]().union(*map(_own, rivals)) - _own(slot)
+    kept: list[str] = []
+    at = 0
+    lines = _lines(_names(slots), text, isinstance(slot, _IN_WORDS))
+    limits = [line.start for line in lines[1:]] + [len(text)]
+    for line, limit in zip(lines, limits, strict=False):
+        if line.key in keys and not line.prose and not line.header:
+            begins = limit - len(text[line.value_start : limit].lstrip())
+            end = _STATEMENT_END.search(text, begins, limit)
+            kept.append(text[at : line.start])
+            at = end.start() if end else limit
+    return "".join(kept) + text[at:]
+
+
+def mentions(sentence: str, slot: Slot, slots: Sequence[Slot], *, others: bool = False) -> bool:
+    """Whether ``sentence`` names ``slot`` (or, with ``others``, another slot).
+
+    A shorter label inside a longer one of another slot does not count.
+    """
+    own = _own(slot)
+    return any((_key(found[0]) in own) != others for found in _any_name(_names(slots)).finditer(sentence))
+
+
+def is_number(slot: Slot) -> TypeGuard[ToleranceSlot | ExactSlot]:
+    """Whether a slot asks for a number."""
+    return isinstance(slot, ToleranceSlot) or (isinstance(slot, ExactSlot) and not isinstance(slot.value, str))
+
+
+def _kind(slot: Slot) -> str:
+    if is_number(slot):
+        return "number"
+    if isinstance(slot, BooleanSlot | PlotSlot | _IN_WORDS):
+        return slot.type
+    return "label"
+
+
+@lru_cache(maxsize=4_000)
+def _key(text: str) -> str:
+    return re.sub(r"[\s_-]+", " ", normalise(text)).strip()
+
+
+def _own(slot: Slot) -> set[str]:
+    return {_key(slot.name), _key(slot.label)}
+
+
+def _names(slots: Sequence[Slot]) -> Names:
+    return tuple((slot.name, slot.label) for slot in slots)
+
+
+_BRACKET = re.compile(r"\s?[(\[](?:in )?([^()\[\]\n|]{1,24})[)\]]$")
+
+
+def _key_and_unit(written: str, own: set[str]) -> tuple[str, str | None]:
+    """A key, and the unit that stands in brackets behind it."""
+    key = _key(written)
+    bracket = None if key in own else _BRACKET.search(written)
+    if bracket is None:
+        return key, None
+    return _key(written[: bracket.start()]), canonical_unit(bracket[1])
+
+
+_FORMULA = re.compile(r"\\(?:sum|int|prod|sqrt)|_\{|\^\{")
+_STATEMENT_END = re.compile(r"[!?。\n]|\.(?!\d)|[,;](?!\s?\d)")
+_COUNTED = re.compile(rf"(?:\d|(?<![a-z])(?:{'|'.join(NUMBER_WORDS)}))(?: [a-z]+){{1,3}} ?[:=]$")
+_SENTENCE_BEFORE = re.compile(r"\w[ \"']{1,2}$")
+_LISTED = re.compile(r"\s*((?:(?:[-*•+]|\d{1,2}[.)]) [^\n]*(?:\n\s*)?)+|[^\n]+)")
+_EDGES = " \t|\"',;{}"
+
+
+@lru_cache(maxsize=64)
+def _lines(names: Names, text: str, is_open: bool) -> tuple[_Line, ...]:
+    """All ``name: value`` of ``text``: by name anywhere, by label at the start of a line, up to the next key."""
+    # "8 trees + 6 trees = 14", "14 trees: 8 and 6": a counted noun is no key.
+    matches = [match for match in _form_keys(names).finditer(text) if not _COUNTED.search(text, *_around(match))]
+    if not matches:
+        return ()
+    headers = {start for start, _, _ in _tables(text)}
+    lines: list[_Line] = []
+    limits = [match.start() for match in matches[1:]] + [len(text)]
+    for match, limit in zip(matches, limits, strict=True):
+        stop = text.find("\n", match.end(), limit)
+        if is_open or stop < 0:
+            stop = limit
+        value = text[match.end() : stop].strip(_EDGES).strip()
+        if not value and stop < limit and (below := _LISTED.match(text, stop, limit)):
+            value = below[1].strip(_EDGES).strip()
+        header = text.rfind("\n", 0, match.start()) + 1 in headers if headers else False
+        key = _key(match["name"] or match["label"])
+        unit = canonical_unit(match["unit_1"] or match["unit_2"])
+        lines.append(
+            _Line(
+                key,
+                match.start(),
+                match.end(),
+                value,
+                unit,
+                _in_prose(text, match),
+                header,
+                "_" in (match["name"] or ""),
+                _leads(text, match.start()),
+            )
+        )
+    return tuple(lines)
+
+
+_LINE_START = re.compile(r"(?:^|\n)[^\w\n]{0,12}(?:\d{1,2}[.)]\s?)?$")
+
+
+def _leads(text: str, at: int) -> bool:
+    return _LINE_START.search(text, max(0, at - 16), at) is not None
+
+
+def _around(key: re.Match[str]) -> tuple[int, int]:
+    return max(0, key.start() - 40), key.end()
+
+
+def _in_prose(text: str, key: re.Match[str]) -> bool:
+    """Whether a key is an everyday word with a word before it: "I count trees: ..."."""
+    name = key["name"]
+    return (
+        bool(name)
+        and "_" not in name
+        and _SENTENCE_BEFORE.search(text, max(0, key.start() - 4), key.start()) is not None
+    )
+
+
+@lru_cache(maxsize=2_000)
+def _form_keys(names: Names) -> re.Pattern[str]:
+    """Pattern of any slot's key: its name as an identifier anywhere, its label where a line begins."""
+    by_name = "|".join(_spelled(name) for name, _ in sorted(names, key=lambda pair: -len(pair[0])))
+    by_label = "|".join(_spelled(label) for _, label in sorted(names, key=lambda pair: -len(pair[1])))
+    unit = r"(?:\s?[(\[](?:in )?(?P<unit_{}>(?!\d)[^()\[\]\n|]{{1,24}})[)\]])?"
+    return re.compile(
+        rf"(?<![{CJK}\w.])(?P<name>{by_name}){unit.format(1)}[\"']?\s?[:=|]"
+        rf"|^[^\w\n]{{0,12}}(?:\d{{1,2}}[.)]\s?)?(?P<label>{by_label}){unit.format(2)}[\"']?\s?[:=|]",
+        re.MULTILINE,
+    )
+
+
+@lru_cache(maxsize=2_000)
+def _any_name(names: Names) -> re.Pattern[str]:
+    spelled = sorted({_spelled(name) for pair in names for name in pair if name.strip()}, key=len, reverse=True)
+    return re.compile(rf"(?<!{WORD})(?:{'|'.join(spelled)})(?!{WORD})")
+
+
+def _spelled(key: str) -> str:
+    return re.sub(r"(?:\\?[ _-])+", r"[\\s_-]", re.escape(normalise(key).strip()))
+
+
+TABLE_RULE = re.compile(r"[|: -]*--[|: -]*")
+"""The line below the header of a Markdown table."""
+Table = tuple[int, list[str], list[list[str]]]
+
+
+@lru_cache(maxsize=64)
+def _tables(text: str) -> list[Table]:
+    """Markdown tables: where each begins, its header cells, its rows."""
+    lines = text.split("\n") if "|" in text else []
+    found: list[Table] = []
+    start = 0
+    for index, line in enumerate(lines):
+        if (
+            "|" in line
+            and index + 1 < len(lines)
+            and TABLE_RULE.fullmatch(lines[index + 1])
+            and not TABLE_RULE.fullmatch(line)
+        ):
+            rows: list[list[str]] = []
+            for row in lines[index + 2 :]:
+                if "|" not in row:
+                    break
+                rows.append(cells_of(row))
+                if len(rows) > 1:
+                    break
+            found.append((start, cells_of(line), rows))
+        start += len(line) + 1
+    return found
+
+
+def cells_of(line: str) -> list[str]:
+    """The cells of a row of a Markdown table."""
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def _cells_below(own: set[str], text: str) -> list[tuple[str, str | None]]:
+    """What stands below this slot's key in tables with one row of values, the last table first."""
+    found: list[tuple[str, str | None]] = []
+    for _, header, rows in reversed(_tables(text)):
+        if len(rows) != 1:
+            continue
+        for cell, value in zip(header, rows[0], strict=False):
+            key, unit = _key_and_unit(cell, own)
+            if key in own:
+                found.append((value, unit))
+    return found

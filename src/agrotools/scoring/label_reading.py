@@ -1,0 +1,224 @@
+"""Reading labels out of an answer: which it asserts, and, where any name may be given, what else it names."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from itertools import islice, pairwise
+from typing import NamedTuple
+
+from agrotools.core import Slot
+from agrotools.scoring.slot_subject import YEAR, of_other_thing, spoken, subject
+from agrotools.scoring.word_forms import comparatives, sense_of, senses, word_pattern
+from agrotools.text.clauses import Negations
+from agrotools.text.labels import LabelMatch, claims, find_labels
+from agrotools.text.listing import beside, further_claims
+from agrotools.text.normalise import normalise
+
+_ASKING = frozenset("show image photo picture scene file".split())
+"""Words of labels that say nothing of what is asked for."""
+_FINE = re.compile(
+    r"(?<!not )(?<!n't )\b(?:healthy|unaffected|intact|undamaged|normal|clean|fine|ok|adequate|sufficient|sound|"
+    r"unchanged|"
+    r"unharmed|in (?:good )?order|within (?:the )?(?:\w+ )?(?:limits?|range))\b|(?:might|may|could) be(?=[.;,\n]|$)|"
+    r"(?<!不)正常|完好|良好|健康|未变|充足|充分|允许范围|(?<!不)合格|达标|够用|不缺"
+)
+"""States that a set of affected, changed, failing things leaves out, where the label does not ask for them."""
+_OR = re.compile(r",? (?:or|and/or) (?:the |an? )?|或者?")
+_CLAIM = 2.0
+"""What an occurrence weighs that is more than a mention."""
+_MOST = 60
+"""Occurrences looked at for what stands beside them."""
+
+
+class LabelReading(NamedTuple):
+    """The labels that a text answers with, all that were found in it, and other names that it offers beside."""
+
+    asserted: tuple[str, ...]
+    found: tuple[LabelMatch, ...]
+    further: tuple[str, ...] = ()
+
+
+_SPECIES = re.compile(
+    r"([A-Z])([a-z]{2,}(?:a|us|um|is|on|es|as|ys|yx|ops|ix)) ([a-z]{2,}(?:a|us|um|is|i|ae|e|ens|ans|ides|or|es))$"
+)
+_LACK = re.compile(r"(\w+) deficiency$")
+
+
+def _with_short_names(labels: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """``labels`` with the short forms that are no other label's: a genus, "P. ostreatus", "spider mite"."""
+    short: dict[str, set[str]] = {}
+    for label, names in labels.items():
+        own: set[str] = set()
+        for name in names:
+            if species := _SPECIES.match(name):
+                own |= {species[1] + species[2], f"{species[1]}. {species[3]}"}
+            if lack := _LACK.search(name):
+                own |= {f"lack of {lack[1]}", f"short of {lack[1]}", f"deficient in {lack[1]}"}
+            if name.count(" ") > 1:
+                own.add(name.partition(" ")[2])
+        short[label] = own
+    known = {name.lower() for names in labels.values() for name in names}
+    return {
+        label: (
+            *names,
+            *(name for name in sorted(short[label]) if name.lower() not in known and _is_own(name, label, labels)),
+        )
+        for label, names in labels.items()
+    }
+
+
+def _is_own(short: str, label: str, labels: Mapping[str, Sequence[str]]) -> bool:
+    """Whether no name of another label holds ``short``."""
+    return not any(short.lower() in name.lower() for other, names in labels.items() if other != label for name in names)
+
+
+_ORDINALS = ("first|1st|第一|一", "second|2nd|第二|二", "third|3rd|第三|三", "fourth|4th|第四|四", "fifth|5th|第五|五")
+_REFERENCE = re.compile(
+    r"\bthe (?:(?P<latter>latter|last(?: one)?(?: of (?:these|them|the \w+))?)|(?P<former>former)|(?P<other>other)|"
+    + r"(?:"
+    + "|".join(f"(?P<n{number}>{words})" for number, words in enumerate(_ORDINALS))
+    + r"))(?: (?:image|picture|photo|file|one|option|candidate|map|tile|frame))?\b"
+    r"(?! (?:of|glance|sight|time|step|place|half|week|day|hand))|"
+    r"(?P<later>后者)|(?P<earlier>前者)|第(?P<cn>[一二三四五])[幅张个项种]"
+)
+
+
+def _referred(text: str, found: Sequence[LabelMatch], labels: Sequence[str]) -> list[LabelMatch]:
+    """Labels that are named by "the latter", "the other image", "the second picture", 后者, 第二幅."""
+    references: list[LabelMatch] = []
+    starts = [each.start for each in found]
+    for match in islice(_REFERENCE.finditer(text), _MOST) if len(labels) > 1 else ():
+        before = found[: bisect_left(starts, match.start())][-_MOST:]
+        recent = list(dict.fromkeys(each.label for each in reversed(before)))[:2][::-1]
+        label = None
+        if match["latter"] or match["later"]:
+            label = recent[-1] if len(recent) > 1 else None
+        elif match["former"] or match["earlier"]:
+            label = recent[0] if len(recent) > 1 else None
+        elif match["other"]:
+            label = (
+                next((each for each in labels if each not in recent[-1:]), None)
+                if len(labels) == 2 and recent
+                else None
+            )
+        else:
+            number = next((n for n in range(len(_ORDINALS)) if match[f"n{n}"]), None)
+            number = "一二三四五".index(match["cn"]) if match["cn"] else number
+            if number is not None and number < len(labels) and len(labels[0]) and "." in labels[0]:
+                label = labels[number]
+        if label is not None:
+            references.append(LabelMatch(label, match[0], match.start(), match.end(), True))
+    return references
+
+
+_PART = re.compile(r"[.;:!?。,\n()]|\b(?:but|while|whereas)\b")
+_LINKS = frozenset("of the and in on with by to from for or a an no not without non".split())
+
+
+def _in_other_forms(text: str, found: Sequence[LabelMatch], labels: Mapping[str, Sequence[str]]) -> list[LabelMatch]:
+    """Labels of several words that stand together in a clause in other forms: "the bedding is dirty".
+
+    Only of labels that the text nowhere names as they are written.
+    """
+    known = {match.label for match in found}
+    taken = [(match.start, match.end) for match in found]
+    starts = [0, *(part.end() for part in _PART.finditer(text))]
+    is_chinese = any(letter > "\u2e80" for letter in text)
+    others: list[LabelMatch] = []
+    for label in [each for each in labels if each not in known]:
+        words = [word for word in re.findall(r"[a-z]{3,}", normalise(label)) if word not in _LINKS]
+        if not words or re.search(r"\d|\.", label) or (len(words) < 2 and found and not is_chinese):
+            continue
+        parts: dict[int, dict[str, tuple[int, int]]] = {}
+        for word in words:
+            for hit in islice(word_pattern(word, min_chinese=2).finditer(text), _MOST):
+                # A single word stands for its label where no label is named at all, and not as an adverb.
+                if len(words) > 1 or hit[0] > "\u2e80" or not (found or hit[0].endswith("ly")):
+                    parts.setdefault(bisect_right(starts, hit.start()), {}).setdefault(word, hit.span())
+        for spans in parts.values():
+            begin, end = min(span[0] for span in spans.values()), max(span[1] for span in spans.values())
+            if len(spans) == len(set(words)) and not any(one < end and begin < other for one, other in taken):
+                others.append(LabelMatch(label, text[begin:end], begin, end, asserted=True))
+    denials = Negations(text) if others else None
+    return [
+        match._replace(asserted=not denials or not (denials.before(match.end - 1) or denials.after(match.end)))
+        for match in others
+    ]
+
+
+_NUMBER_BEHIND = re.compile(r"[^\d\n;|。]{0,40}?(?<![\d.])(\d[\d,]*(?:\.\d+)?) ?(%|[^\W\d]*)")
+_NUMBER_BEFORE = re.compile(r"(?<![\d.])(\d[\d,]*(?:\.\d+)?) ?(%|(?:[^\W\d]+ ){0,2}?)(?:of|in|on|for) (?:the )?$")
+
+
+def _leading(text: str, claimed: Sequence[LabelMatch], slot: Slot) -> tuple[str, ...]:
+    """The label with the most (or least) where the label asks for it and the text gives one number for each of them."""
+    asked = comparatives().find(normalise(slot.label))
+    if not asked:
+        return ()
+    numbers: dict[str, set[float]] = {}
+    limits = [match.start for match in claimed[1:]] + [len(text)]
+    last = 0
+    for match, limit in zip(claimed, limits, strict=True):
+        found = _NUMBER_BEFORE.search(text, max(last, match.start - 60), match.start)
+        found = found or _NUMBER_BEHIND.match(text, match.end, limit)
+        last = match.end
+        if found is not None:
+            numbers.setdefault(match.label, set()).add(float(found[1].replace(",", "")))
+    if numbers.keys() != {match.label for match in claimed} or any(len(each) > 1 for each in numbers.values()):
+        return ()
+    values = {label: each.pop() for label, each in numbers.items()}
+    best = (max if asked[-1][2] else min)(values.values())
+    leading = tuple(label for label, value in values.items() if value == best)
+    return leading if len(leading) == 1 else ()
+
+
+def last_word_label(text: str, labels: Mapping[str, Sequence[str]]) -> str | None:
+    """The label that a value names by its last word alone, as ``1`` names "site 1"; None where no or several do."""
+    written = text.strip(" .*`'\"").lower()
+    named = [label for label in labels if label.lower().rpartition(" ")[2] == written and " " in label]
+    return named[0] if len(named) == 1 and written not in {label.lower() for label in labels} else None
+
+
+def read_labels(
+    text: str, labels: Mapping[str, Sequence[str]], *, several: bool, closed: bool, slot: Slot | None = None
+) -> LabelReading:
+    """The labels that ``text`` gives as its answer.
+
+    ``several``: the answer is a set. ``closed``: the answer is one of ``labels``; where it is not, names that are in no
+    list count as candidates when they stand beside the label as it does.
+    """
+    found = find_labels(text, _with_short_names(labels) if closed else labels)
+    if closed:
+        found += [*_referred(text, found, list(labels)), *_in_other_forms(text, found, labels)]
+        found.sort(key=lambda match: match.start)
+    of = subject(slot) if slot is not None else None
+    said = senses(slot) if slot is not None else ()
+    leaves_out = several and slot is not None and not _FINE.search(normalise(slot.label))
+    years = sorted(set(YEAR.findall(text))) if of is not None else []
+    claimed = claims(
+        found,
+        text,
+        several=several,
+        fits=lambda part: 0 if of is None or not closed else spoken(part, of.words - _ASKING),
+        sense=lambda part: sense_of(part, said) or -(leaves_out and _FINE.search(part) is not None),
+        elsewhere=lambda part: None if of is None or not closed else of_other_thing(part, of, years),
+    )
+    if several and any(_OR.fullmatch(text, one.end, other.start) for one, other in pairwise(claimed)):
+        return LabelReading(tuple(sorted({match.label for match in claimed})), tuple(found), ("alternatives",))
+    asserted = tuple(sorted({match.label for match in claimed}))
+    if slot is not None and closed and not several and claimed and max(match.weight for match in claimed) < _CLAIM:
+        asserted = _leading(text, [match for match in found if match.asserted][-_MOST:], slot) or asserted
+    if closed or len(asserted) != 1:
+        return LabelReading(asserted, tuple(found))
+    names = labels[asserted[0]]
+
+    def same(item: str) -> bool:
+        return bool(find_labels(item, {"": names}))
+
+    most = max(match.weight for match in claimed)
+    strongest = [match for match in claimed if match.weight == most]
+    listed = [beside(text, match.start, match.end, same).items for match in strongest[:_MOST]]
+    # A list of candidates may come before a claim: "A, B or C. It is B."
+    decided = most >= _CLAIM and not all(listed)
+    further = () if decided else tuple(item for items in listed for item in items)
+    return LabelReading(asserted, tuple(found), further or further_claims(text, same))

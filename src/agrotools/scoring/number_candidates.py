@@ -1,0 +1,357 @@
+"""The numbers of an answer that could be a slot's value, each with what speaks for and against it.
+
+A feature is a named figure, mostly 0 or 1: the unit fits, the words around the number are those of the label, the
+sentence concludes, the number is a term of a calculation. :mod:`agrotools.scoring.number_reading` weighs them.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from agrotools.core import ExactSlot, Slot, ToleranceSlot
+from agrotools.scoring import number_cues as cues
+from agrotools.scoring.answer_text import after_correction, sentences
+from agrotools.scoring.keyed_values import is_number, mentions
+from agrotools.scoring.slot_subject import (
+    Phrase,
+    Subject,
+    bound_elsewhere,
+    elsewhere,
+    kinds,
+    kinds_of,
+    last_place_named,
+    of_another,
+    phrases,
+    subject,
+)
+from agrotools.scoring.word_forms import roots, says
+from agrotools.text.numbers import Quantity
+
+NumberSlot = ToleranceSlot | ExactSlot
+Features = dict[str, float]
+
+
+class Candidate(NamedTuple):
+    """A number that could be the value: its ends in the slot's unit, where it stands, and its features."""
+
+    low: float
+    high: float
+    quantity: Quantity
+    phrase: Phrase
+    sentence: int
+    text: str
+    features: Features
+
+
+_MOST_SENTENCES = 1_000
+_MOST_CANDIDATES = 400
+
+
+def find_candidates(
+    slot: NumberSlot,
+    slots: Sequence[Slot],
+    text: str,
+    unit: str | None,
+    emphasised: frozenset[float] = frozenset(),
+    own_unit: str | None = None,
+) -> list[Candidate]:
+    """The numbers of normalised ``text`` that fit ``unit``, in order, with their features.
+
+    ``emphasised`` are values that the answer writes in bold or in a box; ``own_unit`` is that of bare numbers.
+    """
+    asked = subject(slot)
+    parts = sentences(cues.tables_as_lines(text))[-_MOST_SENTENCES:]
+    stated = [_stated(slot, asked, unit, own_unit, part) for part in parts]
+    first = _first_kept([len(quantities) for quantities in stated])
+    found: list[Candidate] = []
+    for index in range(first, len(parts)):
+        before = parts[index - 1] if index and not stated[index - 1] else ""
+        heading = before if len(before) < 80 else ""
+        if stated[index]:
+            found += _of_sentence(slot, slots, asked, unit, parts[index], index, stated[index], heading)
+    corrected = max((index for index, part in enumerate(parts) if after_correction(part)), default=-1)
+    _compare(found, text, len(parts), asked, emphasised, corrected)
+    return found
+
+
+def _stated(slot: NumberSlot, asked: Subject, unit: str | None, own_unit: str | None, part: str) -> list[Quantity]:
+    """The numbers of a sentence, in order, with the units that they have there."""
+    quantities = cues.counts_per_area(part, cues.stated_quantities(part), unit) + cues.zero_quantities(
+        part, asked, unit
+    )
+    if own_unit:
+        quantities = [replace(each, unit=own_unit) if each.bare else each for each in quantities]
+    if unit is None and cues.PART_OF_ONE.search(slot.label.lower()):
+        quantities = [cues.as_part_of_one(each) for each in quantities]
+    if unit == "%":
+        quantities = [cues.as_share(part, each) for each in quantities]
+    return sorted(quantities, key=lambda quantity: quantity.start)
+
+
+def _first_kept(counts: Sequence[int]) -> int:
+    """The sentence from which on there are at most :data:`_MOST_CANDIDATES` numbers."""
+    left = _MOST_CANDIDATES
+    for index in range(len(counts) - 1, -1, -1):
+        left -= counts[index]
+        if left < 0:
+            return index + 1
+    return 0
+
+
+def _of_sentence(
+    slot: NumberSlot,
+    slots: Sequence[Slot],
+    asked: Subject,
+    unit: str | None,
+    part: str,
+    index: int,
+    quantities: list[Quantity],
+    heading: str,
+) -> list[Candidate]:
+    around = phrases(part, quantities)
+    operands = cues.operand_starts(part, quantities)
+    shared: Features = {
+        "words in sentence": _share(part, asked),
+        "label in sentence": mentions(part, slot, slots),
+        "other label in sentence": len(slots) > 1 and mentions(part, slot, slots, others=True),
+        "words in heading": _share(heading, asked) if heading else 0,
+        "kind in sentence": bool(asked.kinds & kinds(part)),
+        "sentence concludes": cues.CONCLUDES.match(part) is not None,
+        "question": part.endswith("?"),
+        "aside": cues.ASIDE.match(part) is not None,
+        "alone": len(quantities) == 1,
+    }
+    corrected = after_correction(part)
+    counts = isinstance(slot, ExactSlot) or cues.COUNT.search(slot.label.lower()) is not None
+    rivals = [subject(other) for other in slots if other.name != slot.name and is_number(other)]
+    following = [*quantities[1:], None]
+    chains = Counter(quantity.chain for quantity in quantities)
+    found: list[Candidate] = []
+    for at, (quantity, phrase, behind) in enumerate(zip(quantities, around, following, strict=True)):
+        if not cues.fits_unit(quantity, unit, counts=counts) or (
+            "each" not in asked.kinds and cues.EACH_HAS.search(part, max(0, quantity.start - 60), quantity.start)
+        ):
+            continue
+        lead = part[max(0, quantity.start - cues.LEAD_LENGTH) : quantity.start]
+        since = part[quantities[at - 1].end if at else 0 : quantity.start]
+        since = cues.CLAUSE.split(since, maxsplit=1)[-1] if at else since
+        features: Features = {
+            **shared,
+            **_of_unit(slot, asked, unit, part, quantity),
+            **_of_words(asked, rivals, phrase, lead),
+            **_of_place(part, quantity, phrase, asked),
+            **_of_calculation(part, quantity, phrase, asked, operands, quantities[at - 1] if at else None),
+            "before a correction": 3.0 * (quantity.start < corrected),
+            "in a calculation": cues.IN_CALCULATION.search(lead[-6:]) is not None
+            or cues.CALCULATED_WITH.match(part, quantity.end) is not None,
+            "of this whole": 3.0 * bool(cues.OF_THIS_WHOLE.search(lead)),
+            "preliminary": 2.0 * bool(cues.PRELIMINARY.search(f"{since} {phrase.behind}")),
+            "preliminary in sentence": cues.PRELIMINARY.search(lead) is not None,
+            "reference": cues.REFERENCE.search(f"{phrase.before} {phrase.behind}") is not None,
+            "reference in sentence": cues.REFERENCE.search(lead) is not None,
+            "hypothetical": 2.0 * bool(cues.HYPOTHETICAL.search(since)),
+            "hypothetical in sentence": cues.HYPOTHETICAL.search(lead) is not None,
+            "concluded just before": cues.CONCLUDES.search(since) is not None,
+            "concluded": cues.CONCLUDES.search(lead) is not None,
+            "rough": cues.ROUGH.search(lead) is not None,
+            "total behind": cues.TOTAL_BEHIND.match(part, quantity.end) is not None,
+            "last in sentence": behind is None,
+            "first in sentence": at == 0,
+            "whole of a part": 3.0 * (at > 0 and cues.OF_WHOLE.fullmatch(phrase.between) is not None),
+            "has a whole": behind is not None
+            and cues.OF_WHOLE.fullmatch(part[quantity.end : behind.start]) is not None,
+            "part": cues.OF_WHICH.search(lead) is not None or cues.OF_WHICH.match(phrase.behind.lstrip()) is not None,
+            "left out": cues.EXCEPTED.search(phrase.before) is not None,
+            "bracketed": phrase.bracketed,
+            "explained": phrase.explained,
+            "range": quantity.low < quantity.high,
+            "in words": quantity.spelled,
+            "one of a list": chains[quantity.chain] > 2,
+            "none": quantity.chain < 0,
+            "like a year": quantity.bare and quantity.low.is_integer() and 1900 <= quantity.low <= 2100,
+            "of them": 2.0 * bool(cues.OF_THEM.match(part, quantity.end)),
+        }
+        if word := cues.word_before(lead):
+            features[f"after {word!r}"] = 1
+        if word := cues.word_behind(part[quantity.end :]):
+            features[f"before {word!r}"] = 1
+        low, high = cues.in_unit(quantity, unit)
+        found.append(Candidate(low, high, quantity, phrase, index, part, features))
+    return found
+
+
+def _compare(
+    found: Sequence[Candidate], text: str, n: int, asked: Subject, emphasised: frozenset[float], corrected: int
+) -> None:
+    """Add the features that set a candidate beside the others."""
+    if not found:
+        return
+    near, sentence, lead, own = (
+        max(each.features[name] for each in found)
+        for name in ("words near", "words in sentence", "words in lead", "own words near")
+    )
+    explicit = any(each.features.get("unit same") or each.features.get("unit convertible") for each in found)
+    named = any(each.features.get("noun asked") for each in found)
+    last = found[-1].sentence
+    paragraph = sentences(cues.tables_as_lines(text.rstrip().rpartition("\n\n")[2]))
+    in_last = max(0, n - len(paragraph))
+    places: dict[float, set[int]] = {}
+    for each in found:
+        places.setdefault(round(each.low, 6), set()).add(each.sentence)
+    kind = any(each.features["kind asked"] for each in found)
+    terms = {each.low for each in found if each.features["term"]}
+    labelled = [_words_near(each, asked) for each in found]
+    said = Counter(
+        word
+        for words in {each.low: words for each, words in zip(found, labelled, strict=True)}.values()
+        for word in words
+    )
+    values = [each.low for each in found if each.low == each.high]
+    whole = _totals(values)
+    for each, words in zip(found, labelled, strict=True):
+        each.features.update(
+            {
+                "words missing near": near - each.features["words near"],
+                "distinctive words": _distinctive(words, said, asked),
+                "most words near": near > 0 and each.features["words near"] == near,
+                "most words in sentence": sentence > 0 and each.features["words in sentence"] == sentence,
+                "unit beside bare": explicit and each.quantity.bare,
+                "other noun beside asked": named and bool(each.quantity.noun) and not each.features["noun asked"],
+                "last sentence": each.sentence == last,
+                "first sentence": each.sentence == found[0].sentence,
+                "order": each.sentence / max(1, n - 1),
+                "last paragraph": each.sentence >= in_last,
+                "said again": min(2, len(places[round(each.low, 6)]) - 1),
+                "kind asked elsewhere": 3.0 * (kind and not each.features["kind asked"]),
+                "corrected later": 2.0 * (each.sentence < corrected),
+                "term elsewhere": each.low in terms and not each.features["term"],
+                "most words in lead": lead > 0 and each.features["words in lead"] == lead,
+                "most own words": own > 0 and each.features["own words near"] == own,
+                "emphasised": each.low in emphasised,
+                "total": 2.0 * (each.low in whole and not cues.DIFFERENCE.search(each.text)),
+            }
+        )
+
+
+def _words_near(candidate: Candidate, asked: Subject) -> frozenset[str]:
+    """The words (and pairs of Chinese characters) of the label that stand near a candidate."""
+    text = candidate.phrase.words
+    said = roots(text)
+    return frozenset(word for word in asked.words if says(word, said, text)) | {
+        pair for pair in asked.pairs if pair in text
+    }
+
+
+def _distinctive(words: frozenset[str], said: Counter[str], asked: Subject) -> float:
+    """How many of the label's ``words`` near a candidate stand near few others."""
+    return 2.0 * sum(1 / max(1, said[word]) for word in words) / max(1, len(asked.words) + len(asked.pairs))
+
+
+def _totals(values: Sequence[float]) -> set[float]:
+    """Values that are the sum of some run of at least two others beside them."""
+    distinct = list(dict.fromkeys(values))[:40]
+    found: set[float] = set()
+    for start in range(len(distinct)):
+        total = 0.0
+        for stop in range(start, min(len(distinct), start + 12)):
+            total += distinct[stop]
+            if stop > start:
+                found.update(
+                    each
+                    for each in distinct
+                    if each and abs(each - total) <= 1e-9 * abs(total) and each not in distinct[start : stop + 1]
+                )
+    return found
+
+
+def _of_unit(slot: NumberSlot, asked: Subject, unit: str | None, part: str, quantity: Quantity) -> Features:
+    noun = unit is None and cues.names_subject(part, quantity, asked.counted)
+    return {
+        "unit same": unit is not None and quantity.unit == unit,
+        "unit convertible": unit is not None and quantity.unit not in (None, unit),
+        "unit not asked": unit is None and quantity.unit is not None,
+        "bare": quantity.bare,
+        "noun asked": noun,
+        "noun other": unit is None and quantity.noun is not None and not noun and not cues.is_counter(part, quantity),
+        "noun for a unit": unit is not None and quantity.noun is not None,
+        "no whole number": isinstance(slot, ExactSlot) and not quantity.low.is_integer(),
+    }
+
+
+def _of_words(asked: Subject, rivals: Sequence[Subject], phrase: Phrase, lead: str) -> Features:
+    share = _share(phrase.words, asked)
+    other = max((_share(phrase.words, rival, without=asked) for rival in rivals), default=0.0)
+    own = min((_share(phrase.words, asked, without=rival) for rival in rivals), default=share)
+    named = kinds_of(phrase)
+    return {
+        "words near": share,
+        "words before": _share(phrase.before, asked),
+        "words in lead": _share(lead + phrase.behind, asked),
+        "other value near": max(0.0, other - own),
+        "own words near": own,
+        "kind asked": 3.0 * bool(named & asked.kinds),
+        "other kind": 3.0 * bound_elsewhere(phrase, asked),
+        "change not asked": 2.0 * ("change" in named - asked.kinds),
+        "other thing": 3.0 * of_another(phrase.before, asked),
+        "is named": cues.is_named(phrase.behind, asked),
+        "change asked": 2.0 * ("change" in named & asked.kinds),
+        "change missing": 2.0 * ("change" in asked.kinds - named),
+        "kind missing": 2.0 * (bool(asked.kinds - {"place"}) and not named & asked.kinds),
+    }
+
+
+def _of_place(part: str, quantity: Quantity, phrase: Phrase, asked: Subject) -> Features:
+    # A change is asked between two years: neither binds it.
+    years = asked.years if "change" not in asked.kinds or len(asked.years) == 1 else ()
+    year = cues.year_of(part, quantity) if years else None
+    behind = cues.YEAR_BEHIND.match(part, quantity.end) if years else None
+    letter = cues.letter_of(part, quantity, asked) if asked.letters else None
+    place = last_place_named(part[max(0, quantity.start - cues.LEAD_LENGTH) : quantity.start]) if asked.places else None
+    return {
+        "other place": 3.0 * elsewhere(phrase.words, asked),
+        "total of all": 3.0 * (bool(asked.places or asked.years or asked.letters) and "total" in kinds_of(phrase)),
+        "asked year": 3.0 * (year in years),
+        "asked year behind": 3.0 * (behind is not None and behind[1] in years),
+        "other year": 3.0 * (year is not None and year not in years),
+        "asked letter": 3.0 * (letter in asked.letters),
+        "other letter": 3.0 * (letter is not None and letter not in asked.letters),
+        "asked place in lead": 3.0 * (place is not None and place in asked.places),
+        "other place in lead": 3.0 * (place is not None and place not in asked.places),
+        "where": bool(quantity.noun) and cues.PLACED.search(phrase.before) is not None,
+    }
+
+
+def _of_calculation(
+    part: str, quantity: Quantity, phrase: Phrase, asked: Subject, operands: set[int], before: Quantity | None
+) -> Features:
+    change = "change" in asked.kinds
+    head = part[max(0, quantity.start - 24) : quantity.start]
+    by = cues.BY.search(phrase.before) is not None
+    rate = cues.is_rate(part, quantity)
+    return {
+        "term": quantity.start in operands,
+        "after equals": cues.EQUALS_BEFORE.search(head) is not None,
+        "after colon": cues.COLON_BEFORE.search(head) is not None,
+        "after is": cues.IS_BEFORE.search(head) is not None,
+        "after gives": cues.GIVES_BEFORE.search(part[max(0, quantity.start - 40) : quantity.start]) is not None,
+        "from or to": phrase.endpoint,
+        "by": by and not change,
+        "by, change asked": by and change,
+        "more than another": not change and cues.MORE_THAN.match(phrase.behind) is not None,
+        "compared with": 2.0 * bool(cues.COMPARED_WITH.search(phrase.before)),
+        "rate": rate and "each" not in asked.kinds,
+        "rate asked": rate and "each" in asked.kinds,
+        "no rate": not rate and "each" in asked.kinds,
+        "joined": before is not None and before.chain == quantity.chain,
+    }
+
+
+def _share(text: str, asked: Subject, without: Subject | None = None) -> float:
+    words = asked.words - without.words if without else asked.words
+    if not words or not text.strip():
+        return 0.0
+    said = roots(text)
+    pairs = [pair for pair in asked.pairs if without is None or pair not in without.pairs]
+    found = sum(says(word, said, text) for word in words) + sum(pair in text for pair in pairs)
+    return found / (len(words) + len(pairs))

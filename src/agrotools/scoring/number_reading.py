@@ -1,0 +1,454 @@
+"""Reading a number out of an answer: by the slot's name, else the one that weighed features favour."""
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from agrotools.core import Slot
+from agrotools.scoring.answer_text import AnswerText, Scope, sentences, without_markup
+from agrotools.scoring.keyed_values import keyed_scopes, mentions, without_other_values
+from agrotools.scoring.number_candidates import Candidate, NumberSlot, find_candidates
+from agrotools.scoring.slot_subject import Subject, speaks_of, subject
+from agrotools.text.normalise import WORD
+from agrotools.text.numbers import Quantity, find_quantities
+from agrotools.text.units import canonical_unit
+
+_CLOSE = 2.5
+"""A number joined to the chosen one is an alternative to it if its score lies at most this far below."""
+_ALTERNATIVELY_CLOSE = 4.5
+"""The same for a number behind "or", "possibly"."""
+_KEYED_CLOSE = 1.5
+"""The same for the numbers of a value that stands behind the slot's name."""
+_MOST_ALTERNATIVES = 120
+
+
+class Choice(NamedTuple):
+    """What an answer states: one value, several between which it does not decide, or none; and why."""
+
+    chosen: tuple[Candidate, ...]
+    reasons: tuple[str, ...]
+
+
+@lru_cache(maxsize=1)
+def weights() -> dict[str, float]:
+    """The weight of each feature, fitted on labelled replies (``training/fit_number_reading.py``)."""
+    return json.loads((files("agrotools") / "data" / "number_reading.json").read_text("utf-8"))["weights"]
+
+
+def score(candidate: Candidate) -> float:
+    """The weighed sum of the features of ``candidate``."""
+    known = weights()
+    return sum(known.get(name, 0.0) * value for name, value in candidate.features.items() if value)
+
+
+def choose(candidates: Sequence[Candidate], *, keyed: bool) -> Choice:
+    """The number that the weighed features favour, with those that the answer gives as alternatives to it."""
+    if not candidates:
+        return Choice((), ())
+    if keyed:
+        candidates = _outside_brackets(candidates)
+    candidates = _without_parts(_of_asked_kind(candidates))
+    scores = [score(each) for each in candidates]
+    scored = list(zip(candidates, scores, strict=True))
+    groups: dict[tuple[float, float], list[int]] = {}
+    for index, each in enumerate(candidates):
+        groups.setdefault((float(f"{each.low:.9g}"), float(f"{each.high:.9g}")), []).append(index)
+    summed = {value: _log_sum([scores[index] for index in members]) for value, members in groups.items()}
+    value = max(summed, key=summed.__getitem__)
+    best = max(groups[value], key=scores.__getitem__)
+    first = candidates[best]
+    close = [each for each, own in scored if own > scores[best] - _CLOSE]
+    far = [each for each, own in scored if own > scores[best] - _ALTERNATIVELY_CLOSE or _directly_or(first, each)]
+    chosen = [first]
+    if keyed:
+        limit = scores[best] - _KEYED_CLOSE
+        chosen += [each for each, own in scored if own > limit and each is not first and not _explains(each, first)]
+    chosen += [each for each in _alternatives(first, close, far) if each not in chosen]
+    return Choice(tuple(chosen), _reasons(first))
+
+
+def _of_asked_kind(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+    """``candidates`` without the largest where the mean is asked, if one is said to be the mean."""
+    if not any(each.features["kind asked"] and not each.features["other kind"] for each in candidates):
+        return candidates
+    return [each for each in candidates if not each.features["other kind"]]
+
+
+def _without_parts(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+    """``candidates`` without "37 of them white" beside "40 sheep", where sheep are counted."""
+    if not any(each.features["noun asked"] for each in candidates):
+        return candidates
+    kept = [
+        each for each in candidates if each.features["words near"] or not _OF_THEM.match(each.text, each.quantity.end)
+    ]
+    return kept or candidates
+
+
+_OF_THEM = re.compile(r" ?of (?:them|these|those|which)(?![a-z])")
+
+
+def _outside_brackets(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+    """``candidates`` without those in brackets that explain, if others stand before them: "13-15 (n = 14)"."""
+    first = candidates[0]
+    return [each for each in candidates if not _explains(each, first)]
+
+
+def _explains(other: Candidate, first: Candidate) -> bool:
+    """Whether ``other`` stands in brackets that explain ``first``: "62 (60 stacked, 2 on the ground)"."""
+    if other.features["part"] and not first.features["part"]:
+        return True
+    if not other.phrase.bracketed or first.phrase.bracketed or not other.phrase.explained:
+        return False
+    opened = max(other.text.rfind("(", 0, other.quantity.start), 0)
+    return _ALTERNATIVE.search(other.text, opened, other.quantity.start) is None
+
+
+def _log_sum(values: Sequence[float]) -> float:
+    top = max(values)
+    return top + math.log(sum(math.exp(value - top) for value in values))
+
+
+def _reasons(candidate: Candidate) -> tuple[str, ...]:
+    known = weights()
+    weighed = [(known.get(name, 0.0) * value, name) for name, value in candidate.features.items() if value]
+    told = sorted((each for each in weighed if each[0] > 0), key=lambda each: -each[0])
+    return tuple(name for _, name in told[:3])
+
+
+# "Or 15", "but possibly 20": a further candidate, whatever stands between.
+_ALTERNATIVE = re.compile(
+    rf"(?<!{WORD})(?:or(?! (?:so|thereabouts|more|less|fewer|above|below|over|under|up|[a-z]+er)(?!{WORD}))|"
+    r"either|possibly|perhaps|maybe|alternatively|might|could|may|"
+    rf"if not|versus|vs|according to[^,.;\d]*and)(?!{WORD})|或|也许|也可能|可能(?:是|有|为)"
+)
+_LISTED = re.compile(r"[\s,;/|、，；&]*")
+
+
+def _alternatives(first: Candidate, close: Sequence[Candidate], far: Sequence[Candidate]) -> list[Candidate]:
+    """Candidates of the same sentence that are listed with ``first``, or given as alternatives to it."""
+    same = [each for each in far if each.sentence == first.sentence]
+    at = same.index(first)
+    found = [
+        each
+        for each in same
+        if each in close
+        and each.quantity.chain == first.quantity.chain
+        and each is not first
+        and not each.features["of them"]
+    ]
+    for step in (1, -1):
+        one, index = first, at + step
+        while 0 <= index < len(same):
+            other = same[index]
+            left, right = (one, other) if step > 0 else (other, one)
+            between = first.text[left.quantity.end : right.quantity.start]
+            listed = other in close and _LISTED.fullmatch(between) and _alike(left, right)
+            if other.features["like a year"] and not first.features["like a year"]:
+                break
+            if len(between) > _MOST_ALTERNATIVES or not (listed or _ALTERNATIVE.search(between)):
+                break
+            found.append(other)
+            one, index = other, index + step
+    return found
+
+
+_DIRECTLY_OR = re.compile(r",? ?(?:or|或者?) ?")
+
+
+def _directly_or(one: Candidate, other: Candidate) -> bool:
+    """Whether nothing but "or" stands between two numbers."""
+    if one.sentence != other.sentence:
+        return False
+    first, second = sorted((one.quantity, other.quantity), key=lambda quantity: quantity.start)
+    return _DIRECTLY_OR.fullmatch(one.text, first.end, second.start) is not None
+
+
+def _alike(left: Candidate, right: Candidate) -> bool:
+    """Whether two numbers of a list count or measure the same: "14, 15 trees", but not "116 trees, 5 of them"."""
+    one, other = left.quantity, right.quantity
+    return one.bare or (one.unit, one.noun) == (other.unit, other.noun)
+
+
+_SHOWN = 240
+_LIKE = 2.5
+"""A sentence of the same words with another number is a rival if its score lies at most this far below."""
+
+
+class NumberReading(NamedTuple):
+    """The candidates read for a slot (in its unit, as low and high ends) and how they were found."""
+
+    candidates: tuple[tuple[float, float], ...]
+    used_form: bool
+    reading: dict[str, JsonValue]
+
+
+def read_number(slot: NumberSlot, slots: Sequence[Slot], answer: AnswerText) -> NumberReading:
+    """The number that ``answer`` states for ``slot``; several different candidates where it does not decide."""
+    unit = canonical_unit(slot.unit)
+    keyed = keyed_scopes(slot, slots, answer, lambda text: _has_number(text) or _says_none(text))
+    found = [_keyed(slot, slots, unit, scope) for scope in keyed] or [_unkeyed(slot, slots, unit, answer)]
+    given = [each for each in found if each.candidates] or found[-1:]
+    merged = _merged([_signed(slot, each) for each in given])
+    reading: dict[str, JsonValue] = {"scope": merged.scope.kind, "text": merged.scope.text[:_SHOWN]}
+    if merged.candidates:
+        reading["candidate"] = list(merged.shown)
+        reading["value"] = [low if low == high else [low, high] for low, high in merged.candidates]
+    return NumberReading(merged.candidates, merged.scope.keyed, {**reading, "rule": merged.rule})
+
+
+class _Found(NamedTuple):
+    """What one scope gives: candidates in the slot's unit, as written, and by which rule."""
+
+    scope: Scope
+    candidates: tuple[tuple[float, float], ...]
+    shown: tuple[str, ...]
+    rule: str
+    turn: int = 0
+    """-1: said to be a decrease, 1: an increase."""
+
+
+def _merged(found: Sequence[_Found]) -> _Found:
+    """What several keys of one slot say: the total of the others if one is, else all that they say."""
+    if len(found) == 1:
+        return found[0]
+    candidates = _distinct([candidate for each in found for candidate in each.candidates])
+    if len(candidates) == 1 or any(len(each.candidates) != 1 for each in found):
+        return found[-1]._replace(candidates=candidates)
+    total = _total(candidates)
+    if total is not None:
+        return next(each for each in found if each.candidates[0] == total)._replace(rule="total of the other values")
+    shown = tuple(dict.fromkeys(text for each in found for text in each.shown))
+    return found[-1]._replace(candidates=candidates, shown=shown, rule="the key stands more than once")
+
+
+def _distinct(candidates: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    kept: list[tuple[float, float]] = []
+    for low, high in dict.fromkeys(candidates):
+        if not any(within(low, 0.0, other, other) and within(high, 0.0, top, top) for other, top in kept[-20:]):
+            kept.append((low, high))
+    return tuple(kept)
+
+
+def _total(candidates: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
+    """The candidate that is the sum of all others, of which there are at least two."""
+    if not 3 <= len(candidates) <= 60 or any(low != high for low, high in candidates):
+        return None
+    whole = sum(low for low, _ in candidates)
+    return next(
+        (each for each in candidates if each[0] and within(each[0], 0.0, whole - each[0], whole - each[0])), None
+    )
+
+
+def _has_number(text: str) -> bool:
+    return any(not quantity.denied for quantity in find_quantities(text))
+
+
+def _keyed(slot: NumberSlot, slots: Sequence[Slot], unit: str | None, scope: Scope) -> _Found:
+    text = _before_next_key(scope.text)
+    found = find_candidates(slot, slots, text, unit, own_unit=scope.unit)
+    if not found:
+        if not find_quantities(text) and _says_none(text):
+            return _Found(scope, ((0.0, 0.0),), ("none",), "none is 0")
+        return _Found(scope, (), (), _why_nothing(text))
+    result = _result(text, [each.quantity for each in found])
+    if result is not None:
+        found = [each for each in found if each.quantity is result]
+    return _as_found(scope, choose(found, keyed=True))
+
+
+_NEXT_KEY = re.compile(r"[.;,。] ?(?:[^\W\d_]+ ?){1,4}[:=] ?")
+
+
+def _before_next_key(text: str) -> str:
+    """A value without what follows it under another key: "sixteen. Geese: four", "15; thereof damaged: 2"."""
+    for key in _NEXT_KEY.finditer(text):
+        if _has_number(text[: key.start()]):
+            return text[: key.start()]
+    return text
+
+
+def _unkeyed(slot: NumberSlot, slots: Sequence[Slot], unit: str | None, answer: AnswerText) -> _Found:
+    text = without_other_values(slot, slots, answer.plain)
+    found = find_candidates(slot, slots, text, unit, emphasised(answer.text))
+    parts = sentences(text)
+    if _GONE.search(f"{slot.name} {slot.label}"):  # "no new ponds" says nothing of those that are gone
+        found = [each for each in found if not each.features["none"]] or found
+    if not found:
+        scope = Scope("nothing", answer.plain)
+        if _NONE_ALONE.fullmatch(text.strip()):
+            return _Found(scope._replace(kind="whole text"), ((0.0, 0.0),), ("none",), "none is 0")
+        return _Found(scope, (), (), _why_nothing(answer.plain[: 4 * _SHOWN]))
+    choice = choose(found, keyed=False)
+    first = choice.chosen[0]
+    labelled = bool(first.features["label in sentence"])
+    scope = Scope("sentence with the label" if labelled else "last sentence that fits", first.text)
+    if (labelled and _COULD_NOT.search(first.text, first.quantity.end)) or (
+        not labelled and any(_COULD_NOT.search(part) and mentions(part, slot, slots) for part in parts[-20:])
+    ):
+        return _Found(scope._replace(kind="whole text"), (), (), "declared unknown")
+    if _GONE.search(f"{slot.name} {slot.label}") and any(_NONE_GONE.search(part) for part in parts):
+        return _Found(scope._replace(kind="whole text"), ((0.0, 0.0),), ("none",), "none is 0")
+    if not (asked := subject(slot)).years:
+        choice = choice._replace(chosen=(*choice.chosen, *_rivals(first, found, asked)))
+    return _as_found(scope, choice)
+
+
+_BOXED = re.compile(r"\*\*([^*\n]{1,90})\*\*|\\boxed\s?\{([^{}]{1,60}(?:\{[^{}]{0,40}\}[^{}]{0,20})?)\}")
+
+
+@lru_cache(maxsize=64)
+def emphasised(text: str) -> frozenset[float]:
+    """The numbers that ``text`` writes in bold or in a box."""
+    marked = (without_markup(box[1] or box[2]) for box in _BOXED.finditer(text))
+    return frozenset(quantity.low for part in marked for quantity in find_quantities(part))
+
+
+_COULD_NOT = re.compile(
+    r"\b(?:could not|couldn't|cannot|can't|unable to|not able to) "
+    r"(?:determine|find|measure|estimate|count|give|say|tell|know|state|work out)\b"
+)
+
+
+def _rivals(first: Candidate, found: Sequence[Candidate], asked: Subject) -> list[Candidate]:
+    """Candidates of sentences that say the same of another number: "It is 14. It is 15.", a list of bare numbers."""
+    shape = _shape(first.text, asked)
+    return [
+        each
+        for each in found
+        if each.sentence != first.sentence
+        and len(each.text) < 200
+        and _shape(each.text, asked) == shape
+        and score(each) > score(first) - _LIKE
+    ][:20]
+
+
+def _shape(part: str, asked: Subject) -> str:
+    """What a sentence says but for its numbers, and but for a key that says nothing of what is asked."""
+    head, _, tail = part.rpartition(": ")
+    if not speaks_of(head, asked.words):
+        head = ""
+    return head + re.sub(r"[\d.,' ]*\d", "#", tail).strip(" .*#-") + "#"
+
+
+def _as_found(scope: Scope, choice: Choice) -> _Found:
+    candidates = _distinct([(each.low, each.high) for each in choice.chosen])
+    if len(candidates) > 2 and scope.keyed and (total := _total(candidates)) is not None:
+        candidates = (total,)
+    if len(candidates) == 2:
+        candidates = _without_conversions([each.quantity for each in choice.chosen], candidates)
+    shown = tuple(_shown(each.quantity) for each in choice.chosen[:20])
+    rule = ", ".join(choice.reasons) or "the only number"
+    return _Found(scope, candidates, shown, rule, _turn(choice.chosen[0].phrase.words))
+
+
+_FALLS = re.compile(
+    rf"(?<!{WORD})(?:decreas\w*|loss(?:es)?|los[et]\w*|declin\w*|drop\w*|fell|falls?|fallen|reduc\w*|shr[aiu]nk\w*|"
+    rf"diminish\w*|lower\w*|less|fewer|smaller|down|cool\w*|colder|shorter|thinner|lighter|drier|below|shallower|"
+    rf"narrower|decline[sd]?)(?!{WORD})|减少|下降|减小|减产|损失|降低|降了|缩小|少|低于|变冷|比[^,。;]{{1,15}}低"
+)
+_RISES = re.compile(
+    rf"(?<!{WORD})(?:increas\w*|gain\w*|grew|grown|grows?|rose|risen|rises?|expand\w*|warmer|hotter|taller|heavier|"
+    rf"wetter|higher|deeper|wider)(?!{WORD})|增加|增长|增产|扩大|上升|升高|比[^,。;]{{1,15}}高"
+)
+_NET = re.compile("net change|change (?:in|of)|变化")
+
+
+def _turn(words: str) -> int:
+    """-1 where ``words`` speak of a decrease, 1 of an increase, 0 of neither or both."""
+    return (_RISES.search(words) is not None) - (_FALLS.search(words) is not None)
+
+
+def _signed(slot: NumberSlot, found: _Found) -> _Found:
+    """A decrease has the sign that the slot asks for: "a decrease of 3.2 ha" is -3.2 ha where a change is asked.
+
+    Where a loss is asked, it is a gain that is negative.
+    """
+    label = f"{slot.name} {slot.label}".replace("_", " ").lower()
+    asked = 1 if _NET.search(label) else _turn(label) or int(float(slot.value) < 0)
+    if found.turn * asked != -1 or any(low < 0 for low, _ in found.candidates):
+        return found
+    turned = tuple((-high, -low) for low, high in found.candidates)
+    return found._replace(candidates=turned, rule=f"{found.rule}; {'a decrease' if asked > 0 else 'an increase'}")
+
+
+_CONVERSION_ROUNDING = 0.02
+
+
+def _without_conversions(
+    chosen: Sequence[Quantity], candidates: tuple[tuple[float, float], ...]
+) -> tuple[tuple[float, float], ...]:
+    """One candidate where two quantities of different units are the same value, rounded: ``3 in (76 mm)``."""
+    units = {quantity.unit for quantity in chosen}
+    if len(units) != 2 or None in units:
+        return candidates
+    (low, high), (other, top) = candidates
+    if within(low, _CONVERSION_ROUNDING * abs(low), other, other) and within(
+        high, _CONVERSION_ROUNDING * abs(high), top, top
+    ):
+        return candidates[:1]
+    return candidates
+
+
+_WORKED_OUT = re.compile(r" ?[(\[]? ?=[^=]*$")
+_NUMERALS = re.compile(r"[\d.,]+")
+_OPERATORS = re.compile(r"[-+*/×÷·x=≈()\[\]| ]*")
+
+
+def _result(text: str, fitting: Sequence[Quantity]) -> Quantity | None:
+    """The number after the last ``=`` of a value that is written as a calculation: ``8 + 6 = 14``."""
+    if (
+        len(fitting) > 1
+        and _WORKED_OUT.match(text, fitting[0].end)
+        and _OPERATORS.fullmatch(_NUMERALS.sub("", text[fitting[0].end :]))
+    ):
+        return fitting[0]  # 14 = 8 + 6
+    equals = max(text.rfind("="), text.rfind("≈"))
+    behind = next((quantity for quantity in fitting if equals >= 0 and quantity.start > equals), None)
+    if behind is None:
+        return None
+    terms = find_quantities(text[:equals])
+    ends = [0, *(term.end for term in terms)]
+    between = [text[end : term.start] for end, term in zip(ends, terms, strict=False)] + [text[ends[-1] : equals]]
+    spanned = any(term.low < term.high for term in terms)  # "33 % - 30 %" reads as a range
+    joints = "".join(between[1:])
+    return behind if terms and _OPERATORS.fullmatch(joints) and (spanned or joints.strip(" ()[]=|")) else None
+
+
+_NONE = re.compile(r"[^\w\n]*(?:none|nothing|nil|zero|no|没有|无|零)\b[^\d\n]{0,40}")
+_NONE_ALONE = re.compile(r"\W*(?:none|nothing|nil|没有|无)\W*")
+_GONE = re.compile(r"(?<![a-z])(?:disappear|vanish|lost|loss|gone)|消失|损失")
+_NONE_GONE = re.compile(
+    rf"(?<!{WORD})(?:no|none of)(?: (?!(?:longer|more) )[a-z]+){{1,5}}? "
+    rf"(?:disappeared|vanished|lost|gone|missing)(?!{WORD})|"
+    r"没有[^,。;\d]{0,10}(?:消失|损失)"
+)
+
+
+def _says_none(text: str) -> bool:
+    """Whether a value says none: "none", "no trees", 没有."""
+    return _NONE.fullmatch(text.strip()) is not None
+
+
+def _why_nothing(text: str) -> str:
+    found = find_quantities(text)
+    if any(quantity.denied for quantity in found):
+        return "no number that fits: those given are negated or bounds"
+    return "no number that fits"
+
+
+def _shown(quantity: Quantity) -> str:
+    value = f"{quantity.low:.10g}" if quantity.low == quantity.high else f"{quantity.low:.10g} to {quantity.high:.10g}"
+    named = quantity.unit or quantity.noun
+    return f"{value} {named}" if named else value
+
+
+def within(value: float, margin: float, low: float, high: float) -> bool:
+    """Whether both ends lie within ``margin`` of ``value``, to a relative 1e-9."""
+    slack = 1e-9 * max(abs(value), abs(low), abs(high))
+    return abs(low - value) <= margin + slack and abs(high - value) <= margin + slack

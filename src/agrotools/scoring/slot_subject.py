@@ -1,0 +1,365 @@
+"""What a number in a sentence is bound to: the words around it, against those of the slot's label."""
+
+import re
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from agrotools.core import Slot
+from agrotools.scoring.word_forms import translated
+from agrotools.text.normalise import CJK, WORD, normalise
+from agrotools.text.numbers import Quantity
+
+_NEAR = 80
+
+
+class Phrase(NamedTuple):
+    """The words around a number.
+
+    ``before``: from the last comma, bracket or number; ``behind``: up to the next; ``between``: all that stands between
+    the number before it and this one. ``endpoint``: what something changed from or to. ``bracketed``: it stands in
+    brackets; ``explained``: with words or signs that say what it is.
+    """
+
+    before: str
+    behind: str
+    between: str
+    endpoint: bool
+    bracketed: bool
+    explained: bool
+
+    @property
+    def words(self) -> str:
+        return f"{self.before} {self.behind}"
+
+
+_EDGE = re.compile(r"[,;:()\[\]\n|]|,|、|。")
+_BEHIND_EDGE = re.compile(rf"[,;()\[\]\n|]|,|、|。|(?<!{WORD})(?:and|but|while|whereas|or|so)(?!{WORD})|而|但|和")
+_NEW_PART = re.compile(rf"^.*{WORD} (?:and|but|while|whereas) (?=.*$)")
+_TOWARDS_NEXT = re.compile(rf"(?<= )(?:(?:a|an|the) )?(?:{WORD}+ ){{1,2}}(?:of|is|are|was|were|has|have|at) $")
+_RESULT = re.compile(r"[ )\]]*[=≈/×*÷+][ ≈(]*")
+_CHANGE = re.compile(
+    rf"(?<!{WORD})(?:fell|falls?|fallen|rose|rises?|risen|grew|grown|grows?|shrank|shrunk|drop\w*|declin\w*|"
+    rf"decreas\w*|"
+    rf"increas\w*|reduc\w*|chang\w*|went|expand\w*|gain\w*|los[st]\w*|differ\w*)(?!{WORD})|减少|增加|下降|上升|变化|增长|降"
+)
+_FROM = re.compile(rf"(?:(?<!{WORD})(?:down |up )?from(?: an? [a-z]+ of)? ?|从|由)$")
+_TO = re.compile(rf"(?:(?<!{WORD})(?:down |up )?to ?|至|到|降至|增至|为)$")
+
+
+def phrases(text: str, quantities: Sequence[Quantity]) -> list[Phrase]:
+    """The words around each of ``quantities`` of ``text``, in order."""
+    inside = _brackets(text)
+    changes = _CHANGE.search(text) is not None
+    found: list[Phrase] = []
+    for index, quantity in enumerate(quantities):
+        last = quantities[index - 1].end if index else 0
+        following = quantities[index + 1].start if index + 1 < len(quantities) else len(text)
+        head = text[max(last, quantity.start - _NEAR) : quantity.start]
+        tail = text[quantity.end : min(following, quantity.end + _NEAR)]
+        before = _EDGE.split(head)[-1]
+        if (quantity.start > 0 and text[quantity.start - 1] in ":=") or head.rstrip().endswith((":", "=")):
+            before = _EDGE.split(head.rstrip(" :="))[-1]
+        if index and (new_part := _NEW_PART.search(before)):
+            before = before[new_part.end() :]
+        if index and _RESULT.fullmatch(head):
+            before = found[-1].before  # "the mean is 22 / 4 = 5.5"
+        if quantity.end + len(tail) == following < len(text):
+            tail = _TOWARDS_NEXT.sub("", tail)  # "86 ha of forest around the burnt area of 40 ha"
+        edge = _BEHIND_EDGE.search(tail)
+        noun = quantity.noun or ""
+        behind = f"{noun} {tail[: edge.start()] if edge else tail}" if noun else tail[: edge.start()] if edge else tail
+        if not behind.strip() and tail.lstrip().startswith("("):
+            behind = tail.lstrip()[1:].split(")")[0]  # "92 mm (maximum)"
+        is_endpoint = changes and (
+            _FROM.search(before) is not None
+            or (_TO.search(before) is not None and any(phrase.endpoint for phrase in found[-1:]))
+        )
+        bracket = inside.get(quantity.start)
+        found.append(
+            Phrase(
+                before,
+                behind,
+                text[last : quantity.start] if index else "",
+                is_endpoint,
+                bracket is not None,
+                bracket is not None and _EXPLAINED.search(bracket) is not None,
+            )
+        )
+    return found
+
+
+_EXPLAINED = re.compile(rf"[=+*×÷/]|{WORD}{{3,}}|\b(?:in|of|n)\b|[{CJK}]")
+_BRACKETS = re.compile(r"[(\[]([^()\[\]]{0,400})[)\]]")
+
+
+def _brackets(text: str) -> dict[int, str]:
+    """What else than units stands in the brackets around each place."""
+    inside: dict[int, str] = {}
+    for bracket in _BRACKETS.finditer(text):
+        words = _PLAIN.sub("", bracket[1])
+        inside.update(dict.fromkeys(range(bracket.start(), bracket.end()), words))
+    return inside
+
+
+_PLAIN = re.compile(
+    r"\b(?:about|approx|approximately|or|percent|hectares?|(?:square )?(?:kilo|centi|milli)?met(?:er|re)s?|acres?|"
+    r"inch(?:es)?|feet|grams?|kilograms?|possibly|perhaps|maybe)\b"
+)
+_KINDS: dict[str, str] = {
+    "highest": r"heaviest|thickest|oldest|largest|biggest|maximum|max|highest|tallest|longest|widest|greatest|"
+    r"最大|最高|最长",
+    "lowest": r"lightest|thinnest|youngest|smallest|minimum|min|lowest|shortest|narrowest|最小|最低|最短",
+    "mean": r"mean|average[sd]?|avg|averaging|平均|均值",
+    "median": r"median|中位",
+    "spread": r"standard deviation|standard error|std|sd|se|variance|uncertainty|margin of error|error|confiden\w+|ci|"
+    r"interval|标准差|误差|置信",
+    "setting": r"threshold|score|probability|resolution|spacing|iou|id|p-value|scale|阈值|得分|分辨率",
+    "change": r"chang\w*|difference|increas\w*|decreas\w*|loss|lost|gain\w*|declin\w*|reduction|more|fewer|"
+    r"变化|减少|增加|差|少收|多收|少了|多了|"
+    r"比[^,。;]{1,12}[多少]",
+    "ratio": r"ratio|quotient|比值|之比",
+    "total": r"total(?:s|ling|ing)?|sum|altogether|in all|overall|combined|合计|总计|总共|总|共",
+    "first": r"first|before|initial(?:ly)?|earlier|previous(?:ly)?|left|第一|之前|原来|此前",
+    "second": r"second|after|later|afterwards|now|right|第二|之后|现在",
+    "third": r"third|fourth|fifth|other|others|another|第三|其他|其它",
+    "place": r"(?:image|img|tile|plot|photo|picture|field|row|zone|region|section|block)s? ?#?(?:\d+|[a-h])|图\d|"
+    r"step \d",
+    "each": r"each|every|apiece|per|density|rate|daily|每|密度",
+    "dead": r"dead|missing|unripe|diseased|healthy|young|mature|枯死|死亡|病",
+}
+
+
+def _any_of(words: str) -> str:
+    return "|".join(rf"(?<!{WORD})(?:{word})(?!{WORD})" if word[0].isascii() else word for word in _SPLIT.split(words))
+
+
+_SPLIT = re.compile(r"\|(?![^(]*\))")
+_KIND = {kind: re.compile(_any_of(words)) for kind, words in _KINDS.items()}
+_PERCENTILE = re.compile(r"(\d{1,2})(?:st|nd|rd|th)? (?:percentile|quantile)|\bp(\d\d)\b|第(\d\d)百?分位")
+_GENERAL = frozenset({"total", "mean"})
+"""Kinds of value that a label without a kind may mean."""
+
+
+class Subject(NamedTuple):
+    """What a slot's name and label speak of: the stems of their words, and the kinds of value they name."""
+
+    words: frozenset[str]
+    kinds: frozenset[str]
+    label: frozenset[str] = frozenset()
+    counted: frozenset[str] = frozenset()
+    years: tuple[str, ...] = ()
+    letters: tuple[str, ...] = ()
+    lettered: re.Pattern[str] | None = None
+    of: dict[str, str] = {}
+    places: frozenset[int] = frozenset()
+    pairs: frozenset[str] = frozenset()
+    entities: dict[str, set[str]] = {}
+    """``label``: the words of the label alone. ``counted``: the words but for those behind "per" and "each".
+    ``years`` and ``letters`` ("tree A") that the label names, and the pattern that finds such letters."""
+
+
+_FILLING = frozenset(
+    """
+    the of in on and or for number count total sum share area mean average value size whether there are is was which
+    what per with from that how many much this be by its at to than more less largest smallest between
+    has have had been some any part will can does did
+    """.split()
+)
+_FILLING_CJK = frozenset("的数量个总面积平均中图像片值大小和与在多少是为有每占比例")
+
+
+def subject(slot: Slot) -> Subject:
+    """What ``slot`` asks about."""
+    return _subject(slot.name, slot.label)
+
+
+_GENITIVE = re.compile(rf"({WORD}+) of (?:(?:the|an?|all|both) )?({WORD}{{3,}})")
+
+
+def _genitives(label: str) -> dict[str, str]:
+    return {stem(found[1]): stem(found[2]) for found in _GENITIVE.finditer(normalise(label))}
+
+
+_LETTERED = re.compile(r"(?<![a-z])([a-z]{3,}) ([b-h]|a(?= *$))(?![a-z'])")
+
+
+@lru_cache(maxsize=4_000)
+def _subject(name: str, label: str) -> Subject:
+    text = normalise(f"{name.replace('_', ' ')} {label}")
+    latin = [word for word in re.findall(rf"{WORD}{{3,}}|\bph\b", text) if word not in _FILLING]
+    chinese = [letter for letter in re.findall(f"[{CJK}]", text) if letter not in _FILLING_CJK]
+    words = frozenset([*(stem(word) for word in latin), *chinese])
+    own = frozenset(word for word in words if speaks_of(normalise(label), (word,)))
+    per = frozenset(stem(word) for word in re.findall(rf"(?:per|each|every) ({WORD}{{3,}})", text))
+    years = tuple(dict.fromkeys(re.findall(r"(?<!\d)(?:19|20)\d\d(?!\d)", text)))
+    lettered = list(_LETTERED.finditer(normalise(label)))
+    pattern = None
+    if lettered:
+        nouns = "|".join(dict.fromkeys(re.escape(stem(found[1])) for found in lettered))
+        pattern = re.compile(rf"(?<![a-z])(?:{nouns})s? ([a-h])(?![a-z'])|(?<![a-z\d])([a-h])(?=[{CJK}])")
+    letters = tuple(found[2] for found in lettered)
+    return Subject(
+        words,
+        kinds(text),
+        own or words,
+        words - per,
+        years,
+        letters,
+        pattern,
+        _genitives(label),
+        _places(text),
+        frozenset(pair for run in re.findall(f"[{CJK}]{{2,}}", text) for pair in map("".join, pairwise(run))),
+        {kind: named for kind, named in _entities(normalise(label)).items() if kind != "time" or _TIMED.search(label)},
+    )
+
+
+def stem(word: str) -> str:
+    """A word without its plural ending."""
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3]
+    if word.endswith("es") and len(word) > 4 and word[-3] in "sxzo":
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
+
+
+def speaks_of(text: str, words: Collection[str]) -> bool:
+    """Whether ``text`` has one of ``words`` (stems, or single Chinese characters)."""
+    padded = f" {text}".replace("-", " ")
+    if not any(word in text if word > "\u2e80" else f" {word}" in padded for word in words):
+        return not text.isascii() and any(
+            chinese in text for word in words for chinese in translated(word) if word < "\u2e80"
+        )
+    return True
+
+
+def spoken(text: str, words: Collection[str]) -> int:
+    """How many of ``words`` (as for :func:`speaks_of`) ``text`` has."""
+    return sum(speaks_of(text, (word,)) for word in words)
+
+
+@lru_cache(maxsize=4_000)
+def kinds(text: str) -> frozenset[str]:
+    """The kinds of value that ``text`` names: highest, mean, first, ..."""
+    found = frozenset(kind for kind, pattern in _KIND.items() if pattern.search(text))
+    # The 5th percentile is another than the 95th.
+    return found | {f"p{next(filter(None, number.groups()))}" for number in _PERCENTILE.finditer(text)}
+
+
+def kinds_of(phrase: Phrase) -> frozenset[str]:
+    """The kinds that the words around a number name."""
+    return kinds(phrase.words)
+
+
+_PLACES = (
+    ("north", "northern", "北"),
+    ("south", "southern", "南"),
+    ("east", "eastern", "东"),
+    ("west", "western", "西"),
+    ("left", "left-hand", "左"),
+    ("right", "right-hand", "右"),
+    ("upper", "top", "further up", "uphill", "上"),
+    ("lower", "bottom", "further down", "downhill", "下"),
+)
+_PLACE = [
+    (
+        re.compile(rf"(?<![a-z-])(?:{'|'.join(words[:-1])})(?![a-z-])"),
+        re.compile(f"{words[-1]}(?=[侧边部半面方图块]|[{CJK}]?(?:地块|田|图))"),
+    )
+    for words in _PLACES
+]
+
+
+@lru_cache(maxsize=4_000)
+def _places(text: str) -> frozenset[int]:
+    return frozenset(
+        index for index, (latin, chinese) in enumerate(_PLACE) if latin.search(text) or chinese.search(text)
+    )
+
+
+def last_place_named(text: str) -> int | None:
+    """The place (left, right, north, ...) that ``text`` names last; None where it names none."""
+    found = [
+        (match.start(), index)
+        for index, (latin, chinese) in enumerate(_PLACE)
+        for pattern in (latin, chinese)
+        for match in pattern.finditer(text)
+    ]
+    return max(found)[1] if found else None
+
+
+YEAR = re.compile(r"(?<![\d.])(?:19|20)\d\d(?![\d.])")
+_NUMBERED = re.compile(
+    r"(?<![a-z])(?:image|photo|picture|plot|field|parcel|tree|row|tile|sample|variety|pond|plant|tank|block|"
+    r"site|hive|"
+    r"pen|lane|trap|zone|bed|greenhouse|farm|station|line)s? ?[#_]?(\d{1,3}|[a-h])(?![a-z\d])|图 ?(\d)|(\d{1,3})号|"
+    rf"(?<![a-z\d.])([a-h])(?=[{CJK}])|^\W*([a-h])(?= ?[:=|])"
+)
+_ORDINAL = [re.compile(rf"(?<!{WORD})(?:{latin})(?!{WORD})|第[{chinese}]") for latin, chinese in (
+    ("first(?! glance)|1st", "一1"), ("second|2nd", "二2"), ("third|3rd", "三3"), ("fourth|4th", "四4"))]  # fmt: skip
+_EARLY = re.compile(
+    rf"(?<!{WORD})(?:earlier|initial|former|previous|original|first)(?!{WORD})|前(?:一?期|时相)|第一期|早期|[变灾]化?前"
+)
+_LATE = re.compile(
+    rf"(?<!{WORD})(?:later|latter|latest|second|now|currently|today|present|recent)(?!{WORD})|后(?:一?期|时相)|第二期|"
+    rf"晚期|[变灾]化?后|现"
+)
+
+
+_TIMED = re.compile(
+    r"(?i)(?:earlier|initial|former|previous|original|first|later|latter|latest|second|recent) "
+    r"(?:image|photo|picture|scene|date|period|year|map|survey|epoch|visit|flight|acquisition)|[期相后]"
+)
+
+
+@lru_cache(maxsize=20_000)
+def _entities(text: str) -> dict[str, set[str]]:
+    """The places, numbered things, years, and the times (first or last of several) that ``text`` names."""
+    named = {
+        "place": {str(index) for index in _places(text)},
+        "number": {next(filter(None, found.groups())) for found in _NUMBERED.finditer(text)},
+        "ordinal": {str(index) for index, pattern in enumerate(_ORDINAL) if pattern.search(text)},
+        "year": set(YEAR.findall(text)),
+        "time": {name for name, pattern in (("early", _EARLY), ("late", _LATE)) if pattern.search(text)},
+    }
+    return {kind: names for kind, names in named.items() if names}
+
+
+def elsewhere(text: str, asked: Subject) -> bool:
+    """Whether ``text`` speaks of another place (left, right, north, ...) than the label."""
+    return bool(asked.places) and bool(found := _places(text)) and not found & asked.places
+
+
+def of_other_thing(text: str, asked: Subject, years: Sequence[str]) -> bool | None:
+    """Whether ``text`` speaks of another place, time, or numbered thing than the label; None where it names none.
+
+    ``years``: those that the whole answer names, in order: the last is the later one.
+    """
+    verdict = None
+    here = _entities(text) if asked.entities else {}
+    for kind, own in asked.entities.items():
+        said = set(here.get(kind, ()))
+        if kind == "time" and len(years) > 1:
+            said |= {"late" if year == years[-1] else "early" for year in here.get("year", ())}
+        if said and not said & own:
+            return True
+        verdict = False if said else verdict
+    return verdict
+
+
+def of_another(before: str, asked: Subject) -> bool:
+    """Whether ``before`` says of what it is ("the NDVI of the weeds"), and the label says otherwise."""
+    for said in _GENITIVE.finditer(before):
+        other = asked.of.get(stem(said[1]))
+        if other is not None and stem(said[2]) != other and not speaks_of(said[2], asked.words):
+            return True
+    return False
+
+
+def bound_elsewhere(phrase: Phrase, asked: Subject) -> bool:
+    """Whether a number is of another kind than the slot asks for: the largest where the mean is asked."""
+    named = kinds_of(phrase)
+    if named & asked.kinds or named <= {"change"}:
+        return False
+    return bool(asked.kinds - {"change"}) or not named <= _GENERAL | {"change"}

@@ -1,0 +1,381 @@
+"""Reading yes or no out of an answer: a plain yes or no, or what the answer says of the slot's subject.
+
+Every place that speaks for yes or for no is a vote with a weight: a plain word of answer weighs most, then a clause
+that asserts (or denies) what the label says, the more of the label's words stand in it and the more it concludes;
+hypotheses, other times and other things weigh little. The heavier side is the answer; two of like weight are none.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from agrotools.core import BooleanSlot
+from agrotools.scoring.answer_text import after_correction
+from agrotools.scoring.label_statement import ENTITIES, THAN, THAN_CHINESE, Statement, label_statement
+from agrotools.scoring.word_forms import comparatives, presence
+from agrotools.text.clauses import ELSEWHERE, EXCEPTED, OTHER_TIME, SUPPOSED, Negations, Sentences
+from agrotools.text.normalise import CJK, WORD
+
+
+class YesNo(NamedTuple):
+    """What a text says (None: nothing, or both), the words that say so, and by which rule."""
+
+    said: bool | None
+    words: tuple[str, ...]
+    rule: str
+
+
+class _Vote(NamedTuple):
+    """One place that speaks for yes or no (None: for leaving it open)."""
+
+    at: int
+    said: bool | None
+    weight: float
+    words: str
+
+
+_END = (
+    r"(?=[\s\"'*]*(?:[,.;:!?/|)\]-]|$|\n|(?:or|and|because|it|it's|there|this|these|the|i|we|not|yes)"
+    rf"(?!{WORD})|[,，。;]))"
+)
+_START = r"(?:(?<=[,.;:!?\n(\"'*| /])|^)"
+# "whether", and the copula before the answer itself (答案是否, 答案是:没有): neither of them answers.
+_NO_ANSWER = re.compile(
+    rf"是否(?!定)(?=[{CJK}])|有没有|有无|是(?=[ :\"']{{0,3}}(?:否|没有|不是|是|yes|no|true|false))|"
+    r"(?:yes or no|yes/no|true or false|true/false)(?=\s?(?:\?|question|answer))|"
+    r"\b(?:true|false)(?: |-)(?:colou?r|positives?|negatives?)|否则|是非题?"
+)
+_YES = re.compile(
+    rf"(?<!{WORD})(?:yes|yep|yeah|true|affirmative|(?<=statement is )(?:correct|right))(?!{WORD})|"
+    rf"{_START}(?:是的|对的|正确|(?:是|有|对)(?=[\s\"'*]*(?:[,.;:!?()]|$|,|。|yes|no)))"
+)
+_NO = re.compile(
+    rf"(?<!{WORD})(?:false|nope|(?<=statement is )(?:incorrect|wrong|untrue|not true)|negative(?= *[.,;\n]| *$)|"
+    rf"(?:no|(?<!or )not){_END}|(?<=yes )no|not at all)(?!{WORD})|"
+    rf"{_START}(?:也?不是|不对|没有|不)(?=[\s\"'*]*(?:[,.;:!?)]|$|,|。|yes))|否(?![认则])|不正确"
+)
+# "Indeed it does", "so it is not": an answer to what was asked.
+_ELLIPTIC = re.compile(
+    rf"(?:(?<!{WORD})(?:indeed,?|(?<=[,.;:?!] )so,?) |^\W*|(?<=\? ))(?:it|they|this|that|there) (?:is|are|was|"
+    rf"were|does|do|did|has|have|"
+    r"had|can|should|must|will)(?P<no> not|n't)?(?: indeed)?(?=\s*(?:[.,;:!]|$))"
+)
+_EITHER = re.compile(
+    r"maybe,? (?:(?:and|or) )?maybe not|(?:may|might) or (?:may|might) not|maybe yes,? maybe no|也许是,?也许不是"
+)
+
+# How much a place counts.
+_PLAIN = 4.0
+_CONCLUDING = 1.2
+_AT_END = 0.3
+_ALIKE = 0.3
+_SUBJECT = 1.0
+_UNLIKELY = 0.4
+_ASIDE = 0.4
+_IF = 0.1
+_LEAST = 0.5
+_MOST = 300
+"""Places of one kind that are looked at, the last ones."""
+
+_PART = re.compile(
+    rf"(?<!{WORD})(?:some|part|parts|most|half|several|many|a few|the (?:other|rest|remaind\w+)|others|"
+    rf"remaining|rest|"
+    rf"(?:\d+|two|three|four|five|six|seven|eight|nine|ten) (?:of|{WORD}+)|\d+ ?%)(?!{WORD})|部分|大部分|其余|其他|"
+    rf"另外|\d+ ?[{CJK}]"
+)
+_ALL = re.compile(
+    rf"(?<!{WORD})(?:all|every|each|both|entire\w*|whole|always|throughout|none|no)(?!{WORD})|所有|全部|都|"
+    rf"(?<!平)均|每|全"
+)
+_HEDGED = re.compile(rf"(?<!{WORD})(?:might|may|could|possibly|perhaps|maybe)(?!{WORD})|可能|也许|或许")
+_OPEN = re.compile(
+    rf"(?<!{WORD})(?:unclear|uncertain|unsure|unknown|undecided|inconclusive|open question|"
+    r"(?:cannot|can't|could not|couldn't|unable to|impossible to|hard to|difficult to|not possible to|not sure) "
+    r"(?:\w+ ){0,2}?(?:tell|say|determine|judge|decide\w*|know|whether|if|answer|establish|confirm|assess)|"
+    r"(?:cannot|can't) be (?:\w+ )?(?:decided|determined|judged|told|answered|established|confirmed|assessed)|"
+    rf"(?:do not|don't) know|leave (?:it|this|that) open|remains open|may or may not|might or might not)(?!{WORD})|"
+    rf"无法(?:判断|确定|得知|回答|确认|判定)|"
+    rf"不能(?:判断|确定|确认)|"
+    r"难以(?:判断|确定|断定)|不确定|不好(?:说|判断)|说不[准清]|尚不清楚|(?:看|判断|分辨|辨认)不(?:出|了|清)来?(?=[,。;是]|$)|"
+    r"可能[^。;\n]{1,30}也(?:有)?可能"
+)
+_BARE = re.compile(rf"\W*(?:(?P<no>(?:no|none|not)(?!{WORD})|没|未|不|无|并非)|有|已)")
+_IT = re.compile(rf"(?<!{WORD})(?:it|they|this|these|that|those|both|which)(?!{WORD})|该|其|此|它|这")
+_KEY = re.compile(r"(?:^|[\n|])[^\w\n]{0,8}([^\n|:=?]{2,60}?)[\"'*]* ?(?:[:=|]|\?) ?[\"'*✅❌☑✔ ]*$")
+_ANSWER_KEY = re.compile(
+    r"answer|result|conclusion|verdict|assessment|decision|finding|答案|结论|结果|判断|判定|回答|final|summary"
+)
+
+
+_FORM = re.compile(r"\W*(?:(?P<yes>yes|true|是)|(?P<no>no|false|否))(?![a-z])(?P<rest>[^\n]{0,300})$")
+_FORM_UNDECIDED = re.compile(r"\b(?:yes|no|not|true|false|or|but|maybe|perhaps|un\w+|wait|actually)\b|是|否|但|不|/")
+
+
+def read_form_answer(value: str) -> YesNo | None:
+    """A plain yes or no as the value of the form, whatever remark stands behind it; None where it says more."""
+    said = _FORM.match(value)
+    if said is None or _FORM_UNDECIDED.search(said["rest"]):
+        return None
+    return YesNo(said["yes"] is not None, (said["yes"] or said["no"],), "yes or no")
+
+
+def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
+    """What ``text`` answers to ``slot``: yes and no together are no answer."""
+    if _EITHER.search(text):
+        return YesNo(None, (), "undecided")
+    text = _NO_ANSWER.sub(lambda said: " " * len(said[0]), text)
+    statement = label_statement(slot.name, slot.label)
+    place = Sentences(text)
+    votes = [*_plain_votes(statement, text, place), *_votes(statement, text, place)]
+    if not votes:
+        weak = _BARE.match(text)
+        return YesNo(weak["no"] is None, (weak[0],), "yes or no") if weak else YesNo(None, (), "no yes or no")
+    begin = after_correction(text, max(vote.at for vote in votes))
+    votes = [vote for vote in votes if vote.at >= begin] or votes
+    return _decided(votes)
+
+
+def _decided(votes: Sequence[_Vote]) -> YesNo:
+    most = {
+        said: max((vote.weight for vote in votes if vote.said is said), default=0.0) for said in (True, False, None)
+    }
+    said = most[True] > most[False]
+    best, other = most[said], most[not said]
+    words = tuple(dict.fromkeys(vote.words for vote in sorted(votes, key=lambda vote: -vote.weight)))[:20]
+    if most[None] > best - _ALIKE:
+        return YesNo(None, words, "undecided")
+    if best < _LEAST:
+        return YesNo(None, words, "no yes or no")
+    if best - other < _ALIKE:
+        return YesNo(None, words, "both yes and no")
+    return YesNo(said, words, "yes or no" if best >= _PLAIN - 1 else "what is said of the subject")
+
+
+def plain_answers(text: str) -> list[tuple[bool, str]]:
+    """Each yes and no of normalised ``text`` that is an answer in itself and not denied or taken back."""
+    found = _plain(text)
+    begin = after_correction(text, found[-1][0]) if found else 0
+    return [(said, word) for start, said, word in found if start >= begin]
+
+
+def _plain(text: str) -> list[tuple[int, bool, str]]:
+    found = sorted(
+        [(match.start(), match.end(), True, match[0]) for match in _YES.finditer(text)]
+        + [(match.start(), match.end(), False, match[0]) for match in _NO.finditer(text)]
+        + [(match.start(), match.end(), match["no"] is None, match[0]) for match in _ELLIPTIC.finditer(text)]
+    )
+    if not found:
+        return []
+    negations = Negations(text, [(start, end) for start, end, _, _ in found])
+    return [(start, said, word) for start, _, said, word in found if not negations.before(start)]
+
+
+def _position(place: Sentences, index: int) -> float:
+    """What the place of a sentence adds: a conclusion most, the first and the last one a little."""
+    return _CONCLUDING * place.concludes(index) + _AT_END * (index in (place.first, place.last))
+
+
+_LAST_CLAUSE = re.compile(r"[.;:!?。,\n]")
+_TEMPTED = re.compile(
+    rf"(?<!{WORD})(?:(?:going|tempted|inclined|about|ready|wanted|easy) to (?:say|answer|think)|"
+    rf"(?:would|might|could|almost|nearly) (?:have )?(?:say|said|answer\w*|thought|think)|at first|initially|if)"
+    rf"(?!{WORD})|本想|差点|原以为|起初|乍看"
+)
+
+
+def _plain_votes(statement: Statement, text: str, place: Sentences) -> Iterator[_Vote]:
+    for at, said, word in _plain(text)[-_MOST:]:
+        sentence = place.of(at)
+        weight = _PLAIN + _position(place, sentence)
+        before = text[max(0, at - 120) : at]
+        if _TEMPTED.search(_LAST_CLAUSE.split(before)[-1]):
+            continue
+        key = _KEY.search(before)
+        about = place.sentence(sentence - 1) if before.rstrip(" \n\"'*").endswith("?") else key[1] if key else ""
+        if about.strip() and not _ANSWER_KEY.search(about):
+            # "clouds: no" and "Is it cloudy? No" answer what is asked there.
+            about = about.rstrip("? \n")
+            votes = [vote for vote in _votes(statement, about, Sentences(about)) if vote.said is not None]
+            if votes and votes[-1].said is False:
+                said = not said
+            elif (
+                not votes
+                and not any(pattern.search(about) for pattern in statement.subject)
+                and (text.count("\n") > 1 if key else not text.startswith(",", at + len(word)))
+            ):
+                weight = _ASIDE
+        yield _Vote(at, said, weight, word)
+
+
+def _outermost(hits: list[tuple[int, int, bool]]) -> list[tuple[int, int, bool]]:
+    """The hits that lie in no longer one: "unchanged" of one family over "changed" of another."""
+    kept: list[tuple[int, int, bool]] = []
+    for hit in sorted(hits, key=lambda hit: (hit[0], -hit[1])):
+        if not kept or hit[1] > kept[-1][1] or hit[:2] == kept[-1][:2]:
+            kept.append(hit)
+    return kept
+
+
+_BEHIND = re.compile(
+    rf",? (?:is|are|was|were|has|have|had|does|do|did|can|could|will|would|should|may|must|need) (?:not|"
+    rf"never)(?!{WORD})|"
+    rf"n't(?!{WORD})|-free(?!{WORD})| (?:not|never|cannot|[a-z]+n't|no(?! (?:doubt|longer than|more than))|none|"
+    rf"nothing|nowhere|neither)(?!{WORD})|不(?!仅|但|断|过)|未|没有"
+)
+
+
+_NOT_ALL = re.compile(
+    rf"(?<!{WORD})not (?:all|every|each|both)(?!{WORD})|(?:并非|不是|并不是)(?:所有|全部|每|都)|不全|没有全"
+)
+
+
+def _votes(statement: Statement, text: str, place: Sentences) -> Iterator[_Vote]:
+    """What the clauses of ``text`` say of the statement."""
+    hits: list[tuple[int, int, bool]] = []
+    rank: dict[int, int] = {}
+    if statement.compared:
+        hits = comparatives().find(text)
+    elif statement.families:
+        for number, (family, own) in enumerate(statement.families):
+            found = family.find(text)
+            if family is presence():  # "only drones were seen" says nothing of a queen
+                found = [hit for hit in found if _near(statement.subject, text, hit[0], hit[1])]
+            hits += [(start, end, asserts == own) for start, end, asserts in found]
+            for start, *_ in found:
+                rank.setdefault(start, number)
+        if statement.predicate:  # "weeds are present" is said by any mention of weeds.
+            said = {place.of(start) for start, _, _ in hits}
+            hits += [hit for hit in _word_hits(statement, text, place) if place.of(hit[0]) not in said]
+    if not hits and not statement.compared:
+        hits = _word_hits(statement, text, place)
+    yield from (
+        _Vote(found.start(), None, 1.2 + _position(place, place.of(found.start())), found[0])
+        for found in islice(_OPEN.finditer(text), _MOST)
+    )
+    if statement.universal:
+        for found in islice(_NOT_ALL.finditer(text), _MOST):
+            index = place.of(found.start())
+            yield _Vote(found.start(), False, 2.0 + _position(place, index), found[0])
+    if not hits:
+        return
+    hits = _outermost(hits)[-_MOST:]
+    negations = Negations(text, [(start, end) for start, end, _ in hits] if not statement.compared else ())
+    governing: dict[int, int] = {}
+    for start, *_ in hits:
+        clause_start = negations.clause(start)[0]
+        governing[clause_start] = min(rank.get(start, 0), governing.get(clause_start, 9))
+    for start, end, asserts in hits:
+        if rank.get(start, 0) > governing[negations.clause(start)[0]]:
+            continue  # In "unfit for sowing" only the first word answers whether it is fit for sowing.
+        index = place.of(start)
+        sentence = place.sentence(index)
+        begin = place.begins[index]
+        clause_start, clause_end = negations.clause(start)
+        clause_start = max(clause_start, begin, start - 200)
+        clause = text[clause_start : min(clause_end, end + 200)]
+        before = clause[: start - clause_start]
+        if sentence.rstrip().endswith("?") or EXCEPTED.search(before) or _OPEN.search(clause):
+            continue
+        said = asserts
+        if statement.compared:
+            turned = _turned(statement, clause, start - clause_start)
+            if turned is None:
+                continue
+            said = (asserts == statement.compared[0]) != turned
+        denials = negations.count_before(start) + negations.after(end) + (_BEHIND.match(text, end) is not None)
+        said = (said != (denials % 2 == 1)) != statement.denied
+        yield _Vote(
+            start,
+            said,
+            _weight(statement, place, index, sentence, clause, said),
+            text[max(clause_start, start - 30) : end],
+        )
+
+
+def _weight(statement: Statement, place: Sentences, index: int, sentence: str, clause: str, said: bool) -> float:
+    named = sum(pattern.search(sentence) is not None for pattern in statement.subject)
+    fraction = named / len(statement.subject) if statement.subject else 1.0
+    if not named and _IT.search(sentence):
+        fraction = 0.5
+    weight = 1.0 + _SUBJECT * fraction + _position(place, index)
+    if _HEDGED.search(clause):
+        weight -= 0.4
+    if SUPPOSED.search(clause):
+        weight *= _IF
+    if ELSEWHERE.search(clause) or (not statement.of_time and OTHER_TIME.search(clause)):
+        weight *= _UNLIKELY
+    if statement.universal and said and _PART.search(clause) and not _ALL.search(clause):
+        weight *= _UNLIKELY
+    if statement.partial and not said and _PART.search(clause):
+        weight *= _UNLIKELY
+    if not statement.compared and _of_another(statement, clause):
+        weight *= _UNLIKELY
+    return weight
+
+
+def _of_another(statement: Statement, clause: str) -> bool:
+    """Whether a clause speaks of another place, year, letter than the label does."""
+    for kind in {kind for kind, _ in statement.entities}:
+        own = {word for of, word in statement.entities if of == kind}
+        # Left and 左 are not known to be one: words of the label's script alone are compared.
+        is_latin = min(own) < "\u2e80"
+        here = {found[0] for found in ENTITIES[kind].finditer(clause) if (found[0] < "\u2e80") == is_latin}
+        if here and not here & own:
+            return True
+    return False
+
+
+def _turned(statement: Statement, clause: str, at: int) -> bool | None:
+    """Whether a comparison puts the two things of the label the other way round; None where it names neither."""
+    assert statement.compared
+    _, mine, theirs = statement.compared
+    than = THAN.search(clause, at) or THAN_CHINESE.search(clause)
+    if than and than[0] > "\u2e80":
+        first, second = clause[: than.start()], clause[than.end() : at] or clause[than.end() :]
+    elif than:
+        first, second = clause[: than.start()], clause[than.end() :]
+    else:
+        first, second = clause, ""
+
+    def score(part: str, patterns: Sequence[re.Pattern[str]]) -> int:
+        found = sum(pattern.search(part) is not None for pattern in patterns)
+        return found if than else min(found, 1)
+
+    straight = score(first, mine) + score(second, theirs)
+    crossed = score(first, theirs) + score(second, mine)
+    if straight == crossed == 0:
+        return None
+    if straight == crossed:
+        places = [
+            min((found.start() for pattern in patterns if (found := pattern.search(clause))), default=10**6)
+            for patterns in (mine, theirs)
+        ]
+        return places[1] < places[0]
+    return crossed > straight
+
+
+def _near(patterns: Sequence[re.Pattern[str]], text: str, start: int, end: int) -> bool:
+    """Whether one of ``patterns`` stands in the clause around ``text[start:end]``."""
+    before = re.split(r"[,;。\n]", text[max(0, start - 80) : start])[-1]
+    clause = before + text[start:end] + re.split(r"[,;。\n]", text[end : end + 80])[0]
+    return not patterns or any(pattern.search(clause) for pattern in patterns)
+
+
+def _word_hits(statement: Statement, text: str, place: Sentences) -> list[tuple[int, int, bool]]:
+    """The last of the label's words in each sentence that has enough of them, and one of its predicate."""
+    words, heads = statement.subject, statement.predicate
+    if not heads:  # What is said has words of a known opposite, and the text none of the words that they are known by.
+        words, heads = statement.words, statement.words if statement.partial else statement.said
+    by_sentence: dict[int, dict[re.Pattern[str], tuple[int, int]]] = {}
+    for pattern in words:
+        for found in pattern.finditer(text):
+            by_sentence.setdefault(place.of(found.start()), {})[pattern] = found.span()
+    hits: list[tuple[int, int, bool]] = []
+    for spans in by_sentence.values():
+        own = [pattern for pattern in heads if pattern in spans]
+        enough = 0.3 if statement.chinese else 0.6
+        if own and (len(spans) >= 0.5 * len(words) or (len(own) >= enough * len(heads) and statement.predicate)):
+            start, end = max(spans[pattern] for pattern in own)
+            hits.append((start, end, True))
+    return hits

@@ -1,0 +1,1 @@
+"""Height and cover of a canopy from rasters of heights."""

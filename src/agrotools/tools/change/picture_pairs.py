@@ -1,0 +1,292 @@
+"""Reading a pair of pictures that a person could compare by eye, onto one grid and in register."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.core import ToolError
+from agrotools.tools.change.pairs import (
+    Asked,
+    PhotoPair,
+    are_rasters,
+    check_common,
+    open_raster_pair,
+    pair_scale,
+    read_photo_pair,
+    refuse_too_large,
+)
+from agrotools.tools.workspace import file_info, shown_name
+from agrotools.vision.band_roles import Role, chosen_roles, roles_by_name
+from agrotools.vision.formats import Box, clipped_region
+from agrotools.vision.rasters import RasterSource
+from agrotools.vision.reading import picture_of, stretched_picture
+
+_LONGEST_SIDE = 1024
+"""Larger pictures are compared at this size: the shift is then known to a fraction of a pixel of the larger grid."""
+_SMALLEST_SIDE = 32
+_CLEAR_GAIN = 0.02
+_CLEAR_AGREEMENT = 0.12
+"""Correlation of edge strengths from which two pictures show the same outlines. Scenes that were rebuilt lie below."""
+_AGREEMENT_TO_MOVE = 0.2
+"""A shift is only undone on better grounds than it takes to see that there is none."""
+
+
+@dataclass(frozen=True)
+class Shift:
+    """``dx``, ``dy``: how far the second picture's content lies to the right and down, pixels.
+
+    ``agreement``: correlation of edge strengths once the shift is undone, -1..1. ``is_clear``: whether the shift can be
+    trusted; where not, ``dx`` and ``dy`` are 0.
+    """
+
+    dx: float
+    dy: float
+    agreement: float
+    is_clear: bool
+
+    @property
+    def is_worth_moving(self) -> bool:
+        return self.is_clear and (round(self.dx), round(self.dy)) != (0, 0)
+
+
+def shift_between(before: NDArray[np.uint8], after: NDArray[np.uint8], valid: NDArray[np.bool_]) -> Shift:
+    """The shift of ``after`` against ``before`` by phase correlation (Kuglin and Hines 1975) of edge strengths.
+
+    Edges, not brightness: light and season change less of them. The shift counts as clear where edge strengths then
+    correlate, and better than without it.
+
+    Args:
+        before, after: uint8 (rows, columns, 3).
+        valid: bool (rows, columns), where both have data.
+    """
+    import cv2
+
+    height, width = valid.shape
+    if min(height, width) < _SMALLEST_SIDE:
+        return Shift(0.0, 0.0, 0.0, is_clear=False)
+    shrink = min(1.0, _LONGEST_SIDE / max(height, width))
+    size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
+    there = cv2.resize(valid.astype(np.float32), size, interpolation=cv2.INTER_AREA) > 0.99
+    first, second = (_edges(picture, there, size) for picture in (before, after))
+    if not first.any() or not second.any():
+        return Shift(0.0, 0.0, 0.0, is_clear=False)
+    window = np.asarray(cv2.createHanningWindow(size, cv2.CV_32F), np.float32)
+    (dx, dy), _ = cv2.phaseCorrelate(first, second, window)
+    still = _correlation(first, second)
+    moved = _correlation(first, _shifted(second, -dx, -dy))
+    small = max(abs(dx), abs(dy)) < 1
+    is_clear = moved > (_CLEAR_AGREEMENT if small else _AGREEMENT_TO_MOVE) and (small or moved > still + _CLEAR_GAIN)
+    if not is_clear:
+        return Shift(0.0, 0.0, still, is_clear=still > _CLEAR_AGREEMENT)
+    return Shift(float(dx / shrink), float(dy / shrink), moved, is_clear=True)
+
+
+def moved_back(
+    picture: NDArray[np.uint8], valid: NDArray[np.bool_], shift: Shift
+) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+    """The second picture with its shift undone to the nearest pixel, and where it then has data.
+
+    By whole pixels: interpolation would blur this picture and not the other, and contrast is what is compared.
+    """
+    import cv2
+
+    height, width = valid.shape
+    matrix = np.array([[1, 0, -round(shift.dx)], [0, 1, -round(shift.dy)]], np.float32)
+    flat = cv2.warpAffine(picture, matrix, (width, height), flags=cv2.INTER_NEAREST, borderMode=cv2.BORDER_REPLICATE)
+    there = cv2.warpAffine(valid.astype(np.uint8), matrix, (width, height), flags=cv2.INTER_NEAREST, borderValue=0)
+    return np.asarray(flat, np.uint8), np.asarray(there > 0)
+
+
+def _edges(picture: NDArray[np.uint8], valid: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.float32]:
+    """Gradient magnitude of lightness, compressed so that a few strong edges do not decide, mean 0 where valid."""
+    import cv2
+
+    grey = cv2.cvtColor(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2GRAY).astype(np.float32)
+    grey = cv2.GaussianBlur(grey, (0, 0), 1.0)
+    strength = np.sqrt(np.hypot(cv2.Sobel(grey, cv2.CV_32F, 1, 0), cv2.Sobel(grey, cv2.CV_32F, 0, 1)))
+    inside = cv2.erode(valid.astype(np.uint8), np.ones((5, 5), np.uint8), borderValue=1) > 0
+    if not inside.any():
+        return np.zeros_like(strength)
+    strength = strength - strength[inside].mean()
+    strength[~inside] = 0
+    return np.asarray(strength, np.float32)
+
+
+def _shifted(picture: NDArray[np.float32], dx: float, dy: float) -> NDArray[np.float32]:
+    import cv2
+
+    matrix = np.array([[1, 0, dx], [0, 1, dy]], np.float32)
+    return np.asarray(cv2.warpAffine(picture, matrix, picture.shape[::-1], flags=cv2.INTER_LINEAR), np.float32)
+
+
+def _correlation(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
+    size = float(np.sqrt((first * first).sum(dtype=np.float64) * (second * second).sum(dtype=np.float64)))
+    return float((first * second).sum(dtype=np.float64)) / size if size else 0.0
+
+
+LARGEST_SHIFT = 0.05
+"""Of the width: pictures further apart are refused rather than moved."""
+_DARK = 12.0
+_FLAT = 1.0
+_SAMPLE_PX = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Pictures:
+    """A pair on one grid and in register.
+
+    ``before``, ``after``: uint8 (rows, columns, 3). ``bands``: both dates as float32 (bands, rows, columns) where the
+    files are rasters, else None. ``infrared``: near infrared of both dates, scaled as the colours, where there is one.
+    ``is_clear``: whether coordinates or outlines show that the two lie on each other.
+    """
+
+    before: NDArray[np.uint8]
+    after: NDArray[np.uint8]
+    valid: NDArray[np.bool_]
+    box: Box
+    gsd_m: float | None
+    shift_px: tuple[float, float] | None
+    is_clear: bool
+    bands: tuple[NDArray[np.float32], NDArray[np.float32]] | None
+    infrared: tuple[NDArray[np.float32], NDArray[np.float32]] | None
+    notes: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+def read_pictures(
+    before: Path,
+    after: Path,
+    bands: Mapping[str, int | str] | None,
+    asked: Asked,
+    register: bool,
+) -> Pictures:
+    """Read a pair, bring it onto one grid, undo a shift.
+
+    Raises:
+        ToolError: as the readers; ``shape_mismatch`` (sizes; a shift of over 5 % of the width), ``crs_mismatch``,
+            ``limit``, ``region_empty``, ``nothing_found``.
+    """
+    import cv2
+
+    names = shown_name(before), shown_name(after)
+    raw: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
+    infrared: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
+    in_file, is_located = None, False
+    if bands is not None or are_rasters(before, after, names):
+        with open_raster_pair(before, after, names) as pair:
+            refuse_too_large(pair.first.width, pair.first.height, names[0], "comparing pictures")
+            views = _view(pair.first, before, bands), _view(pair.second, after, bands)
+            in_file, is_located = pair.first.sampling.gsd_m, pair.first.dataset.crs is not None
+            said = (*pair.first.sampling.notes, *pair.notes, *views[0].notes, *views[1].notes)
+            flagged = (*pair.first.sampling.flags, *pair.flags)
+        if views[0].values.shape == views[1].values.shape:
+            raw = views[0].values, views[1].values
+        if views[0].infrared is not None and views[1].infrared is not None:
+            infrared = views[0].infrared, views[1].infrared
+        photos = PhotoPair(views[0].pixels, views[1].pixels, views[0].valid & views[1].valid)
+    else:
+        photos = read_photo_pair(before, after, names)
+        said, flagged = photos.notes, photos.flags
+    first, second, valid = photos.before, photos.after, photos.valid
+    height, width = valid.shape
+    refuse_too_large(width, height, names[0], "comparing pictures")
+    check_common(valid, names)
+    box, clipped = clipped_region(asked.region, width, height, names[0])
+    scale = pair_scale(asked.gsd_m, (before, after), in_file)
+    shift_px: tuple[float, float] | None = None
+    is_clear = is_located
+    notes, flags = [*said, *scale.notes], [*flagged, *scale.flags, *clipped]
+    if register and not is_located:
+        shift = shift_between(first, second, valid)
+        shift_px, is_clear = (round(shift.dx, 2), round(shift.dy, 2)), shift.is_clear
+        if max(abs(shift.dx), abs(shift.dy)) > LARGEST_SHIFT * width:
+            raise ToolError(
+                "shape_mismatch",
+                f"{names[1]} is shifted by {shift.dx:.0f}, {shift.dy:.0f} px against {names[0]}, over 5 % of its width",
+                argument="after",
+                hint="cut both to the same ground, or give georeferenced rasters",
+            )
+        if not shift.is_clear:
+            flags.append("registration_uncertain")
+            notes.append("too few outlines are alike to tell whether the two are shifted; taken as they are")
+        elif shift.is_worth_moving:
+            second, valid = _moved(second, valid, shift)
+            notes.append(f"{names[1]} moved back by {round(shift.dx)}, {round(shift.dy)} px (phase correlation)")
+            raw = infrared = None
+    step = max(1, valid.size // _SAMPLE_PX)
+    there = np.ascontiguousarray(valid.ravel()[::step]).view(np.uint8)[None]
+    for picture, name in ((first, names[0]), (second, names[1])):
+        sample = np.ascontiguousarray(picture.reshape(1, -1, 3)[:, ::step])
+        mean, spread = cv2.meanStdDev(sample, mask=there)
+        if there.any() and float(mean.mean()) < _DARK:
+            flags.append("too_dark")
+            notes.append(f"{name} is almost black")
+        if there.any() and float(spread.max()) < _FLAT:
+            flags.append("featureless_image")
+            notes.append(f"{name} is one colour everywhere")
+    return Pictures(
+        first,
+        second,
+        valid,
+        box,
+        scale.gsd_m,
+        shift_px,
+        is_clear,
+        raw,
+        infrared,
+        tuple(notes),
+        tuple(dict.fromkeys(flags)),
+    )
+
+
+def _moved(
+    second: NDArray[np.uint8], valid: NDArray[np.bool_], shift: Shift
+) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+    moved, there = moved_back(second, valid, shift)
+    return moved, there & valid
+
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    """One raster: all its bands (or those named), and a picture of it."""
+
+    values: NDArray[np.float32]
+    pixels: NDArray[np.uint8]
+    valid: NDArray[np.bool_]
+    infrared: NDArray[np.float32] | None
+    notes: tuple[str, ...]
+
+
+def _view(source: RasterSource, path: Path, bands: Mapping[str, int | str] | None) -> _View:
+    info = file_info(path)
+    names = info.bands if info and info.bands and len(info.bands) == source.count else source.band_names
+    if bands is not None:
+        roles = chosen_roles(bands, names, file=source.name)
+        numbers = list(roles.values())
+    else:
+        roles = roles_by_name(names) or source.roles
+        numbers = [number for number in range(1, source.count + 1) if number != source.alpha_band]
+    values = source.read(numbers)
+    valid = np.asarray(np.isfinite(values).all(axis=0))
+    by_role: dict[Role, NDArray[np.float32]] = {
+        role: values[numbers.index(number)] for role, number in roles.items() if number in numbers
+    }
+    if not valid.any() or not by_role:
+        picture = picture_of(source, argument=source.argument)
+        there = valid if picture.valid is None else valid & picture.valid
+        return _View(values, picture.pixels, there, None, tuple(f"{source.name}: {note}" for note in picture.notes))
+    if not {"R", "G", "B"} <= by_role.keys():
+        note = f"{source.name}: bands {', '.join(by_role)} shown stretched"
+        return _View(values, stretched_picture(by_role), valid, None, (note,))
+    colours = np.stack([by_role[role] for role in ("R", "G", "B")])
+    top = 255.0 if source.dtype == "uint8" else float(np.percentile(colours[:, valid], 99.9))
+    factor = np.float32(255.0 / top if top > 0 else 1.0)
+    scaled = np.clip(np.where(valid, colours, 0) * factor, 0, 255).round().astype(np.uint8)
+    infrared = np.where(valid, by_role["NIR"] * factor, 0).astype(np.float32) if "NIR" in by_role else None
+    note = f"{source.name}: bands scaled by one factor ({top:.4g} to 255)"
+    return _View(
+        values, np.ascontiguousarray(scaled.transpose(1, 2, 0)), valid, infrared, () if top == 255.0 else (note,)
+    )

@@ -1,0 +1,311 @@
+"""What happened to ponds between two pictures: built, filled in, fallen dry, filled again, or nothing.
+
+Water is looked for on both dates (:mod:`agrotools.tools.change.water`). Where it is on one date only, the other date
+is asked whether there is a basin: an outline that runs round the water's, a bank or floor unlike the field, the same on
+all sides. A basin that stayed means that the pond fell dry or filled; no basin means that it was filled in or built.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.core import ToolError
+from agrotools.tools.change.pond_evidence import BASIN_TEST
+from agrotools.tools.change.water import (
+    Channels,
+    Mask,
+    Plane,
+    Region,
+    Water,
+    channels_of,
+    crop_around,
+    enlarged,
+    find_water,
+    sector_differences,
+    signed_distance,
+    water_probability,
+    working_shrink,
+)
+
+PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
+
+UNCLEAR = (0.4, 0.6)
+"""Probabilities of a basin between which the event is left unsaid."""
+STILL_WATER = 0.15
+"""Probability of water, at a place that is water on the other date, from which it counts as water on both."""
+MAYBE_WATER = 0.2
+"""Probability of a region that, on one date only, is enough not to say that nothing happened."""
+_LEAST_OVERLAP = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class PondChange:
+    """What happened to the ponds of a pair of pictures.
+
+    ``event``: of the largest pond that changed; None where it, or whether there is water at all, is unclear.
+    ``water_before``, ``water_after``: bool (rows, columns). Areas in pixels of all water; ``delta_pct`` is their change
+    in percent of the water before, None without any. ``changed``: bool (rows, columns), water of the pond that the
+    event is about. ``basin_probability``: how sure it is that a basin is there on the dry date, None where no pond
+    changed.
+    """
+
+    event: PondEvent | None
+    water_before: Mask
+    water_after: Mask
+    changed: Mask
+    area_before_px: int
+    area_after_px: int
+    delta_pct: float | None
+    basin_probability: float | None = None
+    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+def pond_change(
+    before_rgb: NDArray[np.uint8],
+    after_rgb: NDArray[np.uint8],
+    valid: Mask,
+    *,
+    nir_before: NDArray[np.floating] | None = None,
+    nir_after: NDArray[np.floating] | None = None,
+    gsd_m: float | None = None,
+    min_area_px: int | None = None,
+) -> PondChange:
+    """The event of the largest pond that changed, and the water of both dates.
+
+    Args:
+        before_rgb, after_rgb: uint8 (rows, columns, 3), natural colours, one lying on the other within two pixels.
+        valid: bool (rows, columns), where both hold data.
+        nir_before, nir_after: near infrared (rows, columns) on the scale of the colours (one factor for all bands).
+        gsd_m: metres per pixel; sets the least area of a pond to 60 m^2 unless ``min_area_px`` says otherwise.
+
+    Raises:
+        ToolError: ``shape_mismatch`` where the arrays differ in size.
+    """
+    shape = valid.shape
+    for name, plane in (("before", before_rgb), ("after", after_rgb), ("nir", nir_before), ("nir", nir_after)):
+        if plane is not None and plane.shape[:2] != shape:
+            raise ToolError("shape_mismatch", f"{name} is {plane.shape[:2]}, the pair {shape} (rows, columns)")
+    shrink = working_shrink(shape, gsd_m)
+    if shrink == 1.0:
+        return _compared((before_rgb, after_rgb), (nir_before, nir_after), valid, gsd_m, min_area_px)
+    small = _compared(
+        (_shrunk(before_rgb, shrink), _shrunk(after_rgb, shrink)),
+        (_shrunk(nir_before, shrink), _shrunk(nir_after, shrink)),
+        _shrunk(valid.astype(np.float32), shrink) > 0.99,
+        None if gsd_m is None else gsd_m * shrink,
+        None if min_area_px is None else max(1, round(min_area_px / shrink**2)),
+    )
+    back = (shape[1], shape[0])
+    before, after = (enlarged(mask, back) & valid for mask in (small.water_before, small.water_after))
+    return replace(
+        small,
+        water_before=before,
+        water_after=after,
+        changed=enlarged(small.changed, back) & valid,
+        area_before_px=int(before.sum()),
+        area_after_px=int(after.sum()),
+        delta_pct=_percent(int(before.sum()), int(after.sum())),
+        notes=(*small.notes, f"ponds were looked for at 1/{shrink:.2g} of the resolution"),
+    )
+
+
+def _shrunk(plane: Any, shrink: float) -> Any:
+    import cv2
+
+    if plane is None:
+        return None
+    size = (max(1, round(plane.shape[1] / shrink)), max(1, round(plane.shape[0] / shrink)))
+    return cv2.resize(np.ascontiguousarray(plane), size, interpolation=cv2.INTER_AREA)
+
+
+def _percent(before: int, after: int) -> float | None:
+    return 100.0 * (after - before) / before if before else None
+
+
+def _compared(
+    pictures: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+    infrared: tuple[NDArray[np.floating] | None, NDArray[np.floating] | None],
+    valid: Mask,
+    gsd_m: float | None,
+    min_area_px: int | None,
+) -> PondChange:
+    """As :func:`pond_change`, at the resolution at which the pictures are."""
+    waters = [
+        find_water(rgb, valid, nir=nir, gsd_m=gsd_m, min_area_px=min_area_px)
+        for rgb, nir in zip(pictures, infrared, strict=True)
+    ]
+    looks = [channels_of(rgb, valid) for rgb in pictures]
+    masks = [water.mask.copy() for water in waters]
+    lost = _only_here(waters[0], waters[1], looks[1], infrared[1], masks[1])
+    gained = _only_here(waters[1], waters[0], looks[0], infrared[0], masks[0])
+    masks = [mask & valid for mask in masks]
+    areas = [int(mask.sum()) for mask in masks]
+    notes = [*waters[0].notes[:1], *waters[1].notes[:1]]
+    flags = [*waters[0].flags, *waters[1].flags]
+    event, changed, probability = _event(lost, gained, looks, valid.shape)
+    if event == "none" and (_maybe_water(waters[0], masks[1]) or _maybe_water(waters[1], masks[0])):
+        event = None
+    if event is None:
+        flags.append("pond_event_unclear")
+        notes.append(
+            "whether water came or went, or whether a basin is there on the dry date, cannot be told: a near infrared"
+            " band, a sharper picture or one of another season would help"
+        )
+    elif probability is not None:
+        notes.append(f"on the dry date a basin is there with probability {probability:.2f}: {event}")
+    if len(lost) + len(gained) > 1:
+        flags.append("several_ponds_changed")
+    return PondChange(
+        event=event,
+        water_before=masks[0],
+        water_after=masks[1],
+        changed=changed,
+        area_before_px=areas[0],
+        area_after_px=areas[1],
+        delta_pct=_percent(areas[0], areas[1]),
+        basin_probability=probability,
+        notes=tuple(dict.fromkeys(notes)),
+        flags=tuple(dict.fromkeys(flags)),
+    )
+
+
+def basin_probability(channels: Channels, water: Mask) -> float:
+    """How sure it is that the picture shows a basin where the other date has ``water``, 0 to 1."""
+    features = basin_features(channels, water)
+    return 0.5 if features is None else BASIN_TEST.probability(features)
+
+
+def basin_features(channels: Channels, water: Mask) -> NDArray[np.float64] | None:
+    """Traces of a basin in a picture that shows no water there; None where the place is too small or at the border.
+
+    The strongest closed outline within 12 pixels of the water's: size of the step, share of it that is the same on all
+    sides, their product. How much gradients run across the outline. Floor against field, bank against field, floor
+    against bank; bank brighter than field, than floor; floor greener than field; floor and bank rougher than field.
+    Gradients at the outline against those of the picture, and of the field around.
+    """
+    crop = crop_around(water, 40)
+    if crop is None:
+        return None
+    depth = signed_distance(np.ascontiguousarray(water[crop]))
+    valid, colours = channels.valid[crop], channels.colours[crop]
+    deepest = float(depth.max())
+    core = (depth >= 0.35 * deepest) & valid
+    rim = (depth >= -7.0) & (depth < 0.0) & valid
+    field = (depth <= -14.0) & (depth >= -30.0) & valid
+    if core.sum() < 12 or rim.sum() < 12 or field.sum() < 12:
+        return None
+    closed = [
+        _closedness(sector_differences(colours, depth, valid, (at, at + 3.0), (at - 3.0, at)))
+        for at in (4.0, 2.0, 0.0, -2.0, -4.0, -6.0, -8.0, -10.0, -12.0)
+        if at + 3.0 <= deepest + 1.5
+    ]
+    size, consistent = (max(values) for values in zip(*closed, strict=True)) if closed else (0.0, 0.0)
+    steady = max((value * share for value, share in closed), default=0.0)
+    along = _alignment(channels.light[crop], depth, valid)
+    usual = channels.usual
+    middles = [np.median(colours[part], axis=0) for part in (core, rim, field)]
+    spread = colours[field].std(axis=0) + 0.02
+    rough = [float(np.median(channels.rough[crop][part])) for part in (core, rim, field)]
+    slope = channels.slope[crop]
+    near = float(slope[(depth > -12) & (depth < min(5.0, deepest)) & valid].mean())
+    return np.array(
+        [
+            size,
+            consistent,
+            steady,
+            along,
+            float(np.linalg.norm((middles[0] - middles[2]) / spread)),
+            float(np.linalg.norm((middles[1] - middles[2]) / spread)),
+            float(np.linalg.norm((middles[0] - middles[1]) / spread)),
+            middles[1][0] - middles[2][0],
+            middles[1][0] - middles[0][0],
+            middles[0][2] - middles[2][2],
+            rough[0] - rough[2],
+            rough[1] - rough[2],
+            np.log(near / (float(usual[3]) + 1e-3) + 0.05),
+            np.log(near / (float(slope[field].mean()) + 1e-3) + 0.05),
+        ],
+        np.float64,
+    )
+
+
+def _closedness(apart: NDArray[np.float64]) -> tuple[float, float]:
+    """Size of the mean difference over the sectors, and that over the mean size: 1 where all sides agree."""
+    if len(apart) < 6:
+        return 0.0, 0.0
+    mean = float(np.linalg.norm(apart.mean(axis=0)))
+    return mean, mean / max(float(np.linalg.norm(apart, axis=1).mean()), 1e-3)
+
+
+def _alignment(light: Plane, depth: Plane, valid: Mask) -> float:
+    """How much more the gradients around the outline point across it than those further out do."""
+    import cv2
+
+    smooth = cv2.GaussianBlur(light, (0, 0), 1.0)
+    level = cv2.GaussianBlur(depth, (0, 0), 1.5)
+    gx, gy = cv2.Sobel(smooth, cv2.CV_32F, 1, 0), cv2.Sobel(smooth, cv2.CV_32F, 0, 1)
+    nx, ny = cv2.Sobel(level, cv2.CV_32F, 1, 0), cv2.Sobel(level, cv2.CV_32F, 0, 1)
+    across = np.abs(gx * nx + gy * ny) / np.maximum(np.hypot(nx, ny), 1e-3)
+    size = np.hypot(gx, gy)
+    near, far = (depth > -10) & (depth < 5) & valid, (depth < -16) & valid
+    if near.sum() < 12 or far.sum() < 12:
+        return 0.0
+    return float(across[near].sum() / max(size[near].sum(), 1e-6) - across[far].sum() / max(size[far].sum(), 1e-6))
+
+
+def _only_here(
+    here: Water, there: Water, look: Channels, nir: NDArray[np.floating] | None, mask_there: Mask
+) -> list[Region]:
+    """Regions of water ``here`` that are no water on the other date. Where the other date's own search passed over
+    water that the ring test accepts in the same outline, it is added to ``mask_there``."""
+    only: list[Region] = []
+    for region in here.regions:
+        area = int(region.mask.sum())
+        shared = max((int((other.mask & region.mask).sum()) / min(area, max(1, int(other.mask.sum())))
+                      for other in there.regions), default=0.0)  # fmt: skip
+        if shared >= _LEAST_OVERLAP:
+            continue
+        if nir is None:
+            again = max(
+                (other for other in there.doubtful if (other.mask & region.mask).sum() > 0.4 * area),
+                key=lambda other: other.probability,
+                default=None,
+            )
+            if again is not None and again.probability >= STILL_WATER:
+                mask_there |= again.mask
+                continue
+            if water_probability(look, region.mask) >= STILL_WATER:
+                mask_there |= region.mask
+                continue
+        only.append(region)
+    return only
+
+
+def _maybe_water(here: Water, mask_there: Mask) -> bool:
+    """Whether something here may be water that is not water on the other date."""
+    return any(
+        region.probability >= MAYBE_WATER and not (region.mask & (mask_there | here.mask)).any()
+        for region in here.doubtful
+    )
+
+
+def _event(
+    lost: list[Region], gained: list[Region], looks: list[Channels], shape: tuple[int, ...]
+) -> tuple[PondEvent | None, Mask, float | None]:
+    """The event of the side that lost or gained more water, the water that it is about, and the basin's probability."""
+    weights = [sum(float(region.mask.sum()) * region.probability for region in part) for part in (lost, gained)]
+    if not any(weights):
+        return "none", np.zeros(shape, bool), None
+    gone = weights[0] >= weights[1]
+    regions = lost if gone else gained
+    dry = looks[1] if gone else looks[0]
+    largest = max(regions, key=lambda region: float(region.mask.sum()) * region.probability)
+    probability = basin_probability(dry, largest.mask)
+    if UNCLEAR[0] < probability < UNCLEAR[1]:
+        return None, largest.mask, probability
+    if gone:
+        return ("dried" if probability >= UNCLEAR[1] else "demolished"), largest.mask, probability
+    return ("wetted" if probability >= UNCLEAR[1] else "constructed"), largest.mask, probability

@@ -1,0 +1,414 @@
+"""The result of a change measurement: counted from a map of change, with the pictures that show it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from agrotools.core import Artifact, ToolError
+from agrotools.tools.contract import ToolResult
+from agrotools.tools.workspace import save_artifact
+from agrotools.vision.formats import Box
+from agrotools.vision.overlay import (
+    BLACK,
+    ORANGE,
+    SKY_BLUE,
+    Colour,
+    Layer,
+    class_picture,
+    dim_outside,
+    tint,
+    with_legend,
+)
+from agrotools.vision.vegetation import small_parts
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+SAME, GAINED, LOST, CHANGED, NO_DATA = 0, 1, 2, 3, 255
+MAP_COLOURS: dict[int, Colour] = {
+    SAME: (200, 200, 200),
+    GAINED: ORANGE,
+    LOST: SKY_BLUE,
+    CHANGED: (204, 121, 167),
+    NO_DATA: BLACK,
+}
+PANEL_PX = 760
+"""Longest side of one of the three pictures of a sheet."""
+_LEAST_PANEL_PX = 520
+_GAP_PX = 6
+_FILL = 0.65
+_DIMMED = 0.4
+
+
+def without_specks(changes: NDArray[np.uint8], least_px: int) -> NDArray[np.uint8]:
+    """The map without patches of one kind of change smaller than ``least_px`` pixels (8-connected)."""
+    if least_px <= 1:
+        return changes
+    cleaned = changes.copy()
+    for kind in (GAINED, LOST, CHANGED):
+        specks = small_parts(changes == kind, least_px)
+        if specks is not None:
+            cleaned[specks] = SAME
+    return cleaned
+
+
+def counts_of(changes: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """How many pixels there are of each kind, int64 (256,); by strips, since counting needs eight bytes per pixel."""
+    step = max(1, 2_000_000 // max(1, changes.shape[1]))
+    counts = np.zeros(256, np.int64)
+    for top in range(0, changes.shape[0], step):
+        counts += np.bincount(changes[top : top + step].ravel(), minlength=256)
+    return counts
+
+
+def panel_size(width: int, height: int) -> tuple[int, int]:
+    """Width and height of a panel for pictures of this size: small pictures are enlarged by a whole factor."""
+    longest = max(width, height)
+    factor: float = PANEL_PX / longest if longest > PANEL_PX else max(1, _LEAST_PANEL_PX // longest)
+    return max(1, round(width * factor)), max(1, round(height * factor))
+
+
+def draw_change(
+    before: NDArray[np.uint8],
+    after: NDArray[np.uint8],
+    changes: NDArray[np.uint8],
+    layers: Sequence[Layer],
+    *,
+    region: Box | None = None,
+    gsd_m: float | None = None,
+    title: str = "",
+) -> "Image":
+    """Before, after, and the second picture in grey with the change tinted and outlined; legend and scale bar below.
+
+    Args:
+        before, after: uint8 (rows, columns, 3) of any size, showing the extent of ``changes``.
+        changes: uint8 (rows, columns) of :data:`SAME`, :data:`GAINED`, :data:`LOST`, :data:`CHANGED`, :data:`NO_DATA`.
+        layers: what to draw, in the order of the legend.
+        region: in pixels of ``changes``; what lies outside is dimmed.
+        gsd_m: metres per pixel of ``changes``, for a scale bar.
+    """
+    import cv2
+    from PIL import Image
+
+    height, width = changes.shape
+    size = panel_size(width, height)
+    factor = size[0] / width
+    panels = [_resized(picture, size) for picture in (before, after)]
+    red, green, blue = (panels[1][..., channel].astype(np.uint16) for channel in range(3))
+    grey = ((red + green + blue) / 3).astype(np.float32)
+    shown = np.asarray(cv2.merge([grey, grey, grey]), np.float32)
+    for layer in layers:
+        drawn = np.where(changes == layer.value, np.uint8(255), np.uint8(0))
+        inside = np.asarray(cv2.resize(drawn, size, interpolation=_how(size, width))) >= 128
+        tint(shown, inside, layer.colour, shown[inside], _FILL)
+    gone = cv2.resize((changes == NO_DATA).astype(np.uint8), size, interpolation=cv2.INTER_NEAREST) > 0
+    shown[gone] *= _DIMMED
+    panels.append(np.clip(shown, 0, 255).astype(np.uint8))
+    if region is not None:
+        box = tuple(round(edge * factor) for edge in region)
+        panels = [_framed(panel, (box[0], box[1], box[2], box[3])) for panel in panels]
+    lying = size[0] > 2 * size[1]
+    named = [_named(panel, name) for panel, name in zip(panels, ("before", "after", "change"), strict=True)]
+    gap = np.full((_GAP_PX, size[0], 3) if lying else (size[1], _GAP_PX, 3), 255, np.uint8)
+    sheet = np.concatenate([named[0], gap, named[1], gap, named[2]], axis=0 if lying else 1)
+    return with_legend(Image.fromarray(sheet), layers, title, gsd_m / factor if gsd_m else None)
+
+
+def _resized(picture: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
+    import cv2
+
+    return np.asarray(cv2.resize(picture, size, interpolation=_how(size, picture.shape[1])), np.uint8)
+
+
+def _how(size: tuple[int, int], width: int) -> int:
+    import cv2
+
+    return cv2.INTER_AREA if size[0] < width else cv2.INTER_NEAREST
+
+
+def _framed(panel: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
+    import cv2
+
+    x0, y0, x1, y1 = box
+    framed = panel.copy()
+    dim_outside(framed, box, _DIMMED)
+    return np.asarray(cv2.rectangle(framed, (x0, y0), (x1 - 1, y1 - 1), (255, 255, 255), 1), np.uint8)
+
+
+def _named(panel: NDArray[np.uint8], name: str) -> NDArray[np.uint8]:
+    from PIL import Image, ImageDraw, ImageFont
+
+    picture = Image.fromarray(panel)
+    ImageDraw.Draw(picture).text(
+        (6, 4), name, fill=(255, 255, 255), font=ImageFont.load_default(size=16), stroke_width=2, stroke_fill=BLACK
+    )
+    return np.asarray(picture)
+
+
+Method = Literal["mask_diff", "index_difference", "post_class", "cva", "irmad", "pca_kmeans", "water_masks"]
+PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
+
+_Number = TypeVar("_Number", int, float)
+_HECTARE_M2 = 10_000.0
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True)
+
+
+class Transition(_Part):
+    """One cell of the transition matrix: what was one class before and is another after."""
+
+    from_class: str = Field(alias="from")
+    """class before"""
+    to_class: str = Field(alias="to")
+    """class after"""
+    px: int
+    """pixels"""
+    pct: float
+    """percent of all pixels with data in both"""
+    area_ha: float | None
+    """hectares; null without a known scale"""
+
+
+class TransitionMatrix(_Part):
+    """From each class (row) to each class (column), the unchanged on the diagonal."""
+
+    classes: tuple[str, ...]
+    """names of rows and columns, in order"""
+    px: tuple[tuple[int, ...], ...]
+    """pixels"""
+    pct: tuple[tuple[float, ...], ...]
+    """percent of all pixels with data in both"""
+    ha: tuple[tuple[float, ...], ...] | None
+    """hectares; null without a known scale"""
+
+
+class PondChange(_Part):
+    """What became of standing water."""
+
+    event: PondEvent | None
+    """what happened; null where it cannot be told"""
+    area_before_px: int
+    """water before, pixels"""
+    area_after_px: int
+    """water after, pixels"""
+    delta_pct: float | None
+    """change of the water area, percent of the area before; null without water before"""
+
+
+class VegetationChange(_Part):
+    """What became of plants."""
+
+    index: str
+    """vegetation index that was compared"""
+    mean_before: float | None
+    """mean index before; null where only plants and no plants were told apart"""
+    mean_after: float | None
+    """mean index after"""
+    threshold: float | None
+    """least difference of the index that counts as gain or loss"""
+    cover_before_pct: float | None
+    """plant cover before, percent; null where the index alone was compared"""
+    cover_after_pct: float | None
+    """plant cover after, percent"""
+
+
+class ChangeFound(ToolResult):
+    changed: bool | None
+    """whether there is change of the kind asked for; null where the evidence is too weak to say"""
+    change_px: int
+    """changed pixels"""
+    change_pct: float
+    """changed, percent of total_px"""
+    change_area_m2: float | None
+    """changed area, m^2; null without a known scale"""
+    change_area_ha: float | None
+    """changed area, hectares; null without a known scale"""
+    total_px: int
+    """pixels with data on both dates; percentages refer to these"""
+    gain_px: int | None
+    """pixels gained (buildings, plants, water or the marked class); null where change has no direction"""
+    loss_px: int | None
+    """pixels lost; null where change has no direction or only gains are looked for"""
+    gain_area_m2: float | None
+    """gained area, m^2"""
+    loss_area_m2: float | None
+    """lost area, m^2"""
+    transitions: tuple[Transition, ...]
+    """from one class to another, largest first; empty where no classes are told apart"""
+    dominant_transition: str | None
+    """the largest transition as 'from->to'; null where there is none"""
+    transition_matrix: TransitionMatrix | None
+    """all transitions, with what stayed the same; null where no classes are told apart"""
+    pond: PondChange | None
+    """for target pond"""
+    vegetation: VegetationChange | None
+    """for target vegetation"""
+    registration_shift_px: tuple[float, float] | None
+    """how far the picture after lay to the right and down, pixels, before it was moved back; null: not compared"""
+    gsd_m: float | None
+    """ground sampling distance that was used, metres per pixel"""
+    method: Method
+    """how change was found"""
+    mask: Artifact
+    """0 no change, 1 gained, 2 lost, 3 changed without direction, 255 no data or outside"""
+    overlay: Artifact
+    """before, after and the map of change side by side"""
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """``px``: int (classes, classes), rows before, columns after."""
+
+    classes: tuple[str, ...]
+    px: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a result is made of.
+
+    ``changes``: uint8 (rows, columns), of the constants of this module. ``before``, ``after``: uint8 pictures of
+    the same extent, of any size. ``counted``: the kinds of change that count. ``words``: what a kind is called in the
+    legend. ``changed``: the answer, None where it cannot be given.
+    """
+
+    changes: NDArray[np.uint8]
+    before: NDArray[np.uint8]
+    after: NDArray[np.uint8]
+    box: Box
+    method: Method
+    changed: bool | None
+    words: dict[int, str]
+    counted: tuple[int, ...] = (GAINED, LOST, CHANGED)
+    counts: Counts | None = None
+    gsd_m: float | None = None
+    shift_px: tuple[float, float] | None = None
+    pond: PondChange | None = None
+    vegetation: VegetationChange | None = None
+    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+def change_result(found: Found) -> ChangeFound:
+    """Count, draw and keep.
+
+    Raises:
+        ToolError: ``region_empty`` where the part that counts has no pixel with data on both dates.
+    """
+    height, width = found.changes.shape
+    x0, y0, x1, y1 = found.box
+    whole = found.box == (0, 0, width, height)
+    inside = found.changes[y0:y1, x0:x1]
+    changes = found.changes if whole else np.full_like(found.changes, NO_DATA)
+    changes[y0:y1, x0:x1] = inside
+    count = counts_of(inside)
+    total = int(count.sum() - count[NO_DATA])
+    if total == 0:
+        raise ToolError("region_empty", "the region holds no data", argument="region", hint="choose one with data")
+    change = sum(int(count[kind]) for kind in found.counted)
+    gain = int(count[GAINED]) if GAINED in found.words else None
+    loss = int(count[LOST]) if LOST in found.words else None
+    pixel = None if found.gsd_m is None else found.gsd_m**2
+    transitions, matrix = _transitions(found.counts, pixel)
+    layers = [
+        Layer(kind, MAP_COLOURS[kind], f"{word} {100 * count[kind] / total:.2f} %")
+        for kind, word in found.words.items()
+        if kind != SAME
+    ]
+    overlay = draw_change(
+        found.before,
+        found.after,
+        changes,
+        layers,
+        region=None if whole else found.box,
+        gsd_m=found.gsd_m,
+        title=f"change {100 * change / total:.2f} % of {total} px ({found.method}); changed: {_said(found.changed)}",
+    )
+    return ChangeFound(
+        changed=found.changed,
+        change_px=change,
+        change_pct=100 * change / total,
+        change_area_m2=_area(change, pixel),
+        change_area_ha=_area(change, pixel, _HECTARE_M2),
+        total_px=total,
+        gain_px=gain,
+        loss_px=loss,
+        gain_area_m2=_area(gain, pixel),
+        loss_area_m2=_area(loss, pixel),
+        transitions=transitions,
+        dominant_transition=f"{transitions[0].from_class}->{transitions[0].to_class}" if transitions else None,
+        transition_matrix=matrix,
+        pond=found.pond,
+        vegetation=found.vegetation,
+        registration_shift_px=found.shift_px,
+        gsd_m=found.gsd_m,
+        method=found.method,
+        mask=save_artifact("change_mask.png", "mask", class_picture(changes, MAP_COLOURS)),
+        overlay=save_artifact("change_overlay.png", "overlay", overlay),
+        notes=found.notes,
+        flags=tuple(dict.fromkeys(found.flags if found.gsd_m is not None else (*found.flags, "no_scale"))),
+    )
+
+
+def two_classes(names: tuple[str, str], was: NDArray[np.bool_], changes: NDArray[np.uint8]) -> Counts:
+    """The matrix of one thing and its absence from a map of change; ``was``: where the thing was before.
+
+    Where ``was`` and the map disagree the map decides: lost is what was there, gained is what was not.
+    """
+    gained, lost = changes == GAINED, changes == LOST
+    stayed = (changes != NO_DATA) & ~gained & ~lost
+    there = int(np.count_nonzero(stayed & was))
+    px = [
+        [int(np.count_nonzero(stayed)) - there, int(np.count_nonzero(gained))],
+        [int(np.count_nonzero(lost)), there],
+    ]
+    return Counts(names, np.array(px, np.int64))
+
+
+def _transitions(
+    counts: Counts | None, pixel_m2: float | None
+) -> tuple[tuple[Transition, ...], TransitionMatrix | None]:
+    if counts is None:
+        return (), None
+    total = max(1, int(counts.px.sum()))
+    share = 100.0 * counts.px / total
+    hectares = None if pixel_m2 is None else counts.px * (pixel_m2 / _HECTARE_M2)
+    cells = [
+        Transition.model_validate(
+            {
+                "from": counts.classes[row],
+                "to": counts.classes[column],
+                "px": int(counts.px[row, column]),
+                "pct": float(share[row, column]),
+                "area_ha": None if hectares is None else float(hectares[row, column]),
+            }
+        )
+        for row, column in zip(*np.nonzero(counts.px), strict=True)
+        if row != column
+    ]
+    matrix = TransitionMatrix(
+        classes=counts.classes,
+        px=_rows(counts.px.tolist()),
+        pct=_rows(share.tolist()),
+        ha=None if hectares is None else _rows(hectares.tolist()),
+    )
+    return tuple(sorted(cells, key=lambda cell: (-cell.px, cell.from_class, cell.to_class))), matrix
+
+
+def _rows(table: Sequence[Sequence[_Number]]) -> tuple[tuple[_Number, ...], ...]:
+    return tuple(tuple(row) for row in table)
+
+
+def _area(px: int | None, pixel_m2: float | None, unit_m2: float = 1.0) -> float | None:
+    return None if px is None or pixel_m2 is None else px * pixel_m2 / unit_m2
+
+
+def _said(changed: bool | None) -> str:
+    return "not said" if changed is None else "yes" if changed else "no"

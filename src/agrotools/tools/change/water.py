@@ -1,0 +1,414 @@
+"""Ponds in a picture from above: water by NDWI where there is a near infrared band, else by a ring test on colour.
+
+Without infrared no threshold fits all water: it is clear, green or brown, and cameras balance white as they like. What
+holds is a comparison with what lies around: a pond is darker or bluer than its bank, flatter than the fields, compact,
+and it differs from its bank in the same way on all sides. Candidates come from a component tree (the components of
+several channels at many thresholds, as in Matas et al. 2004, BMVC); each is put to that ring test.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.tools.change.pond_evidence import RING_TEST
+
+Plane = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+
+SURE = 0.4
+"""Probability by the ring test from which a region is taken for water."""
+LEAST_AREA_M2 = 60.0
+LEAST_AREA_PX = 80
+LARGEST_SHARE = 0.25
+"""Of the picture: larger regions are lakes or fields, not ponds."""
+_LEVELS = 11
+_CANDIDATES = 45
+_CANDIDATES_PX = 200_000
+_SECTORS = 16
+_WORK_PX = 2048
+_WORK_GSD_M = 0.45
+_FINEST_GSD_M = 0.30
+_SEARCH_PX = 384
+_SQUARE = np.ones((3, 3), np.uint8)
+
+Box = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Channels:
+    """What the tests look at, float32 (rows, columns): ``light`` log brightness, ``blue`` log blue over red, ``green``
+    excess green, ``rough`` log of the local texture, ``slope`` size of the gradient of colour."""
+
+    light: Plane
+    blue: Plane
+    green: Plane
+    rough: Plane
+    slope: Plane
+    valid: Mask
+
+    @cached_property
+    def colours(self) -> NDArray[np.float32]:
+        """``light``, ``blue`` and ``green`` side by side, (rows, columns, 3)."""
+        return np.dstack([self.light, self.blue, self.green])
+
+    @cached_property
+    def usual(self) -> NDArray[np.float64]:
+        """Medians of ``light``, ``blue``, ``rough`` and ``slope`` where there is data."""
+        step = max(1, int(self.valid.sum()) // 20_000)
+        return np.array(
+            [np.median(plane[self.valid][::step]) for plane in (self.light, self.blue, self.rough, self.slope)],
+            np.float64,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """A region that may be water: its mask, bool (rows, columns), and how sure it is, 0 to 1."""
+
+    mask: Mask
+    probability: float
+
+
+@dataclass(frozen=True, eq=False)
+class Water:
+    """``mask``: bool (rows, columns); ``regions``: the ponds it consists of, surest first; ``doubtful``: those that
+    did not pass."""
+
+    mask: Mask
+    regions: tuple[Region, ...]
+    doubtful: tuple[Region, ...] = ()
+    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+def find_water(
+    rgb: NDArray[np.uint8],
+    valid: Mask,
+    *,
+    nir: NDArray[np.floating] | None = None,
+    gsd_m: float | None = None,
+    min_area_px: int | None = None,
+) -> Water:
+    """Ponds in a picture from above, at a third of a metre to a metre per pixel (see :func:`working_shrink`).
+
+    Args:
+        rgb: uint8 (rows, columns, 3).
+        valid: bool (rows, columns).
+        nir: near infrared (rows, columns) on the scale of ``rgb`` (one factor for all four bands).
+        gsd_m: metres per pixel, for the least area (60 m^2).
+        min_area_px: least area; without it and without a scale 80 pixels.
+    """
+    least = least_area_px(gsd_m, min_area_px)
+    if nir is not None:
+        return _by_ndwi(rgb, nir, valid, least)
+    return _by_ring_test(channels_of(rgb, valid), least)
+
+
+def working_shrink(shape: tuple[int, ...], gsd_m: float | None) -> float:
+    """By how much a picture is to be shrunk first, 1 or more: to 0.45 m a pixel where it is finer, for that is the
+    sampling at which the tests know water and banks, and to a longest side of 2048 pixels."""
+    return max(1.0, max(shape) / _WORK_PX, _WORK_GSD_M / gsd_m if gsd_m and gsd_m < _FINEST_GSD_M else 1.0)
+
+
+def least_area_px(gsd_m: float | None, given: int | None) -> int:
+    """Pixels that a pond has at least: what was given, else 60 m^2 (40 pixels at least), else 80 pixels."""
+    if given is not None:
+        return max(1, given)
+    return max(LEAST_AREA_PX // 2, round(LEAST_AREA_M2 / gsd_m**2)) if gsd_m else LEAST_AREA_PX
+
+
+def channels_of(rgb: NDArray[np.uint8], valid: Mask) -> Channels:
+    """The channels of a picture; where there is no data they hold their median."""
+    import cv2
+
+    smooth = cv2.GaussianBlur(cv2.medianBlur(np.ascontiguousarray(rgb), 3), (0, 0), 0.9).astype(np.float32) + 6.0
+    red, green, blue = cv2.split(smooth)
+    total = red + green + blue
+    light, balance = np.log(total), np.log(blue / red)
+    excess = (2 * green - red - blue) / total
+    raw = np.log(rgb.astype(np.float32).sum(axis=2) + 18.0)
+    fine = np.abs(raw - cv2.GaussianBlur(raw, (0, 0), 2.0))
+    rough = np.log(cv2.GaussianBlur(fine, (0, 0), 2.0) + 0.004)
+    planes = []
+    for plane in (light, balance, excess, rough):
+        middle = float(np.median(plane[valid])) if valid.any() else 0.0
+        planes.append(np.where(valid, plane, np.float32(middle)).astype(np.float32))
+    slope = np.zeros(valid.shape, np.float32)
+    for plane, weight in zip(planes[:3], (1.0, 1.5, 1.5), strict=True):
+        dx, dy = cv2.Sobel(plane, cv2.CV_32F, 1, 0), cv2.Sobel(plane, cv2.CV_32F, 0, 1)
+        slope += np.float32(weight) * cv2.magnitude(dx, dy)
+    return Channels(*planes, slope=slope, valid=valid)
+
+
+def water_probability(channels: Channels, mask: Mask) -> float:
+    """How sure the ring test is that ``mask`` is a pond, 0 to 1; 0 where it is too small to be tested."""
+    found = ring_features(channels, mask)
+    return 0.0 if found is None else RING_TEST.probability(found)
+
+
+def ring_features(channels: Channels, mask: Mask) -> NDArray[np.float64] | None:
+    """What the ring test looks at; None where the region is too small.
+
+    Of the ring less the region, or the other way round: darker, bluer, less green, flatter. Solidity, compactness.
+    Sharpness of the outline; share of the difference that is the same on all sides, shares of the sides that are
+    darker, bluer. Against the whole picture: darker, bluer; greenness; flatter. Spread of brightness; area.
+    """
+    import cv2
+
+    crop = crop_around(mask, 14)
+    if crop is None:
+        return None
+    inside = np.ascontiguousarray(mask[crop])
+    area = int(inside.sum())
+    depth = signed_distance(inside)
+    valid = channels.valid[crop]
+    core = (depth >= min(2.0, 0.5 * float(depth.max()))) & valid
+    reach = float(np.clip(0.25 * np.sqrt(area), 4.0, 12.0))
+    ring = (depth <= -1.5) & (depth >= -1.5 - reach) & valid
+    if core.sum() < 12 or ring.sum() < 12:
+        return None
+    colours = channels.colours[crop]
+    inner, outer = np.median(colours[core], axis=0), np.median(colours[ring], axis=0)
+    rough_in, rough_out = (float(np.median(channels.rough[crop][part])) for part in (core, ring))
+    spread_in = float(channels.light[crop][core].std())
+    contours = cv2.findContours(inside.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)[0]
+    outline = max(contours, key=len)
+    hull = float(cv2.contourArea(cv2.convexHull(outline)))
+    perimeter = float(cv2.arcLength(outline, True))
+    edge = float(channels.slope[crop][np.abs(depth) <= 1.5].mean())
+    usual_light, usual_blue, usual_rough, usual_slope = channels.usual
+    apart = sector_differences(colours, depth, valid, (1.0, 4.5), (-4.5, -1.0))
+    closed, darker, bluer = 0.0, 0.0, 0.0
+    if len(apart) >= 4:
+        size = float(np.linalg.norm(apart, axis=1).mean())
+        closed = float(np.linalg.norm(apart.mean(axis=0))) / max(size, 1e-3)
+        darker, bluer = float((apart[:, 0] < -0.03).mean()), float((apart[:, 1] > 0.02).mean())
+    return np.array(
+        [
+            outer[0] - inner[0],
+            inner[1] - outer[1],
+            outer[2] - inner[2],
+            rough_out - rough_in,
+            min(area / max(hull, 1.0), 1.0),
+            4 * np.pi * area / max(perimeter, 1.0) ** 2,
+            np.log(edge / (usual_slope + 1e-3) + 0.05),
+            closed,
+            darker,
+            bluer,
+            usual_light - inner[0],
+            inner[1] - usual_blue,
+            inner[2],
+            usual_rough - rough_in,
+            np.log(spread_in + 0.01),
+            np.log(area),
+        ],
+        np.float64,
+    )
+
+
+def sector_differences(
+    colours: NDArray[np.float32], depth: Plane, valid: Mask, inner: tuple[float, float], outer: tuple[float, float]
+) -> NDArray[np.float64]:
+    """Colour of a band inside a region minus that of a band outside it, for each sector around its centre that has
+    pixels in both: (sectors, channels). Bands are ranges of signed distance to the outline (positive inside)."""
+    rows, columns = np.nonzero(depth > 0)
+    y, x = np.mgrid[0 : depth.shape[0], 0 : depth.shape[1]]
+    angle = np.arctan2(y - rows.mean(), x - columns.mean())
+    sector = np.minimum(((angle + np.pi) * (_SECTORS / (2 * np.pi))).astype(np.int64), _SECTORS - 1)
+    means = []
+    for low, high in (inner, outer):
+        part = (depth >= low) & (depth <= high) & valid
+        count = np.bincount(sector[part], minlength=_SECTORS).astype(np.float64)
+        sums = [np.bincount(sector[part], colours[..., k][part], _SECTORS) for k in range(colours.shape[2])]
+        means.append(np.where(count[:, None] >= 3, np.array(sums).T / np.maximum(count, 1)[:, None], np.nan))
+    apart = means[0] - means[1]
+    return apart[np.isfinite(apart).all(axis=1)]
+
+
+def signed_distance(mask: Mask) -> Plane:
+    """Distance to the outline of ``mask`` in pixels, positive inside, float32. Beyond the picture is outside."""
+    import cv2
+
+    padded = cv2.copyMakeBorder(mask.astype(np.uint8), 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=0)
+    inside = cv2.distanceTransform(padded, cv2.DIST_L2, 3)[1:-1, 1:-1]
+    outside = cv2.distanceTransform((~mask).astype(np.uint8), cv2.DIST_L2, 3)
+    return np.asarray(np.where(mask, inside, -outside), np.float32)
+
+
+def crop_around(mask: Mask, margin: int) -> tuple[slice, slice] | None:
+    """The part of a picture that holds ``mask`` and ``margin`` pixels around it; None where the mask is empty."""
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    if not rows.size:
+        return None
+    top, left = max(0, int(rows[0]) - margin), max(0, int(columns[0]) - margin)
+    return slice(top, int(rows[-1]) + margin + 1), slice(left, int(columns[-1]) + margin + 1)
+
+
+def candidates(channels: Channels, least_px: int) -> list[Mask]:
+    """Compact regions of the component tree: of each branch those with a sharp outline and a flat inside, best first.
+
+    They are sought at half the resolution in all but small pictures; the masks are those of the picture.
+    """
+    import cv2
+
+    rows, columns = channels.valid.shape
+    shrink = float(np.clip(max(rows, columns) / _SEARCH_PX, 1.0, 2.0))
+    number = int(_CANDIDATES * np.clip(rows * columns / _CANDIDATES_PX, 1.0, 8.0))
+    size = (max(1, round(columns / shrink)), max(1, round(rows / shrink)))
+
+    def small(plane: Plane) -> Plane:
+        return np.asarray(cv2.resize(plane, size, interpolation=cv2.INTER_AREA), np.float32)
+
+    light, blue, green, rough = (small(p) for p in (channels.light, channels.blue, channels.green, channels.rough))
+    slope, valid = small(channels.slope), small(channels.valid.astype(np.float32)) > 0.5
+    least, most = max(8.0, 0.8 * least_px / shrink**2), LARGEST_SHARE * valid.sum()
+    found: list[tuple[float, Box, Mask]] = []
+    for plane in (-light, blue, -green, -rough, 1.5 * blue - light):
+        sample = plane[valid][::3]
+        if not sample.size or sample.min() == sample.max():
+            continue
+        for level in np.unique(np.quantile(sample, 1 - np.geomspace(0.005, 0.5, _LEVELS))):
+            found += _components((plane > level) & valid, slope, least, most)
+    found.sort(key=lambda item: -item[0])
+    kept: list[tuple[Box, Mask]] = []
+    for _, box, mask in found:
+        if len(kept) >= number:
+            break
+        if all(_alike(box, mask, *other) < 0.6 for other in kept):
+            kept.append((box, mask))
+    return [enlarged(_placed(box, mask, valid.shape), (columns, rows)) & channels.valid for box, mask in kept]
+
+
+def _components(above: Mask, slope: Plane, least: float, most: float) -> list[tuple[float, Box, Mask]]:
+    """Compact components: sharpness of the outline over that of the inside, box (x, y, width, height), mask in it."""
+    import cv2
+
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(above.astype(np.uint8), connectivity=4)
+    area, wide, high = stats[:, cv2.CC_STAT_AREA], stats[:, cv2.CC_STAT_WIDTH], stats[:, cv2.CC_STAT_HEIGHT]
+    fits = (area >= least) & (area <= most) & (area > 0.40 * wide * high)
+    fits &= np.maximum(wide, high) < 5 * np.minimum(wide, high)
+    fits[0] = False
+    found: list[tuple[float, Box, Mask]] = []
+    for label in np.flatnonzero(fits[:count]):
+        x, y, w, h = (int(value) for value in stats[label, :4])
+        mask = np.asarray(labels[y : y + h, x : x + w] == label)
+        padded = cv2.copyMakeBorder(mask.view(np.uint8), 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=0)
+        inner = cv2.erode(padded, _SQUARE)
+        if cv2.countNonZero(cv2.dilate(inner, _SQUARE)) < 0.7 * area[label]:
+            continue
+        core = inner[1:-1, 1:-1] > 0
+        steep = slope[y : y + h, x : x + w]
+        # Trees have sharp outlines too, but are rough inside.
+        found.append((float(steep[mask & ~core].mean() / (steep[core].mean() + 0.02)), (x, y, w, h), mask))
+    return found
+
+
+def refined(channels: Channels, mask: Mask) -> Mask:
+    """The region with its outline where inside and surroundings are parted best (Fisher's linear discriminant 1936)."""
+    import cv2
+
+    crop = crop_around(mask, 8)
+    if crop is None:
+        return mask
+    depth = signed_distance(np.ascontiguousarray(mask[crop]))
+    valid = channels.valid[crop]
+    colours = channels.colours[crop].astype(np.float64)
+    core = colours[(depth >= min(2.0, 0.6 * float(depth.max()))) & valid]
+    near = colours[(depth <= -1.5) & (depth >= -5.0) & valid]
+    if len(core) < 15 or len(near) < 15:
+        return mask
+    scatter = np.cov(core.T) + np.cov(near.T) + 1e-5 * np.eye(3)
+    axis = np.linalg.solve(scatter, core.mean(axis=0) - near.mean(axis=0))
+    score = colours @ axis
+    middle = (float(np.median(core @ axis)) + float(np.median(near @ axis))) / 2
+    inside = (score > middle) & (depth > -4.0) & valid
+    inside |= depth >= 4.0
+    cleaned = cv2.morphologyEx(inside.astype(np.uint8), cv2.MORPH_OPEN, _SQUARE)
+    contours = cv2.findContours(cleaned, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)[0]
+    if not contours:
+        return mask
+    filled = np.zeros(cleaned.shape, np.uint8)
+    cv2.drawContours(filled, [max(contours, key=cv2.contourArea)], -1, 1, -1)
+    if not 0.6 * mask.sum() <= filled.sum() <= 1.6 * mask.sum():
+        return mask
+    out = np.zeros_like(mask)
+    out[crop] = (filled > 0) & valid
+    return out
+
+
+def _by_ring_test(channels: Channels, least_px: int) -> Water:
+    tested = []
+    for mask in candidates(channels, least_px):
+        probability = water_probability(channels, mask)
+        if probability > 0.02:
+            tested.append(Region(mask, probability))
+    tested.sort(key=lambda region: -region.probability)
+    sure: list[Region] = []
+    doubtful: list[Region] = []
+    taken = np.zeros(channels.valid.shape, bool)
+    for region in tested:
+        if (region.mask & taken).sum() > 0.2 * region.mask.sum():
+            continue
+        mask = refined(channels, region.mask)
+        taken |= mask
+        (sure if region.probability >= SURE else doubtful).append(Region(mask, region.probability))
+    notes = (f"water: {len(sure)} region(s) that are compact, flat and unlike their surroundings on all sides",)
+    return Water(_union(sure, channels.valid.shape), tuple(sure), tuple(doubtful), notes, ("water_from_colour_only",))
+
+
+def _by_ndwi(rgb: NDArray[np.uint8], nir: NDArray[np.floating], valid: Mask, least_px: int) -> Water:
+    import cv2
+
+    green = cv2.GaussianBlur(rgb[..., 1].astype(np.float32), (0, 0), 0.8)
+    there = valid & np.isfinite(nir)
+    infrared = cv2.GaussianBlur(np.where(there, nir, 0).astype(np.float32), (0, 0), 0.8)
+    total = green + infrared
+    ndwi = np.where(there & (total > 0), (green - infrared) / np.where(total > 0, total, 1), np.float32(-1))
+    wet = cv2.morphologyEx((ndwi > 0).astype(np.uint8), cv2.MORPH_OPEN, _SQUARE)
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(wet, connectivity=4)
+    regions: list[Region] = []
+    for label in range(1, count):
+        if stats[label, cv2.CC_STAT_AREA] >= least_px:
+            mask = np.asarray(labels == label)
+            regions.append(Region(mask, float(np.clip(0.5 + 2.0 * float(np.median(ndwi[mask])), 0.5, 1.0))))
+    regions.sort(key=lambda region: (-region.probability, -int(region.mask.sum())))
+    notes = ("water: where NDWI = (green - NIR) / (green + NIR) is above 0 (McFeeters 1996)",)
+    return Water(_union(regions, valid.shape), tuple(regions), (), notes)
+
+
+def _union(regions: "tuple[Region, ...] | list[Region]", shape: tuple[int, ...]) -> Mask:
+    mask = np.zeros(shape, bool)
+    for region in regions:
+        mask |= region.mask
+    return mask
+
+
+def _placed(box: Box, mask: Mask, shape: tuple[int, ...]) -> Mask:
+    x, y, w, h = box
+    whole = np.zeros(shape, bool)
+    whole[y : y + h, x : x + w] = mask
+    return whole
+
+
+def enlarged(mask: Mask, size: tuple[int, int]) -> Mask:
+    """A mask at another size (columns, rows), its outline smooth."""
+    import cv2
+
+    if size == (mask.shape[1], mask.shape[0]):
+        return mask
+    return np.asarray(cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_LINEAR) >= 0.5)
+
+
+def _alike(box: Box, mask: Mask, other_box: Box, other: Mask) -> float:
+    """Intersection over union of two masks in their boxes."""
+    x0, y0 = max(box[0], other_box[0]), max(box[1], other_box[1])
+    x1 = min(box[0] + box[2], other_box[0] + other_box[2])
+    y1 = min(box[1] + box[3], other_box[1] + other_box[3])
+    if x0 >= x1 or y0 >= y1:
+        return 0.0
+    first = mask[y0 - box[1] : y1 - box[1], x0 - box[0] : x1 - box[0]]
+    second = other[y0 - other_box[1] : y1 - other_box[1], x0 - other_box[0] : x1 - other_box[0]]
+    shared = int((first & second).sum())
+    return shared / (int(mask.sum()) + int(other.sum()) - shared)

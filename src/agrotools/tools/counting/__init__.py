@@ -1,0 +1,1 @@
+"""Counting of objects: fruits, plants, trees, spots."""

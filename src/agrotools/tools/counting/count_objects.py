@@ -1,0 +1,348 @@
+"""How many things of one kind a picture shows, and where."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Literal, cast
+
+import numpy as np
+from pydantic import Field, JsonValue
+
+from agrotools.core import Arguments, ToolError
+from agrotools.tools.arguments import Known, without
+from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, tool
+from agrotools.tools.counting.crowns import crowns_of_raster
+from agrotools.tools.counting.fruit_net import fruit_net_files
+from agrotools.tools.counting.methods import (
+    Found,
+    Mode,
+    crowns_in_colours,
+    found_in_boxes,
+    fruit_by_colour,
+    fruit_by_net,
+    fruits_of_net,
+    meaning,
+    mode_for,
+    plants_on_soil,
+    round_spots,
+)
+from agrotools.tools.counting.result import ObjectCount, count_result
+from agrotools.tools.field_picture import colour_bands, read_field_picture
+from agrotools.tools.inputs import chosen_scale
+from agrotools.tools.learned import LEARNED, find_learned, weight_files
+from agrotools.tools.vlm import VLM
+from agrotools.tools.workspace import backend_in_use, file_info, shown_name
+from agrotools.vision.formats import Box, clipped_region, file_format
+from agrotools.vision.rasters import open_raster
+from agrotools.vision.reading import read_image
+from agrotools.vision.vegetation import choose_index, segment
+
+ChmFile = Annotated[Path, FileArgument("raster", "canopy height model of the same place, heights in metres")]
+RULES = "rules"
+"""The back-end that finds fruit by colour, without the net."""
+_SAME_EXTENT = 0.02
+_OF_CROWNS_IN_HEIGHTS = ("min_height_m", "window_a_m", "window_b")
+
+
+def _resolved(call: Arguments, known: Known) -> Arguments:
+    """The detector, what the target means to it, and the file that it looks at."""
+    if known.result.get("mode") in ("vlm", "learned"):
+        return call
+    image, chm, target, mode = call["image"], call["chm"], cast(str, call["target"]), call["mode"]
+    if mode == "auto":
+        mode = mode_for(target, chm is not None or _known_as_heights(image, known))
+    chosen = cast(Mode, mode)
+    call = {**call, "mode": chosen, "target": meaning(target, chosen)}
+    if chosen != "crown_chm":
+        return without(call, "chm", *_OF_CROWNS_IN_HEIGHTS)
+    heights = image if chm is None else chm
+    call = without({**call, "chm": heights}, "expected_size_px")
+    # Places and sizes are in pixels of the image, which are those of the height model where both have one size.
+    size = known.size(image)
+    return without(call, "image") if image == heights or (size and size == known.size(heights)) else call
+
+
+def _known_as_heights(image: JsonValue, known: Known) -> bool:
+    """What :func:`_is_heights` finds in the file, by the bands that the sample names and by the reference's result."""
+    file, reference = known.file(image), known.reference
+    counted_in = reference.get("chm") or reference.get("image")
+    if known.result.get("mode") == "crown_chm" and image == counted_in:
+        return True
+    return file is not None and file.kind == "raster" and file.bands is not None and len(file.bands) == 1
+
+
+@tool(
+    category="measurement",
+    version="2",
+    data_files=fruit_net_files,
+    backends=("offline", RULES, LEARNED, VLM),
+    backend_files=weight_files,
+    resolves=_resolved,
+)
+def count_objects(
+    image: ImageFile,
+    target: Annotated[
+        str, Field(min_length=1, max_length=100, description="what to count: tree, plant, apple, fruit, spot...")
+    ],
+    region: Region | None = None,
+    gsd_m: Annotated[
+        float | None, Field(gt=0, le=100_000, description="ground sampling distance of the image, metres per pixel")
+    ] = None,
+    expected_size_px: Annotated[
+        float | None, Field(ge=2, le=10_000, description="about how wide one object is, pixels of the image")
+    ] = None,
+    chm: ChmFile | None = None,
+    min_height_m: Annotated[float, Field(ge=0, le=100, description="what is lower is no tree, metres")] = 2.0,
+    mode: Annotated[
+        Literal["auto", "crown_chm", "crown_rgb", "fruit", "blob", "plant"],
+        Field(description="the detector; auto chooses by target and by what is given"),
+    ] = "auto",
+    return_boxes: Annotated[
+        bool, Agree("presentation"), Field(description="whether to list boxes, centres and scores")
+    ] = True,
+    score_min: Annotated[float, Field(ge=0, le=1, description="leave out what stands out less than this")] = 0.3,
+    window_a_m: Annotated[
+        float, Field(gt=0, le=20, description="crown_chm: radius around a tree top at height 0, metres")
+    ] = 0.6,
+    window_b: Annotated[
+        float, Field(ge=0, le=1, description="crown_chm: growth of that radius per metre of height")
+    ] = 0.085,
+) -> ObjectCount:
+    """Count things of one kind in a picture, with their places, sizes and density per hectare.
+
+    Detectors that work offline: crown_chm, trees in a canopy height model (pass it as chm, or as image; the reliable
+    way to count trees; needs the pixel size); crown_rgb, trees in a colour picture from above (unreliable, flagged);
+    plant, single plants on soil (touching ones count as one unless expected_size_px is given); fruit: apples, pears,
+    cherries and tomatoes on the plant by a trained net (with count_interval), other fruit by red or orange colour
+    (weak); blob, round spots that differ from a plain background. Any other target needs a learned back-end and is
+    refused, unless mode names a detector that fits. Objects count where their centre lies in the region.
+    expected_size_px helps all but crown_chm.
+
+    Raises:
+        ToolError: ``backend_unavailable`` (no detector for the target), ``missing_metadata`` (crown_chm without pixel
+            size or without heights), ``region_empty``, ``nothing_found`` (no data), and as the readers.
+
+    Sources: crowns, :mod:`agrotools.tools.counting.crowns`; spots, :mod:`agrotools.tools.counting.blobs`; plants,
+        :mod:`agrotools.vision.vegetation`; fruit, :mod:`agrotools.tools.counting.fruit_net`; touching objects parted
+        by the distance to their edge (Beucher and Lantuejoul 1979).
+    """
+    backend = backend_in_use() or "offline"
+    if backend not in ("offline", RULES) and not _in_heights(image, chm, mode):
+        return _count_by_model(backend, image, target, region, gsd_m, return_boxes, score_min, mode)
+    chosen: Mode = mode_for(target, chm is not None or _is_heights(image)) if mode == "auto" else mode
+    notes = () if mode == "auto" else _doubt(target, mode)
+    if chosen == "crown_chm":
+        return _count_in_heights(
+            image, chm, target, region, gsd_m, min_height_m, (window_a_m, window_b), return_boxes, score_min, notes
+        )
+    name, info = shown_name(image), file_info(image)
+    scale = chosen_scale(gsd_m, info.gsd_m if info else None)
+    if chosen == "plant":
+        picture = read_field_picture(image, None, None, info)
+        box, clipped = clipped_region(region, picture.shape[1], picture.shape[0], name)
+        index = choose_index("auto", picture.bands)
+        plants = segment(index, colour_bands(picture)[0], picture.valid)
+        found = plants_on_soil(plants.mask, expected_size_px)
+        shown, valid = picture.shown, picture.valid
+        scale = chosen_scale(gsd_m, picture.gsd_m)
+        notes = (*notes, *picture.notes, *plants.notes)
+        flags = (*picture.flags, *plants.flags)
+    else:
+        pixels = read_image(image, shown_as=name)
+        box, clipped = clipped_region(region, pixels.width, pixels.height, name)
+        if pixels.is_grey and chosen != "blob":
+            raise ToolError(
+                "band_not_found",
+                f"{name} is grey, and {chosen} goes by colour",
+                argument="image",
+                hint="use a colour picture, mode='blob', or a canopy height model for trees",
+            )
+        shown = pixels.pixels
+        valid = np.ones(shown.shape[:2], np.bool_) if pixels.valid is None else pixels.valid
+        scale = chosen_scale(gsd_m, (info.gsd_m if info else None) or _gsd_of_raster(image))
+        if chosen == "crown_rgb":
+            found = crowns_in_colours(shown, scale.gsd_m, expected_size_px)
+        elif chosen == "fruit" and backend != RULES and (kinds := fruits_of_net(target)):
+            found = fruit_by_net(shown, kinds, expected_size_px)
+        elif chosen == "fruit":
+            found = fruit_by_colour(shown, target, expected_size_px)
+        else:
+            found = round_spots(shown, expected_size_px)
+        notes, flags = (*notes, *pixels.notes), pixels.flags
+    x0, y0, x1, y1 = box
+    found = found.chosen(found.scores >= score_min).centred_in(box)
+    return count_result(
+        found,
+        chosen,
+        target,
+        shown=shown,
+        shown_per_px=1.0,
+        region=None if region is None else box,
+        looked_at_px=float(np.count_nonzero(valid[y0:y1, x0:x1])),
+        gsd_m=scale.gsd_m,
+        return_boxes=return_boxes,
+        notes=(*notes, *scale.notes),
+        flags=(*flags, *clipped, *scale.flags),
+    )
+
+
+def _in_heights(image: Path, chm: Path | None, mode: str) -> bool:
+    """Whether a call is about a height model, which no model for pictures can see."""
+    return mode == "crown_chm" or (mode == "auto" and (chm is not None or _is_heights(image)))
+
+
+def _count_by_model(
+    backend: str,
+    image: Path,
+    target: str,
+    region: Box | None,
+    gsd_m: float | None,
+    return_boxes: bool,
+    score_min: float,
+    mode: str,
+) -> ObjectCount:
+    name, info = shown_name(image), file_info(image)
+    picture = read_image(image, shown_as=name)
+    box, clipped = clipped_region(region, picture.width, picture.height, name)
+    scale = chosen_scale(gsd_m, (info.gsd_m if info else None) or _gsd_of_raster(image))
+    by = "vlm" if backend == VLM else "learned"
+    if by == "vlm":
+        from agrotools.tools.vlm.tasks import point_out
+
+        pointed = point_out(picture.pixels, box, target)
+    else:
+        pointed = find_learned(backend, picture.pixels, box, target, score_min)
+    found = found_in_boxes(pointed.boxes, pointed.scores)
+    found = found.chosen(found.scores >= score_min).centred_in(box)
+    notes = pointed.notes if mode == "auto" else (*pointed.notes, f"mode={mode!r} is of the offline back-end alone")
+    x0, y0, x1, y1 = box
+    looked_at_px = (x1 - x0) * (y1 - y0)
+    if picture.valid is not None:
+        looked_at_px = int(np.count_nonzero(picture.valid[y0:y1, x0:x1]))
+    return count_result(
+        found,
+        by,
+        target,
+        shown=picture.pixels,
+        shown_per_px=1.0,
+        region=None if region is None else box,
+        looked_at_px=float(looked_at_px),
+        gsd_m=scale.gsd_m,
+        return_boxes=return_boxes,
+        notes=(*notes, *picture.notes, *scale.notes),
+        flags=(*pointed.flags, *picture.flags, *clipped, *scale.flags),
+    )
+
+
+def _count_in_heights(
+    image: Path,
+    chm: Path | None,
+    target: str,
+    region: Box | None,
+    gsd_m: float | None,
+    min_height_m: float,
+    window_m: tuple[float, float],
+    return_boxes: bool,
+    score_min: float,
+    notes: tuple[str, ...],
+) -> ObjectCount:
+    if chm is None and not _is_heights(image):
+        raise ToolError(
+            "missing_metadata",
+            "crown_chm needs heights, and the image is a picture",
+            argument="chm",
+            hint="pass a canopy height model as chm, or use mode='crown_rgb'",
+        )
+    heights = chm or image
+    name, info = shown_name(heights), file_info(heights)
+    with open_raster(heights, argument="chm" if chm else "image", shown_as=name) as source:
+        per_px, flags = _pixels_per_pixel(image, chm, source.width, source.height)
+        known = info.gsd_m if info else None
+        if chm is not None and not known and not source.sampling.gsd_m:
+            of_image = file_info(image)
+            known = of_image.gsd_m * per_px if of_image and of_image.gsd_m else None
+        scale = chosen_scale(gsd_m * per_px if gsd_m else None, known, source.sampling.gsd_m)
+        if scale.gsd_m is None:
+            raise ToolError(
+                "missing_metadata",
+                f"{name} does not say how wide its pixels are on the ground, and the window for tree tops is in metres",
+                argument="gsd_m",
+                hint="pass gsd_m, metres per pixel",
+            )
+        inside: Box | None = None
+        if region is not None:
+            x0, y0, x1, y1 = (edge / per_px for edge in region)
+            inside = (round(x0), round(y0), max(round(x0) + 1, round(x1)), max(round(y0) + 1, round(y1)))
+        box, clipped = clipped_region(inside, source.width, source.height, name)
+        counted = crowns_of_raster(source, scale.gsd_m, box, min_height_m=min_height_m, window_m=window_m)
+        sampling = source.sampling if scale.gsd_m == source.sampling.gsd_m else None
+    found = counted.found.chosen(counted.found.scores >= score_min)
+    shown, shown_per_px = counted.shown, counted.shown_per_px / per_px
+    if chm is not None and chm != image and not flags:
+        shown, shown_per_px = read_image(image, shown_as=shown_name(image)).pixels, 1.0
+    return count_result(
+        _times(found, per_px),
+        "crown_chm",
+        target,
+        shown=shown,
+        shown_per_px=shown_per_px,
+        region=region,
+        looked_at_px=counted.measured_px * per_px**2,
+        gsd_m=scale.gsd_m / per_px,
+        return_boxes=return_boxes,
+        notes=(*notes, *counted.notes, *(sampling.notes if sampling else ()), *scale.notes),
+        flags=(*counted.flags, *clipped, *flags, *(sampling.flags if sampling else ()), *scale.flags),
+    )
+
+
+def _pixels_per_pixel(image: Path, chm: Path | None, width: int, height: int) -> tuple[float, tuple[str, ...]]:
+    """Pixels of the image per pixel of the height model; 1 with a flag where they do not show the same extent."""
+    if chm is None or chm == image:
+        return 1.0, ()
+    across, down = _size(image)
+    if abs(across / width / (down / height) - 1) > _SAME_EXTENT:
+        return 1.0, ("coordinates_of_chm",)
+    return (across * down / (width * height)) ** 0.5, ()
+
+
+def _times(found: Found, factor: float) -> Found:
+    if factor == 1:
+        return found
+    return replace(
+        found, boxes=found.boxes * factor, centres=found.centres * factor, diameters=found.diameters * factor
+    )
+
+
+def _is_heights(image: Path) -> bool:
+    """Whether a file is a raster of one band that is no grey picture."""
+    name = shown_name(image)
+    if file_format(image, shown_as=name) not in ("tiff", "envi"):
+        return False
+    with open_raster(image, shown_as=name) as source:
+        return source.count == 1 and source.dtype != "uint8"
+
+
+def _gsd_of_raster(image: Path) -> float | None:
+    if file_format(image) not in ("tiff", "envi"):
+        return None
+    with open_raster(image) as source:
+        return source.sampling.gsd_m
+
+
+def _size(image: Path) -> tuple[int, int]:
+    name = shown_name(image)
+    if file_format(image, shown_as=name) in ("tiff", "envi"):
+        with open_raster(image, shown_as=name) as source:
+            return source.width, source.height
+    pixels = read_image(image, shown_as=name)
+    return pixels.width, pixels.height
+
+
+def _doubt(target: str, mode: Mode) -> tuple[str, ...]:
+    """Say so where a detector was asked for that is not the one for such things."""
+    try:
+        fitting = mode_for(target, mode == "crown_chm")
+    except ToolError:
+        fitting = None
+    if fitting == mode:
+        return ()
+    return (f"{mode} does not know what {target[:60]!r} is: it counts all that its method finds",)

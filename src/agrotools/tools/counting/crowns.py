@@ -1,0 +1,324 @@
+"""Single trees in a canopy height model: tops found in windows that grow with height, crowns grown down from them.
+
+Tops: local maxima in a window whose radius is a linear function of height (Popescu and Wynne 2004, Photogrammetric
+Engineering and Remote Sensing 70). Crowns: watershed from these markers (Meyer and Beucher 1990, Journal of Visual
+Communication and Image Representation 1).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.core import ToolError
+from agrotools.tools.canopy.heights import height_scale_of, in_metres, refuse_many_bands
+from agrotools.tools.counting.methods import Found
+from agrotools.vision.blocks import SmallPicture, block_boxes
+from agrotools.vision.formats import Box
+from agrotools.vision.overlay import LONGEST_SIDE, viridis
+from agrotools.vision.rasters import RasterSource
+
+PIT_M = 1.0
+"""A pixel this much lower than the median around it is a pit of the laser's, not the form of a crown."""
+SMOOTHING_M = 0.3
+"""Standard deviation of the Gaussian; 0.5 m lost small trees in drawn orchards with 2.5 m between stems."""
+FINEST_M = 0.25
+"""Models with smaller pixels are brought to about this first: crowns are metres wide."""
+COARSEST_M = 2.0
+"""With larger pixels, small crowns fall between them."""
+REACH_M = 15.0
+"""How far around a top the model must be known for its crown to be the same as in the whole model."""
+_TALLEST_M = 120.0
+_CLEAR_DROP = 0.15
+"""A top that rises above the saddle to its neighbour by this share of its height is surely one."""
+_LEAST_RADIUS_PX = 1.5
+
+Heights = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Crowns:
+    """Trees, tallest first, in pixels of the model that was given.
+
+    ``tops``: float64 (n, 2), x and y. ``boxes``: float64 (n, 4), x0, y0, x1, y1 of the crowns. ``areas``: float64 (n,),
+    pixels of the crowns. ``heights_m``: float64 (n,), of the unsmoothed model at the tops. ``scores``: float64 (n,),
+    0..1: 1 for a tree that stands alone or rises well above its neighbours, near 0.3 for one that barely does.
+    """
+
+    tops: NDArray[np.float64]
+    boxes: NDArray[np.float64]
+    areas: NDArray[np.float64]
+    heights_m: NDArray[np.float64]
+    scores: NDArray[np.float64]
+
+    def chosen(self, keep: NDArray[np.bool_]) -> "Crowns":
+        return Crowns(self.tops[keep], self.boxes[keep], self.areas[keep], self.heights_m[keep], self.scores[keep])
+
+    def moved(self, factor: float, x: float, y: float) -> "Crowns":
+        """In pixels ``factor`` times as small, of a picture in which this one begins at x, y."""
+        corner = np.array([x, y], np.float64)
+        return Crowns(
+            self.tops * factor + corner,
+            self.boxes * factor + np.tile(corner, 2),
+            self.areas * factor**2,
+            self.heights_m,
+            self.scores,
+        )
+
+
+def find_crowns(
+    heights: Heights,
+    gsd_m: float,
+    *,
+    min_height_m: float = 2.0,
+    window_m: tuple[float, float] = (0.6, 0.085),
+) -> Crowns:
+    """Trees in a canopy height model.
+
+    Args:
+        heights: metres, float32 (rows, columns), NaN where there is no data.
+        gsd_m: metres per pixel.
+        min_height_m: what is lower is no tree.
+        window_m: a and b of the window's radius a + b * height, metres.
+    """
+    factor = max(1, math.floor(FINEST_M / gsd_m + 0.2))
+    known = shrunk(heights, factor)
+    gsd_m = gsd_m * factor
+    filled = _without_pits(np.where(np.isfinite(known), np.clip(known, 0, _TALLEST_M), np.float32(0)))
+    smooth = _smoothed(filled, SMOOTHING_M / gsd_m)
+    rows, columns = _tops(smooth, gsd_m, min_height_m, window_m)
+    labels = _grown(smooth, rows, columns, min_height_m)
+    own = labels[rows, columns] > 0
+    count = rows.size
+    crowns = Crowns(
+        tops=np.column_stack([columns, rows]).astype(np.float64) + 0.5,
+        boxes=_boxes(labels, count),
+        areas=np.bincount(labels.ravel(), minlength=count + 1)[1:].astype(np.float64),
+        heights_m=filled[rows, columns].astype(np.float64),
+        scores=_scores(smooth, labels, smooth[rows, columns]),
+    )
+    return crowns.chosen(own).moved(factor, 0, 0)
+
+
+def shrunk(heights: Heights, factor: int) -> Heights:
+    """Means of squares of ``factor`` pixels, of what is known in them."""
+    if factor == 1:
+        return heights
+    rows, columns = (-(-side // factor) * factor for side in heights.shape)
+    padded = np.full((rows, columns), np.nan, np.float32)
+    padded[: heights.shape[0], : heights.shape[1]] = heights
+    squares = padded.reshape(rows // factor, factor, columns // factor, factor)
+    there = np.isfinite(squares)
+    counts = there.sum(axis=(1, 3))
+    sums = np.where(there, squares, np.float32(0)).sum(axis=(1, 3))
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan).astype(np.float32)
+
+
+def _without_pits(heights: Heights) -> Heights:
+    import cv2
+
+    around = cv2.medianBlur(np.ascontiguousarray(heights), 3)
+    return np.where(around - heights > PIT_M, around, heights).astype(np.float32)
+
+
+def _smoothed(heights: Heights, sigma_px: float) -> Heights:
+    import cv2
+
+    if sigma_px < 0.3:
+        return heights
+    return np.asarray(cv2.GaussianBlur(heights, (0, 0), sigma_px, borderType=cv2.BORDER_REPLICATE), np.float32)
+
+
+def _tops(
+    smooth: Heights, gsd_m: float, min_height_m: float, window_m: tuple[float, float]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    import cv2
+
+    peaks = (smooth >= cv2.dilate(smooth, np.ones((3, 3), np.uint8))) & (smooth >= min_height_m) & (smooth > 0)
+    rows, columns = np.nonzero(peaks)
+    order = np.lexsort((columns, rows, -smooth[rows, columns]))
+    rows, columns = rows[order], columns[order]
+    values = smooth[rows, columns]
+    radii = np.maximum((window_m[0] + window_m[1] * values) / gsd_m, _LEAST_RADIUS_PX)
+    highest = _highest_within(smooth, rows, columns, radii, values)
+    rows, columns, radii = rows[highest], columns[highest], radii[highest]
+    one = _one_of_each_plateau(rows, columns, radii)
+    return rows[one], columns[one]
+
+
+def _highest_within(
+    smooth: Heights,
+    rows: NDArray[np.intp],
+    columns: NDArray[np.intp],
+    radii: NDArray[np.floating],
+    values: NDArray[np.float32],
+) -> NDArray[np.bool_]:
+    """Which pixels have nothing higher within their radius; pixels of about one radius are looked at together."""
+    highest = np.ones(rows.size, np.bool_)
+    steps = np.round(radii * 2).astype(np.intp)
+    margin = int(steps.max(initial=2)) // 2 + 1
+    padded = np.pad(smooth, margin)
+    for step in np.unique(steps):
+        radius = step / 2
+        reach = math.ceil(radius)
+        across, down = (part.ravel() for part in np.meshgrid(*2 * [np.arange(-reach, reach + 1)]))
+        inside = (across**2 + down**2 <= radius**2) & ((across != 0) | (down != 0))
+        own = np.flatnonzero(steps == step)
+        y, x, top = rows[own] + margin, columns[own] + margin, values[own]
+        passed = np.ones(own.size, np.bool_)
+        for dx, dy in zip(across[inside], down[inside], strict=True):
+            passed &= padded[y + dy, x + dx] <= top
+        highest[own] = passed
+    return highest
+
+
+def _one_of_each_plateau(
+    rows: NDArray[np.intp], columns: NDArray[np.intp], radii: NDArray[np.floating]
+) -> NDArray[np.bool_]:
+    """Of equally high pixels, each within the window of the other, the first."""
+    from scipy.spatial import KDTree
+
+    keep = np.ones(rows.size, np.bool_)
+    if rows.size < 2:
+        return keep
+    places = np.column_stack([columns, rows]).astype(np.float64)
+    pairs = KDTree(places).query_pairs(float(radii.max()), output_type="ndarray")
+    first_ones, others = pairs.T
+    distances = np.hypot(*(places[first_ones] - places[others]).T)
+    near = distances <= np.minimum(radii[first_ones], radii[others])
+    for first, second in sorted(map(tuple, np.sort(pairs[near], axis=1).tolist())):
+        if keep[first]:
+            keep[second] = False
+    return keep
+
+
+def _grown(
+    smooth: Heights, rows: NDArray[np.intp], columns: NDArray[np.intp], min_height_m: float
+) -> NDArray[np.int32]:
+    from skimage.segmentation import watershed
+
+    markers = np.zeros(smooth.shape, np.int32)
+    markers[rows, columns] = np.arange(1, rows.size + 1)
+    if not rows.size:
+        return markers
+    return np.asarray(watershed(-smooth, markers, mask=(smooth >= min_height_m) & (smooth > 0)), np.int32)
+
+
+def _boxes(labels: NDArray[np.int32], count: int) -> NDArray[np.float64]:
+    from scipy.ndimage import find_objects
+
+    boxes = np.zeros((count, 4), np.float64)
+    for number, found in enumerate(find_objects(labels, max_label=count)):
+        if found is not None:
+            down, across = found
+            boxes[number] = across.start, down.start, across.stop, down.stop
+    return boxes
+
+
+def _scores(smooth: Heights, labels: NDArray[np.int32], tops: NDArray[np.float32]) -> NDArray[np.float64]:
+    saddles = np.zeros(tops.size + 1, np.float32)
+    for first, second in ((np.s_[:, :-1], np.s_[:, 1:]), (np.s_[:-1], np.s_[1:])):
+        a, b = labels[first], labels[second]
+        meet = (a != b) & (a > 0) & (b > 0)
+        level = np.minimum(smooth[first][meet], smooth[second][meet])
+        np.maximum.at(saddles, a[meet], level)
+        np.maximum.at(saddles, b[meet], level)
+    drop = (tops - saddles[1:]) / np.maximum(tops, np.float32(1e-6))
+    return np.clip(0.3 + 0.7 * drop.astype(np.float64) / _CLEAR_DROP, 0.3, 1.0)
+
+
+_TILE_PX = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class CountedCrowns:
+    """``shown``: the heights as colours, uint8 (rows, columns, 3), ``shown_per_px`` pixels per pixel of the model, with
+    the region in it. ``measured_px``: pixels of the region that hold data."""
+
+    found: Found
+    shown: NDArray[np.uint8]
+    shown_per_px: float
+    measured_px: int
+    notes: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+def crowns_of_raster(
+    source: RasterSource,
+    gsd_m: float,
+    region: Box,
+    *,
+    min_height_m: float,
+    window_m: tuple[float, float],
+) -> CountedCrowns:
+    """All trees whose tops lie in a region, in pixels of the model.
+
+    Raises:
+        ToolError: ``invalid_argument`` (several bands, pixels wider than crowns), ``nothing_found`` (no data), and as
+            the readers.
+    """
+    refuse_many_bands(source)
+    if gsd_m > 2 * COARSEST_M:
+        raise ToolError(
+            "invalid_argument",
+            f"the pixels of {source.name} are {gsd_m:g} m wide: trees cannot be told apart in it",
+            argument=source.argument,
+            hint="use a canopy height model with pixels of 1 m or less",
+        )
+    unit = height_scale_of(source, None)
+    factor = max(1, math.floor(FINEST_M / gsd_m + 0.2))
+    reach = math.ceil(REACH_M / gsd_m)
+    parts: list[Crowns] = []
+    picture = SmallPicture((0, 0, source.width, source.height), LONGEST_SIDE)
+    measured = 0
+    for x0, y0, x1, y1 in block_boxes(region, _tile(source), _TILE_PX):
+        # Where squares of pixels are merged, every tile must merge the same ones.
+        left, top = (max(0, edge - reach) // factor * factor for edge in (x0, y0))
+        right, bottom = min(source.width, x1 + reach), min(source.height, y1 + reach)
+        heights = in_metres(source.read([1], (left, top, right, bottom))[0], unit.metres)
+        inner = heights[y0 - top : y1 - top, x0 - left : x1 - left]
+        measured += int(np.count_nonzero(np.isfinite(inner)))
+        picture.add((x0, y0, x1, y1), inner)
+        crowns = find_crowns(heights, gsd_m, min_height_m=min_height_m, window_m=window_m).moved(1, left, top)
+        x, y = crowns.tops.T
+        parts.append(crowns.chosen((x >= x0) & (x < x1) & (y >= y0) & (y < y1)))
+    if not measured:
+        raise ToolError(
+            "nothing_found",
+            f"{source.name} holds no data where trees were to be counted",
+            argument=source.argument,
+            hint="check the file's nodata value and the region",
+        )
+    shown = picture.means
+    top_m = float(np.nanpercentile(shown, 99.5))
+    found = _found(parts, source)
+    notes = (
+        *unit.notes,
+        f"tops are the highest points within {window_m[0]:g} + {window_m[1]:g} x height metres, at least "
+        f"{min_height_m:g} m tall",
+    )
+    return CountedCrowns(
+        found=found,
+        shown=viridis(shown, 0.0, max(top_m, min_height_m + 1)),
+        shown_per_px=1 / picture.factor,
+        measured_px=measured,
+        notes=notes,
+        flags=(*unit.flags, *(("coarse_chm",) if gsd_m > COARSEST_M else ())),
+    )
+
+
+def _found(parts: list[Crowns], source: RasterSource) -> Found:
+    tops, boxes, areas, heights, scores = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("tops", "boxes", "areas", "heights_m", "scores")
+    )
+    boxes = np.minimum(boxes, [source.width, source.height] * 2)
+    order = np.lexsort((tops[:, 0], tops[:, 1], -heights, -scores))
+    diameters = 2 * np.sqrt(areas / math.pi)
+    return Found(boxes[order], tops[order], diameters[order], scores[order], heights[order])
+
+
+def _tile(source: RasterSource) -> tuple[int, int]:
+    rows, columns = source.dataset.block_shapes[0]
+    return min(rows, source.height), min(columns, source.width)

@@ -1,0 +1,314 @@
+"""The shipped net that finds fruit: apples, pears, cherries and tomatoes as boxes with scores.
+
+``data/nets/fruits.json`` says what it is, ``data/nets/fruits.md`` is its card; both and the weights are written by
+``training/train_fruit_net.py``. It was trained on orchard tiles at one scale: pictures are brought to that scale, by
+the expected size of a fruit where that is known.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, FiniteFloat
+
+from agrotools.vision.formats import Box
+from agrotools.vision.nets import Described, DescribedNet, nets_folder, read_whole_net, unusable
+
+Boxes = NDArray[np.float64]
+"""(n, 4): x0, y0, x1, y1 in pixels."""
+
+
+@dataclass(frozen=True, eq=False)
+class Detections:
+    """Objects, best first.
+
+    ``boxes``: float64 (n, 4), pixels. ``scores``: float64 (n,), 0..1. ``classes``: int64 (n,).
+    """
+
+    boxes: Boxes
+    scores: NDArray[np.float64]
+    classes: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def centres(self) -> NDArray[np.float64]:
+        """float64 (n, 2): x, y."""
+        return (self.boxes[:, :2] + self.boxes[:, 2:]) / 2
+
+    def chosen(self, keep: NDArray[np.bool_] | NDArray[np.intp]) -> "Detections":
+        return Detections(self.boxes[keep], self.scores[keep], self.classes[keep])
+
+    def placed(self, factor: float, x: float, y: float) -> "Detections":
+        """In pixels ``factor`` times as small, of a picture in which this one begins at x, y."""
+        return Detections(self.boxes * factor + np.array([x, y, x, y], np.float64), self.scores, self.classes)
+
+
+NONE = Detections(np.empty((0, 4)), np.empty(0), np.empty(0, np.int64))
+
+
+def joined(parts: list[Detections]) -> Detections:
+    """All of several, best first."""
+    if not parts:
+        return NONE
+    boxes, scores, classes = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("boxes", "scores", "classes")
+    )
+    # Equal scores in reading order, so that the same picture gives the same list each time.
+    order = np.lexsort((boxes[:, 0], boxes[:, 1], -scores))
+    return Detections(boxes[order], scores[order], classes[order])
+
+
+def overlaps(one: Boxes, two: Boxes) -> NDArray[np.float64]:
+    """Intersection over union of every box of ``one`` (k, 4) with every box of ``two`` (m, 4): (k, m), 0..1."""
+    low = np.maximum(one[:, None, :2], two[None, :, :2])
+    high = np.minimum(one[:, None, 2:], two[None, :, 2:])
+    joint = np.clip(high - low, 0, None).prod(axis=2)
+    areas = [np.clip(boxes[:, 2:] - boxes[:, :2], 0, None).prod(axis=1) for boxes in (one, two)]
+    return joint / np.maximum(areas[0][:, None] + areas[1][None, :] - joint, 1e-12)
+
+
+def without_doubles(found: Detections, same: float = 0.5) -> Detections:
+    """The best of boxes that overlap by more than ``same`` (IoU), whatever their class: one place, one object.
+
+    ``found`` comes best first. Greedy, so what only overlaps a box that went stays (non-maximum suppression).
+    """
+    keep = np.ones(len(found), np.bool_)
+    for place in range(len(found)):
+        if keep[place]:
+            rest = np.flatnonzero(keep[place + 1 :]) + place + 1
+            alike = overlaps(found.boxes[place : place + 1], found.boxes[rest])[0] > same
+            keep[rest[alike]] = False
+    return found.chosen(keep)
+
+
+MOST_PEAKS = 400
+"""Of one tile the strongest peaks are taken."""
+
+
+def boxes_of_maps(
+    heat: NDArray[np.float32], distances: NDArray[np.float32], least: float, stride: int = 4
+) -> Detections:
+    """Objects of one picture, in its pixels, best first, without doubles.
+
+    Args:
+        heat: float32 (classes, rows, columns), 0..1, zero beside a peak.
+        distances: float32 (4, rows, columns), pixels from the middle of a cell to the left, top, right and bottom.
+        least: score that a peak needs.
+        stride: pixels of the picture per cell.
+    """
+    kinds, rows, columns = np.nonzero(heat >= least)
+    scores = heat[kinds, rows, columns]
+    order = np.argsort(-scores, kind="stable")[:MOST_PEAKS]
+    kinds, rows, columns, scores = kinds[order], rows[order], columns[order], scores[order]
+    x, y = (columns + 0.5) * stride, (rows + 0.5) * stride
+    left, top, right, bottom = distances[:, rows, columns].astype(np.float64)
+    boxes: Boxes = np.stack([x - left, y - top, x + right, y + bottom], axis=1)
+    return without_doubles(joined([Detections(boxes, scores.astype(np.float64), kinds.astype(np.int64))]))
+
+
+@dataclass(frozen=True)
+class Tile:
+    """``box``: what is looked at. ``core``: the part whose objects this tile answers for; cores tile the picture."""
+
+    box: Box
+    core: Box
+
+
+def tiles_of(width: int, height: int, side: int, overlap: int) -> Iterator[Tile]:
+    """Tiles of at most ``side`` pixels a side, of one size, that overlap by at least ``overlap`` pixels.
+
+    Raises:
+        ValueError: ``overlap`` is not smaller than ``side``.
+    """
+    if not 0 <= overlap < side:
+        raise ValueError(f"tiles of {side} pixels cannot overlap by {overlap}")
+    across, down = _stretches(width, side, overlap), _stretches(height, side, overlap)
+    for y0, y1, from_y, to_y in down:
+        for x0, x1, from_x, to_x in across:
+            yield Tile((x0, y0, x1, y1), (from_x, from_y, to_x, to_y))
+
+
+def _stretches(length: int, side: int, overlap: int) -> list[tuple[int, int, int, int]]:
+    """Begin and end of each tile along one axis, and of its core."""
+    count = 1 if length <= side else -(-(length - overlap) // (side - overlap))
+    starts = [round(number * max(0, length - side) / max(1, count - 1)) for number in range(count)]
+    ends = [min(length, start + side) for start in starts]
+    meet = [0, *((end + start) // 2 for end, start in zip(ends[:-1], starts[1:], strict=True)), length]
+    return [(starts[k], ends[k], meet[k], meet[k + 1]) for k in range(count)]
+
+
+def detected_by_tiles(
+    pixels: NDArray[np.uint8],
+    detect: Callable[[NDArray[np.uint8]], Detections],
+    *,
+    scale: float,
+    side: int,
+    overlap: int,
+) -> Detections:
+    """All objects of a picture, in its pixels.
+
+    Args:
+        pixels: uint8 (rows, columns, 3).
+        detect: from a tile, uint8 (rows, columns, 3), to the objects in it, in pixels of the tile.
+        scale: by what the picture is resized first.
+        side: of a tile after resizing, pixels.
+        overlap: of tiles, pixels: as wide as the largest object, or it is cut in every tile.
+    """
+    import cv2
+
+    height, width = pixels.shape[:2]
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+    resized = pixels if size == (width, height) else np.asarray(cv2.resize(pixels, size, interpolation=how), np.uint8)
+    parts: list[Detections] = []
+    for tile in tiles_of(size[0], size[1], side, overlap):
+        x0, y0, x1, y1 = tile.box
+        found = detect(np.ascontiguousarray(resized[y0:y1, x0:x1])).placed(1.0, x0, y0)
+        x, y = found.centres.T
+        left, top, right, bottom = tile.core
+        # Boxes may reach beyond the picture; those of its own rim belong to the tile there.
+        x, y = np.clip(x, 0, size[0] - 1e-6), np.clip(y, 0, size[1] - 1e-6)
+        parts.append(found.chosen((x >= left) & (x < right) & (y >= top) & (y < bottom)))
+    found = without_doubles(joined(parts))
+    ratio = np.array([width / size[0], height / size[1]] * 2)
+    boxes = np.clip(found.boxes * ratio, 0, [width, height, width, height])
+    return Detections(boxes, found.scores, found.classes)
+
+
+FruitName = Literal["apple", "pear", "cherry", "tomato"]
+TILE_PX = 416
+"""Side of a tile, pixels of the net's scale."""
+OVERLAP_PX = 96
+"""Wider than fruits are at that scale."""
+ORCHARD_SCALE = 416 / 640
+"""Pictures of unknown scale are taken for orchard tiles of 640 pixels, which were shrunk to this for training."""
+TYPICAL_PX: dict[FruitName, float] = {"apple": 36.0, "pear": 28.0, "cherry": 17.0, "tomato": 44.0}
+"""Median side of a fruit's box in the training tiles."""
+_MULTIPLE = 32
+_LEAST_KEPT = 0.1
+_MOST_PX = 6_000_000
+"""Pixels that are looked at, at the net's scale: larger pictures are looked at coarser."""
+_HINT = "install agrotools again"
+_WHAT = "the fruit net"
+
+Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
+
+
+class Thresholds(Described):
+    """Scores from which a box counts: ``boxes`` for best F1, ``count`` for the least error of counts."""
+
+    boxes: Share
+    count: Share
+
+
+class CountFigures(Described):
+    """Errors of counts on photographs that were not learnt from."""
+
+    tiles: int
+    count_bias: FiniteFloat
+    count_dispersion: FiniteFloat
+    """Mean squared error of a count over the count."""
+
+
+class BoxFigures(Described):
+    """Boxes on photographs that were not learnt from, at IoU 0.5."""
+
+    f1: Share
+
+
+class FruitNetInfo(DescribedNet):
+    """What the net is, as its description says."""
+
+    classes: tuple[FruitName, ...]
+    stride: Annotated[int, Field(ge=1, le=32)]
+    thresholds: dict[FruitName, Thresholds]
+    figures: dict[FruitName, BoxFigures]
+    figures_of_counts: dict[FruitName, CountFigures]
+
+
+@dataclass(frozen=True, eq=False)
+class FruitNet:
+    info: FruitNetInfo
+    session: Any
+
+    def detect(self, pixels: NDArray[np.uint8]) -> Detections:
+        """Fruits of all kinds in a tile, uint8 (rows, columns, 3), at the net's scale.
+
+        Raises:
+            ToolError: ``backend_unavailable`` where the graph does not answer as described.
+        """
+        height, width = pixels.shape[:2]
+        rows, columns = (-(-side // _MULTIPLE) * _MULTIPLE for side in (height, width))
+        image = np.zeros((1, 3, rows, columns), np.float32)
+        image[0, :, :height, :width] = pixels.transpose(2, 0, 1) / np.float32(255)
+        try:
+            heat, distances = self.session.run(["heat", "distances"], {"image": image})
+        except Exception as error:  # ONNX Runtime's own kinds of error
+            raise unusable(_WHAT, "cannot be run", _HINT) from error
+        found = boxes_of_maps(heat[0], distances[0], _LEAST_KEPT, self.info.stride)
+        x, y = found.centres.T
+        return found.chosen((x < width) & (y < height))
+
+    def count_interval(self, fruit: FruitName, count: int) -> tuple[float, float]:
+        """About where 95 % of true counts lie when so many are found, by the errors on photographs not learnt from."""
+        figures = self.info.figures_of_counts[fruit]
+        half = 1.96 * math.sqrt(max(0.0, figures.count_dispersion) * max(1, count))
+        return max(0.0, count - half), count + half
+
+
+def fruit_net_files() -> list[Path]:
+    """The files that the net's answers depend on."""
+    return [nets_folder() / "fruits.json", nets_folder() / "fruits.onnx"]
+
+
+@lru_cache(maxsize=1)
+def load_fruit_net() -> FruitNet:
+    """The shipped net.
+
+    Raises:
+        ToolError: ``backend_unavailable`` where its files are missing, or are not those that were shipped.
+    """
+    return read_fruit_net(fruit_net_files()[0])
+
+
+def read_fruit_net(description: Path) -> FruitNet:
+    """The net that a description names, its weights beside it.
+
+    Raises:
+        ToolError: ``backend_unavailable``: a file is missing, no description, other weights, no graph that fits.
+    """
+    return FruitNet(*read_whole_net(description, FruitNetInfo, gives=("heat", "distances"), what=_WHAT, hint=_HINT))
+
+
+def find_fruit(
+    net: FruitNet, pixels: NDArray[np.uint8], fruits: tuple[FruitName, ...], expected_size_px: float | None
+) -> tuple[Detections, tuple[float, ...]]:
+    """Fruits of these kinds in a picture of any size, scores from 0.1 on, and the scales that were looked at.
+
+    Without an expected size, pictures larger than an orchard tile are looked at coarser as well, in steps of two, since
+    a fruit may be of any size in them; where a fruit is found at two scales the better box stays.
+
+    Args:
+        pixels: uint8 (rows, columns, 3).
+        fruits: kinds that count; a box that the net takes for another kind is left out.
+    """
+    longest, area = max(pixels.shape[:2]), pixels.shape[0] * pixels.shape[1]
+    if expected_size_px is not None:
+        scales = [sum(TYPICAL_PX[fruit] for fruit in fruits) / len(fruits) / expected_size_px]
+    else:
+        scales = [ORCHARD_SCALE]
+        while scales[-1] * longest > 2 * TILE_PX:
+            scales.append(scales[-1] / 2)
+    most = math.sqrt(_MOST_PX / area)
+    scales = sorted({min(scale, most) for scale in scales}, reverse=True)
+    parts = [detected_by_tiles(pixels, net.detect, scale=scale, side=TILE_PX, overlap=OVERLAP_PX) for scale in scales]
+    found = without_doubles(joined(parts)) if len(parts) > 1 else parts[0] if parts else NONE
+    wanted = np.isin(found.classes, [net.info.classes.index(fruit) for fruit in fruits])
+    return found.chosen(wanted), tuple(scales)

@@ -1,0 +1,391 @@
+"""The ways to count things in a picture that need no learning: what each finds, in one form."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.core import ToolError
+from agrotools.tools.counting.blobs import find_blobs, typical_size_px
+from agrotools.tools.counting.fruit_net import FruitName, FruitNet, find_fruit, load_fruit_net
+from agrotools.vision.colours import lab_of
+from agrotools.vision.formats import Box
+from agrotools.vision.vegetation import otsu_threshold
+
+Mode = Literal["crown_chm", "crown_rgb", "fruit", "blob", "plant"]
+DETECTORS: dict[Mode, str] = {
+    "crown_chm": "tree crowns in a canopy height model",
+    "crown_rgb": "tree crowns in a colour picture from above",
+    "fruit": "fruit on the plant",
+    "plant": "single plants on soil",
+    "blob": "round spots",
+}
+_WORDS: dict[Mode, frozenset[str]] = {
+    "crown_rgb": frozenset("tree crown palm canopy conifer pine spruce".split()),
+    "fruit": frozenset("fruit apple orange tomato cherry peach nectarine strawberry plum citrus mandarin pear".split()),
+    "plant": frozenset("plant seedling crop weed lettuce cabbage beet sunflower maize corn rosette".split()),
+    "blob": frozenset("blob spot dot disc colony bale".split()),
+}
+_LEAST_CONTRAST = 12.0
+_CROWN_M = 5.0
+_CROWN_RANGE = (0.6, 1.5)
+_BLOB_RANGE = (0.7, 1.4)
+_SMALLEST_BLOB_PX = 6.0
+_TOWARDS: dict[str, tuple[float, float]] = {
+    "orange": (0.75, 0.65), "citrus": (0.75, 0.65), "mandarin": (0.75, 0.65), "peach": (0.9, 0.4),
+    "nectarine": (0.9, 0.4), "pear": (0.7, 0.7),
+}  # fmt: skip
+"""Towards which (a*, b*) of Lab a fruit differs from leaves; red ones towards a* alone."""
+_PALE = 26.0
+_DEFAULT_SCORE = 0.3
+"""What ``score_min`` of the tool is by default."""
+_WEAK_F1 = 0.6
+_HIGHLIGHT_SHARE = 0.002
+_GAP = 0.015
+"""Gaps between parts of one plant that are closed, as a share of its width."""
+_MERGED = 1.7
+"""Components larger than this many typical plants may be several that touch."""
+_SURE, _SURE_GIVEN = 0.25, 0.6
+"""From which share of the width of a typical plant, found or given, what is found is surely one."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What was found: arrays of one length, best first, in pixels of the picture.
+
+    ``boxes`` (n, 4): x0, y0, x1, y1. ``centres`` (n, 2): x, y. ``diameters`` (n,). ``scores`` (n,), 0..1.
+    ``heights_m`` (n,) for crowns in a height model. ``round_marks``: whether a circle says more than the box.
+    """
+
+    boxes: Floats
+    centres: Floats
+    diameters: Floats
+    scores: Floats
+    heights_m: Floats | None = None
+    round_marks: bool = False
+    interval_of: Callable[[int], tuple[float, float]] | None = None
+    """From how many are found to about where 95 % of true counts lie; None where errors of counts are not known."""
+    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+    def chosen(self, keep: NDArray[np.bool_]) -> "Found":
+        return replace(
+            self,
+            boxes=self.boxes[keep],
+            centres=self.centres[keep],
+            diameters=self.diameters[keep],
+            scores=self.scores[keep],
+            heights_m=None if self.heights_m is None else self.heights_m[keep],
+        )
+
+    def centred_in(self, box: Box) -> "Found":
+        """Those whose centres lie in a box, so that parts of a picture add up to the whole."""
+        x, y = self.centres.T
+        return self.chosen((x >= box[0]) & (x < box[2]) & (y >= box[1]) & (y < box[3]))
+
+
+def found_in_boxes(boxes: Floats, scores: Floats) -> Found:
+    """What a model found: boxes (n, 4) in pixels and scores (n,), best first."""
+    sizes = boxes[:, 2:] - boxes[:, :2]
+    # Of the circle of the same area as an ellipse in the box.
+    return Found(boxes, boxes[:, :2] + sizes / 2, np.sqrt(sizes.prod(axis=1)), scores)
+
+
+def mode_for(target: str, has_chm: bool) -> Mode:
+    """The detector that finds such things.
+
+    Raises:
+        ToolError: ``backend_unavailable`` where none does.
+    """
+    words = target.lower().replace("_", " ").replace("-", " ").split()
+    last = singular(words[-1]) if words else ""
+    for mode, known in _WORDS.items():
+        if last in known:
+            return "crown_chm" if mode == "crown_rgb" and has_chm else mode
+    offline = ", ".join(f"{mode} ({what})" for mode, what in DETECTORS.items())
+    raise ToolError(
+        "backend_unavailable",
+        f"no offline detector finds {target[:60]!r}: that needs a learned back-end; offline detectors: {offline}",
+        argument="target",
+        hint="choose a mode yourself if one of them fits, e.g. mode='blob' for round things on a plain background",
+    )
+
+
+def meaning(target: str, mode: Mode) -> str:
+    """What a target means to a detector: fruit are told apart, all else is whatever the detector finds."""
+    if mode != "fruit":
+        return mode
+    along_a, along_b = towards(target)
+    return "_".join((*fruits_of_net(target), f"{along_a:g}_{along_b:g}"))
+
+
+def towards(target: str) -> tuple[float, float]:
+    """In which direction of (a*, b*) a fruit stands out from leaves."""
+    words = target.lower().split()
+    return _TOWARDS.get(singular(words[-1]) if words else "", (1.0, 0.0))
+
+
+def singular(word: str) -> str:
+    """A plain English noun in the singular."""
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("oes", "ches", "shes", "xes")):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
+
+
+def crowns_in_colours(pixels: NDArray[np.uint8], gsd_m: float | None, expected_size_px: float | None) -> Found:
+    """Tree crowns as spots that are green and bright, of about the size given, else 5 m, else the texture's own."""
+    import cv2
+
+    rgb = pixels.astype(np.float32)
+    total = np.maximum(rgb.sum(axis=2), np.float32(1))
+    green = np.clip((2 * rgb[..., 1] - rgb[..., 0] - rgb[..., 2]) / total, 0, 1)
+    values = np.asarray(100 * green * cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY) / 255, np.float32)
+    largest = max(pixels.shape[:2]) / 3
+    flags = ["low_reliability_rgb_crowns"]
+    if expected_size_px is not None:
+        size, note = expected_size_px, "as given"
+    elif gsd_m is not None:
+        size, note = _CROWN_M / gsd_m, f"crowns taken as about {_CROWN_M:g} m wide"
+    else:
+        found = typical_size_px(values, largest)
+        size, note = found or largest / 4, "from the texture of the picture"
+        flags.append("size_guessed")
+    size = min(max(size, 3.0), largest)
+    limits = (max(3.0, _CROWN_RANGE[0] * size), max(3.0, _CROWN_RANGE[1] * size))
+    found_blobs = find_blobs(values, limits, least_strength=0.5 + 0.1 * float(values.std()))
+    note = f"spots of {limits[0]:.0f} to {limits[1]:.0f} px that are green and bright; size {note}"
+    return _round(found_blobs.centres, found_blobs.diameters, found_blobs.scores, pixels.shape, (note,), tuple(flags))
+
+
+def round_spots(pixels: NDArray[np.uint8], expected_size_px: float | None) -> Found:
+    """Round things of any colour that differ from the background (the median colour)."""
+    lab = lab_of(pixels)
+    background = np.median(lab.reshape(-1, 3)[:: max(1, lab.size // 3_000_000)], axis=0).astype(np.float32)
+    values = np.asarray(np.minimum(np.sqrt(((lab - background) ** 2).sum(axis=2)), 60), np.float32)
+    if expected_size_px is not None:
+        limits = (_BLOB_RANGE[0] * expected_size_px, _BLOB_RANGE[1] * expected_size_px)
+        flags: tuple[str, ...] = ()
+    else:
+        limits = (_SMALLEST_BLOB_PX, max(_SMALLEST_BLOB_PX, min(pixels.shape[:2]) / 6))
+        flags = ("size_guessed",)
+    limits = (max(2.0, limits[0]), max(2.0, limits[1]))
+    blobs = find_blobs(values, limits, least_strength=5.0)
+    note = f"round spots of {limits[0]:.0f} to {limits[1]:.0f} px that differ from the background by colour"
+    return _round(blobs.centres, blobs.diameters, blobs.scores, pixels.shape, (note,), flags)
+
+
+def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> Found:
+    """Components of a vegetation mask, small gaps closed; those far larger than one plant taken apart if its size is
+    known."""
+    import cv2
+
+    parts = _components(mask, 0)
+    if not len(parts[0]):
+        return _nothing()
+    areas = parts[0][:, cv2.CC_STAT_AREA]
+    typical = expected_size_px**2 * math.pi / 4 if expected_size_px else _weighted_median(areas)
+    width = 2 * math.sqrt(typical / math.pi)
+    gap = round(_GAP * width)
+    stats, middles, labels = _components(mask, gap) if gap else parts
+    areas = stats[:, cv2.CC_STAT_AREA]
+    flags: list[str] = []
+    merged = areas > _MERGED * typical
+    boxes, centres, sizes = _of_components(stats, middles)
+    if merged.any() and expected_size_px:
+        extra = [_taken_apart(labels, int(number), stats[number], width) for number in np.flatnonzero(merged)]
+        centres = np.concatenate([centres[~merged], *(part[0] for part in extra)])
+        boxes = np.concatenate([boxes[~merged], *(part[1] for part in extra)])
+        sizes = np.concatenate([sizes[~merged], *(part[2] for part in extra)])
+    elif merged.any():
+        flags.append("touching_plants_possible")
+    scores = np.minimum(1.0, sizes / ((_SURE_GIVEN if expected_size_px else _SURE) * width))
+    order = np.lexsort((centres[:, 0], centres[:, 1], -scores))
+    note = f"single plants are about {width:.0f} px wide; gaps of {2 * gap} px closed"
+    return Found(boxes[order], centres[order], sizes[order], scores[order], notes=(note,), flags=tuple(flags))
+
+
+def fruits_of_net(target: str) -> tuple[FruitName, ...]:
+    """The kinds of fruit that the net knows and that a target means; empty where it means others."""
+    words = target.lower().replace("_", " ").replace("-", " ").split()
+    last = singular(words[-1]) if words else ""
+    known: tuple[FruitName, ...] = get_args(FruitName)
+    return known if last == "fruit" and len(words) == 1 else tuple(name for name in known if name == last)
+
+
+def fruit_by_net(pixels: NDArray[np.uint8], fruits: tuple[FruitName, ...], expected_size_px: float | None) -> Found:
+    """Fruit found by the shipped net. Scores are such that 0.3 is where counts err least.
+
+    Raises:
+        ToolError: ``backend_unavailable`` where the net cannot be loaded.
+    """
+    net = load_fruit_net()
+    found, scales = find_fruit(net, pixels, fruits, expected_size_px)
+    least = np.array([net.info.thresholds[name].count for name in net.info.classes])
+    scores = _with_threshold_at(_DEFAULT_SCORE, found.scores, least[found.classes])
+    sizes = found.boxes[:, 2:] - found.boxes[:, :2]
+    notes = [f"found by the net {net.info.name}, trained on orchard photographs and one greenhouse of tomatoes"]
+    flags: list[str] = []
+    if len(scales) > 1:
+        flags.append("size_guessed")
+        notes.append("looked for at several sizes: expected_size_px makes the count surer")
+    weak = [f"{name} {net.info.figures[name].f1:.2f}" for name in fruits if net.info.figures[name].f1 < _WEAK_F1]
+    if weak:
+        flags.append("weak_detector")
+        notes.append(f"F1 on photographs not learnt from: {', '.join(weak)}")
+    order = np.argsort(-scores, kind="stable")
+    return Found(
+        found.boxes[order],
+        found.centres[order],
+        np.sqrt(sizes.prod(axis=1))[order],
+        scores[order],
+        interval_of=_interval_of(net, fruits),
+        notes=tuple(notes),
+        flags=tuple(flags),
+    )
+
+
+def _interval_of(net: FruitNet, fruits: tuple[FruitName, ...]) -> Callable[[int], tuple[float, float]] | None:
+    if len(fruits) != 1:
+        return None
+    return lambda count: net.count_interval(fruits[0], count)
+
+
+def _with_threshold_at(place: float, scores: Floats, least: Floats) -> Floats:
+    """Scores bent so that ``least`` lies at ``place``; 0 and 1 stay where they are."""
+    below = place * scores / np.maximum(least, 1e-9)
+    above = place + (1 - place) * (scores - least) / np.maximum(1 - least, 1e-9)
+    return np.where(scores < least, below, above)
+
+
+def fruit_by_colour(pixels: NDArray[np.uint8], target: str, expected_size_px: float | None) -> Found:
+    """Fruit that is redder (or more orange) than its surroundings; touching ones are taken apart at their necks."""
+    import cv2
+
+    lab = lab_of(pixels)
+    along_a, along_b = towards(target)
+    along = np.float32(along_a) * lab[..., 1] + np.float32(along_b) * lab[..., 2]
+    channel = np.asarray(cv2.GaussianBlur(along, (0, 0), 1.5), np.float32)
+    around = float(np.median(channel))
+    beyond = channel[channel > around + _LEAST_CONTRAST]
+    cut = min(max(float(otsu_threshold(beyond)) - around, 18.0), 45.0) if beyond.size else 18.0
+    sure, likely = channel > around + cut, channel > around + 0.6 * cut
+    stats, _, labels = _components(likely, 0)
+    kept = np.zeros(len(stats) + 1, np.bool_)
+    kept[np.unique(labels[sure])] = True
+    kept[0] = False
+    whole = _filled(kept[labels], round(_HIGHLIGHT_SHARE * labels.size))
+    mask = cv2.morphologyEx(whole.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
+    distance = cv2.distanceTransform(mask, cv2.DIST_L2, 5)
+    radii = distance[distance > 2]
+    notes = ("fruit is what differs from its surroundings by colour, towards red or orange",)
+    weak = ("pale_fruit_possible", "low_reliability_fruit_colour")
+    if not radii.size:
+        return replace(_nothing(), notes=notes, flags=weak)
+    width = expected_size_px or 2 * float(np.percentile(radii, 95))
+    smooth = np.asarray(cv2.GaussianBlur(distance, (0, 0), max(1.0, 0.12 * width)), np.float32)
+    reach = max(1, round(0.3 * width))
+    peaks = (smooth >= cv2.dilate(smooth, np.ones((2 * reach + 1,) * 2, np.uint8))) & (distance > 0.2 * width)
+    count, _, _, middles = cv2.connectedComponentsWithStats(peaks.astype(np.uint8), connectivity=8)
+    centres = np.asarray(middles, np.float64)[1:count]
+    places = np.round(centres).astype(np.intp)
+    diameters = 2 * distance[places[:, 1], places[:, 0]].astype(np.float64)
+    strength = channel[places[:, 1], places[:, 0]].astype(np.float64) - around
+    scores = np.clip(strength / 40, 0, 1) * _roundness(np.asarray(mask, np.uint8), centres, diameters)
+    scores *= np.minimum(1, diameters / (0.6 * width))
+    flags = weak if not strength.size or float(np.median(strength)) < _PALE else weak[1:]
+    order = np.lexsort((centres[:, 0], centres[:, 1], -scores))
+    return _round(centres[order] + 0.5, diameters[order], scores[order], pixels.shape, notes, flags)
+
+
+def _filled(mask: NDArray[np.bool_], largest_px: int) -> NDArray[np.bool_]:
+    """The mask without holes up to that size: shine on a fruit has no colour of its own."""
+    stats, _, labels = _components(~mask, 0)
+    hole = np.concatenate([[False], stats[:, 4] <= largest_px])
+    return mask | hole[labels]
+
+
+def _roundness(mask: NDArray[np.uint8], centres: Floats, diameters: Floats) -> Floats:
+    """How far the ring around each circle is free of the mask, 0..1: low along branches and trunks."""
+    turns = np.linspace(0, 2 * math.pi, 48, endpoint=False)
+    free = np.ones(len(centres))
+    height, width = mask.shape
+    for number, ((x, y), diameter) in enumerate(zip(centres.tolist(), diameters.tolist(), strict=True)):
+        reach = 0.75 * diameter + 1
+        columns = np.clip(np.round(x + reach * np.cos(turns)), 0, width - 1).astype(np.intp)
+        rows = np.clip(np.round(y + reach * np.sin(turns)), 0, height - 1).astype(np.intp)
+        free[number] = 1 - mask[rows, columns].mean()
+    return np.clip((free - 0.3) / 0.5, 0, 1)
+
+
+def _round(
+    centres: Floats,
+    diameters: Floats,
+    scores: Floats,
+    shape: tuple[int, ...],
+    notes: tuple[str, ...],
+    flags: tuple[str, ...],
+) -> Found:
+    half = diameters[:, None] / 2
+    boxes = np.concatenate([centres - half, centres + half], axis=1)
+    boxes = np.clip(boxes, 0, [shape[1], shape[0], shape[1], shape[0]])
+    return Found(boxes, centres, diameters, scores, round_marks=True, notes=notes, flags=flags)
+
+
+def _nothing() -> Found:
+    return Found(np.empty((0, 4)), np.empty((0, 2)), np.empty(0), np.empty(0))
+
+
+def _components(mask: NDArray[np.bool_], gap: int) -> tuple[NDArray[np.int32], Floats, NDArray[np.int32]]:
+    """Statistics, middles and numbers (from 1) of what hangs together, or would if gaps were closed."""
+    import cv2
+
+    closed = mask.astype(np.uint8)
+    if gap:
+        disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * gap + 1, 2 * gap + 1))
+        # Beyond the edge there is nothing, so that closing does not depend on where the picture ends.
+        closed = cv2.morphologyEx(np.pad(closed, gap), cv2.MORPH_CLOSE, disc)[gap:-gap, gap:-gap]
+        closed = np.ascontiguousarray(closed)
+    _, labels, stats, middles = cv2.connectedComponentsWithStats(closed, connectivity=8)
+    return np.asarray(stats[1:], np.int32), np.asarray(middles[1:], np.float64), np.asarray(labels, np.int32)
+
+
+def _of_components(stats: NDArray[np.int32], middles: Floats) -> tuple[Floats, Floats, Floats]:
+    boxes = stats[:, :4].astype(np.float64)
+    boxes[:, 2:] += boxes[:, :2]
+    return boxes, middles + 0.5, 2 * np.sqrt(stats[:, 4] / math.pi)
+
+
+def _taken_apart(
+    labels: NDArray[np.int32], number: int, stat: NDArray[np.int32], width: float
+) -> tuple[Floats, Floats, Floats]:
+    """Centres, boxes and diameters of the plants in one component: peaks of the distance to its edge."""
+    import cv2
+
+    left, top, across, down = (int(part) for part in stat[:4])
+    piece = np.pad((labels[top : top + down, left : left + across] == number + 1).astype(np.uint8), 1)
+    distance = cv2.GaussianBlur(cv2.distanceTransform(piece, cv2.DIST_L2, 5), (0, 0), max(0.5, 0.1 * width))
+    reach = max(1, round(0.35 * width))
+    peaks = (distance >= cv2.dilate(distance, np.ones((2 * reach + 1,) * 2, np.uint8))) & (distance > 0.15 * width)
+    count, _, _, middles = cv2.connectedComponentsWithStats(peaks.astype(np.uint8), connectivity=8)
+    if count < 2:
+        count, middles = 2, np.array([[0, 0], [across / 2 + 0.5, down / 2 + 0.5]])
+    centres = np.asarray(middles, np.float64)[1:count] + np.array([left - 0.5, top - 0.5])
+    # Each gets an equal share of the area; where one plant ends and the next begins cannot be seen.
+    diameter = 2 * math.sqrt(float(stat[4]) / (count - 1) / math.pi)
+    half = np.array([diameter / 2, diameter / 2])
+    boxes = np.concatenate([centres - half, centres + half], axis=1)
+    boxes = np.clip(boxes, [left, top, left, top], [left + across, top + down, left + across, top + down])
+    return centres, boxes, np.full(count - 1, diameter)
+
+
+def _weighted_median(areas: NDArray[np.int32]) -> float:
+    """The area that half of all plant pixels lie in components below: specks hardly weigh."""
+    ordered = np.sort(areas).astype(np.float64)
+    return float(ordered[np.searchsorted(np.cumsum(ordered), ordered.sum() / 2)])

@@ -1,0 +1,151 @@
+"""The result of counting, and the picture and table that show it."""
+
+import io
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.core import Artifact
+from agrotools.tools.contract import ToolResult
+from agrotools.tools.counting.methods import Found, Mode
+from agrotools.tools.workspace import save_artifact
+from agrotools.vision.formats import Box
+from agrotools.vision.marks import Mark, draw_marks
+from agrotools.vision.overlay import ORANGE, SKY_BLUE
+
+Detector = Mode | Literal["vlm", "learned"]
+MOST_LISTED = 300
+"""Objects that a result lists; the table holds all."""
+_SMALLEST_SIDE = 960
+"""Smaller pictures are enlarged to about this, so that marks do not hide what they mark."""
+
+
+class ObjectCount(ToolResult):
+    count: int
+    """objects found, with a score of at least score_min"""
+    count_interval: tuple[float, float] | None
+    """about where 95 % of true counts lie when so many are found, by the errors of the detector on photographs that it
+    did not learn from; null where those are not known (then count is as good as the notes say)"""
+    density_per_ha: float | None
+    """objects per hectare of the part that was looked at; null where the size of a pixel is not known"""
+    median_size_px: float | None
+    """median diameter (of a circle of the same area), pixels; null without objects"""
+    median_size_m: float | None
+    """the same in metres; null where the size of a pixel is not known"""
+    median_height_m: float | None
+    """median height of the trees, metres; null unless they were counted in a canopy height model"""
+    boxes: tuple[tuple[float, float, float, float], ...] | None
+    """[x0, y0, x1, y1] in pixels, best first, at most 300; null where not asked for"""
+    centres: tuple[tuple[float, float], ...] | None
+    """[x, y] in pixels, in the order of boxes: tree tops for crown_chm"""
+    scores: tuple[float, ...] | None
+    """0..1 in the order of boxes: how clearly each stands out; no probabilities"""
+    mode: Detector
+    """the detector that was used; vlm and learned where a model looked"""
+    gsd_m: float | None
+    """ground sampling distance that was used, metres per pixel"""
+    table: Artifact
+    """all objects, one per line: centre, box, diameter, score, height"""
+    overlay: Artifact
+    """the picture with the objects marked"""
+
+
+def count_result(
+    found: Found,
+    mode: Detector,
+    target: str,
+    *,
+    shown: NDArray[np.uint8],
+    shown_per_px: float,
+    region: Box | None,
+    looked_at_px: float,
+    gsd_m: float | None,
+    return_boxes: bool,
+    notes: tuple[str, ...],
+    flags: tuple[str, ...],
+) -> ObjectCount:
+    """Draw, keep and sum up.
+
+    Args:
+        shown: picture to draw on, uint8 (rows, columns, 3).
+        shown_per_px: pixels of ``shown`` per pixel of the picture that was counted in.
+        region: the part that counts, in pixels of that picture.
+        looked_at_px: pixels with data in it.
+    """
+    count = len(found.scores)
+    listed = found.chosen(np.arange(count) < MOST_LISTED)
+    more: list[str] = [] if gsd_m is not None else ["no_scale"]
+    if return_boxes and count > MOST_LISTED:
+        more.append("boxes_truncated")
+        notes = (*notes, f"the {MOST_LISTED} best of {count} objects are listed; the table has all")
+    area_ha = None if gsd_m is None else looked_at_px * gsd_m**2 / 10_000
+    size = float(np.median(found.diameters)) if count else None
+    tall = found.heights_m is not None and count > 0
+    return ObjectCount(
+        count=count,
+        count_interval=None if found.interval_of is None else found.interval_of(count),
+        density_per_ha=count / area_ha if area_ha else None,
+        median_size_px=size,
+        median_size_m=None if size is None or gsd_m is None else size * gsd_m,
+        median_height_m=float(np.median(found.heights_m)) if tall and found.heights_m is not None else None,
+        boxes=tuple((x0, y0, x1, y1) for x0, y0, x1, y1 in listed.boxes.tolist()) if return_boxes else None,
+        centres=tuple((x, y) for x, y in listed.centres.tolist()) if return_boxes else None,
+        scores=tuple(listed.scores.tolist()) if return_boxes else None,
+        mode=mode,
+        gsd_m=gsd_m,
+        table=save_artifact("objects.csv", "table", _table(found)),
+        overlay=_overlay(found, mode, target, shown, shown_per_px, region, gsd_m),
+        notes=(*notes, *found.notes),
+        flags=tuple(dict.fromkeys((*flags, *found.flags, *more))),
+    )
+
+
+def _table(found: Found) -> bytes:
+    out = io.StringIO()
+    out.write("x_px,y_px,x0,y0,x1,y1,diameter_px,score" + (",height_m" if found.heights_m is not None else "") + "\n")
+    columns = [found.centres, found.boxes, found.diameters[:, None], found.scores[:, None]]
+    if found.heights_m is not None:
+        columns.append(found.heights_m[:, None])
+    for row in np.concatenate(columns, axis=1).tolist():
+        out.write(",".join(f"{value:.6g}" for value in row) + "\n")
+    return out.getvalue().encode()
+
+
+def _overlay(
+    found: Found,
+    mode: Detector,
+    target: str,
+    shown: NDArray[np.uint8],
+    per_px: float,
+    region: Box | None,
+    gsd_m: float | None,
+) -> Artifact:
+    enlarge = max(1, _SMALLEST_SIDE // max(shown.shape[:2]))
+    shown, per_px = shown.repeat(enlarge, axis=0).repeat(enlarge, axis=1), per_px * enlarge
+    colour = ORANGE if mode in ("plant", "crown_rgb", "blob") else SKY_BLUE
+    marks: list[Mark] = []
+    for centre, box, diameter in zip(
+        (found.centres * per_px).tolist(),
+        (found.boxes * per_px).tolist(),
+        (found.diameters * per_px).tolist(),
+        strict=True,
+    ):
+        if mode == "crown_chm":
+            marks.append(Mark(ORANGE, circle=(centre[0], centre[1], max(1.0, diameter / 12))))
+        if found.round_marks:
+            marks.append(Mark(colour, circle=(centre[0], centre[1], diameter / 2)))
+        else:
+            marks.append(Mark(colour, box=(box[0], box[1], box[2], box[3])))
+    what = f"{len(found.scores)} x {target} ({mode})"
+    legend = [(colour, "found")]
+    if mode == "crown_chm":
+        legend = [(SKY_BLUE, "crown"), (ORANGE, "top")]
+    part = None
+    if region is not None:
+        x0, y0, x1, y1 = (round(edge * per_px) for edge in region)
+        part = (x0, y0, max(x0 + 1, x1), max(y0 + 1, y1))
+    picture = draw_marks(
+        shown, marks, legend=legend, region=part, gsd_m=None if gsd_m is None else gsd_m / per_px, title=what
+    )
+    return save_artifact("objects_overlay.png", "overlay", picture)

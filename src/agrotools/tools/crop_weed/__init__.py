@@ -1,0 +1,1 @@
+"""Area of crop, weeds and soil."""

@@ -1,0 +1,400 @@
+"""How well bands tell classes apart: what a classifier gets right with them, Jeffries-Matusita distance and optimum
+index factor, for every three bands.
+
+Expected accuracy: of the better of two classifiers with equal priors, one that takes each class as Gaussian (quadratic
+discriminant analysis; Hastie, Tibshirani and Friedman 2009, The Elements of Statistical Learning, section 4.3) and one
+that does not (a smoothed histogram of 12 x 12 x 12 cells), learnt on three of four sets of blocks and tried on the
+fourth in turn; blocks and not pixels, since neighbours are of one plant (Roberts et al. 2017, Ecography 40). Triplets
+are ranked by it: JM takes each class as Gaussian, and a class of several species in light and shadow need not be.
+
+JM distance of two normally distributed classes (Swain and Davis 1978, Remote Sensing: The Quantitative Approach): 0
+where they are alike, 2 where they do not overlap. OIF (Chavez, Berlin and Sowers 1982, J. Applied Photographic
+Engineering 8): sum of the standard deviations over the sum of the absolute correlations; it looks at no classes.
+"""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.core import SampleFile, ToolError
+from agrotools.tools.crop_weed.result import CROP, PLANTS, SOIL, WEED, BandTriplet, Separability
+from agrotools.tools.field_picture import raster_roles
+from agrotools.vision.formats import Box
+from agrotools.vision.rasters import RasterSource
+
+LEAST_PIXELS = 30
+"""Pixels that a class needs: fewer say nothing of a covariance."""
+MOST_PIXELS = 20_000
+"""Per class; more are thinned evenly."""
+RIDGE = 1e-6
+"""Share of each band's pooled variance that is added to every covariance, so that constant and repeated bands do not
+make it singular."""
+MOST_BANDS = 24
+MOST_TRIED = 40
+"""Triplets that the classifier is tried with: those of the largest ``min_jm``. All of up to six bands."""
+TRIED_PIXELS = 5_000
+"""Per class that the classifier is learnt from and tried on."""
+TIE_JM = 0.01
+"""JM distances that differ by less are equal for choosing bands."""
+_BLOCKS = 6
+"""Blocks along the shorter side."""
+_CELLS = 12
+_SMOOTH = 1.0
+"""Spread of the smoothing of histograms, cells."""
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TripletSeparability:
+    """Three bands: ``jm`` per pair of classes ("crop/soil"), ``min_jm`` the least of them, ``mean_jm`` their mean,
+    ``oif`` of the bands.
+
+    ``accuracy`` is the mean share of each class that a classifier gets right, 0 to 1; None where it was not tried.
+    ``tied``: not surely worse than the first; its accuracy is lower by no more than the standard error of the
+    difference, or where there is none its ``min_jm`` by no more than 0.01.
+    """
+
+    bands: tuple[str, ...]
+    jm: dict[str, float]
+    min_jm: float
+    mean_jm: float
+    worst_pair: str
+    oif: float | None
+    accuracy: float | None = None
+    tied: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """Pixels of a class, (pixels, bands), and the number of the block of each, (pixels)."""
+
+    values: Matrix
+    blocks: NDArray[np.int64]
+
+    def thinned(self, most: int) -> "_Sample":
+        step = max(1, -(-len(self.values) // most))
+        return _Sample(self.values[::step], self.blocks[::step])
+
+
+def jm_distance(mean_a: Matrix, cov_a: Matrix, mean_b: Matrix, cov_b: Matrix) -> float:
+    """JM = 2 (1 - exp(-B)) with the Bhattacharyya distance B of two Gaussian classes, 0 to 2.
+
+    Args:
+        mean_a, mean_b: (bands,).
+        cov_a, cov_b: (bands, bands), positive definite.
+
+    Raises:
+        numpy.linalg.LinAlgError: a covariance is not positive definite.
+    """
+    pooled = (cov_a + cov_b) / 2
+    apart = mean_a - mean_b
+    halves = [2 * float(np.log(np.diagonal(np.linalg.cholesky(cov))).sum()) for cov in (pooled, cov_a, cov_b)]
+    bhattacharyya = float(apart @ np.linalg.solve(pooled, apart)) / 8 + (halves[0] - (halves[1] + halves[2]) / 2) / 2
+    return -2 * math.expm1(-max(0.0, bhattacharyya)) + 0.0
+
+
+def optimum_index_factor(deviations: NDArray[np.float64], correlations: Matrix) -> float | None:
+    """Sum of standard deviations over sum of absolute correlations of each pair of bands; None where that is 0."""
+    shared = float(np.abs(correlations[np.triu_indices(len(deviations), 1)]).sum())
+    return float(deviations.sum() / shared) if shared > 0 else None
+
+
+def rank_triplets(
+    bands: Mapping[str, NDArray[np.generic]], classes: Mapping[str, NDArray[np.bool_]], size: int = 3
+) -> list[TripletSeparability]:
+    """Every ``size`` bands, best first: by expected accuracy, and those that it is not known of after them by the JM
+    distance of the two classes that they tell apart worst.
+
+    The accuracy is known of the 40 triplets of the largest JM distance, and of none where a class has under 30 pixels
+    outside one of the four sets of blocks.
+
+    Args:
+        bands: name to values (rows, columns); pixels that are not finite in any band are left out.
+        classes: name to the pixels of the class, bool (rows, columns); those with under 30 pixels are left out.
+        size: how many bands are combined.
+
+    Returns:
+        An empty list where there are fewer than ``size`` bands or fewer than two classes with enough pixels.
+
+    Raises:
+        ValueError: more than 24 bands.
+    """
+    names = list(bands)
+    if len(names) > MOST_BANDS:
+        raise ValueError(f"{len(names)} bands; at most {MOST_BANDS} are combined")
+    if len(names) < size:
+        return []
+    samples = {
+        name: sample for name, mask in classes.items() if len((sample := _sample(bands, mask)).values) >= LEAST_PIXELS
+    }
+    if len(samples) < 2:
+        return []
+    pooled = np.concatenate([sample.values for sample in samples.values()])
+    variance = np.maximum(pooled.var(axis=0, ddof=1), 1e-30)
+    ridge = np.diag(RIDGE * variance)
+    deviations = np.sqrt(variance)
+    with np.errstate(invalid="ignore", divide="ignore"):  # a constant band is correlated with none
+        correlations = np.atleast_2d(np.corrcoef(pooled, rowvar=False))
+    correlations = np.where(np.isfinite(correlations), correlations, 0.0)
+    gaussians = {name: _gaussian(sample.values, ridge) for name, sample in samples.items()}
+    by_jm = sorted(
+        (
+            _triplet(names, chosen, gaussians, deviations, correlations)
+            for chosen in itertools.combinations(range(len(names)), size)
+        ),
+        key=lambda item: -item.min_jm,
+    )
+    tried = [tuple(names.index(name) for name in one.bands) for one in by_jm[:MOST_TRIED]]
+    counts = _tried(list(samples.values()), tried, ridge)
+    if counts is None:
+        return [replace(one, tied=by_jm[0].min_jm - one.min_jm <= TIE_JM) for one in by_jm]
+    accuracy = counts.accuracy()
+    order = sorted(range(len(tried)), key=lambda place: -accuracy[place])
+    behind, error = counts.behind(order[0])
+    return [
+        *(replace(by_jm[k], accuracy=float(accuracy[k]), tied=bool(behind[k] <= error[k])) for k in order),
+        *by_jm[MOST_TRIED:],
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """What a classifier got right: ``right`` (triplets, blocks, classes) of ``there`` (blocks, classes) pixels."""
+
+    right: NDArray[np.float64]
+    there: NDArray[np.float64]
+
+    def accuracy(self) -> NDArray[np.float64]:
+        """Mean of the classes' shares that are right, (triplets)."""
+        return (self.right.sum(axis=1) / self.there.sum(axis=0)).mean(axis=1)
+
+    def behind(self, first: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How much less accurate each triplet is than the ``first``, and the standard error of that over blocks.
+
+        Linearised for a ratio of sums over blocks (Cochran 1977, Sampling Techniques, chapter 6).
+        """
+        total = self.there.sum(axis=0)
+        apart = self.right[first] - self.right
+        by_class = apart.sum(axis=1) / total
+        stray = ((apart - self.there * by_class[:, None]) / total).mean(axis=2)
+        blocks = np.count_nonzero(self.there.sum(axis=1))
+        error = np.sqrt((stray**2).sum(axis=1) * blocks / max(blocks - 1, 1))
+        return by_class.mean(axis=1), error
+
+
+def _tried(samples: Sequence[_Sample], triplets: Sequence[tuple[int, ...]], ridge: Matrix) -> Counts | None:
+    """What the better of the two classifiers gets right on each triplet, four-fold over blocks; None where a class is
+    too small for it.
+
+    Args:
+        samples: one per class.
+        triplets: places of the bands.
+        ridge: (bands, bands), added to every covariance.
+    """
+    parts = [part.thinned(TRIED_PIXELS) for part in samples]
+    blocks = 1 + max(int(part.blocks.max()) for part in parts)
+    there = np.stack([np.bincount(part.blocks, minlength=blocks) for part in parts], axis=1)
+    right = np.zeros((2, len(triplets), *there.shape))
+    values, labels = (
+        np.concatenate([part.values for part in parts]),
+        np.repeat(np.arange(len(parts)), there.sum(axis=0)),
+    )
+    block_of = np.concatenate([part.blocks for part in parts])
+    for fold in range(4):
+        held_out = block_of % 4 == fold
+        learnt = [part.values[part.blocks % 4 != fold] for part in parts]
+        if min(len(one) for one in learnt) < LEAST_PIXELS:
+            return None
+        gaussians = [_gaussian(one, ridge) for one in learnt]
+        histograms = _Cells.of(learnt)
+        numbered = histograms.numbered(values)
+        for place, chosen in enumerate(triplets):
+            guesses = (
+                np.argmax(_likelihoods(values[held_out], chosen, gaussians), axis=0),
+                histograms.guess(numbered, chosen, labels, held_out),
+            )
+            for number, guess in enumerate(guesses):
+                hit = guess == labels[held_out]
+                count = np.bincount((block_of * len(parts) + labels)[held_out][hit], minlength=there.size)
+                right[number, place] += count.reshape(there.shape)
+    either = [Counts(one, there.astype(np.float64)) for one in right]
+    better = np.argmax([one.accuracy() for one in either], axis=0)
+    return Counts(right[better, np.arange(len(triplets))], either[0].there)
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """Cuts of each band into cells that hold equally much of all classes together, each class counting the same;
+    (cuts, bands)."""
+
+    cuts: Matrix
+
+    @classmethod
+    def of(cls, learnt: Sequence[Matrix]) -> "_Cells":
+        each = min(len(one) for one in learnt)
+        evened = np.concatenate([one[:: max(1, len(one) // each)] for one in learnt])
+        return cls(np.quantile(evened, np.arange(1, _CELLS) / _CELLS, axis=0))
+
+    def numbered(self, values: Matrix) -> NDArray[np.intp]:
+        """Cell of each value, (pixels, bands)."""
+        return np.stack([np.searchsorted(cut, band) for cut, band in zip(self.cuts.T, values.T, strict=True)], axis=1)
+
+    def guess(
+        self, cells: NDArray[np.intp], chosen: tuple[int, ...], labels: NDArray[np.int64], held_out: NDArray[np.bool_]
+    ) -> NDArray[np.intp]:
+        """Class of the pixels held out: the one with the greatest smoothed share in their cell."""
+        from scipy.ndimage import gaussian_filter
+
+        place = np.zeros(len(cells), np.intp)
+        for band in chosen:
+            place = place * _CELLS + cells[:, band]
+        shape = (_CELLS,) * len(chosen)
+        shares: list[Matrix] = []
+        for label in range(int(labels.max()) + 1):
+            learnt = place[(labels == label) & ~held_out]
+            count = np.bincount(learnt, minlength=_CELLS ** len(chosen)).astype(np.float64)
+            shares.append(gaussian_filter(count.reshape(shape), _SMOOTH).ravel() / len(learnt))
+        return np.argmax(shares, axis=0)[place[held_out]]
+
+
+def _likelihoods(values: Matrix, chosen: tuple[int, ...], gaussians: Sequence[tuple[Matrix, Matrix]]) -> Matrix:
+    """Logarithm of each class's density but for a constant, (classes, pixels)."""
+    index = np.array(chosen)
+    part = values[:, index]
+    found: list[Matrix] = []
+    for mean, covariance in gaussians:
+        whiten = np.linalg.inv(np.linalg.cholesky(covariance[np.ix_(index, index)]))
+        apart = (part - mean[index]) @ whiten.T
+        found.append(np.log(np.diagonal(whiten)).sum() - 0.5 * np.einsum("ij,ij->i", apart, apart))
+    return np.stack(found)
+
+
+def _gaussian(values: Matrix, ridge: Matrix) -> tuple[Matrix, Matrix]:
+    return values.mean(axis=0), np.cov(values, rowvar=False) + ridge
+
+
+def _triplet(
+    names: Sequence[str],
+    chosen: tuple[int, ...],
+    gaussians: Mapping[str, tuple[Matrix, Matrix]],
+    deviations: NDArray[np.float64],
+    correlations: Matrix,
+) -> TripletSeparability:
+    index = np.array(chosen)
+    square = np.ix_(index, index)
+    jm = {
+        f"{a}/{b}": jm_distance(gaussians[a][0][index], gaussians[a][1][square], gaussians[b][0][index],
+                                gaussians[b][1][square])
+        for a, b in itertools.combinations(gaussians, 2)
+    }  # fmt: skip
+    worst = min(jm, key=lambda pair: jm[pair])
+    return TripletSeparability(
+        bands=tuple(names[place] for place in chosen),
+        jm=jm,
+        min_jm=jm[worst],
+        mean_jm=sum(jm.values()) / len(jm),
+        worst_pair=worst,
+        oif=optimum_index_factor(deviations[index], correlations[square]),
+    )
+
+
+def _sample(bands: Mapping[str, NDArray[np.generic]], mask: NDArray[np.bool_]) -> _Sample:
+    """Pixels of a class, thinned evenly to at most 20,000."""
+    places = np.flatnonzero(mask)
+    places = places[:: max(1, -(-len(places) // MOST_PIXELS))]
+    values = np.stack([np.asarray(band).reshape(-1)[places].astype(np.float64) for band in bands.values()], axis=1)
+    there = np.isfinite(values).all(axis=1)
+    return _Sample(values[there], _blocks(places[there], *mask.shape))
+
+
+def _blocks(places: NDArray[np.int64], rows: int, columns: int) -> NDArray[np.int64]:
+    """Number of the block that each flat place lies in; the remainder by 4 is the place in a square of 2 x 2 blocks."""
+    side = max(1, min(rows, columns) // _BLOCKS)
+    y, x = places // columns // side, places % columns // side
+    across = columns // side // 2 + 1
+    return 4 * ((y // 2) * across + x // 2) + 2 * (y % 2) + x % 2
+
+
+ClassesFrom = Literal["labels", "row", "model", "index"]
+
+_MOST_LISTED = 20
+_MOST_BANDS = 12
+_NAMES = {SOIL: "soil", CROP: "crop", WEED: "weed", PLANTS: "plants"}
+
+
+def ranked_bands(
+    bands: Mapping[Any, NDArray[Any]], classes: NDArray[np.uint8], box: Box, classes_from: ClassesFrom
+) -> Separability | None:
+    """Every three bands ranked for the classes within ``box``; None with fewer than three bands or two classes."""
+    x0, y0, x1, y1 = box
+    inside = classes[y0:y1, x0:x1]
+    named = {str(name): values[y0:y1, x0:x1] for name, values in bands.items()}
+    ranked = rank_triplets(named, {name: inside == value for value, name in _NAMES.items()})
+    if not ranked:
+        return None
+    pairs = ranked[0].jm
+    return Separability(
+        classes=tuple(dict.fromkeys(name for pair in pairs for name in pair.split("/"))),
+        classes_from=classes_from,
+        triplets=tuple(
+            BandTriplet(
+                bands=one.bands,
+                expected_accuracy=one.accuracy,
+                tied=one.tied,
+                min_jm=one.min_jm,
+                worst_pair=one.worst_pair,
+                mean_jm=one.mean_jm,
+                jm=one.jm,
+                oif=one.oif,
+            )
+            for one in ranked[:_MOST_LISTED]
+        ),
+        ranked_by="min_jm" if ranked[0].accuracy is None else "expected_accuracy",
+        ties=sum(one.tied for one in ranked),
+    )
+
+
+def band_numbers(
+    source: RasterSource, bands: Mapping[str, int | str] | None, info: SampleFile | None
+) -> dict[str, int]:
+    """Bands to rank, name to 1-based number: those whose role is known, else the first twelve by name or number."""
+    try:
+        return {str(role): number for role, number in raster_roles(source, bands, info)[0].items()}
+    except ToolError:
+        if bands is not None:
+            raise
+    numbers = [number for number in range(1, source.count + 1) if number != source.alpha_band][:_MOST_BANDS]
+    names = [source.band_names[number - 1] or f"band_{number}" for number in numbers]
+    if len(set(names)) < len(names):
+        names = [f"band_{number}" for number in numbers]
+    return dict(zip(names, numbers, strict=True))
+
+
+def ranking_notes(ranking: Separability | None) -> tuple[str, ...]:
+    """What the ranking rests on."""
+    if ranking is None:
+        return ()
+    source = {
+        "labels": "the label raster",
+        "row": "this call's own segmentation (index and rows)",
+        "model": "this call's own segmentation (index and trained head)",
+        "index": "this call's own segmentation (index)",
+    }[ranking.classes_from]
+    classes = ", ".join(ranking.classes)
+    by = (
+        f"the share of {classes} that a classifier gets right on blocks it was not learnt from"
+        if ranking.ranked_by == "expected_accuracy"
+        else f"the JM distance of the worst told pair of {classes} (too few pixels to try a classifier)"
+    )
+    return (f"band triplets are ranked by {by}; classes are those of {source}",)
+
+
+def ranking_flags(ranking: Separability | None) -> tuple[str, ...]:
+    """``separability_from_own_classes`` where the classes are no truth."""
+    return () if ranking is None or ranking.classes_from == "labels" else ("separability_from_own_classes",)

@@ -1,0 +1,264 @@
+"""Telling plants from soil in rasters of any size, block by block, as :func:`agrotools.vision.vegetation.segment` does.
+
+The threshold is found in tiles spread over the raster, a few million pixels of them; then every block is cut there.
+Smoothing and specks reach over a few pixels, so with a halo the blocks give what the whole would give.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.core import SampleFile, ToolError
+from agrotools.tools.crop_weed.result import NO_DATA, PLANTS, SOIL, Measured
+from agrotools.tools.crop_weed.separation import NOT_SEPARATED, Wanted
+from agrotools.tools.field_picture import WHOLE_PX, raster_roles
+from agrotools.tools.inputs import chosen_scale
+from agrotools.vision.band_roles import Role
+from agrotools.vision.blocks import SmallPicture, block_boxes
+from agrotools.vision.formats import Box, clipped_region, file_format
+from agrotools.vision.overlay import LONGEST_SIDE
+from agrotools.vision.rasters import RasterSource, open_raster
+from agrotools.vision.reading import stretched_picture
+from agrotools.vision.vegetation import (
+    INDICES,
+    Cut,
+    Index,
+    choose_cut,
+    choose_index,
+    index_values,
+    smoothed,
+    without_specks,
+)
+
+HALO_PX = 16
+"""Beyond the reach of the smoothing (4 pixels) and of a speck (fewer than 10)."""
+_STRIP_PX = 3_000_000
+"""Pixels of the rows that are read together, about: 12 MB a band."""
+_PIECE_PX = 1024
+"""Width of what is looked at together: small enough for the processor's cache."""
+_SAMPLE_PX = 4_000_000
+_SAMPLE_BLOCK_PX = 2**17
+_DARK_SHARE = 0.01
+"""Share of the sample from which pixels that are 0 in all bands are absence of data."""
+
+
+@dataclass(frozen=True, eq=False)
+class RasterVegetation:
+    """Plants of a raster. Pixels are those of the region; ``cover`` is the share of plants in each pixel of a small
+    picture, NaN without data, and ``bands`` the bands at as many places; ``factor`` pixels make one of its own."""
+
+    measured_px: int
+    plant_px: int
+    cut: Cut
+    cover: NDArray[np.float32]
+    bands: dict[Role, NDArray[np.float32]]
+    factor: int
+    notes: tuple[str, ...] = ()
+
+
+def segment_raster(
+    source: RasterSource, roles: Mapping[Role, int], index: Index, region: Box, longest_side: int
+) -> RasterVegetation:
+    """Count the plants in a region of a raster, reading it block by block.
+
+    Args:
+        roles: role to 1-based band number; those that the index needs are read.
+        longest_side: of the small picture, pixels.
+
+    Raises:
+        ToolError: ``nothing_found`` where the region holds no data, and as the reader.
+    """
+    used: dict[Role, int] = {role: roles[role] for role in INDICES[index].bands}
+    sample, factor, dark = _sample(source, used, index, region)
+    cut = choose_cut(index, sample)
+    cover = SmallPicture(region, longest_side)
+    shape = cover.means.shape
+    shown: dict[Role, NDArray[np.float32]] = {role: np.full(shape, np.nan, np.float32) for role in used}
+    measured = plants = 0
+    for piece in _pieces(source, list(used.values()), region):
+        values, there = _index_and_data(index, dict(zip(used, piece.values, strict=True)), factor, dark)
+        mask = there if cut.all_plants else np.zeros_like(there)
+        if cut.threshold is not None:
+            mask = without_specks(smoothed(values, there) > np.float32(cut.threshold), there)
+        there, mask = there[piece.inner], mask[piece.inner]
+        measured += int(np.count_nonzero(there))
+        plants += int(np.count_nonzero(mask))
+        cover.add(piece.box, np.where(there, mask.astype(np.float32), np.float32(np.nan)))
+        for role, values in zip(used, piece.values, strict=True):
+            _sample_into(shown[role], piece.box, values[piece.inner], region, cover.factor)
+    notes = [f"threshold from {sample.size} pixels of tiles spread over the raster"]
+    if factor != 1.0:
+        notes.append(f"red, green and blue scaled by one factor ({255 / factor:.4g} to 255)")
+    if dark:
+        notes.append("pixels that are 0 in all bands are taken as absence of data")
+    return RasterVegetation(
+        measured, plants, cut, cover.means, shown, cover.factor,
+        tuple(notes),
+    )  # fmt: skip
+
+
+def _sample(
+    source: RasterSource, used: Mapping[Role, int], index: Index, region: Box
+) -> tuple[NDArray[np.float32], float, bool]:
+    """Smoothed index of spread blocks, the factor that brings colours to 0..255, and whether 0 is no data."""
+    rows, columns = source.dataset.block_shapes[next(iter(used.values())) - 1]
+    tile = (min(rows, source.height), min(columns, source.width))
+    boxes = list(block_boxes(region, tile, _SAMPLE_BLOCK_PX))
+    typical = max((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in boxes)
+    wanted = min(len(boxes), max(12, _SAMPLE_PX // typical))
+    # Steps by the golden ratio: any number of them lies evenly, and not all in one column of tiles.
+    chosen = sorted({int(len(boxes) * ((k * 0.6180339887498949) % 1.0)) for k in range(wanted)})
+    read = [dict(zip(used, source.read(list(used.values()), boxes[number]), strict=True)) for number in chosen]
+    factor = 1.0
+    if "B" in used and source.dtype != "uint8":
+        colours = np.concatenate([band[np.isfinite(band)] for bands in read for band in bands.values()])
+        top = float(np.percentile(colours, 99.9)) if colours.size else 0.0
+        factor = 255.0 / top if top > 0 else 1.0
+    black = sum(int(np.logical_and.reduce([band == 0 for band in bands.values()]).sum()) for bands in read)
+    dark = black > _DARK_SHARE * sum(next(iter(bands.values())).size for bands in read)
+    parts: list[NDArray[np.float32]] = []
+    for bands in read:
+        values, there = _index_and_data(index, bands, factor, dark)
+        parts.append(smoothed(values, there)[there])
+    sample = np.concatenate(parts)
+    if not sample.size:
+        raise ToolError(
+            "nothing_found",
+            f"{source.name} holds no data in the parts that were looked at",
+            argument="image",
+            hint="check the file's nodata value, or choose a part with region",
+        )
+    return sample, factor, dark
+
+
+def _index_and_data(
+    index: Index, bands: Mapping[Role, NDArray[np.float32]], factor: float, dark: bool
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    values = index_values(index, {role: _scaled(band, factor) for role, band in bands.items()})
+    there = np.isfinite(values)
+    if dark:
+        there &= ~np.logical_and.reduce([band == 0 for band in bands.values()])
+    return values, there
+
+
+def _scaled(band: NDArray[np.float32], factor: float) -> NDArray[np.float32]:
+    return band if factor == 1.0 else np.asarray(band * np.float32(factor), np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """``box``: what this piece answers for; ``values``: float32 (bands, rows, columns) of it and of its halo, as far as
+    the region goes; ``inner``: where ``box`` lies in them."""
+
+    box: Box
+    values: NDArray[np.float32]
+    inner: tuple[slice, slice]
+
+
+def _pieces(source: RasterSource, numbers: list[int], region: Box) -> Iterator[_Piece]:
+    """The region in pieces with a halo. Whole rows of tiles are read, each once: what the next rows need of them is
+    kept, since reading a halo anew means decoding the neighbouring tiles again."""
+    x0, y0, x1, y1 = region
+    kept: NDArray[np.float32] | None = None
+    start = done = y0
+    for bottom in _edges(source, numbers, region):
+        top = y0 if kept is None else start + kept.shape[1]
+        values = source.read(numbers, (x0, top, x1, bottom))
+        if kept is not None:
+            values = np.concatenate([kept, values], axis=1)
+        until = bottom if bottom == y1 else bottom - HALO_PX
+        if until > done:
+            high, low = max(start, done - HALO_PX), min(bottom, until + HALO_PX)
+            for left in range(x0, x1, _PIECE_PX):
+                right = min(x1, left + _PIECE_PX)
+                first, last = max(x0, left - HALO_PX), min(x1, right + HALO_PX)
+                yield _Piece(
+                    (left, done, right, until),
+                    values[:, high - start : low - start, first - x0 : last - x0],
+                    (slice(done - high, until - high), slice(left - first, right - first)),
+                )
+            done = until
+        keep_from = max(start, done - HALO_PX)
+        kept, start = values[:, keep_from - start :].copy(), keep_from
+
+
+def _sample_into(picture: NDArray[np.float32], box: Box, values: NDArray[np.float32], region: Box, factor: int) -> None:
+    """Put every ``factor``-th value of a box (rows, columns) where it belongs in a small picture of the region."""
+    left, top = box[0] - region[0], box[1] - region[1]
+    row, column = -(-top // factor), -(-left // factor)
+    part = values[row * factor - top :: factor, column * factor - left :: factor]
+    picture[row : row + part.shape[0], column : column + part.shape[1]] = part
+
+
+def _edges(source: RasterSource, numbers: list[int], region: Box) -> Iterator[int]:
+    """Lower edges of the rows that are read together: whole tiles, unless those are too large."""
+    x0, y0, x1, y1 = region
+    high = min(source.dataset.block_shapes[numbers[0] - 1][0], source.height)
+    most = max(2 * HALO_PX, _STRIP_PX // (x1 - x0))
+    step = high * max(1, most // high) if high <= 2 * most else most
+    yield from (min(bottom, y1) for bottom in range(y0 // step * step + step, y1 + step, step))
+
+
+MOST_PX = 400_000_000
+
+
+def measured_by_blocks(
+    path: Path,
+    bands: dict[str, int | str] | None,
+    gsd_m: float | None,
+    index: Literal["auto"] | Index,
+    separation: Wanted,
+    region: Box | None,
+    info: SampleFile | None,
+) -> Measured | None:
+    """What is measured of a raster whose region is large; None for all that is read in one piece.
+
+    Raises:
+        ToolError: ``limit`` above 400 million pixels; ``band_not_found``, ``nothing_found``, and as the readers.
+    """
+    name = info.name if info else path.name
+    if file_format(path, shown_as=name) not in ("tiff", "envi"):
+        return None
+    with open_raster(path, shown_as=name) as source:
+        box, clipped = clipped_region(region, source.width, source.height, name)
+        size = (box[2] - box[0]) * (box[3] - box[1])
+        if size <= WHOLE_PX:
+            return None
+        if size > MOST_PX:
+            raise ToolError(
+                "limit",
+                f"{name} has {size // 1_000_000} million pixels; at most {MOST_PX // 1_000_000} million are measured",
+                argument="image",
+                hint="measure parts of it with region",
+            )
+        roles, notes = raster_roles(source, bands, info)
+        chosen = choose_index(index, roles)
+        found = segment_raster(source, roles, chosen, box, LONGEST_SIDE)
+        scale = chosen_scale(gsd_m, info.gsd_m if info else None, source.sampling.gsd_m)
+        notes = (*source.sampling.notes, *notes, *scale.notes)
+        flags = (*source.sampling.flags, *clipped, *scale.flags)
+    there = np.isfinite(found.cover)
+    classes = np.where(there, np.where(found.cover >= 0.5, PLANTS, SOIL), NO_DATA).astype(np.uint8)
+    count = np.zeros(256, np.int64)
+    count[PLANTS], count[SOIL] = found.plant_px, found.measured_px - found.plant_px
+    count[NO_DATA] = size - found.measured_px
+    shown_small = f"mask and overlay are small: one pixel for {found.factor} x {found.factor}, counts are of all pixels"
+    parts = f"crop and weeds are not parted in over {WHOLE_PX // 1_000_000} million pixels: use region"
+    not_parted = () if separation == "none" else (parts,)
+    return Measured(
+        shown=stretched_picture(found.bands),
+        classes=classes,
+        box=(0, 0, classes.shape[1], classes.shape[0]),
+        gsd_m=scale.gsd_m,
+        parted=False,
+        method="none",
+        index=chosen,
+        count=count,
+        shrink=found.factor,
+        notes=(*notes, *found.notes, *found.cut.notes, *(() if found.factor == 1 else (shown_small,)), *not_parted),
+        flags=(*flags, *found.cut.flags, *(() if separation == "none" else (NOT_SEPARATED,))),
+    )

@@ -1,0 +1,255 @@
+"""How much of a field picture is crop, weeds and soil."""
+
+from pathlib import Path
+from typing import Annotated, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, JsonValue
+
+from agrotools.core import Arguments, SampleFile
+from agrotools.tools.arguments import Known, without
+from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
+from agrotools.tools.crop_weed.bands import (
+    ClassesFrom,
+    band_numbers,
+    ranked_bands,
+    ranking_flags,
+    ranking_notes,
+)
+from agrotools.tools.crop_weed.heads import head_files, is_false_colour
+from agrotools.tools.crop_weed.labels import label_areas, meaning_of_classes
+from agrotools.tools.crop_weed.large_rasters import measured_by_blocks
+from agrotools.tools.crop_weed.net import crop_weed_net_files
+from agrotools.tools.crop_weed.result import (
+    CROP,
+    NO_DATA,
+    OTHER,
+    PLANTS,
+    SOIL,
+    WEED,
+    CropWeedArea,
+    Measured,
+    area_result,
+)
+from agrotools.tools.crop_weed.separation import UNTRAINED, Method, Wanted, part_crop
+from agrotools.tools.field_picture import colour_bands, read_field_picture
+from agrotools.tools.inputs import chosen_scale, refuse_other_size
+from agrotools.tools.workspace import file_info
+from agrotools.vision.formats import Box, clipped_region, file_format
+from agrotools.vision.rasters import open_raster
+from agrotools.vision.reading import picture_of, read_image, read_labels
+from agrotools.vision.vegetation import INDICES, Index, choose_index, segment
+
+Bands = dict[str, int | str]
+_CLASSES_FROM: dict[Method, ClassesFrom] = {"row": "row", "model": "model", "none": "index"}
+LabelMap = dict[str, list[int]]
+
+
+def _data_files() -> list[Path]:
+    return [*head_files(), *crop_weed_net_files()]
+
+
+def _resolved(call: Arguments, known: Known) -> Arguments:
+    """Of labels the raster and the meaning of its classes; of a picture the index and what parts crop from weeds."""
+    image, source = call["image"], call["label_raster"] or call["image"]
+    call = {**call, "bands": known.bands(call["bands"], image)}
+    if not _from_label_raster(call["label_raster"], call["label_map"], known.file(image)):
+        return _chosen_by_picture(call, known)
+    file = known.file(source)
+    meaning = cast("LabelMap | None", call["label_map"])
+    classes = file.classes if file else None
+    if meaning is not None or classes:
+        present = [int(number) for number in classes or () if number.strip().isdecimal()]
+        numbers = meaning_of_classes(meaning, classes, str(source), present).numbers
+        call = {**call, "label_map": cast(JsonValue, {area: sorted(set(members)) for area, members in numbers.items()})}
+    call = {**call, "label_raster": source, "gsd_m": known.gsd_m(call["gsd_m"], source, image)}
+    call = without(call, "index", "separation")
+    # A photograph below the labels is shown and no more; the bands of a raster are ranked.
+    return without(call, "image", "bands") if image == source or known.is_photo(image) else call
+
+
+def _chosen_by_picture(call: Arguments, known: Known) -> Arguments:
+    """What ``auto`` came to where the reference left it open. That nothing was parted is what ``none`` asks for."""
+    index, method = known.result.get("index"), known.result.get("method")
+    if call["index"] == "auto" and known.left_open("index", "auto") and isinstance(index, str):
+        call = {**call, "index": index}
+    parted = method in ("row", "model") or known.result.get("crop_px") is None
+    if call["separation"] == "auto" and known.left_open("separation", "auto") and parted:
+        call = {**call, "separation": method}
+    return call
+
+
+def _from_label_raster(label_raster: object, label_map: object, image: SampleFile | None) -> bool:
+    """Whether classes are counted, and no picture looked at."""
+    return label_raster is not None or label_map is not None or (image is not None and image.kind == "mask")
+
+
+@tool(category="segmentation", version="4", resolves=_resolved, data_files=_data_files, backends=("offline", UNTRAINED))
+def measure_crop_weed_area(
+    image: ImageFile,
+    bands: Annotated[
+        Bands | None,
+        Agree("choice"),
+        Field(description="which band is which, by number from 1 or by name: {'R': 3, 'NIR': 4}; keys R G B RE NIR"),
+    ] = None,
+    label_raster: Annotated[MaskFile | None, Field(description="a mask of the image whose values are classes")] = None,
+    label_map: Annotated[
+        LabelMap | None,
+        Agree("choice"),
+        Field(description="meaning of the classes: {'crop': [1], 'weed': [2], 'soil': [0]}; also 'ignore'"),
+    ] = None,
+    gsd_m: Annotated[
+        float | None, Field(gt=0, le=100_000, description="ground sampling distance, metres per pixel")
+    ] = None,
+    index: Annotated[
+        Literal["auto", "exg", "exgr", "cive", "lab_a", "ndvi", "gndvi", "ndre"],
+        Field(description="vegetation index that parts plants from soil"),
+    ] = "auto",
+    separation: Annotated[
+        Wanted, Field(description="how to part crop from weeds: by rows, by a trained model, or not at all")
+    ] = "auto",
+    region: Region | None = None,
+) -> CropWeedArea:
+    """Measure how much of a field picture is crop, weeds and bare soil, in pixels, percent and square metres.
+
+    Takes a colour photograph from above, a multi-band raster, or a label raster (whose classes are counted exactly).
+    Plants are told from soil by a vegetation index and a threshold found in the picture. Crop is told from weeds by a
+    trained model or by crop rows; where neither has grounds, crop and weed values are null and a flag says so. Crop
+    rows are reported with their evidence. Of a raster with three or more bands, every three bands are ranked by how
+    well they tell the classes apart (separability); pass label_raster for classes that are known. Square metres need
+    the ground sampling distance, from the file or gsd_m.
+
+    Raises:
+        ToolError: the file cannot be read, is too large, or holds no data; ``band_not_found``, ``region_empty``,
+            ``shape_mismatch`` (label raster of another size), ``missing_metadata`` (meaning of classes not known).
+
+    Sources: separability, cross-validated quadratic discriminant analysis, Swain and Davis 1978 and Chavez et al. 1982,
+        see :mod:`agrotools.tools.crop_weed.bands`;
+        thresholds, Otsu 1979; indices as named in :data:`agrotools.vision.vegetation.INDICES`; rows and trained
+        heads in :mod:`agrotools.tools.crop_weed.rows` and :mod:`agrotools.tools.crop_weed.heads`; the shipped net's
+        card in ``data/nets/crop_weed.md``.
+    """
+    if _from_label_raster(label_raster, label_map, file_info(image)):
+        source = label_raster or image
+        return _from_labels(image, source, label_map, gsd_m, region, bands)
+    return _from_picture(image, bands, gsd_m, index, separation, region)
+
+
+def _from_picture(
+    image: ImageFile,
+    bands: Bands | None,
+    gsd_m: float | None,
+    index: Literal["auto"] | Index,
+    separation: Wanted,
+    region: Box | None,
+) -> CropWeedArea:
+    info = file_info(image)
+    large = measured_by_blocks(image, bands, gsd_m, index, separation, region, info)
+    if large is not None:
+        return area_result(large)
+    picture = read_field_picture(image, bands, region, info)
+    chosen = choose_index(index, picture.bands)
+    notes, flags = [*picture.notes], [*picture.flags]
+    values, scaled = colour_bands(picture) if "B" in INDICES[chosen].bands else (picture.bands, ())
+    plants = segment(chosen, values, picture.valid)
+    if picture.photo is not None and bands is None and is_false_colour(picture.photo):
+        flags.append("false_colour_suspected")
+        notes.append("red and blue are alike: this looks like a composite of two bands, not natural colours")
+    parted = part_crop(separation, picture, plants, image)
+    classes = np.full(picture.shape, SOIL, np.uint8)
+    if parted.crop is None:
+        classes[plants.mask] = PLANTS
+    else:
+        classes[plants.mask & parted.crop] = CROP
+        classes[plants.mask & ~parted.crop] = WEED
+    classes[~picture.valid] = NO_DATA
+    scale = chosen_scale(gsd_m, picture.gsd_m)
+    ranking = None
+    if picture.is_raster:
+        ranking = ranked_bands(picture.bands, classes, picture.box, _CLASSES_FROM[parted.method])
+    return area_result(
+        Measured(
+            shown=picture.shown,
+            classes=classes,
+            box=picture.box,
+            gsd_m=scale.gsd_m,
+            parted=parted.crop is not None,
+            method=parted.method,
+            index=chosen,
+            rows=parted.rows,
+            separability=ranking,
+            notes=(*notes, *scale.notes, *scaled, *plants.notes, *parted.notes, *ranking_notes(ranking)),
+            flags=(*flags, *scale.flags, *plants.flags, *parted.flags, *ranking_flags(ranking)),
+        )
+    )
+
+
+def _from_labels(
+    image: ImageFile,
+    source: MaskFile,
+    label_map: LabelMap | None,
+    gsd_m: float | None,
+    region: Box | None,
+    bands: Bands | None,
+) -> CropWeedArea:
+    info, image_info = file_info(source), file_info(image)
+    name = info.name if info else source.name
+    labels = read_labels(source, argument="image" if source == image else "label_raster", shown_as=name)
+    height, width = labels.classes.shape
+    box, clipped = clipped_region(region, width, height, name)
+    areas = label_areas(labels, label_map, info.classes if info else None, name)
+    notes, flags = [*labels.notes, *areas.notes], [*areas.flags, *clipped]
+    classes = np.full(labels.classes.shape, OTHER, np.uint8)
+    for value, area in ((CROP, areas.crop), (WEED, areas.weed), (SOIL, areas.soil), (NO_DATA, ~areas.valid)):
+        classes[area] = value
+    known = next((item.gsd_m for item in (info, image_info) if item and item.gsd_m), None)
+    shown = np.full((height, width, 3), 235, np.uint8)
+    ranking = None
+    if source != image:
+        shown, of_picture, of_bands = _picture_below_labels(image, (height, width), name, bands)
+        known = known or of_picture
+        ranking = ranked_bands(of_bands, classes, box, "labels")
+    notes += ["classes counted in the label raster: exact", *ranking_notes(ranking)]
+    return area_result(
+        Measured(
+            shown=shown,
+            classes=classes,
+            box=box,
+            gsd_m=gsd_m or known,
+            parted=True,
+            method="labels",
+            separability=ranking,
+            notes=tuple(notes),
+            flags=tuple(flags),
+        )
+    )
+
+
+def _picture_below_labels(
+    image: ImageFile, shape: tuple[int, int], name: str, bands: Bands | None
+) -> tuple[NDArray[np.uint8], float | None, dict[str, NDArray[np.float32]]]:
+    """The image that a label raster belongs to, to draw on, its ground sampling distance, and its bands by name where
+    it is a raster."""
+    info = file_info(image)
+    shown_as = info.name if info else image.name
+    gsd_m = info.gsd_m if info else None
+    of_bands: dict[str, NDArray[np.float32]] = {}
+    if file_format(image, shown_as=shown_as) in ("tiff", "envi"):
+        with open_raster(image, shown_as=shown_as) as raster:
+            refuse_other_size(
+                (raster.height, raster.width), shape, (shown_as, name), argument="label_raster", called="a label raster"
+            )
+            pixels, gsd_m = picture_of(raster).pixels, gsd_m or raster.sampling.gsd_m
+            numbers = band_numbers(raster, bands, info)
+            of_bands = dict(zip(numbers, raster.read(list(numbers.values())), strict=True))
+    else:
+        pixels = read_image(image, shown_as=shown_as).pixels
+        refuse_other_size(
+            (pixels.shape[0], pixels.shape[1]),
+            shape,
+            (shown_as, name),
+            argument="label_raster",
+            called="a label raster",
+        )
+    return pixels, gsd_m, of_bands

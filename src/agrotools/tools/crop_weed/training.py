@@ -1,0 +1,274 @@
+"""Training heads that part crop from weeds, two-fold: each picture has a head that has never seen it.
+
+Needs scikit-learn (extra ``train``) for the logistic regression; what comes out needs NumPy only. Heads are written to
+the user's cache and nowhere else: the pictures they are learnt from often have terms that forbid more.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from agrotools.core import BenchmarkError, ToolError, UsageError
+from agrotools.core.hashing import fold_of, pairs_by_hash
+from agrotools.tools.crop_weed.features import FEATURES_VERSION, Cells, cell_features
+from agrotools.tools.crop_weed.heads import (
+    Head,
+    HeadInfo,
+    TrainingImage,
+    familiarity,
+    file_sha256,
+    fingerprint,
+    is_false_colour,
+    kernel,
+    save_head,
+    spread_over_plants,
+    standardised,
+)
+from agrotools.vision.reading import read_image, read_labels
+from agrotools.vision.vegetation import segment
+
+Progress = Callable[[str], None]
+
+CROP, WEED = 1, 2
+SCALES = (1.0, 0.8, 1.25)
+"""Sizes at which each training picture is shown: plants grow."""
+GAMMA = 0.003
+REGULARISATION = 0.1
+LANDMARKS = 500
+ROWS = 12_000
+LEAST_NAMED = 0.25
+"""Share of a cell that must have been named crop or weed for the cell to teach anything."""
+THRESHOLDS = tuple(round(0.30 + 0.05 * step, 2) for step in range(10))
+UNFAMILIAR_MARGIN = 0.9
+CWFID_LICENCE = (
+    "Learnt from CWFID (Haug and Ostermann 2014): all data is subject to copyright and may only be used for "
+    "non-commercial research. Do not redistribute this head."
+)
+
+Arrays = dict[str, NDArray[np.float32]]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingPicture:
+    """A picture with named plants. ``classes``: (rows, columns), 1 crop, 2 weed, 0 neither; ``unnamed``: plants that
+    nobody named, left out of training and of the cross-validated figures."""
+
+    name: str
+    image: TrainingImage
+    pixels: NDArray[np.uint8]
+    classes: NDArray[np.int32]
+    unnamed: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class _Views:
+    """What is learnt from a picture: cells at each scale with the share of crop and weed; the first is its own size."""
+
+    picture: TrainingPicture
+    mask: NDArray[np.bool_]
+    cells: Cells
+    rows: NDArray[np.float32]
+    is_crop: NDArray[np.bool_]
+    weight: NDArray[np.float32]
+
+
+def train_crop_weed_heads(data_root: Path, progress: Progress = lambda _: None) -> list[HeadInfo]:
+    """Train three heads on ``data_root/cwfid``: on the even pairs, on the odd pairs, and on all pictures.
+
+    The fold heads serve the pictures of the other fold; the third serves pictures that are in neither.
+
+    Args:
+        data_root: a folder with ``cwfid/truth.json``: a list of objects with ``id`` and the paths ``image``, ``mask``
+            (0 other, 1 crop, 2 weed) and ``vegetation`` (0 or 1) relative to ``cwfid``.
+        progress: told what is being done, a line at a time.
+
+    Raises:
+        BenchmarkError: the folder or one of its files cannot be read.
+        UsageError: scikit-learn is not installed.
+    """
+    _require_sklearn()
+    pictures = read_training_pictures(data_root / "cwfid")
+    folds = fold_of(picture.image.sha256 for picture in pictures)
+    views: list[_Views] = []
+    for number, picture in enumerate(pictures, start=1):
+        progress(f"features {number}/{len(pictures)}")
+        views.append(_views(picture))
+    heads: list[HeadInfo] = []
+    for name, members in (
+        ("cwfid-fold-0", [view for view in views if folds[view.picture.image.sha256] == 0]),
+        ("cwfid-fold-1", [view for view in views if folds[view.picture.image.sha256] == 1]),
+        ("cwfid-all", views),
+    ):
+        progress(f"training {name} on {len(members)} pictures")
+        heads.append(_train(name, members, CWFID_LICENCE))
+    return heads
+
+
+def read_training_pictures(folder: Path) -> list[TrainingPicture]:
+    """The pictures that ``folder/truth.json`` names.
+
+    Raises:
+        BenchmarkError: no such file, not of that form, a file it names cannot be read, or fewer than four pictures.
+    """
+    truth = folder / "truth.json"
+    if not truth.is_file():
+        raise BenchmarkError(f"there is no {truth}", hint="--data names a folder that holds cwfid/truth.json")
+    pictures: list[TrainingPicture] = []
+    try:
+        for entry in orjson.loads(truth.read_bytes()):
+            path = folder / entry["image"]
+            pixels = read_image(path).pixels
+            classes = read_labels(folder / entry["mask"]).classes
+            plants = read_labels(folder / entry["vegetation"]).classes > 0
+            if not classes.shape == plants.shape == pixels.shape[:2]:
+                raise BenchmarkError(f"picture {entry['id']} and its masks differ in size")
+            image = TrainingImage(sha256=file_sha256(path), fingerprint=fingerprint(pixels))
+            pictures.append(TrainingPicture(str(entry["id"]), image, pixels, classes, plants & (classes == 0)))
+    except ToolError as error:
+        raise BenchmarkError(f"{truth}: {error.message}", hint=error.hint) from error
+    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+        raise BenchmarkError(f"{truth} is not of the expected form: {error!r}") from error
+    if len(pairs_by_hash(picture.image.sha256 for picture in pictures)) < 4:
+        raise BenchmarkError(f"{truth} names {len(pictures)} pictures; at least seven different ones are needed")
+    return pictures
+
+
+def plants_of(pixels: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """The plants as :func:`part_crop_from_weeds` is given them."""
+    return segment("lab_a", {"R": pixels[..., 0], "G": pixels[..., 1], "B": pixels[..., 2]}, None).mask
+
+
+def _views(picture: TrainingPicture) -> _Views:
+    import cv2
+
+    mask = plants_of(picture.pixels)
+    own = cell_features(picture.pixels, mask)
+    rows: list[NDArray[np.float32]] = []
+    crops: list[NDArray[np.bool_]] = []
+    weights: list[NDArray[np.float32]] = []
+    for scale in SCALES:
+        if scale == 1.0:
+            cells = own
+        else:
+            how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
+            resized = np.asarray(cv2.resize(picture.pixels, None, fx=scale, fy=scale, interpolation=how), np.uint8)
+            cells = cell_features(resized, plants_of(resized))
+        crop, weed = (_share_in_cells(picture.classes == label, cells.used.shape)[cells.used] for label in (CROP, WEED))
+        kept = crop + weed > LEAST_NAMED
+        rows.append(cells.values[kept])
+        crops.append((crop > weed)[kept])
+        weights.append((crop + weed)[kept])
+    return _Views(picture, mask, own, np.concatenate(rows), np.concatenate(crops), np.concatenate(weights))
+
+
+def _share_in_cells(chosen: NDArray[np.bool_], grid: tuple[int, ...]) -> NDArray[np.float32]:
+    import cv2
+
+    size = (grid[1], grid[0])
+    return np.asarray(cv2.resize(chosen.astype(np.float32), size, interpolation=cv2.INTER_AREA), np.float32)
+
+
+def _train(name: str, views: Sequence[_Views], licence_note: str) -> HeadInfo:
+    """Fit a head; its threshold and its figures come from leaving out one pair of pictures at a time."""
+    pairs = pairs_by_hash(view.picture.image.sha256 for view in views)
+    left_out: list[tuple[_Views, NDArray[np.float32]]] = []
+    known: list[float] = []
+    for pair in pairs:
+        arrays = _fit([view for view in views if view.picture.image.sha256 not in pair])
+        head = _as_head(arrays)
+        for view in views:
+            if view.picture.image.sha256 in pair:
+                similarity = head.similarity(view.cells.values)
+                known.append(familiarity(similarity))
+                shape = (view.mask.shape[0], view.mask.shape[1])
+                left_out.append((view, spread_over_plants(view.cells, head.probability(similarity), shape)))
+    figures = {threshold: _figures(left_out, threshold) for threshold in THRESHOLDS}
+    threshold = max(THRESHOLDS, key=lambda tried: figures[tried]["crop_iou"] + figures[tried]["weed_iou"])
+    info = HeadInfo(
+        name=name,
+        features_version=FEATURES_VERSION,
+        source=f"{len(views)} pictures, {sum(len(view.rows) for view in views)} cells",
+        licence_note=licence_note,
+        training=tuple(view.picture.image for view in views),
+        false_colour=sum(is_false_colour(view.picture.pixels) for view in views) * 2 > len(views),
+        threshold=threshold,
+        familiar=UNFAMILIAR_MARGIN * min(known),
+        metrics={f"cross_validated_{key}": round(value, 4) for key, value in figures[threshold].items()},
+        weights_sha256="",
+    )
+    return save_head(info, _fit(views))
+
+
+def _fit(views: Sequence[_Views]) -> Arrays:
+    """Logistic regression on the kernel to random landmarks, crop and weeds weighing the same."""
+    from sklearn.linear_model import LogisticRegression
+
+    values = np.concatenate([view.rows for view in views])
+    is_crop = np.concatenate([view.is_crop for view in views])
+    weight = np.concatenate([view.weight for view in views]).astype(np.float64)
+    if is_crop.all() or not is_crop.any():
+        raise BenchmarkError("the training pictures show only crop or only weeds")
+    weight[is_crop] *= weight[~is_crop].sum() / weight[is_crop].sum()
+    mean, scale = values.mean(axis=0), values.std(axis=0) + np.float32(1e-6)
+    draw = np.random.default_rng(0)
+    drawn = draw.choice(len(values), size=ROWS, p=weight / weight.sum())
+    rows = standardised(values[drawn], mean, scale)
+    landmarks = rows[draw.choice(len(rows), size=LANDMARKS, replace=False)]
+    whitening = _inverse_root(kernel(landmarks, landmarks, GAMMA))
+    fitted = LogisticRegression(C=REGULARISATION, max_iter=500)
+    fitted.fit(kernel(rows, landmarks, GAMMA) @ whitening, is_crop[drawn])
+    return {
+        "mean": mean,
+        "scale": scale,
+        "landmarks": landmarks,
+        "weights": (whitening @ np.ravel(fitted.coef_)).astype(np.float32),
+        "gamma": np.array(GAMMA, np.float32),
+        "bias": np.array(np.ravel(fitted.intercept_)[0], np.float32),
+    }
+
+
+def _inverse_root(similarity: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The symmetric inverse square root, with negligible directions held at 1e-6."""
+    values, vectors = np.linalg.eigh(similarity.astype(np.float64))
+    return ((vectors / np.sqrt(np.maximum(values, 1e-6))) @ vectors.T).astype(np.float32)
+
+
+def _as_head(arrays: Arrays) -> Head:
+    nothing: dict[str, Any] = {
+        "name": "", "features_version": FEATURES_VERSION, "source": "", "licence_note": "", "training": (),
+        "false_colour": False, "threshold": 0.5, "familiar": 0.0, "metrics": {}, "weights_sha256": "",
+    }  # fmt: skip
+    return Head(
+        HeadInfo(**nothing),
+        arrays["mean"], arrays["scale"], arrays["landmarks"], arrays["weights"],
+        float(arrays["gamma"]), float(arrays["bias"]),
+    )  # fmt: skip
+
+
+def _figures(left_out: Sequence[tuple[_Views, NDArray[np.float32]]], threshold: float) -> dict[str, float]:
+    """Mean over pictures of the IoU of crop and of weeds; plants that nobody named count neither way, and a picture
+    without a class is left out of that class's mean."""
+    found: dict[str, list[float]] = {"crop_iou": [], "weed_iou": []}
+    for view, probability in left_out:
+        picture, crop = view.picture, probability > threshold
+        counted = view.mask & ~picture.unnamed
+        for key, label, predicted in (
+            ("crop_iou", CROP, counted & crop),
+            ("weed_iou", WEED, counted & ~crop),
+        ):
+            truth = picture.classes == label
+            if truth.any():
+                found[key].append(float((predicted & truth).sum() / (predicted | truth).sum()))
+    return {key: float(np.mean(values)) if values else 0.0 for key, values in found.items()}
+
+
+def _require_sklearn() -> None:
+    try:
+        import sklearn  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    except ImportError as error:
+        raise UsageError("training needs scikit-learn", hint="pip install 'agrotools[train]'") from error

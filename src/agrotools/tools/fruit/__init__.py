@@ -1,0 +1,1 @@
+"""Fruit sizes from an image and its depth."""

@@ -1,0 +1,414 @@
+"""Which pixels belong to which fruit: touching fruits taken apart, or one fruit found in each given box.
+
+Touching fruits are parted at the necks between them (watershed of the distance to the edge, Beucher and Lantuéjoul
+1979) and where depth jumps. In a given box the fruit is what has its colour, or, where colour does not tell it from
+leaves, what graph cuts separate from the box's surroundings (GrabCut, Rother et al. 2004) with depth as a hint.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.core import ToolError
+from agrotools.tools.fruit.camera import Camera
+from agrotools.tools.fruit.circles import Cone, angle_from
+from agrotools.tools.fruit.measuring import Depth, Mask, Measured, Segment, View, measure, smoothed, surface_depth
+from agrotools.vision.formats import Box
+
+Fruit = Literal["apple", "orange", "peach", "tomato"]
+
+_DIRECTIONS: dict[Fruit, tuple[float, float]] = {
+    "apple": (1.0, 0.0),
+    "tomato": (1.0, 0.0),
+    "peach": (0.9, 0.4),
+    "orange": (0.75, 0.65),
+}
+"""Towards which (a*, b*) the fruit differs from leaves."""
+_LEAST, _MOST = 12.0, 32.0
+"""How far above the foliage (Lab units) a pixel must lie, within which the threshold follows the picture."""
+_LOW_SHARE = 0.6
+
+
+@dataclass(frozen=True, eq=False)
+class FruitMask:
+    """``mask``: bool (rows, columns). ``channel``: float32, the colour that fruit stands out in, smoothed.
+
+    ``contrast``: by how much (Lab units) the median fruit pixel exceeds the median of the rest; 0 without fruit.
+    """
+
+    mask: NDArray[np.bool_]
+    channel: NDArray[np.float32]
+    contrast: float
+
+
+def fruit_channel(pixels: NDArray[np.uint8], fruit: Fruit = "apple") -> NDArray[np.float32]:
+    """The colour channel that ``fruit`` stands out in, in Lab units, float32 (rows, columns), lightly smoothed."""
+    import cv2
+
+    lab = cv2.cvtColor(pixels, cv2.COLOR_RGB2LAB)
+    towards_a, towards_b = _DIRECTIONS[fruit]
+    channel = np.float32(towards_a) * lab[..., 1] + np.float32(towards_b) * lab[..., 2]
+    return np.asarray(cv2.GaussianBlur(channel.astype(np.float32), (0, 0), 0.8), np.float32)
+
+
+def find_fruit_pixels(
+    pixels: NDArray[np.uint8], valid: NDArray[np.bool_] | None = None, fruit: Fruit = "apple"
+) -> FruitMask:
+    """Separate fruit from everything else by colour.
+
+    Args:
+        pixels: uint8 (rows, columns, 3), sRGB.
+        valid: where there is a picture; None: everywhere.
+    """
+    import cv2
+
+    channel = fruit_channel(pixels, fruit)
+    seen = channel[valid] if valid is not None else channel.ravel()
+    if not seen.size:
+        return FruitMask(np.zeros(channel.shape, np.bool_), channel, 0.0)
+    foliage = float(np.median(seen))
+    lowest, highest = float(seen.min()), float(seen.max())
+    if highest - lowest < _LEAST:
+        return FruitMask(np.zeros(channel.shape, np.bool_), channel, 0.0)
+    scaled = np.clip((seen - lowest) * (255 / (highest - lowest)), 0, 255).astype(np.uint8)
+    level, _ = cv2.threshold(scaled.reshape(-1, 1), 0, 255, cv2.THRESH_BINARY | cv2.THRESH_OTSU)
+    otsu = lowest + level * (highest - lowest) / 255
+    high = float(np.clip(otsu, foliage + _LEAST, foliage + _MOST))
+    low = foliage + _LOW_SHARE * (high - foliage)
+    weak = channel > low
+    if valid is not None:
+        weak &= valid
+    count, found = cv2.connectedComponents(weak.astype(np.uint8), connectivity=4)
+    labels = np.asarray(found, np.int32)
+    sure = np.zeros(count, np.bool_)
+    sure[np.unique(labels[weak & (channel > high)])] = True
+    sure[0] = False
+    mask = sure[labels]
+    rest = ~mask if valid is None else valid & ~mask
+    contrast = float(np.median(channel[mask]) - np.median(channel[rest])) if mask.any() and rest.any() else 0.0
+    return FruitMask(mask, channel, contrast)
+
+
+def half_level(channel: NDArray[np.float32], mask: NDArray[np.bool_], around: int) -> NDArray[np.bool_]:
+    """A mask moved to where the colour is halfway between the fruit's and that of its surroundings.
+
+    A blurred edge crosses the halfway level where the sharp edge was; a lower threshold would make all fruit larger.
+    ``around``: how many pixels of surroundings to look at.
+    """
+    import cv2
+
+    width = max(1, around)
+    core = cv2.erode(mask.astype(np.uint8), np.ones((3, 3), np.uint8)).astype(np.bool_)
+    grown = cv2.dilate(mask.astype(np.uint8), np.ones((3, 3), np.uint8), iterations=2).astype(np.bool_)
+    ring = cv2.dilate(mask.astype(np.uint8), np.ones((3, 3), np.uint8), iterations=2 + width).astype(np.bool_) & ~grown
+    if not core.any() or not ring.any():
+        return mask
+    inside, outside = float(np.median(channel[core])), float(np.median(channel[ring]))
+    if inside - outside < _LEAST / 2:
+        return mask
+    return grown & (channel > (inside + outside) / 2)
+
+
+_JUMP_MM = 30.0
+_NECK = 0.75
+"""A neck narrower than this share of the fruits beside it parts them."""
+_COLOUR_SHARE = 0.25
+_OFF_MIDDLE = 0.35
+_RADIUS_OF_BOX = (0.36, 0.8)
+_LEAST_SCORE = 0.12
+_LEAST_DEPTH = 0.4
+"""Share of a fruit's pixels with a depth: less than this may be that of a leaf beside a fruit out of reach."""
+_SAME = 0.9
+"""Two outlines whose middles are nearer than this share of the larger radius are one fruit."""
+_LARGEST_CUT = 160
+_CUT_ROUNDS = 4
+_LEAST_PIXELS = 12
+
+
+def find_fruits(view: View, colour: FruitMask, region: Box) -> list[Measured]:
+    """All fruits of a region whose distance is known, surest and largest first."""
+    segments = _segments(view, colour, region)
+    found = [fruit for segment in segments if (fruit := measure(view, segment)) is not None]
+    found = [fruit for fruit in found if fruit.fit.score >= _LEAST_SCORE and fruit.depth_share >= _LEAST_DEPTH]
+    # A well seen large outline explains more of the picture than a well seen fragment of it.
+    return _apart(sorted(found, key=lambda fruit: -fruit.fit.score * fruit.cone.half_angle))
+
+
+def fruit_in_box(view: View, colour: FruitMask, pixels: NDArray[np.uint8], box: Box) -> tuple[Measured | None, bool]:
+    """The one fruit in a box, and whether its colour alone told it from its surroundings."""
+    height, width = view.fruit.shape
+    x0, y0, x1, y1 = box
+    grow = max(2, round(0.05 * max(x1 - x0, y1 - y0)))
+    x0, y0, x1, y1 = max(0, x0 - grow), max(0, y0 - grow), min(width, x1 + grow), min(height, y1 + grow)
+    by_colour = colour.mask[y0:y1, x0:x1]
+    ellipse = _ellipse_in(by_colour.shape, (0, 0, x1 - x0, y1 - y0), 0.6)
+    enough = bool(by_colour[ellipse].mean() >= _COLOUR_SHARE) if ellipse.any() else False
+    if enough:
+        part = _own_part(view, colour, (x0, y0, x1, y1), ellipse)
+    else:
+        part = _main_piece(_cut_out(pixels, view, (x0, y0, x1, y1)), ellipse)
+    if part is None:
+        return None, enough
+    return measure(view, Segment(part, (x0, y0), box), near=_middle_of(view, box), sides_px=_sides(box)), enough
+
+
+def _middle_of(view: View, box: Box) -> Cone:
+    """Where the middle of a fruit in that box may lie."""
+    x0, y0, x1, y1 = box
+    axis = view.camera.rays(np.array((x0 + x1) / 2), np.array((y0 + y1) / 2))
+    return Cone(axis, float(np.arctan(_OFF_MIDDLE * max(x1 - x0, y1 - y0) / view.camera.focal_px)))
+
+
+def _sides(box: Box) -> tuple[float, float]:
+    """Smallest and largest radius, pixels, of a fruit in that box, which may show a part of it only."""
+    longest = max(box[2] - box[0], box[3] - box[1])
+    return _RADIUS_OF_BOX[0] * longest, _RADIUS_OF_BOX[1] * longest
+
+
+def _own_part(view: View, colour: FruitMask, box: Box, ellipse: Mask) -> Mask | None:
+    """Of all fruit pixels in a box, those of the fruit in its middle: its piece, and pieces a leaf parts from it."""
+    x0, y0, x1, y1 = box
+    labels = _parted(view, colour.mask[y0:y1, x0:x1], box)
+    count = int(labels.max()) + 1
+    central = np.bincount(labels[ellipse], minlength=count)
+    central[0] = 0
+    main = int(np.argmax(central))
+    if not central[main]:
+        return None
+    own = labels == main
+    surface = surface_depth(view, Segment(own, (x0, y0)))
+    within = np.bincount(labels[_ellipse_in(labels.shape, (0, 0, x1 - x0, y1 - y0), 0.9)], minlength=count)
+    for number in range(1, count):
+        piece = labels == number
+        if number == main or within[number] < 0.7 * np.count_nonzero(piece):
+            continue
+        depth = surface_depth(view, Segment(piece, (x0, y0)))
+        if surface is None or depth is None or abs(depth - surface) < _JUMP_MM:
+            own |= piece
+    moved = half_level(colour.channel[y0:y1, x0:x1], own, 4)
+    return moved & (own | (labels == 0))
+
+
+def _parted(view: View, fruit: Mask, box: Box) -> NDArray[np.int32]:
+    """A number for each fruit among touching ones, int32 (rows, columns), 0 where there is none."""
+    import cv2
+
+    x0, y0, x1, y1 = box
+    mask = fruit.copy()
+    if view.smooth is not None:
+        mask &= ~_jumps(view.smooth[y0:y1, x0:x1])
+    mask = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((2, 2), np.uint8))
+    labels = np.zeros(mask.shape, np.int32)
+    pieces, piece_of, stats, _ = cv2.connectedComponentsWithStats(mask, connectivity=4)
+    last = 0
+    for number in range(1, pieces):
+        left, top, width, height, area = (int(value) for value in stats[number])
+        if area < _LEAST_PIXELS:
+            continue
+        where = slice(top, top + height), slice(left, left + width)
+        piece = piece_of[where] == number
+        own = _at_necks(piece)
+        labels[where][piece] = own[piece] + last
+        last += int(own.max())
+    return labels
+
+
+def _at_necks(piece: Mask) -> NDArray[np.int32]:
+    """A connected piece, parted at its necks: numbers from 1."""
+    import cv2
+    from skimage.morphology import reconstruction
+    from skimage.segmentation import watershed
+
+    rim = 1 if min(piece.shape) > 1 else 2
+    padded = cv2.copyMakeBorder(piece.astype(np.uint8), rim, rim, rim, rim, cv2.BORDER_CONSTANT, value=0)
+    inner = np.asarray(cv2.GaussianBlur(cv2.distanceTransform(padded, cv2.DIST_L2, 5), (0, 0), 1.0), np.float32)
+    if _has_one_top(inner):
+        return piece.astype(np.int32)
+    # What rises above the surface lowered to necks is the top of each hill; hills that share a high saddle are one.
+    filled = reconstruction(_NECK * inner, inner, method="dilation")
+    tops = (inner - filled > 1e-3) & (padded > 0)
+    _, seeds = cv2.connectedComponents(tops.astype(np.uint8), connectivity=8)
+    own = seeds if seeds.max() < 2 else watershed(-inner, seeds, mask=padded > 0)
+    own = own[rim:-rim, rim:-rim].astype(np.int32)
+    return np.where(piece, np.maximum(own, 1) if seeds.max() < 2 else own, 0).astype(np.int32)
+
+
+def _has_one_top(surface: NDArray[np.float32]) -> bool:
+    """Whether a surface is one hill, all of whose levels are in one piece: then it has no neck."""
+    import cv2
+
+    highest = (surface == cv2.dilate(surface, np.ones((3, 3), np.uint8))) & (surface > 0)
+    return cv2.connectedComponents(highest.astype(np.uint8), connectivity=8)[0] == 2
+
+
+def _segments(view: View, colour: FruitMask, region: Box) -> list[Segment]:
+    x0, y0, x1, y1 = region
+    labels = _parted(view, colour.mask[y0:y1, x0:x1], region)
+    segments: list[Segment] = []
+    for number, where in enumerate(_boxes_of(labels), start=1):
+        if where is None:
+            continue
+        top, left, bottom, right = where
+        pad = 3
+        top, left = max(0, top - pad), max(0, left - pad)
+        bottom, right = min(labels.shape[0], bottom + pad), min(labels.shape[1], right + pad)
+        cut = labels[top:bottom, left:right]
+        own = cut == number
+        moved = half_level(colour.channel[y0 + top : y0 + bottom, x0 + left : x0 + right], own, 4)
+        own = moved & ((cut == number) | (cut == 0))
+        segment = Segment(own, (x0 + left, y0 + top))
+        if own.any() and _large_enough(view, segment):
+            segments.append(segment)
+    return segments
+
+
+def _large_enough(view: View, segment: Segment) -> bool:
+    """Whether as much is seen as a fifth of the smallest fruit at that distance would show."""
+    surface = surface_depth(view, segment)
+    if surface is None:
+        return False
+    radius = view.diameters_mm[0] / 2 * view.camera.focal_px / surface
+    return segment.area_px >= max(_LEAST_PIXELS, 0.35 * np.pi * radius**2)
+
+
+def _boxes_of(labels: NDArray[np.int32]) -> list[tuple[int, int, int, int] | None]:
+    from scipy.ndimage import find_objects
+
+    return [
+        None if slices is None else (slices[0].start, slices[1].start, slices[0].stop, slices[1].stop)
+        for slices in find_objects(labels)
+    ]
+
+
+def _jumps(depth: Depth) -> Mask:
+    """Where depth changes by more than a fruit's own roundness within three pixels."""
+    import cv2
+
+    low = np.where(np.isfinite(depth), depth, np.float32(1e9)).astype(np.float32)
+    high = np.where(np.isfinite(depth), depth, np.float32(-1e9)).astype(np.float32)
+    kernel = np.ones((3, 3), np.uint8)
+    span = cv2.dilate(high, kernel) - cv2.erode(low, kernel)
+    return np.isfinite(depth) & (span > _JUMP_MM) & (span < 1e8)
+
+
+def _apart(found: list[Measured]) -> list[Measured]:
+    """Without outlines of one fruit that was found twice: a middle inside a better outline at the same distance."""
+    kept: list[Measured] = []
+    for fruit in found:
+        if all(
+            angle_from(fruit.cone.axis, other.cone.axis) > _SAME * max(fruit.cone.half_angle, other.cone.half_angle)
+            or abs(fruit.distance_mm - other.distance_mm) > max(fruit.diameter_mm, other.diameter_mm)
+            for other in kept
+        ):
+            kept.append(fruit)
+    return kept
+
+
+def _main_piece(part: Mask, ellipse: Mask) -> Mask | None:
+    """The connected piece with most pixels near the middle, with other pieces of a tenth of its size or more."""
+    import cv2
+
+    opened = cv2.morphologyEx(part.astype(np.uint8), cv2.MORPH_OPEN, np.ones((2, 2), np.uint8))
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(opened, connectivity=4)
+    if count < 2:
+        return None
+    central = np.bincount(labels[ellipse], minlength=count)
+    central[0] = -1
+    main = int(np.argmax(central))
+    if central[main] <= 0:
+        return None
+    kept = [k for k in range(1, count) if k == main or stats[k, cv2.CC_STAT_AREA] > 0.1 * stats[main, cv2.CC_STAT_AREA]]
+    return np.isin(labels, kept)
+
+
+def _cut_out(pixels: NDArray[np.uint8], view: View, box: Box) -> Mask:
+    """The fruit in a box by graph cuts: background is what lies around the box, fruit the middle of it."""
+    import cv2
+
+    x0, y0, x1, y1 = box
+    height, width = view.fruit.shape
+    margin = max(4, (x1 - x0) // 4, (y1 - y0) // 4)
+    ax, ay, bx, by = max(0, x0 - margin), max(0, y0 - margin), min(width, x1 + margin), min(height, y1 + margin)
+    shrink = min(1.0, _LARGEST_CUT / max(bx - ax, by - ay))
+    size = (max(8, round((bx - ax) * shrink)), max(8, round((by - ay) * shrink)))
+    picture = cv2.resize(np.ascontiguousarray(pixels[ay:by, ax:bx]), size, interpolation=cv2.INTER_AREA)
+    state = np.full((by - ay, bx - ax), cv2.GC_BGD, np.uint8)
+    state[y0 - ay : y1 - ay, x0 - ax : x1 - ax] = cv2.GC_PR_BGD
+    probable = _ellipse_in(state.shape, (x0 - ax, y0 - ay, x1 - ax, y1 - ay), 0.85)
+    state[probable] = cv2.GC_PR_FGD
+    sure = _ellipse_in(state.shape, (x0 - ax, y0 - ay, x1 - ax, y1 - ay), 0.3)
+    if view.smooth is not None:
+        depth = view.smooth[ay:by, ax:bx]
+        middle = depth[_ellipse_in(state.shape, (x0 - ax, y0 - ay, x1 - ax, y1 - ay), 0.5) & np.isfinite(depth)]
+        if len(middle) >= 5:
+            surface = float(np.median(middle))
+            with np.errstate(invalid="ignore"):
+                away = np.abs(depth - surface) > view.diameters_mm[1] * 0.6
+            state[away] = cv2.GC_BGD
+            sure &= ~away
+    state[sure] = cv2.GC_FGD
+    state = cv2.resize(state, size, interpolation=cv2.INTER_NEAREST)
+    if not (state == cv2.GC_BGD).any() or not np.isin(state, (cv2.GC_FGD, cv2.GC_PR_FGD)).any():
+        return np.zeros((y1 - y0, x1 - x0), np.bool_)
+    cv2.setRNGSeed(1)
+    try:
+        cv2.grabCut(
+            picture, state, (0, 0, 1, 1), np.zeros((1, 65)), np.zeros((1, 65)), _CUT_ROUNDS, cv2.GC_INIT_WITH_MASK
+        )
+    except cv2.error:  # a picture of one colour has no two mixtures
+        return np.zeros((y1 - y0, x1 - x0), np.bool_)
+    fruit = np.isin(state, (cv2.GC_FGD, cv2.GC_PR_FGD)).astype(np.uint8)
+    full = cv2.resize(fruit, (bx - ax, by - ay), interpolation=cv2.INTER_LINEAR if shrink == 1 else cv2.INTER_NEAREST)
+    return full[y0 - ay : y1 - ay, x0 - ax : x1 - ax].astype(np.bool_)
+
+
+def _ellipse_in(shape: tuple[int, ...], box: Box, share: float) -> Mask:
+    x0, y0, x1, y1 = box
+    y, x = np.mgrid[: shape[0], : shape[1]]
+    return ((x + 0.5 - (x0 + x1) / 2) / (x1 - x0) * 2) ** 2 + (
+        (y + 0.5 - (y0 + y1) / 2) / (y1 - y0) * 2
+    ) ** 2 <= share**2
+
+
+_ROUNDS = 12
+_CLOSE = 1e-4
+
+
+def focal_from_sphere(
+    pixels: NDArray[np.uint8], depth_mm: Depth, box: Box, diameter_mm: float, start_px: float | None = None
+) -> float:
+    """Focal length, pixels, at which the sphere in ``box`` measures ``diameter_mm``.
+
+    The optical axis is taken through the middle of the picture and pixels as square. With lens distortion it is the
+    focal length that holds where the sphere hangs.
+
+    Args:
+        pixels: uint8 (rows, columns, 3).
+        depth_mm: float32 (rows, columns), registered to the picture, NaN where unknown.
+        box: around the sphere, which nothing should hide.
+        diameter_mm: its true diameter.
+        start_px: a first guess; None: that of a field of view of 60 degrees.
+
+    Raises:
+        ToolError: ``nothing_found`` where no sphere can be measured in the box.
+    """
+    height, width = depth_mm.shape
+    focal = start_px or width / (2 * np.tan(np.radians(30)))
+    colour, smooth = find_fruit_pixels(pixels), smoothed(depth_mm)
+    for _ in range(_ROUNDS):
+        camera = Camera(focal, focal, width / 2, height / 2)
+        view = View(camera, colour.mask, depth_mm, smooth, None, (0.5 * diameter_mm, 2 * diameter_mm))
+        sphere, _ = fruit_in_box(view, colour, pixels, box)
+        if sphere is None:
+            raise ToolError(
+                "nothing_found",
+                f"no sphere can be measured in the box {list(box)}",
+                hint="choose one that is seen whole",
+            )
+        factor = sphere.diameter_mm / diameter_mm
+        focal *= factor
+        if abs(factor - 1) < _CLOSE:
+            break
+    return float(focal)

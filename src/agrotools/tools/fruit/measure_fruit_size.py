@@ -1,0 +1,255 @@
+"""How large the fruits in a picture are."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import numpy as np
+from pydantic import Field
+
+from agrotools.core import Arguments, ToolError
+from agrotools.tools.arguments import Known, short, without
+from agrotools.tools.contract import Agree, DepthFile, ImageFile, Region, tool
+from agrotools.tools.fruit.camera import Camera, CameraArguments, choose_camera
+from agrotools.tools.fruit.depth import DepthMap, read_depth
+from agrotools.tools.fruit.finding import Fruit, FruitMask, find_fruit_pixels, find_fruits, fruit_in_box
+from agrotools.tools.fruit.measuring import Measured, View, smoothed
+from agrotools.tools.fruit.result import Found, FruitSizes, fruit_result
+from agrotools.tools.workspace import file_info, shown_name
+from agrotools.vision.formats import Box, clipped_region
+from agrotools.vision.reading import RgbImage, read_image
+
+_PALE_CONTRAST = 25.0
+"""Lab units by which fruit differs from foliage; red fruit does by 30 and more."""
+_NO_CONTRAST = 13.0
+"""What stands out by less is twigs and soil as likely as fruit, and not searched."""
+_SPARSE_DEPTH = 0.4
+_MOST_BOXES = 2000
+
+
+_OF_CAMERA = tuple(field.name for field in fields(CameraArguments))
+
+
+def _resolved(call: Arguments, known: Known) -> Arguments:
+    """The camera at the size of the image, however it was given; the unit of depth where there is depth."""
+    if call["depth"] is None:
+        call = without(call, "depth_unit_mm")
+    file, size = known.file(call["image"]), known.size(call["image"])
+    given = CameraArguments(**cast(dict[str, Any], {name: call[name] for name in _OF_CAMERA}))
+    if size is None or (given.fx_px is None and given.focal_mm is None and not (file and file.intrinsics)):
+        return call
+    camera = choose_camera(given, file, Path(str(call["image"])), size, str(call["image"])).camera
+    seen = {"fx_px": camera.fx_px, "fy_px": camera.fy_px, "cx_px": camera.cx_px, "cy_px": camera.cy_px}
+    return {**without(call, *_OF_CAMERA), **{name: short(value) for name, value in seen.items()}}
+
+
+@tool(category="measurement", version="1", resolves=_resolved)
+def measure_fruit_size(
+    image: ImageFile,
+    depth: DepthFile | None = None,
+    distance_mm: Annotated[
+        float | None,
+        Field(ge=20, le=200_000, description="without depth: from the camera to the middle of the fruits, millimetres"),
+    ] = None,
+    fx_px: Annotated[float | None, Field(ge=1, le=1e6, description="focal length in x, pixels of the image")] = None,
+    fy_px: Annotated[float | None, Field(ge=1, le=1e6, description="focal length in y, pixels; default fx_px")] = None,
+    cx_px: Annotated[
+        float | None, Field(ge=-1e6, le=1e6, description="x of the optical axis, pixels; default the middle")
+    ] = None,
+    cy_px: Annotated[
+        float | None, Field(ge=-1e6, le=1e6, description="y of the optical axis, pixels; default the middle")
+    ] = None,
+    focal_mm: Annotated[
+        float | None, Field(gt=0, le=5000, description="instead of fx_px: focal length of the lens, millimetres")
+    ] = None,
+    sensor_width_mm: Annotated[
+        float | None, Field(gt=0, le=500, description="with focal_mm: width of the sensor, millimetres")
+    ] = None,
+    calibrated_width_px: Annotated[
+        int | None, Field(ge=1, le=100_000, description="width of the image that the intrinsics belong to, if resized")
+    ] = None,
+    calibrated_height_px: Annotated[
+        int | None, Field(ge=1, le=100_000, description="height of the image that the intrinsics belong to, if resized")
+    ] = None,
+    depth_unit_mm: Annotated[
+        float | None,
+        Field(gt=0, le=10_000, description="millimetres per step of the stored depth: 1, 0.1, or 1000 for metres"),
+    ] = None,
+    boxes: Annotated[
+        list[Region] | None,
+        Agree("series"),
+        Field(
+            min_length=1,
+            max_length=_MOST_BOXES,
+            description="measure the one fruit in each box [x0, y0, x1, y1], pixels, instead of searching",
+        ),
+    ] = None,
+    region: Region | None = None,
+    fruit: Annotated[Fruit, Field(description="kind of fruit, which says by what colour to find it")] = "apple",
+    min_diameter_mm: Annotated[float, Field(gt=0, le=1000, description="smallest diameter a fruit may have")] = 25,
+    max_diameter_mm: Annotated[float, Field(gt=0, le=1000, description="largest diameter a fruit may have")] = 120,
+    min_visibility: Annotated[
+        float, Field(ge=0, le=1, description="share of a fruit that must be seen for it to count in the mean")
+    ] = 0.6,
+) -> FruitSizes:
+    """Measure the diameter of each fruit in a picture, in millimetres, with mean, median and size classes.
+
+    Needs the distance: a depth image registered to the picture, or distance_mm for all fruits alike. Needs the focal
+    length in pixels (fx_px, or focal_mm with sensor_width_mm) unless the file brings it. Parts hidden by leaves are
+    completed by the visible outline; fruits of which too little is seen are listed but not counted in the mean. Fruits
+    are found by their colour among leaves; for pale or green fruit pass boxes, e.g. from count_objects.
+
+    Raises:
+        ToolError: ``missing_metadata`` (no distance, no focal length, unit of depth not known), ``shape_mismatch``
+            (depth or intrinsics of another size), ``nothing_found``, ``region_empty``, and as the readers of files.
+
+    Sources: outline completed by a circle, and its distance from depth, as Gené-Mola et al. 2021 and Ferrer-Ferrer et
+        al. 2023 (amodal sizing of apples) define the task; methods as named in :mod:`agrotools.tools.fruit.circles`,
+        :mod:`agrotools.tools.fruit.measuring`, :mod:`agrotools.tools.fruit.finding` and
+        :mod:`agrotools.tools.fruit.finding`.
+    """
+    if min_diameter_mm >= max_diameter_mm:
+        raise ToolError(
+            "invalid_argument",
+            f"min_diameter_mm = {min_diameter_mm:g} is not below max_diameter_mm = {max_diameter_mm:g}",
+            argument="min_diameter_mm",
+        )
+    if boxes is not None and region is not None:
+        raise ToolError("invalid_argument", "give boxes or region, not both", argument="region")
+    name = shown_name(image)
+    picture = read_image(image, shown_as=name)
+    size = (picture.width, picture.height)
+    given = CameraArguments(
+        fx_px, fy_px, cx_px, cy_px, focal_mm, sensor_width_mm, calibrated_width_px, calibrated_height_px
+    )
+    measured, far = _distances(depth, depth_unit_mm, distance_mm, picture, name)
+    chosen = choose_camera(given, file_info(image), image, size, name)
+    box, clipped = clipped_region(region, *size, name)
+    colour = find_fruit_pixels(picture.pixels, picture.valid, fruit)
+    view = _view(chosen.camera, colour, measured, far, (float(min_diameter_mm), float(max_diameter_mm)))
+    notes, flags = [*picture.notes, *chosen.notes], [*picture.flags, *chosen.flags, *clipped]
+    if measured is not None:
+        notes += measured.notes
+    else:
+        notes.append(f"all fruits taken to be {distance_mm:g} mm away")
+        flags.append("one_distance_for_all")
+    if picture.is_grey:
+        flags.append("no_colour")
+    if boxes is not None:
+        fruits, failed, by_colour = _in_boxes(view, colour, picture, boxes, name)
+        if by_colour < len(boxes) / 2:
+            flags.append("pale_fruit_possible")
+            notes.append("fruits in some boxes do not differ from leaves by colour; their edges are less sure")
+    else:
+        found = find_fruits(view, colour, box) if colour.contrast >= _NO_CONTRAST else []
+        fruits, failed = list(enumerate(found, start=1)), ()
+        if colour.contrast < _PALE_CONTRAST:
+            flags.append("pale_fruit_possible")
+        if measured is not None:
+            flags += _sparse(measured, colour, box)
+    if not fruits:
+        raise _nothing(name, measured, colour, box, boxes)
+    notes.append("each fruit taken for a sphere; a lens without distortion")
+    return fruit_result(
+        Found(
+            pixels=picture.pixels,
+            view=view,
+            fruits=fruits,
+            region=None if region is None else box,
+            min_visibility=min_visibility,
+            boxes=boxes or (),
+            failed=failed,
+            notes=tuple(notes),
+            flags=tuple(flags),
+        )
+    )
+
+
+def _distances(
+    depth: Path | None, unit_mm: float | None, distance_mm: float | None, picture: RgbImage, name: str
+) -> tuple[DepthMap | None, float | None]:
+    """Depth per pixel or one for all, whichever was given."""
+    if (depth is None) == (distance_mm is None):
+        raise ToolError(
+            "missing_metadata" if depth is None else "invalid_argument",
+            "how far away the fruits are is not known" if depth is None else "depth and distance_mm were both given",
+            argument="depth" if depth is None else "distance_mm",
+            hint="pass either depth (a depth image of the same view) or distance_mm",
+        )
+    if depth is None:
+        return None, distance_mm
+    known = file_info(depth)
+    if unit_mm is None and known is not None:
+        unit_mm = known.depth_unit_mm
+    shown = shown_name(depth)
+    measured = read_depth(depth, unit_mm, shown_as=shown)
+    if measured.size != (picture.width, picture.height):
+        turned = measured.size == (picture.height, picture.width)
+        raise ToolError(
+            "shape_mismatch",
+            f"{shown} is {measured.size[0]} x {measured.size[1]} pixels and {name} {picture.width} x {picture.height}",
+            argument="depth",
+            hint="turn the depth as the picture's EXIF orientation turns the picture"
+            if turned
+            else "pass depth that is registered to the colour image, pixel by pixel",
+        )
+    return measured, None
+
+
+def _view(
+    camera: Camera, colour: FruitMask, measured: DepthMap | None, far: float | None, limits: tuple[float, float]
+) -> View:
+    depth = None if measured is None else measured.mm
+    smooth = None if depth is None else smoothed(depth)
+    return View(camera, colour.mask, depth, smooth, far, limits)
+
+
+def _in_boxes(
+    view: View, colour: FruitMask, picture: RgbImage, boxes: list[Box], name: str
+) -> tuple[list[tuple[int, Measured]], tuple[int, ...], int]:
+    """The fruit of each box with the box's number, the numbers of boxes without one, and how many colour told apart."""
+    fruits: list[tuple[int, Measured]] = []
+    failed: list[int] = []
+    by_colour = 0
+    for number, box in enumerate(boxes, start=1):
+        inside = (max(0, box[0]), max(0, box[1]), min(picture.width, box[2]), min(picture.height, box[3]))
+        if inside[0] >= inside[2] or inside[1] >= inside[3]:
+            raise ToolError(
+                "region_empty",
+                f"box {number} {list(box)} is not inside {name}, which is {picture.width} x {picture.height} pixels",
+                argument="boxes",
+                hint="boxes are [x0, y0, x1, y1] in pixels of the original image",
+            )
+        found, coloured = fruit_in_box(view, colour, picture.pixels, inside)
+        by_colour += coloured
+        if found is None:
+            failed.append(number)
+        else:
+            fruits.append((number, found))
+    return fruits, tuple(failed), by_colour
+
+
+def _sparse(measured: DepthMap, colour: FruitMask, box: Box) -> list[str]:
+    """Flag ``depth_sparse`` where most fruit pixels have no depth, so that fruits are missed."""
+    x0, y0, x1, y1 = box
+    fruit = colour.mask[y0:y1, x0:x1]
+    known = np.isfinite(measured.mm[y0:y1, x0:x1][fruit])
+    return ["depth_sparse"] if known.size and known.mean() < _SPARSE_DEPTH else []
+
+
+def _nothing(name: str, measured: DepthMap | None, colour: FruitMask, box: Box, boxes: list[Box] | None) -> ToolError:
+    x0, y0, x1, y1 = box
+    fruit = colour.mask[y0:y1, x0:x1] & (colour.contrast >= _NO_CONTRAST)
+    if boxes is not None:
+        message = f"no round outline with a known distance in any of the {len(boxes)} boxes"
+        hint = "check that boxes, image and depth show the same view, and the limits of diameter"
+    elif fruit.any() and measured is not None and not np.isfinite(measured.mm[y0:y1, x0:x1][fruit]).any():
+        message = "pixels of fruit colour were found, but none of them has a depth"
+        hint = "pass depth that covers the fruits, or distance_mm"
+    elif fruit.any():
+        message = "pixels of fruit colour were found, but nothing round of the size of a fruit"
+        hint = "check distance, focal length and the limits of diameter, or pass boxes"
+    else:
+        message = "nothing differs in colour from the foliage as fruit does"
+        hint = "for pale or green fruit pass boxes, e.g. from count_objects"
+    return ToolError("nothing_found", f"{message} ({name})", argument="image", hint=hint)

@@ -1,0 +1,297 @@
+"""Single fruits in a picture with depth: where they are, how much of each is seen, how large each is.
+
+A fruit is taken for a sphere. Its outline (a cone of rays, :mod:`agrotools.tools.fruit.circles`) is completed where
+leaves hide it; its distance follows from the depth of each visible pixel, since a pixel near the outline lies deeper
+than one in the middle. (Averaged over a whole visible face, the middle of a sphere lies a third of a diameter behind
+it.)
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.tools.fruit.camera import Camera
+from agrotools.tools.fruit.circles import Cone, Evidence, Floats, RoundFit, angle_from, fit_round
+from agrotools.vision.formats import Box
+
+Mask = NDArray[np.bool_]
+Depth = NDArray[np.float32]
+
+_BEFORE_MM = 15.0
+"""By how much a surface must lie before another to be said to hide it: above the noise of depth cameras at 2 m."""
+_BEHIND_MM = 45.0
+"""Behind the visible surface of a fruit by more than this is no part of it."""
+_BEYOND_BOX = 0.8
+"""How surely a fruit does not reach beyond the box that was drawn around it."""
+_STEP_MM = 8.0
+"""A smaller step of depth across an edge (outwards) is no end of a fruit."""
+_BESIDE_PX = 3
+_GRID_POINTS = 150
+_LEAST_DEPTHS = 12
+_MIDDLE = 0.85
+"""Pixels beyond this share of the half angle are not used for the distance: depth is unsure at edges."""
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """Pixels taken for one fruit. ``mask``: bool (rows, columns) of a cut-out; ``corner``: its x, y in the picture.
+
+    ``drawn``: the box that somebody drew around the fruit, beyond which they saw none of it.
+    """
+
+    mask: Mask
+    corner: tuple[int, int]
+    drawn: Box | None = None
+
+    @property
+    def area_px(self) -> int:
+        return int(np.count_nonzero(self.mask))
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """One fruit. ``distance_mm``: from the camera to its middle; ``depth_mm``: the same along the optical axis."""
+
+    fit: RoundFit
+    centre_px: tuple[float, float]
+    radius_px: float
+    distance_mm: float
+    depth_mm: float
+    diameter_mm: float
+    visibility: float
+    depth_share: float
+    """share of its visible pixels with a depth; 1 where the distance was given"""
+
+    @property
+    def cone(self) -> Cone:
+        return self.fit.cone
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A picture as far as measuring needs it.
+
+    ``fruit``: bool (rows, columns), all pixels of fruit. ``depth``: float32, millimetres, NaN where unknown; None where
+    ``depth_mm``, one depth for all, was given instead.
+    """
+
+    camera: Camera
+    fruit: Mask
+    depth: Depth | None
+    smooth: Depth | None
+    depth_mm: float | None
+    diameters_mm: tuple[float, float]
+
+
+def smoothed(depth: Depth) -> Depth:
+    """Depth without flying pixels: medians of 5 x 5, NaN where most of them are unknown."""
+    import cv2
+
+    filled = np.where(np.isfinite(depth), depth, np.float32(0)).astype(np.float32)
+    middle = cv2.medianBlur(filled, 5)
+    return np.where(middle > 0, middle, np.float32(np.nan)).astype(np.float32)
+
+
+def surface_depth(view: View, segment: Segment) -> float | None:
+    """Median depth of a segment without outliers (beyond 2 MAD), millimetres; None where too few are known."""
+    if view.depth is None:
+        return view.depth_mm
+    values = _cut(view.depth, segment)[segment.mask]
+    values = values[np.isfinite(values)]
+    if len(values) < _LEAST_DEPTHS:
+        return None
+    return float(np.median(without_outliers(values)))
+
+
+def without_outliers(values: NDArray[np.floating], cut: float = 2.0) -> NDArray[np.floating]:
+    """Values within ``cut`` scaled median absolute deviations of their median."""
+    middle = np.median(values)
+    spread = 1.4826 * np.median(np.abs(values - middle))
+    return values[np.abs(values - middle) <= cut * max(float(spread), 1e-6)]
+
+
+def measure(
+    view: View,
+    segment: Segment,
+    *,
+    near: Cone | None = None,
+    sides_px: tuple[float, float] | None = None,
+    seed: int = 0,
+) -> Measured | None:
+    """Fit a sphere to a segment; None where it has no depth, no round outline, or no size that a fruit may have.
+
+    Args:
+        near: its middle lies inside this cone.
+        sides_px: smallest and largest radius, pixels, beside what the sizes of fruits allow.
+        seed: of the random sampling.
+    """
+    surface = surface_depth(view, segment)
+    if surface is None or segment.area_px < 4:
+        return None
+    smallest, largest = _half_angles(view, surface)
+    if sides_px is not None:
+        smallest = max(smallest, float(np.arctan(sides_px[0] / view.camera.focal_px)))
+        largest = min(largest, float(np.arctan(sides_px[1] / view.camera.focal_px)))
+    fit = fit_round(_evidence(view, segment, surface), (smallest, largest), seed, near)
+    if fit is None:
+        return None
+    return _sized(view, segment, fit)
+
+
+def _half_angles(view: View, surface: float) -> tuple[float, float]:
+    """Half angles of the smallest and largest fruit whose surface is that far away; a fifth of slack on both sides."""
+    smallest, largest = (size / (2 * (surface + size / 3)) for size in view.diameters_mm)
+    return float(np.arcsin(min(0.8 * smallest, 0.7))), float(np.arcsin(min(1.2 * largest, 0.9)))
+
+
+def _sized(view: View, segment: Segment, fit: RoundFit) -> Measured | None:
+    cone, camera = fit.cone, view.camera
+    known, share = _distance(view, segment, cone)
+    if known is None:
+        return None
+    x, y = camera.project(cone.axis)
+    diameter = 2 * known * float(np.sin(cone.half_angle))
+    radius = camera.focal_px * float(np.tan(cone.half_angle)) / float(cone.axis[2])
+    return Measured(
+        fit=fit,
+        centre_px=(float(x), float(y)),
+        radius_px=radius,
+        distance_mm=known,
+        depth_mm=known * float(cone.axis[2]),
+        diameter_mm=diameter,
+        visibility=_visibility(view, cone, radius),
+        depth_share=share,
+    )
+
+
+def _distance(view: View, segment: Segment, cone: Cone) -> tuple[float | None, float]:
+    """Distance to the middle of the sphere along its axis, and the share of visible pixels with a depth."""
+    if view.depth is None:
+        assert view.depth_mm is not None
+        return view.depth_mm / float(cone.axis[2]), 1.0
+    rays, depth = _segment_rays(view, segment), _cut(view.depth, segment)[segment.mask]
+    off = angle_from(rays, cone.axis)
+    on = off < cone.half_angle
+    usable = (off < _MIDDLE * cone.half_angle) & np.isfinite(depth)
+    if np.count_nonzero(usable) < _LEAST_DEPTHS:
+        usable = on & np.isfinite(depth)
+    share = float(np.isfinite(depth[on]).mean()) if on.any() else 0.0
+    if np.count_nonzero(usable) < _LEAST_DEPTHS:
+        return None, share
+    along = depth[usable] / rays[usable, 2]
+    front = np.cos(off[usable]) - np.sqrt(np.maximum(np.sin(cone.half_angle) ** 2 - np.sin(off[usable]) ** 2, 0.0))
+    return float(np.median(without_outliers(along / front))), share
+
+
+def _visibility(view: View, cone: Cone, radius: float) -> float:
+    """Share of the outline's area that is fruit, 0..1, parts outside the picture counted as hidden."""
+    x, y = view.camera.project(cone.axis)
+    reach = 1.3 * radius + 1
+    x0, y0, x1, y1 = int(x - reach), int(y - reach), int(x + reach) + 2, int(y + reach) + 2
+    across, down = np.meshgrid(np.arange(x0, x1) + 0.5, np.arange(y0, y1) + 0.5)
+    within = angle_from(view.camera.rays(across, down), cone.axis) < cone.half_angle
+    height, width = view.fruit.shape
+    inside = (across > 0) & (across < width) & (down > 0) & (down < height)
+    seen = np.zeros(within.shape, np.bool_)
+    seen[inside] = view.fruit[(down[inside]).astype(int), (across[inside]).astype(int)]
+    return float((seen & within).sum() / max(int(within.sum()), 1))
+
+
+def _evidence(view: View, segment: Segment, surface: float) -> Evidence:
+    mask, (left, top) = segment.mask, segment.corner
+    height, width = view.fruit.shape
+    largest = view.diameters_mm[1] / 2 * view.camera.focal_px / max(surface, 1.0)
+    margin = int(min(max(mask.shape) / 2 + 2, largest)) + 2
+    x0, y0 = max(0, left - margin), max(0, top - margin)
+    x1, y1 = min(width, left + mask.shape[1] + margin), min(height, top + mask.shape[0] + margin)
+    part = np.zeros((y1 - y0, x1 - x0), np.bool_)
+    part[top - y0 : top - y0 + mask.shape[0], left - x0 : left - x0 + mask.shape[1]] = mask
+    doubt = _doubt(view, part, (x0, y0, x1, y1), surface)
+    if segment.drawn is not None:
+        inner = np.zeros_like(part)
+        ax, ay, bx, by = segment.drawn
+        inner[max(0, ay - y0) : max(0, by - y0), max(0, ax - x0) : max(0, bx - x0)] = True
+        doubt[~inner & (doubt > 0)] = np.maximum(doubt[~inner & (doubt > 0)], _BEYOND_BOX)
+    # Where two fruits of one colour meet, either may hide the other: no outline, unless the other is behind.
+    beside = _others(view.fruit[y0:y1, x0:x1], part) & (doubt < 1)
+    depth = None if view.smooth is None else view.smooth[y0:y1, x0:x1]
+    x, y = _edges(part, (doubt == 0) | beside, depth, (x0, y0))
+    step = max(1, int(np.sqrt(segment.area_px / _GRID_POINTS)))
+    down, across = np.mgrid[step // 2 : part.shape[0] : step, step // 2 : part.shape[1] : step]
+    across, down = across.ravel(), down.ravel()
+    rays = view.camera.rays(across + x0 + 0.5, down + y0 + 0.5)
+    on, weight = part[down, across], doubt[down, across]
+    return Evidence(
+        edge=view.camera.rays(x, y),
+        inside=rays[on],
+        against=rays[~on],
+        against_weight=weight[~on],
+        pixel=1 / view.camera.focal_px,
+    )
+
+
+def _doubt(view: View, part: Mask, box: Box, surface: float) -> Floats:
+    """How surely the fruit does not reach over each pixel that is not it: 0 where something lies before it."""
+    x0, y0, x1, y1 = box
+    other = _others(view.fruit[y0:y1, x0:x1], part)
+    if view.smooth is None:
+        return np.where(other, 0.25, 0.5)
+    depth = view.smooth[y0:y1, x0:x1]
+    doubt = np.where(other, 0.3, 0.5)
+    with np.errstate(invalid="ignore"):
+        doubt[np.isfinite(depth)] = 0.3
+        doubt[depth > surface + _BEHIND_MM] = 1.0
+        doubt[depth < surface - _BEFORE_MM] = 0.0
+    return doubt
+
+
+def _others(fruit: Mask, part: Mask) -> Mask:
+    """Pixels of other fruits, up to this one; the blurred rim of this one is none."""
+    import cv2
+
+    apart = cv2.morphologyEx((fruit & ~part).astype(np.uint8), cv2.MORPH_OPEN, np.ones((4, 4), np.uint8))
+    return cv2.dilate(apart, np.ones((3, 3), np.uint8), iterations=2).astype(np.bool_) & ~part
+
+
+def _edges(part: Mask, hidden: Mask, depth: Depth | None, corner: tuple[int, int]) -> tuple[Floats, Floats]:
+    """Points of the outline, where a pixel of it and one that is not meet.
+
+    Left out, if enough others remain: where something lies before it, and where depth goes on without a step, as at a
+    leaf that lies on it or at a highlight. The edge of the picture is no outline, since nothing is beyond it.
+    """
+    points: list[Floats] = []
+    trusted: list[Mask] = []
+    for axis in (0, 1):
+        y, x = np.nonzero(np.diff(part.astype(np.int8), axis=axis))
+        points.append(np.column_stack([x + (0.5 if axis == 0 else 1.0), y + (1.0 if axis == 0 else 0.5)]))
+        along = np.array((1, 0) if axis == 0 else (0, 1))
+        first = np.column_stack([y, x])
+        outwards = np.where(part[y, x], 1, -1)[:, None] * along
+        inner = np.where(part[y, x][:, None], first, first + along)
+        trust = ~hidden[tuple((inner + outwards).T)]
+        if depth is not None:
+            step = _at(depth, inner + _BESIDE_PX * outwards) - _at(depth, inner - (_BESIDE_PX - 1) * outwards)
+            trust &= ~(step < _STEP_MM)
+        trusted.append(trust)
+    found, trust = np.concatenate(points) + np.array(corner, float), np.concatenate(trusted)
+    if np.count_nonzero(trust) >= max(12, 0.2 * len(found)):
+        found = found[trust]
+    return found[:, 0], found[:, 1]
+
+
+def _at(depth: Depth, places: NDArray[np.int64]) -> Depth:
+    """Depth at rows and columns (n, 2), those outside moved to the edge."""
+    y = np.clip(places[:, 0], 0, depth.shape[0] - 1)
+    x = np.clip(places[:, 1], 0, depth.shape[1] - 1)
+    return depth[y, x]
+
+
+def _segment_rays(view: View, segment: Segment) -> Floats:
+    y, x = np.nonzero(segment.mask)
+    return view.camera.rays(x + segment.corner[0] + 0.5, y + segment.corner[1] + 0.5)
+
+
+def _cut(values: Depth, segment: Segment) -> Depth:
+    (x, y), (height, width) = segment.corner, segment.mask.shape
+    return values[y : y + height, x : x + width]

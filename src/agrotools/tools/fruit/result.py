@@ -1,0 +1,209 @@
+"""The result of sizing fruits: one row per fruit, statistics over those that are seen well enough, a picture."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+from agrotools.core import Artifact
+from agrotools.tools.contract import ToolResult
+from agrotools.tools.fruit.circles import outline_points
+from agrotools.tools.fruit.measuring import Measured, View
+from agrotools.tools.workspace import save_artifact
+from agrotools.vision.formats import Box
+from agrotools.vision.marks import Mark, draw_marks
+from agrotools.vision.overlay import BLACK, ORANGE, SKY_BLUE
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+SIZE_CLASSES_MM = (50, 60, 70, 80, 90)
+LEAST_ARC = 0.3
+"""Share of the outline that must be seen for a diameter to count: three points fix a circle, a short arc does not."""
+LEAST_DEPTH = 0.25
+_NEAR_PX = 800
+_MOST_ZOOM = 4.0
+_SURE_SCORE = 0.3
+_FRAGMENT = 0.6
+"""Outlines under this share of the usual size are taken for fragments: fruits of a picture vary by some 10 %."""
+
+
+class FruitSize(BaseModel):
+    """One fruit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    id: int
+    """number in the overlay; with boxes, the place of its box in the list, from 1"""
+    centre_px: tuple[float, float]
+    """x, y of its middle, hidden parts included"""
+    radius_px: float
+    """radius of its outline, hidden parts included"""
+    distance_mm: float
+    """from the camera to its middle, along the optical axis"""
+    diameter_mm: float
+    visibility: float
+    """share of its outline's area that is seen, 0 to 1"""
+    arc_coverage: float
+    """share of its outline that is seen, 0 to 1"""
+    used_in_mean: bool
+    """whether enough of it is seen for mean, median, sd and size classes"""
+
+
+class FruitSizes(ToolResult):
+    fruits: tuple[FruitSize, ...]
+    n: int
+    """fruits found whose distance is known"""
+    n_measured: int
+    """fruits seen well enough to count in mean, median, sd and size classes"""
+    mean_diameter_mm: float | None
+    median_diameter_mm: float | None
+    sd_mm: float | None
+    """standard deviation of the diameters (n - 1); null under two fruits"""
+    size_classes: dict[str, int]
+    """fruits per class of diameter in millimetres, lower end included"""
+    boxes_without_fruit: tuple[int, ...]
+    """places in the list of boxes, from 1, in which no fruit could be measured; empty without boxes"""
+    overlay: Artifact
+    """the picture with each outline and its diameter"""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a result is made of: ``fruits`` with their numbers, and what else is to be said."""
+
+    pixels: NDArray[np.uint8]
+    view: View
+    fruits: Sequence[tuple[int, Measured]]
+    region: Box | None
+    min_visibility: float
+    boxes: Sequence[Box] = ()
+    failed: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+def fruit_result(found: Found) -> FruitSizes:
+    """Count, draw and keep."""
+    smallest, largest = found.view.diameters_mm
+    fruits, notes, flags = list(found.fruits), list(found.notes), list(found.flags)
+    if not found.boxes:
+        least = _FRAGMENT * _usual_size(fruits)
+        whole = [fruit for _, fruit in fruits if fruit.diameter_mm >= least]
+        if len(whole) < len(fruits):
+            notes.append(f"{len(fruits) - len(whole)} outlines under {least:.0f} mm left out as fragments of fruits")
+            flags.append("fragments_left_out")
+        fruits = list(enumerate(whole, start=1))
+    rows = [
+        FruitSize(
+            id=number,
+            centre_px=fruit.centre_px,
+            radius_px=fruit.radius_px,
+            distance_mm=fruit.depth_mm,
+            diameter_mm=fruit.diameter_mm,
+            visibility=fruit.visibility,
+            arc_coverage=fruit.fit.arc_coverage,
+            used_in_mean=fruit.visibility >= found.min_visibility
+            and fruit.fit.arc_coverage >= LEAST_ARC
+            and fruit.depth_share >= LEAST_DEPTH
+            and fruit.fit.score >= _SURE_SCORE
+            and smallest <= fruit.diameter_mm <= largest,
+        )
+        for number, fruit in fruits
+    ]
+    sizes = np.array([row.diameter_mm for row in rows if row.used_in_mean])
+    if len(sizes) < len(rows) / 2:
+        flags.append("mostly_occluded")
+    if 0 < len(sizes) < 3:
+        flags.append("few_fruits")
+    if not len(sizes):
+        flags.append("none_well_visible")
+    if sum(fruit.depth_share < LEAST_DEPTH for _, fruit in fruits) > len(rows) / 4:
+        flags.append("depth_sparse")
+    mean = float(sizes.mean()) if len(sizes) else None
+    return FruitSizes(
+        fruits=tuple(rows),
+        n=len(rows),
+        n_measured=len(sizes),
+        mean_diameter_mm=mean,
+        median_diameter_mm=float(np.median(sizes)) if len(sizes) else None,
+        sd_mm=float(sizes.std(ddof=1)) if len(sizes) > 1 else None,
+        size_classes=size_classes(sizes),
+        boxes_without_fruit=found.failed,
+        overlay=save_artifact("fruit_sizes.png", "overlay", _overlay(found, fruits, rows, mean)),
+        notes=tuple(notes),
+        flags=tuple(dict.fromkeys(flags)),
+    )
+
+
+def _usual_size(fruits: Sequence[tuple[int, Measured]]) -> float:
+    """Median diameter over all fruit surface in the picture, so that many small fragments weigh little; mm."""
+    sizes = np.array([fruit.diameter_mm for _, fruit in fruits])
+    weight = np.array([fruit.visibility for _, fruit in fruits]) * sizes**2
+    order = np.argsort(sizes)
+    if not len(order) or weight.sum() <= 0:
+        return 0.0
+    share = np.cumsum(weight[order]) / weight.sum()
+    return float(sizes[order][int(np.searchsorted(share, 0.5))])
+
+
+def size_classes(diameters_mm: NDArray[np.float64]) -> dict[str, int]:
+    """How many diameters lie in each class: ``<50``, ``50-60`` ... ``>=90``."""
+    edges = SIZE_CLASSES_MM
+    counts = {f"<{edges[0]}": int((diameters_mm < edges[0]).sum())}
+    for low, high in pairwise(edges):
+        counts[f"{low}-{high}"] = int(((diameters_mm >= low) & (diameters_mm < high)).sum())
+    counts[f">={edges[-1]}"] = int((diameters_mm >= edges[-1]).sum())
+    return counts
+
+
+def _overlay(
+    found: Found, fruits: Sequence[tuple[int, Measured]], rows: Sequence[FruitSize], mean: float | None
+) -> "Image":
+    left, top, pixels, zoom = _looked_at(found)
+    marks = []
+    for (_, fruit), row in zip(fruits, rows, strict=True):
+        x, y = found.view.camera.project(outline_points(fruit.cone))
+        colour = SKY_BLUE if row.used_in_mean else ORANGE
+        outline = tuple((float(a - left) * zoom, float(b - top) * zoom) for a, b in zip(x, y, strict=True))
+        marks.append(Mark(colour, f"{row.diameter_mm:.0f}", outline=outline))
+    for number in found.failed:
+        x0, y0, x1, y1 = found.boxes[number - 1]
+        box = ((x0 - left) * zoom, (y0 - top) * zoom, (x1 - left) * zoom, (y1 - top) * zoom)
+        marks.append(Mark(BLACK, "?", box=box))
+    used = sum(row.used_in_mean for row in rows)
+    legend = [
+        (SKY_BLUE, f"diameter in mm, counted ({used})"),
+        (ORANGE, f"too little seen, not counted ({len(rows) - used})"),
+    ]
+    if found.failed:
+        legend.append((BLACK, f"box without a measurable fruit ({len(found.failed)})"))
+    title = "1 fruit" if len(rows) == 1 else f"{len(rows)} fruits"
+    title += f", mean diameter {mean:.1f} mm of {used}" if mean is not None else ""
+    return draw_marks(pixels, marks, legend=legend, region=found.region, title=title)
+
+
+def _looked_at(found: Found) -> tuple[int, int, NDArray[np.uint8], float]:
+    """The part of the picture that is worth looking at: its left and top edge, its pixels, and their magnification.
+
+    A few boxes are shown from near: in a picture of a whole row of trees nobody could check the outline of one fruit.
+    """
+    import cv2
+
+    rows, columns = found.pixels.shape[:2]
+    if not found.boxes:
+        return 0, 0, found.pixels, 1.0
+    edges = np.array(found.boxes)
+    margin = int(2 * max((edges[:, 2] - edges[:, 0]).max(), (edges[:, 3] - edges[:, 1]).max()))
+    left, top = max(0, int(edges[:, 0].min()) - margin), max(0, int(edges[:, 1].min()) - margin)
+    right, bottom = min(columns, int(edges[:, 2].max()) + margin), min(rows, int(edges[:, 3].max()) + margin)
+    zoom = min(_MOST_ZOOM, _NEAR_PX / max(right - left, bottom - top))
+    if zoom <= 1:
+        return 0, 0, found.pixels, 1.0
+    near = found.pixels[top:bottom, left:right]
+    return left, top, cv2.resize(near, None, fx=zoom, fy=zoom, interpolation=cv2.INTER_CUBIC).astype(np.uint8), zoom

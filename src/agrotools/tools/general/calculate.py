@@ -1,0 +1,104 @@
+"""Numerical calculation: arithmetic on values that other tools measured."""
+
+from typing import Annotated
+
+from pydantic import Field, JsonValue
+
+from agrotools.core import ToolError
+from agrotools.text.expression_functions import ExpressionError
+from agrotools.text.expressions import evaluate, evaluate_steps
+from agrotools.tools.contract import Agree, ToolResult, tool
+
+MOST_STEPS = 20
+
+Number = int | float
+Variables = dict[str, Number | str | list[Number | str | list[Number]]]
+NO_VARIABLES: Variables = {}
+
+
+class Calculation(ToolResult):
+    value: JsonValue
+    """the value: a number, a list, true or false, or text"""
+    expression: str
+    """the expression as it was read"""
+    unit: str | None
+    """the unit given in the call"""
+    steps: tuple[str, ...]
+    """the parts of the expression in the order of evaluation, each with its value"""
+
+
+@tool(category="analytics", version="1", significant_digits=None, cacheable=False)
+def calculate(
+    expression: Annotated[
+        str,
+        Agree("expression"),
+        Field(min_length=1, max_length=500, description="what to calculate, e.g. (before - after) / before * 100"),
+    ],
+    variables: Annotated[
+        Variables,
+        Agree("variables"),
+        Field(description="values of the names in the expression: numbers, texts or lists of them"),
+    ] = NO_VARIABLES,
+    unit: Annotated[
+        str | None, Agree("presentation"), Field(max_length=40, description="unit of the value, e.g. m^2 or %")
+    ] = None,
+    precision: Annotated[
+        int,
+        Agree("presentation"),
+        Field(ge=0, le=12, description="decimals of the value; for values below 1, significant digits"),
+    ] = 6,
+) -> Calculation:
+    """Calculate the value of an arithmetic expression, exactly.
+
+    Takes + - * / // % **, comparisons, and/or/not, "x if c else y", lists, values[0], and functions. General: abs round
+    floor ceil sign sqrt cbrt exp ln log log2 log10 sin cos tan asin acos atan atan2 hypot degrees radians factorial
+    comb clip int float. Of lists: min max sum prod mean median std var cv percentile weighted_mean sorted diff scale
+    len argmax argmin label_of_max label_of_min labels_by_value count_above count_below pluck corr linreg rmse mae mape
+    percent_change. Of agronomy: ndvi gndvi ndre ndwi savi evi exg lai_beer severity incidence disease_index audpc
+    efficacy_abbott plants_per_ha seeding_rate gdd rgr convert jm oif. Other names stand for the values in variables.
+    The unit is only written beside the value; to convert, write convert(x, 'm^2', 'ha').
+
+    Raises:
+        ToolError: ``invalid_argument`` where the expression cannot be read, names something unknown, has no value
+            (division by zero...), or would cost too much.
+    """
+    try:
+        steps = evaluate_steps(expression, variables)
+    except ExpressionError as error:
+        at_fault = "expression" if _are_sound(variables) else "variables"
+        raise ToolError("invalid_argument", error.message, argument=at_fault, hint=error.hint) from None
+    parts = [f"{step.expression} = {_shown(rounded(step.value, precision))}" for step in steps]
+    left_out = len(parts) - MOST_STEPS
+    return Calculation(
+        value=rounded(steps[-1].value, precision),
+        expression=steps[-1].expression,
+        unit=unit,
+        steps=tuple(parts[-MOST_STEPS:]),
+        notes=(f"the first {left_out} steps are left out",) if left_out > 0 else (),
+    )
+
+
+def rounded(value: JsonValue, precision: int) -> JsonValue:
+    """Floats to ``precision`` decimals, those below 1 to so many significant digits, so that none loses its value."""
+    if isinstance(value, float):
+        if precision == 0 or abs(value) >= 1:
+            return round(value, precision) if precision else float(round(value))
+        return float(f"{value:.{precision}g}")
+    if isinstance(value, list):
+        return [rounded(item, precision) for item in value]
+    if isinstance(value, dict):
+        return {key: rounded(item, precision) for key, item in value.items()}
+    return value
+
+
+def _are_sound(variables: Variables) -> bool:
+    try:
+        evaluate("0", variables)
+    except ExpressionError:
+        return False
+    return True
+
+
+def _shown(value: JsonValue) -> str:
+    text = str(value)
+    return text if len(text) <= 200 else text[:197] + "..."

@@ -1,0 +1,137 @@
+"""Descriptions of pictures in words: of a whole picture, of one attribute, of a change."""
+
+from pathlib import Path
+from typing import Annotated, cast
+
+from pydantic import Field
+
+from agrotools.core import Arguments, ToolError
+from agrotools.tools.arguments import Known
+from agrotools.tools.contract import FileArgument, ImageFile, Region, ToolResult, tool
+from agrotools.tools.general.images import chosen_backend, look_at
+from agrotools.tools.learned import LEARNED, describe_learned, weight_files
+from agrotools.tools.vlm import VLM
+
+
+class ImageDescription(ToolResult):
+    description: str
+    """what the model says of the picture, or its answer to the question"""
+
+
+def _resolved(call: Arguments, _known: Known) -> Arguments:
+    return {**call, "question": _asked(cast("str | None", call["question"]))}
+
+
+def _asked(question: str | None) -> str | None:
+    """A question of spaces alone asks nothing."""
+    return (question or "").strip() or None
+
+
+@tool(
+    category="general",
+    version="1",
+    backends=("offline", LEARNED, VLM),
+    backend_files=weight_files,
+    resolves=_resolved,
+)
+def describe_image(
+    image: ImageFile,
+    question: Annotated[
+        str | None, Field(max_length=500, description="what is to be answered; none: a caption")
+    ] = None,
+) -> ImageDescription:
+    """Describe a picture in a few sentences, or answer a question about it.
+
+    Needs a large model: vlm, or learned with Florence-2 (which takes no question) or BLIP.
+
+    Raises:
+        ToolError: ``backend_unavailable``, and as the readers.
+    """
+    backend = chosen_backend("describing a picture", learned="florence-community/Florence-2-base")
+    looked = look_at(image)
+    asked = _asked(question)
+    if backend == VLM:
+        from agrotools.tools.vlm.tasks import describe_picture
+
+        said = describe_picture(looked.pixels, looked.box, asked)
+    else:
+        said = describe_learned(backend, looked.pixels, looked.box, asked)
+    return ImageDescription(
+        description=said.text, notes=(*looked.notes, *said.notes), flags=(*looked.flags, *said.flags)
+    )
+
+
+class AttributeDescription(ToolResult):
+    description: str
+    """what the model says of the attribute"""
+
+
+@tool(category="general", version="1", backends=("offline", LEARNED, VLM), backend_files=weight_files)
+def describe_attribute(
+    image: ImageFile,
+    region: Region,
+    attribute: Annotated[
+        str, Field(min_length=1, max_length=200, description="what is asked of it: colour, material, brand, pose...")
+    ],
+) -> AttributeDescription:
+    """Say what one attribute of the thing in a region of a picture is.
+
+    Needs a large model: vlm, or learned with a BLIP that answers questions.
+
+    Raises:
+        ToolError: ``backend_unavailable`` (also for a model that takes no question), ``region_empty``, and as the
+            readers.
+    """
+    backend = chosen_backend("naming an attribute", learned="Salesforce/blip-vqa-base")
+    looked = look_at(image, region)
+    if backend == VLM:
+        from agrotools.tools.vlm.tasks import describe_part
+
+        said = describe_part(looked.pixels, looked.box, attribute)
+    else:
+        said = describe_learned(backend, looked.pixels, looked.box, f"what is the {attribute} of this?")
+        if "question_not_answered" in said.flags:
+            raise ToolError(
+                "backend_unavailable",
+                "this model writes captions and takes no question, so it cannot say one attribute",
+                hint="choose a model that answers: learned:Salesforce/blip-vqa-base, or vlm",
+            )
+    return AttributeDescription(
+        description=said.text, notes=(*looked.notes, *said.notes), flags=(*looked.flags, *said.flags)
+    )
+
+
+BeforeFile = Annotated[Path, FileArgument("image", "name of the earlier image file")]
+AfterFile = Annotated[Path, FileArgument("image", "name of the later image file")]
+
+
+class ImageComparison(ToolResult):
+    answer: str
+    """what the model says has changed"""
+
+
+@tool(category="general", version="1", backends=("offline", VLM))
+def compare_images(
+    before: BeforeFile,
+    after: AfterFile,
+    question: Annotated[str, Field(min_length=1, max_length=500, description="what is asked about the change")],
+) -> ImageComparison:
+    """Say what changed between two pictures of one place, as far as a question asks for it.
+
+    Needs a vision model (vlm), which sees both pictures. For measured change of fields, buildings and ponds
+    detect_change works without one.
+
+    Raises:
+        ToolError: ``backend_unavailable``, and as the readers.
+    """
+    chosen_backend("comparing two pictures in words")
+    first, second = look_at(before, argument="before"), look_at(after, argument="after")
+    from agrotools.tools.vlm.tasks import compare
+
+    said = compare(first.pixels, second.pixels, question)
+    sizes = () if first.pixels.shape == second.pixels.shape else ("sizes_differ",)
+    return ImageComparison(
+        answer=said.text,
+        notes=(*first.notes, *second.notes, *said.notes),
+        flags=tuple(dict.fromkeys((*first.flags, *second.flags, *said.flags, *sizes))),
+    )

@@ -1,0 +1,300 @@
+"""Objects in a picture: detected, located, counted, segmented."""
+
+from typing import Annotated, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from agrotools.core import Arguments, Artifact, ToolError
+from agrotools.tools.arguments import Known
+from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
+from agrotools.tools.general.images import COLOURS, Looked, chosen_backend, look_at, marked, whole_box
+from agrotools.tools.learned import LEARNED, find_learned, name_common, outline_learned, weight_files
+from agrotools.tools.vlm import VLM
+from agrotools.tools.vlm.client import Pointed
+from agrotools.tools.workspace import save_artifact
+from agrotools.vision.overlay import Layer, draw_overlay
+
+COCO_NAMES = tuple(
+    "person|bicycle|car|motorcycle|airplane|bus|train|truck|boat|traffic light|fire hydrant|stop sign|parking meter|"
+    "bench|bird|cat|dog|horse|sheep|cow|elephant|bear|zebra|giraffe|backpack|umbrella|handbag|tie|suitcase|frisbee|"
+    "skis|snowboard|sports ball|kite|baseball bat|baseball glove|skateboard|surfboard|tennis racket|bottle|wine glass|"
+    "cup|fork|knife|spoon|bowl|banana|apple|sandwich|orange|broccoli|carrot|hot dog|pizza|donut|cake|chair|couch|"
+    "potted plant|bed|dining table|toilet|tv|laptop|mouse|remote|keyboard|cell phone|microwave|oven|toaster|sink|"
+    "refrigerator|book|clock|vase|scissors|teddy bear|hair drier|toothbrush".split("|")
+)
+"""The 80 kinds of things of COCO (Lin et al. 2014, arXiv 1405.0312)."""
+
+
+class NamedObject(BaseModel):
+    """One thing."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    name: str
+    """what it is"""
+    box: tuple[int, int, int, int]
+    """[x0, y0, x1, y1] in pixels"""
+    score: float
+    """0..1, no probability"""
+
+
+class DetectedObjects(ToolResult):
+    objects: tuple[NamedObject, ...]
+    """all things found, the surest first"""
+    counts: dict[str, int]
+    """how many of each name"""
+    overlay: Artifact
+    """the picture with names and boxes"""
+
+
+@tool(category="general", version="1", backends=("offline", LEARNED, VLM), backend_files=weight_files)
+def detect_objects(
+    image: ImageFile,
+    score_min: Annotated[float, Field(ge=0, le=1, description="leave out what is less sure than this")] = 0.5,
+) -> DetectedObjects:
+    """Find all common things in a picture and name them, by the 80 names of COCO: person, car, cow, apple, chair...
+
+    Needs a large model: vlm, or learned with RT-DETR or DETR, which give the names that they were taught.
+
+    Raises:
+        ToolError: ``backend_unavailable``, and as the readers.
+    """
+    backend = chosen_backend("finding all common things", learned="PekingU/rtdetr_r50vd")
+    looked = look_at(image)
+    if backend == VLM:
+        from agrotools.tools.vlm.tasks import name_things
+
+        found = name_things(looked.pixels, looked.box, COCO_NAMES)
+    else:
+        found = name_common(backend, looked.pixels, score_min)
+    kept = [index for index in np.argsort(-found.scores, kind="stable").tolist() if found.scores[index] >= score_min]
+    objects = tuple(
+        NamedObject(
+            name=found.labels[index], box=whole_box(found.boxes[index].tolist()), score=float(found.scores[index])
+        )
+        for index in kept
+    )
+    names = [each.name for each in objects]
+    return DetectedObjects(
+        objects=objects,
+        counts={name: names.count(name) for name in dict.fromkeys(names)},
+        overlay=marked(
+            "detected_overlay.png", looked, [each.box for each in objects], names, f"{len(objects)} things found"
+        ),
+        notes=(*looked.notes, *found.notes),
+        flags=tuple(dict.fromkeys((*looked.flags, *found.flags))),
+    )
+
+
+EXAMPLE = "IDEA-Research/grounding-dino-tiny"
+ANY_SCORE = 0.05
+"""A detector gives hundreds of boxes below this, which mean nothing."""
+
+
+class LocatedObjects(ToolResult):
+    count: int
+    """how many were found"""
+    boxes: tuple[tuple[int, int, int, int], ...]
+    """[x0, y0, x1, y1] in pixels, the surest first"""
+    scores: tuple[float, ...]
+    """0..1 in the order of boxes; no probabilities"""
+    overlay: Artifact
+    """the picture with the boxes drawn in"""
+
+
+def _resolved(call: Arguments, _known: Known) -> Arguments:
+    """The score that counts: for the surest thing alone hardly any is too low."""
+    return {**call, "score_min": _least_score(cast(float, call["score_min"]), top1=call["top1"] is True)}
+
+
+def _least_score(score_min: float, *, top1: bool) -> float:
+    return min(score_min, ANY_SCORE) if top1 else score_min
+
+
+@tool(
+    category="general",
+    version="1",
+    backends=("offline", LEARNED, VLM),
+    backend_files=weight_files,
+    resolves=_resolved,
+)
+def locate_objects(
+    image: ImageFile,
+    text: Annotated[str, Field(min_length=1, max_length=200, description="what to find, in a few words")],
+    top1: Annotated[bool, Field(description="only the surest one")] = True,
+    region: Region | None = None,
+    score_min: Annotated[float, Field(ge=0, le=1, description="leave out what is less sure than this")] = 0.3,
+) -> LocatedObjects:
+    """Find what a text names in a picture and give its boxes.
+
+    Needs a large model: vlm, or learned with GroundingDINO or OWLv2. With top1 the surest thing is given, however
+    unsure, unless nothing is found at all.
+
+    Raises:
+        ToolError: ``backend_unavailable``, ``region_empty``, and as the readers.
+    """
+    backend = chosen_backend("finding what a text names", learned=EXAMPLE)
+    looked = look_at(image, region)
+    found = pointed_at(backend, looked, text, _least_score(score_min, top1=top1))
+    boxes, scores = found.boxes[:1] if top1 else found.boxes, found.scores[:1] if top1 else found.scores
+    edges = [whole_box(box) for box in boxes.tolist()]
+    labels = [f"{score:.2f}" for score in scores.tolist()]
+    return LocatedObjects(
+        count=len(edges),
+        boxes=tuple(edges),
+        scores=tuple(scores.tolist()),
+        overlay=marked("located_overlay.png", looked, edges, labels, f"{len(edges)} found"),
+        notes=(*looked.notes, *found.notes),
+        flags=tuple(dict.fromkeys((*looked.flags, *found.flags))),
+    )
+
+
+def pointed_at(backend: str, looked: Looked, text: str, score_min: float) -> Pointed:
+    """What a back-end takes for ``text``, the surest first, with a score of ``score_min`` at least.
+
+    Raises:
+        ToolError: as :func:`locate_objects`.
+    """
+    if backend == VLM:
+        from agrotools.tools.vlm.tasks import point_out
+
+        found = point_out(looked.pixels, looked.box, text)
+    else:
+        found = find_learned(backend, looked.pixels, looked.box, text, score_min)
+    kept = np.flatnonzero(found.scores >= score_min)
+    return found._replace(boxes=found.boxes[kept], scores=found.scores[kept])
+
+
+class GivenObjectCount(ToolResult):
+    count: int
+    """how many were found"""
+    boxes: tuple[tuple[int, int, int, int], ...]
+    """[x0, y0, x1, y1] in pixels of each, the surest first"""
+    overlay: Artifact
+    """the picture with what was counted"""
+
+
+@tool(category="general", version="1", backends=("offline", LEARNED, VLM), backend_files=weight_files)
+def count_given_object(
+    image: ImageFile,
+    text: Annotated[str, Field(min_length=1, max_length=200, description="what to count, in a few words")],
+    region: Region | None = None,
+    score_min: Annotated[float, Field(ge=0, le=1, description="leave out what is less sure than this")] = 0.3,
+) -> GivenObjectCount:
+    """Count what a text names in a picture of any kind, or in a region of it.
+
+    Needs a large model: vlm, or learned with GroundingDINO or OWLv2. For trees, plants and fruit count_objects works
+    without one.
+
+    Raises:
+        ToolError: ``backend_unavailable``, ``region_empty``, and as the readers.
+    """
+    backend = chosen_backend("counting what a text names", learned=EXAMPLE)
+    looked = look_at(image, region)
+    found = pointed_at(backend, looked, text, score_min)
+    edges = [whole_box(box) for box in found.boxes.tolist()]
+    numbers = [str(number) for number in range(1, len(edges) + 1)]
+    return GivenObjectCount(
+        count=len(edges),
+        boxes=tuple(edges),
+        overlay=marked("counted_overlay.png", looked, edges, numbers, f"{len(edges)} counted"),
+        notes=(*looked.notes, *found.notes),
+        flags=tuple(dict.fromkeys((*looked.flags, *found.flags))),
+    )
+
+
+MOST_OBJECTS = 100
+_MOST_MASK_PX = 2_000_000_000
+
+
+class SegmentedObjects(ToolResult):
+    count: int
+    """how many were found"""
+    pixels: tuple[int, ...]
+    """pixels that each covers, the surest first"""
+    total_px: int
+    """pixels that they cover together; what two share counts once"""
+    boxes: tuple[tuple[int, int, int, int], ...]
+    """[x0, y0, x1, y1] of what each covers, pixels"""
+    scores: tuple[float, ...]
+    """0..1, how sure the model is that it is one"""
+    overlay: Artifact
+    """the picture with each of them tinted"""
+
+
+@tool(category="general", version="1", backends=("offline", LEARNED, VLM), backend_files=weight_files)
+def segment_objects(
+    image: ImageFile,
+    text: Annotated[str, Field(min_length=1, max_length=200, description="what to outline, in a few words")],
+    score_min: Annotated[float, Field(ge=0, le=1, description="leave out what is less sure than this")] = 0.4,
+) -> SegmentedObjects:
+    """Outline what a text names in a picture and count the pixels of each.
+
+    Needs large models: learned with a detector and SAM 2 (learned:DETECTOR+SAM2), or vlm, whose outlines are rough
+    polygons. For plants, crop, weeds and lesions other tools work without one.
+
+    Raises:
+        ToolError: ``backend_unavailable``, ``limit`` (more things than can be outlined), and as the readers.
+
+    Sources: as :mod:`agrotools.vision.learned.detection` and :mod:`agrotools.vision.learned.detection`.
+    """
+    backend = chosen_backend(
+        "outlining what a text names", learned="IDEA-Research/grounding-dino-tiny+facebook/sam2.1-hiera-tiny"
+    )
+    looked = look_at(image)
+    if backend == VLM:
+        masks, scores, notes, flags = _by_model(looked, text)
+    else:
+        found, masks = outline_learned(backend, looked.pixels, text, score_min)
+        scores, notes, flags = found.scores, found.notes, found.flags
+    kept = [index for index in np.argsort(-scores, kind="stable").tolist() if scores[index] >= score_min]
+    kept = [index for index in kept if masks[index].any()]
+    if len(kept) > MOST_OBJECTS:
+        raise ToolError("limit", f"{len(kept)} things were found, {MOST_OBJECTS} at most", hint="raise score_min")
+    sizes = [int(np.count_nonzero(masks[index])) for index in kept]
+    union = np.any(masks[kept], axis=0) if kept else np.zeros(looked.pixels.shape[:2], np.bool_)
+    return SegmentedObjects(
+        count=len(kept),
+        pixels=tuple(sizes),
+        total_px=int(np.count_nonzero(union)),
+        boxes=tuple(_box_of(masks[index]) for index in kept),
+        scores=tuple(float(scores[index]) for index in kept),
+        overlay=_overlay(looked, masks, kept, sizes),
+        notes=(*looked.notes, *notes),
+        flags=tuple(dict.fromkeys((*looked.flags, *flags))),
+    )
+
+
+def _by_model(
+    looked: Looked, text: str
+) -> tuple[NDArray[np.bool_], NDArray[np.float64], tuple[str, ...], tuple[str, ...]]:
+    import cv2
+
+    from agrotools.tools.vlm.tasks import outline_things
+
+    said = outline_things(looked.pixels, looked.box, text)
+    height, width = looked.pixels.shape[:2]
+    if len(said.outlines) * height * width > _MOST_MASK_PX:
+        raise ToolError("limit", f"{len(said.outlines)} outlines in so large a picture", hint="use a smaller picture")
+    masks = np.zeros((len(said.outlines), height, width), np.uint8)
+    for mask, outline in zip(masks, said.outlines, strict=True):
+        cv2.fillPoly(mask, [np.rint(outline).astype(np.int32)], 1)
+    return masks.view(np.bool_), np.array(said.scores, np.float64), said.notes, (*said.flags, "rough_outlines")
+
+
+def _box_of(mask: NDArray[np.bool_]) -> tuple[int, int, int, int]:
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    return whole_box((columns[0], rows[0], columns[-1] + 1, rows[-1] + 1))
+
+
+def _overlay(looked: Looked, masks: NDArray[np.bool_], kept: list[int], sizes: list[int]) -> Artifact:
+    classes = np.zeros(looked.pixels.shape[:2], np.uint8)
+    layers: list[Layer] = []
+    for number, index in reversed(list(enumerate(kept, start=1))):  # the surest on top
+        classes[masks[index]] = number
+    for number, size in enumerate(sizes, start=1):
+        layers.append(Layer(number, COLOURS[(number - 1) % len(COLOURS)], f"{number}: {size} px"))
+    picture = draw_overlay(looked.pixels, classes, layers, title=f"{len(kept)} outlined")
+    return save_artifact("segmented_overlay.png", "overlay", picture)

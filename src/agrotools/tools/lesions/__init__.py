@@ -1,0 +1,1 @@
+"""Lesions on leaves: area, count, grade."""

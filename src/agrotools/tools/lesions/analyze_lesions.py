@@ -1,0 +1,255 @@
+"""How much of a leaf is diseased, lesion by lesion."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from agrotools.core import Arguments, ToolError
+from agrotools.tools.arguments import Known, short, without
+from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
+from agrotools.tools.inputs import chosen_scale, marked_pixels
+from agrotools.tools.lesions.leaf import (
+    PLAIN_SHARE,
+    Lab,
+    Leaf,
+    board_under,
+    bounds,
+    leaf_in_field,
+    leaf_on_board,
+    no_leaf,
+    shrunk,
+)
+from agrotools.tools.lesions.result import Analysed, GradeScale, LeafLesions, lesion_result
+from agrotools.tools.lesions.segmentation import (
+    GENERIC_GREEN,
+    MOST_SHIFT,
+    MOST_SHIFT_IN_FIELD,
+    NO_GREEN,
+    LeafView,
+    healthy_colour,
+    leaf_view,
+    lesion_level,
+    load_lesion_model,
+    local_mean,
+    model_files,
+    unlike_training,
+    without_rim,
+)
+from agrotools.tools.workspace import backend_in_use, file_info, shown_name
+from agrotools.vision.colours import lab_of
+from agrotools.vision.formats import Box, clipped_region
+from agrotools.vision.reading import read_image
+
+RULES = "rules"
+"""The back-end that never uses the model."""
+IN_FIELD = "field_background"
+_LEAST_DETAIL_PX = 100
+_CUT_SHARE = 0.03
+_EVEN = 1.0
+
+
+def _resolved(call: Arguments, known: Known) -> Arguments:
+    """Where the leaf is looked for: as a mask says, or in the field where there turned out to be no board."""
+    if call["leaf_mask"] is not None:
+        call = without(call, "mode")
+    elif call["mode"] == "leaf" and known.left_open("mode", "leaf") and IN_FIELD in known.said("flags"):
+        call = {**call, "mode": "field"}
+    file = known.file(call["image"])
+    if call["scale_mm_px"] is None and file and file.gsd_m:
+        call = {**call, "scale_mm_px": short(1000 * file.gsd_m)}
+    return call
+
+
+@tool(category="segmentation", version="1", resolves=_resolved, data_files=model_files, backends=("offline", RULES))
+def analyze_lesions(
+    image: ImageFile,
+    leaf_mask: Annotated[
+        MaskFile | None, Field(description="mask of the image: not 0 is leaf; null: the leaf is looked for")
+    ] = None,
+    region: Region | None = None,
+    mode: Annotated[
+        Literal["leaf", "field"],
+        Field(description="leaf: one leaf on a plain background; field: a leaf before soil, hands or other plants"),
+    ] = "leaf",
+    healthy_reference: Annotated[
+        tuple[
+            Annotated[float, Field(ge=0, le=100)],
+            Annotated[float, Field(ge=-128, le=128)],
+            Annotated[float, Field(ge=-128, le=128)],
+        ]
+        | None,
+        Agree("number"),
+        Field(description="colour of healthy tissue [L, a, b], CIE L*a*b*; null: found on the leaf"),
+    ] = None,
+    min_lesion_px: Annotated[
+        int, Field(ge=1, le=1_000_000, description="smaller patches count as healthy, pixels of the image")
+    ] = 12,
+    sensitivity: Annotated[
+        float, Field(ge=0, le=1, description="0.5 as calibrated; higher takes fainter discoloration for lesions")
+    ] = 0.5,
+    scale_mm_px: Annotated[float | None, Field(gt=0, le=1000, description="millimetres per pixel")] = None,
+    grade_scale: Annotated[
+        GradeScale, Field(description="scale of the grade: percent, 0-4 (coffee) or 1-9 (rice)")
+    ] = "percent",
+) -> LeafLesions:
+    """Measure diseased tissue on one leaf: severity (lesion area over leaf area, percent), and each lesion.
+
+    Takes a colour photograph of a leaf, best flat on a plain background; with mode "field" the leaf is looked for by
+    colour before a busy one; leaf_mask says where it is. Returns leaf_area_px, lesion_area_px, severity_pct, a grade
+    on a named scale, and per lesion box, area, eccentricity, mean colour and whether it touches the leaf's edge, with
+    a mask and an overlay. Areas in mm2 need scale_mm_px. Discoloured tissue of any cause counts; the cause is not
+    named. On leaves unlike those its model was trained on (flag out_of_distribution) a colour rule is used instead,
+    and numbers are rougher.
+
+    Raises:
+        ToolError: ``nothing_found`` (no leaf, empty mask), ``band_not_found`` (a grey picture), ``region_empty``,
+            ``shape_mismatch`` (a mask of another size), and as the readers.
+
+    Sources: leaf, distance from the board's colour (:mod:`agrotools.tools.lesions.leaf`); lesions, a small network
+        per pixel (:mod:`agrotools.tools.lesions.segmentation`, its card in ``data/lesion_model.md``) or loss of green
+        against the leaf's own healthy colour; scales in
+        :mod:`agrotools.tools.lesions.result`.
+    """
+    info, name = file_info(image), shown_name(image)
+    picture = read_image(image, shown_as=name)
+    box, clipped = clipped_region(region, picture.width, picture.height, name)
+    x0, y0, x1, y1 = box
+    pixels = np.ascontiguousarray(picture.pixels[y0:y1, x0:x1])
+    valid = None if picture.valid is None else picture.valid[y0:y1, x0:x1]
+    leaf = _leaf(pixels, valid, leaf_mask, box, (picture.height, picture.width), mode, name)
+    if picture.is_grey:
+        raise ToolError(
+            "band_not_found",
+            f"{name} is grey: without colour, lesions cannot be told from healthy tissue",
+            argument="image",
+            hint="use a colour picture",
+        )
+    view = leaf_view(pixels, leaf.mask, leaf.box)
+    found = _lesions(view, leaf, healthy_reference, sensitivity)
+    scale = chosen_scale(
+        None if scale_mm_px is None else scale_mm_px / 1000, info.gsd_m if info and info.gsd_m else None
+    )
+    detail = ("low_resolution",) if leaf.area_px < _LEAST_DETAIL_PX**2 else ()
+    return lesion_result(
+        Analysed(
+            shown=picture.pixels,
+            box=box,
+            leaf=leaf,
+            lesion=_at_full_size(view, found.level, leaf),
+            healthy=found.healthy,
+            method=found.method,
+            scale_mm_px=None if scale.gsd_m is None else 1000 * scale.gsd_m,
+            min_lesion_px=min_lesion_px,
+            grade_scale=grade_scale,
+            notes=(*picture.notes, *leaf.notes, *found.notes, *scale.notes),
+            flags=(*picture.flags, *clipped, *leaf.flags, *found.flags, *scale.flags, *detail),
+        )
+    )
+
+
+def _leaf(
+    pixels: NDArray[np.uint8],
+    valid: NDArray[np.bool_] | None,
+    leaf_mask: MaskFile | None,
+    box: Box,
+    shape: tuple[int, int],
+    mode: Literal["leaf", "field"],
+    name: str,
+) -> Leaf:
+    if leaf_mask is not None:
+        leaf = _given_leaf(pixels, leaf_mask, box, shape, name)
+    else:
+        if float(lab_of(shrunk(pixels, 128)).std(axis=(0, 1)).max()) < _EVEN:
+            raise no_leaf("the picture shows one colour only")
+        found = leaf_on_board(pixels) if mode == "leaf" else None
+        leaf = found or leaf_in_field(pixels)
+    mask = leaf.mask if valid is None else leaf.mask & valid
+    if not mask.any():
+        raise no_leaf("there is none where the picture holds data")
+    outline = int(np.count_nonzero(mask ^ _eroded(mask)))
+    on_border = sum(int(np.count_nonzero(side)) for side in (mask[0], mask[-1], mask[:, 0], mask[:, -1]))
+    flags = (*leaf.flags, "leaf_cut") if on_border > _CUT_SHARE * outline else leaf.flags
+    return Leaf(mask, bounds(mask), leaf.background, leaf.notes, flags)
+
+
+def _given_leaf(pixels: NDArray[np.uint8], path: MaskFile, box: Box, shape: tuple[int, int], name: str) -> Leaf:
+    mask_name = shown_name(path)
+    whole = marked_pixels(path, shape, name, argument="leaf_mask", called="a leaf mask")
+    x0, y0, x1, y1 = box
+    mask = np.ascontiguousarray(whole[y0:y1, x0:x1])
+    if not mask.any():
+        raise ToolError(
+            "nothing_found",
+            f"{mask_name} marks no leaf there: all its values are 0",
+            argument="leaf_mask",
+            hint="pixels of the leaf have values other than 0",
+        )
+    board, plain_share = board_under(lab_of(shrunk(pixels)))
+    middle = np.median(board.reshape(-1, 3), axis=0)
+    background = (float(middle[0]), float(middle[1]), float(middle[2])) if plain_share >= PLAIN_SHARE else None
+    return Leaf(mask, bounds(mask), background, ("leaf: as the mask says",))
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """``level``: float32 (pixels of the view's mask,), lesion from 1."""
+
+    level: NDArray[np.float32]
+    healthy: Lab
+    method: Literal["model", "rules"]
+    notes: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+
+
+def _lesions(view: LeafView, leaf: Leaf, given: Lab | None, sensitivity: float) -> _Found:
+    healthy, flags, notes = given or healthy_colour(view), [], []
+    if given is None and healthy[1] > NO_GREEN:
+        healthy = GENERIC_GREEN
+        flags.append("no_healthy_tissue")
+        notes.append("the leaf shows no healthy green; an ordinary leaf green was taken for healthy")
+    apart: tuple[str, ...] = ()
+    if backend_in_use() != RULES:
+        model = load_lesion_model()
+        apart = unlike_training(model.info.domain, view, leaf.background)
+        if "leaf_cut" in leaf.flags:
+            apart = (*apart, "a leaf cut by the picture's edge")
+        if not apart and given is None:
+            threshold = model.info.threshold
+            shifted = 1 / (1 + math.exp(-(math.log(threshold / (1 - threshold)) + 3 * (0.5 - sensitivity))))
+            notes.append(f"lesions: model {model.info.name}, trained on {model.info.trained_on}")
+            return _Found(model.level(view) / np.float32(shifted), healthy, "model", tuple(notes), tuple(flags))
+    if apart:
+        flags.append("out_of_distribution")
+        notes.append(f"unlike the pictures that the lesion model was trained on ({', '.join(apart)}): rules are used")
+    notes.append("lesions: tissue that has lost the green of healthy tissue (rule on a* with shade taken out)")
+    in_field = IN_FIELD in leaf.flags
+    level = lesion_level(view, healthy, MOST_SHIFT_IN_FIELD if in_field else MOST_SHIFT)
+    level = level * np.float32(4 ** (sensitivity - 0.5))
+    if in_field:
+        level = without_rim(view, level)
+    return _Found(level, healthy, "rules", tuple(notes), tuple(flags))
+
+
+def _at_full_size(view: LeafView, level: NDArray[np.float32], leaf: Leaf) -> NDArray[np.bool_]:
+    """Lesion or not for every pixel of the picture."""
+    import cv2
+
+    small = np.zeros(view.mask.shape, np.float32)
+    small[view.mask] = np.clip(level * np.float32(100), 0, 255)
+    # Beyond the leaf's outline the level goes on as it is near it, else lesions at the margin would lose their rim.
+    spread = np.where(view.mask, small, local_mean(small, view.mask, 1.5))
+    x0, y0, x1, y1 = view.box
+    larger = cv2.resize(np.rint(spread).astype(np.uint8), (x1 - x0, y1 - y0), interpolation=cv2.INTER_LINEAR)
+    lesion = np.zeros(leaf.mask.shape, np.bool_)
+    lesion[y0:y1, x0:x1] = np.asarray(larger) >= 100
+    return lesion & leaf.mask
+
+
+def _eroded(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    import cv2
+
+    return np.asarray(cv2.erode(np.pad(mask, 1).astype(np.uint8), np.ones((3, 3), np.uint8)), np.bool_)[1:-1, 1:-1]

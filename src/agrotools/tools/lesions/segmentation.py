@@ -1,0 +1,362 @@
+"""The shipped lesion model: a small neural network per pixel of a leaf, as plain arrays.
+
+``data/lesion_model.json`` says what it is, what it was trained on and how well it does; ``data/lesion_model.npz`` holds
+the weights; both are written by ``training/train_lesion_model.py``. How it was trained and where it fails is told in
+``data/lesion_model.md``.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import FiniteFloat, ValidationError
+
+from agrotools.core import FrozenModel, ToolError
+from agrotools.tools.lesions.leaf import Lab
+from agrotools.vision.colours import lab_of
+from agrotools.vision.formats import Box
+from agrotools.vision.nets import Arrays, checked_arrays, unusable
+
+SIDE_PX = 280
+"""Leaves are looked at in a size where the square root of their area is this many pixels."""
+FEATURES_VERSION = 1
+_FINE = 0.8
+_SCALES = (2.0, 5.0)
+_LOCAL = (12.0, 35.0)
+_MARGIN_PX = 4
+CONTEXT_SCALES = (1.5, 4.0, 10.0, 25.0)
+
+
+@dataclass(frozen=True, eq=False)
+class LeafView:
+    """A leaf cut out and brought to size.
+
+    ``lab``: float32 (rows, columns, 3); ``mask``: bool (rows, columns); ``box``: where it lies in the picture.
+    """
+
+    lab: NDArray[np.float32]
+    mask: NDArray[np.bool_]
+    box: Box
+
+    @property
+    def median(self) -> NDArray[np.float32]:
+        """Median Lab of the leaf."""
+        return np.median(self.lab[self.mask], axis=0).astype(np.float32)
+
+
+def leaf_view(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], box: Box, side: int = SIDE_PX) -> LeafView:
+    """Cut out and resize a leaf.
+
+    Args:
+        pixels: uint8 (rows, columns, 3), sRGB.
+        mask: the leaf, bool (rows, columns), not empty.
+        box: bounds of the mask.
+    """
+    import cv2
+
+    factor = side / float(np.sqrt(np.count_nonzero(mask)))
+    margin = int(np.ceil(_MARGIN_PX / factor))
+    x0, y0 = max(0, box[0] - margin), max(0, box[1] - margin)
+    x1, y1 = min(mask.shape[1], box[2] + margin), min(mask.shape[0], box[3] + margin)
+    size = (max(1, round((x1 - x0) * factor)), max(1, round((y1 - y0) * factor)))
+    how = cv2.INTER_AREA if factor < 1 else cv2.INTER_LINEAR
+    cut = np.asarray(cv2.resize(np.ascontiguousarray(pixels[y0:y1, x0:x1]), size, interpolation=how), np.uint8)
+    share = cv2.resize(mask[y0:y1, x0:x1].astype(np.uint8) * np.uint8(255), size, interpolation=how)
+    inside = np.asarray(share) >= 128
+    if not inside.any():
+        inside = np.asarray(share) >= np.asarray(share).max()
+    return LeafView(lab_of(cut), inside, (x0, y0, x1, y1))
+
+
+def local_mean(values: NDArray[np.float32], mask: NDArray[np.bool_], sigma: float) -> NDArray[np.float32]:
+    """Gaussian mean over the pixels of the mask alone; outside it, whatever is near. Wide ones at a smaller size."""
+    import cv2
+
+    weight = mask.astype(np.float32)
+    height, width = mask.shape
+    step = max(1, int(sigma // 4))
+    masked = values * (weight[..., None] if values.ndim == 3 else weight)
+    if step > 1:
+        size = (max(1, width // step), max(1, height // step))
+        masked = cv2.resize(masked, size, interpolation=cv2.INTER_AREA)
+        weight = cv2.resize(weight, size, interpolation=cv2.INTER_AREA)
+    sums = np.asarray(cv2.GaussianBlur(masked, (0, 0), sigma / step), np.float32)
+    weights = np.maximum(np.asarray(cv2.GaussianBlur(weight, (0, 0), sigma / step), np.float32), np.float32(1e-4))
+    mean = sums / (weights[..., None] if values.ndim == 3 else weights)
+    if step > 1:
+        mean = cv2.resize(mean, (width, height), interpolation=cv2.INTER_LINEAR)
+    return np.asarray(mean, np.float32)
+
+
+def pixel_features(view: LeafView) -> NDArray[np.float32]:
+    """Features of the leaf's pixels, float32 (pixels of the mask, features), in the order of ``lab[mask]``."""
+    import cv2
+
+    lab, mask = view.lab, view.mask
+    median = view.median
+    fine = local_mean(lab, mask, _FINE)[mask]
+    means = [local_mean(lab, mask, sigma) for sigma in _SCALES]
+    local = [local_mean(lab, mask, sigma)[mask] for sigma in _LOCAL]
+    smooth = means[0]
+    rough = np.sqrt(np.maximum(0, local_mean((lab - smooth) ** 2, mask, 3.0)))[mask]
+    spread = np.median(np.abs(lab[mask] - median), axis=0).astype(np.float32)
+    inset = np.asarray(cv2.distanceTransform(np.pad(mask, 1).astype(np.uint8), cv2.DIST_L2, 3))[1:-1, 1:-1][mask]
+    chroma = np.hypot(fine[:, 1], fine[:, 2])
+    columns = [
+        fine - median,
+        *(mean[mask] - median for mean in means),
+        *(fine - mean for mean in local),
+        means[1][mask] - local[1],
+        rough,
+        (chroma - float(np.median(chroma)))[:, None],
+        np.degrees(np.arctan2(fine[:, 1], np.maximum(fine[:, 2], 1)))[:, None],
+        np.minimum(inset, 30)[:, None],
+        np.broadcast_to(median, fine.shape),
+        np.broadcast_to(spread, fine.shape),
+    ]
+    return np.concatenate(columns, axis=1).astype(np.float32)
+
+
+def context_features(view: LeafView, probability: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What a first guess says of a pixel's surroundings, float32 (pixels of the mask, features).
+
+    As in auto-context (Tu and Bai 2010, IEEE TPAMI 32). ``probability``: float32 (pixels of the mask,).
+    """
+    guess = np.zeros(view.mask.shape, np.float32)
+    guess[view.mask] = probability
+    around = [local_mean(guess, view.mask, sigma)[view.mask][:, None] for sigma in CONTEXT_SCALES]
+    overall = np.full((len(probability), 1), probability.mean(), np.float32)
+    return np.concatenate([probability[:, None], *around, overall], axis=1)
+
+
+CLIP = 8.0
+"""Standardised features are cut off here."""
+_BLOCK = 65_536
+_HINT = "install agrotools again, or choose the back-end rules"
+
+
+class Domain(FrozenModel):
+    """What the training leaves looked like: outside of it the model is not used.
+
+    ``centre`` and ``precision`` (inverse covariance) are of :func:`leaf_traits`; ``limit`` is the largest squared
+    Mahalanobis distance of a training leaf. ``board_lightness`` (least, most) and ``board_chroma`` (most) are of the
+    background.
+    """
+
+    centre: tuple[FiniteFloat, ...]
+    precision: tuple[tuple[FiniteFloat, ...], ...]
+    limit: FiniteFloat
+    board_lightness: tuple[FiniteFloat, FiniteFloat]
+    board_chroma: FiniteFloat
+
+
+class ModelInfo(FrozenModel):
+    """What the model is."""
+
+    name: str
+    features_version: int
+    trained_on: str
+    licence: str
+    threshold: FiniteFloat
+    """Lesion where the probability exceeds this: chosen out of fold for the error and the bias of the severity."""
+    members: int
+    domain: Domain
+    metrics: dict[str, float]
+    """Of leaves that were not trained on (five-fold over leaves)."""
+    weights_sha256: str
+
+
+@dataclass(frozen=True, eq=False)
+class LesionModel:
+    """``mean``, ``scale``: (features,) float32; ``members``: for each network its layers, (weights, bias) float32."""
+
+    info: ModelInfo
+    mean: NDArray[np.float32]
+    scale: NDArray[np.float32]
+    members: tuple[tuple[tuple[NDArray[np.float32], NDArray[np.float32]], ...], ...]
+
+    def probability(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Probability of lesion per row, float32 (rows,): the mean of the members."""
+        found = np.empty(len(features), np.float32)
+        for start in range(0, len(features), _BLOCK):
+            block = np.clip((features[start : start + _BLOCK] - self.mean) / self.scale, -CLIP, CLIP)
+            total = np.zeros(len(block), np.float32)
+            for layers in self.members:
+                values = block
+                for number, (weights, bias) in enumerate(layers):
+                    values = values @ weights + bias
+                    if number < len(layers) - 1:
+                        np.maximum(values, 0, out=values)
+                total += 1 / (1 + np.exp(-np.clip(values[:, 0], -60, 60)))
+            found[start : start + _BLOCK] = total / len(self.members)
+        return found
+
+    def level(self, view: LeafView) -> NDArray[np.float32]:
+        """Probability of lesion per pixel of the leaf, float32 (pixels of the mask,)."""
+        return self.probability(pixel_features(view))
+
+
+def model_files() -> list[Path]:
+    """The files that the model's answers depend on."""
+    folder = Path(str(files("agrotools"))) / "data"
+    return [folder / "lesion_model.json", folder / "lesion_model.npz"]
+
+
+@lru_cache(maxsize=1)
+def load_lesion_model() -> LesionModel:
+    """The shipped model.
+
+    Raises:
+        ToolError: ``backend_unavailable`` where its files are missing, or are not those that were shipped.
+    """
+    description, weights = model_files()
+    return read_lesion_model(description, weights)
+
+
+def read_lesion_model(description: Path, weights: Path) -> LesionModel:
+    """A model from its two files.
+
+    Raises:
+        ToolError: ``backend_unavailable`` where they are missing, do not belong together or are damaged.
+    """
+    try:
+        info = ModelInfo.model_validate_json(description.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise _unavailable("cannot be read") from error
+    if info.features_version != FEATURES_VERSION:
+        raise _unavailable("was trained for other features")
+    arrays = checked_arrays(weights, info.weights_sha256, what="the weights of the lesion model", hint=_HINT)
+    try:
+        mean, scale = np.asarray(arrays["mean"], np.float32), np.asarray(arrays["scale"], np.float32)
+        members = tuple(_layers(arrays, number) for number in range(info.members))
+    except (ValueError, KeyError) as error:
+        raise _unavailable("is damaged") from error
+    return LesionModel(info, mean, scale, members)
+
+
+def _layers(arrays: Arrays, member: int) -> tuple[tuple[NDArray[np.float32], NDArray[np.float32]], ...]:
+    depth = sum(name.startswith(f"weights_{member}_") for name in arrays)
+    return tuple(
+        (
+            np.asarray(arrays[f"weights_{member}_{layer}"], np.float32),
+            np.asarray(arrays[f"bias_{member}_{layer}"], np.float32),
+        )
+        for layer in range(depth)
+    )
+
+
+def leaf_traits(view: LeafView) -> NDArray[np.float64]:
+    """Median L, a, b, the logarithm of length over breadth (by second moments), and the share of its convex hull that
+    a leaf fills, float64 (5,)."""
+    import cv2
+
+    rows, columns = np.nonzero(view.mask)
+    spread = np.cov(np.stack([columns, rows]).astype(np.float64)) if len(rows) > 1 else np.eye(2)
+    small, large = np.linalg.eigvalsh(spread + np.eye(2) / 12)
+    outlines, _ = cv2.findContours(view.mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
+    hull = cv2.convexHull(np.concatenate(list(outlines)))
+    around = np.zeros(view.mask.shape, np.uint8)
+    cv2.fillConvexPoly(around, hull, 1)
+    solidity = len(rows) / max(1, int(around.sum()))
+    return np.array([*view.median.astype(np.float64), 0.5 * math.log(large / small), solidity])
+
+
+def unlike_training(domain: Domain, view: LeafView, background: Lab | None) -> tuple[str, ...]:
+    """In what a leaf is unlike those that the model was trained on; empty where it is like them."""
+    apart: list[str] = []
+    if background is None:
+        apart.append("a busy background")
+    elif (
+        not domain.board_lightness[0] <= background[0] <= domain.board_lightness[1]
+        or math.hypot(background[1], background[2]) > domain.board_chroma
+    ):
+        apart.append("a background of another colour")
+    if mahalanobis(domain, leaf_traits(view)) > domain.limit:
+        apart.append("a leaf of another colour or shape")
+    return tuple(apart)
+
+
+def mahalanobis(domain: Domain, traits: NDArray[np.float64]) -> float:
+    """Squared Mahalanobis distance of a leaf's traits from those of the training leaves."""
+    off = traits - np.array(domain.centre)
+    return float(off @ np.array(domain.precision) @ off)
+
+
+def _unavailable(why: str) -> ToolError:
+    return unusable("the lesion model", why, _HINT)
+
+
+SMOOTHING_PX = 1.2
+LEAST_SHIFT = 12.0
+"""Loss of green, in units of a*, from which tissue counts as diseased, where healthy tissue is even.
+
+Chosen with :data:`SPREADS` on the 343 coffee leaves with masks of esgario/lara2018 for the error in severity.
+"""
+SPREADS = 4.0
+MOST_SHIFT = 18.0
+"""Where healthy tissue scatters a great deal (light, blur), the loss that counts is no larger than this..."""
+MOST_SHIFT_IN_FIELD = 25.0
+"""...or than this where other plants may have been taken for part of the leaf."""
+_RIM_PX = 5
+_MOSTLY_RIM = 0.5
+NO_GREEN = -4.0
+"""Where even the greenest tissue has a higher a* than this, a leaf shows no healthy tissue."""
+GENERIC_GREEN: Lab = (45.0, -16.0, 26.0)
+"""Healthy tissue of a leaf that shows none: the green of an ordinary broad leaf in daylight."""
+
+
+def healthy_colour(view: LeafView) -> Lab:
+    """Median Lab of the greener half of the leaf (by hue angle, so that shade does not matter)."""
+    lab = view.lab[view.mask]
+    hue = np.arctan2(lab[:, 1], np.maximum(lab[:, 2], 1))
+    green = lab[hue <= np.median(hue)]
+    lightness, a, b = (float(value) for value in np.median(green, axis=0))
+    return lightness, a, b
+
+
+def loss_of_green(view: LeafView, healthy: Lab) -> tuple[NDArray[np.float32], float]:
+    """How far each pixel of the leaf is from healthy, and how far healthy tissue itself scatters.
+
+    The healthy colour is taken darker in the shade and lighter in the light, along a line through black. Glare is
+    bluish and light, and counts as healthy.
+
+    Returns:
+        float32 (pixels of the mask,) in units of a*, and a robust standard deviation in the same units.
+    """
+    lab = local_mean(view.lab, view.mask, SMOOTHING_PX)[view.mask]
+    shade = np.clip(lab[:, 0] / max(healthy[0], 5.0), 0.35, 1.15).astype(np.float32)
+    shift = lab[:, 1] - np.float32(healthy[1]) * shade
+    glare = (lab[:, 0] > healthy[0] + 8) & (lab[:, 2] < 0.75 * healthy[2]) & (lab[:, 1] < 0)
+    shift = np.where(glare, np.float32(0), shift)
+    even = shift[shift <= np.median(shift)]
+    spread = 1.4826 * float(np.median(np.abs(even - np.median(shift)))) if even.size else 0.0
+    return np.asarray(shift, np.float32), spread
+
+
+def lesion_level(view: LeafView, healthy: Lab, most_shift: float = MOST_SHIFT) -> NDArray[np.float32]:
+    """Float32 (pixels of the mask,), 1 and more where a pixel counts as diseased at ordinary sensitivity."""
+    shift, spread = loss_of_green(view, healthy)
+    return shift / np.float32(min(max(LEAST_SHIFT, SPREADS * spread), most_shift))
+
+
+def without_rim(view: LeafView, level: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The level with patches taken out that hug the leaf's outline: before a busy background those are background.
+
+    A patch that reaches further in stays whole.
+    """
+    import cv2
+
+    lesion = np.zeros(view.mask.shape, np.uint8)
+    lesion[view.mask] = level >= 1
+    inset = np.asarray(cv2.distanceTransform(np.pad(view.mask, 1).astype(np.uint8), cv2.DIST_L2, 3))[1:-1, 1:-1]
+    count, labels = cv2.connectedComponents(lesion, connectivity=8)
+    numbers = np.asarray(labels, np.intp)
+    areas = np.maximum(np.bincount(numbers.ravel(), minlength=count), 1)
+    share = np.bincount(numbers.ravel(), (inset <= _RIM_PX).ravel(), count) / areas
+    at_rim: NDArray[np.bool_] = np.asarray(share > _MOSTLY_RIM)
+    at_rim[0] = False
+    return np.where(at_rim[numbers][view.mask], np.float32(0), level)

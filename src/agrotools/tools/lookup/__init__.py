@@ -1,0 +1,1 @@
+"""Lookup in the knowledge base."""

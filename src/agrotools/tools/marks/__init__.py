@@ -1,0 +1,1 @@
+"""Marks that people draw on photographs, and what they enclose."""

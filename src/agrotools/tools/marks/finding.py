@@ -1,0 +1,315 @@
+"""Finding marks that people draw on photographs to point at something: thin closed outlines of one colour.
+
+What tells a drawn outline from a red apple or the edge of a leaf is looked at one after the other: a colour that is
+purer than its surroundings, a closed line around a hole, a plain shape (box, ellipse, polygon), and a stroke of one
+colour and one width along the whole of it, with something else on both sides.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.tools.marks.lines import Arrow, arc_ellipses, arrows_in, inked_bounds, lined_boxes
+from agrotools.tools.marks.outlines import (
+    Ink,
+    Outline,
+    Stroke,
+    fitted_outlines,
+    purity,
+    stroke_along,
+)
+from agrotools.vision.formats import Box
+
+MarkColour = Literal["red", "green", "blue", "yellow", "magenta", "cyan", "white"]
+MarkShape = Literal["box", "ellipse", "polygon", "arrow"]
+COLOURS: tuple[MarkColour, ...] = get_args(MarkColour)
+PURE_COLOURS: dict[MarkColour, tuple[int, int, int]] = {
+    "red": (255, 0, 0),
+    "green": (0, 255, 0),
+    "blue": (0, 0, 255),
+    "yellow": (255, 255, 0),
+    "magenta": (255, 0, 255),
+    "cyan": (0, 255, 255),
+    "white": (255, 255, 255),
+}
+INKS: dict[MarkColour, Ink] = {
+    colour: Ink(pure, 215, (8, 14)) if colour == "white" else Ink(pure, 80, (15, 35))
+    for colour, pure in PURE_COLOURS.items()
+}
+"""White is also that of skies and highlights: it has to be whiter and more even to count as drawn."""
+STRICTNESS = 1.0
+"""Of 0.7, 1 and 1.4 that which finds most marks on half of our test photographs without any that nobody drew."""
+WIDEST_STROKE_PX = 15
+LEAST_SIDE_PX = 10
+"""Smaller marks are not looked for: pixels of a photograph form rings of that size by chance."""
+_LEVELS = (170, 110, 70)
+_TOP_HAT_LEVELS = (110, 70, 40)
+_WHITE_LEVELS = (240, 215)
+_MOST_HOLES = 60
+_MOST_PX = 12_000_000
+_BLEED_PX = 1
+"""How far beyond its edge a stroke still colours the picture, since JPEG files keep colours at half resolution."""
+
+
+@dataclass(frozen=True)
+class DrawnMark:
+    """One mark.
+
+    ``box``: bounds of its pixels, stroke included (x0, y0, x1, y1, half-open). ``inner_box``: bounds of what lies
+    inside the stroke. ``polygon``: the middle of the stroke, (x, y) in pixels, closed by its first point.
+    ``area_px``: pixels enclosed, without the stroke. Of an arrow ``polygon`` is its tail and its tip, ``inner_box``
+    its bounds and ``area_px`` its own. ``stroke_px``: width of the line. ``rgb``: its colour. ``score``: 0..1, how much
+    of the outline is there, in one colour and with something else on both sides.
+    """
+
+    box: Box
+    inner_box: Box
+    polygon: tuple[tuple[float, float], ...]
+    colour: MarkColour
+    shape: MarkShape
+    area_px: int
+    stroke_px: float
+    rgb: tuple[int, int, int]
+    score: float
+
+
+def find_marks(
+    pixels: NDArray[np.uint8], colours: Sequence[MarkColour] = COLOURS, strictness: float = STRICTNESS
+) -> list[DrawnMark]:
+    """All marks of these colours, in reading order (top to bottom in bands, left to right).
+
+    Args:
+        pixels: uint8 (rows, columns, 3), sRGB.
+        strictness: over 1, a stroke has to be more even in colour and to stand out along more of its length.
+    """
+    found: list[DrawnMark] = []
+    for colour in colours:
+        signal = colour_signal(pixels, colour)
+        solid, thin = _masks(signal, colour)
+        around = partial(_marks_around, pixels=pixels, colour=colour, strictness=strictness)
+        for mask in (*solid, *thin):
+            for hole in _holes(mask):
+                found += around(fitted_outlines(hole))
+        for mask in thin:
+            for outline in (*lined_boxes(mask), *arc_ellipses(mask)):
+                found += around([outline])
+            for arrow in arrows_in(mask, pixels, PURE_COLOURS[colour], 225 if colour == "white" else 150):
+                found.append(_arrow_mark(arrow, colour))
+    return in_reading_order(_distinct(found))
+
+
+def find_marks_in_large(
+    pixels: NDArray[np.uint8], colours: Sequence[MarkColour] = COLOURS
+) -> tuple[list[DrawnMark], tuple[str, ...]]:
+    """As :func:`find_marks`; above 12 megapixels the picture is looked at reduced, and a note says so."""
+    import cv2
+
+    height, width = pixels.shape[:2]
+    factor = int(np.ceil(np.sqrt(height * width / _MOST_PX)))
+    if factor <= 1:
+        return find_marks(pixels, colours), ()
+    size = (max(1, width // factor), max(1, height // factor))
+    x, y = width / size[0], height / size[1]
+    small = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
+    marks = [
+        replace(
+            mark,
+            box=_scaled(mark.box, x, y),
+            inner_box=_scaled(mark.inner_box, x, y),
+            polygon=tuple(((a + 0.5) * x - 0.5, (b + 0.5) * y - 0.5) for a, b in mark.polygon),
+            area_px=round(mark.area_px * x * y),
+            stroke_px=mark.stroke_px * x,
+        )
+        for mark in find_marks(small, colours)
+    ]
+    return marks, (f"looked for at 1/{factor} of the size: positions are good to about {factor} pixels",)
+
+
+def _scaled(box: Box, x: float, y: float) -> Box:
+    return round(box[0] * x), round(box[1] * y), round(box[2] * x), round(box[3] * y)
+
+
+def colours_seen(pixels: NDArray[np.uint8]) -> dict[MarkColour, float]:
+    """Share of the picture in each of the pure colours, where it is a thousandth or more, the largest first."""
+    levels = {colour: 240 if colour == "white" else 110 for colour in COLOURS}
+    shares = {colour: float((colour_signal(pixels, colour) >= levels[colour]).mean()) for colour in COLOURS}
+    return {colour: shares[colour] for colour in sorted(COLOURS, key=lambda c: -shares[c]) if shares[colour] >= 1e-3}
+
+
+def colour_signal(pixels: NDArray[np.uint8], colour: MarkColour) -> NDArray[np.uint8]:
+    """How much of a colour is in each pixel, 0..255: 255 for the pure colour, 0 for grey (white: the least channel)."""
+    import cv2
+
+    red, green, blue = cv2.split(pixels)
+    if colour == "white":
+        return np.asarray(cv2.min(cv2.min(red, green), blue), np.uint8)
+    channels = (red, green, blue)
+    pure = PURE_COLOURS[colour]
+    full = [channel for channel, level in zip(channels, pure, strict=True) if level]
+    none = [channel for channel, level in zip(channels, pure, strict=True) if not level]
+    high = full[0] if len(full) == 1 else cv2.min(*full)
+    low = none[0] if len(none) == 1 else cv2.max(*none)
+    return np.asarray(cv2.subtract(high, low), np.uint8)
+
+
+def in_reading_order(marks: Sequence[DrawnMark]) -> list[DrawnMark]:
+    """Marks as one reads: those whose upper edges lie within half a mark's height form a line, from left to right."""
+    left = sorted(marks, key=lambda mark: (mark.box[1], mark.box[0]))
+    ordered: list[DrawnMark] = []
+    while left:
+        first = left[0]
+        reach = first.box[1] + (first.box[3] - first.box[1]) / 2
+        line = [mark for mark in left if mark.box[1] <= reach]
+        ordered += sorted(line, key=lambda mark: (mark.box[0], mark.box[1]))
+        left = [mark for mark in left if mark.box[1] > reach]
+    return ordered
+
+
+def _masks(signal: NDArray[np.uint8], colour: MarkColour) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.uint8]]]:
+    """Where the colour is, at several levels: as such, and more than in all that is wider than a stroke."""
+    import cv2
+
+    side = WIDEST_STROKE_PX
+    hat = cv2.subtract(signal, cv2.morphologyEx(signal, cv2.MORPH_OPEN, np.ones((side, side), np.uint8)))
+    joined = np.ones((3, 3), np.uint8)
+    solid: list[NDArray[np.uint8]] = []
+    thin: list[NDArray[np.uint8]] = []
+    strong = signal >= (200 if colour == "white" else 60)
+    if not strong.any():
+        return solid, thin
+    for masks, values, levels in (
+        (solid, signal, _WHITE_LEVELS if colour == "white" else _LEVELS),
+        (thin, np.where(strong, hat, 0).astype(np.uint8), _TOP_HAT_LEVELS),
+    ):
+        for level in levels:
+            mask = (values >= level).astype(np.uint8)
+            count = int(np.count_nonzero(mask))
+            if count >= 4 * LEAST_SIDE_PX:
+                masks.append(np.asarray(cv2.morphologyEx(mask, cv2.MORPH_CLOSE, joined), np.uint8))
+    return solid, thin
+
+
+def _holes(mask: NDArray[np.uint8]) -> list[NDArray[np.int32]]:
+    """Outlines of the holes in a mask that may be the inside of a mark, the largest first; int32 (points, 2)."""
+    import cv2
+
+    contours, hierarchy = cv2.findContours(mask, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
+    if hierarchy is None:
+        return []
+    holes: list[tuple[float, NDArray[np.int32]]] = []
+    for contour, (_, _, _, parent) in zip(contours, hierarchy[0], strict=True):
+        if parent < 0 or len(contour) < 3 * LEAST_SIDE_PX:
+            continue
+        _, _, width, height = cv2.boundingRect(contour)
+        area = cv2.contourArea(contour)
+        if min(width, height) < LEAST_SIDE_PX or area < 0.2 * width * height:
+            continue
+        if cv2.arcLength(contour, True) > 1.8 * cv2.arcLength(cv2.convexHull(contour), True):
+            continue
+        holes.append((area, np.asarray(contour[:, 0, :], np.int32)))
+    holes.sort(key=lambda hole: -hole[0])
+    return [points for _, points in holes[:_MOST_HOLES]]
+
+
+def _marks_around(
+    outlines: Sequence[Outline], pixels: NDArray[np.uint8], colour: MarkColour, strictness: float
+) -> list[DrawnMark]:
+    ink = INKS[colour]
+    middling, uneven = ink.most_uneven
+    ink = replace(ink, most_uneven=(middling / strictness, uneven / strictness))
+    for outline in outlines:
+        stroke = stroke_along(outline, pixels, ink)
+        if stroke is not None and _is_drawn(stroke, colour, strictness):
+            return [_mark(outline, stroke, colour, pixels)]
+    return []
+
+
+def _is_drawn(stroke: Stroke, colour: MarkColour, strictness: float) -> bool:
+    """Whether a line of this kind was drawn. Natural rims are uneven in colour and width, or have no other side."""
+    least_side = float(np.ptp(stroke.middle, axis=0).min())
+    is_bold = colour == "white" or stroke.width_px > 8
+    if stroke.wavering_px > 1.5 or stroke.width_px > (0.3 if is_bold else 0.5) * least_side:
+        return False
+    middling, uneven = (strictness * part for part in stroke.unevenness)
+    one_sided = strictness * (1 - stroke.two_sided)
+    is_short = stroke.length_px < 160
+    if colour == "white":
+        thickest = 7.5 if is_short else 9
+        return (
+            one_sided <= (0.1 if is_short else 0.25) and (uneven <= 8 or not is_short) and stroke.width_px <= thickest
+        )
+    pure = purity(stroke.rgb, PURE_COLOURS[colour])
+    if pure >= 140:
+        return one_sided <= (0.15 if is_short else 0.4) and (uneven <= 18 or not is_short)
+    # A pale or mixed colour is believed where the line is long and all of one kind.
+    even = middling <= 8 and uneven <= 14 and one_sided <= 0.15
+    return even and stroke.length_px >= 120 and stroke.width_px <= 8
+
+
+def _mark(outline: Outline, stroke: Stroke, colour: MarkColour, pixels: NDArray[np.uint8]) -> DrawnMark:
+    import cv2
+
+    middle = stroke.middle
+    half = stroke.width_px / 2
+    low, high = middle.min(axis=0), middle.max(axis=0)
+    outer = (*(low - stroke.reach[:2] + 0.5), *(high + stroke.reach[2:] + 0.5))
+    # White is common beside marks too, so what hangs together with a white stroke is no evidence of a tip.
+    has_corners, has_tips = outline.shape == "polygon", outline.shape != "box" and colour != "white"
+    if has_corners or has_tips:
+        outer = inked_bounds(pixels, stroke, outer, has_corners=has_corners, has_tips=has_tips)
+    x0, y0, x1, y1 = (round(float(edge)) for edge in outer)
+    box = (max(0, x0), max(0, y0), min(pixels.shape[1], x1), min(pixels.shape[0], y1))
+    perimeter = float(cv2.arcLength(middle.astype(np.float32), True))
+    area = abs(float(cv2.contourArea(middle.astype(np.float32)))) - half * perimeter
+    within = (*(low + stroke.reach[:2] + 0.5 + _BLEED_PX), *(high - stroke.reach[2:] + 0.5 - _BLEED_PX))
+    a0, b0, a1, b1 = (round(float(edge)) for edge in within)
+    a0, b0 = min(max(0, a0), pixels.shape[1] - 1), min(max(0, b0), pixels.shape[0] - 1)
+    return DrawnMark(
+        box=box,
+        inner_box=(a0, b0, min(pixels.shape[1], max(a1, a0 + 1)), min(pixels.shape[0], max(b1, b0 + 1))),
+        polygon=tuple((float(x), float(y)) for x, y in outline.corners_of(middle)),
+        colour=colour,
+        shape=outline.shape,
+        area_px=max(0, round(area)),
+        stroke_px=stroke.width_px,
+        rgb=tuple(round(part) for part in stroke.rgb),  # pyright: ignore[reportArgumentType]
+        score=stroke.score * outline.support,
+    )
+
+
+def _arrow_mark(arrow: Arrow, colour: MarkColour) -> DrawnMark:
+    return DrawnMark(
+        box=arrow.bounds,
+        inner_box=arrow.bounds,
+        polygon=(arrow.tail, arrow.tip),
+        colour=colour,
+        shape="arrow",
+        area_px=arrow.area_px,
+        stroke_px=arrow.width_px,
+        rgb=tuple(round(part) for part in arrow.rgb),  # pyright: ignore[reportArgumentType]
+        score=arrow.score,
+    )
+
+
+def _distinct(marks: Sequence[DrawnMark]) -> list[DrawnMark]:
+    """The best of the marks that were found several times: at several levels, in neighbouring colours.
+
+    One drawn line may be taken for two shapes, of which the worse fits a part of it.
+    """
+    kept: list[DrawnMark] = []
+    for mark in sorted(marks, key=lambda mark: -mark.score):
+        if all(_overlap(mark.box, other.box) < (0.45 if mark.colour == other.colour else 0.7) for other in kept):
+            kept.append(replace(mark))
+    return kept
+
+
+def _overlap(a: Box, b: Box) -> float:
+    width, height = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
+    if width <= 0 or height <= 0:
+        return 0.0
+    both = width * height
+    return both / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - both)

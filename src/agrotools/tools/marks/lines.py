@@ -1,0 +1,257 @@
+"""Marks put together from pieces of line, for outlines that clutter of their own colour or a bright sky interrupts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.tools.marks.outlines import SAME_COLOUR, Outline, Stroke, box_outline, ellipse_outline, purity
+
+LEAST_RUN_PX = 14
+_MOST_LINES = 40
+_MAX_PIECES = 16
+_THICKEST_PX = 11
+_CORNER_GAP_PX = 5
+_LEAST_ARC_PX = 24
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A straight piece along an axis: from ``start`` to ``end`` along it, ``low`` to ``high`` across, both included."""
+
+    start: int
+    end: int
+    low: int
+    high: int
+
+
+def lined_boxes(mask: NDArray[np.uint8]) -> list[Outline]:
+    """Upright boxes two opposite corners of which are seen, where a horizontal and a vertical line meet.
+
+    Args:
+        mask: uint8 (rows, columns), 1 where there may be ink, thin structures only.
+    """
+    across, down = _lines(mask, 1), _lines(mask, 0)
+    corners: dict[tuple[bool, bool], list[tuple[_Line, _Line]]] = {}
+    for flat in across:
+        for steep in down:
+            for is_left in (True, False):
+                tip = flat.start if is_left else flat.end
+                if not steep.low - _CORNER_GAP_PX <= tip <= steep.high + _CORNER_GAP_PX:
+                    continue
+                for is_top in (True, False):
+                    end = steep.start if is_top else steep.end
+                    if flat.low - _CORNER_GAP_PX <= end <= flat.high + _CORNER_GAP_PX:
+                        corners.setdefault((is_left, is_top), []).append((flat, steep))
+    boxes: set[tuple[int, int, int, int]] = set()
+    for left_top in (True, False):
+        for upper, first in corners.get((left_top, True), []):
+            for lower, second in corners.get((not left_top, False), []):
+                left, right = (first, second) if left_top else (second, first)
+                if right.low - left.high >= LEAST_RUN_PX and lower.low - upper.high >= LEAST_RUN_PX:
+                    boxes.add((left.high, upper.high, right.low, lower.low))
+    return [box_outline(*box) for box in sorted(boxes, key=lambda box: -(box[2] - box[0]) * (box[3] - box[1]))[:12]]
+
+
+def arc_ellipses(mask: NDArray[np.uint8]) -> list[Outline]:
+    """Ellipses through single pieces of line that bend around more than half of one.
+
+    Args:
+        mask: uint8 (rows, columns), 1 where there may be ink, thin structures only.
+    """
+    import cv2
+
+    contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    pieces: list[tuple[int, NDArray[np.int32]]] = []
+    for contour in contours:
+        if len(contour) >= 2 * _LEAST_ARC_PX:
+            _, _, wide, high = cv2.boundingRect(contour)
+            if max(wide, high) >= _LEAST_ARC_PX and cv2.contourArea(contour) < 0.6 * wide * high:
+                pieces.append((wide + high, np.asarray(contour[:, 0, :], np.int32)))
+    pieces.sort(key=lambda piece: -piece[0])
+    # The outline of an open line goes along both sides of it.
+    found = [ellipse_outline(points.astype(np.float64)) for _, points in pieces[:_MAX_PIECES]]
+    return [outline for outline in found if outline is not None]
+
+
+def _lines(mask: NDArray[np.uint8], axis: int) -> list[_Line]:
+    """Straight thin runs along an axis (1: rows), the longest first."""
+    import cv2
+
+    kernel = np.ones((1, LEAST_RUN_PX) if axis == 1 else (LEAST_RUN_PX, 1), np.uint8)
+    runs = cv2.morphologyEx(mask, cv2.MORPH_OPEN, kernel)
+    contours, _ = cv2.findContours(runs, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
+    lines: list[_Line] = []
+    for contour in contours:
+        x, y, w, h = cv2.boundingRect(contour)
+        start, low, length, thickness = (x, y, w, h) if axis == 1 else (y, x, h, w)
+        if thickness <= _THICKEST_PX and length >= 2 * thickness:
+            lines.append(_Line(start, start + length - 1, low, low + thickness - 1))
+    lines.sort(key=lambda line: (line.start - line.end, line.low, line.start))
+    return lines[:_MOST_LINES]
+
+
+LEAST_LENGTH_PX = 30
+_MAX_ARROW_PIECES = 12
+_BINS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Arrow:
+    """``tail``, ``tip``: (x, y), pixels. ``bounds``: of its pixels (x0, y0, x1, y1). ``score``: 0..1."""
+
+    tail: tuple[float, float]
+    tip: tuple[float, float]
+    bounds: tuple[int, int, int, int]
+    width_px: float
+    area_px: int
+    rgb: tuple[float, float, float]
+    score: float
+
+
+def arrows_in(
+    mask: NDArray[np.uint8], pixels: NDArray[np.uint8], pure: tuple[int, int, int], least_purity: float
+) -> list[Arrow]:
+    """Arrows among the pieces of a mask (rows, columns), 1 where there may be ink of the colour ``pure``."""
+    import cv2
+
+    contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    pieces: list[NDArray[np.float64]] = []
+    for contour in contours:
+        if len(contour) < 1.8 * LEAST_LENGTH_PX:
+            continue
+        _, (one, other), _ = cv2.minAreaRect(contour)
+        if max(one, other) >= LEAST_LENGTH_PX and min(one, other) < 0.75 * max(one, other):
+            pieces.append(contour[:, 0, :].astype(np.float64))
+    pieces.sort(key=lambda points: -len(points))
+    found = [_arrow(points, pixels, pure, least_purity) for points in pieces[:_MAX_ARROW_PIECES]]
+    return [arrow for arrow in found if arrow is not None]
+
+
+def _arrow(
+    points: NDArray[np.float64], pixels: NDArray[np.uint8], pure: tuple[int, int, int], least_purity: float
+) -> Arrow | None:
+    import cv2
+
+    # Twice the farthest point: from anywhere to one end of the piece, from there to the other.
+    first = points[np.argmax(((points - points.mean(axis=0)) ** 2).sum(axis=1))]
+    second = points[np.argmax(((points - first) ** 2).sum(axis=1))]
+    length = float(np.hypot(*(second - first)))
+    if length < LEAST_LENGTH_PX:
+        return None
+    along = (second - first) / length
+    across = np.array([-along[1], along[0]])
+    t, d = (points - first) @ along, (points - first) @ across
+    place = np.clip(t / length * _BINS, 0, _BINS - 1).astype(int)
+    high, low = np.full(_BINS, -np.inf), np.full(_BINS, np.inf)
+    np.maximum.at(high, place, d)
+    np.minimum.at(low, place, d)
+    if not np.isfinite(high).all():
+        return None
+    spread = high - low
+    half = float(np.median(spread)) / 2
+    head = spread > 3.2 * half + 3
+    if half > 6 or not head.any():
+        return None
+    where = np.flatnonzero(head) / (_BINS - 1)
+    if where.max() < 0.5:
+        first, second, along, across = second, first, -along, -across
+        high, low, spread, head = high[::-1], low[::-1], spread[::-1], head[::-1]
+        high, low = -low, -high
+        where = 1 - where
+    shaft = slice(1, int(np.floor(where.min() * (_BINS - 1))))
+    if where.min() < 0.5 or shaft.stop < 12:
+        return None
+    middle = (high + low) / 2
+    widest = int(np.argmax(spread))
+    symmetric = min(abs(high[widest]), abs(low[widest])) >= 0.5 * max(abs(high[widest]), abs(low[widest]))
+    straight = np.quantile(np.abs(middle[shaft]), 0.9) <= 2.0 and np.quantile(spread[shaft], 0.9) <= 2 * half + 2.5
+    # From its widest place on, a head narrows to the tip, on both sides and without steps.
+    narrowing = spread[widest:]
+    pointed = narrowing[-1] <= 0.6 * narrowing[0] and (np.diff(narrowing) <= 2).all() and len(narrowing) >= 3
+    if not (symmetric and straight and pointed):
+        return None
+    steps = np.linspace(3, where.min() * length - 2, 60)
+    offsets = np.array([-half - 4, -half - 3, -1, 0, 1, half + 3, half + 4])
+    x = (first[0] + steps[:, None] * along[0] + offsets * across[0]).astype(np.float32)
+    y = (first[1] + steps[:, None] * along[1] + offsets * across[1]).astype(np.float32)
+    band = cv2.remap(pixels, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE).astype(np.float32)
+    rgb = np.median(band[:, 3], axis=0)
+    distance = np.abs(band[:, 2:5] - rgb).max(axis=2).min(axis=1)
+    middling, uneven = np.quantile(distance, (0.5, 0.85))
+    other = float(np.clip(4 * uneven, 20, 45))
+    sides = [np.abs(band[:, pair].mean(axis=1) - rgb).max(axis=1) for pair in (slice(0, 2), slice(5, 7))]
+    two_sided = float(((sides[0] > other) & (sides[1] > other)).mean())
+    covered = float((distance <= SAME_COLOUR).mean())
+    if covered < 0.9 or two_sided < 0.8 or middling > 10 or uneven > 20 or purity(rgb, pure) < least_purity:
+        return None
+    x0, y0, w, h = cv2.boundingRect(points.astype(np.int32))
+    return Arrow(
+        tail=(float(first[0]), float(first[1])),
+        tip=(float(second[0]), float(second[1])),
+        bounds=(x0, y0, x0 + w, y0 + h),
+        width_px=2 * half + 1,
+        area_px=round(float(cv2.contourArea(points.astype(np.float32)))),
+        rgb=(float(rgb[0]), float(rgb[1]), float(rgb[2])),
+        score=covered * two_sided * (1 - float(middling) / 40),
+    )
+
+
+Bounds = tuple[float, float, float, float]
+"""x0, y0, x1, y1 in pixels, half-open."""
+_LEAST_TIP_PX = 1.5
+_LONGEST_TIP_PX, _LONGEST_TIP = 6.0, 4.0
+"""How far ink of a stroke may reach beyond its outline: so many pixels, or widths of the stroke. A mitre of 30 degrees
+reaches two widths."""
+
+
+def inked_bounds(pixels: NDArray[np.uint8], stroke: Stroke, outer: Bounds, has_corners: bool, has_tips: bool) -> Bounds:
+    """Bounds of what has the colour of the stroke on and just beyond an outline that is bounded by ``outer``.
+
+    Where two sides meet at a sharp angle, a small error of their directions moves the corner by many pixels, and a
+    smooth outline fitted to a flat one leaves its tips out. Tips (``has_tips``) are ink that hangs together with the
+    stroke; ink that goes on for longer than a tip is something else in that colour.
+    """
+    import cv2
+
+    reach = 15
+    height, width = pixels.shape[:2]
+    low = np.maximum(np.floor(stroke.middle.min(axis=0)).astype(int) - 2 * reach, 0)
+    high = np.minimum(np.ceil(stroke.middle.max(axis=0)).astype(int) + 2 * reach + 1, (width, height))
+    if (high - low < 2).any():
+        return outer
+    part = pixels[low[1] : high[1], low[0] : high[0]].astype(np.int16)
+    limit = min(70.0, max(25.0, stroke.contrast / 2))
+    ink = (np.abs(part - np.array(stroke.rgb)).max(axis=2) <= limit).astype(np.uint8)
+    lines = np.zeros(ink.shape, np.uint8)
+    corners = stroke.middle - low
+    for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        along = (end - start) / max(float(np.hypot(*(end - start))), 1e-9) * (reach if has_corners else 0)
+        ends = [tuple(int(v) for v in np.rint(point)) for point in (start - along, end + along)]
+        cv2.line(lines, ends[0], ends[1], 1, max(1, round(stroke.width_px) + 1))
+    on_lines = ink & lines
+    bounds = outer
+    if has_corners:
+        contours, _ = cv2.findContours(on_lines, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
+        if contours:
+            bounds = _moved(max((cv2.boundingRect(contour) for contour in contours), key=lambda b: b[2] * b[3]), low)
+    if not has_tips:
+        return bounds
+    _, labels, boxes, _ = cv2.connectedComponentsWithStats(ink, connectivity=8)
+    counts = np.bincount(labels[on_lines > 0], minlength=len(boxes))
+    if not counts[1:].any():
+        return bounds
+    x, y, w, h = (int(v) for v in boxes[1 + int(np.argmax(counts[1:])), :4])
+    beyond = np.array(_moved((x, y, w, h), low)) - bounds
+    outwards = beyond * (-1, -1, 1, 1)
+    if outwards.max() > max(_LONGEST_TIP_PX, _LONGEST_TIP * stroke.width_px):
+        return bounds
+    x0, y0, x1, y1 = bounds + np.where(outwards > _LEAST_TIP_PX, beyond, 0)
+    return float(x0), float(y0), float(x1), float(y1)
+
+
+def _moved(box: Sequence[int], by: NDArray[np.int64]) -> Bounds:
+    """(x, y, width, height) as bounds, moved."""
+    x, y, w, h = box
+    return float(x + by[0]), float(y + by[1]), float(x + by[0] + w), float(y + by[1] + h)

@@ -1,1 +1,0 @@
-"""Tools that measure objects: sizes, counts, marked parts, plants."""

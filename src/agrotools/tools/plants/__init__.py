@@ -1,0 +1,1 @@
+"""Form and size of single plants."""

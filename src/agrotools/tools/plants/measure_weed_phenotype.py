@@ -1,0 +1,262 @@
+"""Form and size of weeds in a picture."""
+
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from agrotools.core import Arguments, Artifact, ToolError
+from agrotools.tools.arguments import Known, short, without
+from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
+from agrotools.tools.plants.measuring import MOST_PLANTS, Plant, draw_plants, find_plants, plant_colours
+from agrotools.tools.plants.scale import ScaleMarker, scale_of
+from agrotools.tools.workspace import file_info, save_artifact, shown_name
+from agrotools.vision.formats import Box, clipped_region
+from agrotools.vision.overlay import class_picture
+from agrotools.vision.reading import RgbImage, read_image
+from agrotools.vision.vegetation import segment
+
+_LEAVES_AT_END = 9
+"""BBCH 19: nine or more leaves; further stages are not told by their number."""
+_FEW_LEAVES = 2
+
+
+class PlantForm(BaseModel):
+    """One plant."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    box: Box
+    """x0, y0, x1, y1 in pixels"""
+    area_px: int
+    area_cm2: float | None
+    height_px: int | None
+    """from the ground line to the apex; null in a view from above"""
+    height_cm: float | None
+    width_px: int
+    width_cm: float | None
+    convex_hull_px: float
+    """area of the convex hull, pixels"""
+    convex_hull_cm2: float | None
+    solidity: float
+    """area over area of the convex hull, 0 to 1"""
+    leaf_count_est: int
+    """leaves that can be told apart in the outline; hidden and overlapping ones are not counted"""
+    mean_exg: float
+    """mean excess green, 2g - r - b of the shares of the three colours, -1 to 2"""
+    skeleton_length_px: float
+    skeleton_length_cm: float | None
+
+
+class GrowthStage(BaseModel):
+    """Growth stage of the largest plant, by the number of its leaves."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    label: Literal["seedling", "leaf development", "nine or more leaves"]
+    bbch: int
+    """BBCH code, 10 to 19"""
+    week_est: float | None
+    """age in weeks; null: it needs a growth curve of the species"""
+    method: str
+
+
+class WeedPhenotype(ToolResult):
+    n_plants: int
+    """plants in the picture, listed below or not"""
+    plants: tuple[PlantForm, ...]
+    """the largest 200 plants, largest first"""
+    growth_stage: GrowthStage
+    view: Literal["top", "side"]
+    ground_y_px: int | None
+    """row of the ground line that was given; null where the foot of each plant was taken"""
+    scale_cm_px: float | None
+    """centimetres per pixel that were used"""
+    mask: Artifact
+    """number of the plant per pixel, in the order of the list, 0 for none"""
+    overlay: Artifact
+    """the picture with outlines, hulls, leaf tips and heights"""
+
+
+def _resolved(call: Arguments, known: Known) -> Arguments:
+    """The scale: as given, else by the marker, else as known of the file, as :func:`scale_of` has it."""
+    file = known.file(call["image"])
+    if call["scale_cm_px"] is None and call["scale_marker"] is None and file and file.gsd_m:
+        call = {**call, "scale_cm_px": short(100 * file.gsd_m)}
+    return call if call["scale_cm_px"] is None else without(call, "scale_marker")
+
+
+@tool(category="measurement", version="1", resolves=_resolved)
+def measure_weed_phenotype(
+    image: ImageFile,
+    scale_cm_px: Annotated[
+        float | None, Field(gt=0, le=1000, description="scale in the plane of the plants, centimetres per pixel")
+    ] = None,
+    scale_marker: Annotated[
+        ScaleMarker | None,
+        Agree("choice"),
+        Field(description="object of known size beside the plants: {'type': 'circle', 'size_cm': 2.4}"),
+    ] = None,
+    view: Annotated[Literal["top", "side"], Field(description="whether the camera looked from above or the side")] = (
+        "side"
+    ),
+    ground_y_px: Annotated[
+        int | None, Field(ge=0, description="row of the ground line in a side view, pixels from the top")
+    ] = None,
+    region: Region | None = None,
+    species: Annotated[
+        str | None, Agree("presentation"), Field(max_length=100, description="the species, if known")
+    ] = None,
+) -> WeedPhenotype:
+    """Measure the form of each plant in a colour photograph: area, height, width, convex hull, solidity, number of
+    leaves, skeleton length, greenness, and a growth stage from the number of leaves.
+
+    Plants are found by their colour and must not overlap; whatever is green counts as plant. Height is measured in a
+    side view only, from the ground line (ground_y_px, or the foot of each plant) to the apex. Centimetres need a scale:
+    scale_cm_px, or a scale_marker of type circle (a coin, a disc: size_cm is its diameter) that lies in the plane of
+    the plants; without, they are null (flag no_scale) and pixels are given. The number of leaves is an estimate from
+    the outline: overlapping leaves are counted as one.
+
+    Raises:
+        ToolError: the file cannot be read; ``nothing_found`` (no plant), ``missing_metadata`` (a marker that cannot be
+            found), ``region_empty``, ``band_not_found`` (a grey picture), ``invalid_argument`` (a ground line outside
+            the picture or in a view from above).
+
+    Sources: index and threshold as in measure_crop_weed_area; tips by skeleton, Gehan et al. 2017 (PlantCV 2); leaf
+        stages, Meier 2001 (BBCH monograph, principal growth stage 1).
+    """
+    name = shown_name(image)
+    info = file_info(image)
+    picture = read_image(image, shown_as=name)
+    box, clipped = clipped_region(region, picture.width, picture.height, name)
+    _check_ground(ground_y_px, view, picture.height)
+    if picture.is_grey:
+        raise ToolError("band_not_found", f"{name} is grey: without colour, plants cannot be told from the background",
+                        argument="image", hint="use a colour picture")  # fmt: skip
+    channels = {role: picture.pixels[..., number] for number, role in enumerate(("R", "G", "B"))}
+    green = segment("lab_a", channels, picture.valid)  # pyright: ignore[reportArgumentType]
+    inside = np.zeros_like(green.mask)
+    x0, y0, x1, y1 = box
+    inside[y0:y1, x0:x1] = green.mask[y0:y1, x0:x1]
+    if ground_y_px is not None:
+        inside[ground_y_px:] = False
+    found = find_plants(inside, side_view=view == "side")
+    if not found.plants:
+        raise ToolError("nothing_found", f"there is no plant in {'the region of ' if region else ''}{name}",
+                        argument="region" if region else "image",
+                        hint="plants are found by their green; choose another picture or region")  # fmt: skip
+    scale = scale_of(scale_cm_px, scale_marker, info.gsd_m if info else None, picture.pixels, green.mask, name)
+    notes = [*picture.notes, *green.notes, *scale.notes]
+    flags = [*picture.flags, *clipped, *green.flags, *scale.flags, "backend_generic"]
+    if scale.cm_px is None:
+        flags.append("no_scale")
+    if view == "side" and ground_y_px is None:
+        flags.append("ground_line_from_plant")
+        notes.append("height is from the lowest pixel of each plant; ground_y_px gives a ground line")
+    if any(_cut_off(plant, box) for plant in found.plants):
+        flags.append("plant_cut_by_edge")
+    if found.count > MOST_PLANTS:
+        flags.append("not_all_plants_listed")
+    if found.left_out_px:
+        notes.append(f"{found.left_out_px} px in specks under 2 % of the largest plant are left out")
+    if species:
+        notes.append("species does not change any value: no growth curve of a species is at hand")
+    forms = tuple(_form(plant, picture, scale.cm_px, view, ground_y_px) for plant in found.plants)
+    classes = _numbered(found.plants, inside.shape)
+    overlay = draw_plants(
+        picture.pixels,
+        found.plants,
+        ground_y_px=ground_y_px,
+        heights=view == "side",
+        region=box if region else None,
+        scale_cm_px=scale.cm_px,
+        disc=scale.disc,
+        title=_title(found.count, forms[0]),
+    )
+    return WeedPhenotype(
+        n_plants=found.count,
+        plants=forms,
+        growth_stage=growth_stage(forms[0].leaf_count_est),
+        view=view,
+        ground_y_px=ground_y_px,
+        scale_cm_px=scale.cm_px,
+        mask=save_artifact("plants_mask.png", "mask", class_picture(classes, plant_colours(len(forms)))),
+        overlay=save_artifact("plants_overlay.png", "overlay", overlay),
+        notes=tuple(notes),
+        flags=tuple(dict.fromkeys(flags)),
+    )
+
+
+def growth_stage(leaves: int) -> GrowthStage:
+    """BBCH principal growth stage 1 by the number of leaves that can be seen, cotyledons counted as leaves."""
+    if leaves <= _FEW_LEAVES:
+        label = "seedling"
+    else:
+        label = "leaf development" if leaves < _LEAVES_AT_END else "nine or more leaves"
+    code = 10 if leaves <= _FEW_LEAVES else 10 + min(_LEAVES_AT_END, leaves - _FEW_LEAVES)
+    return GrowthStage(label=label, bbch=code, week_est=None,
+                       method="leaf count, the first two taken as cotyledons")  # fmt: skip
+
+
+def _form(
+    plant: Plant, picture: RgbImage, cm_px: float | None, view: Literal["top", "side"], ground: int | None
+) -> PlantForm:
+    x0, y0, x1, y1 = plant.box
+    height = (y1 if ground is None else ground) - y0 if view == "side" else None
+    area = None if cm_px is None else cm_px**2
+    return PlantForm(
+        box=plant.box,
+        area_px=plant.area_px,
+        area_cm2=area and plant.area_px * area,
+        height_px=height,
+        height_cm=height * cm_px if height is not None and cm_px else None,
+        width_px=x1 - x0,
+        width_cm=cm_px and (x1 - x0) * cm_px,
+        convex_hull_px=plant.hull_area_px,
+        convex_hull_cm2=area and plant.hull_area_px * area,
+        solidity=plant.solidity,
+        leaf_count_est=max(1, len(plant.tips)),
+        mean_exg=_mean_exg(picture.pixels[y0:y1, x0:x1][plant.mask]),
+        skeleton_length_px=plant.skeleton_length_px,
+        skeleton_length_cm=cm_px and plant.skeleton_length_px * cm_px,
+    )
+
+
+def _mean_exg(colours: NDArray[np.uint8]) -> float:
+    red, green, blue = colours.T.astype(np.float64)
+    return float(((2 * green - red - blue) / np.maximum(red + green + blue, 1.0)).mean())
+
+
+def _check_ground(ground_y_px: int | None, view: Literal["top", "side"], height: int) -> None:
+    if ground_y_px is None:
+        return
+    if view == "top":
+        raise ToolError("invalid_argument", "a view from above has no ground line", argument="ground_y_px",
+                        hint="leave ground_y_px out, or say view='side'")  # fmt: skip
+    if not 0 < ground_y_px <= height:
+        raise ToolError("invalid_argument", f"ground_y_px is {ground_y_px}; the picture has rows 0 to {height}",
+                        argument="ground_y_px", hint="it is counted in pixels from the top of the picture")  # fmt: skip
+
+
+def _cut_off(plant: Plant, box: Box) -> bool:
+    return any(edge == limit for edge, limit in zip(plant.box, box, strict=True))
+
+
+def _numbered(plants: tuple[Plant, ...], shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    classes = np.zeros(shape, np.uint8)
+    for number, plant in enumerate(plants, start=1):
+        x0, y0, x1, y1 = plant.box
+        classes[y0:y1, x0:x1][plant.mask] = number
+    return classes
+
+
+def _title(count: int, largest: PlantForm) -> str:
+    size = f"{largest.area_px} px" if largest.area_cm2 is None else f"{largest.area_cm2:.3g} cm2"
+    high = ""
+    if largest.height_px is not None:
+        high = f", {largest.height_px} px" if largest.height_cm is None else f", {largest.height_cm:.3g} cm"
+        high += " high"
+    plants = "1 plant" if count == 1 else f"{count} plants, the largest"
+    leaves = "1 leaf" if largest.leaf_count_est == 1 else f"{largest.leaf_count_est} leaves"
+    return f"{plants}: {size}{high}, about {leaves}"

@@ -1,0 +1,314 @@
+"""Plot generation: figures from data and a declarative description, never from code."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+
+from agrotools.core import Artifact, PlotKind, PlotSeries, PlotSpec, ToolError
+from agrotools.tools.contract import Agree, ToolResult, tool
+from agrotools.tools.workspace import save_artifact
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+MOST_SERIES = 50
+MOST_POINTS = 10_000
+MOST_BINS = 50
+LARGEST = 1e100
+BOX_PARTS = ("lower whisker", "first quartile", "median", "third quartile", "upper whisker")
+"""``x`` of a box in the canonical specification."""
+
+X = Sequence[str | float] | None
+Given = tuple[str, X, Sequence[float]]
+
+
+@dataclass(frozen=True)
+class DrawnData:
+    """What is drawn. ``summarised`` are the points that a summary speaks of: raw values for box, else those drawn."""
+
+    kind: PlotKind
+    series: tuple[PlotSeries, ...]
+    summarised: list[tuple[str, tuple[str | float, ...] | None, tuple[float, ...]]]
+    notes: tuple[str, ...] = ()
+    bin_width: float | None = None
+    outliers: dict[str, tuple[float, ...]] = field(default_factory=dict)
+
+
+def drawn_data(
+    kind: PlotKind, given: Sequence[Given], sort: Literal["none", "asc", "desc"], faults: list[str]
+) -> DrawnData | None:
+    """The data of a figure, or None with what is wrong added to ``faults``."""
+    _check(kind, given, faults)
+    if faults:
+        return None
+    if kind == "box":
+        return _boxes(given)
+    if kind == "hist":
+        return _histogram(given)
+    series = [
+        PlotSeries(name=name, x=tuple(range(1, len(y) + 1)) if x is None else tuple(x), y=tuple(y))
+        for name, x, y in given
+    ]
+    notes: tuple[str, ...] = ()
+    if kind in ("bar", "grouped_bar"):
+        kind = "grouped_bar" if len(series) > 1 else "bar"
+    if sort != "none":
+        series = _sorted(kind, series, descending=sort == "desc")
+    if kind == "line" and any(x is None for _, x, _ in given):
+        notes = ("x was not given: values are numbered from 1",)
+    return DrawnData(kind, tuple(series), [(each.name, each.x, each.y) for each in series], notes)
+
+
+def _check(kind: PlotKind, given: Sequence[Given], faults: list[str]) -> None:
+    if len({name for name, _, _ in given}) < len(given):
+        faults.append("series[].name must differ from series to series")
+    if kind == "pie" and len(given) > 1:
+        faults.append("series[1] is one too many: a pie has one series")
+    types: set[str] = set()
+    for index, (name, x, y) in enumerate(given):
+        where = f"series[{index}] ({name})" if name else f"series[{index}]"
+        if not y:
+            faults.append(f"{where} has no values in y")
+        elif x is not None and len(x) != len(y):
+            faults.append(f"{where} has {len(x)} x and {len(y)} y: there must be one x for each y")
+        elif x is None and kind not in ("line", "hist", "box"):
+            faults.append(f"{where} has no x: {kind} needs one x for each y")
+        elif x is not None:
+            _check_x(kind, where, x, y, types, faults)
+        if any(abs(value) > LARGEST for value in (*y, *(value for value in x or () if not isinstance(value, str)))):
+            faults.append(f"{where} has values beyond {LARGEST:g}")
+        if kind == "pie" and (any(value < 0 for value in y) or not sum(y) > 0):
+            faults.append(f"{where} must have no negative y and a positive sum: slices are shares of a whole")
+    if len(types) > 1:
+        faults.append("series[].x mixes categories and numbers: use text everywhere, or numbers everywhere")
+    if kind == "heatmap" and len({tuple(x) for _, x, _ in given if x is not None}) > 1:
+        faults.append("series[].x must be the same in every row of a heatmap")
+
+
+def _check_x(
+    kind: PlotKind, where: str, x: Sequence[str | float], y: Sequence[float], types: set[str], faults: list[str]
+) -> None:
+    here = {"categories" if isinstance(value, str) else "numbers" for value in x}
+    types |= here
+    if len(here) > 1:
+        return
+    if kind == "box":
+        faults.append(f"{where} has x: a box is drawn from y alone, one for each series")
+    if kind in ("scatter", "hist") and here == {"categories"}:
+        other = "bar or line" if kind == "scatter" else "bar"
+        faults.append(f"{where} has categories in x: {kind} needs numbers; for categories use {other}")
+    elif kind == "hist" and (any(value < 0 for value in y) or sorted(set(x), key=float) != list(x)):
+        faults.append(f"{where} must have rising bin centres in x and counts in y, or raw values in y and no x")
+    repeated = [value for value, count in Counter(x).items() if count > 1]
+    if repeated and (kind in ("bar", "grouped_bar", "pie", "heatmap") or (kind == "line" and here == {"categories"})):
+        faults.append(f"{where} has {repeated[0]!r} more than once in x")
+
+
+def _sorted(kind: PlotKind, series: list[PlotSeries], *, descending: bool) -> list[PlotSeries]:
+    """Categories by the sum of their values over all series; numbers on a numeric axis by themselves."""
+    if kind == "heatmap":
+        return series
+    numeric_axis = kind in ("line", "scatter") and not isinstance(series[0].x[0], str)
+    totals: defaultdict[str | float, float] = defaultdict(float)
+    for each in series:
+        for x, y in zip(each.x, each.y, strict=True):
+            totals[x] += y
+    arranged = []
+    for each in series:
+        order = sorted(
+            range(len(each.x)),
+            key=lambda index, x=each.x: x[index] if numeric_axis else totals[x[index]],
+            reverse=descending,
+        )
+        x, y = tuple(each.x[index] for index in order), tuple(each.y[index] for index in order)
+        arranged.append(each.model_copy(update={"x": x, "y": y}))
+    return arranged
+
+
+def _histogram(given: Sequence[Given]) -> DrawnData:
+    """Counts in bins that all series share, or counts as they are given over bin centres."""
+    import numpy as np
+
+    if any(x is not None for _, x, _ in given):
+        series = tuple(PlotSeries(name=name, x=tuple(x or ()), y=tuple(y)) for name, x, y in given)
+        centres = sorted({float(x) for each in series for x in each.x})
+        width = min((b - a for a, b in pairwise(centres)), default=1.0)
+        return DrawnData("hist", series, [(each.name, each.x, each.y) for each in series], bin_width=width)
+    pooled = np.concatenate([np.asarray(y, float) for _, _, y in given])
+    start, width, bins = _bins(pooled)
+    centres = tuple(float(f"{start + (number + 0.5) * width:.6g}") for number in range(bins))
+    edges = start + width * np.arange(bins + 1)
+    edges[-1] = max(edges[-1], float(pooled.max()))
+    series = tuple(
+        PlotSeries(name=name, x=centres, y=tuple(int(count) for count in np.histogram(y, edges)[0]))
+        for name, _, y in given
+    )
+    note = f"{len(pooled)} values counted in {bins} bins of width {width:.4g}"
+    return DrawnData("hist", series, [(each.name, each.x, each.y) for each in series], (note,), width)
+
+
+def _bins(values: "NDArray[np.float64]") -> tuple[float, float, int]:
+    """Start, width and number of the bins: one for each whole number, else after Freedman and Diaconis (1981) or,
+    where that gives fewer, Sturges (1926)."""
+    import numpy as np
+
+    low, high = float(values.min()), float(values.max())
+    if bool(np.all(values == np.round(values))) and high - low < MOST_BINS:
+        return low - 0.5, 1.0, int(high - low) + 1
+    first, third = np.percentile(values, (25, 75))
+    finest = 2 * float(third - first) / len(values) ** (1 / 3)
+    bins = math.ceil(math.log2(len(values))) + 1
+    if finest > (high - low) / MOST_BINS:
+        bins = max(bins, math.ceil((high - low) / finest))
+    elif finest > 0:
+        bins = MOST_BINS
+    if high == low:
+        return low - 0.5, 1.0, 1
+    return low, (high - low) / bins, bins
+
+
+def _boxes(given: Sequence[Given]) -> DrawnData:
+    """Quartiles by linear interpolation; whiskers end at the last value within 1.5 interquartile ranges (Tukey)."""
+    import numpy as np
+
+    series: list[PlotSeries] = []
+    outliers: dict[str, tuple[float, ...]] = {}
+    for name, _, y in given:
+        values = np.sort(np.asarray(y, float))
+        first, median, third = (float(value) for value in np.percentile(values, (25, 50, 75)))
+        reach = 1.5 * (third - first)
+        inside = values[(values >= first - reach) & (values <= third + reach)]
+        low, high = min(float(inside[0]), first), max(float(inside[-1]), third)
+        series.append(PlotSeries(name=name, x=BOX_PARTS, y=(low, first, median, third, high)))
+        outliers[name] = tuple(float(value) for value in values if not low <= value <= high)
+    note = "whiskers end at the last value within 1.5 interquartile ranges; points beyond are drawn singly"
+    return DrawnData("box", tuple(series), [(name, None, tuple(y)) for name, _, y in given], (note,), None, outliers)
+
+
+Sort = Literal["none", "asc", "desc"]
+
+
+class SeriesData(BaseModel):
+    """One series as it is given."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    name: Annotated[str, Field(max_length=120)]
+    """what the series is, for the legend"""
+    x: list[Annotated[str, Field(max_length=120)] | FiniteFloat] | None = None
+    """categories or numbers, one for each y; left out for hist (of raw values) and box"""
+    y: list[FiniteFloat]
+    """the values"""
+
+
+class SeriesSummary(BaseModel):
+    """One series as it was drawn."""
+
+    name: str
+    n_points: int
+    max: float
+    argmax: str | float | None
+    """the x where y is largest (null for box)"""
+    min: float
+    argmin: str | float | None
+    range: float
+    """max - min"""
+
+
+class PlotSummary(BaseModel):
+    n_series: int
+    series: tuple[SeriesSummary, ...]
+
+
+class Plot(ToolResult):
+    spec: PlotSpec
+    """what was drawn, as data"""
+    summary: PlotSummary
+    figure: Artifact
+
+
+@tool(category="analytics", version="1", significant_digits=12)
+def plot(
+    kind: Annotated[PlotKind, Agree("choice"), Field(description="kind of figure")],
+    series: Annotated[
+        list[SeriesData],
+        Agree("chart"),
+        Field(min_length=1, max_length=MOST_SERIES, description="what to draw, a name and values for each series"),
+    ],
+    title: Annotated[str, Agree("presentation"), Field(max_length=200, description="what the figure shows")] = "",
+    x_label: Annotated[str, Agree("presentation"), Field(max_length=100, description="quantity on the x axis")] = "",
+    y_label: Annotated[str, Agree("presentation"), Field(max_length=100, description="quantity of the values")] = "",
+    x_unit: Annotated[str | None, Agree("presentation"), Field(max_length=30, description="unit of x")] = None,
+    y_unit: Annotated[str | None, Agree("presentation"), Field(max_length=30, description="unit of the values")] = None,
+    y_limits: Annotated[
+        list[FiniteFloat] | None,
+        Agree("presentation"),
+        Field(min_length=2, max_length=2, description="lower and upper end of the value axis"),
+    ] = None,
+    annotate: Annotated[bool, Agree("presentation"), Field(description="write the values into the figure")] = False,
+    sort: Annotated[
+        Sort, Agree("presentation"), Field(description="order categories by value, or numeric x by itself")
+    ] = "none",
+    fmt: Annotated[Literal["png", "svg"], Agree("presentation"), Field(description="file format")] = "png",
+) -> Plot:
+    """Draw a figure from values and give back what was drawn as data.
+
+    line, bar, grouped_bar, scatter: y over x. pie: one series, x names the slices. hist: raw values in y (they are
+    counted in bins), or bin centres in x and counts in y. box: raw values in y, one box for each series. heatmap: each
+    series is a row, x names the columns, the same in every row.
+
+    Raises:
+        ToolError: ``invalid_argument`` for x and y of unequal length, an empty series, NaN or infinity, x that mixes
+            categories and numbers, negative slices, more than 50 series or 10,000 points.
+    """
+    faults: list[str] = []
+    if y_limits is not None and not y_limits[0] < y_limits[1]:
+        raise ToolError("invalid_argument", f"y_limits must rise, is {y_limits}", argument="y_limits")
+    if sum(len(each.y) for each in series) > MOST_POINTS:
+        faults.append(f"series hold more than {MOST_POINTS:,} points")
+    data = None if faults else drawn_data(kind, [(each.name, each.x, each.y) for each in series], sort, faults)
+    if data is None:
+        hint = "draw fewer points" if not faults[0].startswith("series[") else None
+        raise ToolError("invalid_argument", "; ".join(faults), argument="series", hint=hint)
+    spec = PlotSpec(
+        kind=data.kind,
+        series=data.series,
+        title=title.strip(),
+        x_label=x_label.strip(),
+        y_label=y_label.strip(),
+        x_unit=x_unit,
+        y_unit=y_unit,
+        legend=data.kind == "pie" or (len(data.series) > 1 and data.kind not in ("box", "heatmap")),
+    )
+
+    from agrotools.tools.plotting.drawing import draw
+
+    content, flags = draw(spec, data, y_limits=y_limits, annotate=annotate, fmt=fmt)
+    return Plot(
+        spec=spec,
+        summary=PlotSummary(n_series=len(data.series), series=tuple(map(_summary, data.summarised))),
+        figure=save_artifact(f"plot.{fmt}", "plot", content),
+        notes=data.notes,
+        flags=tuple(flags),
+    )
+
+
+def _summary(series: tuple[str, tuple[str | float, ...] | None, tuple[float, ...]]) -> SeriesSummary:
+    name, x, y = series
+    top, bottom = y.index(max(y)), y.index(min(y))
+    return SeriesSummary(
+        name=name,
+        n_points=len(y),
+        max=y[top],
+        argmax=x[top] if x else None,
+        min=y[bottom],
+        argmin=x[bottom] if x else None,
+        range=y[top] - y[bottom],
+    )

@@ -1,0 +1,220 @@
+"""The sheet that figures are drawn on: look, size, axes, names of categories, legend.
+
+Colours are those of Okabe and Ito (2008), told apart by readers with any form of colour blindness, with grey for their
+yellow, which is faint on white. Beyond eight series line styles, markers and hatches tell them apart.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import Formatter, MaxNLocator
+
+from agrotools.core import PlotSpec
+from agrotools.tools.plotting.plot import DrawnData
+from agrotools.tools.plotting.text import raised, short_text, tick_format, width, with_unit, wrapped
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000", "#8C8C8C")
+LINE_STYLES = ("-", "--", ":", "-.")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+HATCHES = ("", "///", "...", "xx", "\\\\\\", "++", "oo")
+MOST_ANNOTATED_POINTS = 40
+MOST_ANNOTATED_CELLS = 400
+DPI = 120
+STYLE: dict[Any, Any] = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": "#666666",
+    "axes.labelcolor": "#222222",
+    "axes.labelsize": 11,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.unicode_minus": True,
+    "figure.constrained_layout.use": True,
+    "figure.constrained_layout.h_pad": 0.1,
+    "figure.constrained_layout.w_pad": 0.1,
+    "figure.dpi": DPI,
+    "font.size": 10.5,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.8,
+    "hatch.linewidth": 0.6,
+    "legend.fontsize": 10,
+    "legend.frameon": False,
+    "savefig.dpi": DPI,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "agrotools",
+    "text.parse_math": False,
+    "xtick.color": "#444444",
+    "ytick.color": "#444444",
+}
+
+
+@dataclass
+class Sheet:
+    """What the drawing functions share."""
+
+    spec: PlotSpec
+    data: DrawnData
+    figure: Figure
+    axes: "Axes"
+    annotate: bool
+    y_limits: Sequence[float] | None
+    horizontal: bool = False
+    flags: list[str] = field(default_factory=list)
+
+    def flag(self, name: str) -> None:
+        if name not in self.flags:
+            self.flags.append(name)
+
+    def styles(self) -> Iterator[tuple[int, str, str, str]]:
+        """Number, colour, line style and marker of each series."""
+        for index in range(len(self.spec.series)):
+            turn = index // len(COLOURS)
+            yield (
+                index,
+                COLOURS[index % len(COLOURS)],
+                LINE_STYLES[turn % len(LINE_STYLES)],
+                MARKERS[index % len(MARKERS)],
+            )
+
+
+class NumberFormatter(Formatter):
+    """Numbers of an axis in full, all with the same decimals."""
+
+    def __init__(self, *, separators: bool = True) -> None:
+        self._separators = separators
+        self._say: Callable[[float], str] = str
+
+    def set_locs(self, locs: Sequence[float]) -> None:
+        self._say = tick_format(locs, separators=self._separators)
+
+    def __call__(self, x: float, pos: int | None = None) -> str:  # noqa: ARG002 - matplotlib passes it
+        return self._say(x)
+
+
+def figure_size(spec: PlotSpec) -> tuple[float, float]:
+    """Inches. Horizontal bars and heatmaps grow with their rows, so that their labels stay apart."""
+    if spec.kind == "heatmap":
+        columns, rows = len(spec.series[0].x), len(spec.series)
+        return min(14.0, max(6.5, 2.5 + 0.55 * columns)), min(14.0, max(4.0, 1.6 + 0.42 * rows))
+    if lies_down(spec):
+        bars = len(categories(spec)) * (len(spec.series) if spec.kind == "grouped_bar" else 1)
+        if spec.kind == "box":
+            bars = len(spec.series)
+        return 8.0, min(16.0, max(4.5, 1.4 + 0.26 * bars + 0.12 * len(categories(spec))))
+    return 8.0, 5.0
+
+
+def categories(spec: PlotSpec) -> list[str | float]:
+    """All x of all series, in order of appearance."""
+    if spec.kind == "box":
+        return [series.name for series in spec.series]
+    return list(dict.fromkeys(x for series in spec.series for x in series.x))
+
+
+def lies_down(spec: PlotSpec) -> bool:
+    """Bars lie down where upright ones would need slanted labels. Numeric categories stay in reading direction."""
+    if spec.kind not in ("bar", "grouped_bar", "box"):
+        return False
+    labels = categories(spec)
+    if not all(isinstance(label, str) for label in labels):
+        return False
+    longest = max(width(str(label)) for label in labels)
+    return longest * len(labels) > 84 and (longest > 4 or len(labels) > 30) and len(labels) > 3
+
+
+def category_positions(spec: PlotSpec, *, always: bool = False) -> tuple[dict[str | float, int], list[str] | None]:
+    """Where categories stand on their axis, and their names; no names for numbers on a numeric axis."""
+    names = categories(spec)
+    positions = {category: index for index, category in enumerate(names)}
+    if not always and not isinstance(names[0], str):
+        return positions, None
+    return positions, [x if isinstance(x, str) else f"{x:.10g}" for x in names]
+
+
+def finish(sheet: Sheet, labels: list[str] | None, value_label: str | None = None) -> None:
+    """Axis names, category names, limits and legend."""
+    axes, spec = sheet.axes, sheet.spec
+    category_axis, value_axis = (axes.yaxis, axes.xaxis) if sheet.horizontal else (axes.xaxis, axes.yaxis)
+    category_axis.set_label_text(with_unit(spec.x_label, spec.x_unit))
+    value_axis.set_label_text(with_unit(spec.y_label if value_label is None else value_label, spec.y_unit))
+    value_axis.set_major_formatter(NumberFormatter())
+    if labels is None:
+        _number_axis(sheet)
+    else:
+        names = [wrapped(raised(short_text(label, 60)), 34 if sheet.horizontal else 14) for label in labels]
+        category_axis.set_ticks(range(len(names)), names)
+        category_axis.set_tick_params(length=0)
+        if len(names) < 4 and not sheet.horizontal:  # two bars that fill the sheet look like a wall
+            room = 0.5 + (4 - len(names)) * 0.35
+            axes.set_xlim(-room, len(names) - 1 + room)
+    if sheet.y_limits:
+        low, high = sheet.y_limits
+        (axes.set_xlim if sheet.horizontal else axes.set_ylim)(low, high)
+        drawn = [y for series in spec.series for y in series.y]
+        drawn += [y for values in sheet.data.outliers.values() for y in values]
+        if min(drawn) < low or max(drawn) > high:
+            sheet.flag("data_outside_limits")
+    if spec.legend:
+        _legend(sheet)
+
+
+def _number_axis(sheet: Sheet) -> None:
+    """Ticks at the x that there are, where these are few and lie apart; else at round numbers."""
+    axis = sheet.axes.xaxis
+    x = sorted({float(x) for series in sheet.spec.series for x in series.x})
+    if all(value.is_integer() for value in x):
+        axis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+    axis.set_major_formatter(NumberFormatter(separators=False))
+    if sheet.spec.kind == "line" and len(x) <= 12 and all(b - a >= (x[-1] - x[0]) / 20 for a, b in pairwise(x)):
+        axis.set_ticks(x)
+
+
+def _legend(sheet: Sheet) -> None:
+    """Above the axes where the names fit in a line, else at the right."""
+    handles, names = sheet.axes.get_legend_handles_labels()
+    if len(names) <= 4 and sum(map(width, names)) <= 64:
+        sheet.axes.legend(handles, names, loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=len(names))
+        return
+    sheet.figure.legend(
+        handles,
+        [short_text(name, 36) for name in names],
+        loc="outside right upper",
+        ncols=1 if len(names) <= 26 else 2,
+        fontsize=10 if len(names) <= 20 else 7,
+    )
+
+
+def settle_labels(sheet: Sheet) -> None:
+    """Slant the names below the x axis where they would touch, and leave out every other one until they do not."""
+    if sheet.spec.kind == "pie" or sheet.horizontal:
+        return
+    axis = sheet.axes.xaxis
+    for rotation in (0, 35, 90):
+        for label in axis.get_ticklabels():
+            label.set_rotation(rotation)
+            label.set_rotation_mode("anchor" if rotation == 35 else "default")
+            label.set_horizontalalignment("right" if rotation == 35 else "center")
+        if not _touch(sheet, rotation):
+            return
+    ticks, names = list(axis.get_ticklocs()), [label.get_text() for label in axis.get_ticklabels()]
+    step = 1
+    while step < len(ticks) and _touch(sheet, 90):
+        step += 1
+        axis.set_ticks(ticks[::step], names[::step])
+    sheet.flag("labels_thinned")
+
+
+def _touch(sheet: Sheet, rotation: int) -> bool:
+    sheet.figure.draw_without_rendering()
+    labels = [label for label in sheet.axes.xaxis.get_ticklabels() if label.get_text() and label.get_visible()]
+    boxes = [label.get_window_extent() for label in labels]
+    if rotation == 35:  # slanted lines need room for their height, not for their length
+        starts = [box.x1 for box in boxes]
+        return any(b - a < 16 * DPI / 72 for a, b in pairwise(starts))
+    return any(b.x0 - a.x1 < 12 for a, b in pairwise(boxes))

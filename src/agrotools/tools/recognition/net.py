@@ -1,0 +1,283 @@
+"""A net that names pictures: an ONNX file and the description beside it.
+
+``data/nets/NAME.json`` says what the net is (classes, input, temperature, abstention, figures) and names its weights by
+hash; ``data/nets/NAME.md`` is its card. Both are written with the weights by ``training/``. Weights are read whole and
+checked before ONNX Runtime sees them; a graph that keeps numbers in other files is refused. A net from elsewhere is
+loaded only where a caller names its description by path.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, FiniteFloat, StringConstraints, model_validator
+
+from agrotools.tools.recognition.confidence import Floats, Judgement, Score, known_score
+from agrotools.vision.colours import lab_of
+from agrotools.vision.formats import Box
+from agrotools.vision.nets import (
+    Described,
+    DescribedNet,
+    checked_bytes,
+    nets_folder,
+    open_session,
+    read_description,
+    unusable,
+)
+
+
+def net_input(pixels: NDArray[np.uint8], side: tuple[int, int]) -> NDArray[np.float32]:
+    """float32 (1, 3, height, width), RGB in 0..1, of a picture, uint8 (rows, columns, 3).
+
+    The picture is squeezed to ``side`` (height, width), its sides not kept in proportion; Pillow's bilinear filter
+    averages over what it shrinks. Nets normalise inside their graph.
+    """
+    from PIL import Image
+
+    picture = Image.fromarray(np.ascontiguousarray(pixels))
+    small = np.asarray(picture.resize((side[1], side[0]), Image.Resampling.BILINEAR), np.float32)
+    return np.ascontiguousarray(small.transpose(2, 0, 1)[None]) / np.float32(255)
+
+
+def cut_out(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
+    """The part of a picture (rows, columns, 3) inside ``box``."""
+    x0, y0, x1, y1 = box
+    return np.ascontiguousarray(pixels[y0:y1, x0:x1])
+
+
+NetName = Literal["weeds", "leaves"]
+SHIPPED: tuple[NetName, ...] = ("weeds", "leaves")
+_MOST_CLASSES = 5000
+_EXTERNAL = b"\x0a\x08location"
+"""How a graph in protobuf says that a tensor lies in another file."""
+_Positive = Annotated[FiniteFloat, Field(gt=0)]
+
+
+class NetInput(Described):
+    """What the graph takes: float32 (n, 3, height, width), RGB in 0..1, normalised in the graph."""
+
+    name: str
+    shape: tuple[Literal["n"], Literal[3], Annotated[int, Field(ge=16, le=2048)], Annotated[int, Field(ge=16, le=2048)]]
+    colour: Literal["RGB"]
+    range: tuple[Literal[0], Literal[1]]
+    normalised_in_graph: Literal[True]
+
+
+class NetOutputs(Described):
+    """Widths of the outputs ``logits`` and ``embedding``; ``likeness`` is one number where there is that output."""
+
+    logits: int
+    embedding: int
+    likeness: Literal[1] | None = None
+
+
+class Abstention(Described):
+    """A picture is taken for known where ``score`` is at least ``threshold``; shares as measured in validation."""
+
+    score: Score
+    threshold: FiniteFloat
+    kept_of_known: FiniteFloat
+    kept: FiniteFloat | None = None
+
+
+class NetInfo(DescribedNet):
+    """What a net is, as its description says."""
+
+    classes: Annotated[tuple[Annotated[str, StringConstraints(min_length=1)], ...], Field(min_length=2)]
+    input: NetInput
+    outputs: NetOutputs
+    temperature: _Positive
+    abstention: Abstention
+    crops: dict[str, tuple[str, ...]] = {}
+    """Classes of each crop, where a caller may know the crop."""
+    figures: dict[str, Any] = {}
+    licence: str = ""
+    split: str = ""
+
+    @property
+    def side(self) -> tuple[int, int]:
+        """Height and width of the input, pixels."""
+        return self.input.shape[2], self.input.shape[3]
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        """Names of the graph's outputs."""
+        return ("logits", "embedding") if self.outputs.likeness is None else ("logits", "embedding", "likeness")
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if len(set(self.classes)) < len(self.classes) or len(self.classes) > _MOST_CLASSES:
+            raise ValueError(f"classes must be distinct, and {_MOST_CLASSES} at most")
+        if self.outputs.logits != len(self.classes):
+            raise ValueError("as many logits as classes are needed")
+        if self.abstention.score == "likeness" and self.outputs.likeness is None:
+            raise ValueError("a net that abstains by likeness needs that output")
+        if strange := {name for own in self.crops.values() for name in own} - set(self.classes):
+            raise ValueError(f"crops name classes that there are not: {', '.join(sorted(strange))}")
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What a net says of pictures: ``logits`` (n, classes), ``embedding`` (n, width), and how like they are to those it
+    learnt from, (n,), where it says so."""
+
+    logits: Floats
+    embedding: NDArray[np.float32]
+    likeness: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class Net:
+    info: NetInfo
+    session: Any
+
+    def judge(self, pixels: NDArray[np.uint8]) -> Judgement:
+        """The net's answer for one picture, uint8 (rows, columns, 3).
+
+        Raises:
+            ToolError: as :meth:`look`.
+        """
+        seen, rule = self.look(pixels), self.info.abstention
+        score = float(known_score(rule.score, seen.logits, self.info.temperature, seen.likeness)[0])
+        return Judgement(self.info.classes, seen.logits[0], self.info.temperature, score, rule.threshold)
+
+    def look(self, pixels: NDArray[np.uint8]) -> Seen:
+        """What the net says of one picture, uint8 (rows, columns, 3): arrays of one row.
+
+        Raises:
+            ToolError: ``backend_unavailable`` where it does not answer with finite numbers of the shapes described.
+        """
+        what = f"the net {self.info.name}"
+        try:
+            answers = self.session.run([*self.info.gives], {self.info.input.name: net_input(pixels, self.info.side)})
+        except Exception as error:  # ONNX Runtime's own kinds of error, whatever the graph leads it to
+            raise unusable(what, "cannot be run", _hint_for(self.info.name)) from error
+        wanted = [(1, self.info.outputs.logits), (1, self.info.outputs.embedding), (1,)][: len(answers)]
+        if [one.shape for one in answers] != wanted or not all(np.isfinite(one).all() for one in answers):
+            raise unusable(what, "does not answer as its description says", _hint_for(self.info.name))
+        likeness = answers[2].astype(np.float64) if len(answers) > 2 else None
+        return Seen(answers[0].astype(np.float64), answers[1].astype(np.float32), likeness)
+
+
+def shipped_files(name: NetName) -> tuple[Path, Path]:
+    """Description and weights of a net of the package."""
+    return nets_folder() / f"{name}.json", nets_folder() / f"{name}.onnx"
+
+
+def shipped_net(name: NetName) -> Net:
+    """A net of the package, loaded once.
+
+    Raises:
+        ToolError: ``backend_unavailable``: its files are missing, damaged, or not those that were shipped.
+    """
+    return read_net(shipped_files(name)[0])
+
+
+def net_files(description: Path) -> tuple[Path, Path]:
+    """The files of the net with that description.
+
+    Raises:
+        ToolError: as :func:`read_info`.
+    """
+    return description, description.parent / read_info(description).weights
+
+
+def read_net(description: Path) -> Net:
+    """The net that a description names, its weights beside it. Kept in memory until one of the files changes.
+
+    Raises:
+        ToolError: ``backend_unavailable``: a file is missing, no description, other weights, no graph that fits.
+    """
+    info = read_info(description)
+    weights = description.parent / info.weights
+    try:
+        status = weights.stat()
+        stamp = (status.st_mtime_ns, status.st_size)
+    except OSError:
+        stamp = (0, 0)
+    return _loaded(info.model_dump_json(), str(weights), stamp)
+
+
+def read_info(description: Path) -> NetInfo:
+    """A description as it stands.
+
+    Raises:
+        ToolError: ``backend_unavailable``: missing or no description of a net.
+    """
+    return read_description(description, NetInfo, what=f"the net {description.stem}", hint=_hint_for(description.stem))
+
+
+@lru_cache(maxsize=4)
+def _loaded(info_json: str, weights: str, stamp: tuple[int, int]) -> Net:  # noqa: ARG001 - the stamp is part of the key
+    info = NetInfo.model_validate_json(info_json)
+    what, hint = f"the weights of the net {info.name}", _hint_for(info.name)
+    content = checked_bytes(Path(weights), info.sha256, what=what, hint=hint)
+    if _EXTERNAL in content:
+        raise unusable(what, "want to read other files", hint)
+    session = open_session(content, takes=info.input.name, gives=info.gives, what=what, hint=hint)
+    return Net(info, session)
+
+
+def _hint_for(name: str) -> str:
+    return "install agrotools again" if name in SHIPPED else "export the net and its description again"
+
+
+HAND_VERSION = 1
+"""To be raised whenever :func:`hand_features` gives other numbers."""
+_SIDE = 128
+_A_RANGE, _B_RANGE, _BINS, _LIGHTNESS_BINS = (-48.0, 48.0), (-32.0, 64.0), 8, 8
+
+
+def picture_features(pixels: NDArray[np.uint8], nets: Sequence[Net]) -> list[NDArray[np.float32]]:
+    """Blocks of features of a picture, uint8 (rows, columns, 3): one for each net, then those made by hand.
+
+    Raises:
+        ToolError: ``backend_unavailable``, a net that does not run.
+    """
+    return [*(net.look(pixels).embedding[0] for net in nets), hand_features(pixels)]
+
+
+def hand_features(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Float32 (101,): roots of a histogram of a* and b* (8 x 8) and one of L*, of uniform local binary patterns at two
+    scales (Ojala et al. 2002), and mean and spread of Lab with the step from the middle to its surroundings."""
+    import cv2
+
+    small = np.asarray(cv2.resize(pixels, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA), np.uint8)
+    lab = lab_of(small)
+    colour, _, _ = np.histogram2d(
+        np.clip(lab[..., 1].ravel(), *_inside(_A_RANGE)),
+        np.clip(lab[..., 2].ravel(), *_inside(_B_RANGE)),
+        bins=_BINS,
+        range=(_A_RANGE, _B_RANGE),
+    )
+    lightness, _ = np.histogram(lab[..., 0], bins=_LIGHTNESS_BINS, range=(0, 100.001))
+    grey = np.asarray(cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), np.int16)
+    coarse = np.asarray(cv2.resize(grey.astype(np.uint8), (64, 64), interpolation=cv2.INTER_AREA), np.int16)
+    counts = [colour.ravel(), lightness, binary_patterns(grey), binary_patterns(coarse)]
+    quarter = _SIDE // 4
+    middle = np.zeros((_SIDE, _SIDE), np.bool_)
+    middle[quarter:-quarter, quarter:-quarter] = True
+    mean = lab.mean(axis=(0, 1)) / 50
+    step = (lab[middle].mean(axis=0) - lab[~middle].mean(axis=0)) / 25
+    shares = [np.sqrt(part / max(1.0, float(part.sum()))) for part in counts]
+    return np.concatenate([*shares, mean, lab.std(axis=(0, 1)) / 25, step]).astype(np.float32)
+
+
+def binary_patterns(grey: NDArray[np.int16]) -> NDArray[np.int64]:
+    """Counts of rotation-invariant uniform local binary patterns of eight neighbours, int64 (10,)."""
+    middle = grey[1:-1, 1:-1]
+    rows, columns = grey.shape
+    ring = ((0, 0), (0, 1), (0, 2), (1, 2), (2, 2), (2, 1), (2, 0), (1, 0))
+    bits = np.stack([grey[y : y + rows - 2, x : x + columns - 2] >= middle for y, x in ring]).astype(np.int8)
+    changes = (bits != np.roll(bits, 1, axis=0)).sum(axis=0)
+    pattern = np.where(changes <= 2, bits.sum(axis=0), 9)
+    return np.bincount(pattern.ravel(), minlength=10)
+
+
+def _inside(bounds: tuple[float, float]) -> tuple[float, float]:
+    return bounds[0], bounds[1] - 1e-3

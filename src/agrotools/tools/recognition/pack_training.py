@@ -1,0 +1,433 @@
+"""Training a pack: a linear head on embeddings and hand-made features, checked out of fold, calibrated, with figures.
+
+Needs scikit-learn (extra ``train``) for the logistic regression; what comes out needs NumPy only.
+"""
+
+import csv
+import hashlib
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.core import ToolError, UsageError
+from agrotools.tools.recognition.confidence import (
+    Floats,
+    fit_familiar,
+    fitted_temperature,
+    keeping_threshold,
+    probabilities,
+    wilson,
+)
+from agrotools.tools.recognition.net import HAND_VERSION, SHIPPED, Net, picture_features, shipped_files, shipped_net
+from agrotools.tools.recognition.packs import (
+    ClassFigures,
+    PackFigures,
+    PackHead,
+    PackInfo,
+    refuse_taken,
+    save_pack,
+)
+from agrotools.vision.reading import read_image
+
+SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff")
+MOST_PICTURES = 50_000
+LEAST_PER_CLASS = 4
+"""Pictures of a class, and fewer cannot be split into pictures to learn from and pictures to check on."""
+LEAST_GROUPS = 2
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """``group``: what no split may cut apart (a plant, a day, a field); where none is given, a picture is its own."""
+
+    path: Path
+    label: str
+    group: str
+
+
+def read_labelled(images: Path, labels: Path | None = None) -> list[Labelled]:
+    """The pictures that ``labels`` names (CSV with a line ``image,label`` or ``image,label,group`` first, paths within
+    ``images``), or, without it, those in the folders of ``images``, each folder a class.
+
+    Raises:
+        UsageError: no such folder or table, no pictures, a table of another form, pictures that are not there or stand
+            twice, fewer than two classes, a class with too few pictures or groups.
+    """
+    if not images.is_dir():
+        raise UsageError(f"{images} is no folder", hint="--images names the folder of your pictures")
+    found = _from_table(images, labels) if labels else _from_folders(images)
+    if not found:
+        raise UsageError(f"there are no pictures in {labels or images}", hint=_FORMS)
+    if len(found) > MOST_PICTURES:
+        raise UsageError(
+            f"{len(found):,} pictures are more than the {MOST_PICTURES:,} that a pack learns from",
+            hint="take a part of them, the same number of each class",
+        )
+    check_classes(found)
+    return found
+
+
+def check_classes(found: list[Labelled]) -> None:
+    """Refuse what no head can be trained and checked on.
+
+    Raises:
+        UsageError: one class, or a class with too few pictures or groups.
+    """
+    counts = Counter(one.label for one in found)
+    if len(counts) < 2:
+        raise UsageError(
+            f"all pictures are of one class ({next(iter(counts))}): there is nothing to tell apart",
+            hint="add pictures of what it must be told from",
+        )
+    if few := [f"{label} ({number})" for label, number in sorted(counts.items()) if number < LEAST_PER_CLASS]:
+        raise UsageError(
+            f"fewer than {LEAST_PER_CLASS} pictures of {_listed(few)}",
+            hint="with so few nothing can be learnt and checked; 30 of a class are a fair beginning",
+        )
+    groups = {label: {one.group for one in found if one.label == label} for label in counts}
+    if alone := [label for label, own in sorted(groups.items()) if len(own) < LEAST_GROUPS]:
+        raise UsageError(
+            f"all pictures of {_listed(alone)} are of one group: none can be held back to check on",
+            hint="a class needs two groups (plants, days, fields) or more; without the column each picture is its own",
+        )
+
+
+_FORMS = "a CSV with the columns image,label or image,label,group, or without --labels a folder per class"
+
+
+def _from_folders(images: Path) -> list[Labelled]:
+    found: list[Labelled] = []
+    for folder in sorted(path for path in images.iterdir() if path.is_dir() and not path.name.startswith(".")):
+        for path in sorted(folder.rglob("*")):
+            if path.suffix.lower() in SUFFIXES and path.is_file() and not path.name.startswith("."):
+                name = path.relative_to(images).as_posix()
+                found.append(Labelled(path, folder.name, name))
+                if len(found) > MOST_PICTURES:
+                    return found
+    return found
+
+
+def _from_table(images: Path, table: Path) -> list[Labelled]:
+    found: list[Labelled] = []
+    absent: list[str] = []
+    seen: dict[str, int] = {}
+    try:
+        with table.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file)
+            columns = [name.strip() for name in rows.fieldnames or ()]
+            if not {"image", "label"} <= set(columns):
+                raise UsageError(f"the first line of {table} must name the columns image and label", hint=_FORMS)
+            rows.fieldnames = columns
+            for row in rows:
+                image, label = ((row[name] or "").strip() for name in ("image", "label"))
+                if not image or not label:
+                    raise UsageError(f"line {rows.line_num} of {table} lacks an image or a label", hint=_FORMS)
+                path = Path(image)
+                if path.is_absolute() or ".." in path.parts:
+                    raise UsageError(
+                        f"line {rows.line_num} of {table}: {image} leads out of {images}",
+                        hint="write paths within the folder of the pictures",
+                    )
+                if image in seen:
+                    raise UsageError(
+                        f"{image} stands in {table} twice (lines {seen[image]} and {rows.line_num})",
+                        hint="a picture has one label",
+                    )
+                seen[image] = rows.line_num
+                if not (images / path).is_file():
+                    absent.append(image)
+                group = (row.get("group") or "").strip()
+                found.append(Labelled(images / path, label, f"group {group}" if group else f"picture {image}"))
+                if len(found) > MOST_PICTURES:
+                    break
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"cannot read the labels {table}: {error}", hint=_FORMS) from error
+    if absent:
+        raise UsageError(
+            f"{table} names {len(absent)} pictures that are not in {images}: {_listed(absent)}",
+            hint="paths are relative to --images",
+        )
+    return found
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+Progress = Callable[[str], None]
+Ints = NDArray[np.int64]
+
+REGULARISATIONS = (1.0, 10.0, 100.0)
+"""Inverse strengths of the penalty that are tried; the one with the least loss out of fold is taken."""
+FOLDS = 5
+KEEP = 0.9
+"""Share of known pictures that the threshold of abstention keeps, out of fold."""
+_DRAWS = 1000
+_MOST_LEFT_OUT = 8
+_EVERY = 50
+_SHOWN = 5
+_FLOOR = 1e-4
+_LEAST_SPREAD = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class _Data:
+    """``features``: float32 (n, features); ``blocks``: widths of its parts; ``digests``: hashes of the files."""
+
+    features: NDArray[np.float32]
+    blocks: tuple[int, ...]
+    classes: Ints
+    groups: tuple[str, ...]
+    names: tuple[str, ...]
+    digests: tuple[str, ...]
+
+
+def train_pack(
+    pictures: Sequence[Labelled],
+    out: Path,
+    *,
+    licence_note: str = "",
+    skip_unreadable: bool = False,
+    progress: Progress = lambda _: None,
+) -> PackInfo:
+    """Train a recogniser on ``pictures`` and write it to the folder ``out``, whole or not at all.
+
+    Args:
+        pictures: as :func:`agrotools.tools.recognition.pack_training.read_labelled` gives them.
+        licence_note: under which terms the pictures may be used; kept in the pack.
+        skip_unreadable: leave pictures out that cannot be read, rather than stop.
+        progress: told what is being done, a line at a time.
+
+    Raises:
+        UsageError: ``out`` exists or cannot be written, pictures that cannot be read or stand there with two labels,
+            too few of a class, no scikit-learn.
+        ToolError: ``backend_unavailable``, a shipped net is damaged.
+    """
+    _require_sklearn()
+    from threadpoolctl import threadpool_limits
+
+    refuse_taken(out)
+    check_classes(list(pictures))
+    nets = [shipped_net(name) for name in SHIPPED if shipped_files(name)[0].is_file()]
+    data = _looked_at(pictures, nets, skip_unreadable, progress)
+    progress(f"training on {len(data.classes)} pictures of {len(data.names)} classes")
+    with threadpool_limits(1):  # small matrices, and equal sums on any machine
+        info, head = _trained(data, nets, out.name, licence_note)
+    return save_pack(out, info, head, sorted(set(data.digests)))
+
+
+def _trained(data: _Data, nets: Sequence[Net], name: str, licence_note: str) -> tuple[PackInfo, PackHead]:
+    folds = _folds(data)
+    strength, logits = min(
+        ((strength, _out_of_fold(data, folds, strength)) for strength in REGULARISATIONS),
+        key=lambda tried: _loss(tried[1], data.classes),
+    )
+    temperature = fitted_temperature(logits, data.classes)
+    threshold, refused = _abstention(data, folds, strength)
+    info = PackInfo(
+        name=name,
+        classes=data.names,
+        hand_features=HAND_VERSION,
+        nets={shipped: net.info.sha256 for shipped in SHIPPED for net in nets if net.info.name == shipped},
+        regularisation=strength,
+        temperature=temperature,
+        threshold=threshold,
+        figures=_figures(data, logits, temperature, len(folds), refused),
+        licence_note=licence_note or "learnt from your own pictures; their terms hold for the pack too",
+        weights_sha256="",
+    )
+    return info, _fitted(data, np.arange(len(data.classes)), strength)
+
+
+def _looked_at(pictures: Sequence[Labelled], nets: Sequence[Net], skip: bool, progress: Progress) -> _Data:
+    rows: list[NDArray[np.float32]] = []
+    used: list[Labelled] = []
+    digests: list[str] = []
+    faults: list[str] = []
+    first: dict[str, Labelled] = {}
+    blocks: tuple[int, ...] = ()
+    for number, one in enumerate(pictures, start=1):
+        try:
+            pixels = read_image(one.path, shown_as=one.path.name).pixels
+            digest = hashlib.sha256(one.path.read_bytes()).hexdigest()
+        except (ToolError, OSError) as error:
+            faults.append(error.message if isinstance(error, ToolError) else f"{one.path.name}: {error.strerror}")
+            continue
+        twin = first.setdefault(digest, one)
+        if twin.label != one.label:
+            raise UsageError(
+                f"{twin.path.name} and {one.path.name} are the same picture with two labels"
+                f" ({twin.label}, {one.label})",
+                hint="keep the right one",
+            )
+        parts = picture_features(pixels, nets)
+        blocks = tuple(len(part) for part in parts)
+        rows.append(np.concatenate(parts))
+        # The same picture twice must not lie on both sides of a split.
+        used.append(replace(one, group=twin.group))
+        digests.append(digest)
+        if number % _EVERY == 0 or number == len(pictures):
+            progress(f"looked at {number} of {len(pictures)} pictures")
+    if faults and not skip:
+        more = f" and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
+        raise UsageError(
+            f"{len(faults)} of {len(pictures)} pictures cannot be read: {'; '.join(faults[:_SHOWN])}{more}",
+            hint="mend or remove them, or leave them out with --skip-unreadable",
+        )
+    if not used:
+        raise UsageError("none of the pictures can be read")
+    if faults:
+        progress(f"left out {len(faults)} pictures that cannot be read")
+    check_classes(used)
+    names = tuple(sorted({one.label for one in used}))
+    classes = np.array([names.index(one.label) for one in used], np.int64)
+    return _Data(np.stack(rows), blocks, classes, tuple(one.group for one in used), names, tuple(digests))
+
+
+def _folds(data: _Data) -> list[tuple[Ints, Ints]]:
+    """Places to learn from and to check on; no group in both."""
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    fewest = min(
+        len({group for group, own in zip(data.groups, data.classes, strict=True) if own == number})
+        for number in range(len(data.names))
+    )
+    split = StratifiedGroupKFold(min(FOLDS, fewest), shuffle=True, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        folds = [(learn, check) for learn, check in split.split(data.features, data.classes, list(data.groups))]
+    return [(learn, check) for learn, check in folds if len(check) and len(set(data.classes[learn])) > 1]
+
+
+def _fitted(data: _Data, places: Ints, strength: float) -> PackHead:
+    """A head for all classes of ``data`` from the pictures at ``places``; a class that is not there is never named."""
+    from sklearn.linear_model import LogisticRegression
+
+    rows, classes = data.features[places], data.classes[places]
+    mean = rows.mean(axis=0)
+    scale = _scale(rows, data.blocks)
+    standard = (rows - mean) / scale
+    model = LogisticRegression(C=strength, class_weight="balanced", max_iter=2000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(standard.astype(np.float64), classes)
+    weights: Any = model.coef_
+    bias: Any = model.intercept_
+    if len(model.classes_) == 2:
+        weights, bias = np.concatenate([-weights, weights]) / 2, np.concatenate([-bias, bias]) / 2
+    count = len(data.names)
+    all_weights = np.zeros((standard.shape[1], count), np.float32)
+    all_bias = np.full(count, float(np.min(bias)) - 20, np.float32)
+    all_weights[:, model.classes_], all_bias[model.classes_] = weights.T, bias
+    present = np.searchsorted(model.classes_, classes)
+    familiar = fit_familiar(standard, present, len(model.classes_))
+    return PackHead(mean.astype(np.float32), scale, all_weights, all_bias, familiar)
+
+
+def _scale(rows: NDArray[np.float32], blocks: Sequence[int]) -> NDArray[np.float32]:
+    """Divisors of the features, (features,): every block weighs the same.
+
+    Of few pictures many features hardly vary (bins of a histogram that are always empty): the next picture that does
+    would lie at the end of the world, so none is divided by much less than its block varies.
+    """
+    parts: list[NDArray[np.float32]] = []
+    for part in np.split(rows.std(axis=0), np.cumsum(blocks)[:-1]):
+        typical = float(np.sqrt((part**2).mean()))
+        parts.append(np.maximum(part, max(_LEAST_SPREAD * typical, _FLOOR)) * np.float32(np.sqrt(len(part))))
+    return np.concatenate(parts).astype(np.float32)
+
+
+def _out_of_fold(data: _Data, folds: Sequence[tuple[Ints, Ints]], strength: float) -> Floats:
+    logits = np.zeros((len(data.classes), len(data.names)))
+    for learn, check in folds:
+        logits[check] = _fitted(data, learn, strength).logits(data.features[check])
+    return logits
+
+
+def _loss(logits: Floats, classes: Ints) -> float:
+    own = probabilities(logits, fitted_temperature(logits, classes))[np.arange(len(classes)), classes]
+    return float(-np.log(np.maximum(own, 1e-12)).mean())
+
+
+def _abstention(data: _Data, folds: Sequence[tuple[Ints, Ints]], strength: float) -> tuple[float, float | None]:
+    """The threshold of familiarity, and the share of classes left out that it refuses (None with two classes)."""
+    known = np.zeros(len(data.classes))
+    for learn, check in folds:
+        known[check] = _fitted(data, learn, strength).familiarity(data.features[check])
+    threshold = keeping_threshold(known, KEEP)
+    if len(data.names) < 3:
+        return threshold, None
+    refused: list[float] = []
+    for number, _ in Counter(data.classes.tolist()).most_common(_MOST_LEFT_OUT):
+        head = _fitted(data, np.flatnonzero(data.classes != number), strength)
+        refused.append(float((head.familiarity(data.features[data.classes == number]) < threshold).mean()))
+    return threshold, float(np.mean(refused))
+
+
+def _figures(data: _Data, logits: Floats, temperature: float, folds: int, refused: float | None) -> PackFigures:
+    shares = probabilities(logits, temperature)
+    predicted, classes = shares.argmax(axis=1), data.classes
+    right = predicted == classes
+    groups = sorted(set(data.groups))
+    members = [np.flatnonzero(np.array(data.groups) == group) for group in groups]
+    draws = np.random.default_rng(0).integers(0, len(members), (_DRAWS, len(members)))
+    drawn = [np.concatenate([members[place] for place in draw]) for draw in draws]
+    macro = [_macro_f1(predicted[rows], classes[rows], len(data.names)) for rows in drawn]
+    accuracy, (low, high) = float(right.mean()), np.quantile(macro, [0.025, 0.975])
+    return PackFigures(
+        pictures=len(classes),
+        groups=len(groups),
+        folds=folds,
+        accuracy=accuracy,
+        accuracy_95=wilson(accuracy * len(groups), len(groups)),
+        majority=float(np.bincount(classes).max() / len(classes)),
+        macro_f1=_macro_f1(predicted, classes, len(data.names)),
+        macro_f1_95=(float(low), float(high)),
+        calibration_error=_calibration_error(shares.max(axis=1), right),
+        kept=KEEP,
+        refused_of_left_out=refused,
+        by_class={name: _of_class(data, predicted, number) for number, name in enumerate(data.names)},
+    )
+
+
+def _of_class(data: _Data, predicted: Ints, number: int) -> ClassFigures:
+    true, said = data.classes == number, predicted == number
+    joint = int((true & said).sum())
+    groups = len({group for group, own in zip(data.groups, true, strict=True) if own})
+    recall = joint / int(true.sum())
+    return ClassFigures(
+        n=int(true.sum()),
+        precision=joint / max(1, int(said.sum())),
+        recall=recall,
+        recall_95=wilson(recall * groups, groups),
+        f1=2 * joint / max(1, int(true.sum() + said.sum())),
+    )
+
+
+def _macro_f1(predicted: Ints, classes: Ints, count: int) -> float:
+    """Mean F1 of the classes that occur."""
+    true, said = np.bincount(classes, minlength=count), np.bincount(predicted, minlength=count)
+    joint = np.bincount(classes[predicted == classes], minlength=count)
+    there = true > 0
+    return float((2 * joint[there] / (true + said)[there]).mean())
+
+
+def _calibration_error(shares: Floats, right: NDArray[np.bool_], bins: int = 10) -> float:
+    """Expected calibration error (Naeini et al. 2015)."""
+    place = np.minimum((shares * bins).astype(int), bins - 1)
+    inside = [place == number for number in range(bins) if (place == number).any()]
+    return float(sum(abs(shares[rows].mean() - right[rows].mean()) * rows.mean() for rows in inside))
+
+
+def _require_sklearn() -> None:
+    try:
+        import sklearn  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    except ImportError as error:
+        raise UsageError("training needs scikit-learn", hint="pip install 'agrotools[train]'") from error

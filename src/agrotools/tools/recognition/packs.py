@@ -1,0 +1,333 @@
+"""Packs: recognisers that a user trained on own pictures (:mod:`agrotools.tools.recognition.pack_training`).
+
+A pack is a folder: ``pack.json`` says what it knows and how well, ``weights.npz`` holds plain arrays, named by hash. It
+lies in the user's packs folder, where it is known by name, or anywhere else, where it is known by path (a value with a
+slash in it is a path).
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from shutil import rmtree
+from typing import Annotated, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, FiniteFloat, ValidationError, model_validator
+
+from agrotools.core import FrozenModel, ToolError, UsageError
+from agrotools.core.files import cache_dir
+from agrotools.tools.recognition.confidence import Familiar, Floats, Judgement
+from agrotools.tools.recognition.net import HAND_VERSION, SHIPPED, Net, NetName, picture_features, shipped_net
+from agrotools.vision.nets import Arrays, checked_arrays, packed_arrays, unusable
+
+DESCRIPTION, WEIGHTS = "pack.json", "weights.npz"
+FORMAT = 1
+SchematicPack = Literal["schematic_pests", "schematic_weeds"]
+"""Packs that ship; their cards lie beside them in ``data/packs``."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_LARGEST_DESCRIPTION = 4 * 2**20
+_AGAIN = "train the pack again: agrotools packs train --images DIR --out PACK"
+_Interval = tuple[FiniteFloat, FiniteFloat]
+
+
+class ClassFigures(FrozenModel):
+    """How well one class is named, out of fold."""
+
+    n: int
+    precision: FiniteFloat
+    recall: FiniteFloat
+    recall_95: _Interval
+    f1: FiniteFloat
+
+
+class PackFigures(FrozenModel):
+    """How well a pack does on pictures of its own collection that it was not trained on (out of fold, by group).
+
+    ``accuracy_95`` (Wilson 1927) counts groups, not pictures; ``macro_f1_95`` is a bootstrap over groups.
+    ``majority`` is the accuracy of always naming the largest class. ``refused_of_left_out``: the share of pictures of
+    a class, left out of training, that are refused at the threshold; None with two classes.
+    """
+
+    pictures: int
+    groups: int
+    folds: int
+    accuracy: FiniteFloat
+    accuracy_95: _Interval
+    majority: FiniteFloat
+    macro_f1: FiniteFloat
+    macro_f1_95: _Interval
+    calibration_error: FiniteFloat
+    kept: FiniteFloat
+    refused_of_left_out: FiniteFloat | None
+    by_class: dict[str, ClassFigures]
+
+
+class PackInfo(FrozenModel):
+    """What a pack is."""
+
+    format: Literal[1] = FORMAT
+    name: str
+    classes: Annotated[tuple[str, ...], Field(min_length=2)]
+    hand_features: int
+    nets: dict[NetName, str]
+    """Shipped nets whose embeddings it reads, with the hashes of their weights."""
+    regularisation: FiniteFloat
+    temperature: Annotated[FiniteFloat, Field(gt=0)]
+    threshold: FiniteFloat
+    """Least familiarity (:meth:`PackHead.familiarity`) of a picture for an answer to be given."""
+    figures: PackFigures
+    licence_note: str
+    weights_sha256: str
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if len(set(self.classes)) < len(self.classes):
+            raise ValueError("classes must be distinct")
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class PackHead:
+    """``mean``, ``scale``: (features,); ``weights``: (features, classes); ``bias``: (classes,); all float32."""
+
+    mean: NDArray[np.float32]
+    scale: NDArray[np.float32]
+    weights: NDArray[np.float32]
+    bias: NDArray[np.float32]
+    familiar: Familiar
+
+    def standardised(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        return (features - self.mean) / self.scale
+
+    def logits(self, features: NDArray[np.float32]) -> Floats:
+        """Float64 (n, classes) of features (n, features) as they come."""
+        return (self.standardised(features) @ self.weights + self.bias).astype(np.float64)
+
+    def familiarity(self, features: NDArray[np.float32]) -> Floats:
+        """How much like the training pictures, float64 (n,); 0 at most."""
+        return self.familiar.score(self.standardised(features))
+
+
+@dataclass(frozen=True, eq=False)
+class Pack:
+    """``seen``: uint8 (pictures, 32), hashes of the files it was trained on."""
+
+    info: PackInfo
+    head: PackHead
+    nets: tuple[Net, ...]
+    seen: NDArray[np.uint8]
+
+    def judge(self, pixels: NDArray[np.uint8]) -> Judgement:
+        """The pack's answer for one picture, uint8 (rows, columns, 3).
+
+        Raises:
+            ToolError: ``backend_unavailable``, one of its nets does not run.
+        """
+        features = np.concatenate(picture_features(pixels, self.nets))[None]
+        if features.shape[1] != len(self.head.mean):
+            raise unusable(f"the pack {self.info.name}", "expects other features", _AGAIN)
+        logits = self.head.logits(features)[0]
+        score = float(self.head.familiarity(features)[0])
+        return Judgement(self.info.classes, logits, self.info.temperature, score, self.info.threshold)
+
+    def has_seen(self, sha256: str) -> bool:
+        """Whether a file of that hash was among its training pictures."""
+        digest = np.frombuffer(bytes.fromhex(sha256), np.uint8)
+        return bool((self.seen == digest).all(axis=1).any())
+
+
+def packs_folder() -> Path:
+    return cache_dir("packs")
+
+
+def pack_path(name_or_path: str) -> Path:
+    """Where the pack of that name, or at that path, lies or would lie.
+
+    Raises:
+        UsageError: neither a path (with a slash) nor a name of letters, digits, ``_``, ``.`` and ``-``.
+    """
+    if os.sep in name_or_path:
+        return Path(name_or_path).expanduser()
+    if not _NAME.fullmatch(name_or_path):
+        raise UsageError(
+            f"{name_or_path!r} is no name of a pack", hint="letters, digits, _ . and -; or a path with a slash in it"
+        )
+    return packs_folder() / name_or_path
+
+
+def schematic_pack(name: SchematicPack) -> Pack:
+    """A pack that ships, of drawings by agrotools.
+
+    Raises:
+        ToolError: ``backend_unavailable``: as :func:`read_pack`.
+    """
+    return read_pack(_shipped_packs() / name)
+
+
+def schematic_pack_files() -> tuple[Path, ...]:
+    """The files of the packs that ship, beside the shipped nets."""
+    folder = _shipped_packs()
+    return tuple(folder / name / part for name in get_args(SchematicPack) for part in (DESCRIPTION, WEIGHTS))
+
+
+def _shipped_packs() -> Path:
+    return Path(str(files("agrotools"))) / "data" / "packs"
+
+
+def pack_files(name_or_path: str) -> tuple[Path, ...]:
+    """The files that the pack's answers depend on, beside the shipped nets.
+
+    Raises:
+        ToolError: ``backend_unavailable``: there is no such pack; the hint names those that there are.
+    """
+    try:
+        folder = pack_path(name_or_path)
+    except UsageError as error:
+        raise ToolError("backend_unavailable", error.message, hint=error.hint) from error
+    if not (folder / DESCRIPTION).is_file():
+        known = [info.name for info in list_packs()[0]]
+        there = f"packs here: {', '.join(known)}" if known else "there are none here yet"
+        hint = f"{there}; train one: agrotools packs train --images DIR --out {name_or_path}"
+        raise ToolError("backend_unavailable", f"there is no pack {name_or_path}", hint=hint)
+    return folder / DESCRIPTION, folder / WEIGHTS
+
+
+def list_packs() -> tuple[list[PackInfo], list[str]]:
+    """The packs in the user's packs folder by name, and what is wrong with those that cannot be used."""
+    packs: list[PackInfo] = []
+    faults: list[str] = []
+    folder = packs_folder()
+    found = sorted(path for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
+    for path in found:
+        if path.is_dir():
+            try:
+                info = read_pack(path).info
+                packs.append(info.model_copy(update={"name": path.name}))
+            except ToolError as error:
+                faults.append(error.message)
+    return packs, faults
+
+
+def load_pack(name_or_path: str) -> Pack:
+    """The pack of that name or at that path.
+
+    Raises:
+        ToolError: ``backend_unavailable``: there is none, or as :func:`read_pack`.
+    """
+    return read_pack(pack_files(name_or_path)[0].parent)
+
+
+def read_pack(folder: Path) -> Pack:
+    """The pack in a folder; kept in memory until one of its files changes.
+
+    Raises:
+        ToolError: ``backend_unavailable``: missing or damaged files, weights of another hash, trained on other nets.
+    """
+    try:
+        stamps = [(folder / name).stat() for name in (DESCRIPTION, WEIGHTS)]
+    except OSError as error:
+        raise unusable(f"the pack {folder.name}", f"cannot be read: {error.strerror}", _AGAIN) from error
+    return _loaded(str(folder), tuple((one.st_mtime_ns, one.st_size) for one in stamps))
+
+
+@lru_cache(maxsize=4)
+def _loaded(folder: str, stamps: tuple[tuple[int, int], ...]) -> Pack:
+    path = Path(folder)
+    what = f"the pack {path.name}"
+    try:
+        if stamps[0][1] > _LARGEST_DESCRIPTION:
+            raise unusable(what, "has a description that is none: it is too large", _AGAIN)
+        info = PackInfo.model_validate_json((path / DESCRIPTION).read_bytes())
+    except (OSError, ValidationError) as error:
+        raise unusable(what, "has a faulty description", _AGAIN) from error
+    if info.hand_features != HAND_VERSION:
+        raise unusable(what, "was trained for other features", _AGAIN)
+    nets = tuple(shipped_net(name) for name in SHIPPED if name in info.nets)
+    if other := [net.info.name for net in nets if net.info.sha256 != info.nets[net.info.name]]:  # pyright: ignore[reportArgumentType]
+        raise unusable(what, f"was trained on another net than is shipped now ({', '.join(other)})", _AGAIN)
+    arrays = checked_arrays(
+        path / WEIGHTS, info.weights_sha256, what=f"the weights of the pack {path.name}", hint=_AGAIN
+    )
+    return Pack(info, _head_of(arrays, len(info.classes), what), nets, _seen(arrays))
+
+
+def _head_of(arrays: Arrays, classes: int, what: str) -> PackHead:
+    names = ("mean", "scale", "weights", "bias", "centres", "directions", "spread")
+    try:
+        mean, scale, weights, bias, centres, directions, spread = (np.asarray(arrays[n], np.float32) for n in names)
+        rest = float(arrays["rest"])
+    except (KeyError, ValueError, TypeError) as error:
+        raise unusable(what, "lacks some of its weights", _AGAIN) from error
+    width = mean.shape[0] if mean.ndim == 1 else -1
+    fits = (
+        scale.shape == (width,)
+        and weights.shape == (width, classes)
+        and bias.shape == (classes,)
+        and centres.shape == (classes, width)
+        and directions.shape == (width, len(spread))
+        and spread.ndim == 1
+    )
+    if not (fits and (scale > 0).all() and (spread > 0).all() and rest > 0):
+        raise unusable(what, "has weights that do not fit together", _AGAIN)
+    return PackHead(mean, scale, weights, bias, Familiar(centres, directions, spread, rest))
+
+
+def _seen(arrays: Arrays) -> NDArray[np.uint8]:
+    seen = np.asarray(arrays.get("seen", ()), np.uint8)
+    return seen if seen.ndim == 2 and seen.shape[1] == 32 else np.zeros((0, 32), np.uint8)
+
+
+def refuse_taken(folder: Path) -> None:
+    """Refuse a place where no pack can be written, before anything is trained.
+
+    Raises:
+        UsageError: something is there already, or nothing may be written there.
+    """
+    if folder.exists():
+        raise UsageError(f"{folder} exists already", hint="name another pack with --out, or remove that one")
+    above = next(parent for parent in folder.absolute().parents if parent.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK):
+        raise UsageError(f"nothing can be written in {above}", hint="name another place with --out")
+
+
+def save_pack(folder: Path, info: PackInfo, head: PackHead, seen: Sequence[str]) -> PackInfo:
+    """Write a pack, whole or not at all; ``info.weights_sha256`` is filled in.
+
+    Raises:
+        UsageError: it cannot be written there.
+    """
+    arrays: dict[str, NDArray[np.generic]] = {
+        "mean": head.mean,
+        "scale": head.scale,
+        "weights": head.weights,
+        "bias": head.bias,
+        "centres": head.familiar.centres.astype(np.float32),
+        "directions": head.familiar.directions,
+        "spread": head.familiar.spread,
+        "rest": np.array(head.familiar.rest, np.float64),
+        "seen": np.frombuffer(bytes.fromhex("".join(sorted(seen))), np.uint8).reshape(-1, 32),
+    }
+    content, sha256 = packed_arrays(arrays)
+    saved = info.model_copy(update={"weights_sha256": sha256})
+    made: Path | None = None
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        (made / WEIGHTS).write_bytes(content)
+        (made / DESCRIPTION).write_text(saved.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        made.chmod(0o755)
+        made.rename(folder)
+    except OSError as error:
+        raise UsageError(f"cannot write {folder}: {error.strerror or error}", hint="name another place") from error
+    finally:
+        if made is not None:
+            with suppress(OSError):
+                rmtree(made)
+    return saved

@@ -1,0 +1,1 @@
+"""Description of a region in numbers and in a sentence."""

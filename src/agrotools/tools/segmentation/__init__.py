@@ -1,1 +1,0 @@
-"""Tools that part a picture into areas."""

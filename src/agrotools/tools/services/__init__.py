@@ -1,0 +1,20 @@
+"""What tools ask of services on the network, through the process that started their worker.
+
+Workers have no keys. A tool whose back-end is such a service states a
+:class:`~agrotools.tools.services.requests.Request`; the process that started the worker, which alone has keys, asks
+(:mod:`agrotools.tools.services.requests`) and runs the call again with the reply, as it does for the questions of the
+back-end ``vlm``.
+"""
+
+SERPER = "serper"
+SEARXNG = "searxng"
+IMAGES = "openai-images:"
+"""With the name of the image model behind it."""
+SANDBOX = "sandbox"
+"""Not on the network, but asked for in the same way: the sandbox for code is started by the process that started the
+worker, so that a worker leaves no processes behind."""
+
+
+def asks_outside(backend: str) -> bool:
+    """Whether a back-end is a service that is asked by the process that started the worker."""
+    return backend in (SERPER, SEARXNG, SANDBOX) or backend.startswith(IMAGES)

@@ -1,0 +1,381 @@
+"""Tasks of tools for a vision model: description, naming, counting, reading, outlining."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+from pydantic import AliasChoices, Field, StringConstraints, model_validator
+
+from agrotools.tools.vlm.client import (
+    FLAG,
+    Labelled,
+    ModelPicture,
+    ModelReply,
+    Named,
+    Outlined,
+    Pointed,
+    Said,
+    asked,
+    picture_for_model,
+)
+from agrotools.vision.formats import Box
+
+LONGEST = 1500
+MOST_THINGS = 300
+_OVER_EDGE = 0.02
+_LONG_REPLY = 12_000
+
+Edges = Annotated[
+    tuple[float, float, float, float],
+    Field(description="[x0, y0, x1, y1] in pixels of the picture as shown, x to the right, y down"),
+]
+
+
+class Words(ModelReply):
+    """What was asked for, in words."""
+
+    answer: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST),
+        Field(description="plain text, at most a few sentences"),
+    ]
+
+
+class Formula(ModelReply):
+    """A formula."""
+
+    latex: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST),
+        Field(description="LaTeX, without dollar signs around it; several formulas on lines of their own"),
+    ]
+
+
+class NamedThing(ModelReply):
+    """One thing, or one line of text."""
+
+    name: Annotated[str, Field(min_length=1, max_length=500, description="what it is, or what the line says")]
+    box: Edges
+    score: Annotated[float, Field(ge=0, le=1, description="how sure you are, 0 to 1")] = 1.0
+
+
+class NamedThings(ModelReply):
+    """All of them."""
+
+    things: Annotated[list[NamedThing], Field(max_length=MOST_THINGS, description="each once; [] for none")]
+
+
+class OutlinedThing(ModelReply):
+    """One thing and its outline."""
+
+    outline: Annotated[
+        list[tuple[float, float]],
+        Field(min_length=3, max_length=200, description="[[x, y], ...] around the thing, pixels of the picture"),
+    ]
+    score: Annotated[float, Field(ge=0, le=1, description="how sure you are, 0 to 1")] = 1.0
+
+
+class OutlinedThings(ModelReply):
+    """All of them."""
+
+    things: Annotated[list[OutlinedThing], Field(max_length=100, description="each once; [] for none")]
+
+
+def describe_picture(pixels: NDArray[np.uint8], box: Box, question: str | None) -> Said:
+    """What a picture, uint8 (rows, columns, 3), shows in the part ``box``, or the answer to ``question``.
+
+    Raises:
+        ToolError: see :func:`agrotools.tools.vlm.client.asked`.
+    """
+    wanted = (
+        f"Answer this question about the picture: {_quoted(question)}"
+        if question
+        else "Describe what this picture shows: what there is, where, and what it looks like."
+    )
+    return _words(wanted, picture_for_model(pixels, box), ())
+
+
+def describe_part(pixels: NDArray[np.uint8], box: Box, attribute: str) -> Said:
+    """What ``attribute`` the thing in the part ``box`` of a picture has. The model sees the part and where it lies.
+
+    Raises:
+        ToolError: see :func:`agrotools.tools.vlm.client.asked`.
+    """
+    height, width = pixels.shape[:2]
+    part = picture_for_model(pixels, box)
+    whole = picture_for_model(_framed(pixels, box), (0, 0, width, height))
+    wanted = (
+        "The first picture is a part of the second, where a magenta frame shows it. Say of the thing in the first "
+        f"picture what its {_quoted(attribute)} is."
+    )
+    return _words(wanted, part, (whole.jpeg,))
+
+
+def compare(before: NDArray[np.uint8], after: NDArray[np.uint8], question: str) -> Said:
+    """What changed from one picture to another, both uint8 (rows, columns, 3), as far as ``question`` asks for it.
+
+    Raises:
+        ToolError: see :func:`agrotools.tools.vlm.client.asked`.
+    """
+    first, second = (picture_for_model(each, (0, 0, each.shape[1], each.shape[0])) for each in (before, after))
+    wanted = (
+        "The two pictures show one place, the first one earlier and the second one later. Say what has changed, as "
+        f"far as this asks for it: {_quoted(question)}"
+    )
+    return _words(wanted, first, (second.jpeg,))
+
+
+def read_latex(pixels: NDArray[np.uint8], box: Box) -> Said:
+    """The formula in the part ``box`` of a picture, as LaTeX.
+
+    Raises:
+        ToolError: see :func:`agrotools.tools.vlm.client.asked`.
+    """
+    picture = picture_for_model(pixels, box)
+    said, note = asked("Write the formula in this picture as LaTeX, exactly as it stands.", picture.jpeg, Formula)
+    return Said(said.latex, (f"formula: {note}",), (FLAG,))
+
+
+def name_things(pixels: NDArray[np.uint8], box: Box, names: tuple[str, ...]) -> Labelled:
+    """All things of ``names`` in the part ``box`` of a picture.
+
+    Raises:
+        ToolError: see :func:`agrotools.tools.vlm.client.asked`; a name outside the list is no usable reply.
+    """
+    wanted = (
+        "Find every object in the picture that is of one of these kinds, and give it the kind's name exactly as it "
+        f"stands here: {_quoted(list(names))}."
+    )
+    return _things(wanted, pixels, box, frozenset(names))
+
+
+def read_lines(pixels: NDArray[np.uint8], box: Box) -> Labelled:
+    """The lines of text in the part ``box`` of a picture, in reading order.
+
+    Raises:
+        ToolError: see :func:`agrotools.tools.vlm.client.asked`.
+    """
+    wanted = (
+        "Read all text in the picture, line by line in reading order, exactly as it stands, misprints included: one "
+        "entry for each line, its text as the name, in the language it is written in."
+    )
+    return _things(wanted, pixels, box, None)
+
+
+def outline_things(pixels: NDArray[np.uint8], box: Box, text: str) -> Outlined:
+    """The outlines of what ``text`` names in the part ``box`` of a picture.
+
+    Raises:
+        ToolError: see :func:`agrotools.tools.vlm.client.asked`.
+    """
+    picture = picture_for_model(pixels, box)
+    wanted = (
+        f"Outline every {_quoted(text)} in this picture of {picture.width_px} x {picture.height_px} pixels as closely "
+        "as you can, in pixels of this picture. Outline nothing twice."
+    )
+
+    def fault(seen: OutlinedThings) -> str | None:
+        for number, thing in enumerate(seen.things):
+            if not all(_inside(picture, x, y) for x, y in thing.outline):
+                return f"things.{number}.outline leaves the picture of {picture.width_px} x {picture.height_px} pixels"
+        return None
+
+    seen, note = asked(wanted, picture.jpeg, OutlinedThings, fault, max_output_tokens=_LONG_REPLY)
+    outlines = [
+        picture.original(np.array([[x, y, x, y] for x, y in thing.outline], np.float64))[:, :2] for thing in seen.things
+    ]
+    return Outlined(outlines, [thing.score for thing in seen.things], (f"outlines: {note}",), (FLAG,))
+
+
+def _words(wanted: str, picture: ModelPicture, more: tuple[bytes, ...]) -> Said:
+    said, note = asked(wanted, picture.jpeg, Words, more=more)
+    return Said(said.answer, (f"answer: {note}",), (FLAG,))
+
+
+def _things(wanted: str, pixels: NDArray[np.uint8], box: Box, names: frozenset[str] | None) -> Labelled:
+    picture = picture_for_model(pixels, box)
+    size = f"{picture.width_px} x {picture.height_px} pixels"
+    text = f"{wanted} Give each a box that fits it closely, in pixels of this picture of {size}."
+
+    def fault(seen: NamedThings) -> str | None:
+        for number, thing in enumerate(seen.things):
+            x0, y0, x1, y1 = thing.box
+            if not (x0 < x1 and y0 < y1 and _inside(picture, x0, y0) and _inside(picture, x1, y1)):
+                return f"things.{number}.box {list(thing.box)} is no box inside the picture of {size}"
+            if names is not None and thing.name not in names:
+                return f"things.{number}.name {thing.name[:60]!r} is not in the list"
+        return None
+
+    seen, note = asked(text, picture.jpeg, NamedThings, fault, max_output_tokens=_LONG_REPLY)
+    boxes = picture.original(np.array([thing.box for thing in seen.things], np.float64).reshape(-1, 4))
+    scores = np.array([thing.score for thing in seen.things], np.float64)
+    labels = [" ".join(thing.name.split()) for thing in seen.things]
+    return Labelled(boxes, scores, labels, (note, "scores are the model's own word"), (FLAG,))
+
+
+def _inside(picture: ModelPicture, x: float, y: float) -> bool:
+    across, down = _OVER_EDGE * picture.width_px, _OVER_EDGE * picture.height_px
+    return -across <= x <= picture.width_px + across and -down <= y <= picture.height_px + down
+
+
+def _framed(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
+    import cv2
+
+    framed = pixels.copy()
+    width = max(2, round(max(pixels.shape[:2]) / 250))
+    cv2.rectangle(framed, (box[0], box[1]), (box[2] - 1, box[3] - 1), (255, 0, 255), width)
+    return framed
+
+
+def _quoted(value: object) -> str:
+    return orjson.dumps(value).decode()
+
+
+MOST_OBJECTS = 500
+_OUTPUT_TOKENS = 12_000
+"""Enough for 300 boxes; a budget sets this much aside for each question."""
+
+
+class SeenObject(ModelReply):
+    """One of the things."""
+
+    box: Annotated[
+        tuple[float, float, float, float],
+        Field(
+            validation_alias=AliasChoices("box", "bbox_2d", "bbox"),
+            description="[x0, y0, x1, y1] in pixels of the picture as shown, x to the right, y down",
+        ),
+    ]
+    score: Annotated[float, Field(ge=0, le=1, description="how sure you are that it is one, 0 to 1")] = 1.0
+
+
+class SeenObjects(ModelReply):
+    """All things of the kind that was asked for."""
+
+    objects: Annotated[list[SeenObject], Field(max_length=MOST_OBJECTS, description="each thing once; [] for none")]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_bare_list(cls, value: Any) -> Any:
+        return {"objects": value} if isinstance(value, list) else value
+
+
+def point_out(pixels: NDArray[np.uint8], box: Box, target: str) -> Pointed:
+    """What a vision model takes for ``target`` in the part ``box`` of a picture, uint8 (rows, columns, 3).
+
+    Raises:
+        ToolError: see :func:`agrotools.tools.vlm.client.asked`.
+    """
+    picture = picture_for_model(pixels, box)
+    width, height = picture.width_px, picture.height_px
+    text = (
+        f"Find every {_quoted(target)} in this picture of {width} x {height} pixels. Give each one a box that fits it "
+        f"closely, in pixels of this picture: x from 0 to {width}, y from 0 to {height}. Count nothing twice, and "
+        "leave out nothing that is partly hidden but surely there."
+    )
+
+    def fault(seen: SeenObjects) -> str | None:
+        for number, thing in enumerate(seen.objects):
+            x0, y0, x1, y1 = thing.box
+            across, down = _OVER_EDGE * width, _OVER_EDGE * height
+            if not (-across <= x0 < x1 <= width + across and -down <= y0 < y1 <= height + down):
+                return (
+                    f"objects.{number}.box {list(thing.box)} is no box inside the picture of {width} x {height} pixels"
+                )
+        return None
+
+    seen, note = asked(text, picture.jpeg, SeenObjects, fault, max_output_tokens=_OUTPUT_TOKENS)
+    boxes = np.array([thing.box for thing in seen.objects], np.float64).reshape(-1, 4)
+    scores = np.array([thing.score for thing in seen.objects], np.float64)
+    boxes = picture.original(boxes)
+    left, top = (boxes[:, 0], boxes[:, 1]) if len(boxes) else (scores, scores)
+    order = np.lexsort((left, top, -scores))
+    notes = (note, "scores are the model's own word")
+    return Pointed(boxes[order], scores[order], notes, (FLAG,))
+
+
+LONGEST_DESCRIPTION = 1500
+
+
+class SeenRegion(ModelReply):
+    """What the picture shows."""
+
+    description: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_DESCRIPTION),
+        Field(description="plain text, a few sentences"),
+    ]
+
+
+def describe(pixels: NDArray[np.uint8], box: Box, question: str | None) -> Said:
+    """What a vision model says of the part ``box`` of a picture, or its answer to ``question``.
+
+    Raises:
+        ToolError: see :func:`agrotools.tools.vlm.client.asked`.
+    """
+    picture = picture_for_model(pixels, box)
+    wanted = (
+        f"Answer this question about the picture: {orjson.dumps(question).decode()}"
+        if question
+        else "Describe what this picture shows: plants and their state, soil, water, buildings, damage."
+    )
+    text = f"{wanted} Give no amounts that would have to be measured."
+    seen, note = asked(text, picture.jpeg, SeenRegion)
+    return Said(seen.description, (f"description: {note}",), (FLAG,))
+
+
+MOST_NAMES = 400
+
+
+class NamedGuess(ModelReply):
+    """One name that may be the right one."""
+
+    name: Annotated[str, Field(description="exactly as it stands in the list")]
+    score: Annotated[float, Field(ge=0, le=1, description="how likely it is the right one, 0 to 1")]
+
+
+class NamedGuesses(ModelReply):
+    """The names that may be right, the likeliest first."""
+
+    candidates: Annotated[list[NamedGuess], Field(max_length=20, description="[] where none of the list is shown")]
+
+
+def choose_name(
+    pixels: NDArray[np.uint8], box: Box, what: str, names: Sequence[str], *, top_k: int = 3, hint: str = ""
+) -> Named:
+    """What a vision model takes the part ``box`` of a picture, uint8 (rows, columns, 3), for.
+
+    Args:
+        what: what is to be named: "weed species", "disease or pest of bean".
+        names: all that may be said; at least one, at most 400.
+        top_k: candidates at most.
+        hint: a sentence more about the picture.
+
+    Raises:
+        ToolError: see :func:`agrotools.tools.vlm.client.asked`; a name outside the list is no usable reply.
+    """
+    picture = picture_for_model(pixels, box)
+    known = {_folded(name): name for name in names[:MOST_NAMES]}
+    text = (
+        f"Which {what} does this picture show? {hint}\nChoose from this list and from nothing else: "
+        f"{orjson.dumps(list(known.values())).decode()}\nGive up to {top_k} candidates, the likeliest first. The "
+        "scores together are at most 1. If it is none of them, or nothing can be told, give no candidates."
+    )
+
+    def fault(guesses: NamedGuesses) -> str | None:
+        outside = [guess.name for guess in guesses.candidates if _folded(guess.name) not in known]
+        return f"{outside[0][:60]!r} is not in the list" if outside else None
+
+    guesses, note = asked(text, picture.jpeg, NamedGuesses, fault)
+    best: dict[str, float] = {}
+    for guess in guesses.candidates:
+        name = known[_folded(guess.name)]
+        best[name] = max(guess.score, best.get(name, 0.0))
+    ranked = sorted(best.items(), key=lambda item: -item[1])[:top_k]
+    return Named(tuple(ranked), (f"name: {note}", "scores are the model's own word, not calibrated"), (FLAG,))
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.replace("_", " ").casefold().split())

@@ -1,1 +1,0 @@
-"""What differs between two pictures of one place."""

@@ -1,1 +1,0 @@
-"""Things of one kind, one by one: tree tops, round spots."""

@@ -1,1 +1,0 @@
-"""Boxes, ellipses, polygons and arrows that people drew on photographs."""

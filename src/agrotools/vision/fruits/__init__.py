@@ -1,1 +1,0 @@
-"""Fruits: found by colour, measured by outline and depth."""

@@ -1,0 +1,226 @@
+"""Pictures in words by large open models: captions, formulas, and similarity to names."""
+
+import json
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.vision.learned.weights import Weights, library, unloadable, wrong_kind
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+_TASK = "<DETAILED_CAPTION>"
+_MAX_CAPTION_TOKENS = 256
+_MAX_QUESTION_TOKENS, _MAX_ANSWER_TOKENS = 64, 64
+
+
+class Caption(NamedTuple):
+    """What the model wrote. ``answers``: whether it was told the question, which Florence-2 does not take."""
+
+    text: str
+    answers: bool
+
+
+def describe(pixels: NDArray[np.uint8], question: str | None, weights: Weights) -> Caption:
+    """What a picture, uint8 (rows, columns, 3), shows. The likeliest words are taken, so that equal calls agree.
+
+    Raises:
+        ToolError: ``backend_unavailable``: not such a model, or it cannot be loaded.
+    """
+    torch = library("torch")
+    from PIL import Image
+
+    if weights.kind == "blip":
+        return _by_blip(Image.fromarray(pixels), question, weights)
+    if weights.kind != "florence2":
+        raise wrong_kind(weights, "write text", ("florence2", "blip"))
+    processor, model = _load_florence(weights)
+    inputs = processor(text=_TASK, images=Image.fromarray(pixels), return_tensors="pt")
+    with torch.inference_mode():
+        tokens = model.generate(
+            input_ids=inputs["input_ids"],
+            pixel_values=inputs["pixel_values"],
+            max_new_tokens=_MAX_CAPTION_TOKENS,
+            num_beams=1,
+            do_sample=False,
+        )
+    return Caption(" ".join(processor.batch_decode(tokens, skip_special_tokens=True)[0].split()), answers=False)
+
+
+@lru_cache(maxsize=1)
+def _load_florence(weights: Weights) -> tuple[Any, Any]:
+    transformers = library("transformers")
+
+    options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        processor = transformers.AutoProcessor.from_pretrained(weights.folder, **options)
+        model = transformers.Florence2ForConditionalGeneration.from_pretrained(
+            weights.folder, use_safetensors=True, **options
+        )
+        return processor, model.float().eval()
+    except Exception as error:  # these libraries raise whatever a wrong file leads them to
+        raise unloadable(weights, error) from error
+
+
+def _by_blip(image: "Image", question: str | None, weights: Weights) -> Caption:
+    torch = library("torch")
+
+    processor, tokens_of, model, answers = _load_blip(weights)
+    inputs = {"pixel_values": processor(images=image, return_tensors="pt")["pixel_values"]}
+    if answers:
+        asked = " ".join((question or "what does the picture show?").split())
+        words = tokens_of(asked, return_tensors="pt", truncation=True, max_length=_MAX_QUESTION_TOKENS)
+        inputs |= {"input_ids": words["input_ids"], "attention_mask": words["attention_mask"]}
+    with torch.inference_mode():
+        written = model.generate(**inputs, max_new_tokens=_MAX_ANSWER_TOKENS, num_beams=1, do_sample=False)
+    text = " ".join(tokens_of.decode(written[0], skip_special_tokens=True).split())
+    return Caption(text, answers=answers and bool(question))
+
+
+@lru_cache(maxsize=1)
+def _load_blip(weights: Weights) -> tuple[Any, Any, Any, bool]:
+    """Pictures to arrays, words to numbers, the model, and whether it answers questions."""
+    transformers = library("transformers")
+
+    options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        config = transformers.AutoConfig.from_pretrained(weights.folder, **options)
+        answers = any("QuestionAnswering" in name for name in config.architectures or ())
+        make = transformers.BlipForQuestionAnswering if answers else transformers.BlipForConditionalGeneration
+        pictures = transformers.BlipImageProcessorPil.from_pretrained(weights.folder, local_files_only=True)
+        words = transformers.AutoTokenizer.from_pretrained(weights.folder, **options)
+        model = make.from_pretrained(weights.folder, use_safetensors=True, **options)
+        return pictures, words, model.float().eval(), answers
+    except Exception as error:  # these libraries raise whatever a wrong file leads them to
+        raise unloadable(weights, error) from error
+
+
+_MAX_FORMULA_TOKENS = 512
+
+
+def write_down(pixels: NDArray[np.uint8], weights: Weights) -> str:
+    """What the model makes of a picture, uint8 (rows, columns, 3). The likeliest words are taken.
+
+    Raises:
+        ToolError: ``backend_unavailable``: not such a model, or it cannot be loaded.
+    """
+    torch = library("torch")
+    from PIL import Image
+
+    if weights.kind != "vision-encoder-decoder":
+        raise wrong_kind(weights, "write down what a picture says", ("vision-encoder-decoder",))
+    processor, tokens_of, model = _load_formula_model(weights)
+    inputs = processor(images=Image.fromarray(pixels), return_tensors="pt")
+    with torch.inference_mode():
+        written = model.generate(
+            inputs["pixel_values"], max_new_tokens=_MAX_FORMULA_TOKENS, num_beams=1, do_sample=False
+        )
+    return tokens_of.decode(written[0], skip_special_tokens=True).strip()
+
+
+@lru_cache(maxsize=1)
+def _load_formula_model(weights: Weights) -> tuple[Any, Any, Any]:
+    transformers = library("transformers")
+
+    options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        processor = transformers.AutoImageProcessor.from_pretrained(weights.folder, **options)
+        words = transformers.AutoTokenizer.from_pretrained(weights.folder, **options)
+        model = transformers.VisionEncoderDecoderModel.from_pretrained(weights.folder, use_safetensors=True, **options)
+        return processor, words, model.float().eval()
+    except Exception as error:  # these libraries raise whatever a wrong file leads them to
+        raise unloadable(weights, error) from error
+
+
+_OPEN_CLIP_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors", "model.safetensors")
+"""Those that the library takes before any other: with one of them there, it looks at no pickle."""
+SIMILARITY_KINDS = ("open_clip", "clip")
+_TEMPLATES = ("a photo of {}.", "a close-up photo of {}.", "{} in the field.")
+
+
+def likeness(pixels: NDArray[np.uint8], names: Sequence[str], weights: Weights) -> NDArray[np.float64]:
+    """A share (n,) for each name, together 1: softmax over the cosines times the scale that the model has learnt.
+
+    Names are put into three sentences each, whose directions are averaged. Shares are among the names given alone: of
+    a picture of something else, one of them is the likeliest all the same.
+
+    Args:
+        pixels: uint8 (rows, columns, 3).
+        names: at least one.
+
+    Raises:
+        ToolError: ``backend_unavailable``: not such a model, or it cannot be loaded.
+    """
+    torch = library("torch")
+    from PIL import Image
+
+    if weights.kind not in SIMILARITY_KINDS:
+        raise wrong_kind(weights, "compare pictures with names", SIMILARITY_KINDS)
+    of_picture, of_texts, scale = _load_similarity_model(weights)
+    with torch.inference_mode():
+        picture = _unit(of_picture(Image.fromarray(pixels)))
+        sentences = [template.format(name) for name in names for template in _TEMPLATES]
+        words = _unit(of_texts(sentences)).view(len(names), len(_TEMPLATES), -1)
+        cosines = _unit(words.mean(dim=1)) @ picture[0]
+        return torch.softmax(scale * cosines.double(), dim=0).numpy()
+
+
+def _unit(vectors: Any) -> Any:
+    return vectors / vectors.norm(dim=-1, keepdim=True)
+
+
+@lru_cache(maxsize=1)
+def _load_similarity_model(weights: Weights) -> tuple[Callable[[Any], Any], Callable[[list[str]], Any], float]:
+    """From a picture and from sentences to vectors (n, width), and the scale of their cosines."""
+    try:
+        return _of_open_clip(weights) if weights.kind == "open_clip" else _of_transformers(weights)
+    except Exception as error:  # these libraries raise whatever a wrong file leads them to
+        raise unloadable(weights, error) from error
+
+
+def _of_open_clip(weights: Weights) -> tuple[Callable[[Any], Any], Callable[[list[str]], Any], float]:
+    open_clip = library("open_clip")
+
+    if not any((weights.folder / name).is_file() for name in _OPEN_CLIP_FILES):
+        raise FileNotFoundError(f"none of {', '.join(_OPEN_CLIP_FILES)} is there")
+    config = json.loads((weights.folder / "open_clip_config.json").read_text(encoding="utf-8"))
+    if config["model_cfg"]["text_cfg"].get("hf_model_name"):
+        raise ValueError("its words are read by another model of the hub, which would be fetched")
+    place = f"local-dir:{weights.folder}"
+    model, prepare = open_clip.create_model_from_pretrained(place)
+    model.eval()
+    tokens = open_clip.get_tokenizer(place)
+    return (
+        lambda image: model.encode_image(prepare(image)[None]),
+        lambda sentences: model.encode_text(tokens(sentences)),
+        float(model.logit_scale.detach().exp()),
+    )
+
+
+def _of_transformers(weights: Weights) -> tuple[Callable[[Any], Any], Callable[[list[str]], Any], float]:
+    transformers = library("transformers")
+
+    options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    prepare = transformers.CLIPImageProcessorPil.from_pretrained(weights.folder, local_files_only=True)
+    tokens = transformers.AutoTokenizer.from_pretrained(weights.folder, **options)
+    model = transformers.CLIPModel.from_pretrained(weights.folder, use_safetensors=True, **options)
+    model = model.float().eval()
+
+    def of_picture(image: Any) -> Any:
+        return _vectors(model.get_image_features(**prepare(images=image, return_tensors="pt")))
+
+    def of_texts(sentences: list[str]) -> Any:
+        return _vectors(
+            model.get_text_features(**tokens(sentences, padding=True, truncation=True, return_tensors="pt"))
+        )
+
+    return of_picture, of_texts, float(model.logit_scale.detach().exp())
+
+
+def _vectors(output: Any) -> Any:
+    return getattr(output, "pooler_output", output)

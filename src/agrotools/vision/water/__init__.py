@@ -1,1 +1,0 @@
-"""Standing water, and what became of it."""

@@ -1,0 +1,86 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agrotools.build.accuracy import STUDIES, band_reference, measure_crop_weed_area, pond_change
+from agrotools.build.accuracy.band_reference import among_best, histogram, quadratic, together, tried
+from agrotools.build.accuracy.crop_weed_masks import compared
+from agrotools.build.accuracy.figures import estimate
+from agrotools.build.accuracy.study import Bench
+from agrotools.tools.crop_weed.bands import Counts
+
+
+def test_a_mask_compared_by_hand() -> None:
+    truth = np.array([[1, 1, 2, 2, 0, 0]])
+    plants = np.array([[1, 1, 1, 1, 1, 0]], bool)
+    predicted = np.array([[1, 2, 2, 2, 1, 0]], np.uint8)
+    figures, counts = compared(predicted, truth, plants)
+    assert figures["vegetation_iou"] == 1.0
+    assert figures["crop_iou_named"] == pytest.approx(1 / 2)
+    assert figures["crop_iou_strict"] == pytest.approx(1 / 3)
+    assert figures["weed_iou_named"] == figures["weed_iou_strict"] == pytest.approx(2 / 3)
+    assert figures["weed_share_error_pct"] == pytest.approx(25.0)
+    assert counts["crop_iou_named"].tolist() == [1, 2]
+    none = compared(predicted, np.array([[1, 1, 1, 1, 0, 0]]), plants)[0]
+    assert none["weed_iou_named"] is None
+
+
+@pytest.mark.parametrize("learn", [quadratic, histogram])
+def test_a_reference_tells_useful_bands_from_noise(learn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(band_reference, "BLOCK_PX", 32)
+    draw = np.random.default_rng(0)
+    truth = np.kron(draw.integers(0, 3, (12, 12)), np.ones((32, 32))).astype(np.uint8)
+    bands = draw.normal(3000, 300, (4, *truth.shape))
+    bands[:3] += 2000 * np.stack([truth == 1, truth == 2, truth == 0])
+    halves = tried(bands.astype(np.uint16), truth, learn)
+    counts = together(halves)
+    accuracy = counts.accuracy()
+    assert accuracy[0] > 0.99
+    assert among_best(counts, strict=True).sum() == 2
+    assert counts.there.sum() == (truth.shape[0] // 3) ** 2
+    assert 0 < halves[0].there.sum() < counts.there.sum()
+    noise = together(tried(draw.normal(3000, 300, (3, *truth.shape)).astype(np.uint16), truth, learn))
+    assert noise.accuracy()[0] == pytest.approx(1 / 3, abs=0.04)
+
+
+def test_ties_are_accepted_only_within_the_error_of_the_reference() -> None:
+    draw = np.random.default_rng(1)
+    there = np.full((40, 3), 1000.0)
+    level = np.array([0.90, 0.89, 0.8899, 0.80])
+    right = 1000 * np.clip(level[:, None, None] + draw.normal(0, 0.02, (4, 40, 3)), 0, 1)
+    right += 1000 * (level - right.sum(axis=(1, 2)) / there.sum())[:, None, None]
+    counts = Counts(right, there)
+    assert among_best(counts, strict=True).tolist() == [True, True, False, False]
+    assert among_best(counts).tolist() == [True, True, True, False]
+
+
+def test_studies_are_registered_and_name_their_folders() -> None:
+    assert STUDIES.get("measure_crop_weed_area") is measure_crop_weed_area.STUDIES
+    assert [study.folder for study in measure_crop_weed_area.STUDIES if study.needs_folder] == ["cwfid"]
+    assert {study.tool for study in pond_change.POND_STUDIES} == {"detect_change"}
+
+
+@pytest.mark.parametrize("study", pond_change.POND_STUDIES[:2], ids=lambda study: study.folder)
+def test_pond_studies_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, study) -> None:
+    monkeypatch.setattr(pond_change, "PAIRS", 2)
+    bench = Bench(study.tool, tmp_path, tmp_path)
+    figures = {figure.metric: estimate(figure) for figure in study.measure(bench) if len(figure.rows)}
+    assert figures["water, IoU of pictures with water"].value > 0.7
+    assert 0 <= figures["event right, share of all pairs"].value <= 1
+    assert len(bench.call_ms) == 2
+    assert bench.overlays
+
+
+@pytest.mark.slow
+def test_studies_of_drawn_rows_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure_crop_weed_area, "SCENES", 3)
+    monkeypatch.setattr(measure_crop_weed_area, "FIRST_SEED", 40)
+    monkeypatch.setattr(measure_crop_weed_area, "FIRST_BANDS_SEED", 40)
+    monkeypatch.setattr(measure_crop_weed_area, "FIELD_PX", (720, 960))
+    for study in measure_crop_weed_area.STUDIES[1:]:
+        bench = Bench(study.tool, tmp_path, tmp_path)
+        figures = {figure.metric: estimate(figure).value for figure in study.measure(bench) if len(figure.rows)}
+        assert len(bench.call_ms) == (3 if study.folder == "drawn crop rows" else 6)
+        assert figures.get("vegetation, IoU", 1.0) > 0.8
+        assert figures.get("accuracy lost by taking the first triplet, points", 0.0) < 5.0

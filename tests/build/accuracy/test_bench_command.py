@@ -1,0 +1,200 @@
+"""``agrotools tools bench`` as a user meets it: exit codes, rows, document, what is said on the way."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import bench_plugin
+import pytest
+
+from agrotools.build.accuracy.studies import Row
+from agrotools.build.accuracy.table import COLUMNS, cells, markdown, number, printed
+
+TOOL = "made_brightness"
+KEYS = {
+    "tool", "folder", "metric", "value", "low", "high", "n", "independent", "calls", "ms_median", "ms_per_megapixel",
+    "peak_mb", "goal", "higher_is_better", "goal_reached", "note", "error",
+}  # fmt: skip
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> tuple[Path, dict[str, str]]:
+    environment = bench_plugin.install(tmp_path / "package")
+    bench_plugin.write_greys(tmp_path / "data" / "greys")
+    return tmp_path / "data", environment
+
+
+def command(environment: dict[str, str], *arguments: str) -> "subprocess.CompletedProcess[str]":
+    line = [sys.executable, "-m", "agrotools", "tools", "bench", *arguments]
+    return subprocess.run(line, env=environment, capture_output=True, text=True, timeout=120)
+
+
+def test_json_rows_document_and_sheet(made: tuple[Path, dict[str, str]], tmp_path: Path):
+    data, environment = made
+    kept, out = tmp_path / "kept", tmp_path / "accuracy.md"
+    ended = command(environment, "--data", str(data), "--tool", TOOL, "--folder", "greys", "--folder", "elsewhere",
+                    "--json", "--out", str(out), "--overlays", str(kept))  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    rows = json.loads(ended.stdout)
+    assert all(set(row) == KEYS for row in rows)
+    assert rows[0]["tool"] == TOOL
+    assert rows[0]["low"] <= rows[0]["value"] <= rows[0]["high"]
+    assert rows[1]["value"] is None
+    assert "elsewhere" in ended.stderr
+    assert "[1/1] made_brightness on greys: 3 figures, 12 calls" in ended.stderr
+    text = out.read_text(encoding="utf-8")
+    assert str(tmp_path) not in text
+    assert "`agrotools tools bench --data DIR --tool made_brightness --folder greys --folder elsewhere`" in text
+    assert "drawn grey" in text
+    assert "Not measured, since their folders were not there: elsewhere." in text
+    assert (kept / f"{TOOL}_greys.png").is_file()
+
+
+def test_a_study_that_fails_is_said_and_gives_exit_code_1(made: tuple[Path, dict[str, str]]):
+    data, environment = made
+    ended = command(environment, "--data", str(data), "--tool", TOOL, "--folder", "crash", "--folder", "greys")
+    assert ended.returncode == 1
+    assert "made_brightness on crash: not measured: RuntimeError" in ended.stdout
+    assert "brightness, mean absolute error, points" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--data", "{data}", "--tool", "measure_nothing"], 2, "unknown accuracy study"),
+        (["--data", "{data}", "--tool", TOOL, "--folder", "nothing"], 2, "known: "),
+        (["--data", "{data}/nowhere"], 2, "is no folder"),
+        (["--data", "{data}", "--tool", TOOL, "--folder", "elsewhere"], 3, "nothing could be measured"),
+        (["--data", "{data}", "--tool", TOOL, "--folder", "crash"], 3, "nothing could be measured"),
+        (["--data", "{data}", "--out", "{data}/nowhere/x.md"], 2, "is no folder"),
+    ],
+)
+def test_exit_codes(made: tuple[Path, dict[str, str]], arguments: list[str], code: int, said: str):
+    data, environment = made
+    ended = command(environment, *(argument.format(data=data) for argument in arguments))
+    assert (ended.returncode, said in ended.stderr) == (code, True), ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_control_c_ends_the_study_too(made: tuple[Path, dict[str, str]]):
+    data, environment = made
+    # What a shell starts in the background ignores Ctrl-C, and so does all that it starts.
+    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    line = [sys.executable, "-c", f"{heeding}; from agrotools.cli.main import main; main()", "tools", "bench"]
+    process = subprocess.Popen(
+        [*line, "--data", str(data), "--tool", TOOL, "--folder", "greys", "--folder", "hang"],
+        env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    assert "greys" in process.stderr.readline()
+    children = _children(process.pid)
+    while not children:
+        time.sleep(0.02)
+        children = _children(process.pid)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "brightness, mean absolute error" in out
+    assert "Traceback" not in err
+    _wait_for_end(children)
+
+
+def test_a_study_ends_when_its_parent_is_gone(made: tuple[Path, dict[str, str]]):
+    data, environment = made
+    line = [sys.executable, "-m", "agrotools", "tools", "bench"]
+    process = subprocess.Popen(
+        [*line, "--data", str(data), "--tool", TOOL, "--folder", "hang"],
+        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    children: list[int] = []
+    until = time.monotonic() + 60
+    while not children and time.monotonic() < until:
+        children = _children(process.pid)
+    process.kill()
+    process.wait()
+    assert children
+    _wait_for_end(children)
+
+
+def _wait_for_end(children: list[int]) -> None:
+    until = time.monotonic() + 60
+    while any(_alive(child) for child in children):
+        assert time.monotonic() < until, "the study goes on"
+        time.sleep(0.05)
+
+
+def _children(pid: int) -> list[int]:
+    path = Path(f"/proc/{pid}/task/{pid}/children")
+    if not path.exists():
+        pytest.skip("needs /proc/PID/task/PID/children")
+    return [int(child) for child in path.read_text().split()]
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+ROW = Row("t", "f", "error | of a thing, points", 0.12345, 0.1, 0.2, 20, 15, 20, 12.345, 99.6, 123.4, 0.5, False, True)
+
+
+def test_cells_of_a_row():
+    assert cells(ROW) == (
+        "t", "f", "error | of a thing, points", "0.123", "0.100 to 0.200", "20", "15", "12", "100", "123",
+        "≤ 0.5: reached",
+    )  # fmt: skip
+    few = Row("t", "f", "m", 0.5, None, None, 9, 9, goal=0.4, higher_is_better=True, goal_reached=True)
+    assert cells(few)[4] == "-"
+    assert cells(few)[-1] == "≥ 0.4", "no claim under ten"
+    assert len(cells(Row("t", "f", error="broke"))) == len(COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(None, "-"), (1.5e-15, "0.000"), (0.0, "0.000"), (0.9261, "0.926"), (5.634, "5.63"), (56.34, "56.3"),
+     (1234.5, "1234"),
+     (-0.5, "-0.500"), (1e-5, "1e-05"), (2.5e7, "2.5e+07")],
+)  # fmt: skip
+def test_numbers(value: float | None, shown: str):
+    assert number(value) == shown
+
+
+def test_the_document_is_a_table_whatever_stands_in_it():
+    text = markdown([ROW, Row("t", "g", error="a | b\nc")], "agrotools tools bench", today="2026-01-01")
+    table = [line for line in text.splitlines() if line.startswith("|")]
+    assert {line.replace("\\|", "").count("|") for line in table} == {len(COLUMNS)}
+    assert "on 2026-01-01" in text
+
+
+def test_a_note_stands_once_with_what_it_is_about():
+    rows = [Row("t", "f", metric, 1.0, n=12, independent=12, note="drawn") for metric in ("a", "b")]
+    rows += [Row("t", "g", "c", 1.0, n=12, independent=12, note="drawn"), Row("t", "g", "d", 1.0, n=12, independent=12)]
+    notes = [line for line in markdown(rows, "agrotools tools bench").splitlines() if line.startswith("*")]
+    assert notes == ["* f: drawn", "* g, c: drawn"]
+
+
+def test_the_document_keeps_what_is_said_of_a_tool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    (tmp_path / "prose").mkdir()
+    (tmp_path / "prose" / "t.md").write_text("Pale fruit is missed.\n")
+    monkeypatch.setattr("agrotools.build.accuracy.table.files", lambda _: tmp_path)
+    text = markdown([ROW], "agrotools tools bench")
+    assert text.index("## t") < text.index("Pale fruit is missed.") < text.index("| folder |")
+
+
+def test_the_printed_table_repeats_no_name_and_says_what_a_dash_means():
+    lines = printed([ROW, ROW, Row("t", "f", "few", 1.0, n=3, independent=3), Row("u", "f", error="broke")])
+    assert lines[2].startswith("  ")
+    assert any("under 10 independent images" in line for line in lines)
+    assert lines[-1] == "u on f: not measured: broke"
+
+
+def test_help_comes_without_heavy_imports():
+    code = "import sys; from agrotools.cli.main import app; print([m for m in ('numpy', 'cv2') if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, timeout=60)
+    assert found.stdout.strip() == "[]"

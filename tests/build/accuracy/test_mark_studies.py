@@ -1,0 +1,69 @@
+"""The studies of marks and of regions, run on photographs made up on the spot."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from agrotools.build.accuracy import describe_region, extract_marked_region
+from agrotools.build.accuracy.figures import estimate
+from agrotools.build.accuracy.marks_on_photos import box_iou, drawn_on, photos_in
+from agrotools.build.accuracy.study import Bench
+from agrotools.core import BenchmarkError
+from support.picture_files import discs, field
+
+
+def data_folder(folder: Path, count: int = 4) -> Path:
+    for number in range(count):
+        where = folder / f"source_{number % 2}" / "images"
+        where.mkdir(parents=True, exist_ok=True)
+        plants = discs((180, 220), [(40 + 30 * number, 60), (150, 120)], 20)
+        Image.fromarray(field(plants, number)).save(where / f"{number}.png")
+    return folder
+
+
+def test_the_truth_of_a_drawn_mark_is_where_pixels_changed() -> None:
+    plain = field(discs((180, 220), [(100, 80)], 30))
+    for number, shape in enumerate(("box", "ellipse", "polygon", "arrow")):
+        picture, drawn = drawn_on(plain, "magenta", shape, 4, np.random.default_rng(number))
+        changed = (picture != plain).any(axis=2)
+        rows, columns = np.flatnonzero(changed.any(axis=1)), np.flatnonzero(changed.any(axis=0))
+        there = (columns[0], rows[0], columns[-1] + 1, rows[-1] + 1)
+        assert box_iou(drawn.box, there) > 0.9
+
+
+def test_overlap_of_boxes() -> None:
+    assert box_iou((0, 0, 10, 10), (0, 0, 10, 10)) == 1
+    assert box_iou((0, 0, 10, 10), (5, 0, 15, 10)) == pytest.approx(1 / 3)
+    assert box_iou((0, 0, 10, 10), (10, 0, 20, 10)) == 0
+
+
+def test_marks_on_made_up_photographs(tmp_path: Path) -> None:
+    data = data_folder(tmp_path / "data")
+    assert len(photos_in(data)) == 4
+    found = {}
+    for study in extract_marked_region.STUDIES:
+        bench = Bench("extract_marked_region", data / study.folder, tmp_path / study.folder)
+        found |= {figure.metric: estimate(figure) for figure in study.measure(bench)}
+    assert found["box IoU of drawn marks, mean"].n == 8
+    assert found["box IoU of drawn marks, mean"].independent == 4
+    assert found["box IoU of drawn marks, mean"].value > 0.9
+    assert found["colour right where found, share"].value == 1
+    assert found["unmarked photographs with a false mark, share"].value == 0
+    assert found["box IoU on half 0, mean"].n == found["box IoU on half 1, mean"].n == 2
+
+
+def test_no_photographs_is_an_error_that_says_so(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    bench = Bench("extract_marked_region", tmp_path / "data" / "x", tmp_path / "scratch")
+    with pytest.raises(BenchmarkError, match="no photographs"):
+        extract_marked_region.STUDIES[0].measure(bench)
+
+
+def test_patches_of_known_colour_are_all_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(describe_region, "_PATCH_PICTURES", 4)
+    bench = Bench("describe_region", tmp_path / "patches", tmp_path / "scratch")
+    named, error = describe_region.STUDIES[-1].measure(bench)
+    assert estimate(named).value == 1
+    assert estimate(error).value < 1

@@ -1,0 +1,87 @@
+"""Studies of recognising tools, on pictures and nets made here: what counts as right, refused and named."""
+
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from agrotools.build.accuracy import STUDIES
+from agrotools.build.accuracy.figures import Figure, estimate
+from agrotools.build.accuracy.study import Bench
+from agrotools.tools.recognition import net as nets
+from support.labelled_pictures import plant_picture
+from support.tiny_nets import Colour, write_tiny_net
+
+LEAVES: dict[str, Colour] = {
+    "bean_healthy": (40, 160, 40),
+    "bean_bean_rust": (170, 90, 40),
+    "bean_angular_leaf_spot": (120, 60, 140),
+}
+
+
+@pytest.fixture(autouse=True)
+def _nets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nets, "nets_folder", lambda: tmp_path / "nets")
+    crops = {"bean": list(LEAVES)}
+    write_tiny_net(tmp_path / "nets", "leaves", LEAVES, threshold=0.6, crops=crops)
+
+
+def bench_of(tmp_path: Path, shown: list[tuple[str, Colour]]) -> Bench:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    items = []
+    for number, (label, colour) in enumerate(shown):
+        Image.fromarray(plant_picture(colour, number, 64)).save(folder / f"{number}.png")
+        items.append({"id": str(number), "image": f"{number}.png", "label": label})
+    (folder / "truth.json").write_text(json.dumps(items))
+    return Bench("diagnose_pest_disease", folder, tmp_path / "made")
+
+
+def values(figures: list[Figure]) -> dict[str, float]:
+    return {figure.metric: estimate(figure).value for figure in figures}
+
+
+def test_right_wrong_and_by_class(tmp_path: Path) -> None:
+    study = STUDIES.get("diagnose_pest_disease")[0]
+    shown = [
+        *[("bean_rust", LEAVES["bean_bean_rust"])] * 3,
+        ("bean_rust", LEAVES["bean_healthy"]),
+        *[("healthy", LEAVES["bean_healthy"])] * 4,
+    ]
+    found = values(study.measure(bench_of(tmp_path, shown)))
+    assert found["top-1 of all"] == pytest.approx(7 / 8)
+    assert found["top-1, bean bean rust"] == pytest.approx(3 / 4)
+    assert found["top-1, bean healthy"] == 1
+    assert found["top-1 of all, crop given"] == pytest.approx(7 / 8)
+    assert found["refused as unknown"] == 0
+
+
+def test_refused_pictures_have_a_likeliest_candidate_too(tmp_path: Path) -> None:
+    write_tiny_net(tmp_path / "nets", "leaves", LEAVES, threshold=1.01, crops={"bean": list(LEAVES)})
+    study = STUDIES.get("diagnose_pest_disease")[0]
+    found = values(study.measure(bench_of(tmp_path, [("bean_rust", LEAVES["bean_bean_rust"])] * 2)))
+    assert (found["top-1 of all"], found["refused as unknown"]) == (1, 1)
+    assert "right where one is named" not in found
+
+
+def test_pictures_of_no_known_class(tmp_path: Path) -> None:
+    study = next(one for one in STUDIES.get("diagnose_pest_disease") if one.folder == "apple_leaf_class")
+    bench = bench_of(tmp_path, [("scab", LEAVES["bean_healthy"])] * 2)
+    assert values(study.measure(bench)) == {"refused as unknown": 0, "nothing named": 0}
+
+
+def test_a_pack_is_asked_about_the_other_half(tmp_path: Path) -> None:
+    study = STUDIES.get("diagnose_pest_disease")[-1]
+    colours = {"healthy": (40, 160, 40), "bean_rust": (170, 90, 40)}
+    shown = [(label, colour) for label, colour in colours.items() for _ in range(16)]
+    found = values(study.measure(bench_of(tmp_path, shown)))
+    assert found["top-1 of all, pack of 16 pictures"] == 1
+
+
+def test_folders_of_the_studies_of_weeds() -> None:
+    assert [study.folder for study in STUDIES.get("identify_weed")] == [
+        "deepweeds",
+        "apple_leaf_class",
+        "coffee_leaf_class",
+    ]

@@ -1,0 +1,146 @@
+"""Studies run one by one, each in its own process; what goes wrong in one is a row and stops no other."""
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import bench_plugin
+import pytest
+
+from agrotools.build.accuracy import STUDIES, studies
+from agrotools.build.accuracy.sheet import TILES, contact_sheet, keep_overlays
+from agrotools.build.accuracy.studies import Planned, Row, plan, run
+from agrotools.core import Registry, UsageError
+from agrotools.tools import TOOLS
+
+TOOL = "made_brightness"
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A data folder, with the made package installed and nothing else."""
+    bench_plugin.install(tmp_path / "package")
+    bench_plugin.write_greys(tmp_path / "data" / "greys")
+    monkeypatch.syspath_prepend(str(tmp_path / "package"))
+    monkeypatch.setattr(studies, "STUDIES", Registry("accuracy study", "agrotools.accuracy", {}))
+    yield tmp_path / "data"
+    for module in [name for name in sys.modules if name.startswith("made_brightness")]:
+        del sys.modules[module]
+
+
+def measured(data: Path, *folders: str, **options) -> list[Row]:
+    return run(plan(data, [TOOL], folders).studies, **options)
+
+
+def test_figures_times_memory_and_goals(data: Path):
+    useful, useless, few = measured(data, "greys")
+    assert useful.error is None
+    assert useful.value == pytest.approx(1.0, abs=1e-6)
+    assert useful.low == pytest.approx(1.0, abs=1e-6)
+    assert (useful.n, useful.independent, useful.calls) == (12, 12, 12)
+    assert useful.goal_reached is False
+    assert useful.ms_median
+    assert useful.ms_median > 0
+    assert useful.ms_per_megapixel == pytest.approx(useful.ms_median / 0.008, rel=0.5)
+    assert useful.peak_mb
+    assert 30 < useful.peak_mb < 1000
+    assert (useless.value, useless.low, useless.goal_reached) == (None, None, None)
+    assert (few.n, few.low, few.high) == (4, None, None)
+
+
+def test_one_thread_and_the_memory_of_this_study_alone(data: Path):
+    ballast = bytearray(500_000_000)
+    ballast[::4096] = b"x" * len(ballast[::4096])
+    (row,) = measured(data, "surroundings")
+    assert row.error is None
+    assert (row.value, row.n) == (1.0, 3)
+    assert row.peak_mb
+    assert 200 < row.peak_mb < 500
+    del ballast
+
+
+@pytest.mark.parametrize(
+    ("folder", "said"), [("crash", "RuntimeError: no such thing"), ("kill", "SIGKILL: about to go")]
+)
+def test_a_study_that_fails_is_a_row(data: Path, folder: str, said: str):
+    (row,) = measured(data, folder)
+    assert row.error is not None
+    assert said in row.error
+    assert str(data) not in row.error
+    assert row.value is None
+
+
+def test_a_study_that_hangs_is_stopped(data: Path):
+    started = time.monotonic()
+    (row,) = measured(data, "hang", time_limit_s=3)
+    assert row.error == "it took more than 3 s and was stopped"
+    assert time.monotonic() - started < 60
+
+
+def test_the_others_go_on(data: Path):
+    seen = []
+    rows = measured(data, "crash", "greys", "kill", ended=lambda study, fresh, _: seen.append((study.folder, fresh)))
+    assert [folder for folder, _ in seen] == ["greys", "crash", "kill"]
+    assert [row.error is None for row in rows] == [True, True, True, False, False]
+
+
+def test_absent_folders_are_named_and_left_out(data: Path):
+    found = plan(data, [TOOL])
+    assert found.absent == ("elsewhere",)
+    assert {study.folder for study in found.studies} == {"greys", "crash", "kill", "hang", "surroundings"}
+    assert plan(None, [TOOL]).absent == ("greys", "elsewhere")
+
+
+def test_studies_that_cannot_be_imported_are_a_row(data: Path):
+    (fault,) = plan(data).faults
+    assert fault.tool == "broken_studies"
+    assert fault.error
+    assert "no_such_module" in fault.error
+
+
+def test_unknown_names_are_usage_errors(data: Path):
+    with pytest.raises(UsageError, match="made_brightnes'") as error:
+        plan(data, ["made_brightnes"])
+    assert TOOL in str(error.value)
+    with pytest.raises(UsageError, match="'grays'") as error:
+        plan(data, [TOOL], ["grays"])
+    assert "greys" in str(error.value)
+    with pytest.raises(UsageError, match="is no folder"):
+        plan(data / "nowhere")
+
+
+def test_overlays_are_kept_with_a_sheet(data: Path, tmp_path: Path):
+    from PIL import Image
+
+    def keep(study: Planned, pictures: list[Path]) -> None:
+        keep_overlays(tmp_path / "kept", study, pictures)
+
+    measured(data, "greys", overlays=keep)
+    assert len(list((tmp_path / "kept" / TOOL / "greys").glob("*_overlay.png"))) == 12
+    with Image.open(tmp_path / "kept" / f"{TOOL}_greys.png") as sheet:
+        assert sheet.width > 480
+        assert sheet.height > 200
+        assert len({sheet.getpixel((20 + 488 * column, 40)) for column in range(5)}) == 5
+
+
+def test_a_sheet_shows_a_spread_of_many(tmp_path: Path):
+    from PIL import Image
+
+    made = []
+    for number in range(100):
+        made.append(tmp_path / f"{number}.png")
+        Image.new("RGB", (5, 5), (number, 0, 0)).save(made[-1])
+    path = keep_overlays(tmp_path, Planned("t", 0, "drawn here", tmp_path, True), made)
+    assert path.name == "t_drawn_here.png"
+    with Image.open(path) as sheet:
+        reds = {red for _, (red, green, blue) in sheet.getcolors(1 << 20) or [] if not green and not blue}
+    assert len(reds) == TILES
+    assert max(reds) >= 95
+    contact_sheet([], tmp_path / "none.png")
+
+
+def test_every_registered_study_names_its_own_tool():
+    for tool in STUDIES:
+        assert tool in TOOLS
+        assert all(study.tool == tool for study in STUDIES.get(tool))

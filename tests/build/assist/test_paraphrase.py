@@ -1,0 +1,204 @@
+"""Paraphrases of a whole benchmark: what is accepted is kept beside what was, and nothing a model does can harm it."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from agrotools.benchmarks import load_folder
+from agrotools.benchmarks.validate import validate_folder
+from agrotools.build.assist.paraphrase import Paraphrased, paraphrase_folder, variants_of
+from agrotools.build.paraphrasing import refusal
+from agrotools.core import UsageError
+from agrotools.models import WireSettings
+from agrotools.models.scripted import ScriptedModel
+from agrotools.runner.auxiliary_model import Helper, helper_for
+from support.building_models import question_of, rewording, serving
+from support.fault_server import closed_port
+from support.openai_server import Body, completion, error
+
+QUICK = WireSettings(attempts=2, first_wait_s=0.01, longest_wait_s=0.02, retry_wall_s=2)
+
+
+@pytest.fixture
+def folder(small_benchmark: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(small_benchmark, tmp_path / "benchmark"))
+
+
+@pytest.fixture(autouse=True)
+def _own_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+
+
+def reword(folder: Path, base_url: str, **options) -> Paraphrased:
+    helper = helper_for("m", base_url=base_url, wire=QUICK, **options)
+    return paraphrase_folder(folder, helper, folder.parent / "spend.jsonl")
+
+
+def test_questions_are_asked_in_the_words_of_the_model(folder: Path):
+    before = {sample.id: sample for sample in load_folder(folder).samples}
+    with serving(rewording) as endpoint:
+        done = reword(folder, endpoint.base_url)
+    assert (done.accepted, done.kept.total(), done.stopped) == (8, 0, None)
+    assert done.refused.total() == 16
+    assert done.refused["number"] > 0
+    loaded = load_folder(folder)
+    for sample in loaded.samples:
+        old = before[sample.id]
+        assert sample.query == f"For my records, {old.query[0].lower()}{old.query[1:]}"
+        assert sample.metadata["template_wording"] == old.query
+        assert sample.metadata["paraphrased_by"] == "m"
+        assert (sample.answer, sample.reference, sample.files) == (old.answer, old.reference, old.files)
+        assert refusal(sample.query, old) is None
+    assert validate_folder(folder) == []
+    told = loaded.header.metadata["paraphrased"]
+    assert isinstance(told, dict)
+    assert told["accepted"] == 8
+
+
+def test_no_gold_is_sent(folder: Path):
+    lines = [json.loads(line) for line in (folder / "samples.jsonl").read_text().splitlines()]
+    for line in lines:
+        line["metadata"]["subject"] = line["template"] = "GOLDMARK"
+        for step in line["reference"]["steps"]:
+            step["truth"] = {"mark": "GOLDMARK"}
+    (folder / "samples.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    with serving(rewording) as endpoint:
+        assert reword(folder, endpoint.base_url).accepted == 8
+        assert len(endpoint.requests) == 8
+        assert "GOLDMARK" not in json.dumps(endpoint.requests)
+        for line in lines:
+            for slot in line["answer"]:
+                if slot["type"] == "tolerance":
+                    assert str(slot["value"]) not in json.dumps(endpoint.requests)
+
+
+def test_replies_that_were_had_are_not_paid_for_again(small_benchmark: Path, tmp_path: Path):
+    folders = [Path(shutil.copytree(small_benchmark, tmp_path / name)) for name in ("first", "second")]
+    with serving(rewording) as endpoint:
+        for folder in folders:
+            reword(folder, endpoint.base_url)
+        assert len(endpoint.requests) == 8
+    first, second = ((folder / "samples.jsonl").read_bytes() for folder in folders)
+    assert first == second
+
+
+def test_a_second_request_says_what_was_wrong(folder: Path):
+    def hesitating(body: Body) -> web.Response:
+        if len(body["messages"]) == 2:
+            return completion(json.dumps({"variants": ["Please count 99 things for me in this picture, will you?"]}))
+        assert "Please count 99" in body["messages"][3]["content"]
+        return rewording(body)
+
+    with serving(hesitating) as endpoint:
+        assert reword(folder, endpoint.base_url).accepted == 8
+        assert len(endpoint.requests) == 16
+
+
+def test_no_two_questions_get_a_sentence_in_common(folder: Path):
+    def same_greeting(body: Body) -> web.Response:
+        question = question_of(body)
+        return completion(json.dumps({"variants": [f"Good morning to you. Well, {question[0].lower()}{question[1:]}"]}))
+
+    with serving(same_greeting) as endpoint:
+        done = reword(folder, endpoint.base_url)
+    assert done.accepted == 1
+    assert done.refused["sentence"] > 0
+    assert done.kept == {"no wording passed": 7}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "I cannot do that.",
+        '{"variants": "one"}',
+        '{"variants": []}',
+        '{"variants": [1, null, {}]}',
+        '{"variants": ["a',
+        "[[[[" * 500,
+        '{"variants": ["\\ud800"]}',
+        '{"variants": ["' + "x" * 100_000 + '"]}',
+    ],
+)
+def test_a_model_that_talks_nonsense_changes_nothing(folder: Path, reply: str):
+    before = (folder / "samples.jsonl").read_bytes()
+    with serving(lambda _body: completion(reply)) as endpoint:
+        done = reword(folder, endpoint.base_url)
+    assert (done.accepted, done.stopped) == (0, None)
+    assert set(done.kept) <= {"unreadable reply", "no wording passed"}
+    assert done.kept.total() == 8
+    assert (folder / "samples.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize(("status", "said"), [(500, "no reply"), (429, "no reply"), (401, "refuses the key")])
+def test_a_server_that_fails_changes_nothing(folder: Path, status: int, said: str):
+    before = (folder / "samples.jsonl").read_bytes()
+    with serving(lambda _body: error(status, "not today")) as endpoint:
+        done = reword(folder, endpoint.base_url)
+    assert done.kept == {"no reply": 8}
+    assert done.stopped is not None
+    assert said in done.stopped.message
+    assert (folder / "samples.jsonl").read_bytes() == before
+
+
+def test_a_server_that_is_not_there_changes_nothing(folder: Path):
+    before = (folder / "samples.jsonl").read_bytes()
+    done = reword(folder, f"http://127.0.0.1:{closed_port()}/v1")
+    assert done.kept == {"no reply": 8}
+    assert done.stopped is not None
+    assert (folder / "samples.jsonl").read_bytes() == before
+
+
+def test_what_came_before_the_server_died_is_kept(folder: Path):
+    asked = 0
+
+    def dying(body: Body) -> web.Response:
+        nonlocal asked
+        asked += 1
+        return rewording(body) if asked <= 3 else error(503, "gone")
+
+    with serving(dying) as endpoint:
+        done = reword(folder, endpoint.base_url)
+    assert (done.accepted, done.kept) == (3, {"no reply": 5})
+    assert done.stopped is not None
+    assert validate_folder(folder) == []
+    with serving(rewording) as endpoint:
+        assert reword(folder, endpoint.base_url).accepted == 8, "the same folder can be gone on with"
+
+
+def test_a_budget_is_kept(folder: Path):
+    with serving(rewording) as endpoint:
+        done = reword(folder, endpoint.base_url, budget_usd=1.05, price="500/10")
+        assert 0 < len(endpoint.requests) < 8
+    assert done.accepted == len(endpoint.requests)
+    assert done.stopped is not None
+    assert "are spent" in done.stopped.message
+
+
+def test_what_cannot_be_set_up_is_said_before_anything_is_asked():
+    with pytest.raises(UsageError, match="no base URL"):
+        helper_for("m", base_url="somewhere")
+    with pytest.raises(UsageError, match="price of x is not known"):
+        helper_for("x", base_url="https://example.org/v1", budget_usd=1)
+    with pytest.raises(UsageError, match="cannot read the script"):
+        helper_for("scripted:/nowhere.json")
+
+
+def test_a_scripted_model_can_help(folder: Path):
+    def script(messages, _tools, _settings) -> str:
+        question = json.loads(messages[1].text)["question"]
+        return json.dumps([f"Well then, {question[0].lower()}{question[1:]}"])
+
+    helper = Helper("scripted:s", ScriptedModel(script), None, None)
+    assert paraphrase_folder(folder, helper, folder.parent / "spend.jsonl").accepted == 8
+    assert not (folder.parent / "spend.jsonl").exists()
+
+
+def test_wordings_are_found_in_what_models_write():
+    assert variants_of('Sure! {"variants": ["a  b", "c", "c", ""]} Anything else?') == ["a b", "c"]
+    assert variants_of("```json\n['a', 'b']\n```") == ["a", "b"]
+    assert variants_of('{"thought": ["x"]} {"variants": ["y"]}') == ["y"]
+    assert variants_of("none") == []

@@ -1,0 +1,149 @@
+import re
+
+import pytest
+from every_slot import HEADER, SPEC, samples, write_every_slot
+from PIL import Image
+
+from agrotools.benchmarks import load_folder
+from agrotools.benchmarks.validate import validate_folder
+from agrotools.build.export import describe_benchmark
+from agrotools.build.export.card import write_card
+from agrotools.build.export.card_plots import card_plots
+from agrotools.build.export.tally import tally
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_every_slot(tmp_path_factory.mktemp("card") / "benchmark")
+
+
+@pytest.fixture(scope="module")
+def card(folder):
+    return (folder / "README.md").read_text(encoding="utf-8")
+
+
+def test_what_is_counted(folder):
+    counted = tally(load_folder(folder).samples)
+    assert (counted.samples, counted.all_calls, counted.all_files) == (7, 13, 5)
+    assert counted.distinct_tools == {1: 4, 2: 3}
+    assert counted.calls == {1: 3, 2: 2, 3: 2}
+    assert counted.files == {1: 3, 2: 3, 3: 1}
+    assert counted.kinds == {"image": 2, "raster": 1, "mask": 1, "table": 1}
+    assert counted.tools == {"count_objects": 7, "calculate": 2, "plot": 1, "identify_weed": 2, "lookup_agronomy": 1}
+    assert counted.answer_types == {"exact": 4, "tolerance": 1, "plot": 1, "open_text": 1}
+    assert counted.languages == {"en": 6, "zh": 1}
+    assert counted.no_tool_eligible == 5
+
+
+def test_the_card_says_what_there_is_on_what_terms_and_what_was_left_out(card):
+    assert "| samples | 7 |" in card
+    assert "| distinct tools of a sample | 1: 4, 2: 3 |" in card
+    assert "<https://example.org/a_b>" in card
+    assert "Miller: Apples. Counted by hand." in card
+    assert re.search(r"\| Paddock \| 3 \| MIT \|", card)
+    assert "Terms of use: CC BY 4.0" in card
+    assert "- dropped, duplicate: 2" in card
+    assert "- dropped, a tool raised: 1" in card
+    assert "- orchard, tiles dropped, empty: 3" in card
+    assert "- absent: weedmap, fpcd" in card
+    assert "| orchard | tiles 4 |" in card
+    assert "SYNTHETIC" not in card
+    assert "SCHEMATIC" not in card
+
+
+def test_every_figure_that_the_card_shows_is_there(folder, card):
+    shown = re.findall(r"!\[[^]]+\]\(([^)]+)\)", card)
+    assert len(shown) == 4
+    for name in shown:
+        with Image.open(folder / name) as picture:
+            assert picture.format == "PNG"
+            assert len(picture.convert("RGB").getcolors(100_000)) > 3
+
+
+def test_equal_counts_give_equal_figures(folder):
+    first = card_plots(tally(load_folder(folder).samples))
+    assert first == card_plots(tally(load_folder(folder).samples))
+    assert first == {name: (folder / "card" / name).read_bytes() for name in first}
+
+
+def test_markup_in_a_question_or_a_source_is_shown_as_text(card):
+    assert "<script" not in card
+    assert "<b>" not in card
+    assert "Orchard &lt;b&gt;A&lt;/b&gt; \\| north" in card
+
+
+def test_the_card_of_drawings_says_so_before_anything_else(folder, tmp_path):
+    drawn = [
+        sample.model_copy(update={"metadata": {"schematic": number < 2}})
+        for number, sample in enumerate(samples(folder))
+    ]
+    write_card(tmp_path, HEADER.model_copy(update={"synthetic": True}), drawn)
+    text = (tmp_path / "README.md").read_text()
+    assert text.index("**SYNTHETIC") < text.index("## What is in it")
+    assert "**SCHEMATIC: 2 of 7 samples" in text
+
+
+def test_no_answer_is_told(tmp_path):
+    """A mark in every gold field, and none in the card, in its figures or in croissant.json."""
+    mark = "ZQXJV"
+    plain = write_every_slot(tmp_path / "plain")
+    marked = []
+    for sample in samples(plain):
+        slot = sample.answer[0]
+        updates = {"from_": mark}
+        if slot.type in ("exact", "file"):
+            updates["value"] = mark
+        if slot.type == "exact":
+            updates |= {"aliases": (mark,), "distractors": (mark,)}
+        if slot.type == "choice_set":
+            updates |= {"value": (mark,), "choices": (mark,)}
+        if slot.type == "plot":
+            updates["value"] = SPEC | {"title": mark}
+        if slot.type == "open_text":
+            updates["facts"] = (slot.facts[0].model_copy(update={"phrases": (mark,), "not_": (mark,)}),)
+        steps = tuple(
+            step.model_copy(
+                update={
+                    "thought": mark,
+                    "truth": {"value": mark},
+                    "arguments": {"expression": mark},
+                    "observation": None,
+                }
+            )
+            for step in sample.reference.steps
+        )
+        reference = sample.reference.model_copy(update={"steps": steps})
+        answer = (slot.model_copy(update=updates),)
+        marked.append(
+            sample.model_copy(update={"answer": answer, "reference": reference, "metadata": {"subject": mark}})
+        )
+    describe_benchmark(plain, HEADER, marked)
+    made = [plain / "README.md", plain / "croissant.json", *(plain / "card").iterdir()]
+    assert len(made) == 6
+    assert [path.name for path in made if mark.encode() in path.read_bytes()] == []
+
+
+def test_describing_a_benchmark_does_not_change_its_content_hash(folder, tmp_path):
+    before = load_folder(folder).content_hash
+    copy = write_every_slot(tmp_path / "copy")
+    for made in (copy / "README.md", copy / "croissant.json"):
+        made.unlink()
+    assert load_folder(copy).content_hash == before
+    (copy / "README.md").write_text("My own words.")
+    describe_benchmark(copy, HEADER, load_folder(copy).samples)
+    assert load_folder(copy).content_hash == before
+    assert (copy / "README.md").read_text() == "My own words."
+    assert (copy / "croissant.json").is_file()
+
+
+def test_validate_sees_when_the_description_is_of_another_state(tmp_path):
+    folder = write_every_slot(tmp_path / "benchmark")
+    codes = {fault.code for fault in validate_folder(folder)}
+    assert not codes & {"stale_croissant", "broken_croissant"}
+    lines = (folder / "samples.jsonl").read_text()
+    (folder / "samples.jsonl").write_text(lines.replace("left tree", "old tree"))
+    (stale,) = [fault for fault in validate_folder(folder) if fault.code == "stale_croissant"]
+    assert "samples.jsonl" in stale.message
+    assert "--format croissant" in stale.hint
+    (folder / "croissant.json").write_text("[]")
+    assert "broken_croissant" in {fault.code for fault in validate_folder(folder)}

@@ -1,0 +1,205 @@
+import json
+import re
+
+import pytest
+from every_slot import HEADER, write_every_slot
+
+from agrotools.benchmarks import load_folder
+from agrotools.build.export.gta import export_gta, gta_path
+from agrotools.build.export.gta_in import build_gta
+from agrotools.core import BenchmarkError
+from agrotools.core.refs import literal_value
+
+
+@pytest.fixture(scope="module")
+def benchmark(tmp_path_factory):
+    return load_folder(write_every_slot(tmp_path_factory.mktemp("gta") / "benchmark"))
+
+
+@pytest.fixture
+def exported(benchmark, tmp_path):
+    export_gta(benchmark.root, benchmark.header, benchmark.samples, tmp_path / "gta")
+    return tmp_path / "gta"
+
+
+def _entries(folder):
+    return json.loads((folder / "dataset.json").read_text())
+
+
+def _write(folder, entries):
+    (folder / "dataset.json").write_text(json.dumps(entries))
+
+
+def test_an_entry_has_the_shape_of_gta(benchmark, exported):
+    entries = _entries(exported)
+    assert list(entries) == [str(number) for number in range(7)]
+    first = entries["0"]
+    assert first["files"][0] == {"type": "image", "path": "image/every-1/image_1.png", "url": None}
+    assert [message["role"] for message in first["dialogs"]] == ["user", *["assistant", "tool"] * 3, "assistant"]
+    call = first["dialogs"][1]
+    assert call["tool_calls"] == [
+        {
+            "type": "function",
+            "function": {
+                "name": "count_objects",
+                "arguments": {"image": "image/every-1/image_1.png", "target": "apple"},
+            },
+        }
+    ]
+    assert call["thought"] == "Left."
+    assert "thought" not in first["dialogs"][3]
+    assert first["dialogs"][5]["tool_calls"][0]["function"]["arguments"]["variables"] == {"a": 11, "b": 9}
+    assert json.loads(first["dialogs"][6]["content"]["content"]) == {"value": 2.0}
+    assert {tool["name"] for tool in first["tools"]} == set(HEADER.toolset)
+    inputs = {given["name"]: given for given in first["tools"][0]["inputs"]}
+    assert (inputs["image"]["type"], inputs["image"]["optional"]) == ("image", False)
+    assert set(json.loads((exported / "toolmeta.json").read_text())) == set(HEADER.toolset)
+    for sample in benchmark.samples:
+        for file in sample.files:
+            assert (exported / gta_path(sample, file)).read_bytes() == (benchmark.root / file.path).read_bytes()
+
+
+def test_answers_take_the_three_forms_of_gta(exported):
+    number, figure, file, yes, weed, advice, bands = (entry["gt_answer"] for entry in _entries(exported).values())
+    assert number == {"whitelist": [["3", "3.000", "3.00", "3.0"]], "blacklist": None}
+    assert figure is None
+    assert file["whitelist"] == [["image_1.png"]]
+    assert yes["whitelist"] == [["yes", "true"]]
+    assert weed == {"whitelist": [["Lantana", "Lantana camara"]], "blacklist": [["Parthenium"]]}
+    assert advice == ["pull it out; burn it"]
+    assert bands["whitelist"] == [["NIR"], ["RE", "red edge"]]
+
+
+def _hit(text, words):
+    return re.search(rf"\b(?:{'|'.join(map(re.escape, words))})\b", text, re.IGNORECASE)
+
+
+def test_the_last_message_is_right_by_the_rule_of_gta(exported):
+    closed = [entry for entry in _entries(exported).values() if isinstance(entry["gt_answer"], dict)]
+    assert len(closed) == 5
+    for entry in closed:
+        text = entry["dialogs"][-1]["content"]
+        assert all(_hit(text, group) for group in entry["gt_answer"]["whitelist"])
+        assert not any(_hit(text, group) for group in entry["gt_answer"]["blacklist"] or [])
+
+
+def test_nothing_is_lost_there_and_back(benchmark, exported, tmp_path):
+    told = []
+    header = build_gta(exported, tmp_path / "back", lambda *how: told.append(how))
+    back = load_folder(tmp_path / "back")
+    assert header == benchmark.header
+    assert back.content_hash == benchmark.content_hash
+    assert [*back.samples] == [*benchmark.samples]
+    assert told[-1] == ("entries", 7, 7)
+
+
+def test_the_shape_alone_keeps_queries_files_calls_and_answers(benchmark, exported, tmp_path):
+    entries = _entries(exported)
+    for entry in entries.values():
+        del entry["agrotools"]
+    _write(exported, entries)
+    build_gta(exported, tmp_path / "back")
+    back = load_folder(tmp_path / "back")
+    assert len(back.samples) == 7
+    for before, after in zip(benchmark.samples, back.samples, strict=True):
+        assert after.query == before.query
+        assert [(file.name, file.sha256, file.kind) for file in after.files] == [
+            (file.name, file.sha256, file.kind) for file in before.files
+        ]
+        assert [
+            (step.tool, step.arguments, step.observation and step.observation.result) for step in after.reference.steps
+        ] == [
+            (step.tool, literal_value(step.arguments), step.observation and step.observation.result)
+            for step in before.reference.steps
+        ]
+        assert after.answer_type == ("exact" if before.answer_type == "tolerance" else before.answer_type)
+    answers = [sample.answer for sample in back.samples]
+    assert (answers[0][0].type, answers[0][0].value, answers[0][0].from_) == ("exact", "3", None)
+    assert answers[1][0].value == benchmark.samples[1].answer[0].value
+    assert answers[1][0].from_ == "steps[2].observation.spec"
+    assert (answers[2][0].type, answers[2][0].value, answers[2][0].choices) == (
+        "file", "image_1.png", ("image_1.png", "image_2.png"),
+    )  # fmt: skip
+    assert (answers[3][0].type, answers[3][0].value) == ("boolean", True)
+    assert (answers[4][0].value, answers[4][0].aliases, answers[4][0].distractors) == (
+        "Lantana", {"Lantana": ("Lantana camara",)}, ("Parthenium",),
+    )  # fmt: skip
+    assert answers[5][0].facts[0].phrases == ("pull it out; burn it",)
+    assert [slot.value for slot in answers[6]] == ["NIR", "RE"]
+    assert back.samples[4].reference.steps[0].observation.error.kind == "low_confidence"
+
+
+_CHANGES = {
+    "question": (lambda entry: entry["dialogs"][0].update(content="Something else?"), "its question differ"),
+    "call": (
+        lambda entry: entry["dialogs"][1]["tool_calls"][0]["function"].update(name="plot"),
+        "its calls differ",
+    ),
+    "own part": (lambda entry: entry["agrotools"].pop("answer"), "own part of it is no sample"),
+    "picture": (lambda entry: entry["files"].pop(), "its files differ"),
+}
+
+
+@pytest.mark.parametrize("change", _CHANGES)
+def test_an_entry_whose_parts_disagree_is_named(exported, tmp_path, change):
+    alter, reason = _CHANGES[change]
+    entries = _entries(exported)
+    alter(entries["2"])
+    _write(exported, entries)
+    header = build_gta(exported, tmp_path / "back")
+    ((said, keys),) = header.metadata["unread"].items()
+    assert reason in said
+    assert keys == ["2"]
+    assert "1 of 7 entries could not be read" in header.metadata["note"]
+    assert len(load_folder(tmp_path / "back").samples) == 6
+    assert reason.split()[-1] in (tmp_path / "back" / "README.md").read_text().partition("What was left out")[2]
+
+
+def test_an_altered_or_absent_picture_is_named(exported, tmp_path):
+    (exported / "image" / "every-5" / "image_1.png").unlink()
+    (exported / "image" / "every-4" / "image_2.png").unlink()
+    (exported / "image" / "every-4" / "image_2.png").write_bytes(b"other")
+    header = build_gta(exported, tmp_path / "back")
+    assert header.metadata["unread"] == {
+        "the file 'image_2.png' is not the one that was recorded": ["3"],
+        "there is no file 'image_1.png'": ["4"],
+    }
+    assert [sample.id for sample in load_folder(tmp_path / "back").samples] == [
+        f"every-{number}" for number in (1, 2, 3, 6, 7)
+    ]
+
+
+def test_an_entry_that_cannot_be_read_leaves_no_file(exported, tmp_path):
+    entries = _entries(exported)
+    entries["6"]["agrotools"]["id"] = "every-1"
+    entries["6"]["files"] = [
+        file | {"path": file["path"].replace("every-7", "every-1")} for file in entries["6"]["files"]
+    ]
+    for name in ("bands_1.tif", "labels_1.png", "table_1.csv"):
+        (exported / "image" / "every-7" / name).rename(exported / "image" / "every-1" / name)
+    _write(exported, entries)
+    header = build_gta(exported, tmp_path / "back")
+    assert header.metadata["unread"] == {"its id 'every-1' is there twice": ["6"]}
+    kept = sorted(path.name for path in (tmp_path / "back" / "files").rglob("*") if path.is_file())
+    assert kept == ["left.png", "right tree.png"]
+
+
+def test_a_path_that_leads_out_is_refused(exported, tmp_path):
+    (tmp_path / "secret.png").write_bytes(b"secret")
+    entries = _entries(exported)
+    for entry in entries.values():
+        entry["files"] = [{"type": "image", "path": "../secret.png"}]
+        del entry["agrotools"]
+    _write(exported, entries)
+    with pytest.raises(BenchmarkError, match="leads out") as caught:
+        build_gta(exported, tmp_path / "back")
+    assert "0, 1, 2, 3, 4, 5, 6" in caught.value.message
+    assert not (tmp_path / "back").exists()
+
+
+def test_what_else_lies_there_is_left_alone(benchmark, tmp_path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("years of work")
+    with pytest.raises(BenchmarkError, match="left as it is"):
+        export_gta(benchmark.root, benchmark.header, benchmark.samples, tmp_path / "thesis")
+    assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["chapter.tex"]

@@ -1,0 +1,305 @@
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from agrotools.benchmarks import load_folder
+from agrotools.benchmarks.validate import validate_folder
+from agrotools.build.export.gta_in import build_gta
+from agrotools.build.export.gta_map import DEFAULT_MAP, found, read_map
+from agrotools.core import BenchmarkError
+
+MAP = """
+data = "published"
+file = "queries.json"
+entries = "data.queries"
+
+[benchmark]
+name = "elsewhere"
+version = "2"
+licence = "CC BY 4.0"
+
+[sample]
+id = "meta.uid"
+query = "question.en"
+tools = "toolbox"
+task_type = "meta.task"
+
+[defaults]
+task_type = "unknown"
+
+[files]
+at = "images"
+path = "file_name"
+folder = "pictures/"
+type = "modality"
+gsd_m = "resolution"
+[files.types]
+RGB = "image"
+
+[calls]
+at = "gold.steps"
+tool = "tool"
+arguments = "args"
+thought = "why"
+observation = "result"
+
+[tools]
+FruitCounter = "count_objects"
+Calculator = "calculate"
+Chart = "plot"
+
+[arguments]
+count_objects = { img = "image", what = "target" }
+
+[answer]
+at = "gold.answer"
+type = "kind"
+value = "value"
+unit = "unit"
+rel_tol = "tol"
+default_rel_tol = 0.1
+[answer.types]
+numeric = "tolerance"
+closed = "exact"
+free = "open_text"
+figure = "plot"
+
+[task_types]
+"Organ counting" = "organ_counting"
+"""
+SERIES = [{"name": "a", "x": ["1", "2"], "y": [3, 4]}]
+
+
+def _step(tool="FruitCounter", result=None, **args):
+    return {"tool": tool, "args": args or {"img": "a.png", "what": "apple"}, "why": "Count.", "result": result}
+
+
+def _entry(uid, answer, steps=None, **more):
+    steps = steps if steps is not None else [_step(result={"count": 12})]
+    return {
+        "meta": {"uid": uid, "task": "Organ counting"}, "question": {"en": f"How many, {uid}?"},
+        "toolbox": ["FruitCounter"],
+        "images": [{"file_name": "a.png", "modality": "RGB", "resolution": 0.5}],
+        "gold": {"steps": steps, "answer": answer}, **more,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def published(tmp_path):
+    """A function that writes entries in somebody's own form and the map that explains it."""
+    (tmp_path / "published" / "pictures").mkdir(parents=True)
+    pixels = np.random.default_rng(3).integers(0, 255, (8, 9, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "published" / "pictures" / "a.png")
+    (tmp_path / "map.toml").write_text(MAP)
+
+    def write(*entries):
+        (tmp_path / "published" / "queries.json").write_text(json.dumps({"data": {"queries": entries}}))
+        return tmp_path / "map.toml"
+
+    return write
+
+
+def test_a_map_reads_another_form(published, tmp_path):
+    place = published(
+        _entry("n", {"kind": "numeric", "value": "12", "unit": "cm"}),
+        _entry("e", {"kind": "closed", "value": "Lantana"}),
+        _entry("t", {"kind": "free", "value": ["It is ripe.", "Ripe."]}),
+        _entry("p", {"kind": "figure"}, [_step("Chart", kind="bar", series=SERIES)]),
+        _entry("two", [{"kind": "numeric", "value": 3, "tol": 0.2}, {"kind": "closed", "value": True}]),
+        _entry("bare", 12),
+    )
+    header = build_gta(place, tmp_path / "out")
+    benchmark = load_folder(tmp_path / "out")
+    assert (header.name, header.version, header.licence) == ("elsewhere", "2", "CC BY 4.0")
+    assert "unread" not in header.metadata
+    number, label, text, figure, two, bare = benchmark.samples
+    assert [sample.id for sample in benchmark.samples] == ["n", "e", "t", "p", "two", "bare"]
+    assert (number.query, number.task_type, number.family) == ("How many, n?", "organ_counting", "CM")
+    assert (number.files[0].name, number.files[0].gsd_m, number.files[0].width_px) == ("a.png", 0.5, 9)
+    step = number.reference.steps[0]
+    assert (step.tool, step.arguments, step.thought) == (
+        "count_objects", {"image": "a.png", "target": "apple"}, "Count.",
+    )  # fmt: skip
+    assert step.observation.result == {"count": 12}
+    (slot,) = number.answer
+    assert (slot.type, slot.value, slot.unit, slot.rel_tol) == ("tolerance", 12.0, "cm", 0.1)
+    assert slot.from_ == "steps[0].observation.count"
+    assert (label.answer[0].type, label.answer[0].value) == ("exact", "Lantana")
+    assert text.answer[0].facts[0].phrases == ("It is ripe.", "Ripe.")
+    assert [series["y"] for series in figure.answer[0].value["series"]] == [[3.0, 4.0]]
+    assert [(slot.type, slot.value) for slot in two.answer] == [("tolerance", 3.0), ("boolean", True)]
+    assert two.answer[0].rel_tol == 0.2
+    assert (bare.answer[0].type, bare.answer[0].value) == ("exact", 12)
+    assert {fault.code for fault in validate_folder(tmp_path / "out")} <= {"no_from", "unknown_unit"}
+
+
+_UNREADABLE = {
+    "no question": (_entry("x", 1, question={}), "there is no question at 'question.en'"),
+    "no answer": (_entry("x", 1, gold={"steps": []}), "there is no answer at 'gold.answer'"),
+    "no calls": (_entry("x", 1, gold={"answer": 1}), "there is no list of calls at 'gold.steps'"),
+    "unknown tool": (_entry("x", 1, [_step("Oracle")]), "there is no tool 'Oracle'"),
+    "broken arguments": (_entry("x", 1, [_step() | {"args": "{"}]), "arguments of FruitCounter are no JSON"),
+    "arguments of a list": (_entry("x", 1, [_step() | {"args": [1]}]), "arguments of FruitCounter are no object"),
+    "lost file": (_entry("x", 1, images=[{"file_name": "b.png"}]), "there is no file 'pictures/b.png'"),
+    "file outside": (_entry("x", 1, images=[{"file_name": "../../map.toml"}]), "leads out of the folder"),
+    "nameless file": (_entry("x", 1, images=[{}]), "a file has no path at 'file_name'"),
+    "unknown kind": (
+        _entry("x", 1, images=[{"file_name": "a.png", "modality": "smell"}]),
+        "file 'pictures/a.png': kind",
+    ),
+    "no number": (_entry("x", {"kind": "numeric", "value": "many"}), "'many' is of type tolerance and no number"),
+    "no figure": (_entry("x", {"kind": "figure"}), "no call of plot says what it shows"),
+    "unknown type": (_entry("x", {"kind": "riddle", "value": 1}), "its answer: "),
+    "bad id": (_entry("x/y", 1), "id: "),
+    "twice": (_entry("good", 1), "its id 'good' is there twice"),
+    "no object": ([1], "it is no object"),
+}
+
+
+@pytest.mark.parametrize("name", _UNREADABLE)
+def test_an_entry_that_cannot_be_read_is_named_with_the_reason(published, tmp_path, name):
+    entry, reason = _UNREADABLE[name]
+    header = build_gta(published(_entry("good", 1), entry), tmp_path / "out")
+    ((said, keys),) = header.metadata["unread"].items()
+    assert reason in said
+    assert keys == ["1"]
+    assert f"1 of 2 entries could not be read. {said}: 1" in header.metadata["note"]
+    assert [sample.id for sample in load_folder(tmp_path / "out").samples] == ["good"]
+
+
+def test_a_number_needs_a_tolerance(published, tmp_path):
+    place = published(_entry("x", {"kind": "numeric", "value": 3}))
+    place.write_text(MAP.replace("default_rel_tol = 0.1\n", ""))
+    with pytest.raises(BenchmarkError, match=r"set answer\.default_rel_tol"):
+        build_gta(place, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_tools_that_agrotools_does_not_have_can_be_kept(published, tmp_path):
+    place = published(_entry("x", 1, [_step("Oracle", question="?")], toolbox=["Oracle", "Calculator"]))
+    place.write_text(MAP.replace("[benchmark]", 'unknown_tools = "keep"\n[benchmark]', 1))
+    build_gta(place, tmp_path / "out")
+    (sample,) = load_folder(tmp_path / "out").samples
+    assert sample.toolset == ("Oracle", "calculate")
+    assert sample.reference.steps[0].tool == "Oracle"
+
+
+def test_messages_in_the_shape_of_gta_with_several_calls_at_once(tmp_path):
+    """Answers to the calls of one message follow it in their order; arguments may be text."""
+
+    def called(**arguments):
+        return {"type": "function", "function": {"name": "Calculator", "arguments": json.dumps(arguments)}}
+
+    def returned(text):
+        return {"role": "tool", "name": "Calculator", "content": {"type": "text", "content": text}}
+
+    entry = {
+        "tools": [{"name": "Calculator"}], "files": [],
+        "dialogs": [
+            {"role": "user", "content": "What are 1 + 1 and 2 + 2, and their sum?"},
+            {"role": "assistant", "tool_calls": [called(expression="1 + 1"), called(expression="2 + 2")]},
+            returned("2"), returned("4"),
+            {"role": "assistant", "thought": "Add.", "tool_calls": [called(expression="2 + 4")]},
+            returned("6"),
+            {"role": "assistant", "content": "2, 4 and 6"},
+        ],
+        "gt_answer": {"whitelist": [["2"], ["4"], ["6", "six"]], "blacklist": [["7"]]},
+    }  # fmt: skip
+    (tmp_path / "GTA set").mkdir()
+    (tmp_path / "GTA set" / "dataset.json").write_text(json.dumps({"17": entry}))
+    header = build_gta(tmp_path / "GTA set", tmp_path / "out")
+    assert (header.name, header.licence) == ("gta-set", "not stated in the files that were read")
+    (sample,) = load_folder(tmp_path / "out").samples
+    assert sample.id == "17"
+    assert [
+        (step.tool, step.arguments["expression"], step.observation.result["text"]) for step in sample.reference.steps
+    ] == [("calculate", "1 + 1", "2"), ("calculate", "2 + 2", "4"), ("calculate", "2 + 4", "6")]
+    assert [(slot.name, slot.value, slot.aliases, slot.distractors) for slot in sample.answer] == [
+        ("answer_1", "2", {}, ("7",)),
+        ("answer_2", "4", {}, ("7",)),
+        ("answer_3", "6", {"6": ("six",)}, ("7",)),
+    ]
+    assert sample.answer[2].from_ == "steps[2].observation.text"
+    assert sample.task_type == "unknown"
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "agrotools ran nothing" in card
+    assert "never from a tool" not in card
+
+
+def test_real_entries_are_read_or_named(tmp_path):
+    data = Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[4] / "shared" / "data")) / "gta_entries"
+    place = data / "real_entries_via_TRACE.json"
+    if not place.is_file():
+        pytest.skip(f"no entries of GTA at {data}: set AGROTOOLS_TEST_DATA")
+    entries = json.loads(place.read_text(encoding="utf-8"))
+    for entry in entries.values():
+        for file in entry["files"]:
+            (tmp_path / "gta" / file["path"]).parent.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (4, 4), "red").save(tmp_path / "gta" / file["path"])
+    (tmp_path / "gta" / "dataset.json").write_text(json.dumps(entries))
+    build_gta(tmp_path / "gta", tmp_path / "out")
+    samples = load_folder(tmp_path / "out").samples
+    assert [sample.id for sample in samples] == ["0", "2"]
+    assert samples[0].reference.tools[0] == "OCR", "a tool under its published name"
+    assert samples[0].reference.steps[0].arguments == {"image": samples[0].files[0].name}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[sample", "cannot be read"),
+        ("fil = 3", "fil: Extra inputs"),
+        ("[sample]\nid = 'id'", "sample.query"),
+        ("unknown_tools = 'perhaps'", "unknown_tools"),
+        ("[tools]\nX = 3", "tools.X"),
+    ],
+)
+def test_a_broken_map_is_explained(tmp_path, text, message):
+    (tmp_path / "map.toml").write_text(text)
+    with pytest.raises(BenchmarkError, match=message) as caught:
+        build_gta(tmp_path / "map.toml", tmp_path / "out")
+    assert str(DEFAULT_MAP) in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(None, "cannot be read"), ("{", "is no JSON"), ("3", "no entries at ''"), ("[]", "none of the 0 entries")],
+)
+def test_a_file_without_entries_is_explained(tmp_path, content, message):
+    (tmp_path / "in").mkdir()
+    if content is not None:
+        (tmp_path / "in" / "dataset.json").write_text(content)
+    with pytest.raises(BenchmarkError, match=message):
+        build_gta(tmp_path / "in", tmp_path / "out")
+    with pytest.raises(BenchmarkError, match="there is no"):
+        build_gta(tmp_path / "nowhere", tmp_path / "out")
+
+
+def test_json_lines_are_read(tmp_path):
+    entry = {"dialogs": [{"role": "user", "content": "Yes or no?"}], "gt_answer": {"whitelist": [["yes"]]}}
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "all.jsonl").write_text(f"{json.dumps(entry)}\n\n{json.dumps(entry)}\n")
+    (tmp_path / "in" / "agrotools-map.toml").write_text('file = "all.jsonl"\n')
+    build_gta(tmp_path / "in", tmp_path / "out")
+    assert [sample.answer[0].value for sample in load_folder(tmp_path / "out").samples] == [True, True]
+
+
+def test_paths_into_an_entry():
+    value = {"a": [{"b": 1}, {"b": None}], "c.d": 2}
+    assert found(value, "a.0.b") == 1
+    assert found(value, "a.-2.b") == 1
+    assert found(value, "a.1.b", "none") is None
+    assert found(value, "a.2.b", "none") == "none"
+    assert found(value, "a.x", "none") == "none"
+    assert found(value, "") == value
+    assert found(value, None, "none") == "none"
+
+
+def test_the_default_map_has_every_key_that_there_is():
+    fields = read_map()
+    assert fields.file == "dataset.json"
+    assert fields.own_part == "agrotools"

@@ -1,0 +1,201 @@
+import json
+import shutil
+
+import pytest
+from every_slot import HEADER, write_every_slot
+
+from agrotools.benchmarks import load_folder
+from agrotools.build.export import huggingface
+from agrotools.build.export.huggingface import export_huggingface
+from agrotools.build.export.huggingface_in import build_huggingface
+from agrotools.core import BenchmarkError, Sample
+
+parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed (extra build)")
+
+
+@pytest.fixture(scope="module")
+def benchmark(tmp_path_factory):
+    return load_folder(write_every_slot(tmp_path_factory.mktemp("hf") / "benchmark"))
+
+
+@pytest.fixture
+def exported(benchmark, tmp_path):
+    export_huggingface(benchmark.root, benchmark.header, benchmark.samples, tmp_path / "hf")
+    return tmp_path / "hf"
+
+
+def test_nothing_is_lost_there_and_back(benchmark, exported, tmp_path):
+    build_huggingface(exported, tmp_path / "back")
+    back = load_folder(tmp_path / "back")
+    assert back.content_hash == benchmark.content_hash
+    assert back.header == benchmark.header
+    assert [*back.samples] == [*benchmark.samples]
+    for name in ("samples.jsonl", "benchmark.toml", "README.md"):
+        assert (back.root / name).read_bytes() == (benchmark.root / name).read_bytes()
+    for sample in benchmark.samples:
+        for file in sample.files:
+            assert (back.root / file.path).read_bytes() == (benchmark.root / file.path).read_bytes()
+
+
+def test_every_field_of_a_sample_has_a_column(exported):
+    (shard,) = (exported / "data").iterdir()
+    columns = set(parquet.read_schema(shard).names)
+    assert set(Sample.model_fields) <= columns
+
+
+def test_the_library_of_hugging_face_reads_it_and_shows_the_pictures(benchmark, exported, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+    datasets.disable_progress_bars()
+    read = datasets.load_dataset(str(exported), split="test", cache_dir=str(tmp_path / "cache"))
+    assert read.features["images"].feature == datasets.Image()
+    assert len(read) == 7
+    assert [image.size for image in read[0]["images"]] == [(32, 24), (32, 24)]
+    assert read[0]["images"][0].format == "PNG"
+    assert read[6]["images"] == []
+    assert [file["path"] for file in read[6]["data"]] == ["files/bands.tif", "files/labels.png", "files/table.csv"]
+    assert read[6]["data"][2]["bytes"] == b"n,yield\n0,4.1\n50,5.2\n"
+    assert json.loads(read[0]["answer"])[0]["value"] == 3.0
+    assert read["query"][:] == [sample.query for sample in benchmark.samples]
+    assert "more: <number>" in read[0]["answer_form"]
+
+
+def test_the_card_begins_with_what_the_hub_reads(exported):
+    text = (exported / "README.md").read_text()
+    front = text.split("---\n")[1]
+    assert "license: cc-by-4.0" in front
+    assert 'language: ["en","zh"]' in front
+    assert "path: data/test-*.parquet" in front
+    assert 'load_dataset("DIR", split="test")' in text
+    assert (exported / "card" / "tasks.png").is_file()
+
+
+def test_terms_that_the_hub_has_no_word_for_are_those_of_the_sources(benchmark):
+    header = HEADER.model_copy(update={"licence": "A: academic use; B: MIT", "synthetic": True})
+    front = huggingface.front_matter(header, benchmark.samples)
+    assert "license: other\nlicense_name: terms-of-the-sources" in front
+    assert '"synthetic"' in front
+
+
+def test_a_long_benchmark_becomes_several_files(benchmark, tmp_path, monkeypatch):
+    monkeypatch.setattr(huggingface, "GROUP_BYTES", 6_000)
+    monkeypatch.setattr(huggingface, "SHARD_BYTES", 12_000)
+    export_huggingface(benchmark.root, benchmark.header, benchmark.samples, tmp_path / "hf")
+    shards = sorted(path.name for path in (tmp_path / "hf" / "data").iterdir())
+    assert len(shards) > 1
+    assert shards[0] == f"test-00000-of-{len(shards):05d}.parquet"
+    build_huggingface(tmp_path / "hf", tmp_path / "back")
+    assert load_folder(tmp_path / "back").content_hash == benchmark.content_hash
+    (tmp_path / "hf" / "data" / shards[-1]).unlink()
+    with pytest.raises(BenchmarkError, match="not all of them"):
+        build_huggingface(tmp_path / "hf", tmp_path / "again")
+
+
+def test_files_that_samples_share_are_stored_once(benchmark, tmp_path):
+    import numpy as np
+    from PIL import Image
+
+    sample = benchmark.samples[3]
+    path = tmp_path / "noise.png"
+    Image.fromarray(np.random.default_rng(0).integers(0, 255, (512, 512, 3), dtype=np.uint8)).save(path)
+    file = sample.files[0].model_copy(update={"path": "noise.png", "sha256": None})
+    many = [sample.model_copy(update={"id": f"s{number}", "files": (file,)}) for number in range(20)]
+    export_huggingface(tmp_path, benchmark.header, many, tmp_path / "hf")
+    (shard,) = (tmp_path / "hf" / "data").iterdir()
+    assert shard.stat().st_size < 1.5 * path.stat().st_size
+
+
+def _truncate(folder):
+    (shard,) = (folder / "data").iterdir()
+    shard.write_bytes(shard.read_bytes()[:-100])
+
+
+def _not_parquet(folder):
+    (shard,) = (folder / "data").iterdir()
+    shard.write_text("no parquet")
+
+
+def _no_note(folder):
+    (folder / "agrotools-export.toml").unlink()
+
+
+def _broken_note(folder):
+    (folder / "agrotools-export.toml").write_text('format = "hf"\n')
+
+
+def _other_format(folder):
+    path = folder / "agrotools-export.toml"
+    path.write_text(path.read_text().replace('"hf"', '"gta"'))
+
+
+def _changed(column, change):
+    def damage(folder):
+        (shard,) = (folder / "data").iterdir()
+        table = parquet.read_table(shard)
+        rows = table.to_pylist()
+        rows[0][column] = change(rows[0][column])
+        parquet.write_table(table.from_pylist(rows, schema=table.schema), shard)
+
+    return damage
+
+
+_DAMAGES = {
+    "truncated": (_truncate, "cannot be read|could not be written"),
+    "no parquet": (_not_parquet, "cannot be read|could not be written"),
+    "no note": (_no_note, "no benchmark in the Hugging Face layout"),
+    "broken note": (_broken_note, "header"),
+    "other format": (_other_format, "format gta"),
+    "no JSON": (_changed("answer", lambda _: "{"), "every-1"),
+    "altered picture": (
+        _changed("images", lambda images: [images[0] | {"bytes": b"other"}, images[1]]),
+        "not the one that was recorded",
+    ),
+    "lost picture": (_changed("images", lambda images: images[:1]), "is missing"),
+    "path of the header": (
+        lambda folder: (
+            _changed("files", lambda text: text.replace("files/left.png", "benchmark.toml"))(folder),
+            _changed("images", lambda images: [images[0] | {"path": "benchmark.toml"}, images[1]])(folder),
+        ),
+        "no place for a file of a sample",
+    ),
+    "path outside": (
+        lambda folder: (
+            _changed("files", lambda text: text.replace("files/left.png", "../left.png"))(folder),
+            _changed("images", lambda images: [images[0] | {"path": "../left.png"}, images[1]])(folder),
+        ),
+        "leads out",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _DAMAGES)
+def test_a_damaged_export_is_named_and_nothing_is_left(exported, tmp_path, name):
+    damage, message = _DAMAGES[name]
+    damage(exported)
+    with pytest.raises(BenchmarkError, match=message):
+        build_huggingface(exported, tmp_path / "back")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["hf"]
+
+
+def test_what_else_lies_there_is_left_alone(benchmark, tmp_path):
+    native = tmp_path / "native"
+    shutil.copytree(benchmark.root, native)
+    (tmp_path / "file").write_text("x")
+    for target in (native, tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(BenchmarkError):
+            export_huggingface(benchmark.root, benchmark.header, benchmark.samples, target)
+    assert load_folder(native).content_hash == benchmark.content_hash
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "native"]
+
+
+def test_a_full_disk_leaves_the_older_export(benchmark, exported, monkeypatch):
+    before = {path: path.read_bytes() for path in exported.rglob("*") if path.is_file()}
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(huggingface, "write_card", full)
+    with pytest.raises(BenchmarkError, match="No space left on device"):
+        export_huggingface(benchmark.root, benchmark.header, benchmark.samples, exported)
+    assert {path: path.read_bytes() for path in exported.rglob("*") if path.is_file()} == before
+    assert [path.name for path in exported.parent.iterdir()] == ["hf"]

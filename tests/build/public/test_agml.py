@@ -1,0 +1,147 @@
+"""AgML's data sets in its three layouts, small."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from agrotools.benchmarks import load_folder
+from agrotools.benchmarks.validate import validate_folder
+from agrotools.build.sources import build_source
+from agrotools.build.sources.agml import read_agml
+from agrotools.build.sources.agml_described import described
+from agrotools.build.sources.part import Part
+from agrotools.build.templates import Thing
+from agrotools.core import BenchmarkError, UsageError
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+
+
+def _picture(path: Path, seed: int, size: tuple[int, int] = (160, 120)) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    noise = np.random.default_rng(seed).normal((70, 120, 60), 25, (size[1], size[0], 3))
+    Image.fromarray(np.clip(noise, 0, 255).astype(np.uint8)).save(path)
+
+
+def write_boxes(folder: Path, classes: tuple[str, ...] = ("b_green", "l_green"), pictures: int = 6) -> Path:
+    """Picture k has k boxes of the first class and one of the second, one of them written twice; one has no width."""
+    images, annotations = [], []
+    for number in range(pictures):
+        _picture(folder / "images" / f"{number}.jpg", number)
+        images.append({"id": number + 10, "file_name": f"{number}.jpg", "width": 160, "height": 120})
+        boxes = [(1, [5 + 9 * k, 5, 8, 8]) for k in range(number)] + [(2, [100, 80, 9, 9])] * 2 + [(1, [1, 1, 0, 9])]
+        annotations += [{"image_id": number + 10, "category_id": of, "bbox": box} for of, box in boxes]
+    categories = [{"id": number, "name": name} for number, name in enumerate(classes, start=1)]
+    coco = {"images": images, "annotations": annotations, "categories": categories}
+    (folder / "annotations.json").write_text(json.dumps(coco))
+    return folder
+
+
+def write_classes(folder: Path, of_each: int = 3) -> Path:
+    for place, name in enumerate(("angular_leaf_spot", "bean_rust", "healthy")):
+        for number in range(of_each):
+            _picture(folder / name / f"{name}.{number}.jpg", 100 * place + number)
+    return folder
+
+
+def write_masks(folder: Path, pictures: int = 4) -> Path:
+    for number in range(pictures):
+        _picture(folder / "images" / f"{number:03d}.png", number)
+        mask = np.zeros((120, 160), np.uint8)
+        mask[20:50, 10:150] = 1
+        mask[80 : 90 + number, 30:60] = 2
+        (folder / "annotations").mkdir(exist_ok=True)
+        Image.fromarray(mask).save(folder / "annotations" / f"{number:03d}.png")
+    return folder
+
+
+def _things(part: Part) -> dict[str, Thing]:
+    shown = [subject.shown(index, 1) for subject in part.subjects for index in range(subject.things)]
+    return {part.files[thing.files[0].path].name: thing for thing in shown}
+
+
+def test_boxes_are_counted_by_what_they_hold(tmp_path: Path) -> None:
+    part = read_agml("tomato_ripeness_detection", write_boxes(tmp_path / "set"), tmp_path, 20)
+    things = _things(part)
+    assert {name: thing.truth["count"] for name, thing in things.items()} == {f"{k}.jpg": k + 1 for k in range(6)}
+    assert {str(thing.arguments["target"]) for thing in things.values()} == {"tomato"}
+    assert {thing.words["fruits"] for thing in things.values()} == {"tomatoes"}
+    assert part.dropped["boxes that cannot be counted"] == 6
+    assert part.source.licence == "CC BY-NC-SA 4.0"
+
+
+def test_diseases_are_those_of_the_folders_and_healthy_leaves_are_left_out(tmp_path: Path) -> None:
+    part = read_agml("bean_disease_uganda", write_classes(tmp_path / "set" / "bean_disease_uganda"), tmp_path, 10)
+    for name, thing in _things(part).items():
+        entry = {"angular_leaf_spot": "disease.bean_angular_leaf_spot", "bean_rust": "disease.bean_rust"}
+        assert thing.truth["best"] == entry[name.split(".")[0]]
+        assert thing.arguments["crop"] == "bean"
+    assert part.dropped["of healthy leaves"] == 3
+
+
+def test_masks_are_crop_and_weeds_by_the_names_of_classes(tmp_path: Path) -> None:
+    part = read_agml("carrot_weeds_germany", write_masks(tmp_path / "set"), tmp_path, 10)
+    areas = sorted(
+        (area.crop_px, area.weed_px)
+        for subject in part.subjects
+        for index in range(subject.things)
+        for area in [subject.shown(index, 1).area(None)]
+    )
+    assert areas == [(4200, 30 * (10 + number)) for number in range(4)]
+
+
+def test_every_data_set_that_is_listed_can_be_told_whether_it_can_be_asked_about() -> None:
+    assert len(described()) > 60
+    assert all(not one.nouns or len(one.nouns) == len(one.classes) for one in described().values())
+    assert {one.task for one in described().values()} == {
+        "image_classification", "semantic_segmentation", "object_detection",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("agml:bean_disease_ugand", "bean_disease_uganda"), ("agml:tea_leaf_disease_classification", "there are about")],
+)
+def test_a_data_set_that_cannot_be_asked_about_is_refused_with_those_that_can(
+    tmp_path: Path, name: str, message: str
+) -> None:
+    with pytest.raises(UsageError) as raised:
+        build_source(f"{name}={tmp_path}", tmp_path / "out")
+    assert message in str(raised.value.hint)
+
+
+FAULTS = {
+    "no folder": "has no images and annotations.json",
+    "no picture": "lacks 3.jpg",
+    "no coco": "holds no COCO annotations",
+    "other classes": "has classes that tomato_ripeness_detection has not",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_missing_is_named_with_how_to_get_it(tmp_path: Path, fault: str) -> None:
+    folder = tmp_path / "set"
+    if fault != "no folder":
+        write_boxes(folder, ("x", "y") if fault == "other classes" else ("b_green", "l_green"))
+    if fault == "no picture":
+        (folder / "images" / "3.jpg").unlink()
+    elif fault == "no coco":
+        (folder / "annotations.json").write_text('{"images": []}')
+    with pytest.raises(BenchmarkError, match=FAULTS[fault]) as raised:
+        read_agml("tomato_ripeness_detection", folder, tmp_path, 20)
+    assert "AgMLDataLoader('tomato_ripeness_detection')" in str(raised.value.hint)
+
+
+def test_a_data_set_becomes_a_sound_benchmark(tmp_path: Path) -> None:
+    folder = write_boxes(tmp_path / "set", pictures=10)
+    header = build_source(f"agml:tomato_ripeness_detection={folder}", tmp_path / "out")
+    assert header.name == "agml-tomato-ripeness-detection"
+    assert validate_folder(tmp_path / "out") == []
+    samples = load_folder(tmp_path / "out").samples
+    assert len(samples) >= 10
+    assert {sample.task_type for sample in samples} <= {"organ_counting", "plotting"}

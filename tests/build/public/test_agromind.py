@@ -1,0 +1,120 @@
+"""The AgroMind adapter on a small data set in its authors' layout."""
+
+import json
+from pathlib import Path
+
+import pytest
+from fake_agromind import COUNTS, PALMS, write_agromind
+
+from agrotools.benchmarks import load_folder
+from agrotools.benchmarks.validate import validate_folder
+from agrotools.build.sources.assembling import assembled
+from agrotools.build.sources.part import Part
+from agrotools.build.sources.public.agromind import GSD_M, read
+from agrotools.build.templates import Thing
+from agrotools.core import BenchmarkError
+from agrotools.core.progress import no_progress
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+
+
+def _things(part: Part) -> dict[str, Thing]:
+    shown = [subject.shown(index, 1) for subject in part.subjects for index in range(subject.things)]
+    return {part.files[thing.files[0].path].name: thing for thing in shown}
+
+
+def test_counts_are_those_of_the_answers_whether_numbers_or_options(tmp_path: Path) -> None:
+    things = _things(read(write_agromind(tmp_path / "set"), tmp_path, 40))
+    for number, count in enumerate(PALMS):
+        name = f"44000_4000_{number}_77.jpg"
+        # Two answers contradict each other about the third.
+        assert (name in things) == (number != 2)
+        if name in things:
+            assert things[name].truth["count"] == count
+            assert things[name].arguments["target"] == "oil palm"
+            area_ha = 420 * 400 * GSD_M**2 / 10_000
+            assert things[name].truth["density_per_ha"] == pytest.approx(count / area_ha, rel=1e-3)
+            assert things[name].files[0].gsd_m == GSD_M
+    for number, count in enumerate(COUNTS):
+        assert things[f"image_{number:04d}.jpg"].truth == {"count": count}
+        assert things[f"mango_{number}.png"].arguments["target"] == "mango"
+        assert things[f"05-15_{number}.png"].words["fruits"] == "young plants"
+    assert not any("Pest" in name or "passwd" in name for name in things)
+
+
+def test_what_no_tool_answers_is_left_out_and_told_by_reason(tmp_path: Path) -> None:
+    part = read(write_agromind(tmp_path / "set"), tmp_path, 40)
+    assert dict(part.dropped) == {
+        "repeated": 2,
+        "incomplete": 2,
+        "with two answers for one picture": 1,
+        "about pictures of IP102, which is a source of its own": 6,
+        "about diseases in words that no one crop's disease is known by": 1,
+        "about a thing whose place is drawn and not told": 1,
+        "with an answer that no tool measures": 1,
+    }
+    assert part.metadata["agromind_counted_pictures"] == {
+        "oil palm": 11, "mango": 6, "apple": 6, "almond": 6, "maize tassel": 6, "plant": 6,
+    }  # fmt: skip
+
+
+def test_half_of_the_pictures_are_of_palms_and_every_kind_is_there(tmp_path: Path) -> None:
+    things = _things(read(write_agromind(tmp_path / "set", "json"), tmp_path, 10))
+    targets = [thing.arguments["target"] for thing in things.values()]
+    assert len(targets) == 20
+    assert targets.count("oil palm") == 10
+    assert len(set(targets)) == 6
+
+
+FAULTS = {
+    "no folder": "has no QA_Pairs and images",
+    "no pictures": "has no QA_Pairs and images",
+    "a picture": "lacks images/corn/images/image_0003.jpg",
+    "no counts": "has no question that counts",
+    "no json": "cannot be read",
+    "no list": "is no list of questions",
+    "cut short": "damaged|truncated|cut short|cannot be read",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_missing_is_named_with_where_to_get_it(tmp_path: Path, fault: str) -> None:
+    folder = tmp_path / "set"
+    if fault != "no folder":
+        write_agromind(folder)
+    qa = folder / "QA_Pairs" / "Scene Understanding"
+    picture = folder / "images" / "corn" / "images" / "image_0003.jpg"
+    if fault == "no pictures":
+        (folder / "images").rename(tmp_path / "elsewhere")
+    elif fault == "a picture":
+        picture.unlink()
+    elif fault == "no counts":
+        for path in qa.glob("CO_*.json"):
+            path.unlink()
+    elif fault == "no json":
+        (qa / "CO_3_2_4.json").write_text("[")
+    elif fault == "no list":
+        (qa / "CO_3_2_4.json").write_text(json.dumps({"items": []}))
+    elif fault == "cut short":
+        picture.write_bytes(picture.read_bytes()[:900])
+    with pytest.raises(BenchmarkError, match=FAULTS[fault]) as raised:
+        read(folder, tmp_path, 40)
+    assert "rssysu/AgroMind" in str(raised.value.hint)
+
+
+def test_the_data_set_becomes_a_sound_benchmark(tmp_path: Path) -> None:
+    part = read(write_agromind(tmp_path / "set"), tmp_path, 24)
+    header = assembled(
+        [part], tmp_path / "out", name="agromind", version="1", description="Counts.", progress=no_progress
+    )
+    assert validate_folder(tmp_path / "out") == []
+    samples = load_folder(tmp_path / "out").samples
+    assert len(samples) == 24
+    assert {sample.task_type for sample in samples} == {"tree_counting", "organ_counting", "plotting"}
+    assert {sample.answer_type for sample in samples} == {"exact", "tolerance", "plot"}
+    assert header.metadata["left_out"]["agromind"]["repeated"] == 2  # pyright: ignore
+    assert header.metadata["needs_backend"].keys() == {"count_objects"}  # pyright: ignore
+    assert "CC BY-SA 4.0" in header.licence

@@ -1,0 +1,283 @@
+"""The IP102 adapter on a small data set in its authors' layout."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fake_ip102 import LABELS, SHELL, write_ip102
+from PIL import Image
+
+from agrotools.benchmarks import load_folder
+from agrotools.benchmarks.validate import validate_folder
+from agrotools.build.choosing import choose
+from agrotools.build.sources.assembling import SEED, assembled
+from agrotools.build.sources.part import Part
+from agrotools.build.sources.public.ip102 import TEMPLATES, read
+from agrotools.build.sources.public.ip102_classes import CLASSES, CROPS, known_as, others_on, pests
+from agrotools.build.templates import Thing, load_templates
+from agrotools.core import BenchmarkError
+from agrotools.core.progress import no_progress
+from agrotools.tools import extract_marked_region
+from agrotools.tools.lookup.kb_names import kb_names
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    (tmp_path / "scratch").mkdir()
+    return tmp_path / "scratch"
+
+
+def _things(part: Part, *kinds: str) -> list[tuple[Path, Thing]]:
+    shown = [
+        subject.shown(index, 1)
+        for subject in part.subjects
+        if subject.of in kinds or not kinds
+        for index in range(subject.things)
+    ]
+    return [(part.files[thing.files[0].path], thing) for thing in shown]
+
+
+def _pixels(path: Path):
+    with Image.open(path) as picture:
+        return np.asarray(picture)
+
+
+def _diagnosis(thing: Thing):
+    return thing.truth if thing.tool == "diagnose_pest_disease" else thing.before[0].truth
+
+
+def _listed(folder: Path, split: str) -> dict[str, int]:
+    text = (folder / "IP102_v1.1/Classification/ip102_v1.1" / f"{split}.txt").read_text()
+    return {line.split()[0]: int(line.split()[1]) for line in text.splitlines()}
+
+
+def test_classes_keep_their_names_and_each_is_known_but_one() -> None:
+    assert len(CLASSES) == len(CROPS) == 102
+    assert CLASSES[0] == "rice leaf roller"
+    assert CLASSES[101] == "Cicadellidae"
+    assert CLASSES[43] == "sericaorient alismots chulsky"
+    assert CROPS.count("citrus") == 19
+    assert set(range(102)) - pests().keys() == {SHELL}
+    assert pests()[29].name == "bird cherry-oat aphid"
+
+
+def test_a_group_is_never_offered_beside_its_members_and_members_names_are_right_for_it() -> None:
+    aphids, thrips, grain_aphid = pests()[24], pests()[54], pests()[27]
+    assert aphids.covers(grain_aphid)
+    assert not grain_aphid.covers(aphids)
+    assert "Sitobion avenae" in known_as(aphids)
+    assert "chilli thrips" in known_as(thrips)
+    assert "aphids" not in known_as(grain_aphid)
+    for pest in pests().values():
+        others = others_on(pest)
+        assert pest not in others
+        assert len({one.entry.id for one in others}) == len(others) >= 3
+        assert {one.crop for one in others} == {pest.crop}
+        assert not any(pest.like(one) for one in others)
+
+
+def test_names_are_those_of_the_labels_and_all_pictures_those_of_the_test_split(tmp_path: Path, scratch: Path) -> None:
+    folder = write_ip102(tmp_path / "set")
+    part = read(folder, scratch, 60)
+    tested = _listed(folder, "test")
+    seen = Counter[str]()
+    for picture, thing in _things(part, "pest_photo", "pest_group", "pest_damage", "pest_advice"):
+        truth = _diagnosis(thing)
+        assert truth is not None
+        (entry,) = (entry for entry in kb_names().entries if entry.id == truth["best"])
+        assert thing.words["name"] == entry.names.en
+        if picture.is_relative_to(folder):
+            assert CLASSES[tested[picture.name]] in entry.names.datasets["ip102"]
+            assert picture.read_bytes()[:2] == b"\xff\xd8"
+        seen[picture.name] += 1
+    assert len(seen) > 60
+    assert max(seen.values()) == 1
+    assert len({thing.words["crop"] for _, thing in _things(part, "pest_photo")}) == 8
+
+
+def test_what_calls_itself_jpg_and_is_none_is_written_anew_and_odd_ones_are_left_out(
+    tmp_path: Path, scratch: Path
+) -> None:
+    folder = write_ip102(tmp_path / "set")
+    part = read(folder, scratch, 200)
+    tested = list(_listed(folder, "test"))
+    used = {picture.name for picture, _ in _things(part)}
+    made = [picture for picture, _ in _things(part) if picture.is_relative_to(scratch) and picture.suffix == ".png"]
+    assert len(made) == 1
+    assert _pixels(made[0]).shape[2] == 3
+    assert not used & {*tested[2:4], "40410.jpg"}
+    dropped = {reason: count for reason, count in part.dropped.items() if count}
+    assert dropped == {
+        "of a class that cannot be told": 4,
+        "also in the train split": 1,
+        "repeated": 1,
+        "under 64 px": 1,
+        "boxed, without boxes or with some outside the picture": 1,
+        "boxed, with insects of several classes": 1,
+        "boxed, with a class that its name contradicts": 1,
+        "boxed, of another size than its annotation says": 2,
+        "boxed, with no box that an outline fits around": 1,
+    }
+
+
+def test_outlines_are_drawn_around_a_box_and_can_be_found(tmp_path: Path, scratch: Path) -> None:
+    part = read(write_ip102(tmp_path / "set"), scratch, 40)
+    marked = _things(part, "pest_marked")
+    assert len(marked) >= 5
+    for picture, thing in marked:
+        (call,) = thing.before
+        truth: Any = call.truth
+        x0, y0, x1, y1 = truth["crop_box"]
+        pixels = _pixels(picture).astype(int)
+        assert picture.is_relative_to(scratch)
+        stroke = pixels[y0:y1, x0 - 2]
+        assert (stroke[:, 0] > 200).all()
+        assert (stroke[:, 1:] < 60).all()
+        # The insect is dark, the box 32 x 24 px around its middle: no part of it may lie under the stroke.
+        assert x1 - x0 >= 32
+        assert y1 - y0 >= 24
+        assert (pixels[y0:y1, x0:x1].sum(axis=2) < 200).sum() > 200
+        found = extract_marked_region(picture, mark_color="red")
+        assert np.abs(np.array(found.regions[0].inner_box) - (x0, y0, x1, y1)).max() <= 3
+
+
+def test_counts_are_those_of_the_boxes(tmp_path: Path, scratch: Path) -> None:
+    folder = write_ip102(tmp_path / "set")
+    counted = _things(read(folder, scratch, 40), "pest_count")
+    assert len(counted) >= 9
+    for picture, thing in counted:
+        text = (picture.parents[1] / "Annotations" / f"{picture.stem}.xml").read_text()
+        assert thing.truth == {"count": text.count("<object>")}
+        assert thing.arguments["target"] in ("insect", "mite")
+    assert len({str(thing.truth["count"]) for _, thing in counted}) > 3
+
+
+@pytest.mark.parametrize(("number_from", "said"), [(1, "from 1"), (0, "from 0")])
+def test_where_class_numbers_begin_is_told_by_the_names_of_files(
+    tmp_path: Path, scratch: Path, number_from: int, said: str
+) -> None:
+    part = read(write_ip102(tmp_path / "set", number_from=number_from), scratch, 40)
+    assert part.metadata["ip102"]["class_numbers"] == said  # pyright: ignore
+    names = {thing.words["name"] for _, thing in _things(part, "pest_marked")}
+    assert names
+    assert names <= {pests()[label].name for label in LABELS}
+
+
+def test_numbers_that_mean_neither_are_left_out_and_so_are_boxes_that_are_not_there(
+    tmp_path: Path, scratch: Path
+) -> None:
+    part = read(write_ip102(tmp_path / "odd", number_from=40), scratch, 30)
+    assert part.dropped["boxed, with class numbers that cannot be told"] >= 24
+    assert {subject.of for subject in part.subjects} == {"pest_photo", "pest_group", "pest_advice", "pest_damage"}
+    without = read(write_ip102(tmp_path / "none", boxed=0), scratch, 30)
+    assert {subject.of for subject in without.subjects} == {"pest_photo", "pest_group", "pest_advice", "pest_damage"}
+    assert without.metadata["ip102"]["class_numbers"] is None  # pyright: ignore
+
+
+def test_annotations_that_declare_entities_are_not_read(tmp_path: Path, scratch: Path) -> None:
+    folder = write_ip102(tmp_path / "set")
+    path = sorted((folder / "IP102_v1.1/Detection/VOC2007/Annotations").iterdir())[0]
+    path.write_text('<!DOCTYPE a [<!ENTITY b "c">]>' + path.read_text())
+    assert read(folder, scratch, 30).dropped["boxed, with an annotation that cannot be read"] == 1
+
+
+def test_there_are_as_many_samples_as_the_published_share_in_varied_questions(tmp_path: Path, scratch: Path) -> None:
+    part = read(write_ip102(tmp_path / "set", of_each=6), scratch, 115)
+    chosen = choose(part.subjects, part.questions, part.samples, SEED)
+    assert len(chosen) == 115
+    uses = Counter(item.question.template for item in chosen)
+    assert uses.keys() == {question.template for question in part.questions}
+    assert max(uses.values()) <= 12
+    tools = Counter(len({call.tool for call in item.asked.calls}) for item in chosen)
+    assert tools[2] > 60
+    assert tools[3] >= 4
+    assert {item.asked.answer_type for item in chosen} == {"exact", "tolerance", "plot", "open_text"}
+    assert len({item.query for item in chosen}) == 115
+    for item in chosen:
+        assert "{" not in item.query
+
+
+def test_every_question_can_be_put_in_chinese_too(tmp_path: Path, scratch: Path) -> None:
+    part = read(write_ip102(tmp_path / "set"), scratch, 60)
+    put = Counter[str]()
+    for question in (one for file in TEMPLATES for one in load_templates(file, "zh")):
+        for subject in part.subjects:
+            if subject.of != question.of or subject.things < question.things:
+                continue
+            things = tuple(subject.shown(index, index + 1) for index in range(question.things))
+            asked = question.asked(things, np.random.default_rng(1))
+            if asked is not None:
+                put[question.template] += 1
+                for wording in question.wordings:
+                    query = asked.query(wording)
+                    assert "{" not in query
+                    assert "水稻" in query or "rice" not in query.replace("rice ", "")
+    assert put.keys() == {one.template for file in TEMPLATES for one in load_templates(file)}
+
+
+FAULTS = {
+    "no folder": "has no images and test.txt",
+    "no split": "has no images and test.txt",
+    "no picture": "lacks 00004.jpg",
+    "strange label": "line 1 is no picture with a label from 0 to 101",
+    "no label": "line 1 is no picture with a label",
+    "no text": "cannot be read",
+    "no annotations": "only 0 have a picture and an annotation",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_missing_is_named_with_where_to_get_it(tmp_path: Path, scratch: Path, fault: str) -> None:
+    folder = tmp_path / "set"
+    if fault != "no folder":
+        write_ip102(folder)
+    root = folder / "IP102_v1.1/Classification/ip102_v1.1"
+    if fault == "no split":
+        (root / "test.txt").unlink()
+    elif fault == "no picture":
+        (root / "images" / "00004.jpg").unlink()
+    elif fault == "strange label":
+        (root / "test.txt").write_text("00004.jpg 102\n")
+    elif fault == "no label":
+        (root / "test.txt").write_text("00004.jpg\n")
+    elif fault == "no text":
+        (root / "test.txt").write_bytes(b"\xff\xfe\x00")
+    elif fault == "no annotations":
+        for path in (folder / "IP102_v1.1/Detection/VOC2007/Annotations").iterdir():
+            path.unlink()
+    with pytest.raises(BenchmarkError, match=FAULTS[fault]) as raised:
+        read(folder, scratch, 20)
+    assert "xpwu95/IP102" in str(raised.value.hint)
+
+
+def test_the_data_set_becomes_a_sound_benchmark(tmp_path: Path, scratch: Path) -> None:
+    part = read(write_ip102(tmp_path / "set"), scratch, 40)
+    header = assembled([part], tmp_path / "out", name="ip102", version="1", description="Pests.", progress=no_progress)
+    assert validate_folder(tmp_path / "out") == []
+    samples = load_folder(tmp_path / "out").samples
+    assert len(samples) == 40
+    assert {sample.task_type for sample in samples} == {"pest_diagnosis", "plotting"}
+    assert "dropped" not in header.metadata
+    assert header.metadata["needs_backend"].keys() == {"diagnose_pest_disease", "count_objects"}  # pyright: ignore
+    kinds = Counter[str]()
+    for sample in samples:
+        assert sample.reference is not None
+        for step in sample.reference.steps:
+            assert step.truth is not None
+            assert step.observation is not None
+            kinds[step.observation.error.kind if step.observation.error else "result"] += 1
+    assert kinds["backend_unavailable"] > 40
+    assert kinds["result"] > 0
+
+
+def test_order_is_the_same_each_time(tmp_path: Path, scratch: Path) -> None:
+    folder = write_ip102(tmp_path / "set")
+    first, second = ([thing.truth for _, thing in _things(read(folder, scratch, 30))] for _ in range(2))
+    assert first == second

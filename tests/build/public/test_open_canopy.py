@@ -1,0 +1,220 @@
+"""The Open-Canopy adapter on a small data set in its authors' layout."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import rasterio
+from fake_open_canopy import LEFT_M, PIXEL_M, ROW, TILE_PX, TOP_M, FakeTile, draw_tile, write_open_canopy
+
+from agrotools.benchmarks import load_folder
+from agrotools.benchmarks.validate import validate_folder
+from agrotools.build.sources.assembling import assembled
+from agrotools.build.sources.public.open_canopy import MEASURED_CLASSES, WINDOW_PX, read
+from agrotools.core import BenchmarkError
+from agrotools.core.progress import no_progress
+
+FOREST = {2022: (FakeTile(), FakeTile("buffer"))}
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    return scratch
+
+
+def facts(part):
+    return part.metadata["open-canopy"]
+
+
+def test_windows_hold_the_metres_of_measured_ground_and_plants(tmp_path: Path, own_cache: Path) -> None:
+    part = read(write_open_canopy(tmp_path / "set"), own_cache, 20)
+    assert facts(part)["test_tiles"] == 6
+    assert len(part.files) == facts(part)["windows"] >= 16
+    test_columns = [column for column, tile in enumerate(ROW) if tile.split == "test"]
+    for path in part.files.values():
+        with rasterio.open(path) as source:
+            found, where, crs = source.read(1, masked=True), source.transform, source.crs
+            assert (source.units, source.descriptions, source.dtypes) == (("m",), ("height",), ("float32",))
+        assert crs.to_epsg() == 2154
+        assert (where.a, where.e) == (PIXEL_M, -PIXEL_M)
+        row, down = divmod(TOP_M - where.f, 3000)
+        column, across = divmod(where.c - LEFT_M, 1000)
+        assert int(column) in test_columns
+        # A tile that begins within a pixel is moved to the nearest one, so its window may be a pixel off.
+        x, y = round(across / PIXEL_M), round(down / PIXEL_M)
+        heights, classes = draw_tile((2021, 2023)[int(row)], int(column), ROW[int(column)].looks)
+        shifts = [
+            (np.isin(classes, MEASURED_CLASSES)[part], heights[part] / 10)
+            for dy in (-1, 0, 1)
+            for dx in (-1, 0, 1)
+            if min(y + dy, x + dx) >= 0
+            and max(y + dy, x + dx) + WINDOW_PX <= TILE_PX
+            and (part := np.s_[y + dy : y + dy + WINDOW_PX, x + dx : x + dx + WINDOW_PX])
+        ]
+        assert any(
+            np.array_equal(~np.ma.getmaskarray(found), measured)
+            and np.allclose(found.compressed(), metres[measured], atol=1e-5)
+            for measured, metres in shifts
+        )
+
+
+def test_truth_is_what_the_window_holds(tmp_path: Path, own_cache: Path) -> None:
+    part = read(write_open_canopy(tmp_path / "set", FOREST), own_cache, 2)
+    for subject in part.subjects:
+        for index in range(subject.things):
+            thing = subject.shown(index, 1)
+            assert thing.files[0].name == "canopy_heights.tif"
+            assert thing.files[0].gsd_m == 1.5
+            with rasterio.open(part.files[thing.files[0].path]) as source:
+                heights = source.read(1).astype(np.float64)
+            x0, y0, x1, y1 = thing.arguments.get("region", (0, 0, WINDOW_PX, WINDOW_PX))
+            values = heights[y0:y1, x0:x1]
+            values = values[values > -1]
+            canopy = np.sum(values > 1.99)
+            assert thing.truth["measured_px"] == values.size
+            assert thing.truth["mean_m"] == pytest.approx(values.mean(), rel=1e-4)
+            assert thing.truth["max_m"] == pytest.approx(values.max(), rel=1e-4)
+            assert thing.truth["p95_m"] == pytest.approx(np.quantile(values, 0.95), rel=1e-4)
+            assert thing.truth["cover_pct"] == pytest.approx(100 * canopy / values.size, rel=1e-4)
+            assert thing.truth["canopy_area_m2"] == pytest.approx(2.25 * canopy, rel=1e-4)
+            bins = [np.mean((values > low - 0.01) & (values < high - 0.01)) for low, high in pairwise((-1, 2, 5, 10))]
+            assert [one["pct"] for one in thing.truth["bins"][:3]] == pytest.approx([100 * b for b in bins], rel=1e-3)
+
+
+def test_boxes_differ_from_window_to_window(tmp_path: Path, own_cache: Path) -> None:
+    part = read(write_open_canopy(tmp_path / "set", FOREST), own_cache, 2)
+    boxes = [
+        tuple(subject.shown(index, 1).arguments["region"])
+        for subject in part.subjects
+        if subject.of == "canopy_box"
+        for index in range(3)
+    ]
+    assert len(set(boxes)) == len(boxes) == 12
+
+
+def test_no_more_windows_are_made_than_samples_need_and_all_tiles_are_used(tmp_path: Path, own_cache: Path) -> None:
+    part = read(write_open_canopy(tmp_path / "set", {2021: (FakeTile(),) * 6}), own_cache, 3)
+    assert len(part.files) == 6
+    lefts = set()
+    for path in part.files.values():
+        with rasterio.open(path) as source:
+            lefts.add(int((source.bounds.left - LEFT_M) // 1000))
+    assert len(lefts) == 6
+
+
+def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path, own_cache: Path) -> None:
+    kinds = ("forest", "hole", "zeros", "meadow", "lake", "tower")
+    row = [FakeTile(looks=looks) for looks in kinds]
+    set_ = write_open_canopy(tmp_path / "set", {2021: row, 2022: [FakeTile()]})
+    for path in (set_ / "canopy_height" / "2022").glob("*.vrt"):
+        path.unlink()
+    part = read(set_, own_cache, 30)
+    assert facts(part)["windows"] == 4
+    assert facts(part)["windows_dropped"] == {
+        "unreadable, not fetched or all zero": 10,  # half of the lake is 0 throughout
+        "with too little data": 2,
+        "without canopy": 4,
+        "taller than any tree": 4,
+        "of a year that is not there": 4,
+    }
+
+
+@pytest.mark.parametrize("crs", ["degrees", "unnamed degrees", "unnamed metres"])
+def test_the_grid_may_be_in_degrees_or_say_nothing(tmp_path: Path, own_cache: Path, crs: str) -> None:
+    set_ = write_open_canopy(tmp_path / "set", FOREST, crs=None)
+    expected = read(set_, own_cache, 2).files
+    path = set_ / "canopy_height" / "geometries.geojson"
+    if "degrees" in crs:
+        grid = json.loads(path.read_text())
+        for feature in grid["features"]:
+            feature["geometry"] = rasterio.warp.transform_geom("EPSG:2154", "EPSG:4326", feature["geometry"])
+        if crs == "degrees":
+            grid["crs"] = {"type": "name", "properties": {"name": "urn:ogc:def:crs:OGC:1.3:CRS84"}}
+        path.write_text(json.dumps(grid))
+    assert read(set_, own_cache, 2).files == expected
+
+
+def test_a_sound_benchmark_is_built(tmp_path: Path, own_cache: Path) -> None:
+    part = read(write_open_canopy(tmp_path / "set"), own_cache, 6)
+    out = tmp_path / "out"
+    header = assembled([part], out, name="open_canopy", version="1", description="Heights.", progress=no_progress)
+    assert validate_folder(out) == []
+    samples = load_folder(out).samples
+    assert len(samples) == 6
+    assert {sample.task_type for sample in samples} == {"canopy_height", "plotting"}
+    assert "Etalab" in header.licence
+    for sample in samples:
+        print(sample.query, [slot.model_dump().get("value") for slot in sample.answer])
+        for step in sample.reference.steps:
+            if step.tool == "estimate_canopy_height":
+                seen = step.observation.result
+                assert seen["mean_m"] == pytest.approx(step.truth["mean_m"], rel=1e-3)
+                assert seen["cover_pct"] == pytest.approx(step.truth["cover_pct"], rel=1e-3)
+
+
+FAULTS = (
+    "no folder", "no grid", "no json", "a list", "no split", "odd split", "no test", "no geometry", "odd year",
+    "odd crs", "no year", "no classes", "broken raster", "heights in metres", "coarse", "no map", "all holes",
+    "large tiles",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_wrong_is_named_with_where_to_get_it(tmp_path: Path, own_cache: Path, fault: str) -> None:
+    folder = tmp_path / "set"
+    if fault != "no folder":
+        looks = "hole" if fault == "all holes" else "forest"
+        write_open_canopy(folder, {2021: [FakeTile(looks=looks)]})
+    root = folder / "canopy_height"
+    grid = root / "geometries.geojson"
+    lidar = root / "2021" / "lidar.vrt"
+
+    def change(**properties: object) -> None:
+        found = json.loads(grid.read_text())
+        found["features"][0]["properties"] |= properties
+        grid.write_text(json.dumps(found))
+
+    if fault == "no grid":
+        grid.unlink()
+    elif fault == "no json":
+        grid.write_bytes(b'{"features": [\xff')
+    elif fault == "a list":
+        grid.write_text("[1, 2]")
+    elif fault == "no split":
+        grid.write_text(json.dumps({"features": [{"properties": {}}]}))
+    elif fault == "odd split":
+        change(split="testing")
+    elif fault == "no test":
+        change(split="train")
+    elif fault == "odd year":
+        change(lidar_year="last year")
+    elif fault in ("no geometry", "odd crs", "large tiles"):
+        found = json.loads(grid.read_text())
+        if fault == "no geometry":
+            found["features"][0]["geometry"] = None
+        elif fault == "odd crs":
+            found["crs"] = {"properties": {"name": "the moon"}}
+        else:
+            found["features"][0]["geometry"]["coordinates"][0][2][0] += 5000
+        grid.write_text(json.dumps(found))
+    elif fault == "no year":
+        for path in (root / "2021").glob("*.vrt"):
+            path.unlink()
+    elif fault == "no classes":
+        (root / "2021" / "lidar_classification.vrt").unlink()
+    elif fault == "broken raster":
+        lidar.write_text("<VRTDataset rasterXSize=")
+    elif fault == "heights in metres":
+        lidar.write_text(lidar.read_text().replace("UInt16", "Float32"))
+    elif fault == "coarse":
+        lidar.write_text(lidar.read_text().replace("1.5", "10"))
+    elif fault == "no map":
+        lidar.write_text(lidar.read_text().replace("<SRS>EPSG:2154</SRS>", ""))
+    with pytest.raises(BenchmarkError) as raised:
+        read(folder, own_cache, 4)
+    assert "AI4Forest/Open-Canopy" in str(raised.value.hint)

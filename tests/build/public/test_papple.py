@@ -1,0 +1,219 @@
+"""The PApple RGB-D-Size adapter on a small data set in its authors' layout."""
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_papple import FOCAL_PX, HEIGHT, WIDTH, write_papple
+from PIL import Image
+
+from agrotools.benchmarks import load_folder
+from agrotools.benchmarks.validate import validate_folder
+from agrotools.build.sources.assembling import assembled
+from agrotools.build.sources.part import Part
+from agrotools.build.sources.public.papple import read
+from agrotools.build.templates import Thing
+from agrotools.core import BenchmarkError
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_papple(tmp_path_factory.mktemp("papple") / "set")
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_papple(tmp_path_factory.mktemp("papple") / "set", 2)
+
+
+@pytest.fixture
+def own(small: Path, tmp_path: Path) -> Path:
+    """A data set to damage."""
+    return Path(shutil.copytree(small, tmp_path / "set"))
+
+
+def _things(part: Part) -> list[Thing]:
+    return [subject.shown(index, 1) for subject in part.subjects for index in range(subject.things)]
+
+
+def _number_of(folder: Path, picture: str, box: list[int]) -> str:
+    """The apple whose whole outline has that box, found in the labels."""
+    entries = json.loads((folder / "gt_json/test/via_region_data_amodal.json").read_text())
+    entry = next(entry for entry in entries.values() if entry["filename"] == picture)
+    numbers: set[str] = set()
+    for region in entry["regions"].values():
+        xs, ys = (region["shape_attributes"][f"all_points_{axis}"] for axis in "xy")
+        if [min(xs), min(ys), max(xs) + 1, max(ys) + 1] == box:
+            numbers.add(region["region_attributes"]["apple_ID"])
+    (number,) = numbers
+    return number
+
+
+def test_sizes_are_those_of_the_calliper(folder: Path, tmp_path: Path) -> None:
+    part = read(folder, tmp_path, 30)
+    sizes = dict(line.split(",") for line in (folder / "GT_diameter.txt").read_text().split())
+    things = _things(part)
+    asked: Counter[str] = Counter()
+    for thing in things:
+        picture = part.files[thing.files[0].path].name
+        year = {"2": 2018, "7": 2020}[picture[4]]
+        line = f"{year}_01_{_number_of(folder, picture, thing.arguments['boxes'][0]):0>3}.txt"  # pyright: ignore
+        asked[line] += 1
+        assert thing.truth == {"fruits": [{"id": 1, "diameter_mm": float(sizes[line])}], "n": 1}
+    assert max(asked.values()) == 1
+    assert {line[:4] for line in asked} == {"2018", "2020"}
+    # An apple in two pieces is one; its number ends in 5.
+    assert any(line.endswith("5.txt") for line in asked)
+
+
+def test_what_cannot_be_asked_about_is_counted(folder: Path, tmp_path: Path) -> None:
+    left_out = read(folder, tmp_path, 30).metadata["papple_left_out"]
+    assert isinstance(left_out, dict)
+    assert left_out["pictures whose names tell no year"] == 1
+    assert left_out["pictures without a usable apple"] == 1
+    assert left_out["pictures without depth"] == 1
+    assert left_out["outlines of fewer than three points"] == 19
+    for what in ("without a diameter", "that are mostly hidden", "at the edge of a picture", "without depth",
+                 "shown in another picture already"):  # fmt: skip
+        assert left_out[f"apples {what}"], what
+
+
+def test_depth_and_camera_go_with_every_picture(folder: Path, tmp_path: Path) -> None:
+    part = read(folder, tmp_path, 30)
+    halved = 0
+    for thing in _things(part):
+        image, depth = thing.files
+        assert (image.width_px, image.height_px) == (depth.width_px, depth.height_px) == (WIDTH, HEIGHT)
+        assert image.intrinsics is not None
+        assert image.intrinsics.fx_px == image.intrinsics.fy_px == FOCAL_PX
+        assert depth.kind == "depth"
+        stored = np.asarray(Image.open(part.files[depth.path])).astype(float)
+        metres = np.load(folder / "depth_maps" / f"{part.files[image.path].stem}.npy")
+        halved += metres.shape[0] < HEIGHT
+        step = HEIGHT // metres.shape[0]
+        assert depth.depth_unit_mm is not None
+        assert np.abs(stored[::step, ::step] * depth.depth_unit_mm / 1000 - metres).max() < 0.6e-4
+    assert halved
+
+
+def test_no_more_pictures_are_made_than_samples_need(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "scratch").mkdir()
+    part = read(folder, tmp_path / "scratch", 3)
+    pictures = {thing.files[0].path for thing in _things(part)}
+    assert len(pictures) == 6
+    assert len(list((tmp_path / "scratch").iterdir())) == 6
+    years = Counter(part.files[path].name[4] for path in pictures)
+    assert years.keys() == {"2", "7"}
+
+
+def test_other_names_of_folders_and_a_file_of_focal_lengths_are_read(own: Path, tmp_path: Path) -> None:
+    (own / "depth_maps").rename(own / "depthCropNpy")
+    (own / "GT_diameter.txt").rename(own / "GT_diameters.txt")
+    (own / "focal_length.txt").write_text("_MG_2600_1.png,5000.5\n")
+    own.rename(tmp_path / "data")
+    (tmp_path / "set" / "PApple_v4").mkdir(parents=True)
+    (tmp_path / "data").rename(tmp_path / "set" / "PApple_v4" / "data")
+    part = read(tmp_path / "set", tmp_path, 20)
+    focal = {part.files[thing.files[0].path].name: thing.files[0].intrinsics.fx_px for thing in _things(part)}  # pyright: ignore
+    assert focal.pop("_MG_2600_1.png") == 5000.5
+    assert set(focal.values()) == {FOCAL_PX}
+
+
+FAULTS = (
+    "no folder", "no outlines", "no whole outlines", "no diameters", "no depth folder", "no depth", "no picture",
+    "outlines cut short", "outlines a list", "no regions", "number no number", "points no numbers", "points far away",
+    "diameter no number", "diameter of a house", "text not read", "focal length", "depth in millimetres",
+    "depth of another shape", "depth cut short", "depth an object", "picture cut short", "nothing measured",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_wrong_is_named_with_where_to_get_it(own: Path, tmp_path: Path, fault: str) -> None:
+    outlines, sizes = own / "gt_json/test/via_region_data_instance.json", own / "GT_diameter.txt"
+    depth, picture = own / "depth_maps/_MG_7600_1.npy", own / "images/test/_MG_7600_1.png"
+    entries = json.loads(outlines.read_text())
+    region = entries["_MG_7600_1.png1610302"]["regions"]["1"]
+    match fault:
+        case "no folder":
+            own = tmp_path / "nothing"
+        case "no outlines":
+            outlines.unlink()
+        case "no whole outlines":
+            outlines.with_name("via_region_data_amodal.json").unlink()
+        case "no diameters":
+            sizes.unlink()
+        case "no depth folder":
+            (own / "depth_maps").rename(tmp_path / "elsewhere")
+        case "no depth":
+            depth.unlink()
+        case "no picture":
+            picture.unlink()
+        case "outlines cut short":
+            outlines.write_bytes(outlines.read_bytes()[:5000])
+        case "outlines a list":
+            outlines.write_text("[]")
+        case "no regions":
+            del entries["_MG_7600_1.png1610302"]["regions"]
+        case "number no number":
+            region["region_attributes"]["apple_ID"] = "third"
+        case "points no numbers":
+            region["shape_attributes"]["all_points_x"] = ["a", "b", "c"]
+        case "points far away":
+            region["shape_attributes"]["all_points_x"][0] = 10**12
+        case "diameter no number":
+            sizes.write_text(sizes.read_text() + "2020_01_322.txt,large\n")
+        case "diameter of a house":
+            sizes.write_text(sizes.read_text() + "2020_01_322.txt,6300\n")
+        case "text not read":
+            sizes.write_bytes(b"\xff\xfe\x00")
+        case "focal length":
+            (own / "focal_length.txt").write_text("_MG_2600_1.png,far\n")
+        case "depth in millimetres":
+            np.save(depth, 1000 * np.load(depth))
+        case "depth of another shape":
+            np.save(depth, np.load(depth).T)
+        case "depth cut short":
+            depth.write_bytes(depth.read_bytes()[:9000])
+        case "depth an object":
+            np.save(depth, np.array([{"a": 1}], object), allow_pickle=True)
+        case "picture cut short":
+            picture.write_bytes(picture.read_bytes()[:9000])
+        case _:
+            sizes.write_text("2021_01_001.txt,70\n")
+    if fault in ("no regions", "number no number", "points no numbers", "points far away"):
+        outlines.write_text(json.dumps(entries))
+    with pytest.raises(BenchmarkError) as raised:
+        read(own, tmp_path, 20)
+    assert "7260694" in str(raised.value.hint)
+
+
+def test_an_apple_with_two_diameters_is_left_out(own: Path, tmp_path: Path) -> None:
+    before = {thing.truth["fruits"][0]["diameter_mm"] for thing in _things(read(own, tmp_path, 20))}  # pyright: ignore
+    sizes = own / "GT_diameter.txt"
+    lines = sizes.read_text().split()
+    sizes.write_text("".join(f"{line}\n{line}.5\n" if number % 2 else f"{line}\n" for number, line in enumerate(lines)))
+    after = {thing.truth["fruits"][0]["diameter_mm"] for thing in _things(read(own, tmp_path, 20))}  # pyright: ignore
+    assert after < before
+
+
+def test_the_data_set_becomes_a_sound_benchmark(folder: Path, tmp_path: Path) -> None:
+    part = read(folder, tmp_path, 12)
+    assembled([part], tmp_path / "out", name="papple", version="1", description="Sizes.", progress=lambda *_: None)
+    assert validate_folder(tmp_path / "out") == []
+    samples = load_folder(tmp_path / "out").samples
+    assert len(samples) == 12
+    assert {sample.task_type for sample in samples} == {"apple_size", "plotting"}
+    errors: list[float] = []
+    for sample in samples:
+        assert sample.reference is not None
+        for step in sample.reference.steps:
+            assert step.observation is not None
+            assert step.observation.error is None
+            if step.tool == "measure_fruit_size":
+                (fruit,) = step.observation.result["fruits"]  # pyright: ignore
+                errors.append(fruit["diameter_mm"] - step.truth["fruits"][0]["diameter_mm"])  # pyright: ignore
+    # Unit, focal length and boxes are right where the real tool finds the size that was drawn.
+    assert np.abs(errors).max() < 5

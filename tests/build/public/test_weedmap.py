@@ -1,0 +1,264 @@
+"""The WeedMap adapter on a small data set in its authors' layout."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import rasterio
+from fake_weedmap import CHANNELS, CROP_ALONE, EDGE, EMPTY, OUTSIDE, SENSORS, draw_bands, draw_labels, write_weedmap
+from PIL import Image
+from rasterio.errors import NotGeoreferencedWarning
+
+from agrotools.benchmarks import load_folder
+from agrotools.benchmarks.validate import validate_folder
+from agrotools.build.choosing import choose
+from agrotools.build.sources.assembling import SEED, assembled
+from agrotools.build.sources.public.weedmap import read
+from agrotools.core import BenchmarkError
+from agrotools.core.progress import no_progress
+
+pytestmark = pytest.mark.filterwarnings(f"ignore::{NotGeoreferencedWarning.__module__}.NotGeoreferencedWarning")
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    made = tmp_path / "scratch"
+    made.mkdir()
+    return made
+
+
+def facts(part):
+    return part.metadata["weedmap"]
+
+
+def pictures(part):
+    """Every picture of the part with the map and frame it was made from, found by its pixels."""
+    drawn = {
+        np.maximum(bands, 1)[:, valid].tobytes(): (name, frame)
+        for name in CHANNELS
+        for frame in range(8)
+        for bands, (_, valid) in [(draw_bands(name, frame), draw_labels(name, frame))]
+    }
+    for subject in (one for one in part.subjects if one.of == "field"):
+        for index in range(subject.things):
+            picture = subject.shown(index, index + 1)
+            with rasterio.open(part.files[picture.files[0].path]) as source:
+                bands, valid = source.read(), source.dataset_mask() > 0
+            yield picture, drawn[bands[:, valid].tobytes()]
+
+
+@pytest.mark.parametrize("white", [{}, {"003": True}, {"003": True, "005": True}])
+def test_truth_is_what_the_labels_say_where_there_is_data(tmp_path: Path, scratch: Path, white: dict) -> None:
+    part = read(write_weedmap(tmp_path / "set", white_is_data=white), scratch, 20)
+    found = list(pictures(part))
+    assert sorted(at for _, at in found) == [
+        (name, frame) for name in CHANNELS for frame in range(8) if frame not in (OUTSIDE, EMPTY)
+    ]
+    for picture, (name, frame) in found:
+        classes, valid = draw_labels(name, frame)
+        assert (picture.width, picture.height) == (480, 360)
+        for region in (None, (0, 0, 240, 180), (100, 40, 300, 200)):
+            x0, y0, x1, y1 = region or (0, 0, 480, 360)
+            inside = classes[y0:y1, x0:x1][valid[y0:y1, x0:x1]]
+            area = picture.area(region)
+            assert area.total_px == inside.size
+            assert (area.crop_px, area.weed_px, area.unnamed_px) == (np.sum(inside == 1), np.sum(inside == 2), 0)
+            assert area.weed_pct == pytest.approx(100 * np.mean(inside == 2))
+    data = {name: "white" if white.get(name) else "black" for name in CHANNELS}
+    assert facts(part)["maps"] == {name: {"labelled_tiles": 7, "data_in_mask": data[name]} for name in CHANNELS}
+    assert facts(part)["tiles_dropped"] == {"empty": 2, "mostly outside the map": 2}
+
+
+def test_a_tile_is_a_raster_with_named_bands(tmp_path: Path, scratch: Path) -> None:
+    part = read(write_weedmap(tmp_path / "set"), scratch, 20)
+    for picture, (name, frame) in pictures(part):
+        file = picture.files[0]
+        assert file.kind == "raster"
+        assert file.bands == CHANNELS[name]
+        assert file.gsd_m == 0.01
+        assert file.name in ("bands_1.tif", "bands_2.tif")
+        assert picture.arguments == {"image": file.name}
+        with rasterio.open(part.files[file.path]) as source:
+            assert source.descriptions == CHANNELS[name]
+            assert source.nodata == 0
+            assert np.array_equal(source.dataset_mask() > 0, draw_labels(name, frame)[1])
+            assert np.abs(source.read().astype(int) - draw_bands(name, frame)).max() <= 1
+
+
+def test_pairs_are_of_one_map(tmp_path: Path, scratch: Path) -> None:
+    part = read(write_weedmap(tmp_path / "set"), scratch, 20)
+    for subject in (one for one in part.subjects if one.of == "field"):
+        assert len({subject.shown(index, 1).files[0].bands for index in range(subject.things)}) == 1
+
+
+def test_tiles_with_crop_and_weeds_come_first_and_no_more_are_made_than_needed(tmp_path: Path, scratch: Path) -> None:
+    part = read(write_weedmap(tmp_path / "set"), scratch, 5)
+    frames = [at for _, at in pictures(part)]
+    assert len(frames) == len(part.files) == len(list(scratch.iterdir())) == 10
+    assert all(frame != CROP_ALONE for _, frame in frames)
+    assert {name for name, _ in frames} == {"003", "005"}
+
+
+def test_one_map_is_enough_wherever_it_lies(tmp_path: Path, scratch: Path) -> None:
+    write_weedmap(tmp_path / "set", maps="003")
+    (tmp_path / "other" / "RedEdge_003").mkdir(parents=True)
+    shutil.move(tmp_path / "set" / "Tiles" / "RedEdge" / "003", tmp_path / "other" / "RedEdge_003" / "003")
+    part = read(tmp_path / "other", scratch, 20)
+    assert [*facts(part)["maps"]] == ["003"]
+
+
+def test_incomplete_and_odd_tiles_are_dropped_and_counted(tmp_path: Path, scratch: Path) -> None:
+    root = write_weedmap(tmp_path / "set", maps="003") / "Tiles" / "RedEdge" / "003"
+    (root / "tile" / "RE" / "frame0000.png").unlink()
+    (root / "groundtruth" / "003_frame0001_GroundTruth_iMap.png").write_bytes(b"\x89PNG\r\n")
+    Image.new("L", (480, 360)).save(root / "groundtruth" / "003_frame0002_GroundTruth_iMap.png")
+    whole = (root / "tile" / "NIR" / "frame0007.png").read_bytes()
+    (root / "tile" / "NIR" / "frame0007.png").write_bytes(whole[: len(whole) // 2])
+    part = read(tmp_path / "set", scratch, 20)
+    assert sorted(at for _, at in pictures(part)) == [("003", EDGE), ("003", CROP_ALONE)]
+    assert facts(part)["tiles_dropped"] == {
+        "incomplete": 1,
+        "unreadable": 2,
+        "with labels that contradict each other, or an odd mask": 1,
+        "mostly outside the map": 1,
+        "empty": 1,
+    }
+
+
+def test_a_mask_that_does_not_fit_its_tile_drops_it(tmp_path: Path, scratch: Path) -> None:
+    root = write_weedmap(tmp_path / "set", maps="005") / "Tiles" / "Sequoia" / "005"
+    mask = np.zeros((360, 480), np.uint8)
+    mask[:60] = 255
+    Image.fromarray(mask).save(root / "mask" / "frame0000.png")
+    part = read(tmp_path / "set", scratch, 20)
+    assert ("005", 0) not in [at for _, at in pictures(part)]
+    assert facts(part)["tiles_dropped"]["with a mask that does not fit"] == 1
+
+
+def test_grey_may_be_stored_as_colours(tmp_path: Path, scratch: Path) -> None:
+    root = write_weedmap(tmp_path / "set", maps="005") / "Tiles" / "Sequoia" / "005"
+    expected = read(tmp_path / "set", scratch, 20).files.keys()
+    for path in (root / "tile" / "G").glob("*.png"):
+        with Image.open(path) as picture:
+            picture.convert("RGB").save(path)
+    assert read(tmp_path / "set", scratch, 20).files.keys() == expected
+
+
+def test_a_sound_benchmark_is_built(tmp_path: Path, scratch: Path) -> None:
+    part = read(write_weedmap(tmp_path / "set"), scratch, 10)
+    out = tmp_path / "out"
+    header = assembled([part], out, name="weedmap", version="1", description="Weeds.", progress=no_progress)
+    assert validate_folder(out) == []
+    samples = load_folder(out).samples
+    assert len(samples) == 10
+    assert {sample.task_type for sample in samples} <= {"weed_crop_area", "plotting", "band_selection"}
+    assert not any(sample.no_tool_eligible for sample in samples)
+    assert header.metadata["weedmap"]["tiles"] == 12
+    assert "separation" in header.metadata["weedmap"]
+    for sample in samples:
+        print([file.name for file in sample.files], sample.query)
+        print("   ", [slot.model_dump().get("value") for slot in sample.answer])
+        for step in sample.reference.steps:
+            if "veg_pct" in step.truth:
+                seen = step.observation.result
+                print("   ", {key: (seen[key], step.truth[key]) for key in ("veg_pct", "weed_pct", "total_px")})
+                assert seen["total_px"] == step.truth["total_px"]
+                assert seen["veg_pct"] == pytest.approx(step.truth["veg_pct"], abs=1.0)
+
+
+def test_bands_are_asked_about_too(tmp_path: Path, scratch: Path) -> None:
+    part = read(write_weedmap(tmp_path / "set"), scratch, 62)
+    chosen = choose(part.subjects, part.questions, part.samples, SEED)
+    about_bands = [item for item in chosen if item.question.task_type == "band_selection"]
+    assert len(about_bands) >= 6
+    assert len(about_bands) < len(chosen) / 2
+    for item in about_bands:
+        for call in item.asked.calls:
+            if call.tool == "measure_crop_weed_area":
+                assert set(call.truth["separability"]["classes"]) == {"soil", "crop", "weed"}
+
+
+def labels_say_otherwise(root: Path) -> None:
+    for path in (root / "groundtruth").glob("*_iMap.png"):
+        with Image.open(path) as picture:
+            values = np.asarray(picture)
+        Image.fromarray(np.select([values == 2, values == 10000], [10000, 2], 0).astype(np.uint16)).save(path)
+
+
+def other_colours(root: Path) -> None:
+    for path in (root / "groundtruth").glob("0*_color.png"):
+        with Image.open(path) as picture:
+            values = np.asarray(picture)
+        Image.fromarray(np.where(values == 255, 250, values).astype(np.uint8)).save(path)
+
+
+def masks_of_noise(root: Path) -> None:
+    rng = np.random.default_rng(4)
+    for path in (root / "mask").glob("*.png"):
+        Image.fromarray(np.where(rng.random((360, 480)) < 0.5, 255, 0).astype(np.uint8)).save(path)
+
+
+def masks_of_grey(root: Path) -> None:
+    for path in (root / "mask").glob("*.png"):
+        Image.new("L", (480, 360), 7).save(path)
+
+
+def larger_masks(root: Path) -> None:
+    for path in (root / "mask").glob("*.png"):
+        Image.new("L", (500, 360), 0).save(path)
+
+
+def enormous_labels(root: Path) -> None:
+    for path in (root / "groundtruth").glob("*_iMap.png"):
+        Image.new("L", (2500, 2000), 0).save(path)
+
+
+def no_channel(root: Path) -> None:
+    shutil.rmtree(next((root / "tile").glob("R")))
+
+
+def no_masks(root: Path) -> None:
+    shutil.rmtree(root / "mask")
+
+
+def no_labels(root: Path) -> None:
+    for path in (root / "groundtruth").glob("*_GroundTruth_*.png"):
+        path.unlink()
+
+
+def all_empty(root: Path) -> None:
+    for path in (root / "groundtruth").glob("0*_color.png"):
+        Image.new("RGB", (480, 360)).save(path)
+        Image.fromarray(np.zeros((360, 480), np.uint16)).save(str(path).replace("color", "iMap"))
+
+
+def broken_channels(root: Path) -> None:
+    for path in (root / "tile" / "NIR").glob("*.png"):
+        path.write_bytes(path.read_bytes()[:200])
+
+
+FAULTS = (
+    labels_say_otherwise, other_colours, masks_of_noise, masks_of_grey, larger_masks, enormous_labels, no_channel,
+    no_masks, no_labels, all_empty, broken_channels,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_what_is_wrong_is_named_with_where_to_get_it(tmp_path: Path, scratch: Path, fault) -> None:
+    folder = write_weedmap(tmp_path / "set", frames=4)
+    for name, sensor in SENSORS.items():
+        fault(folder / "Tiles" / sensor / name)
+    with pytest.raises(BenchmarkError) as raised:
+        read(folder, scratch, 4)
+    assert "10.3929/ethz-c-000788571" in str(raised.value.hint)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_no_data_set(tmp_path: Path, scratch: Path, there: bool) -> None:
+    if there:
+        (tmp_path / "set" / "RedEdge" / "000" / "tile").mkdir(parents=True)
+    with pytest.raises(BenchmarkError, match="no tiles of map 003 or 005") as raised:
+        read(tmp_path / "set", scratch, 4)
+    assert "ETH Research Collection" in str(raised.value.hint)

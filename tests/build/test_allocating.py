@@ -1,0 +1,80 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.build.allocating import Offer, allocate, counted
+from agrotools.build.marginals import ANSWER_TYPES, SOURCE_PCTS, apportioned, published
+from agrotools.core import BenchmarkError
+
+
+def test_the_published_figures_and_a_fifth_of_them():
+    whole = published()
+    assert (whole.queries, whole.calls, whole.files) == (539, 1447, 1097)
+    assert whole.distinct_tools == {1: 59, 2: 412, 3: 49, 4: 19}
+    assert whole.answer_types == {"tolerance": 177, "exact": 154, "plot": 139, "open_text": 69}
+    assert (whole.sources["ip102"], whole.sources["weedmap"], whole.sources["open_canopy"]) == (115, 62, 55)
+    assert len(whole.sources) == 12
+    assert all(0.0334 * 539 <= number <= 0.0761 * 539 for number in sorted(whole.sources.values())[:9])
+    small = published(108)
+    assert tuple(small.distinct_tools.values()) == (12, 82, 10, 4)
+    assert tuple(small.answer_types.values()) == (35, 31, 28, 14)
+    assert small.calls == 290
+
+
+@given(st.integers(1, 3000))
+def test_scaled_parts_add_up_and_are_off_by_less_than_one(queries):
+    scaled = published(queries)
+    for parts in (scaled.distinct_tools, scaled.answer_types, scaled.sources):
+        assert sum(parts.values()) == queries
+    for shares in (SOURCE_PCTS, ANSWER_TYPES):
+        whole = sum(shares.values())
+        for key, part in apportioned(shares, queries).items():
+            assert abs(part - shares[key] * queries / whole) < 1
+
+
+def _offers() -> dict[Offer, int]:
+    """Of each source, questions with every number of tools and every answer type, with few and with many calls."""
+    offers = {}
+    for source in SOURCE_PCTS:
+        for tools in (1, 2, 3, 4):
+            for answer in ANSWER_TYPES:
+                for extra, files in ((0, 1), (0, 2), (1, 2), (3, 4)):
+                    name = f"{source}_{tools}_{answer}_{extra}_{files}"
+                    offers[Offer(name, "plotting", source, answer, tools, tools + extra, files)] = 20
+    return offers
+
+
+@pytest.mark.parametrize("queries", [108, 539])
+def test_marginals_that_can_be_met_are_met_exactly_and_templates_used_evenly(queries):
+    offers = _offers()
+    wanted = published(queries)
+    allocation = allocate(offers, wanted, {offer.template: 34 for offer in offers})
+    assert allocation.missed == {}
+    got = counted([offer for offer, number in allocation.counts.items() for _ in range(number)], queries)
+    assert dict(got.distinct_tools) == wanted.distinct_tools
+    assert dict(got.answer_types) == {kind: wanted.answer_types[kind] for kind in got.answer_types}
+    assert dict(got.sources) == wanted.sources
+    assert (got.calls, got.files) == (wanted.calls, wanted.files)
+    assert max(allocation.counts.values()) <= 20
+    assert len(allocation.counts) > queries / 6
+
+
+def test_what_cannot_be_met_is_told_and_missed_by_as_little_as_possible():
+    offers = {offer: number for offer, number in _offers().items() if offer.answer_type != "open_text"}
+    wanted = published(108)
+    allocation = allocate(offers, wanted, {offer.template: 34 for offer in offers})
+    assert allocation.missed["answer type open_text"] == -14
+    assert sum(abs(number) for number in allocation.missed.values()) == 28
+    assert sum(allocation.counts.values()) == 108
+
+
+def test_a_template_is_used_no_more_often_than_it_can_be_put():
+    offers = _offers()
+    allocation = allocate(offers, published(108), {offer.template: 1 for offer in offers})
+    assert max(allocation.counts.values()) == 1
+
+
+def test_too_few_questions_are_an_error_that_says_how_many_there_are():
+    offers = dict(list(_offers().items())[:2])
+    with pytest.raises(BenchmarkError, match="only 40 questions"):
+        allocate(offers, published(108), {offer.template: 34 for offer in offers})

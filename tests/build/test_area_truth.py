@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.build.area_truth import AreaTruth, count_area
+
+_MASK = np.array([[0, 1, 2, 2], [0, 0, 1, 2], [0, 0, 0, 0]], np.uint8)
+_PLANTS = np.array([[1, 1, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1]], bool)
+
+
+def test_counts_of_a_known_mask():
+    area = count_area(_MASK, _PLANTS)
+    assert (area.crop_px, area.weed_px, area.unnamed_px, area.total_px) == (2, 3, 2, 12)
+    assert (area.veg_px, area.soil_px) == (7, 5)
+    assert area.weed_pct == 25.0
+    assert area.weed_share_pct == 60.0
+    assert area.ratio == 1.5
+
+
+def test_a_region_is_half_open():
+    area = count_area(_MASK, _PLANTS, (1, 0, 3, 2))
+    assert (area.crop_px, area.weed_px, area.unnamed_px, area.total_px) == (2, 1, 0, 4)
+
+
+def test_pixels_without_data_do_not_count():
+    valid = np.ones(_MASK.shape, bool)
+    valid[0, 2:] = valid[2, 3] = False
+    area = count_area(_MASK, _PLANTS, valid=valid)
+    assert (area.crop_px, area.weed_px, area.unnamed_px, area.total_px) == (2, 1, 1, 9)
+    area = count_area(_MASK, _PLANTS, (2, 0, 4, 2), valid)
+    assert (area.crop_px, area.weed_px, area.unnamed_px, area.total_px) == (1, 1, 0, 2)
+    nothing = count_area(_MASK, region=(2, 0, 4, 1), valid=valid)
+    assert nothing.total_px == 0
+    assert np.isnan([nothing.veg_pct, nothing.soil_pct, nothing.crop_pct, nothing.weed_pct]).all()
+
+
+def test_a_result_reads_as_the_tool_gives_it():
+    result = count_area(_MASK).as_result()
+    assert result["weed_to_crop_ratio"] == 1.5
+    assert result["veg_pct"] == 41.6667
+    assert AreaTruth(0, 3, 0, 10).as_result()["weed_to_crop_ratio"] is None
+    assert AreaTruth(0, 0, 0, 10).as_result()["weed_share_of_veg_pct"] is None
+    assert AreaTruth(1, 3, 0, 10).as_result(0.5)["area_m2"] == {
+        "total": 2.5, "veg": 1.0, "crop": 0.25, "weed": 0.75, "soil": 1.5,
+    }  # fmt: skip
+
+
+_COUNTS = st.tuples(*[st.integers(0, 5000)] * 3, st.integers(1, 5000))
+
+
+@given(_COUNTS)
+def test_parts_add_up_in_every_reading(counts):
+    crop, weed, unnamed, soil = counts
+    area = AreaTruth(crop, weed, unnamed, crop + weed + unnamed + soil)
+    for reading in area.readings():
+        assert reading.total_px == area.total_px
+        assert reading.veg_px == area.veg_px
+        assert reading.crop_px >= crop
+        assert reading.weed_px >= weed
+        assert reading.veg_pct + reading.soil_pct == pytest.approx(100)
+    assert len(area.readings()) == (3 if unnamed else 1)
+    if unnamed:
+        assert area.readings()[1].weed_px == weed + unnamed
+        assert area.readings()[2].crop_px == crop + unnamed

@@ -1,0 +1,168 @@
+"""Questions of all kinds of drawn scenes: which can be asked, in how many ways, and what their answers follow from."""
+
+import json
+import re
+from importlib import import_module
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from agrotools.build.scenes.farmland import make_farmland_pair
+from agrotools.build.scenes.saving import save_picture
+from agrotools.build.scenes.strokes import STROKE_COLOURS, marked
+from agrotools.build.sources.drawn.catalogue import MODULES
+from agrotools.build.templates import Template
+from agrotools.build.templates.exact_steps import exact_result
+from agrotools.build.templates.wording import sentences
+from agrotools.core.refs import resolved_value
+from agrotools.text.expressions import evaluate_from
+from agrotools.tools import extract_marked_region, get_tool
+from support.drawn_scenes import asked_of_drawings, drawn_scene, drawn_subjects, questions_of
+
+NEVER_OF_DRAWINGS = {"new_pond_count", "new_pond_several"}
+"""One pond at most is built in a drawn pair."""
+LEAST_WAYS = 34
+"""In which a question can be put, since no two of a benchmark may share a sentence."""
+STEP_WORDS = (
+    "detect", "segment", "calculate", "plot the", "look up", "identify_", "extract", "tool", "expected_size", "kb_id",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_drawing_again_gives_the_same_files_and_record(name, tmp_path):
+    first = drawn_scene(name, 2)
+    record = import_module(f"agrotools.build.sources.drawn.{name}").draw(2, 2, tmp_path)
+    assert json.loads(json.dumps(record)) == first.record
+    again = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert again == {path.name: path.read_bytes() for path in first.folder.iterdir()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODULES)
+def test_every_question_can_be_asked_of_some_subject_and_of_its_files(name):
+    subjects, originals = drawn_subjects(name)
+    assert len({(subject.name, subject.of) for subject in subjects}) == len(subjects)
+    assert all(subject.metadata["difficulty"] in range(4) for subject in subjects)
+    assert any(subject.metadata.get("schematic") for subject in subjects) == (name in ("pests", "weeds"))
+    for language in ("en", "zh"):
+        items = asked_of_drawings(name, language)
+        wanted = {question.template for question in questions_of(name, language)}
+        # Open text that would count in no headline is not asked, as that on thresholds.
+        never = NEVER_OF_DRAWINGS | {each for each in wanted if each.endswith(("_first", "_harm", "_manage"))}
+        assert wanted - {item.question.template for item in items} <= never
+        for item in items:
+            assert {file.path for file in item.asked.files} <= originals.files.keys()
+            query = item.asked.query(item.question.wordings[0])
+            assert not re.search(r"[{}\[\]]", query), query
+            names = [
+                call.arguments.get(key) for call in item.asked.calls for key in ("image", "chm", "before", "after")
+            ]
+            assert {name for name in names if name} <= {file.name for file in item.asked.files}
+
+
+@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_question_can_be_put_in_many_ways_that_share_no_sentence_and_name_no_step(name, language):
+    for question in questions_of(name, language):
+        said, ways = set(), 0
+        for wording in question.wordings:
+            assert not [word for word in STEP_WORDS if word in wording.lower()], wording
+            assert not re.search(r"[\[\]|]", wording), wording
+            if language == "zh":
+                assert re.search("[\u4e00-\u9fff]", wording), wording
+            new = set(sentences(wording))
+            ways += not (new & said)
+            said |= new
+        assert ways >= LEAST_WAYS, question.template
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_both_languages_ask_the_same(name):
+    english, chinese = (
+        [question for question in questions_of(name, language) if isinstance(question, Template)]
+        for language in ("en", "zh")
+    )
+    assert [question.template for question in english] == [question.template for question in chinese]
+    assert all(slot.label_zh for question in english for slot in question.slots)
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name != "weeds"])
+def test_chains_use_one_to_four_tools_and_answers_are_of_all_kinds(name):
+    items = [item.asked for item in asked_of_drawings(name)]
+    lengths = {len({call.tool for call in asked.calls}) for asked in items}
+    assert {1, 2, 3} <= lengths <= {1, 2, 3, 4}
+    assert 4 in lengths or name not in ("apples", "fruit_counts", "leaf_lesions")
+    assert {asked.answer_type for asked in items} >= {"tolerance", "exact", "plot"}
+    for asked in items:
+        assert any(slot.type == "plot" for slot in asked.slots) == (asked.answer_type == "plot")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_arguments_are_ones_that_tools_take_and_answers_follow_from_what_perfect_tools_return(name):
+    checked = 0
+    for item in asked_of_drawings(name):
+        results = []
+        for call in item.asked.calls:
+            arguments = resolved_value(dict(call.arguments), results)
+            known = get_tool(call.tool).spec.parameters["properties"]
+            assert set(arguments) <= set(known), (item.question.template, call.tool)
+            results.append(exact_result(call.tool, arguments) if call.truth is None else {"mask": "", **call.truth})
+        for slot in item.asked.slots:
+            if slot.type in ("plot", "open_text"):
+                continue
+            checked += 1
+            found = evaluate_from(slot.from_, results)
+            value = tuple(found) if slot.type == "choice_set" else found
+            known = (
+                slot.value if slot.type != "tolerance" else pytest.approx(slot.value, rel=2e-5, abs=1e-4 * slot.margin)
+            )
+            assert value == known, (item.question.template, slot.name)
+    assert checked > 20
+
+
+@pytest.fixture(scope="module")
+def farmland():
+    return make_farmland_pair(3, 1).images["before"]
+
+
+@pytest.mark.parametrize("shape", ["box", "ellipse"])
+@pytest.mark.parametrize("colour", STROKE_COLOURS)
+def test_a_mark_is_found_where_it_was_drawn(shape, colour, farmland, tmp_path):
+    drawn, truth = marked(np.random.default_rng(1), farmland, (150, 120, 300, 230), shape, colour)
+    save_picture(tmp_path / "marked.jpg", drawn)
+    inside = truth["regions"][0]["inner_box"]
+    if shape == "box":
+        assert inside == [150, 120, 300, 230]
+    found = extract_marked_region(image=tmp_path / "marked.jpg").regions
+    assert len(found) == 1
+    assert (found[0].color, found[0].shape) == (colour, shape)
+    assert np.abs(np.array(found[0].inner_box) - inside).max() <= 3
+
+
+@pytest.mark.slow
+def test_marks_on_boards_are_found_where_they_were_drawn():
+    first = drawn_scene("leaf_lesions", 0)
+    (mark, *_) = first.record["boards"][0]["marks"]
+    found = extract_marked_region(image=first.folder / "board_0.jpg", mark_color=mark["color"])
+    np.testing.assert_allclose(found.crop_box, mark["truth"]["crop_box"], atol=3)
+
+
+def test_pictures_are_of_the_size_that_was_drawn():
+    folder = drawn_scene("apples", 0).folder
+    with Image.open(folder / "photo_0.jpg") as photo:
+        assert photo.size == (640, 480)
+    depth = np.asarray(Image.open(folder / "depth_0.png"))
+    assert depth.dtype.kind in "ui"
+    assert 500 < np.median(depth[depth > 0]) < 5500
+
+
+def test_trees_in_a_mark_are_those_whose_stems_stand_there():
+    subjects, _ = drawn_subjects("blocks")
+    subject = next(subject for subject in subjects if subject.of == "block_marked")
+    thing = subject.shown(0, 1)
+    assert subject.metadata["kind"] in ("forest", "orchard")
+    x0, y0, x1, y1 = thing.before[0].truth["regions"][0]["inner_box"]
+    area_ha = (x1 - x0) * (y1 - y0) * thing.truth["gsd_m"] ** 2 / 1e4
+    assert thing.truth["density_per_ha"] == pytest.approx(thing.truth["count"] / area_ha, rel=1e-4)
+    assert thing.arguments["region"] == {"$ref": "steps[0].observation.regions[0].inner_box"}

@@ -1,0 +1,187 @@
+import os
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_cwfid import write_prepared
+
+from agrotools.benchmarks import load_folder
+from agrotools.benchmarks.validate import validate_folder
+from agrotools.build.sources import build_source
+from agrotools.build.sources.cwfid import LICENCE, read_cwfid
+from agrotools.core import BenchmarkError, UsageError
+from agrotools.core.hashing import pairs_by_hash
+
+_DATA = Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "cwfid"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AGROTOOLS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    base = tmp_path_factory.mktemp("field")
+    told = []
+    header = build_source(f"field={write_prepared(base / 'set', 8)}", base / "out", lambda *how: told.append(how))
+    return base / "out", header, told
+
+
+def test_a_built_benchmark_is_sound(built):
+    folder, header, told = built
+    assert validate_folder(folder) == []
+    benchmark = load_folder(folder)
+    assert benchmark.header == header
+    assert told[-1] == ("reference calls", len(benchmark.samples), len(benchmark.samples))
+
+
+def test_the_licence_of_the_images_is_carried(built):
+    folder, header, _ = built
+    assert "non-commercial" in header.licence
+    assert header.sources[0].licence == LICENCE
+    assert LICENCE in (folder / "benchmark.toml").read_text()
+    assert not header.synthetic
+
+
+def test_clusters_are_the_pairs(built):
+    folder, _, _ = built
+    samples = load_folder(folder).samples
+    hashes = {file.sha256 for sample in samples for file in sample.files}
+    pair_of = {member: number for number, pair in enumerate(pairs_by_hash(hashes)) for member in pair}
+    by_cluster = {}
+    for sample in samples:
+        by_cluster.setdefault(sample.cluster, set()).update(pair_of[file.sha256] for file in sample.files)
+    assert len(by_cluster) == 4
+    assert all(len(pairs) == 1 for pairs in by_cluster.values())
+
+
+def _assert_gold_is_what_the_masks_say(folder, source):
+    """Every measured truth, counted again from the source's masks by plain numpy."""
+    images = {image.sha256: image for image in read_cwfid(source)}
+    for sample in load_folder(folder).samples:
+        by_name = {file.name: images[file.sha256] for file in sample.files}
+        for step in sample.reference.steps:
+            if step.tool != "measure_crop_weed_area":
+                continue
+            image = by_name[step.arguments["image"]]
+            x0, y0, x1, y1 = step.arguments.get("region") or (0, 0, image.width, image.height)
+            classes, plants = image.classes[y0:y1, x0:x1], image.vegetation[y0:y1, x0:x1]
+            truth = step.truth
+            assert truth["crop_px"] == int(np.sum(classes == 1))
+            assert truth["weed_px"] == int(np.sum(classes == 2))
+            assert truth["veg_px"] == int(np.sum(plants))
+            assert truth["soil_px"] == classes.size - int(np.sum(plants))
+            assert truth["weed_pct"] == pytest.approx(100 * np.mean(classes == 2), rel=1e-5)
+            assert truth["veg_pct"] == pytest.approx(100 * np.mean(plants), rel=1e-5)
+
+
+def test_gold_comes_from_the_masks(built, tmp_path):
+    _assert_gold_is_what_the_masks_say(built[0], write_prepared(tmp_path / "set", 8))
+
+
+def test_names_and_notes_tell_nothing(built):
+    for sample in load_folder(built[0]).samples:
+        for position, file in enumerate(sample.files, start=1):
+            assert file.name == f"image_{position}.jpg"
+            assert "false colour" in file.note
+        assert "tool" not in sample.query.lower()
+        assert not re.search(r"\bstep\b|measure_|_px|_pct", sample.query)
+
+
+def test_the_truth_holds_what_the_tool_returns(built):
+    """A perfect tool's result has the fields of the real one, where masks can tell."""
+    for sample in load_folder(built[0]).samples:
+        for step in sample.reference.steps:
+            if step.tool == "measure_crop_weed_area" and step.observation.ok:
+                assert set(step.truth) <= set(step.observation.result)
+                for name, value in step.truth.items():
+                    observed = step.observation.result[name]
+                    assert (
+                        observed is None
+                        or value is None
+                        or isinstance(value, type(observed))
+                        or (isinstance(value, (int, float)) and isinstance(observed, (int, float)))
+                    )
+
+
+def test_building_again_gives_the_same_content(built, tmp_path):
+    folder = built[0]
+    before = load_folder(folder).content_hash
+    build_source(f"field={write_prepared(tmp_path / 'set', 8)}", folder)
+    assert load_folder(folder).content_hash == before
+
+
+def test_a_failed_build_leaves_nothing_and_spares_other_folders(tmp_path):
+    source = write_prepared(tmp_path / "set", 4)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("keep")
+    with pytest.raises(BenchmarkError, match="not a benchmark"):
+        build_source(f"field={source}", tmp_path / "mine")
+    assert (tmp_path / "mine" / "notes.txt").read_text() == "keep"
+    (source / "masks/002.png").unlink()
+    with pytest.raises(BenchmarkError, match=r"masks/002\.png"):
+        build_source(f"field={source}", tmp_path / "out")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "set"]
+
+
+def test_wrong_sources_are_explained(tmp_path):
+    with pytest.raises(UsageError, match="--source is 'field'"):
+        build_source("field", tmp_path)
+    with pytest.raises(UsageError, match="unknown source 'fields'") as caught:
+        build_source("fields=x", tmp_path)
+    assert "field" in caught.value.hint
+    with pytest.raises(BenchmarkError, match="at least four"):
+        build_source(f"field={write_prepared(tmp_path / 'set', 2)}", tmp_path / "out")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (_DATA / "truth.json").is_file(), reason=f"no CWFID images in {_DATA}")
+def test_the_real_images_give_the_field_benchmark(tmp_path):
+    build_source(f"field={_DATA}", tmp_path / "out")
+    assert validate_folder(tmp_path / "out") == []
+    benchmark = load_folder(tmp_path / "out")
+    assert len(benchmark.samples) >= 80
+    assert len({sample.cluster for sample in benchmark.samples}) == 10
+    assert {sample.task_type for sample in benchmark.samples} == {"weed_crop_area", "plotting"}
+    slots = Counter(slot.type for sample in benchmark.samples for slot in sample.answer)
+    assert set(slots) == {"tolerance", "exact", "boolean", "file", "plot"}
+    assert {len(sample.reference.steps) for sample in benchmark.samples} == {1, 2, 3, 4, 5}
+    assert all(not sample.no_tool_eligible for sample in benchmark.samples if sample.answer_type == "plot")
+    _assert_gold_is_what_the_masks_say(tmp_path / "out", _DATA)
+
+
+def test_the_header_says_how_crop_and_weeds_were_told_apart(built):
+    folder, header, _ = built
+    methods = Counter(
+        step.observation.result["method"]
+        for sample in load_folder(folder).samples
+        for step in sample.reference.steps
+        if step.tool == "measure_crop_weed_area"
+    )
+    assert header.metadata["separation"] == dict(methods)
+    assert header.metadata["heads"] == {}
+    assert ("note" in header.metadata) is ("none" in methods)
+
+
+def test_the_command_builds_prints_terms_and_replaces(tmp_path):
+    import typer
+    from typer.testing import CliRunner
+
+    from agrotools.cli.build import build
+
+    app = typer.Typer()
+    app.command()(build)
+    source = write_prepared(tmp_path / "set", 4)
+    arguments = ["--source", f"field={source}", "--out", str(tmp_path / "out")]
+    first = CliRunner().invoke(app, arguments)
+    assert first.exit_code == 0, first.output
+    assert "non-commercial" in first.stdout
+    assert "clusters: in all 2" in first.stdout
+    assert "reference calls: " in first.stderr
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "set"]

@@ -1,0 +1,144 @@
+import numpy as np
+import pytest
+
+from agrotools.build.scenes.fruits import KINDS
+from agrotools.build.scenes.leaf_photo import HEALTHY, LESION, make_leaf_photo
+from agrotools.build.scenes.lesions import KINDS as LESIONS
+from agrotools.build.scenes.marks import draw_mark
+from agrotools.build.scenes.orchard import make_orchard
+from agrotools.build.scenes.wheat import make_wheat
+
+MAKERS = [make_orchard, make_wheat, make_leaf_photo]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_the_same_seed_draws_the_same_scene(make):
+    first, second = make(5, 2), make(5, 2)
+    for part in ("images", "masks"):
+        for key, plane in getattr(first, part).items():
+            np.testing.assert_array_equal(plane, getattr(second, part)[key])
+    assert first.truth == second.truth
+    for other in (make(6, 2), make(5, 3)):
+        assert not np.array_equal(first.images["rgb"], other.images["rgb"])
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_wrong_arguments_are_refused(make):
+    with pytest.raises(ValueError, match="difficulty"):
+        make(1, 4)
+    with pytest.raises(ValueError, match="seed"):
+        make(-1, 0)
+
+
+def test_unknown_kinds_are_refused():
+    with pytest.raises(ValueError, match="kind"):
+        make_orchard(1, 1, "banana")
+    with pytest.raises(ValueError, match="skin"):
+        make_orchard(1, 1, "apple", skin="blue")
+    with pytest.raises(ValueError, match="crop"):
+        make_leaf_photo(1, 1, "banana")
+    with pytest.raises(ValueError, match="lesion"):
+        make_leaf_photo(1, 1, "apple", "scratches")
+
+
+@pytest.mark.parametrize("difficulty", [0, 3])
+def test_fruit_is_as_large_as_its_depth_and_outline_say(difficulty):
+    checked = 0
+    for seed in range(11, 16):
+        scene = make_orchard(seed, difficulty)
+        focal, depth, ids = scene.sidecar["fx_px"], scene.images["depth"], scene.masks["ids"]
+        assert (ids.shape, depth.dtype) == ((480, 640), np.uint16)
+        for fruit in scene.truth["fruits"]:
+            if fruit["visibility"] < 1:
+                continue
+            checked += 1
+            own = ids == fruit["id"]
+            middle = np.median(depth[own & (depth > 0)]) + 0.35 * fruit["diameter_mm"]
+            # An apple is up to a fourteenth less long than thick, and lies in any direction.
+            across = 2 * np.sqrt(own.sum() / np.pi) * middle / focal
+            assert across == pytest.approx(fruit["diameter_mm"], rel=0.08)
+    assert checked
+
+
+def test_visibility_is_the_share_of_a_fruit_that_is_seen():
+    seen = [fruit["visibility"] for seed in range(4) for fruit in make_orchard(seed, 3).truth["fruits"]]
+    assert min(seen) < 0.5
+    assert max(seen) > 0.9
+    assert all(0 <= share <= 1 for share in seen)
+
+
+def test_varieties_are_red_pale_and_green():
+    means = {}
+    for skin in ("dark", "pale", "green"):
+        scene = make_orchard(3, 1, skin=skin)
+        means[skin] = scene.images["rgb"][scene.masks["ids"] > 0].mean(axis=0)
+    assert means["dark"][0] > 2 * means["dark"][1]
+    assert means["pale"][1] > 0.75 * means["pale"][0]
+    assert means["green"][1] > means["green"][0]
+
+
+def test_depth_has_holes_and_grows_noisier():
+    easy, hard = make_orchard(7, 0).images["depth"], make_orchard(7, 3).images["depth"]
+    assert 0 < (easy[300:] == 0).mean() < (hard[300:] == 0).mean()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_fruit_is_seen_where_the_mask_says(kind):
+    scene = make_orchard(2, 0, kind)
+    fruit = scene.images["rgb"][scene.masks["ids"] > 0].astype(int)
+    rest = scene.images["rgb"][scene.masks["ids"] == 0].astype(int)
+    assert np.mean(fruit[:, 0] - fruit[:, 1]) > np.mean(rest[:, 0] - rest[:, 1])
+    assert len(np.unique(scene.masks["ids"])) > 1
+
+
+def test_leaves_are_bright_in_the_near_infrared():
+    scene = make_orchard(4, 0)
+    red, nir = scene.images["rgb"][..., 0].astype(float), scene.images["nir"].astype(float)
+    lower = scene.masks["ids"][240:] == 0
+    assert np.median(nir[240:][lower]) > np.median(red[240:][lower])
+
+
+def test_ears_are_counted_as_asked_for_and_as_masked():
+    scene = make_wheat(8, 1, 20)
+    heads = {head["id"]: head["visibility"] for head in scene.truth["heads"]}
+    assert len(heads) == 20
+    assert set(np.unique(scene.masks["ids"])) - {0} == {number for number, seen in heads.items() if seen}
+    assert 15 < scene.truth["count"] == sum(seen >= 0.25 for seen in heads.values())
+    assert scene.truth["area_m2"] == pytest.approx(512 * 512 * scene.sidecar["gsd_m"] ** 2, rel=1e-4)
+
+
+@pytest.mark.parametrize("lesion", LESIONS)
+def test_severity_is_exact_and_near_what_was_asked(lesion):
+    scene = make_leaf_photo(9, 1, lesion=lesion, severity_pct=15.0)
+    classes, (leaf,) = scene.masks["classes"], scene.truth["leaves"]
+    assert leaf["lesion_area_px"] == (classes == LESION).sum()
+    assert leaf["leaf_area_px"] == (classes >= HEALTHY).sum()
+    assert leaf["severity_pct"] == pytest.approx(100 * leaf["lesion_area_px"] / leaf["leaf_area_px"], abs=1e-3)
+    assert leaf["severity_pct"] == pytest.approx(15.0, abs=4.5)
+
+
+@pytest.mark.parametrize("lesion", LESIONS)
+def test_lesions_look_unlike_the_healthy_leaf(lesion):
+    scene = make_leaf_photo(9, 0, "apple", lesion, severity_pct=15.0)
+    photo, classes = scene.images["rgb"].astype(int), scene.masks["classes"]
+    # Healthy tissue is greener than red by far; all lesions lose that.
+    green = photo[..., 1] - photo[..., 0]
+    assert np.median(green[classes == LESION]) < np.median(green[classes == HEALTHY]) - 15
+
+
+def test_leaves_side_by_side_are_told_apart():
+    scene = make_leaf_photo(3, 2, "bean", leaves=3)
+    first, second, third = (leaf["box"] for leaf in scene.truth["leaves"])
+    assert first[2] <= second[0]
+    assert second[2] <= third[0]
+    assert set(np.unique(scene.masks["leaves"])) == {0, 1, 2, 3}
+
+
+def test_a_mark_leaves_alone_what_it_encloses():
+    photo = np.full((100, 120, 3), 90, np.uint8)
+    outer = draw_mark(photo, (20, 30, 60, 80), "blue", "box", 3)
+    assert outer == (17, 27, 63, 83)
+    assert (photo[30:80, 20:60] == 90).all()
+    assert tuple(photo[28, 40]) == (0, 40, 255)
+    with pytest.raises(ValueError, match="leaves the picture"):
+        draw_mark(photo, (1, 30, 60, 80), "blue", "box", 3)

@@ -1,0 +1,127 @@
+"""What becomes of chains that do not run to their end: kept, kept and counted, or dropped with a reason."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from agrotools.build.asking import Asked, Subject
+from agrotools.build.building import Group, build_samples
+from agrotools.build.choosing import Chosen
+from agrotools.build.outcomes import ChainBroken, Tally, check_observed, told_of_build
+from agrotools.build.references import PlannedCall
+from agrotools.build.templates.template import Template
+from agrotools.core import BenchmarkError, BooleanSlot, SampleFile
+from agrotools.core.errors import ErrorInfo
+from agrotools.tools import AGROTOOLS
+
+_QUESTION = Template.model_validate(
+    {
+        "template": "t", "task_type": "crop_disease", "of": "x", "answer_type": "exact", "wordings": ["Is it so?"],
+        "slots": [{"type": "boolean", "name": "so", "label": "so", "from": "@0.best == 'a'"}],
+    }
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def root(tmp_path):
+    noise = np.random.default_rng(1).integers(0, 255, (80, 80, 3), np.uint8)
+    Image.fromarray(noise).save(tmp_path / "a.png")
+    (tmp_path / "broken.png").write_bytes(b"\x89PNG")
+    return tmp_path
+
+
+def _chosen(call: PlannedCall, path: str = "a.png", truth: bool = True) -> Chosen:
+    files = (SampleFile(name="image_1.png", path=path, kind="image"),)
+    slot = BooleanSlot.model_validate(
+        {"name": "so", "label": "so", "value": truth, "from": "steps[0].observation.best == 'a'"}
+    )
+    asked = Asked(files, (call,), (slot,), "exact", {})
+    return Chosen(Subject("s", 1, lambda *_: None), _QUESTION, asked, "Is it so?")
+
+
+def _call(**arguments) -> PlannedCall:
+    return PlannedCall("diagnose_pest_disease", {"image": "image_1.png", **arguments}, {"best": "a"})
+
+
+def _build(root, chosen, tally):
+    return build_samples([Group("p", "s", chosen)], root, toolset=AGROTOOLS, tally=tally)
+
+
+def test_a_lacking_model_keeps_the_sample_and_is_counted_and_what_cannot_be_read_is_dropped(root):
+    tally = Tally()
+    lacking, unreadable = _chosen(_call(kind="pest")), _chosen(_call(kind="pest"), "broken.png")
+    wrong = _chosen(_call(kind="pest"), truth=False)
+    samples = _build(root, [unreadable, lacking, wrong, lacking], tally)
+    assert [sample.id for sample in samples] == ["p-001", "p-002"]
+    observed = samples[0].reference.steps[0]
+    assert observed.observation.error.kind == "backend_unavailable"
+    assert observed.truth == {"best": "a"}
+    assert tally.metadata() == {
+        "dropped": {"diagnose_pest_disease: unreadable_file": 1, "true values do not give its answer": 1},
+        "needs_backend": {"diagnose_pest_disease": 2},
+    }
+    tally.check()
+    lines = told_of_build(tally.metadata())
+    assert any("packs train" in line and "2 samples" in line for line in lines)
+    assert any("1 diagnose_pest_disease: unreadable_file" in line for line in lines)
+
+
+def test_a_build_of_which_most_chains_break_fails_and_says_how(root):
+    chosen = [_chosen(_call(), "broken.png"), _chosen(_call(), "broken.png"), _chosen(_call(kind="pest"))]
+    with pytest.raises(BenchmarkError, match=r"2 of 3 chains of calls broke.*no known image format") as raised:
+        build_samples([Group("p", "s", chosen)], root, toolset=AGROTOOLS)
+    assert raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("kind", "follows", "breaks"),
+    [
+        ("nothing_found", False, False),
+        ("low_confidence", False, False),
+        ("shape_mismatch", False, False),
+        ("backend_unavailable", False, False),
+        ("invalid_argument", False, True),
+        ("invalid_argument", True, False),
+        ("region_empty", True, False),
+        ("missing_metadata", False, True),
+        ("tool_failed", True, True),
+        ("timeout", True, True),
+        ("limit", False, True),
+    ],
+)
+def test_answers_about_the_picture_stay_and_breakdowns_go(kind, follows, breaks):
+    error = ErrorInfo(kind=kind, message="so it is")
+    if not breaks:
+        check_observed(0, "a_tool", error, follows=follows)
+        return
+    with pytest.raises(ChainBroken) as raised:
+        check_observed(0, "a_tool", error, follows=follows)
+    assert raised.value.reason == f"a_tool: {kind}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "argument", "breaks"),
+    [
+        ("missing_metadata", "scale_marker", False),
+        ("missing_metadata", "gsd_m", True),
+        ("missing_metadata", None, True),
+        ("invalid_argument", "scale_marker", True),
+    ],
+)
+def test_a_marker_that_is_not_found_is_an_answer_and_a_scale_that_nobody_gave_is_none(kind, argument, breaks):
+    error = ErrorInfo(kind=kind, message="so it is", argument=argument)
+    if not breaks:
+        check_observed(0, "measure_weed_phenotype", error, follows=False)
+        return
+    with pytest.raises(ChainBroken):
+        check_observed(0, "measure_weed_phenotype", error, follows=False)
+
+
+def test_a_share_that_was_not_reached_is_told_with_its_reason():
+    metadata = {"shares": {"a": {"wanted": 5, "made": 5}, "b": {"wanted": 9, "made": 4, "why": "4 broke"}}}
+    assert told_of_build(metadata) == ["b: 4 of 9 samples (4 broke)"]

@@ -1,0 +1,242 @@
+"""What columns are taken for, what is asked of their owner, and the plan that keeps it."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from agrotools.benchmarks.checks.leaks import step_words
+from agrotools.build.choosing import asked_of
+from agrotools.build.own_photos import Column, Plan, cells, look, needs_of, read_plan, write_plan
+from agrotools.build.own_photos.answers import answers_of
+from agrotools.build.own_photos.asking import round_limits, templates_for
+from agrotools.build.own_photos.drops import Drops
+from agrotools.build.own_photos.proposing import kind_of, mixed_units, propose
+from agrotools.build.own_photos.subjects import Pictured, arguments_of, grouped, note_of, subjects_of
+from agrotools.build.templates import load_templates
+from agrotools.core import BenchmarkError, SampleFile
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for number in range(1, 7):
+        Image.new("RGB", (40, 30), (30, 20 * number, 30)).save(folder / f"{number}.jpg")
+    return folder
+
+
+def _table(photos: Path, header: str, rows: list[str]) -> Path:
+    path = photos.parent / "t.csv"
+    lines = [f"{number}.jpg;{row}" for number, row in enumerate(rows, start=1)]
+    path.write_text("\n".join([f"photo;{header}", *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+def _column(photos: Path, header: str, rows: list[str]) -> Column:
+    seen = look(photos, _table(photos, header, rows))
+    (column,) = propose(seen, "my farm").plan.columns
+    return column
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "ask", "more"),
+    [
+        ("Apples", ["3", "5"], "count", {"target": "apple", "objects": "apples"}),
+        ("number of trees", ["3", "5"], "count", {"target": "tree"}),
+        ("苹果数量", ["3个", "5个"], "count", {"target": "apple"}),
+        ("Severity (%)", ["3", "0.5"], "severity", {"unit": "%"}),
+        ("severity", ["35%", "12 %"], "severity", {"unit": "%"}),
+        ("severity", ["0.35", "0.1"], "severity", {"unit": None}),
+        ("病情严重度", ["3,5", "12"], "severity", {"decimal": ",", "unit": "%"}),
+        ("fruit diameter_mm", ["71", "75"], "diameter", {"unit": "mm", "target": "fruit"}),
+        ("Kaliber", ["71 mm", "75 mm"], "diameter", {"unit": "mm"}),
+        ("plant height", ["12", "14"], "plant_height", {"unit": None}),
+        ("ground cover", ["40", "60"], "cover", {"unit": "%"}),
+        ("weed cover [%]", ["4", "6"], "weed_cover", {"unit": "%"}),
+        ("disease", ["rust", "healthy", "rust"], "disease", {}),
+        ("病害", ["叶锈病", "白粉病"], "disease", {}),
+        ("insect", ["aphid", "thrips"], "pest", {}),
+        ("species", ["Lantana", "none"], "weed", {}),
+        ("diseased", ["yes", "no"], "diseased", {"yes_means": "the leaf is diseased"}),
+        ("healthy?", ["1", "0"], "diseased", {"yes": cells.NO, "no": cells.YES}),
+        ("leaf count", ["7", "9"], "leaves", {}),
+        ("yield", ["7.5", "9"], "", {}),
+        ("observer", ["Ann", "Bob"], "nothing", {}),
+    ],
+)  # fmt: skip
+def test_columns_are_taken_for_what_their_header_and_cells_say(photos, header, rows, ask, more):
+    column = _column(photos, header, rows)
+    assert column.ask == ask
+    assert {key: getattr(column, key) for key in more} == more
+
+
+def test_what_cells_hold():
+    assert kind_of(["12", "13 mm", "?9"]) != "yes"
+    assert kind_of(["0", "1", "1"], "apples") == "number"
+    assert kind_of(["0", "1", "1"], "diseased") == "yes"
+    assert kind_of(["Remove the fallen leaves in autumn and keep the rows open; repeat after rain"] * 2) == "advice"
+
+
+def test_what_only_the_owner_knows_is_asked(photos):
+    header = "yield;diameter;plant height;severity"
+    seen = look(photos, _table(photos, header, ["1;71 mm;12;0.2", "2;7 cm;14;0.1"]))
+    plan = propose(seen, "x").plan
+    needs = [(need.column, need.key) for need in needs_of(plan)]
+    assert needs == [
+        ("yield", "ask"), ("diameter", "distance_mm"), ("diameter", "fx_px"), ("plant height", "unit"),
+        ("plant height", "px_per_cm"), ("severity", "unit"),
+    ]  # fmt: skip
+
+
+def test_numbers_with_and_without_unit_are_told_with_their_rows(photos):
+    seen = look(photos, _table(photos, "fruit diameter", ["71 mm", "7.2 cm", "70", "69 mm"]))
+    (column,) = propose(seen, "x").plan.columns
+    assert column.unit is None
+    told = mixed_units(seen, column)
+    assert "2 in mm (row 2, 5)" in told
+    assert "1 without a unit (row 4)" in told
+    drops = Drops()
+    found = answers_of(seen, column, drops)
+    assert {path.name: value for path, value in found.items()} == {
+        "1.jpg": pytest.approx(71), "2.jpg": pytest.approx(72), "4.jpg": pytest.approx(69)
+    }  # fmt: skip
+    assert drops.lines() == ["fruit diameter: 1 x '70' (row 4) has no unit: set unit of this column in the plan"]
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "says"),
+    [
+        (Column(column="v", ask="severity", unit="%"), "120", "above 100"),
+        (Column(column="v", ask="severity", unit="%"), "12 mm", "measures something else"),
+        (Column(column="v", ask="severity", unit="%"), "12 apples", "where a unit is expected"),
+        (Column(column="v", ask="count", target="apple"), "3.5", "no whole number"),
+        (Column(column="v", ask="count", target="apple"), "3 cm", "is in cm"),
+        (Column(column="v", ask="count", target="apple"), "-3", "below 0"),
+        (Column(column="v", ask="diseased", yes_means="it is ill"), "perhaps", "neither yes nor no"),
+        (Column(column="v", ask="disease"), "<script>alert(1)</script>", "HTML"),
+    ],
+)
+def test_cells_that_cannot_be_used_are_counted_with_their_row(photos, column, cell, says):
+    seen = look(photos, _table(photos, "v", [cell, "-"]))
+    drops = Drops()
+    assert answers_of(seen, column, drops) == {}
+    (line,) = drops.lines()
+    assert says in line
+    assert "(row 2)" in line
+
+
+@pytest.mark.parametrize(("repeated", "expected"), [("refuse", None), ("mean", 6), ("sum", 12)])
+def test_two_answers_for_one_picture(photos, repeated, expected):
+    (photos.parent / "t.csv").write_text("photo,v\n1.jpg,4\n1.jpg,8\n2.jpg,5\n2,5\n")
+    seen = look(photos, photos.parent / "t.csv")
+    drops = Drops()
+    found = answers_of(seen, Column(column="v", ask="count", target="apple", repeated=repeated), drops)
+    values = {path.name: value for path, value in found.items()}
+    assert values.get("1.jpg") == expected
+    assert values["2.jpg"] == (10 if repeated == "sum" else 5)
+    if repeated == "refuse":
+        assert "4.0 (row 2) and 8.0 (row 3)" in drops.lines()[0]
+
+
+def test_a_plan_is_read_as_it_was_written(tmp_path: Path):
+    column = Column(column="Größe", ask="diameter", unit="mm", distance_mm=800, yes=("ja",))
+    plan = Plan(images_column="Foto", languages=("en", "zh"), delimiter=";", columns=(column,))
+    write_plan(tmp_path / "p.toml", plan)
+    assert read_plan(tmp_path / "p.toml") == plan
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("images_column = 'p'\n[[columns]]\ncolumn = 'a'\nask = 'colour'\n", "'colour' is not one of"),
+        ("images_column = 'p'\n[[columns]]\ncolumn = 'a'\ngsd = 3\n", "Extra inputs"),
+        ("images_column = 'p'\n[[columns]]\ncolumn = 'a'\nquantity = '<b>x</b>'\n", "String should match"),
+        ("images_column = ", "is no TOML"),
+        ("samples = 3", "Field required"),
+    ],
+)
+def test_a_plan_that_cannot_be_used_says_where(text, says, tmp_path: Path):
+    (tmp_path / "p.toml").write_text(text)
+    with pytest.raises(BenchmarkError) as told:
+        read_plan(tmp_path / "p.toml")
+    assert says in str(told.value)
+
+
+def test_a_table_without_pictures_says_what_it_looked_for(photos):
+    (photos.parent / "t.csv").write_text("plot,apples\nnorth,3\nsouth,4\n")
+    with pytest.raises(BenchmarkError, match="no column of t\\.csv names a picture") as told:
+        look(photos, photos.parent / "t.csv")
+    assert "1.jpg" in str(told.value)
+    (photos.parent / "t.csv").write_text("photo,apples\nx.jpg,3\n")
+    with pytest.raises(BenchmarkError, match="no row of t\\.csv belongs to a picture"):
+        look(photos, photos.parent / "t.csv")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_own_questions_are_many_and_name_no_steps(language):
+    templates = load_templates("own", language)
+    assert len(templates) == len(load_templates("own"))
+    for template in templates:
+        assert len(template.wordings) >= 34, template.template
+        assert not [wording for wording in template.wordings if step_words(wording)]
+
+
+def test_columns_of_one_kind_share_no_wording():
+    columns = tuple(Column(column=name, ask="count", target="apple") for name in "ab")
+    plan = Plan(images_column="p", columns=columns, languages=("en", "zh"))
+    first, second = (
+        templates_for(column, place, plan, [1, 5, 9], counted_per_area=True) for place, column in enumerate(columns)
+    )
+    assert not {t.template for t in first} & {t.template for t in second}
+    assert not {w for t in first for w in t.wordings} & {w for t in second for w in t.wordings}
+    assert {"own_density_1", "own_density_1_zh"} <= {t.template for t in first}
+
+
+def test_the_photo_that_is_sought_is_as_often_the_first_as_the_second():
+    column, names = Column(column="weed", ask="weed"), ("lantana", "siam weed", "rubber vine", "parthenium")
+    plan = Plan(images_column="p", columns=(column,), languages=("en", "zh"))
+    pictured = [
+        Pictured(SampleFile(name="p.jpg", path=f"{k}.jpg", kind="image", sha256=f"{k:064x}"), names[k * 7 % 11 % 4])
+        for k in range(240)
+    ]
+    digests = [str(each.file.sha256) for each in pictured]
+    groups = [digests[k : k + 4] for k in range(0, len(digests), 4)]
+    subjects = subjects_of(column, 0, pictured, groups, None)
+    for template in templates_for(column, 0, plan, [], counted_per_area=False):
+        asked = [item.asked for subject in subjects if (item := asked_of(subject, template, 1)) is not None]
+        assert asked, template.template
+        if template.template.removesuffix("_zh") == "own_name_which":
+            assert 0.3 < sum(one.slots[0].value == "image_1.jpg" for one in asked) / len(asked) < 0.7
+            assert all(one.slots[1].value in one.slots[1].choices for one in asked)
+        if template.template.removesuffix("_zh") == "own_name_both":
+            outcomes = Counter(one.slots[0].value for one in asked)
+            assert max(outcomes.values()) < 0.7 * len(asked)
+
+
+def test_pictures_of_the_same_columns_are_grouped_and_ten_clusters_come_first():
+    leaf, apple = frozenset({"severity", "disease"}), frozenset({"apples"})
+    few = {f"{number:02d}": leaf if number % 2 else apple for number in range(30)}
+    groups = grouped(few)
+    assert max(map(len, groups)) == 2
+    assert len(groups) >= 10
+    assert all(len({few[digest] for digest in group}) == 1 for group in groups)
+    assert sorted(digest for group in groups for digest in group) == sorted(few)
+    assert max(map(len, grouped({str(number): leaf for number in range(40)}))) == 4
+
+
+def test_limits_are_round_and_between_the_values():
+    limits = round_limits([1, 2, 3, 40, 80])
+    assert limits
+    assert all(1 < limit < 80 and float(f"{limit:.2g}") == limit for limit in limits)
+    assert round_limits([5, 5, 5]) == []
+
+
+def test_the_scale_is_told_with_the_photo_and_given_to_the_tool():
+    file = SampleFile(name="image_1.jpg", path="x.jpg", kind="image")
+    column = Column(column="h", ask="plant_height", unit="cm", marker_cm=2.4)
+    assert note_of(column, "Pots.") == "Pots. The disc beside the plants has a diameter of 2.4 cm, for scale."
+    given = arguments_of(file, "measure_weed_phenotype", column, {"view": "side"})
+    assert given == {"image": "image_1.jpg", "view": "side", "scale_marker": {"type": "circle", "size_cm": 2.4}}
+    assert note_of(Column(column="h"), " ") is None

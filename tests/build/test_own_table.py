@@ -1,0 +1,191 @@
+"""Tables, cells and folders of pictures as people have them."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from agrotools.build.own_photos import cells
+from agrotools.build.own_photos.cells import CellFault, Quantity
+from agrotools.build.own_photos.images import Images
+from agrotools.build.own_photos.table import open_table
+from agrotools.core import BenchmarkError
+
+TEXT = "photo,Größe (mm),Befund\nIMG_1.jpg,12,Mehltau\nIMG_2.jpg,15,Rost\n"
+CHINESE = "照片,株高,病害\nIMG_1.jpg,12厘米,叶锈病\nIMG_2.jpg,15厘米,白粉病\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "found"),
+    [
+        (TEXT, "utf-8", "utf-8"),
+        (TEXT, "utf-8-sig", "utf-8"),
+        (TEXT, "latin-1", "latin-1"),
+        (CHINESE, "gb18030", "gb18030"),
+        (CHINESE, "utf-8", "utf-8"),
+        (CHINESE, "utf-16", "utf-16"),
+    ],
+)
+def test_the_encoding_of_a_table_is_found_and_said(text, encoding, found, tmp_path: Path):
+    (tmp_path / "t.csv").write_bytes(text.encode(encoding))
+    table = open_table(tmp_path / "t.csv")
+    assert table.encoding == found
+    assert found in table.described
+    assert table.columns == tuple(text.splitlines()[0].split(","))
+    assert [row for row, _ in table.rows()] == [2, 3]
+    assert [cells[2] for _, cells in table.rows()] == [line.split(",")[2] for line in text.splitlines()[1:]]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_delimiter_of_a_table_is_found(delimiter, tmp_path: Path):
+    rows = [["photo", "severity", "remark"], ["a.jpg", "3.5", "wet, cold"], ["b.jpg", "4", ""]]
+    with (tmp_path / "t.csv").open("w", newline="") as file:
+        csv.writer(file, delimiter=delimiter).writerows(rows)
+    table = open_table(tmp_path / "t.csv")
+    assert table.delimiter == delimiter
+    assert list(table.rows()) == [(2, ("a.jpg", "3.5", "wet, cold")), (3, ("b.jpg", "4", ""))]
+
+
+def test_sheets_are_read_as_tables(tmp_path: Path):
+    openpyxl = pytest.importorskip("openpyxl", reason="extra build")
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.title = "scouting"
+    sheet.append(["photo", "share", "sick", "apples"])
+    sheet.append(["a.jpg", 0.35, True, 12])
+    sheet.append([None, None, None, None])
+    sheet.append(["b.jpg", 0.1, False, 3.0])
+    for row in (2, 4):
+        sheet.cell(row, 2).number_format = "0%"
+    book.create_sheet("notes")
+    book.save(tmp_path / "t.xlsx")
+    table = open_table(tmp_path / "t.xlsx")
+    assert table.sheet == "scouting"
+    assert list(table.rows()) == [(2, ("a.jpg", "35 %", "yes", "12")), (4, ("b.jpg", "10 %", "no", "3"))]
+    with pytest.raises(BenchmarkError, match="no sheet 'other'"):
+        open_table(tmp_path / "t.xlsx", sheet="other")
+    (tmp_path / "broken.xlsx").write_bytes(b"PK no workbook")
+    with pytest.raises(BenchmarkError, match="cannot be read as a workbook"):
+        open_table(tmp_path / "broken.xlsx")
+
+
+def test_header_names_are_made_unique_and_short_rows_are_filled(tmp_path: Path):
+    (tmp_path / "t.csv").write_text("photo,count,,count\n\na.jpg,1\nb.jpg,2,3,4,5\n")
+    table = open_table(tmp_path / "t.csv")
+    assert table.columns == ("photo", "count", "column 3", "count (2)")
+    assert [cells for _, cells in table.rows()] == [("a.jpg", "1", "", ""), ("b.jpg", "2", "3", "4")]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "is empty"),
+        (b"\n\n", "is empty"),
+        (b"a.jpg,12\nb.jpg,13\n", "names the columns"),
+        (b'photo,count\na.jpg,"' + b"x" * 200_000 + b"\n", "row 2 is no row of a table"),
+    ],
+)
+def test_tables_that_cannot_be_used_say_why(content, says, tmp_path: Path):
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(BenchmarkError) as told:
+        list(open_table(tmp_path / "t.csv").rows())
+    assert says in str(told.value)
+
+
+def test_a_wrong_encoding_in_the_plan_says_where(tmp_path: Path):
+    (tmp_path / "t.csv").write_bytes(TEXT.encode("latin-1"))
+    with pytest.raises(BenchmarkError, match="is not in utf-8"):
+        list(open_table(tmp_path / "t.csv", encoding="utf-8").rows())
+    with pytest.raises(BenchmarkError, match="no encoding 'klingon'"):
+        open_table(tmp_path / "t.csv", encoding="klingon")
+
+
+@pytest.mark.parametrize(
+    ("text", "decimal", "expected"),
+    [
+        ("12", ".", Quantity(12, None)),
+        ("12.5 mm", ".", Quantity(12.5, "mm")),
+        ("35%", ".", Quantity(35, "%")),
+        ("3,5 cm", ",", Quantity(3.5, "cm")),
+        ("1.234,5", ",", Quantity(1234.5, None)),
+        ("1,234.5", ".", Quantity(1234.5, None)),
+        ("12厘米", ".", Quantity(12, "cm")),
+        ("12 apples", ".", Quantity(12, None, "apples")),
+        ("12个", ".", Quantity(12, None, "个")),
+        ("-3e-2", ".", Quantity(-0.03, None)),
+    ],
+)
+def test_numbers_are_read_with_their_units(text, decimal, expected):
+    assert cells.quantity(text, decimal) == expected
+
+
+@pytest.mark.parametrize("text", ["12-15", "<5", "about 7", "12 mm 3", "1,2,3", "3 bananas/acre", "", "12 to 14 mm"])
+def test_what_is_no_number_says_so(text):
+    with pytest.raises(CellFault):
+        cells.quantity(text)
+
+
+@pytest.mark.parametrize(
+    ("texts", "decimal", "sure"),
+    [
+        (["3,5", "4"], ",", True),
+        (["3.5", "1,234"], ".", True),
+        (["1,234"], ".", False),
+        (["1.234,5"], ",", True),
+        (["3,1234"], ",", True),
+        (["12", "7"], ".", True),
+        (["1,234", "0,5"], ",", True),
+    ],
+)
+def test_the_decimal_mark_of_a_column(texts, decimal, sure):
+    assert cells.found_decimal(texts) == (decimal, sure)
+
+
+@pytest.mark.parametrize("text", ["<b>rust</b>", "rust{one}", "a\\b", "@0.count", "x" * 100, "12", 'so "called"'])
+def test_names_that_could_do_harm_are_refused(text):
+    with pytest.raises(CellFault):
+        cells.name(text)
+
+
+def test_names_keep_their_apostrophe_in_another_form():
+    assert cells.name(" farmer's lung ") == "farmer’s lung"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("a.jpg", "B.JPG", "north/c.png", "south/c.png", "notes.txt", ".hidden.jpg"):
+        path = tmp_path / "photos" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x")
+    (tmp_path / "secret.jpg").write_bytes(b"x")
+    return tmp_path / "photos"
+
+
+def test_pictures_are_found_by_path_name_and_name_without_ending(folder: Path):
+    images = Images(folder)
+    assert len(images) == 4
+    found = {cell: images.find(cell) for cell in ("a.jpg", "A", "b.jpg", "north/c.png", "north\\c.png", "./a.jpg")}
+    assert [path.name for path in found.values() if path] == ["a.jpg", "a.jpg", "B.JPG", "c.png", "c.png", "a.jpg"]
+    assert images.find("d.jpg") is None
+    assert images.find(".hidden.jpg") is None
+
+
+@pytest.mark.parametrize(
+    "cell", ["../secret.jpg", "/etc/passwd", "C:\\photos\\a.jpg", "~/a.jpg", "north/../../secret.jpg", "c.png"]
+)
+def test_cells_that_lead_out_or_mean_several_pictures_are_refused(folder: Path, cell):
+    with pytest.raises(CellFault):
+        Images(folder).find(cell)
+
+
+def test_a_link_out_of_the_folder_is_refused(folder: Path):
+    (folder / "link.jpg").symlink_to(folder.parent / "secret.jpg")
+    with pytest.raises(CellFault, match="link"):
+        Images(folder).find("link.jpg")
+
+
+def test_a_folder_without_pictures_says_so(tmp_path: Path):
+    with pytest.raises(BenchmarkError, match="holds no pictures"):
+        Images(tmp_path)
+    with pytest.raises(BenchmarkError, match="not a folder"):
+        Images(tmp_path / "none")

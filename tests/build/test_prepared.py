@@ -1,0 +1,40 @@
+import json
+
+import pytest
+
+from agrotools.build.sources.prepared import read_items
+from agrotools.core import BenchmarkError
+
+
+def _folder(tmp_path, truth):
+    (tmp_path / "truth.json").write_text(truth if isinstance(truth, str) else json.dumps(truth))
+    (tmp_path / "a.jpg").write_bytes(b"x")
+    return tmp_path
+
+
+def test_items_come_as_they_are(tmp_path):
+    items = [{"id": "1", "image": "a.jpg", "count": 3}]
+    assert read_items(_folder(tmp_path, items), ("count",), ("image",)) == items
+
+
+@pytest.mark.parametrize(
+    ("truth", "says"),
+    [
+        ("[{", "cannot be read"),
+        ({"id": 1}, "no list of objects"),
+        (["a.jpg"], "no list of objects"),
+        ([{"id": "7", "image": "a.jpg"}], "item 7 lacks count"),
+        ([{"image": "b.jpg", "count": 1}], "lacks b.jpg"),
+        ([{"image": f"{n}.jpg", "count": 1} for n in range(9)], "and 4 more"),
+        ([{"image": "../a.jpg", "count": 1}], "leads out"),
+        ([{"image": "/etc/passwd", "count": 1}], "leads out"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path, truth, says):
+    with pytest.raises(BenchmarkError, match=says):
+        read_items(_folder(tmp_path, truth), ("count",), ("image",))
+
+
+def test_a_folder_without_truth_is_said(tmp_path):
+    with pytest.raises(BenchmarkError, match=r"truth\.json cannot be read"):
+        read_items(tmp_path)

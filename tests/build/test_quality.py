@@ -1,0 +1,212 @@
+"""Quality checks find what a reviewer would, and leave alone what is sound."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image, ImageOps
+
+from agrotools.benchmarks.checks.leaks import names_tool, revealed_answer, step_words
+from agrotools.build.quality import Finding, read_findings, write_findings
+from agrotools.build.quality.checking import check_implicit, check_near_duplicates, check_told
+from agrotools.build.quality.metadata import check_metadata
+from agrotools.build.quality.pictures import look_of, near_pairs
+from agrotools.build.quality.queries import check_queries
+from agrotools.build.quality.scale import check_scale
+from agrotools.build.quality.written import check_written
+from agrotools.core import BenchmarkError, ExactSlot, SampleFile, ToleranceSlot
+from support.plain_sample import plain_sample
+
+HEIGHT = ToleranceSlot(name="height", label="height", value=34.5, unit="cm", abs_tol=2)
+RUST = ExactSlot(name="disease", label="disease", value="leaf rust", aliases=("锈病",), distractors=("mildew",))
+
+
+def _picture(seed: int) -> Image.Image:
+    """A scene of its own: patches of colour, as fields have."""
+    patches = np.random.default_rng(seed).integers(0, 255, (9, 12, 3), dtype=np.uint8)
+    return Image.fromarray(patches).resize((320, 240), Image.Resampling.BICUBIC)
+
+
+def _look(picture: Image.Image):
+    look = look_of(np.asarray(picture.convert("RGB")))
+    assert look is not None
+    return look
+
+
+def _file(path: str, **more: Any) -> SampleFile:
+    return SampleFile(name="image_1.jpg", path=path, kind="image", **more)
+
+
+def _checks(findings: Any) -> list[str]:
+    return [finding.check for finding in findings]
+
+
+@pytest.mark.parametrize(
+    "altered",
+    [
+        lambda picture: picture.resize((100, 75)),
+        lambda picture: picture.point(lambda value: min(255, round(value * 1.1))),
+        lambda picture: ImageOps.crop(picture, 4),
+        ImageOps.mirror,
+    ],
+    ids=["smaller", "brighter", "trimmed", "mirrored"],
+)
+def test_altered_copies_of_a_picture_are_near_duplicates(altered):
+    looks = [_look(_picture(1)), _look(_picture(2)), _look(altered(_picture(1)))]
+    assert [(first, second) for first, second, _ in near_pairs(looks)] == [(0, 2)]
+
+
+def test_different_scenes_are_no_near_duplicates_and_a_blank_one_is_compared_with_nothing():
+    assert list(near_pairs([_look(_picture(seed)) for seed in range(40)])) == []
+    assert look_of(np.full((50, 60, 3), 200, np.uint8)) is None
+
+
+def test_near_duplicates_count_between_clusters_only(tmp_path: Path):
+    _picture(1).save(tmp_path / "a.jpg", quality=95)
+    _picture(1).save(tmp_path / "b.jpg", quality=40)
+    _picture(2).save(tmp_path / "c.jpg")
+    samples = [
+        plain_sample(name, files=(_file(f"{name}.jpg"),), cluster=cluster)
+        for name, cluster in (("a", "a"), ("b", "b"), ("c", "c"))
+    ]
+    found = list(check_near_duplicates(samples, tmp_path))
+    assert [finding.id for finding in found] == ["a", "b"]
+    assert "image_1.jpg of b" in found[0].message
+    together = [sample.model_copy(update={"cluster": "one"}) for sample in samples]
+    assert list(check_near_duplicates(together, tmp_path)) == []
+
+
+def test_questions_that_differ_in_numbers_and_files_alone_are_the_same():
+    queries = (
+        "How many trees stand in image_1.jpg? Give a number above 5.",
+        "How many trees stand in image_2.jpg? Give a number above 17.",
+        "How many trees stand in image_3.jpg? I need it today.",
+        "Is this crop short of water?",
+    )
+    samples = [plain_sample(f"q{number}", query=query) for number, query in enumerate(queries)]
+    found = list(check_queries(samples))
+    assert [(finding.id, finding.check) for finding in found] == [("q1", "same_query"), ("q2", "shared_sentence")]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Segment the leaf and tell me its share.",
+        "First find the trees, then count them.",
+        "Use object detection for the apples.",
+        "请调用合适的工具数一数树。",
+        "先找出树冠，然后数一数。",
+        "请分割图中的叶片。",
+        "第一步量叶片，第二步求平均。",
+    ],
+)
+def test_steps_and_methods_are_named(query):
+    assert step_words(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "How many trees stand here, and what share of the ground do they cover?",
+        "Which tractor tooling marks are these?",
+        "The first row looks dry. Is it?",
+        "Is there any segment of the field without weeds?",
+        "这片果园里有多少棵树？",
+        "两片叶子哪一片病得更重？画成柱状图。",
+        "今年先旱后涝，这片叶子还健康吗？",
+    ],
+)
+def test_plain_questions_name_no_steps(query):
+    assert step_words(query) is None
+
+
+def test_tools_are_named_in_chinese_questions_too():
+    assert names_tool("用count_objects数一下图里的苹果", "count_objects")
+    assert names_tool("请用plot画出来", "plot")
+    assert not names_tool("画出两块地的产量", "plot")
+    sample = plain_sample(query="用count_objects数一下", toolset=("count_objects",))
+    assert _checks(check_implicit([sample])) == ["not_implicit"]
+
+
+def test_answers_are_found_in_question_and_notes_also_in_chinese():
+    assert revealed_answer(RUST, "这片叶子得了锈病吗？") == "锈病"
+    assert revealed_answer(RUST, "Is it leaf rust or mildew?") is None
+    sample = plain_sample(
+        query="The label says leaf rust. What is it?", files=(_file("x.jpg", note="锈病叶片"),), answer=(RUST,)
+    )
+    assert _checks(check_told([sample])) == ["answer_in_query", "answer_in_note"]
+
+
+def test_answers_and_places_in_exif_are_found(tmp_path: Path):
+    exif = Image.Exif()
+    exif[270] = "plot 7, leaf rust"
+    exif.get_ifd(34853)[2] = (48.0, 30.0, 0.0)
+    _picture(1).save(tmp_path / "told.jpg", exif=exif)
+    _picture(1).save(tmp_path / "leaf_rust_03.jpg")
+    _picture(1).save(tmp_path / "clean.jpg")
+    samples = [plain_sample(name, files=(_file(f"{name}.jpg"),), answer=(RUST,))
+               for name in ("told", "leaf_rust_03", "clean")]  # fmt: skip
+    found = [(finding.id, finding.check) for finding in check_metadata(samples, tmp_path)]
+    assert found == [
+        ("told", "answer_in_metadata"), ("told", "position_in_metadata"), ("leaf_rust_03", "answer_in_path")
+    ]  # fmt: skip
+
+
+def test_a_damaged_picture_has_no_metadata_to_tell(tmp_path: Path):
+    (tmp_path / "broken.jpg").write_bytes(b"\xff\xd8\xff\xe1\x00\x10Exif broken")
+    assert list(check_metadata([plain_sample(files=(_file("broken.jpg"),), answer=(RUST,))], tmp_path)) == []
+
+
+def test_answers_written_in_a_picture_are_told(tmp_path: Path):
+    sample = plain_sample(files=(_file("x.jpg"),), answer=(HEIGHT,))
+    read: list[Path] = []
+
+    def reader(path: Path) -> str:
+        read.append(path)
+        return "Plot 4\nheight 34.5 cm"
+
+    found = list(check_written([sample, sample], tmp_path, reader))
+    assert _checks(found) == ["answer_in_picture"] * 2
+    assert read == [tmp_path / "x.jpg"]
+
+
+@pytest.mark.parametrize(
+    ("query", "file", "ambiguous"),
+    [
+        ("How tall is the plant?", {}, True),
+        ("How tall is the plant? The ruler beside it is 30 cm.", {}, False),
+        ("How tall is the plant?", {"gsd_m": 0.001}, False),
+        ("这株草有多高？", {}, True),
+        ("这株草有多高？旁边的标尺长30厘米。", {}, False),
+        ("How tall is it? One pixel is 0.5 mm.", {}, False),
+    ],
+)
+def test_physical_answers_need_a_scale(query, file, ambiguous):
+    sample = plain_sample(query=query, files=(_file("x.jpg", **file),), answer=(HEIGHT,))
+    assert _checks(check_scale([sample])) == (["ambiguous_scale"] if ambiguous else [])
+
+
+def test_a_length_that_a_file_states_is_a_scale():
+    height = ToleranceSlot(name="height", label="height", value=34.5, unit="cm", abs_tol=2)
+    told = SampleFile(name="image_1.jpg", path="files/a.jpg", kind="image", note="The disc is 2.4 cm across.")
+    asked = plain_sample(query="How tall is it?", answer=(height,))
+    assert _checks(check_scale([asked])) == ["ambiguous_scale"]
+    assert list(check_scale([asked.model_copy(update={"files": (told,)})])) == []
+
+
+def test_shares_need_no_scale():
+    cover = ToleranceSlot(name="cover", label="cover", value=34.5, unit="%", abs_tol=2)
+    assert list(check_scale([plain_sample(query="How much is covered?", answer=(cover,))])) == []
+
+
+def test_findings_are_kept_in_the_folder(tmp_path: Path):
+    findings = [Finding(id="a", check="same_query", severity="info", message="<b>äöü</b>")]
+    assert read_findings(tmp_path) == []
+    write_findings(tmp_path, findings)
+    assert read_findings(tmp_path) == findings
+    (tmp_path / "quality.jsonl").write_text("{}\n")
+    with pytest.raises(BenchmarkError, match="line 1"):
+        read_findings(tmp_path)
+    with pytest.raises(BenchmarkError, match="cannot be written"):
+        write_findings(Path("/proc"), findings)

@@ -1,0 +1,229 @@
+import re
+from functools import cache
+from string import Formatter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agrotools.build.area_truth import AreaTruth, count_area
+from agrotools.build.asking import Subject
+from agrotools.build.choosing import choose
+from agrotools.build.questions import QUESTIONS, Ask, Picture, questions_in, settled_draft
+from agrotools.build.questions.question import PLOT_MARGIN
+from agrotools.core import FAMILY_OF_TASK_TYPE, SampleFile, ToleranceSlot
+from agrotools.core.refs import literal_value, resolved_value
+from agrotools.text.expressions import evaluate_from
+from agrotools.tools import get_tool
+from agrotools.tools.result import encode_result
+from agrotools.tools.workspace import artifacts_in
+
+_SIDE = 200
+
+
+@cache
+def _picture(seed: int, number: int, unnamed: bool) -> Picture:
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[0:_SIDE, 0:_SIDE]
+    classes = np.zeros((_SIDE, _SIDE), np.uint8)
+    for value in (1, 2):
+        for _ in range(int(rng.integers(1, 9))):
+            centre = rng.uniform(0, _SIDE, 2)
+            classes[np.hypot(x - centre[0], y - centre[1]) < rng.uniform(4, 22)] = value
+    plants = classes > 0
+    if unnamed:
+        centre = rng.uniform(0, _SIDE, 2)
+        plants = plants | (np.hypot(x - centre[0], y - centre[1]) < rng.uniform(1, 9))
+    file = SampleFile(name=f"image_{number}.jpg", path=f"{seed}.jpg", kind="image")
+    arguments = {"image": file.name}
+    return Picture((file,), arguments, lambda region: count_area(classes, plants, region), _SIDE, _SIDE)
+
+
+def _subject(seed: int, unnamed: bool = False, pictures: int = 2) -> Subject:
+    def picture(index: int, number: int) -> Picture:
+        return _picture(10 * seed + index, number, unnamed)
+
+    return Subject(f"subject-{seed}", pictures, picture)
+
+
+def _true_results(calls, tmp_path):
+    results = []
+    for call in calls:
+        if call.truth is not None:
+            results.append(dict(call.truth))
+            continue
+        with artifacts_in(tmp_path):
+            result = get_tool(call.tool)(**resolved_value(dict(call.arguments), results))
+        results.append(encode_result(result)[0])
+    return results
+
+
+@pytest.mark.parametrize("unnamed", [False, True])
+def test_every_from_yields_its_value_from_the_truth(unnamed, tmp_path):
+    chosen = choose([_subject(seed, unnamed) for seed in range(8)], QUESTIONS, 60, 5)
+    assert len(chosen) == 60
+    assert len({item.question.template for item in chosen}) >= (28 if unnamed else 34)
+    for item in chosen:
+        # A choice of two would be right half of the time by chance.
+        two_way = [slot.type == "boolean" or len(getattr(slot, "choices", ())) == 2 for slot in item.slots]
+        assert not all(two_way), item.question.template
+        results = _true_results(item.asked.calls, tmp_path)
+        for slot in item.slots:
+            value = evaluate_from(slot.from_, results)
+            if isinstance(slot, ToleranceSlot):
+                assert value == pytest.approx(slot.value, rel=2e-5, abs=1e-4 * slot.margin), item.question.template
+            elif slot.type == "plot":
+                assert value["kind"] == slot.value["kind"]
+                drawn = [(s["name"], s["x"], pytest.approx(s["y"], rel=2e-5)) for s in value["series"]]
+                assert drawn == [(s["name"], s["x"], s["y"]) for s in slot.value["series"]]
+            else:
+                assert value == slot.value, item.question.template
+
+
+def test_arguments_fit_the_tools_and_only_later_steps_refer_to_earlier_ones():
+    for item in choose([_subject(seed) for seed in range(6)], QUESTIONS, 50, 1):
+        calls = item.asked.calls
+        assert 1 <= len(calls) <= 5
+        groups = {call.group for call in calls if call.tool == "measure_crop_weed_area"}
+        measured = sum(call.tool == "measure_crop_weed_area" for call in calls)
+        assert groups == ({None} if measured == 1 else {0})
+        for index, call in enumerate(calls):
+            refs = [int(n) for n in re.findall(r"steps\[(\d+)\]", str(call.arguments))]
+            assert all(n < index for n in refs)
+            if call.tool != "measure_crop_weed_area":
+                assert refs, f"{call.tool} of {item.question.template} uses nothing that was measured"
+
+
+def test_what_unnamed_plants_could_change_is_not_asked():
+    """All plants unnamed but a few: no question on crop or weeds may be asked, those on plants and soil may."""
+    area = AreaTruth(crop_px=300, weed_px=300, unnamed_px=3000, total_px=40_000)
+    file = SampleFile(name="image_1.jpg", path="1.jpg", kind="image")
+    picture = Picture((file,), {"image": file.name}, lambda region: area, _SIDE, _SIDE)
+    ask = Ask((picture,), np.random.default_rng(0))
+    asked = {q.template for q in QUESTIONS if q.things == 1 and settled_draft(q, ask) is not None}
+    assert "plant_cover" in asked
+    assert "bare_soil" in asked
+    assert not asked & {"weed_share", "crop_share", "weed_crop_ratio", "leading_plants", "surface_bars", "weed_cover"}
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 500), question=st.sampled_from([q for q in QUESTIONS if q.things == 1]))
+def test_a_settled_answer_survives_every_reading(seed, question):
+    ask = Ask((_picture(seed, 1, True),), np.random.default_rng(seed))
+    settled = settled_draft(question, ask)
+    if settled is None:
+        return
+    draft, slots = settled
+    for reading in range(3):
+        areas = []
+        for measure in draft.measures:
+            readings = ask.area(measure.picture, measure.region).readings()
+            areas.append(readings[min(reading, len(readings) - 1)])
+        for slot, other in zip(slots, draft.slots(areas), strict=True):
+            if isinstance(slot, ToleranceSlot):
+                assert abs(slot.value - other.value) <= slot.margin
+            elif slot.type == "plot":
+                for one, two in zip(slot.value["series"], other.value["series"], strict=True):
+                    assert two["y"] == pytest.approx(one["y"], rel=1.1 * PLOT_MARGIN)
+            else:
+                assert slot.value == other.value
+
+
+def test_near_ties_are_not_asked():
+    for crop, weeds, asked in ((1000, 1100, False), (1000, 1600, True)):
+        area = AreaTruth(crop, weeds, 0, 40_000)
+        file = SampleFile(name="image_1.jpg", path="1.jpg", kind="image")
+        picture = Picture((file,), {}, lambda region, area=area: area, _SIDE, _SIDE)
+        question = next(q for q in QUESTIONS if q.template == "leading_plants")
+        assert (settled_draft(question, Ask((picture,), np.random.default_rng(0))) is not None) is asked
+
+
+def test_the_choice_is_even_and_repeatable_and_uses_no_wording_twice():
+    subjects = [_subject(seed) for seed in range(10)]
+    first = choose(subjects, QUESTIONS, 80, 7)
+    second = choose(subjects, QUESTIONS, 80, 7)
+    assert [(a.query, a.slots) for a in first] == [(b.query, b.slots) for b in second]
+    assert len({(item.question.template, item.wording) for item in first}) == 80
+    assert len({item.query for item in first}) == 80
+    assert len({(item.subject.name, item.question.template) for item in first}) == 80
+    per_subject = [sum(item.subject.name == subject.name for item in first) for subject in subjects]
+    assert max(per_subject) - min(per_subject) <= 2
+    assert {slot.type for item in first for slot in item.slots} == {"tolerance", "exact", "boolean", "file", "plot"}
+
+
+def test_one_picture_is_never_asked_about_two():
+    chosen = choose([_subject(3, pictures=1)], QUESTIONS, 100, 7)
+    assert chosen
+    assert all(item.question.things == 1 and len(item.asked.files) == 1 for item in chosen)
+
+
+def test_wordings_are_complete_and_unlike():
+    seen = set()
+    for question in QUESTIONS:
+        assert question.task_type in FAMILY_OF_TASK_TYPE
+        assert len(question.wordings) >= 3
+        for wording in question.wordings:
+            assert wording not in seen
+            seen.add(wording)
+            names = {name for _, name, _, _ in Formatter().parse(wording) if name}
+            assert names <= {
+                "photo", "photos", "one", "two", "first", "second", "First", "limit", "hectares", "first_ha",
+                "second_ha", "x0", "y0", "x1", "y1",
+            }  # fmt: skip
+    assert len({question.template for question in QUESTIONS}) == len(QUESTIONS)
+
+
+def test_literals_of_planned_calls_are_still_open():
+    item = next(i for i in choose([_subject(1)], QUESTIONS, 40, 2) if i.asked.calls[-1].tool == "calculate")
+    later = item.asked.calls[-1]
+    assert "None" in str(literal_value(dict(later.arguments)))
+
+
+def test_the_answer_form_lists_each_choice_once_whatever_the_answer():
+    """The other choices must not be told by having more names than the right one."""
+    forms = {}
+    for item in choose([_subject(seed) for seed in range(12)], QUESTIONS, 120, 3):
+        for slot in item.slots:
+            if slot.type == "exact":
+                choices = tuple(sorted({slot.value, *slot.distractors}))
+                words = (item.question.template, slot.name, choices)
+                forms.setdefault(words, set()).add(slot.value)
+    assert {choices for _, _, choices in forms} == {
+        ("crop", "weeds"),
+        ("heavy", "light", "moderate"),
+        ("left", "right"),
+        ("lower", "upper"),
+        ("bottom left", "bottom right", "top left", "top right"),
+    }
+    assert sum(len(values) > 1 for values in forms.values()) >= 3
+
+
+def test_a_question_in_chinese_names_answers_and_bars_in_chinese(tmp_path):
+    chinese = re.compile("[\u4e00-\u9fff]")
+    chosen = choose([_subject(seed) for seed in range(8)], questions_in("zh"), 80, 3)
+    assert {"surface_bars", "leading_plants", "quarter_bars"} <= {item.question.template for item in chosen}
+    for item in chosen:
+        results = _true_results(item.asked.calls, tmp_path)
+        for slot in item.slots:
+            assert chinese.search(slot.label), (item.question.template, slot.label)
+            if slot.type == "exact":
+                assert all(chinese.search(name) for name in (slot.value, *slot.distractors))
+                assert evaluate_from(slot.from_, results) in slot.names
+            if slot.type == "plot":
+                bars = [x for series in slot.value["series"] for x in series["x"] if not x.endswith(".jpg")]
+                assert all(chinese.search(bar) for bar in bars), item.question.template
+                drawn = evaluate_from(slot.from_, results)
+                assert [each["x"] for each in drawn["series"]] == [each["x"] for each in slot.value["series"]]
+
+
+def test_a_yes_or_no_is_asked_with_the_value_and_a_chart_with_the_figure():
+    asked = [
+        item.asked
+        for seed in range(3)
+        for item in choose([_subject(k + 9 * seed) for k in range(8)], QUESTIONS, 90, seed)
+    ]
+    for one in asked:
+        assert (one.answer_type == "plot") == any(slot.type == "plot" for slot in one.slots)
+        if any(slot.type == "boolean" for slot in one.slots):
+            assert any(slot.type == "tolerance" for slot in one.slots)

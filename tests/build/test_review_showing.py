@@ -1,0 +1,166 @@
+"""What the page makes of a sample: boxes on the right picture, observations beside truths, checks that apply."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agrotools.benchmarks import load_folder
+from agrotools.build.assist.reference_traces.records import TraceRecord, TraceStep, asked_hash, trace_file
+from agrotools.build.review.boxes import shapes_of
+from agrotools.build.review.comparing import compared_fields
+from agrotools.build.review.decisions import Edits, checks_of, edited, effective_edits
+from agrotools.build.review.material import (
+    TOOL_FAILED,
+    TOOLS_DIFFER,
+    TRACE_DIFFERS,
+    facts_of_sample,
+    open_material,
+    read_flags,
+)
+from agrotools.build.review.pages import render
+from agrotools.build.review.presenting import present
+from agrotools.core import Sample
+from support.review_server import review_sample
+from support.sums_benchmark import write_sums
+
+
+def sample_of(folder: Path, **changes: Any) -> Sample:
+    return Sample.model_validate(review_sample(folder, 1, **changes))
+
+
+def test_boxes_and_points_lie_on_the_file_that_the_step_looked_at(tmp_path: Path):
+    sample = sample_of(tmp_path)
+    data = sample.model_dump(mode="json", by_alias=True)
+    data["files"].append(data["files"][0] | {"name": "image_2.png"})
+    data["reference"]["steps"][0]["observation"]["result"] = {
+        "fruits": [{"id": 3, "centre_px": [12.5, 9], "box": [1, 2, 3, 4]}, {"id": 4, "centre_px": [20, 9]}],
+        "scores": [0.9, 0.8, 0.7, 0.6],
+        "leaf_box": [4, 4, 20, 20],
+        "boxes": [[1, 1, 5, 5], [9, 9, 2, 2]],
+        "bbox": None,
+    }
+    data["reference"]["steps"][0]["truth"] = {"box": [0, 0, 2, 2]}
+    shapes = shapes_of(Sample.model_validate(data))
+    assert {shape.file for shape in shapes} == {"image_1.png"}
+    assert [(shape.origin, shape.numbers) for shape in shapes] == [
+        ("argument", (8, 6, 40, 30)),
+        ("observation", (12.5, 9)),
+        ("observation", (1, 2, 3, 4)),
+        ("observation", (20, 9)),
+        ("observation", (4, 4, 20, 20)),
+        ("observation", (1, 1, 5, 5)),
+        ("truth", (0, 0, 2, 2)),
+    ]
+    assert [shape.label for shape in shapes][1:5] == ["3", "3", "4", "leaf_box"]
+
+
+def test_a_step_on_two_files_of_one_size_is_drawn_on_both(tmp_path: Path):
+    data = sample_of(tmp_path).model_dump(mode="json", by_alias=True)
+    data["files"] += [data["files"][0] | {"name": "after.png"}, data["files"][0] | {"name": "far.png", "width_px": 640}]
+    arguments = {"before": "image_1.png", "after": "after.png", "other": "far.png", "region": [0, 0, 9, 9]}
+    data["reference"]["steps"][0] |= {"arguments": arguments, "observation": None, "truth": None}
+    assert [shape.file for shape in shapes_of(Sample.model_validate(data))] == ["image_1.png", "after.png"]
+
+
+@pytest.mark.parametrize(
+    ("observed", "true", "state", "by"),
+    [
+        (50.0, 50.004, "same", ""),
+        (49, 50, "near", "-2 %"),
+        (40, 50, "differs", "-20 %"),
+        (3, 0, "differs", "+3"),
+        (None, 50, "missing", ""),
+        (True, 1, "same", ""),
+        ("rust", "scab", "differs", ""),
+        ([1, 2], [1, 2.0], "same", ""),
+        ([1, 2], [1, 3], "differs", ""),
+    ],
+)
+def test_an_observation_stands_beside_the_truth(observed: Any, true: Any, state: str, by: str):
+    (row,) = compared_fields({"value": observed}, {"value": true})
+    assert (row.state, row.by) == (state, by)
+
+
+def test_objects_are_compared_field_by_field():
+    observed = {"fruits": [{"id": 1, "mm": 80.0, "more": 1}, {"id": 2, "mm": 70.0}], "region": {"pct": 4}}
+    truth = {"fruits": [{"id": 1, "mm": 60.0}, {"id": 2, "mm": 70.0}], "region": {"pct": 4}, "unknown": None}
+    rows = [(row.name, row.state) for row in compared_fields(observed, truth)]
+    assert rows == [
+        ("fruits[0].id", "same"),
+        ("fruits[0].mm", "differs"),
+        ("fruits[1].id", "same"),
+        ("fruits[1].mm", "same"),
+        ("region.pct", "same"),
+    ]
+
+
+def test_checks_of_figures_and_open_answers_are_asked_only_where_there_are_any(tmp_path: Path):
+    sample = sample_of(tmp_path)
+    assert checks_of(sample) == ["tool_order", "arguments", "executable"]
+    facts = {"type": "open_text", "name": "advice", "label": "advice", "facts": [{"phrases": ["scout weekly"]}]}
+    assert checks_of(sample_of(tmp_path, answer=[facts]))[-1] == "open_answer"
+    plot = {"tool": "plot", "arguments": {}, "observation": {"result": {}}}
+    assert "plot_inputs" in checks_of(sample_of(tmp_path, reference={"steps": [plot]}))
+    assert checks_of(sample_of(tmp_path, reference=None)) == ["executable"]
+
+
+def test_edits_change_wording_labels_and_tolerances_and_nothing_else(tmp_path: Path):
+    sample = sample_of(tmp_path)
+    edits = Edits.model_validate({"query": "How much?", "slots": {"green": {"label": "share", "rel_tol": 0.1}}})
+    changed = edited(sample, edits)
+    assert (changed.query, changed.answer[0].label) == ("How much?", "share")
+    assert changed.answer[0].model_dump()["rel_tol"] == 0.1
+    kept = {"query", "answer"}
+    assert changed.model_dump(exclude=kept) == sample.model_dump(exclude=kept)
+    assert changed.answer[0].from_ == "steps[1].observation.value"
+    same = Edits.model_validate({"query": sample.query, "slots": {"green": {"abs_tol": 2.0}}})
+    assert effective_edits(sample, same) is None
+    with pytest.raises(ValueError, match="no slot"):
+        effective_edits(sample, Edits.model_validate({"slots": {"blue": {"label": "x"}}}))
+    yes = {"type": "boolean", "name": "green", "label": "green", "value": True}
+    with pytest.raises(ValueError, match="no tolerance"):
+        effective_edits(sample_of(tmp_path, answer=[yes]), Edits.model_validate({"slots": {"green": {"abs_tol": 1.0}}}))
+
+
+def test_flags_come_from_the_folder_and_from_the_reference_itself(tmp_path: Path):
+    sample = sample_of(tmp_path)
+    assert facts_of_sample(sample, ()).flags == (TOOLS_DIFFER,)
+    data = sample.model_dump(mode="json", by_alias=True)
+    data["reference"]["steps"][1]["observation"]["result"]["value"] = 101.0
+    assert facts_of_sample(Sample.model_validate(data), ()).flags == ()
+    data["reference"]["steps"][1]["observation"] = {"error": {"kind": "nothing_found", "message": "none"}}
+    assert facts_of_sample(Sample.model_validate(data), ()).flags == (TOOL_FAILED, TOOLS_DIFFER)
+
+    path = tmp_path / "quality.jsonl"
+    assert read_flags(path) == ({}, [])
+    path.write_bytes(b'{"id": "a", "check": "leak", "severity": "error", "message": "m"}\n\n[]\n{"id": "a"}\n\xff\n')
+    flags, notes = read_flags(path)
+    assert [flag.check for flag in flags["a"]] == ["leak"]
+    assert notes == ["quality.jsonl: 3 lines could not be read"]
+
+
+def test_a_chain_that_a_model_filled_in_stands_beside_the_reference_until_its_sample_changes(tmp_path: Path):
+    folder = write_sums(tmp_path / "sums", 2)
+    first = load_folder(folder).samples[0]
+    wrong = TraceStep(
+        tool="calculate",
+        reference_step=0,
+        arguments={"expression": "a - b", "variables": {"a": 3.0, "b": 4.5}},
+        agrees={"expression": False, "variables": True},
+        reason="<i>expression</i>",
+    )
+    with trace_file(folder) as file:
+        file.add(TraceRecord(id=first.id, model="m<b>", asked=asked_hash(first), steps=(wrong,), complete=True))
+        file.add(TraceRecord(id=first.id, model="old", asked="0" * 16))
+    material = open_material(str(folder))
+    assert material.notes == ["1 traces are of samples as they no longer are, and not shown"]
+    assert [name for name, facts in material.facts.items() if TRACE_DIFFERS in facts.flags] == [first.id]
+    (trace,) = present(material, first, {}, {}).traces
+    assert (trace.model, trace.confirms, trace.steps[0].number) == ("m<b>", False, 1)
+    agreed = {name: agrees for name, _, agrees in trace.steps[0].arguments}
+    assert agreed == {"expression": False, "variables": True}
+    page = render("sample.html.j2", shown=present(material, first, {}, {}))
+    assert "m&lt;b&gt;" in page
+    assert "&lt;i&gt;expression" in page
+    assert present(material, load_folder(folder).samples[1], {}, {}).traces == []

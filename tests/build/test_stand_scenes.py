@@ -1,0 +1,107 @@
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agrotools.build.scenes.stand_surface import grow
+from agrotools.build.scenes.stand_trees import LEAST_TREE_M, TALLEST_SHRUB_M, Lobe, Tree, plant_orchard
+from agrotools.build.scenes.stands import BLOCK_GSD_M, OLD, OPEN, YOUNG, make_block, make_tract
+
+DIFFICULTIES = [0, 1, 2, 3]
+
+
+def _same(a, b):
+    for part in ("images", "masks"):
+        for key, plane in getattr(a, part).items():
+            np.testing.assert_array_equal(plane, getattr(b, part)[key])
+    assert (a.truth, a.sidecar) == (b.truth, b.sidecar)
+
+
+def test_the_same_seed_draws_the_same_scene():
+    _same(make_block(5, 3), make_block(5, 3))
+    _same(make_tract(5, 1), make_tract(5, 1))
+    assert not np.array_equal(make_block(5, 3).images["rgb"], make_block(6, 3).images["rgb"])
+    assert not np.array_equal(make_block(5, 3).images["rgb"], make_block(5, 2).images["rgb"])
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from(DIFFICULTIES), st.sampled_from(["forest", "orchard"]))
+def test_every_tree_of_the_truth_is_seen_where_it_is_said_to_stand(seed, difficulty, kind):
+    scene = make_block(seed, difficulty, kind)
+    trees = scene.truth["trees"]
+    crowns = scene.masks["crowns"]
+    assert len(trees) > 30
+    owners = [crowns[int(y), int(x)] for x, y, _, _ in trees]
+    assert min(owners) > 0
+    assert len(set(owners)) == len(owners), "each stands under its own crown"
+    tall = [height for _, _, height, _ in trees]
+    assert min(tall) >= LEAST_TREE_M > 2 > TALLEST_SHRUB_M
+    assert scene.masks["heights"].max() <= max(*tall, 60)
+    assert (scene.truth["planted"] is not None) == (kind == "orchard")
+    if kind == "orchard":
+        assert len(trees) < scene.truth["planted"]
+
+
+@pytest.mark.parametrize(("difficulty", "gsd_m"), [(0, 0.25), (1, 0.5), (2, 1.0), (3, 1.0)])
+def test_the_height_model_covers_the_picture_and_gets_coarser(difficulty, gsd_m):
+    scene = make_block(2, difficulty, "forest")
+    rgb, chm = scene.images["rgb"], scene.images["chm"]
+    assert scene.sidecar == {"gsd_m": BLOCK_GSD_M, "chm_gsd_m": gsd_m}
+    assert rgb.dtype == np.uint8
+    assert chm.dtype == np.float32
+    factor = round(gsd_m / BLOCK_GSD_M)
+    assert (chm.shape[0] * factor, chm.shape[1] * factor) == rgb.shape[:2]
+    known = scene.masks["heights"]
+    assert known.shape == chm.shape
+    # Faults of the model: noise everywhere, pits in crowns, and errors of the ground where it is hard.
+    off = np.abs(chm - known)
+    assert 0 < np.median(off) < 0.5
+    assert (off > 2).any()
+
+
+def test_a_crown_of_several_lobes_has_several_apexes():
+    from skimage.feature import peak_local_max
+
+    def tops(lobes):
+        tree = Tree(6.0, 6.0, 14.0, 4.5, "broadleaf", lobes, 2.2, 0.5, 1.0, 0.0)
+        surface = grow(np.random.default_rng(2), [tree], 120, 120, 0.1)
+        smooth = cv2.GaussianBlur(surface.heights, (0, 0), 5)
+        return len(peak_local_max(smooth, min_distance=8, threshold_abs=7.0))
+
+    leader = Lobe(0.0, 0.0, 1.0, 0.8)
+    assert tops((leader,)) == 1
+    assert tops((leader, Lobe(0.6, 0.0, 0.97, 0.5), Lobe(-0.5, 0.4, 0.96, 0.5))) >= 2
+
+
+def test_more_crowns_have_several_lobes_where_it_is_hard():
+    def share(several):
+        trees, _ = plant_orchard(np.random.default_rng(3), 128, 112, 0.05, several, 0.0)
+        return np.mean([len(tree.lobes) > 1 for tree in trees])
+
+    assert share(0.0) == 0
+    assert 0.5 < share(0.6) < 0.7
+
+
+def test_shadows_fall_to_one_side_and_are_dark():
+    scene = make_block(4, 0, "orchard")
+    grey = scene.images["rgb"].astype(float).mean(axis=2)
+    bare = scene.masks["crowns"] == 0
+    assert np.quantile(grey[bare], 0.03) < 0.75 * np.median(grey[bare])
+
+
+def test_a_tract_has_old_and_young_stands_and_open_ground():
+    scene = make_tract(3, 1)
+    parts, heights = scene.masks["parts"], scene.masks["heights"]
+    tall = {part: np.quantile(heights[parts == part], 0.9) for part in (OPEN, YOUNG, OLD)}
+    assert tall[OPEN] < 2
+    assert tall[YOUNG] < tall[OLD]
+    assert scene.images["rgb"].shape[:2] == scene.images["chm"].shape
+
+
+@pytest.mark.parametrize("make", [make_block, make_tract])
+def test_wrong_arguments_are_refused(make):
+    with pytest.raises(ValueError, match="difficulty"):
+        make(1, 4)
+    with pytest.raises(ValueError, match="seed"):
+        make(-1, 0)

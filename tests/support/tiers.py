@@ -1,0 +1,137 @@
+"""Test tiers: every test belongs to exactly one, and ``pytest -m TIER`` selects it.
+
+==========  =======================================================================================================
+unit        no process, no server, no real data; all of them in under a minute. The inner loop: ``pytest -m unit``
+tools       tools and vision algorithms on pictures
+process     starts interpreters, servers or the command line
+data        reads the real images of ``AGROTOOLS_TEST_DATA``; skipped where they are absent
+browser     drives a headless Chromium; skipped where there is none
+slow        takes more than a few seconds
+==========  =======================================================================================================
+
+A marker on the test, its class or its module decides (``pytestmark = pytest.mark.process``). Then what it reaches: by
+name, through helpers and fixtures of the tests, a browser, real data, a server, an interpreter. Then its folder. What
+is left is ``unit``, and a unit test that starts a process or a server fails.
+"""
+
+import inspect
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import pytest
+
+_TESTS = Path(__file__).resolve().parent.parent
+TIERS = ("unit", "tools", "process", "data", "browser", "slow")
+OF_FOLDERS = {
+    "accuracy": "tools",
+    "sandbox": "process",
+    "serve": "process",
+    "tools": "tools",
+    "training": "slow",
+    "vision": "tools",
+}
+"""Tier by folder below ``tests``, where it is not ``unit``. The longest match counts."""
+OF_NAMES = {
+    "field_data": "data",
+    "Chromium": "browser",
+    "subprocess": "process",
+    "create_subprocess_exec": "process",
+    "start_server": "process",
+    "TCPSite": "process",
+    "ToolExecutor": "process",
+}
+"""Tier by the names that a test reaches."""
+
+_STARTS = {
+    "subprocess.Popen": "started the process",
+    "os.fork": "forked",
+    "os.forkpty": "forked",
+    "os.posix_spawn": "started the process",
+    "os.exec": "became the process",
+    "os.system": "started the process",
+    "socket.bind": "opened a server at",
+    "socket.connect": "connected to",
+}
+
+
+def tier_of(item: pytest.Item) -> str:
+    """The tier of a test: by marker, else by what it reaches, else by folder, else ``unit``."""
+    for mark in item.iter_markers():
+        if mark.name in TIERS:
+            return mark.name
+    if isinstance(item, pytest.Function):
+        names = {*item.fixturenames}.union(*map(_reached, _functions(item)))
+        if found := [OF_NAMES[name] for name in names & OF_NAMES.keys()]:
+            return max(found, key=TIERS.index)
+    for folder in item.path.relative_to(_TESTS).parents:
+        if folder.as_posix() in OF_FOLDERS:
+            return OF_FOLDERS[folder.as_posix()]
+    return "unit"
+
+
+def _functions(item: pytest.Function) -> list[Any]:
+    """The function of a test and those of its fixtures."""
+    fixtures = item._fixtureinfo.name2fixturedefs.values()
+    return [inspect.unwrap(item.function), *(inspect.unwrap(each[-1].func) for each in fixtures)]
+
+
+@cache
+def _reached(function: Any) -> frozenset[str]:
+    """Names in the code of a function of the tests, and in that of the functions and classes of the tests it uses."""
+    names: set[str] = set()
+    waiting, seen = [function], set[Any]()
+    while waiting:
+        each = waiting.pop()
+        if each in seen or not _is_of_tests(each):
+            continue
+        seen.add(each)
+        if isinstance(each, type):
+            waiting += [value for value in vars(each).values() if isinstance(value, FunctionType)]
+            continue
+        used = _names(each.__code__)
+        names |= used
+        values = (inspect.unwrap(each.__globals__[name]) for name in used if name in each.__globals__)
+        waiting += [value for value in values if isinstance(value, FunctionType | type)]
+    return frozenset(names)
+
+
+def _is_of_tests(value: Any) -> bool:
+    file = getattr(sys.modules.get(value.__module__ or ""), "__file__", None)
+    return file is not None and Path(file).is_relative_to(_TESTS)
+
+
+def _names(code: CodeType) -> set[str]:
+    inner = (each for each in code.co_consts if isinstance(each, CodeType))
+    return set(code.co_names).union(*map(_names, inner))
+
+
+class UnitGuard:
+    """Recorder of the processes and servers that a unit test starts, by an audit hook."""
+
+    def __init__(self) -> None:
+        self.enforced = True
+        self._events: list[str] | None = None
+        sys.addaudithook(self._record)
+
+    def _record(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self._events is not None and event in _STARTS:
+            # Arguments of a socket begin with the socket itself, those of a process with its program.
+            what = arguments[-1] if event.startswith("socket") else arguments[:1]
+            self._events.append(f"{_STARTS[event]} {what}")
+
+    def watch(self, item: pytest.Item) -> Iterator[None]:
+        """Watch one phase of a test, and fail it if it is a unit test that started something."""
+        self._events = [] if self.enforced and item.get_closest_marker("unit") else None
+        try:
+            result = yield
+        finally:
+            events, self._events = self._events, None
+        if events:
+            pytest.fail(
+                f"this unit test {'; '.join(events)}: mark it (pytest.mark.process) or do without", pytrace=False
+            )
+        return result

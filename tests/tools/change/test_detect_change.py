@@ -1,0 +1,521 @@
+"""Change on pairs of known content, on bad input, and on real pairs where they are at hand."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from rasterio.transform import from_origin
+
+from agrotools.core import SampleFile, ToolError
+from agrotools.tools import get_tool
+from agrotools.tools.change.result import ChangeFound
+from agrotools.tools.result import encode_result
+from agrotools.tools.workspace import Work, artifacts_in, at_work, write_artifact
+from support.picture_files import write_raster
+
+DATA = Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[4] / "shared" / "data"))
+UTM = {"crs": "EPSG:32633", "transform": from_origin(500_000, 5_000_000, 10, 10)}
+SHAPE = (160, 200)
+
+
+def changed(before: Path, after: Path, **arguments: Any) -> ChangeFound:
+    with artifacts_in(before.parent / "made"):
+        return get_tool("detect_change")(before, after, **arguments)
+
+
+def mask_of(before: Path, result: ChangeFound) -> np.ndarray:
+    return np.asarray(Image.open(before.parent / "made" / result.mask.name))
+
+
+def fault(before: Path, after: Path, **arguments: Any) -> ToolError:
+    with pytest.raises(ToolError) as caught:
+        changed(before, after, **arguments)
+    return caught.value
+
+
+def png(path: Path, pixels: np.ndarray) -> Path:
+    Image.fromarray(pixels).save(path)
+    return path
+
+
+def labels(folder: Path, before: np.ndarray, after: np.ndarray, **place: Any) -> tuple[Path, Path]:
+    paths = folder / "before.tif", folder / "after.tif"
+    for path, classes in zip(paths, (before, after), strict=True):
+        write_raster(path, classes[None], **place)
+    return paths
+
+
+def scrub(seed: int, shape: tuple[int, int] = (256, 256)) -> np.ndarray:
+    """Open land from above at 0.5 m: brown, with soft lumps, and with green bushes."""
+    import cv2
+
+    draw = np.random.default_rng(seed)
+    lumps = cv2.GaussianBlur(draw.normal(0, 1, shape).astype(np.float32), (0, 0), 6) * 60
+    picture = np.array([140, 118, 88], np.float32) + lumps[..., None] + draw.normal(0, 3, (*shape, 3))
+    bushes = cv2.GaussianBlur(draw.normal(0, 1, shape).astype(np.float32), (0, 0), 5) > 0.1
+    picture[bushes] = np.array([60, 85, 45]) + draw.normal(0, 6, (int(bushes.sum()), 3))
+    return np.clip(picture, 0, 255).astype(np.uint8)
+
+
+def with_houses(ground: np.ndarray, corners: list[tuple[int, int]], side: int = 40) -> tuple[np.ndarray, np.ndarray]:
+    """Grey roofs with a ridge, and where they are."""
+    picture, mask = ground.copy(), np.zeros(ground.shape[:2], bool)
+    for x, y in corners:
+        picture[y : y + side, x : x + side // 2] = (120, 124, 132)
+        picture[y : y + side, x + side // 2 : x + side] = (92, 96, 104)
+        mask[y : y + side, x : x + side] = True
+    return picture, mask
+
+
+HOUSES = [(20, 20), (100, 20), (180, 30), (30, 110), (110, 120), (190, 120), (60, 200), (150, 200)]
+
+
+# --- masks and label rasters ---------------------------------------------------------------------------------------
+
+
+def test_label_rasters_give_the_whole_matrix(tmp_path: Path) -> None:
+    before = np.array([[1, 1, 1, 2], [1, 2, 2, 3]], np.uint8)
+    after = np.array([[1, 2, 2, 2], [2, 1, 2, 3]], np.uint8)
+    names = {"cropland": [1], "building": [2], "water": [3]}
+    result = changed(*labels(tmp_path, before, after, **UTM), label_map=names)
+    assert result.changed is True
+    assert (result.change_px, result.total_px, result.change_pct) == (4, 8, 50.0)
+    assert result.change_area_m2 == pytest.approx(400)
+    assert result.change_area_ha == pytest.approx(0.04)
+    assert result.dominant_transition == "cropland->building"
+    assert [(cell.from_class, cell.to_class, cell.px) for cell in result.transitions] == [
+        ("cropland", "building", 3),
+        ("building", "cropland", 1),
+    ]
+    assert result.transitions[0].pct == 37.5
+    assert result.transitions[0].area_ha == pytest.approx(0.03)
+    matrix = result.transition_matrix
+    assert matrix is not None
+    assert matrix.classes == ("cropland", "building", "water")
+    assert matrix.px == ((1, 3, 0), (1, 2, 0), (0, 0, 1))
+    assert matrix.ha is not None
+    assert matrix.ha[0][1] == pytest.approx(0.03)
+    assert (result.gain_px, result.loss_px) == (None, None)
+    plain = encode_result(result)[0]["transitions"]
+    assert isinstance(plain, list)
+    assert plain[0] == {"from": "cropland", "to": "building", "px": 3, "pct": 37.5, "area_ha": 0.03}
+
+
+def test_hectares_only_with_a_scale(tmp_path: Path) -> None:
+    before, after = labels(tmp_path, np.zeros((4, 4), np.uint8), np.eye(4, dtype=np.uint8))
+    result = changed(before, after, method="mask_diff")
+    assert (result.change_area_ha, result.gsd_m) == (None, None)
+    assert "no_scale" in result.flags
+    assert result.transitions[0].area_ha is None
+    assert changed(before, after, method="mask_diff", gsd_m=5).change_area_m2 == pytest.approx(100)
+
+
+def test_masks_of_one_thing_have_a_direction(tmp_path: Path) -> None:
+    before = png(tmp_path / "a.png", np.zeros((6, 6, 3), np.uint8))
+    first, second = np.zeros((6, 6), np.uint8), np.zeros((6, 6), np.uint8)
+    first[:3, :2] = 1
+    second[1:5, :2] = 255  # each date with a number of its own
+    masks = {"before_mask": png(tmp_path / "m.png", first), "after_mask": png(tmp_path / "n.png", second)}
+    result = changed(before, before, target="pond", **masks)
+    assert (result.gain_px, result.loss_px, result.change_px) == (4, 2, 6)
+    assert result.dominant_transition == "other->water"
+    assert result.pond is not None
+    assert (result.pond.event, result.pond.area_before_px, result.pond.area_after_px) == (None, 6, 8)
+    assert result.pond.delta_pct == pytest.approx(100 / 3)
+    assert (mask_of(before, result)[:, 0] == [2, 0, 0, 1, 1, 0]).all()
+    swapped = changed(before, before, before_mask=masks["after_mask"], after_mask=masks["before_mask"])
+    assert (swapped.gain_px, swapped.loss_px) == (2, 4)
+    empty = png(tmp_path / "e.png", np.zeros((6, 6), np.uint8))
+    nothing = changed(before, before, target="pond", before_mask=empty, after_mask=empty)
+    assert nothing.changed is False
+    assert nothing.pond is not None
+    assert nothing.pond.event == "none"
+
+
+def test_names_known_of_the_files(tmp_path: Path) -> None:
+    before, after = labels(tmp_path, np.array([[1, 9]], np.uint8), np.array([[2, 2]], np.uint8))
+    known = {"kind": "mask", "classes": {"1": "cropland", "2": "building", "9": "ignore"}, "gsd_m": 2.0}
+    infos = {
+        path: SampleFile.model_validate({"name": path.name, "path": path.name, **known}) for path in (before, after)
+    }
+    with at_work(Work(keep=lambda a, content: write_artifact(tmp_path / "made", a, content), infos=infos)):
+        result = get_tool("detect_change")(before, after)
+    assert result.dominant_transition == "cropland->building"
+    assert (result.total_px, result.change_area_m2) == (1, 4.0)
+
+
+def test_small_patches_do_not_count(tmp_path: Path) -> None:
+    after = np.zeros((20, 20), np.uint8)
+    after[2, 2] = after[10:14, 10:14] = 1
+    pair = labels(tmp_path, np.zeros((20, 20), np.uint8), after, **UTM)
+    assert changed(*pair, method="mask_diff").change_px == 17
+    assert changed(*pair, method="mask_diff", min_area_px=2).change_px == 16
+    result = changed(*pair, method="mask_diff", min_area_m2=1700)
+    assert (result.changed, result.change_px) == (False, 0)
+    assert sum(map(sum, result.transition_matrix.px if result.transition_matrix else ())) == 400
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 999), mirror=st.booleans(), quarters=st.integers(0, 3))
+def test_turning_labels_turns_nothing_else(tmp_path: Path, seed: int, mirror: bool, quarters: int) -> None:
+    draw = np.random.default_rng(seed)
+    pair = [draw.integers(0, 4, (30, 41)).astype(np.uint8) for _ in range(2)]
+    straight = changed(*labels(tmp_path, pair[0], pair[1]), method="mask_diff")
+    turned = [np.ascontiguousarray(np.rot90(part[:, ::-1] if mirror else part, quarters)) for part in pair]
+    assert changed(*labels(tmp_path, turned[0], turned[1]), method="mask_diff").transitions == straight.transitions
+    reverse = changed(*labels(tmp_path, pair[1], pair[0]), method="mask_diff").transition_matrix
+    assert straight.transition_matrix is not None
+    assert reverse is not None
+    assert np.array_equal(np.array(reverse.px).T, straight.transition_matrix.px)
+
+
+def test_a_region_is_counted_alone(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    before, after = (draw.integers(0, 3, (40, 60)).astype(np.uint8) for _ in range(2))
+    pair = labels(tmp_path, before, after)
+    parts = [changed(*pair, method="mask_diff", region=[x, 0, x + 30, 40]) for x in (0, 30)]
+    assert sum(part.change_px for part in parts) == int((before != after).sum())
+    assert (mask_of(pair[0], parts[1])[:, :30] == 255).all()
+    assert fault(*pair, method="mask_diff", region=[100, 0, 130, 40]).kind == "region_empty"
+
+
+# --- grids ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_second_raster_comes_onto_the_grid_of_the_first(tmp_path: Path) -> None:
+    draw = np.random.default_rng(1)
+    before, after = (draw.integers(0, 3, (30, 40)).astype(np.uint8) for _ in range(2))
+    place = from_origin(500_000, 5_000_000, 10, 10)
+    first = write_raster(tmp_path / "a.tif", before[None], crs="EPSG:32633", transform=place)
+    # The second is finer and begins 50 m further east: the first five columns have no partner.
+    fine = after[:, 5:].repeat(2, 0).repeat(2, 1)
+    second = write_raster(
+        tmp_path / "b.tif", fine[None], crs="EPSG:32633", transform=from_origin(500_050, 5_000_000, 5, 5)
+    )
+    result = changed(first, second, method="mask_diff")
+    assert result.total_px == 30 * 35
+    assert result.change_px == int((before != after)[:, 5:].sum())
+    assert "resampled_to_before" in result.flags
+    assert (mask_of(first, result)[:, :5] == 255).all()
+
+
+def test_another_coordinate_system_is_warped(tmp_path: Path) -> None:
+    import rasterio
+    from rasterio.vrt import WarpedVRT
+
+    ndvi = np.full((50, 50), 0.2, np.float32)
+    ndvi[10:40, 10:40] = 0.8
+    first = write_raster(tmp_path / "a.tif", np.full_like(ndvi, 0.2)[None], **UTM)
+    utm = write_raster(tmp_path / "utm.tif", ndvi[None], **UTM)
+    with rasterio.open(utm) as source, WarpedVRT(source, crs="EPSG:4326", src_nodata=-9, nodata=-9) as warped:
+        degrees = {"crs": "EPSG:4326", "transform": warped.transform, "nodata": -9}
+        second = write_raster(tmp_path / "b.tif", warped.read(), **degrees)
+    result = changed(first, second, target="vegetation", bands={"NDVI": 1})
+    assert result.gain_px == pytest.approx(900, rel=0.05)
+    assert result.loss_px == 0
+
+
+def test_grids_that_cannot_be_joined(tmp_path: Path) -> None:
+    raster = np.zeros((20, 20), np.uint8)
+    located = write_raster(tmp_path / "a.tif", raster[None], **UTM)
+    plain = write_raster(tmp_path / "b.tif", raster[None])
+    away = write_raster(tmp_path / "c.tif", raster[None], crs="EPSG:32633", transform=from_origin(0, 0, 10, 10))
+    small = write_raster(tmp_path / "d.tif", raster[None, :10])
+    for arguments in ({"method": "mask_diff"}, {"target": "vegetation", "bands": {"NDVI": 1}}, {"target": "any"}):
+        assert fault(located, plain, **arguments).kind == "crs_mismatch"
+        assert fault(plain, small, **arguments).kind == "shape_mismatch"
+        assert fault(located, away, **arguments).kind == "nothing_found"
+    assert fault(png(tmp_path / "e.png", np.dstack([raster] * 3)), located).kind == "crs_mismatch"
+
+
+# --- vegetation ----------------------------------------------------------------------------------------------------
+
+
+def ndvi_pair(folder: Path) -> tuple[Path, Path]:
+    before = np.full(SHAPE, 0.7, np.float32)
+    after = before.copy()
+    after[:40, :50] = 0.2
+    after[100:120, 100:120] = 0.95
+    before[150:, :] = np.nan
+    after[:, 190:] = -9999
+    return labels(folder, before, after, **UTM)
+
+
+def test_ndvi_gain_and_loss(tmp_path: Path) -> None:
+    result = changed(*ndvi_pair(tmp_path), target="vegetation", bands={"NDVI": 1}, threshold=0.2)
+    assert result.total_px == 150 * 190
+    assert (result.loss_px, result.gain_px, result.change_px) == (2000, 400, 2400)
+    assert result.loss_area_m2 == pytest.approx(200_000)
+    assert result.changed is True
+    assert "phenology_risk" in result.flags
+    assert result.vegetation is not None
+    assert (result.vegetation.index, result.vegetation.threshold) == ("ndvi", 0.2)
+    assert result.vegetation.mean_before == pytest.approx(0.7)
+    found = changed(*ndvi_pair(tmp_path), target="vegetation", bands={"ndvi": 1})
+    assert (found.loss_px, found.gain_px) == (2000, 400)
+    back = changed(*reversed(ndvi_pair(tmp_path)), target="vegetation", bands={"NDVI": 1}, threshold=0.2)
+    assert (back.loss_px, back.gain_px) == (400, 2000)
+
+
+def test_ndvi_of_bands(tmp_path: Path) -> None:
+    red, infrared = np.full(SHAPE, 400, np.uint16), np.full(SHAPE, 4000, np.uint16)
+    bare = infrared.copy()
+    bare[:80] = 500
+    names = ("red", "nir")
+    first = write_raster(tmp_path / "a.tif", np.stack([red, infrared]), names, **UTM)
+    second = write_raster(tmp_path / "b.tif", np.stack([red, bare]), names, **UTM)
+    result = changed(first, second, target="vegetation")
+    assert (result.loss_px, result.gain_px) == (80 * 200, 0)
+    swapped = {"R": 2, "NIR": 1}
+    assert changed(first, second, target="vegetation", bands=swapped).gain_px == 80 * 200
+    unnamed = write_raster(tmp_path / "c.tif", red[None], **UTM)
+    assert fault(unnamed, unnamed, target="vegetation").kind == "band_not_found"
+
+
+def test_a_whole_season_is_no_answer(tmp_path: Path) -> None:
+    pair = labels(tmp_path, np.full(SHAPE, 0.8, np.float32), np.full(SHAPE, 0.2, np.float32), **UTM)
+    result = changed(*pair, target="vegetation", bands={"NDVI": 1})
+    assert (result.changed, result.change_pct) == (None, 100.0)
+    assert {"scene_wide_shift", "phenology_risk"} <= set(result.flags)
+
+
+def test_plant_cover_of_photographs(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    before = np.clip(np.array([120, 95, 75]) + draw.normal(0, 5, (*SHAPE, 3)), 0, 255).astype(np.uint8)
+    before[40:80, 40:120] = (60, 150, 50)
+    after = before.copy()
+    after[40:80, 80:120] = (120, 95, 75)
+    pair = png(tmp_path / "a.png", before), png(tmp_path / "b.png", after)
+    result = changed(*pair, target="vegetation", register=False)
+    assert result.loss_px == pytest.approx(1600, rel=0.1)
+    assert result.gain_px == 0
+    assert result.vegetation is not None
+    assert result.vegetation.cover_before_pct == pytest.approx(10, abs=0.6)
+    assert result.dominant_transition == "plants->no plants"
+
+
+# --- buildings -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(name="houses")
+def _houses(tmp_path: Path) -> tuple[Path, Path, np.ndarray]:
+    after, mask = with_houses(scrub(2), HOUSES)
+    return png(tmp_path / "before.png", scrub(1)), png(tmp_path / "after.png", after), mask
+
+
+def test_new_houses_are_found(houses: tuple[Path, Path, np.ndarray]) -> None:
+    before, after, mask = houses
+    result = changed(before, after, target="farmland", gsd_m=0.5)
+    found = mask_of(before, result) == 1
+    f1 = 2 * (found & mask).sum() / (found.sum() + mask.sum())
+    assert f1 > 0.8
+    assert result.changed is True
+    assert result.dominant_transition == "open land->built-up"
+    assert result.change_area_m2 == pytest.approx(mask.sum() / 4, rel=0.25)
+    assert result.loss_px is None
+
+
+def test_swapping_the_dates_swaps_gain_and_loss(houses: tuple[Path, Path, np.ndarray]) -> None:
+    before, after, _ = houses
+    for gsd_m in (0.5, None):
+        forth = changed(before, after, gsd_m=gsd_m, register=False)
+        back = changed(after, before, gsd_m=gsd_m, register=False)
+        assert (forth.gain_px, forth.loss_px) == (back.loss_px, back.gain_px)
+        assert forth.gain_px
+
+
+@pytest.mark.parametrize("quarters", [1])
+def test_turning_photographs_changes_little(houses: tuple[Path, Path, np.ndarray], quarters: int) -> None:
+    before, after, _ = houses
+    turned = [
+        png(
+            path.with_name(f"turned-{path.name}"),
+            np.ascontiguousarray(np.rot90(np.asarray(Image.open(path)), quarters)),
+        )
+        for path in (before, after)
+    ]
+    for arguments in ({"gsd_m": 0.5}, {}, {"method": "cva"}, {"method": "pca_kmeans"}):
+        straight = changed(before, after, register=False, **arguments).change_pct
+        assert changed(turned[0], turned[1], register=False, **arguments).change_pct == pytest.approx(straight, abs=1)
+
+
+def test_a_coarser_picture_of_the_same_ground(houses: tuple[Path, Path, np.ndarray]) -> None:
+    before, after, _ = houses
+    fine = [
+        png(path.with_name(f"fine-{path.name}"), np.asarray(Image.open(path)).repeat(2, 0).repeat(2, 1))
+        for path in (before, after)
+    ]
+    coarse = changed(before, after, target="farmland", gsd_m=0.5)
+    assert changed(fine[0], fine[1], target="farmland", gsd_m=0.25).change_pct == pytest.approx(
+        coarse.change_pct, abs=1
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"gsd_m": 0.5},
+        {},
+        {"target": "farmland", "gsd_m": 0.5},
+        {"target": "vegetation"},
+        {"target": "pond", "gsd_m": 0.5},
+        {"method": "cva"},
+        {"method": "irmad"},
+        {"method": "pca_kmeans"},
+    ],
+)
+def test_a_picture_does_not_differ_from_itself(
+    houses: tuple[Path, Path, np.ndarray], arguments: dict[str, Any]
+) -> None:
+    _, after, _ = houses
+    result = changed(after, after, **arguments)
+    assert (result.changed, result.change_px) == (False, 0)
+    assert result.registration_shift_px == (0, 0)
+
+
+def test_a_shift_is_reported_and_undone(houses: tuple[Path, Path, np.ndarray]) -> None:
+    _, after, _ = houses
+    moved = png(after.with_name("moved.png"), np.roll(np.asarray(Image.open(after)), (4, -6), (0, 1)))
+    result = changed(after, moved, gsd_m=0.5)
+    assert result.registration_shift_px == pytest.approx((-6, 4), abs=0.1)
+    assert result.change_px == 0
+    assert result.total_px == (256 - 6) * (256 - 4)
+    assert changed(after, moved, gsd_m=0.5, register=False).registration_shift_px is None
+    far = png(after.with_name("far.png"), np.roll(np.asarray(Image.open(after)), 30, 1))
+    assert fault(after, far).kind == "shape_mismatch"
+
+
+def test_differences_of_colour_do_not_answer(houses: tuple[Path, Path, np.ndarray]) -> None:
+    before, after, _ = houses
+    for method in ("cva", "irmad", "pca_kmeans"):
+        result = changed(before, after, method=method)
+        assert result.changed is None
+        assert result.change_px > 0
+        assert "phenology_risk" in result.flags
+        assert result.transition_matrix is None
+
+
+def test_light_and_haze_are_taken_out(houses: tuple[Path, Path, np.ndarray]) -> None:
+    _, after, mask = houses
+    ground = scrub(2)
+    dull = png(after.with_name("dull.png"), (ground * 0.6 + 50).astype(np.uint8))
+    found = mask_of(after, changed(dull, after, method="cva", register=False)) == 3
+    assert 2 * (found & mask).sum() / (found.sum() + mask.sum()) > 0.85
+
+
+def test_dark_and_empty_pictures_give_no_answer(tmp_path: Path) -> None:
+    day = png(tmp_path / "day.png", scrub(1))
+    night = png(tmp_path / "night.png", (scrub(1) // 25).astype(np.uint8))
+    grey = png(tmp_path / "grey.png", np.full((256, 256, 3), 128, np.uint8))
+    for other, flag in ((night, "too_dark"), (grey, "featureless_image")):
+        for arguments in ({"gsd_m": 0.5}, {}, {"method": "cva"}, {"method": "irmad"}, {"target": "vegetation"}):
+            result = changed(day, other, **arguments)
+            assert flag in result.flags
+            assert result.changed is None
+
+
+def test_water_in_multi_band_rasters(tmp_path: Path) -> None:
+    dry = {"green": 900, "red": 1400, "nir": 2000}
+    wet = {"green": 800, "red": 500, "nir": 300}
+    before = np.stack([np.full(SHAPE, dry[band], np.uint16) for band in dry])
+    after = before.copy()
+    for place, band in enumerate(wet):
+        after[place, 20:60, 20:80] = wet[band]
+    pair = [write_raster(tmp_path / f"{k}.tif", bands, tuple(dry), **UTM) for k, bands in enumerate((before, after))]
+    result = changed(*pair, target="pond")
+    assert result.gain_px == 40 * 60
+    assert result.pond is not None
+    assert (result.pond.event, result.pond.delta_pct) == (None, None)
+    land = changed(*pair, target="any")
+    assert land.dominant_transition == "bare or built-up->water"
+    assert land.changed is None
+
+
+@pytest.mark.slow
+def test_a_new_pond_in_drawn_scenes(tmp_path: Path) -> None:
+    from agrotools.build.scenes.ponds import make_pond_pair
+
+    right = 0
+    for seed in range(5):
+        scene = make_pond_pair(seed, 1, "constructed")
+        before, after = (
+            png(tmp_path / f"{date}-{seed}.png", scene.images[date].astype(np.uint8)) for date in ("before", "after")
+        )
+        result = changed(before, after, target="pond", gsd_m=float(str(scene.sidecar["gsd_m"])))
+        assert result.pond is not None
+        assert result.changed is (None if result.pond.event is None else result.pond.event != "none")
+        right += result.pond.event == "constructed" and bool(result.gain_px)
+    assert right >= 3
+
+
+# --- bad input -----------------------------------------------------------------------------------------------------
+
+
+def test_faults_are_typed(tmp_path: Path) -> None:
+    one = png(tmp_path / "a.png", scrub(1, (40, 50)))
+    other = png(tmp_path / "b.png", scrub(1, (50, 40)))
+    text = tmp_path / "c.png"
+    text.write_text("no picture")
+    assert fault(one, other).kind == "shape_mismatch"
+    assert fault(one, text).kind == "unreadable_file"
+    assert fault(one, text).argument == "after"
+    assert fault(one, tmp_path / "absent.png").kind == "file_not_found"
+    assert fault(one, one, before_mask=one).argument == "after_mask"
+    assert fault(one, one, target="pond", method="cva").argument == "method"
+    assert fault(one, one, min_area_m2=5).kind == "missing_metadata"
+    assert fault(one, one, gsd_m=-1).kind == "invalid_argument"
+    assert fault(one, one, threshold=-1).argument == "threshold"
+    assert fault(one, one, region=[60, 0, 90, 20]).kind == "region_empty"
+    assert fault(one, one, method="mask_diff").kind == "unreadable_file"
+    assert fault(one, one, unknown=1).kind == "invalid_argument"
+
+
+def test_no_data_at_all(tmp_path: Path) -> None:
+    empty, full = labels(tmp_path, np.full(SHAPE, np.nan, np.float32), np.ones(SHAPE, np.float32), **UTM)
+    for arguments in ({"target": "vegetation", "bands": {"NDVI": 1}}, {"method": "mask_diff"}, {}):
+        assert fault(empty, full, **arguments).kind == "nothing_found"
+        assert fault(full, empty, **arguments).kind == "nothing_found"
+    alpha = np.zeros((30, 30, 4), np.uint8)
+    alpha[:15, :, 3] = 255
+    first = png(tmp_path / "a.png", alpha)
+    assert fault(first, png(tmp_path / "b.png", alpha[::-1].copy())).kind == "nothing_found"
+    assert changed(first, first).total_px == 450
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (3, 2), (33, 35)])
+def test_tiny_pictures(tmp_path: Path, shape: tuple[int, int]) -> None:
+    draw = np.random.default_rng(0)
+    pair = [png(tmp_path / f"{k}.png", draw.integers(0, 255, (*shape, 3)).astype(np.uint8)) for k in range(2)]
+    for arguments in (
+        {}, {"gsd_m": 0.5}, {"gsd_m": 0.05}, {"gsd_m": 30}, {"target": "vegetation"}, {"target": "pond"},
+        {"method": "cva"}, {"method": "irmad"}, {"method": "pca_kmeans"},
+    ):  # fmt: skip
+        assert changed(pair[0], pair[1], **arguments).total_px == shape[0] * shape[1]
+
+
+# --- real pairs ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_real_pairs_are_better_than_calling_everything_changed(tmp_path: Path) -> None:
+    for folder, gsd_m, least in (("levir_cd", 0.5, 0.55), ("dsifn_cd", None, 0.5)):
+        path = DATA / folder / "truth.json"
+        if not path.is_file():
+            pytest.skip(f"{path} is absent: the real pairs are not part of the project")
+        hits = found = there = 0
+        for item in json.loads(path.read_text()):
+            with artifacts_in(tmp_path) as made:
+                result = get_tool("detect_change")(
+                    path.parent / item["before"], path.parent / item["after"], target="farmland", gsd_m=gsd_m
+                )
+                mask = np.asarray(Image.open(made / result.mask.name)) == 1
+            true = np.asarray(Image.open(path.parent / item["mask"])) > 0
+            hits, found, there = hits + int((mask & true).sum()), found + int(mask.sum()), there + int(true.sum())
+            assert result.changed in (None, bool(true.any()))
+        assert 2 * hits / (found + there) > least

@@ -1,0 +1,179 @@
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agrotools.core import ToolError
+from agrotools.tools.change.ponds import basin_probability, pond_change
+from agrotools.tools.change.water import channels_of, find_water, least_area_px, signed_distance, working_shrink
+
+SHAPE = (200, 260)
+POND = (slice(70, 120), slice(90, 160))
+
+
+def fields(seed: int = 0, shape: tuple[int, int] = SHAPE) -> np.ndarray:
+    """Bare fields with texture and straight borders, uint8 (rows, columns, 3)."""
+    draw = np.random.default_rng(seed)
+    tone = np.kron(draw.uniform(0.85, 1.15, (2, 3)), np.ones((shape[0] // 2, shape[1] // 3 + 1)))[:, : shape[1]]
+    grain = cv2.GaussianBlur(draw.normal(0, 1, shape).astype(np.float32), (0, 0), 1.2) * 22
+    picture = np.array([150, 120, 92]) * tone[..., None] + grain[..., None]
+    return np.clip(picture, 0, 255).astype(np.uint8)
+
+
+def ellipse(shape: tuple[int, int] = SHAPE, grow: float = 0.0) -> np.ndarray:
+    y, x = np.mgrid[: shape[0], : shape[1]]
+    return ((x - 125) / (36 + grow)) ** 2 + ((y - 95) / (26 + grow)) ** 2 <= 1
+
+
+def with_basin(picture: np.ndarray, water: tuple[int, int, int] | None, seed: int = 1) -> np.ndarray:
+    """A basin with a pale bank: full of water of that colour, or dry with a dark floor."""
+    draw = np.random.default_rng(seed)
+    out = picture.astype(np.float32)
+    out[ellipse(grow=7)] = np.array([196, 174, 142]) + draw.normal(0, 4, (int(ellipse(grow=7).sum()), 3))
+    inside = ellipse()
+    colour, noise = (np.array(water), 1.5) if water else (np.array([142, 116, 88]), 12.0)
+    out[inside] = colour + draw.normal(0, noise, (int(inside.sum()), 3))
+    return np.clip(cv2.GaussianBlur(out, (0, 0), 0.7), 0, 255).astype(np.uint8)
+
+
+WATER = (52, 78, 96)
+EVERYWHERE = np.ones(SHAPE, bool)
+STATES = {
+    "field": fields(3),
+    "dry": with_basin(fields(4), None),
+    "wet": with_basin(fields(5), WATER),
+    "wet again": with_basin(fields(6), (70, 92, 80), 7),
+}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "event"),
+    [
+        ("field", "wet", "constructed"),
+        ("wet", "field", "demolished"),
+        ("wet", "dry", "dried"),
+        ("dry", "wet", "wetted"),
+        ("wet", "wet again", "none"),
+        ("dry", "dry", "none"),
+        ("field", "field", "none"),
+    ],
+)
+def test_events(before: str, after: str, event: str) -> None:
+    found = pond_change(STATES[before], STATES[after], EVERYWHERE, gsd_m=0.5)
+    assert found.event == event
+    truth = ellipse()
+    for state, mask, area in (
+        (before, found.water_before, found.area_before_px),
+        (after, found.water_after, found.area_after_px),
+    ):
+        assert area == mask.sum()
+        if state.startswith("wet"):
+            assert (mask & truth).sum() / (mask | truth).sum() > 0.9
+        else:
+            assert not mask.any()
+    if before.startswith("wet"):
+        expected = 100 * (found.area_after_px - found.area_before_px) / found.area_before_px
+        assert found.delta_pct == pytest.approx(expected)
+    else:
+        assert found.delta_pct is None
+    assert (found.basin_probability is None) == (event == "none")
+    assert found.changed.any() == (event != "none")
+    assert "water_from_colour_only" in found.flags
+
+
+@settings(max_examples=4, deadline=None)
+@given(mirror=st.booleans(), quarters=st.integers(0, 3), swap=st.booleans())
+def test_turning_a_pair_changes_no_event(mirror: bool, quarters: int, swap: bool) -> None:
+    names, event = (("dry", "wet"), "wetted") if swap else (("wet", "dry"), "dried")
+
+    def turned(picture: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(np.rot90(picture[:, ::-1] if mirror else picture, quarters))
+
+    straight = pond_change(*(STATES[name] for name in names), EVERYWHERE, gsd_m=0.5)
+    found = pond_change(*(turned(STATES[name]) for name in names), turned(EVERYWHERE), gsd_m=0.5)
+    assert found.event == event
+    assert found.area_after_px == pytest.approx(straight.area_after_px, rel=0.02)
+    assert found.area_before_px == pytest.approx(straight.area_before_px, rel=0.02)
+
+
+@settings(max_examples=3, deadline=None)
+@given(gains=st.tuples(*[st.floats(0.92, 1.08)] * 3), bright=st.floats(0.8, 1.15))
+def test_white_balance_and_exposure_change_no_event(gains: tuple[float, float, float], bright: float) -> None:
+    changed = np.clip(STATES["wet"] * np.array(gains) * bright, 0, 255).astype(np.uint8)
+    assert pond_change(STATES["field"], changed, EVERYWHERE, gsd_m=0.5).event == "constructed"
+    assert pond_change(changed, STATES["dry"], EVERYWHERE, gsd_m=0.5).event == "dried"
+
+
+def test_near_infrared_finds_brown_water() -> None:
+    """Water of the colour of the fields, which only the near infrared shows."""
+    wet = fields(8)
+    infrared = np.full(SHAPE, 170, np.float32)
+    infrared[ellipse()] = 40.0
+    found = find_water(wet, EVERYWHERE, nir=infrared, gsd_m=0.5)
+    assert (found.mask & ellipse()).sum() / (found.mask | ellipse()).sum() > 0.93
+    dry = np.full(SHAPE, 170, np.float32)
+    change = pond_change(fields(9), wet, EVERYWHERE, nir_before=dry, nir_after=infrared, gsd_m=0.5)
+    assert change.area_before_px == 0
+    assert change.event in ("constructed", None)
+    assert any("McFeeters" in note for note in change.notes)
+    infrared[:20] = np.nan
+    assert not find_water(wet, EVERYWHERE, nir=infrared, gsd_m=0.5).mask[:20].any()
+
+
+def test_the_least_area_counts() -> None:
+    assert least_area_px(0.5, None) == 240
+    assert least_area_px(None, None) == 80
+    assert least_area_px(0.5, 12) == 12
+    assert not find_water(STATES["wet"], EVERYWHERE, min_area_px=6000).mask.any()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 900), (7, 5), (64, 64)])
+@pytest.mark.parametrize("tone", [0, 90, 255])
+def test_pictures_of_nothing_hold_no_ponds(shape: tuple[int, int], tone: int) -> None:
+    empty = np.full((*shape, 3), tone, np.uint8)
+    found = pond_change(empty, empty, np.ones(shape, bool))
+    assert found.event == "none"
+    assert found.area_before_px == found.area_after_px == 0
+    nothing = pond_change(empty, empty, np.zeros(shape, bool))
+    assert nothing.event == "none"
+
+
+def test_no_data_is_no_water() -> None:
+    valid = EVERYWHERE.copy()
+    valid[:, :125] = False
+    found = find_water(STATES["wet"], valid, gsd_m=0.5)
+    assert not (found.mask & ~valid).any()
+
+
+def test_fine_pictures_are_compared_at_half_a_metre() -> None:
+    fine = [cv2.resize(STATES[name], None, fx=4, fy=4, interpolation=cv2.INTER_CUBIC) for name in ("wet", "dry")]
+    found = pond_change(fine[0], fine[1], np.ones(fine[0].shape[:2], bool), gsd_m=0.125)
+    truth = cv2.resize(ellipse().astype(np.uint8), None, fx=4, fy=4) > 0
+    assert found.event == "dried"
+    assert found.water_before.shape == truth.shape
+    assert (found.water_before & truth).sum() / (found.water_before | truth).sum() > 0.88
+    assert any("of the resolution" in note for note in found.notes)
+    assert working_shrink((100, 100), 0.5) == working_shrink((100, 100), None) == 1.0
+    assert working_shrink((4096, 100), 0.5) == 2.0
+
+
+def test_pairs_of_different_sizes_are_refused() -> None:
+    with pytest.raises(ToolError) as caught:
+        pond_change(STATES["wet"], STATES["dry"][:100], EVERYWHERE)
+    assert caught.value.kind == "shape_mismatch"
+
+
+def test_a_basin_is_seen_where_there_is_one() -> None:
+    for name, low, high in (("dry", 0.8, 1.0), ("field", 0.0, 0.2)):
+        assert low <= basin_probability(channels_of(STATES[name], EVERYWHERE), ellipse()) <= high
+    assert basin_probability(channels_of(STATES["dry"], EVERYWHERE), np.zeros(SHAPE, bool)) == 0.5
+
+
+def test_signed_distance_is_positive_inside() -> None:
+    mask = np.zeros((9, 9), bool)
+    mask[3:6, 3:6] = True
+    depth = signed_distance(mask)
+    assert depth[4, 4] == pytest.approx(2, abs=0.1)
+    assert depth[4, 3] > 0 > depth[4, 2]
+    assert depth[0, 4] == pytest.approx(-3, abs=0.2)

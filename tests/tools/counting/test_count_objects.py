@@ -1,0 +1,379 @@
+"""Counting things made in code, each detector on its own ground, and all that may be wrong with a call."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from rasterio.transform import from_origin
+
+from agrotools.build.accuracy.canopy_scenes import canopy_scene
+from agrotools.build.sources.prepared import read_items
+from agrotools.core import SampleFile, ToolError
+from agrotools.tools import get_tool
+from agrotools.tools.counting import methods as counting
+from agrotools.tools.counting.fruit_net import read_fruit_net
+from agrotools.tools.counting.methods import mode_for, singular
+from agrotools.tools.counting.result import ObjectCount
+from agrotools.tools.workspace import Work, artifacts_in, at_work
+from support.picture_files import discs, field, noisy, write_raster
+from support.tiny_detector import write_detector
+
+UTM = {"crs": "EPSG:32633", "transform": from_origin(500_000, 5_000_000, 0.5, 0.5)}
+GRID = [(x, y) for x in range(30, 400, 60) for y in range(30, 300, 60)]
+
+
+def counted(folder: Path, *, backend: str | None = None, **arguments: Any) -> ObjectCount:
+    with artifacts_in(folder / "made", backend=backend):
+        return get_tool("count_objects")(**arguments)
+
+
+def fault(folder: Path, **arguments: Any) -> ToolError:
+    with pytest.raises(ToolError) as caught:
+        counted(folder, **arguments)
+    return caught.value
+
+
+def photo(path: Path, pixels: np.ndarray) -> Path:
+    Image.fromarray(pixels).save(path)
+    return path
+
+
+def chm_file(path: Path, heights: np.ndarray, **profile: Any) -> Path:
+    return write_raster(path, heights[None].astype(np.float32), **(profile or UTM))
+
+
+def trees(spacing: int = 16, shape: tuple[int, int] = (96, 160)) -> tuple[np.ndarray, int]:
+    """Cones on a grid, 10 m tall, pixels of 0.5 m, and how many."""
+    y, x = np.mgrid[0 : shape[0], 0 : shape[1]]
+    places = [(a, b) for a in range(8, shape[1], spacing) for b in range(8, shape[0], spacing)]
+    heights = np.zeros(shape, np.float32)
+    for at_x, at_y in places:
+        heights = np.maximum(heights, 10 - np.hypot(x - at_x, y - at_y) * 1.5)
+    return np.maximum(heights, 0), len(places)
+
+
+# --- trees in heights ------------------------------------------------------------------------------------------------
+
+
+def test_trees_in_a_height_model(tmp_path: Path) -> None:
+    heights, number = trees()
+    result = counted(tmp_path, image=chm_file(tmp_path / "chm.tif", heights), target="trees")
+    assert result.count == number == 60
+    assert result.mode == "crown_chm"
+    assert result.gsd_m == 0.5
+    assert result.density_per_ha == pytest.approx(number / (96 * 160 * 0.25 / 10_000))
+    assert result.median_height_m == pytest.approx(10, abs=0.2)
+    assert result.median_size_m == pytest.approx(2 * 8 / 1.5 * 0.5, rel=0.1)
+    assert result.boxes is not None
+    assert result.centres is not None
+    assert all(
+        x0 < x < x1 and y0 < y < y1 for (x0, y0, x1, y1), (x, y) in zip(result.boxes, result.centres, strict=True)
+    )
+    assert result.flags == ()
+    with (tmp_path / "made" / result.table.name).open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == number
+    assert float(rows[0]["height_m"]) == pytest.approx(10, abs=0.2)
+
+
+def test_the_pixel_size_must_be_known(tmp_path: Path) -> None:
+    heights, number = trees()
+    bare = write_raster(tmp_path / "bare.tif", heights[None])
+    found = fault(tmp_path, image=bare, target="tree")
+    assert (found.kind, found.argument) == ("missing_metadata", "gsd_m")
+    assert counted(tmp_path, image=bare, target="tree", gsd_m=0.5).count == number
+    info = SampleFile(name="bare.tif", path="bare.tif", kind="raster", gsd_m=0.5)
+    with at_work(Work(keep=lambda artifact, content: artifact, infos={bare.resolve(): info})):
+        assert get_tool("count_objects")(image=bare, target="tree").count == number
+    assert fault(tmp_path, image=bare, target="tree", gsd_m=30.0).kind == "invalid_argument"
+
+
+def test_boxes_are_in_pixels_of_the_image(tmp_path: Path) -> None:
+    heights, number = trees()
+    picture = photo(tmp_path / "rgb.png", noisy((60, 150, 50), (96 * 4, 160 * 4)))
+    chm = chm_file(tmp_path / "chm.tif", heights)
+    result = counted(tmp_path, image=picture, target="tree", chm=chm)
+    alone = counted(tmp_path, image=chm, target="tree")
+    assert (result.count, result.gsd_m) == (number, 0.125)
+    assert result.centres is not None
+    assert alone.centres is not None
+    assert np.array(result.centres) == pytest.approx(4 * np.array(alone.centres))
+    assert result.density_per_ha == pytest.approx(alone.density_per_ha)
+    assert result.median_size_m == pytest.approx(alone.median_size_m)
+    part = counted(tmp_path, image=picture, target="tree", chm=chm, region=(0, 0, 320, 384))
+    assert part.count == number / 2
+    other = photo(tmp_path / "other.png", noisy((60, 150, 50), (100, 400)))
+    assert "coordinates_of_chm" in counted(tmp_path, image=other, target="tree", chm=chm).flags
+
+
+@settings(deadline=None, max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(column=st.integers(10, 90))
+def test_regions_add_up(tmp_path: Path, column: int) -> None:
+    scene = canopy_scene("forest", 3, side=100)
+    chm = chm_file(tmp_path / "chm.tif", scene.heights)
+    whole = counted(tmp_path, image=chm, target="tree", score_min=0)
+    left = counted(tmp_path, image=chm, target="tree", score_min=0, region=(0, 0, column, 100))
+    right = counted(tmp_path, image=chm, target="tree", score_min=0, region=(column, 0, 100, 100))
+    assert left.count + right.count == whole.count
+
+
+def test_tiles_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = canopy_scene("forest", 5, side=240)
+    chm = chm_file(tmp_path / "chm.tif", scene.heights, **UTM, tiled=True, blockxsize=64, blockysize=64)
+    whole = counted(tmp_path, image=chm, target="tree")
+    monkeypatch.setattr("agrotools.tools.counting.crowns._TILE_PX", 5000)
+    cut = counted(tmp_path, image=chm, target="tree")
+    assert cut.count == whole.count
+    assert cut.median_size_px == pytest.approx(whole.median_size_px, rel=0.01)
+    assert cut.median_height_m == whole.median_height_m
+
+
+def test_the_same_trees_with_finer_pixels(tmp_path: Path) -> None:
+    heights, number = trees()
+    fine = np.asarray(Image.fromarray(heights).resize((320, 192), Image.Resampling.BILINEAR))
+    path = write_raster(tmp_path / "fine.tif", fine[None])
+    result = counted(tmp_path, image=path, target="tree", gsd_m=0.25)
+    assert result.count == number
+    assert result.median_size_m == pytest.approx(2 * 8 / 1.5 * 0.5, rel=0.12)
+
+
+# --- plants, spots, fruit, crowns in colour --------------------------------------------------------------------------
+
+
+def test_plants_on_soil(tmp_path: Path) -> None:
+    picture = photo(tmp_path / "field.png", field(discs((300, 400), GRID, 12)))
+    result = counted(tmp_path, image=picture, target="plants", gsd_m=0.01)
+    assert result.count == len(GRID)
+    assert result.mode == "plant"
+    assert result.median_size_px == pytest.approx(24, rel=0.1)
+    assert result.density_per_ha == pytest.approx(len(GRID) / (300 * 400 * 1e-4 / 1e4), rel=1e-6)
+    assert counted(tmp_path, image=picture, target="seedling", region=(0, 0, 180, 300), gsd_m=0.01).count == 15
+
+
+def test_touching_plants_are_flagged_or_taken_apart(tmp_path: Path) -> None:
+    centres = [*GRID, (110, 90), (230, 150)]
+    picture = photo(tmp_path / "field.png", field(discs((300, 400), centres, 12)))
+    unaware = counted(tmp_path, image=picture, target="plant")
+    assert unaware.count == len(GRID)
+    assert "touching_plants_possible" in unaware.flags
+    told = counted(tmp_path, image=picture, target="plant", expected_size_px=24)
+    assert told.count == len(centres)
+
+
+@pytest.mark.parametrize(("turns", "flip"), [(1, False), (2, True), (3, False)])
+def test_turned_plants_are_as_many(tmp_path: Path, turns: int, flip: bool) -> None:
+    pixels = field(discs((300, 400), GRID, 12))
+    turned = np.ascontiguousarray(np.rot90(pixels, turns)[:, :: -1 if flip else 1])
+    result = counted(tmp_path, image=photo(tmp_path / "a.png", turned), target="plant")
+    assert result.count == len(GRID)
+
+
+def test_no_plants_on_bare_soil(tmp_path: Path) -> None:
+    result = counted(tmp_path, image=photo(tmp_path / "soil.png", noisy((120, 95, 75), (100, 120))), target="plant")
+    assert result.count == 0
+    assert result.median_size_px is None
+    assert "no_vegetation" in result.flags
+
+
+@pytest.mark.parametrize("size", [None, 20])
+def test_spots_of_any_colour(tmp_path: Path, size: float | None) -> None:
+    mask = discs((300, 400), GRID, 10)
+    for colour in ((230, 230, 235), (30, 40, 45)):
+        pixels = np.where(mask[..., None], noisy(colour, (300, 400)), noisy((130, 125, 120), (300, 400)))
+        result = counted(
+            tmp_path, image=photo(tmp_path / "s.png", pixels), target="bales", expected_size_px=size, score_min=0.5
+        )
+        assert result.mode == "blob"
+        assert result.count == len(GRID)
+        assert ("size_guessed" in result.flags) == (size is None)
+
+
+def test_red_fruit_among_leaves(tmp_path: Path) -> None:
+    mask = discs((300, 400), GRID, 14)
+    pixels = np.where(mask[..., None], noisy((190, 40, 45), (300, 400)), noisy((70, 110, 50), (300, 400)))
+    result = counted(tmp_path, image=photo(tmp_path / "f.png", pixels), target="apples", backend="rules")
+    assert result.count == len(GRID)
+    assert result.mode == "fruit"
+    assert result.median_size_px == pytest.approx(28, rel=0.15)
+    assert "low_reliability_fruit_colour" in result.flags
+    pale = np.where(mask[..., None], noisy((150, 170, 90), (300, 400)), noisy((90, 130, 60), (300, 400)))
+    assert (
+        "pale_fruit_possible"
+        in counted(tmp_path, image=photo(tmp_path / "p.png", pale), target="apple", backend="rules").flags
+    )
+
+
+def test_fruit_that_the_net_knows_is_found_by_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    net = read_fruit_net(write_detector(tmp_path / "nets"))
+    monkeypatch.setattr(counting, "load_fruit_net", lambda: net)
+    y, x = np.mgrid[:200, :300]
+    places = [(60, 60, 0, 195), (150, 120, 0, 195), (240, 60, 0, 150), (100, 150, 1, 195)]
+    pixels = np.zeros((200, 300, 3), np.float64)
+    for cx, cy, channel, bright in places:
+        pixels[..., channel] += bright * np.exp(-((x - cx) ** 2 + (y - cy) ** 2) / 72)
+    image = photo(tmp_path / "f.png", pixels.astype(np.uint8))
+    result = counted(tmp_path, image=image, target="apples", expected_size_px=36)
+    assert result.count == 3
+    assert result.scores == tuple(sorted(result.scores or (), reverse=True))
+    # The dim one lies just above the threshold of counts (0.5), which is a score of 0.3.
+    assert 0.3 < (result.scores or ())[-1] < 0.6
+    low, high = result.count_interval or (0, 0)
+    assert low < 3 < high
+    assert counted(tmp_path, image=image, target="fruit", expected_size_px=36).count == 4
+    assert counted(tmp_path, image=image, target="fruit", expected_size_px=36).count_interval is None
+    assert "weak_detector" in counted(tmp_path, image=image, target="cherries", expected_size_px=17).flags
+    assert counted(tmp_path, image=image, target="peach").flags.count("low_reliability_fruit_colour") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("folder", "target", "most_pct"), [("orchard_apples", "apple", 45), ("orchard_pears", "pear", 45)]
+)
+def test_fruit_on_real_trees(field_data: Path, tmp_path: Path, folder: str, target: str, most_pct: float) -> None:
+    items = read_items(field_data / folder, ("count",), ("image",))
+    errors = [
+        abs(counted(tmp_path, image=field_data / folder / item["image"], target=target).count - item["count"])
+        for item in items
+    ]
+    assert 100 * sum(errors) / sum(item["count"] for item in items) < 45
+
+
+def test_crowns_in_colours_are_flagged(tmp_path: Path) -> None:
+    pixels = field(discs((300, 400), GRID, 20))
+    result = counted(tmp_path, image=photo(tmp_path / "t.png", pixels), target="tree", gsd_m=0.125)
+    assert result.count == len(GRID)
+    assert "low_reliability_rgb_crowns" in result.flags
+    guessed = counted(tmp_path, image=tmp_path / "t.png", target="tree")
+    assert {"size_guessed", "no_scale"} <= set(guessed.flags)
+
+
+def test_scores_are_a_threshold_and_lists_can_be_left_out(tmp_path: Path) -> None:
+    heights, number = trees()
+    chm = chm_file(tmp_path / "chm.tif", heights)
+    result = counted(tmp_path, image=chm, target="tree", return_boxes=False)
+    assert result.boxes is result.centres is result.scores is None
+    assert result.count == number
+    scene = chm_file(tmp_path / "forest.tif", canopy_scene("forest", 1).heights)
+    few, many = (counted(tmp_path, image=scene, target="tree", score_min=score) for score in (0.9, 0.0))
+    assert few.count < many.count
+    assert many.scores is not None
+    assert list(many.scores) == sorted(many.scores, reverse=True)
+
+
+def test_long_lists_are_cut(tmp_path: Path) -> None:
+    heights, number = trees(8, (160, 160))
+    result = counted(tmp_path, image=chm_file(tmp_path / "chm.tif", heights), target="tree")
+    assert result.count == number == 361
+    assert result.boxes is not None
+    assert len(result.boxes) == 300
+    assert "boxes_truncated" in result.flags
+
+
+# --- what to count ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("target", "has_chm", "mode"),
+    [
+        ("tree", True, "crown_chm"), ("Oil palms", False, "crown_rgb"), ("tree_crowns", True, "crown_chm"),
+        ("cherries", False, "fruit"), ("red tomatoes", False, "fruit"), ("maize plants", False, "plant"),
+        ("hay bales", False, "blob"), ("apple trees", False, "crown_rgb"), ("peaches", False, "fruit"),
+    ],
+)  # fmt: skip
+def test_detectors_by_target(target: str, has_chm: bool, mode: str) -> None:
+    assert mode_for(target, has_chm) == mode
+
+
+def test_plain_plurals() -> None:
+    words = ["trees", "berries", "tomatoes", "peaches", "grass", "maize", "plants", "boxes"]
+    assert [singular(word) for word in words] == ["tree", "berry", "tomato", "peach", "grass", "maize", "plant", "box"]
+
+
+@pytest.mark.parametrize("target", ["wheat_head", "building", "pond", "cow", "???", "strange thing"])
+def test_what_no_detector_finds_is_refused(tmp_path: Path, target: str) -> None:
+    picture = photo(tmp_path / "a.png", field(discs((100, 100), [(50, 50)], 9)))
+    found = fault(tmp_path, image=picture, target=target)
+    assert (found.kind, found.argument) == ("backend_unavailable", "target")
+    assert "offline detectors: crown_chm" in found.message
+    forced = counted(tmp_path, image=picture, target=target, mode="blob")
+    assert any("does not know" in note for note in forced.notes)
+
+
+# --- bad and odd input -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["crown_rgb", "fruit", "blob", "plant"])
+@pytest.mark.parametrize("size", [(1, 1), (1, 57), (3, 2)])
+def test_tiny_pictures(tmp_path: Path, mode: str, size: tuple[int, int]) -> None:
+    picture = photo(tmp_path / "a.png", noisy((60, 150, 50), size))
+    for more in ({}, {"expected_size_px": 40.0}, {"gsd_m": 0.1}):
+        assert counted(tmp_path, image=picture, target="thing", mode=mode, **more).count < size[0] * size[1] + 1
+
+
+@pytest.mark.parametrize("mode", ["crown_rgb", "fruit", "blob"])
+def test_constant_pictures_show_nothing(tmp_path: Path, mode: str) -> None:
+    picture = photo(tmp_path / "a.png", np.full((60, 80, 3), (90, 120, 60), np.uint8))
+    assert counted(tmp_path, image=picture, target="thing", mode=mode).count == 0
+
+
+def test_grey_pictures(tmp_path: Path) -> None:
+    mask = discs((100, 140), [(30, 30), (90, 60)], 10)
+    picture = photo(tmp_path / "a.png", np.where(mask, 220, 60).astype(np.uint8))
+    for mode in ("crown_rgb", "fruit", "plant"):
+        assert fault(tmp_path, image=picture, target="thing", mode=mode).kind == "band_not_found"
+    assert counted(tmp_path, image=picture, target="thing", mode="blob", expected_size_px=20).count == 2
+
+
+def test_heights_without_data_or_of_the_wrong_kind(tmp_path: Path) -> None:
+    empty = chm_file(tmp_path / "empty.tif", np.full((20, 20), np.nan))
+    assert fault(tmp_path, image=empty, target="tree").kind == "nothing_found"
+    flat = chm_file(tmp_path / "flat.tif", np.zeros((20, 20)))
+    assert counted(tmp_path, image=flat, target="tree").count == 0
+    picture = photo(tmp_path / "a.png", noisy((60, 150, 50), (30, 30)))
+    found = fault(tmp_path, image=picture, target="tree", mode="crown_chm")
+    assert (found.kind, found.argument) == ("missing_metadata", "chm")
+    colours = write_raster(tmp_path / "rgb.tif", np.zeros((3, 8, 8), np.uint8), **UTM)
+    assert fault(tmp_path, image=picture, target="tree", chm=colours).kind == "invalid_argument"
+    heights, number = trees()
+    holes = heights.copy()
+    holes[:, :32] = -9999
+    assert counted(tmp_path, image=chm_file(tmp_path / "h.tif", holes), target="tree").count == number * 0.8
+
+
+def test_regions_outside(tmp_path: Path) -> None:
+    picture = photo(tmp_path / "a.png", field(discs((100, 100), [(50, 50)], 9)))
+    assert fault(tmp_path, image=picture, target="plant", region=(200, 200, 300, 300)).kind == "region_empty"
+    clipped = counted(tmp_path, image=picture, target="plant", region=(20, 20, 300, 300))
+    assert clipped.count == 1
+    assert "region_clipped" in clipped.flags
+    heights, _ = trees()
+    chm = chm_file(tmp_path / "chm.tif", heights)
+    assert fault(tmp_path, image=chm, target="tree", region=(500, 0, 600, 20)).kind == "region_empty"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"gsd_m": -1.0}, {"expected_size_px": 0.0}, {"score_min": 2.0}, {"target": ""}, {"min_height_m": -3.0},
+        {"mode": "magic"}, {"window_a_m": 0.0}, {"region": (5, 5, 5, 9)},
+    ],
+)  # fmt: skip
+def test_arguments_that_make_no_sense(tmp_path: Path, arguments: dict[str, Any]) -> None:
+    picture = photo(tmp_path / "a.png", noisy((60, 150, 50), (30, 30)))
+    assert fault(tmp_path, **{"image": picture, "target": "tree", **arguments}).kind == "invalid_argument"
+
+
+def test_real_height_models(field_data: Path, tmp_path: Path) -> None:
+    chm, picture = field_data / "chm" / "JERC_049_CHM.tif", field_data / "chm" / "JERC_049_rgb.png"
+    if not chm.exists():
+        pytest.skip("no chm among the real images")
+    result = counted(tmp_path, image=picture, target="tree", chm=chm)
+    assert result.gsd_m == pytest.approx(0.1)
+    assert 5 <= result.count <= 30
+    assert result.median_height_m is not None
+    assert 15 < result.median_height_m < 26

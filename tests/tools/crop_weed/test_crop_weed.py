@@ -1,0 +1,230 @@
+"""Heads: what they learn, and that they are never used on pictures they have seen."""
+
+import json
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from PIL import Image
+
+from agrotools.core import BenchmarkError, ToolError
+from agrotools.core.hashing import fold_of
+from agrotools.tools.crop_weed import training as crop_weed_training
+from agrotools.tools.crop_weed.features import cell_features
+from agrotools.tools.crop_weed.heads import (
+    applicable_heads,
+    file_sha256,
+    fingerprint,
+    heads_folder,
+    kernel,
+    list_heads,
+    load_head,
+    part_crop_from_weeds,
+)
+from agrotools.tools.crop_weed.training import plants_of, train_crop_weed_heads
+
+
+def plant_picture(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Red and infrared as false colour: crop has thin leaflets, weeds broad leaves. Picture and class mask."""
+    draw = np.random.default_rng(seed)
+    height, width = 288, 384
+    y, x = np.mgrid[0:height, 0:width]
+    classes = np.zeros((height, width), np.uint8)
+    for centre_x in (70, 190, 310):
+        for centre_y in (70, 210):
+            cx, cy = centre_x + draw.uniform(-20, 20), centre_y + draw.uniform(-20, 20)
+            if draw.random() < 0.5:
+                for angle in np.arange(0, np.pi, np.pi / 6) + draw.uniform(0, 1):
+                    across = np.abs((x - cx) * np.sin(angle) - (y - cy) * np.cos(angle))
+                    classes[(across < 1.8) & (np.hypot(x - cx, y - cy) < 34)] = 1
+            else:
+                for angle in draw.uniform(0, 2 * np.pi) + np.arange(3) * 2.1:
+                    leaf = np.hypot(x - cx - 15 * np.cos(angle), y - cy - 15 * np.sin(angle)) < 13
+                    classes[leaf] = 2
+    clods = cv2.resize(draw.normal(0, 12, (18, 24)), (width, height), interpolation=cv2.INTER_CUBIC)
+    red = np.where(classes > 0, 40, 95 + clods) + draw.normal(0, 5, classes.shape)
+    infrared = np.where(classes > 0, 180, 100 + clods) + draw.normal(0, 7, classes.shape)
+    return np.clip(np.dstack([red, infrared, red]), 0, 255).astype(np.uint8), classes
+
+
+def write_data(root: Path, count: int) -> Path:
+    folder = root / "cwfid"
+    folder.mkdir(parents=True)
+    items = []
+    for number in range(count):
+        picture, classes = plant_picture(number)
+        for name, content in (("image", picture), ("mask", classes), ("vegetation", (classes > 0).astype(np.uint8))):
+            Image.fromarray(content).save(folder / f"{number}_{name}.png")
+        items.append({"id": f"{number}"} | {k: f"{number}_{k}.png" for k in ("image", "mask", "vegetation")})
+    (folder / "truth.json").write_text(json.dumps(items))
+    return root
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory):
+    """Data and heads, small and quick; the heads lie in a cache of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AGROTOOLS_CACHE", str(tmp_path_factory.mktemp("heads")))
+        patch.setattr(crop_weed_training, "ROWS", 1500)
+        patch.setattr(crop_weed_training, "LANDMARKS", 60)
+        patch.setattr(crop_weed_training, "SCALES", (1.0,))
+        data = write_data(tmp_path_factory.mktemp("data"), 8)
+        yield data, train_crop_weed_heads(data)
+
+
+def pictures(data: Path) -> list[tuple[Path, np.ndarray]]:
+    return [(path, np.asarray(Image.open(path))) for path in sorted((data / "cwfid").glob("*_image.png"))]
+
+
+def test_two_folds_and_all(trained) -> None:
+    data, heads = trained
+    assert [head.name for head in heads] == ["cwfid-fold-0", "cwfid-fold-1", "cwfid-all"]
+    folds = fold_of(file_sha256(path) for path, _ in pictures(data))
+    for number in (0, 1):
+        seen = {image.sha256 for image in heads[number].training}
+        assert seen == {sha for sha, fold in folds.items() if fold == number}
+    assert len(heads[2].training) == 8
+    assert all("non-commercial" in head.licence_note for head in heads)
+    assert all(head.false_colour for head in heads)
+    assert list_heads() == (sorted(heads, key=lambda head: head.name), [])
+
+
+def test_no_picture_gets_a_head_that_has_seen_it(trained) -> None:
+    data, heads = trained
+    for path, pixels in pictures(data):
+        usable = applicable_heads(heads, file_sha256(path), pixels)
+        assert len(usable) == 1
+        assert file_sha256(path) not in {image.sha256 for image in usable[0].training}
+
+
+def test_nor_a_copy_of_it(trained, tmp_path: Path) -> None:
+    data, heads = trained
+    path, pixels = pictures(data)[0]
+    own = {head.name for head in applicable_heads(heads, file_sha256(path), pixels)}
+    for number, turn in enumerate((0, 90, 180)):
+        copy = tmp_path / f"{number}.jpg"
+        Image.fromarray(pixels).resize((300, 225)).rotate(turn, expand=True).save(copy, quality=70)
+        assert file_sha256(copy) != file_sha256(path)
+        again = applicable_heads(heads, file_sha256(copy), np.asarray(Image.open(copy)))
+        assert {head.name for head in again} == own
+
+
+def test_a_new_picture_gets_the_head_that_has_seen_most(trained) -> None:
+    _, heads = trained
+    names = [head.name for head in applicable_heads(heads, "0" * 64, plant_picture(99)[0])]
+    assert names == ["cwfid-all", "cwfid-fold-0", "cwfid-fold-1"]
+
+
+def test_a_head_parts_crop_from_weeds_it_has_never_seen(trained) -> None:
+    _, heads = trained
+    right = total = 0
+    for seed in range(100, 106):
+        pixels, classes = plant_picture(seed)
+        found = part_crop_from_weeds(pixels, plants_of(pixels), load_head(heads[2]))
+        assert found.is_familiar
+        named = classes > 0
+        right += np.count_nonzero((found.crop == (classes == 1))[named])
+        total += np.count_nonzero(named)
+    assert right / total > 0.9
+
+
+def test_what_it_was_not_trained_for_is_unfamiliar(trained) -> None:
+    _, heads = trained
+    draw = np.random.default_rng(0)
+    pixels = draw.integers(0, 256, (288, 384, 3), np.uint8)
+    assert not part_crop_from_weeds(pixels, pixels[..., 1] > 100, load_head(heads[2])).is_familiar
+
+
+def test_mirroring_does_not_change_the_parting(trained) -> None:
+    _, heads = trained
+    head = load_head(heads[2])
+    pixels, _ = plant_picture(100)
+    mask = plants_of(pixels)
+    straight = part_crop_from_weeds(pixels, mask, head).crop
+    mirrored = part_crop_from_weeds(np.ascontiguousarray(pixels[:, ::-1]), mask[:, ::-1], head).crop[:, ::-1]
+    assert (straight != mirrored).sum() < 0.02 * mask.sum()
+
+
+def test_a_tampered_head_is_refused(trained) -> None:
+    _, heads = trained
+    path = heads_folder() / f"{heads[0].name}.npz"
+    content = path.read_bytes()
+    try:
+        path.write_bytes(content[:-40] + bytes(40))
+        with pytest.raises(ToolError) as caught:
+            load_head(heads[0])
+        assert caught.value.kind == "backend_unavailable"
+        path.unlink()
+        with pytest.raises(ToolError) as caught:
+            load_head(heads[0])
+        assert caught.value.kind == "backend_unavailable"
+    finally:
+        path.write_bytes(content)
+    load_head(heads[0])
+
+
+def test_arrays_that_would_run_code_are_never_loaded(trained) -> None:
+    import hashlib
+    import io
+
+    _, heads = trained
+    buffer = io.BytesIO()
+    np.savez(buffer, mean=np.array([print], dtype=object))
+    path = heads_folder() / f"{heads[0].name}.npz"
+    content = path.read_bytes()
+    try:
+        path.write_bytes(buffer.getvalue())
+        forged = heads[0].model_copy(update={"weights_sha256": hashlib.sha256(buffer.getvalue()).hexdigest()})
+        with pytest.raises(ToolError) as caught:
+            load_head(forged)
+        assert caught.value.kind == "backend_unavailable"
+    finally:
+        path.write_bytes(content)
+
+
+def test_descriptions_that_cannot_be_used_are_named(trained) -> None:
+    _, heads = trained
+    folder = heads_folder()
+    old = heads[0].model_copy(update={"name": "old", "features_version": "0"})
+    for name, text in (("broken", "{"), ("old", old.model_dump_json()), ("other", heads[0].model_dump_json())):
+        (folder / f"{name}.json").write_text(text)
+    try:
+        found, faults = list_heads()
+        assert len(found) == 3
+        assert len(faults) == 3
+    finally:
+        for name in ("broken", "old", "other"):
+            (folder / f"{name}.json").unlink()
+
+
+@pytest.mark.parametrize("content", ["{", "[1, 2]", '[{"id": "1"}]', "[]"])
+def test_data_of_another_form_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "cwfid").mkdir()
+    (tmp_path / "cwfid" / "truth.json").write_text(content)
+    with pytest.raises(BenchmarkError):
+        train_crop_weed_heads(tmp_path)
+    with pytest.raises(BenchmarkError):
+        train_crop_weed_heads(tmp_path / "nowhere")
+
+
+def test_kernel_is_the_gaussian_of_the_distance() -> None:
+    draw = np.random.default_rng(0)
+    first, second = draw.normal(size=(5, 7)).astype(np.float32), draw.normal(size=(3, 7)).astype(np.float32)
+    expected = [[np.exp(-0.1 * ((a - b) ** 2).sum()) for b in second] for a in first]
+    assert np.allclose(kernel(first, second, 0.1), expected, atol=1e-5)
+
+
+def test_fingerprints_of_different_pictures_lie_far_apart() -> None:
+    looks = [int(fingerprint(plant_picture(seed)[0]), 16) for seed in range(6)]
+    assert min((a ^ b).bit_count() for k, a in enumerate(looks) for b in looks[:k]) > 60
+
+
+@pytest.mark.parametrize("shape", [(16, 16), (17, 33), (64, 20)])
+def test_features_of_small_pictures_are_finite(shape: tuple[int, int]) -> None:
+    draw = np.random.default_rng(0)
+    pixels = draw.integers(0, 256, (*shape, 3), np.uint8)
+    for mask in (np.ones(shape, np.bool_), np.zeros(shape, np.bool_), pixels[..., 0] > 128):
+        cells = cell_features(pixels, mask)
+        assert np.isfinite(cells.values).all()
+        assert len(cells.values) == cells.used.sum()

@@ -1,0 +1,537 @@
+"""The area tool on made-up pictures of known content, on bad input, and on real photographs where they are at hand."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from PIL import Image
+from rasterio.transform import from_origin
+
+from agrotools.core import SampleFile, ToolCall, ToolError
+from agrotools.tools import get_tool
+from agrotools.tools.crop_weed import net as crop_weed_net
+from agrotools.tools.crop_weed.result import CropWeedArea
+from agrotools.tools.execution import ToolExecutor
+from agrotools.tools.workspace import Work, Workspace, artifacts_in, at_work
+from support.picture_files import (
+    CROP,
+    SOIL,
+    discs,
+    field,
+    noisy,
+    planted_rows,
+    png_header_only,
+    vrt_as_tif,
+    write_raster,
+)
+from support.tiny_parter import write_parter
+
+SHAPE = (240, 320)
+BANDS = ("B", "G", "R", "RE", "NIR")
+PLANTS = discs(SHAPE, [(60, 60), (200, 100), (120, 190), (280, 200)], 24)
+
+
+def measured(image: Path, **arguments: Any) -> CropWeedArea:
+    with artifacts_in(image.parent / "made"):
+        return get_tool("measure_crop_weed_area")(image, **arguments)
+
+
+def mask_of(image: Path, result: CropWeedArea) -> np.ndarray:
+    return np.asarray(Image.open(image.parent / "made" / result.mask.name))
+
+
+def fault(image: Path, **arguments: Any) -> ToolError:
+    with pytest.raises(ToolError) as caught:
+        measured(image, **arguments)
+    return caught.value
+
+
+def photo(folder: Path, pixels: np.ndarray, name: str = "image_1.png") -> Path:
+    Image.fromarray(pixels).save(folder / name)
+    return folder / name
+
+
+def reflectance(mask: np.ndarray, seed: int = 0) -> dict[str, np.ndarray]:
+    """Reflectance x 10,000 of plants and soil in five bands, uint16."""
+    draw = np.random.default_rng(seed)
+    levels = {"B": (400, 800), "G": (900, 1100), "R": (500, 1400), "RE": (2200, 1700), "NIR": (4500, 2000)}
+    return {
+        band: np.clip(np.where(mask, plant, soil) + draw.normal(0, 60, mask.shape), 1, None).astype(np.uint16)
+        for band, (plant, soil) in levels.items()
+    }
+
+
+def bands_raster(
+    path: Path, mask: np.ndarray, names: tuple[str, ...] = ("B", "G", "R", "RE", "NIR"), **more: Any
+) -> Path:
+    values = reflectance(mask)
+    return write_raster(path, np.stack([values[band] for band in ("B", "G", "R", "RE", "NIR")]), names, **more)
+
+
+# --- photographs ---------------------------------------------------------------------------------------------------
+
+
+def test_a_photograph_with_scattered_plants(tmp_path: Path) -> None:
+    image = photo(tmp_path, field(PLANTS))
+    result = measured(image)
+    assert result.total_px == PLANTS.size
+    assert result.veg_px + result.soil_px == result.total_px
+    assert result.veg_pct == pytest.approx(100 * PLANTS.mean(), rel=0.02)
+    assert result.index == "lab_a"
+    assert result.method == "none"
+    assert (result.crop_px, result.weed_px, result.crop_pct, result.weed_share_of_veg_pct) == (None,) * 4
+    assert {"crop_weed_not_separated", "no_scale"} <= set(result.flags)
+    assert any("packs train crop-weed" in note for note in result.notes)
+    assert result.area_m2 is None
+    mask = mask_of(image, result)
+    assert np.unique(mask).tolist() == [0, 3]
+    assert np.count_nonzero(mask == 3) == result.veg_px
+
+
+def test_rows_part_crop_from_weeds(tmp_path: Path) -> None:
+    crop, weeds = planted_rows()
+    image = photo(tmp_path, field(crop | weeds))
+    for separation in ("auto", "row"):
+        result = measured(image, separation=separation, gsd_m=0.002)
+        assert result.method == "row"
+        assert result.crop_px == pytest.approx(crop.sum(), rel=0.05)
+        assert result.weed_px == pytest.approx(weeds.sum(), rel=0.15)
+        assert result.crop_px + result.weed_px == result.veg_px
+        assert result.weed_to_crop_ratio == pytest.approx(result.weed_px / result.crop_px)
+        assert result.weed_share_of_veg_pct == pytest.approx(100 * result.weed_px / result.veg_px)
+        assert result.row is not None
+        assert result.row.spacing_px == pytest.approx(60, rel=0.03)
+        assert result.area_m2 is not None
+        assert result.area_m2.total == pytest.approx(0.6 * 0.8)
+        assert result.area_m2.crop == pytest.approx(result.crop_px * 4e-6)
+        assert "no_scale" not in result.flags
+    assert measured(image, separation="none").crop_px is None
+    unparted = measured(image, separation="model")
+    assert unparted.crop_px is None
+    assert any("no trained head" in note for note in unparted.notes)
+
+
+def with_tiny_net(folder: Path, patch: pytest.MonkeyPatch, **changed: Any) -> None:
+    """A net that takes green for crop and red for weeds, and refuses blue pictures."""
+    write_parter(folder / "nets", **changed)
+    patch.setattr(crop_weed_net, "nets_folder", lambda: folder / "nets")
+    crop_weed_net.load_crop_weed_net.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def no_net_is_kept() -> Iterator[None]:
+    yield
+    crop_weed_net.load_crop_weed_net.cache_clear()
+
+
+def test_the_shipped_net_parts_a_picture_that_it_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_tiny_net(tmp_path, monkeypatch)
+    image = photo(tmp_path, field(PLANTS))
+    for separation in ("auto", "model"):
+        result = measured(image, separation=separation)
+        assert result.method == "model"
+        assert (result.crop_px, result.weed_px) == (result.veg_px, 0)  # its plants are green
+        assert "crop_weed_not_separated" not in result.flags
+        assert "net_knows_one_crop" in result.flags
+        assert any("peanut seedlings" in note and "0.80" in note for note in result.notes)
+    assert measured(image, separation="row").crop_px is None
+
+
+def test_the_shipped_net_leaves_strange_pictures_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_tiny_net(tmp_path, monkeypatch, strangeness={"threshold": 0.01})
+    crop, weeds = planted_rows()
+    image = photo(tmp_path, field(crop | weeds))
+    assert measured(image).method == "row"
+    insisted = measured(image, separation="model")
+    assert insisted.crop_px is None
+    assert any("strange to the shipped net" in note for note in insisted.notes)
+
+
+def test_a_damaged_net_does_not_stop_the_measurement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_tiny_net(tmp_path, monkeypatch, sha256="0" * 64)
+    result = measured(photo(tmp_path, field(PLANTS)))
+    assert result.veg_px > 0
+    assert result.crop_px is None
+    assert "net_refused" in result.flags
+
+
+def test_bare_soil_has_no_crop_and_no_weeds(tmp_path: Path) -> None:
+    result = measured(photo(tmp_path, noisy(SOIL, SHAPE)))
+    assert (result.veg_px, result.crop_px, result.weed_px) == (0, 0, 0)
+    assert result.weed_share_of_veg_pct is None
+    assert result.weed_to_crop_ratio is None
+    assert "no_vegetation" in result.flags
+
+
+def test_a_closed_canopy_is_all_plants(tmp_path: Path) -> None:
+    result = measured(photo(tmp_path, noisy(CROP, SHAPE)))
+    assert result.soil_px == 0
+    assert "no_soil_visible" in result.flags
+
+
+def test_a_region_counts_what_lies_in_it(tmp_path: Path) -> None:
+    image = photo(tmp_path, field(PLANTS))
+    whole = mask_of(image, measured(image))
+    result = measured(image, region=[100, 40, 260, 220])
+    assert result.total_px == 160 * 180
+    assert result.veg_px == np.count_nonzero(whole[40:220, 100:260] == 3)
+    outside = mask_of(image, result)
+    assert (outside[:40] == 255).all()
+    parts = [measured(image, region=[x, 0, x + 160, 240]).veg_px for x in (0, 160)]
+    assert sum(parts) == np.count_nonzero(whole == 3)
+    clipped = measured(image, region=[-50, -50, 100, 1000])
+    assert clipped.total_px == 100 * 240
+    assert "region_clipped" in clipped.flags
+    assert fault(image, region=[400, 0, 500, 100]).kind == "region_empty"
+
+
+def test_false_colour_is_pointed_out(tmp_path: Path) -> None:
+    pixels = field(PLANTS)
+    pixels[..., 2] = pixels[..., 0]
+    result = measured(photo(tmp_path, pixels))
+    assert "false_colour_suspected" in result.flags
+    told = measured(photo(tmp_path, pixels), bands={"R": 1, "NIR": 2})
+    assert told.index == "ndvi"
+    assert "false_colour_suspected" not in told.flags
+    assert told.veg_pct == pytest.approx(100 * PLANTS.mean(), rel=0.02)
+
+
+def test_exif_rotation_turns_the_regions_too(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.fromarray(field(PLANTS)).save(tmp_path / "a.png", exif=exif)
+    upright = np.rot90(PLANTS, -1)
+    result = measured(tmp_path / "a.png", region=[0, 0, 240, 160])
+    assert result.veg_px == pytest.approx(upright[:160].sum(), rel=0.04)
+
+
+def test_transparent_parts_and_black_margins_are_no_soil(tmp_path: Path) -> None:
+    alpha = np.full(SHAPE, 255, np.uint8)
+    alpha[:, :80] = 0
+    result = measured(photo(tmp_path, np.dstack([field(PLANTS), alpha]), "alpha.png"))
+    assert result.total_px == 240 * 240
+    pixels = field(PLANTS)
+    pixels[:60] = 0
+    result = measured(photo(tmp_path, pixels, "margin.png"))
+    assert result.total_px == 320 * 180
+    assert any("absence of data" in note for note in result.notes)
+
+
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 1000), mirror=st.booleans(), quarters=st.integers(0, 3))
+def test_turning_a_picture_keeps_its_areas(tmp_path: Path, seed: int, mirror: bool, quarters: int) -> None:
+    crop, weeds = planted_rows()
+    pixels = field(crop | weeds, seed)
+    straight = measured(photo(tmp_path, pixels, "a.png"))
+    turned = np.rot90(pixels[:, ::-1] if mirror else pixels, quarters)
+    other = measured(photo(tmp_path, np.ascontiguousarray(turned), "b.png"))
+    assert other.veg_px == pytest.approx(straight.veg_px, rel=0.002)
+    assert other.crop_px == pytest.approx(straight.crop_px, rel=0.02)
+
+
+# --- rasters -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("index", "used"),
+    [("auto", "ndvi"), ("ndre", "ndre"), ("gndvi", "gndvi"), ("exg", "exg"), ("lab_a", "lab_a")],
+)
+def test_a_raster_with_named_bands(tmp_path: Path, index: str, used: str) -> None:
+    path = bands_raster(tmp_path / "bands_1.tif", PLANTS)
+    result = measured(path, index=index)
+    assert result.index == used
+    assert result.veg_pct == pytest.approx(100 * PLANTS.mean(), rel=0.03)
+
+
+def test_a_band_dictionary_says_which_band_is_which(tmp_path: Path) -> None:
+    path = bands_raster(tmp_path / "bands_1.tif", PLANTS, names=())
+    error = fault(path)
+    assert error.kind == "band_not_found"
+    assert "5 bands" in error.message
+    assert measured(path, bands={"R": 3, "NIR": 5}).veg_pct == pytest.approx(100 * PLANTS.mean(), rel=0.03)
+    assert fault(path, bands={"R": 3, "NIR": 6}).kind == "band_not_found"
+    assert fault(path, bands={"R": 3}).kind == "band_not_found"
+    assert fault(path, bands={"R": 3, "NIR": 5}, index="ndre").candidates == ("ndvi",)
+    assert fault(path, bands={"SWIR": 3}).kind == "invalid_argument"
+
+
+def test_a_raster_knows_its_scale(tmp_path: Path) -> None:
+    place = {"crs": "EPSG:32633", "transform": from_origin(500_000, 5_000_000, 0.05, 0.05)}
+    path = bands_raster(tmp_path / "bands_1.tif", PLANTS, **place)
+    result = measured(path)
+    assert result.gsd_m == pytest.approx(0.05)
+    assert result.area_m2 is not None
+    assert result.area_m2.total == pytest.approx(12 * 16)
+    other = measured(path, gsd_m=0.1)
+    assert other.gsd_m == 0.1
+    assert "gsd_differs_from_file" in other.flags
+
+
+def test_no_data_in_a_raster_does_not_count(tmp_path: Path) -> None:
+    values = reflectance(PLANTS)
+    stack = np.stack([values["R"], values["NIR"]])
+    stack[:, :, :100] = 0
+    path = write_raster(tmp_path / "a.tif", stack, ("red", "nir"), nodata=0)
+    assert measured(path).total_px == 240 * 220
+    empty = write_raster(tmp_path / "b.tif", np.zeros_like(stack), ("red", "nir"), nodata=0)
+    assert fault(empty).kind == "nothing_found"
+    assert fault(path, region=[0, 0, 90, 90]).kind == "region_empty"
+
+
+def test_of_a_huge_raster_a_region_is_enough(tmp_path: Path) -> None:
+    import rasterio
+
+    path = tmp_path / "bands_1.tif"
+    profile = {"driver": "GTiff", "dtype": "uint16", "count": 2, "width": 30_000, "height": 30_000, "tiled": True}
+    values = reflectance(PLANTS)
+    with pytest.warns(rasterio.errors.NotGeoreferencedWarning):
+        file = rasterio.open(path, "w", sparse_ok=True, **profile)
+    with file:
+        file.write(np.stack([values["R"], values["NIR"]]), window=((5000, 5240), (7000, 7320)))
+    bands = {"R": 1, "NIR": 2}
+    assert fault(path, bands=bands).kind == "limit"
+    result = measured(path, bands=bands, region=[7000, 5000, 7320, 5240])
+    assert result.total_px == PLANTS.size
+    assert result.veg_pct == pytest.approx(100 * PLANTS.mean(), rel=0.03)
+
+
+def test_bands_are_ranked_by_the_classes_that_were_found(tmp_path: Path) -> None:
+    result = measured(bands_raster(tmp_path / "bands_1.tif", PLANTS))
+    ranking = result.separability
+    assert ranking is not None
+    assert ranking.classes_from == "index"
+    assert set(ranking.classes) == {"plants", "soil"}
+    assert len(ranking.triplets) == 10
+    assert all(0 <= one.min_jm <= 2 for one in ranking.triplets)
+    assert ranking.ranked_by == "expected_accuracy"
+    accuracies = [one.expected_accuracy for one in ranking.triplets]
+    assert accuracies == sorted(accuracies, reverse=True)
+    assert 0.5 <= accuracies[0] <= 1
+    assert ranking.triplets[0].tied
+    assert ranking.ties == sum(one.tied for one in ranking.triplets)
+    assert any("classifier gets right" in note for note in result.notes)
+    assert "separability_from_own_classes" in result.flags
+    assert any("own segmentation" in note for note in result.notes)
+    two = write_raster(
+        tmp_path / "two.tif", np.stack([reflectance(PLANTS)[band] for band in ("R", "NIR")]), ("R", "NIR")
+    )
+    assert measured(two).separability is None
+    assert measured(photo(tmp_path, field(PLANTS))).separability is None
+
+
+def test_bands_are_ranked_by_the_classes_of_a_label_raster(tmp_path: Path) -> None:
+    """Weeds differ from crop in the red edge alone, so the best triplets hold it."""
+    weeds = discs(SHAPE, [(200, 100), (280, 200)], 24)
+    values = reflectance(PLANTS)
+    values["RE"] = np.where(weeds, values["RE"] + 900, values["RE"]).astype(np.uint16)
+    path = write_raster(tmp_path / "bands_1.tif", np.stack([values[band] for band in BANDS]), BANDS)
+    Image.fromarray(PLANTS.astype(np.uint8) + weeds).save(tmp_path / "labels_1.png")
+    meaning = {"soil": [0], "crop": [1], "weed": [2]}
+    result = measured(path, label_raster=tmp_path / "labels_1.png", label_map=meaning)
+    assert result.separability is not None
+    assert result.separability.classes_from == "labels"
+    assert all("RE" in one.bands for one in result.separability.triplets[:6])
+    assert all(one.worst_pair == "crop/weed" for one in result.separability.triplets[6:])
+    assert "separability_from_own_classes" not in result.flags
+    named = measured(path, label_raster=tmp_path / "labels_1.png", label_map=meaning, bands={"R": 3, "G": 2, "NIR": 5})
+    assert named.separability is not None
+    assert [set(one.bands) for one in named.separability.triplets] == [{"R", "G", "NIR"}]
+    corner = measured(path, label_raster=tmp_path / "labels_1.png", label_map=meaning, region=[0, 0, 20, 20])
+    assert corner.separability is None
+
+
+def test_row_evidence_is_given_and_its_lack_pointed_out(tmp_path: Path) -> None:
+    crop, weeds = planted_rows()
+    rows = measured(photo(tmp_path, field(crop | weeds)), separation="auto", gsd_m=0.01).row
+    assert rows is not None
+    assert rows.peak_ratio >= 3
+    assert rows.repeat >= 0.5
+    assert rows.accord >= 0.6
+    assert rows.spacing_m == pytest.approx(0.01 * rows.spacing_px)
+    assert abs(rows.angle_deg) == pytest.approx(90, abs=1)
+    scattered = measured(photo(tmp_path, field(PLANTS), "scattered.png"))
+    assert scattered.row is None
+    assert "weak_row_evidence" in scattered.flags
+    assert any("no evidence of crop rows" in note for note in scattered.notes)
+
+
+def test_a_large_raster_is_counted_block_by_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = bands_raster(tmp_path / "bands_1.tif", PLANTS, tiled=True, blockxsize=64, blockysize=64)
+    whole = measured(path, separation="none", gsd_m=0.5)
+    monkeypatch.setattr("agrotools.tools.crop_weed.large_rasters.WHOLE_PX", 10_000)
+    monkeypatch.setattr("agrotools.tools.field_picture.WHOLE_PX", 10_000)
+    monkeypatch.setattr("agrotools.tools.crop_weed.large_rasters.LONGEST_SIDE", 80)
+    large = measured(path, gsd_m=0.5)
+    assert large.total_px == whole.total_px
+    assert large.veg_px == pytest.approx(whole.veg_px, rel=0.01)
+    assert large.veg_px + large.soil_px == large.total_px
+    assert large.crop_px is None
+    assert "crop_weed_not_separated" in large.flags
+    assert any("one pixel for 4 x 4" in note for note in large.notes)
+    assert mask_of(path, large).shape == (60, 80)
+    assert large.area_m2 is not None
+    assert large.area_m2.total == pytest.approx(240 * 320 * 0.25)
+    part = measured(path, separation="none", region=[0, 0, 80, 100])
+    assert part.total_px == 8000
+    halves = [measured(path, separation="none", region=[x, 0, x + 160, 240]).veg_px for x in (0, 160)]
+    assert sum(halves) == pytest.approx(whole.veg_px, rel=0.02)
+    assert fault(path, region=[400, 0, 500, 100]).kind == "region_empty"
+    assert fault(path, bands={"R": 3}).kind == "band_not_found"
+
+
+# --- label rasters -------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(classes=arrays(np.uint8, (12, 17), elements=st.integers(0, 4)), palette=st.booleans(), box=st.booleans())
+def test_label_rasters_are_counted_exactly(tmp_path: Path, classes: np.ndarray, palette: bool, box: bool) -> None:
+    stored = Image.fromarray(classes)
+    if palette:
+        stored = stored.convert("P")
+        stored.putpalette(bytes(range(255, -1, -1)) * 3)
+    stored.save(tmp_path / "labels.png")
+    region = [2, 3, 15, 11] if box else None
+    label_map = {"crop": [1, 4], "weed": [2], "soil": [0]}
+    result = measured(tmp_path / "labels.png", label_map=label_map, region=region)
+    part = classes[3:11, 2:15] if box else classes
+    assert result.total_px == part.size
+    assert result.crop_px == np.count_nonzero((part == 1) | (part == 4))
+    assert result.weed_px == np.count_nonzero(part == 2)
+    assert result.soil_px == np.count_nonzero(part == 0)
+    assert result.veg_px == result.crop_px + result.weed_px
+    assert result.method == "labels"
+    assert result.index is None
+    assert ("unnamed_classes" in result.flags) == bool((classes == 3).any())
+
+
+def test_a_label_raster_beside_its_image(tmp_path: Path) -> None:
+    image = photo(tmp_path, field(PLANTS))
+    Image.fromarray(PLANTS.astype(np.uint8) * 2).save(tmp_path / "labels_1.png")
+    labels = tmp_path / "labels_1.png"
+    result = measured(image, label_raster=labels, label_map={"weed": [2]})
+    assert result.weed_px == PLANTS.sum()
+    assert result.crop_px == 0
+    assert any("counted as soil" in note for note in result.notes)
+    assert fault(image, label_raster=labels).kind == "missing_metadata"
+    assert fault(image, label_raster=labels, label_map={"maize": [1]}).kind == "invalid_argument"
+    assert fault(image, label_raster=labels, label_map={"crop": [2], "weed": [2]}).kind == "invalid_argument"
+    assert fault(image, label_raster=image, label_map={"weed": [2]}).kind == "unreadable_file"
+    Image.fromarray(np.zeros((5, 5), np.uint8)).save(tmp_path / "small.png")
+    assert fault(image, label_raster=tmp_path / "small.png", label_map={"weed": [2]}).kind == "shape_mismatch"
+
+
+def test_what_is_known_of_a_mask_is_enough(tmp_path: Path) -> None:
+    path = tmp_path / "labels_1.png"
+    Image.fromarray(PLANTS.astype(np.uint8)).save(path)
+    known = SampleFile(name="labels_1.png", path=str(path), kind="mask", classes={"0": "soil", "1": "crop"}, gsd_m=0.01)
+    with at_work(Work(keep=lambda artifact, _: artifact, infos={path: known})):
+        result = get_tool("measure_crop_weed_area")(path)
+    assert result.crop_px == PLANTS.sum()
+    assert result.area_m2 is not None
+    assert result.area_m2.crop == pytest.approx(PLANTS.sum() * 1e-4)
+
+
+def test_the_mask_it_makes_is_a_label_raster(tmp_path: Path) -> None:
+    crop, weeds = planted_rows()
+    image = photo(tmp_path, field(crop | weeds))
+    first = measured(image)
+    again = measured(
+        image, label_raster=tmp_path / "made" / first.mask.name, label_map={"crop": [1], "weed": [2], "soil": [0]}
+    )
+    assert (again.crop_px, again.weed_px, again.soil_px) == (first.crop_px, first.weed_px, first.soil_px)
+
+
+# --- bad input -----------------------------------------------------------------------------------------------------
+
+
+def test_bad_files_give_typed_errors(tmp_path: Path) -> None:
+    assert fault(tmp_path / "none.jpg").kind == "file_not_found"
+    (tmp_path / "empty.jpg").touch()
+    assert fault(tmp_path / "empty.jpg").kind == "unreadable_file"
+    (tmp_path / "text.png").write_text("no picture")
+    assert fault(tmp_path / "text.png").kind == "unreadable_file"
+    content = photo(tmp_path, field(PLANTS)).read_bytes()
+    (tmp_path / "cut.png").write_bytes(content[: len(content) // 3])
+    assert fault(tmp_path / "cut.png").kind == "unreadable_file"
+    target = write_raster(tmp_path / "target.tif", np.zeros((1, 40, 60), np.uint8))
+    assert fault(vrt_as_tif(tmp_path / "field.tif", target)).kind == "unreadable_file"
+    assert fault(png_header_only(tmp_path / "bomb.png", 30_000, 30_000)).kind == "limit"
+    Image.fromarray(PLANTS.astype(np.uint8) * 200).save(tmp_path / "grey.png")
+    assert fault(tmp_path / "grey.png").kind == "band_not_found"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"gsd_m": 0}, {"gsd_m": -1}, {"index": "evi"}, {"separation": "magic"}, {"region": [5, 5, 5, 9]}, {"rows": 3}],
+)
+def test_bad_arguments_are_refused(tmp_path: Path, arguments: dict[str, Any]) -> None:
+    assert fault(photo(tmp_path, field(PLANTS)), **arguments).kind == "invalid_argument"
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 300), (5, 4), (33, 2)])
+@pytest.mark.parametrize("separation", ["auto", "row", "model"])
+def test_tiny_pictures_do_no_harm(tmp_path: Path, size: tuple[int, int], separation: str) -> None:
+    result = measured(photo(tmp_path, noisy(SOIL, size)), separation=separation)
+    assert result.total_px == size[0] * size[1]
+
+
+async def test_in_a_worker_only_neutral_names_are_told(tmp_path: Path) -> None:
+    folder = tmp_path / "secret_place"
+    folder.mkdir()
+    stored = folder / "0123456789abcdef.jpg"
+    stored.write_bytes(b"\xff\xd8\xff\xe0 not much of a picture")
+    workspace = Workspace((SampleFile(name="image_1.jpg", path=str(stored), kind="image"),), tmp_path / "made")
+    async with ToolExecutor(workers=1, cache=None) as executor:
+        call = ToolCall(tool="measure_crop_weed_area", arguments={"image": "image_1.jpg"})
+        outcome = await executor.run(call, workspace, ("measure_crop_weed_area",))
+    error = outcome.observation.error
+    assert error is not None
+    assert error.kind == "unreadable_file"
+    assert "image_1.jpg" in error.message
+    assert "0123" not in error.model_dump_json()
+    assert "secret_place" not in error.model_dump_json()
+
+
+# --- real photographs ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["005", "046", "050"])
+def test_real_photographs_of_a_carrot_field(field_data: Path, tmp_path: Path, name: str) -> None:
+    image = field_data / "cwfid" / "images" / f"{name}.jpg"
+    with artifacts_in(tmp_path):
+        result = get_tool("measure_crop_weed_area")(image)
+    found = np.asarray(Image.open(tmp_path / result.mask.name)) == 3
+    truth = np.asarray(Image.open(field_data / "cwfid" / "vegetation" / f"{name}.png")) > 0
+    assert (found & truth).sum() / (found | truth).sum() > 0.90
+    assert result.crop_px is None, "no head, no rows: nothing to part crop from weeds by"
+    assert "false_colour_suspected" in result.flags
+
+
+@pytest.mark.slow
+def test_two_fold_on_real_photographs(field_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from agrotools.tools.crop_weed.heads import file_sha256
+    from agrotools.tools.crop_weed.training import train_crop_weed_heads
+
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    heads = {head.name: {image.sha256 for image in head.training} for head in train_crop_weed_heads(field_data)}
+    found: dict[str, list[float]] = {"crop": [], "weed": []}
+    for image in sorted((field_data / "cwfid" / "images").glob("*.jpg"))[:6]:
+        with artifacts_in(tmp_path / image.stem):
+            result = get_tool("measure_crop_weed_area")(image)
+        assert result.method == "model"
+        used = next(name for name in heads if any(f"head {name} " in note for note in result.notes))
+        assert file_sha256(image) not in heads[used]
+        mask = np.asarray(Image.open(tmp_path / image.stem / result.mask.name))
+        truth = np.asarray(Image.open(field_data / "cwfid" / "masks" / image.with_suffix(".png").name))
+        plants = np.asarray(Image.open(field_data / "cwfid" / "vegetation" / image.with_suffix(".png").name)) > 0
+        counted = ~(plants & (truth == 0))
+        for name, value in (("crop", 1), ("weed", 2)):
+            mine, theirs = (mask == value) & counted, truth == value
+            found[name].append((mine & theirs).sum() / (mine | theirs).sum())
+    assert np.mean(found["crop"]) > 0.5
+    assert np.mean(found["weed"]) > 0.75

@@ -1,0 +1,82 @@
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agrotools.tools.crop_weed.rows import crop_in_rows, distance_to_row, find_rows
+from support.picture_files import planted_rows
+
+
+def turned(mask: np.ndarray, angle: float) -> np.ndarray:
+    height, width = mask.shape
+    matrix = cv2.getRotationMatrix2D((width / 2, height / 2), angle, 1.0)
+    return cv2.warpAffine(mask.astype(np.uint8), matrix, (width, height), flags=cv2.INTER_NEAREST) > 0
+
+
+def test_rows_are_found_and_crop_is_what_stands_in_them() -> None:
+    crop, weeds = planted_rows()
+    rows = find_rows(crop | weeds)
+    assert rows is not None
+    assert abs(rows.angle_deg) == pytest.approx(90, abs=1)
+    assert rows.spacing_px == pytest.approx(60, rel=0.03)
+    found = crop_in_rows(rows, crop | weeds)
+    assert (found & crop).sum() / (found | crop).sum() > 0.97
+    assert not (found & weeds).any()
+
+
+@settings(max_examples=8)
+@given(st.floats(-88, 88))
+def test_direction_is_counter_clockwise_from_the_x_axis(angle: float) -> None:
+    crop, weeds = planted_rows(60, (700, 700))
+    both = turned(crop | weeds, angle)[150:550, 150:550]
+    rows = find_rows(both)
+    assert rows is not None
+    expected = 90 + angle
+    assert abs((rows.angle_deg - expected + 90) % 180 - 90) < 2
+    assert rows.spacing_px == pytest.approx(60, rel=0.04)
+
+
+@pytest.mark.parametrize("quarters", range(4))
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_crop_stays_crop_however_the_picture_is_turned(quarters: int, mirrored: bool) -> None:
+    crop, weeds = planted_rows()
+    both, crop = (np.rot90(mask[:, ::-1] if mirrored else mask, quarters) for mask in (crop | weeds, crop))
+    rows = find_rows(both)
+    assert rows is not None
+    assert -90 < rows.angle_deg <= 90
+    found = crop_in_rows(rows, both)
+    assert (found & crop).sum() / (found | crop).sum() > 0.95
+
+
+def test_distance_is_zero_on_a_line_and_half_a_spacing_between() -> None:
+    crop, weeds = planted_rows()
+    rows = find_rows(crop | weeds)
+    assert rows is not None
+    distance = distance_to_row(rows, crop.shape)
+    assert distance.max() <= rows.spacing_px / 2 + 1e-3
+    assert np.median(distance[crop]) < np.median(distance[weeds])
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_plants_that_stand_anywhere_are_no_rows(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    mask = np.zeros((400, 500), np.bool_)
+    y, x = np.mgrid[0:400, 0:500]
+    for _ in range(int(draw.integers(5, 60))):
+        mask |= np.hypot(x - draw.uniform(0, 500), y - draw.uniform(0, 400)) < draw.uniform(4, 20)
+    assert find_rows(mask) is None
+
+
+def test_one_or_two_bands_of_plants_are_no_evidence() -> None:
+    mask = np.zeros((300, 400), np.bool_)
+    mask[:, 100:120] = True
+    assert find_rows(mask) is None
+    mask[:, 280:300] = True
+    assert find_rows(mask) is None
+
+
+def test_nothing_and_everything_are_no_rows() -> None:
+    assert find_rows(np.zeros((200, 200), np.bool_)) is None
+    assert find_rows(np.ones((200, 200), np.bool_)) is None
+    assert find_rows(np.ones((3, 900), np.bool_)) is None

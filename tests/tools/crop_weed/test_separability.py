@@ -1,0 +1,152 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agrotools.text.agronomy import jeffries_matusita
+from agrotools.text.agronomy import optimum_index_factor as oif_of_expressions
+from agrotools.tools.crop_weed.bands import Counts, jm_distance, optimum_index_factor, rank_triplets
+
+
+def gaussian(draw: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
+    root = draw.normal(size=(size, size))
+    return draw.normal(size=size) * 2, root @ root.T + 0.1 * np.eye(size)
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10_000), size=st.integers(1, 6))
+def test_the_same_digits_as_in_expressions(seed: int, size: int) -> None:
+    draw = np.random.default_rng(seed)
+    (mean_a, cov_a), (mean_b, cov_b) = gaussian(draw, size), gaussian(draw, size)
+    cov_a, cov_b = (cov_a + cov_a.T) / 2, (cov_b + cov_b.T) / 2
+    ours = jm_distance(mean_a, cov_a, mean_b, cov_b)
+    assert ours == jeffries_matusita(mean_a.tolist(), cov_a.tolist(), mean_b.tolist(), cov_b.tolist())
+    assert 0 <= ours <= 2
+    assert jm_distance(mean_b, cov_b, mean_a, cov_a) == pytest.approx(ours, rel=1e-9, abs=1e-12)
+    deviations, correlations = np.sqrt(np.diag(cov_a))[:3], np.corrcoef(draw.normal(size=(3, 50)))
+    if size >= 3:
+        expected = oif_of_expressions(deviations.tolist(), correlations.tolist())
+        assert optimum_index_factor(deviations, correlations) == pytest.approx(expected, rel=1e-14)
+
+
+def test_one_band_by_hand() -> None:
+    """B = d^2 / 8 / v for equal variances: means 0 and 2, variance 1 gives B = 0.5."""
+    one = np.eye(1)
+    assert jm_distance(np.zeros(1), one, np.full(1, 2.0), one) == pytest.approx(2 * (1 - np.exp(-0.5)))
+    assert jm_distance(np.zeros(1), one, np.zeros(1), one) == 0.0
+    assert jm_distance(np.zeros(1), one, np.full(1, 1e3), one) == pytest.approx(2.0)
+    assert optimum_index_factor(np.ones(3), np.eye(3)) is None
+
+
+def five_bands(seed: int = 0) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Bands a and b part the classes, c, d, e are noise."""
+    draw = np.random.default_rng(seed)
+    truth = np.repeat([0, 1, 2], 400).reshape(30, 40)
+    bands = {name: draw.normal(0, 1, truth.shape) for name in "abcde"}
+    bands["a"] = bands["a"] + 5 * (truth == 1)
+    bands["b"] = bands["b"] + 5 * (truth == 2)
+    return bands, {"soil": truth == 0, "crop": truth == 1, "weed": truth == 2}
+
+
+def test_bands_that_part_the_classes_come_first() -> None:
+    bands, classes = five_bands()
+    ranked = rank_triplets(bands, classes)
+    assert len(ranked) == 10
+    assert all({"a", "b"} <= set(one.bands) for one in ranked[:3])
+    accuracies = [one.accuracy for one in ranked]
+    assert None not in accuracies
+    assert accuracies == sorted(accuracies, reverse=True)
+    assert [one.tied for one in ranked[:3]] == [True] * 3
+    assert not any(one.tied for one in ranked[3:])
+    for one in ranked:
+        assert one.min_jm == min(one.jm.values()) == one.jm[one.worst_pair]
+        assert one.mean_jm == pytest.approx(np.mean(list(one.jm.values())))
+        assert set(one.jm) == {"soil/crop", "soil/weed", "crop/weed"}
+        assert one.oif is not None
+
+
+@settings(max_examples=10)
+@given(scale=st.floats(1e-4, 1e4), offset=st.floats(-100, 100), turn=st.integers(0, 3))
+def test_units_and_turning_change_no_jm(scale: float, offset: float, turn: int) -> None:
+    bands, classes = five_bands(3)
+    plain = {one.bands: one.min_jm for one in rank_triplets(bands, classes)}
+    changed = rank_triplets(
+        {name: np.rot90(band * scale + offset, turn) for name, band in bands.items()},
+        {name: np.rot90(mask, turn) for name, mask in classes.items()},
+    )
+    for one in changed:
+        assert one.min_jm == pytest.approx(plain[one.bands], abs=1e-4)
+
+
+def test_constant_and_repeated_bands_and_holes_do_no_harm() -> None:
+    bands, classes = five_bands()
+    bands["d"] = np.full_like(bands["d"], 7.0)
+    bands["e"] = bands["a"].copy()
+    bands["c"][:3, :3] = np.nan
+    ranked = rank_triplets(bands, classes)
+    assert len(ranked) == 10
+    assert all(np.isfinite(one.min_jm) and 0 <= one.min_jm <= 2 for one in ranked)
+    best = {one.bands: one.min_jm for one in ranked}
+    assert best["a", "b", "d"] == pytest.approx(best["a", "b", "e"], abs=0.02)
+
+
+def test_too_little_gives_no_ranking() -> None:
+    bands, classes = five_bands()
+    assert rank_triplets({name: bands[name] for name in "ab"}, classes) == []
+    assert rank_triplets(bands, {"crop": classes["crop"]}) == []
+    few = np.zeros_like(classes["weed"])
+    few[0, :5] = True
+    assert rank_triplets(bands, {"crop": classes["crop"], "weed": few}) == []
+    many = {f"b{n}": bands["a"] for n, _ in zip(range(25), itertools.count(), strict=False)}
+    with pytest.raises(ValueError, match="at most 24"):
+        rank_triplets(many, classes)
+
+
+def test_bands_that_jm_misjudges_are_ranked_by_what_can_be_told() -> None:
+    """Weeds lie in a ring around crop in a and b, with the same mean: no Gaussian, but easy to tell; d parts them
+    by a shift that overlaps."""
+    draw = np.random.default_rng(1)
+    truth = np.tile([0, 1, 2], 40_000).reshape(300, 400)
+    bands = {name: draw.normal(0, 1, truth.shape) for name in "abcd"}
+    turn = draw.uniform(0, 2 * np.pi, truth.shape)
+    bands["a"] = np.where(truth == 2, 5 * np.cos(turn), bands["a"]) + 30 * (truth == 0)
+    bands["b"] = np.where(truth == 2, 5 * np.sin(turn), bands["b"])
+    ranked = rank_triplets(bands, {"soil": truth == 0, "crop": truth == 1, "weed": truth == 2})
+    assert {"a", "b"} <= set(ranked[0].bands)
+    assert {"a", "b"} <= set(ranked[1].bands)
+    assert ranked[0].accuracy is not None
+    assert ranked[0].accuracy > 0.95
+
+
+def test_chance_is_a_third_and_the_error_covers_it() -> None:
+    """With nothing to tell the classes by, pixels held out are right by chance and all triplets are about as good."""
+    draw = np.random.default_rng(2)
+    truth = draw.integers(0, 3, (120, 160))
+    bands = {name: draw.normal(0, 1, truth.shape) for name in "abcd"}
+    ranked = rank_triplets(bands, {str(label): truth == label for label in range(3)})
+    for one in ranked:
+        assert one.accuracy == pytest.approx(1 / 3, abs=0.02)
+
+
+def test_ranked_by_jm_where_a_class_is_in_one_place() -> None:
+    bands, classes = five_bands()
+    corner = np.zeros_like(classes["weed"])
+    corner[-5:, -10:] = True
+    ranked = rank_triplets(bands, {"soil": classes["soil"], "weed": corner})
+    assert all(one.accuracy is None for one in ranked)
+    assert [one.min_jm for one in ranked] == sorted((one.min_jm for one in ranked), reverse=True)
+    assert ranked[0].tied
+
+
+def test_error_of_a_difference_is_that_of_drawn_blocks() -> None:
+    draw = np.random.default_rng(3)
+    there = draw.integers(20, 400, (60, 3)).astype(np.float64)
+    right = there * draw.uniform(0.5, 0.9, (2, 60, 3))
+    counts = Counts(right, there)
+    behind, error = counts.behind(0)
+    again = [Counts(right[:, rows], there[rows]).behind(0)[0][1] for rows in draw.integers(0, 60, (2000, 60))]
+    assert behind[0] == error[0] == 0
+    assert behind[1] == pytest.approx(counts.accuracy()[0] - counts.accuracy()[1])
+    assert error[1] == pytest.approx(np.std(again), rel=0.1)

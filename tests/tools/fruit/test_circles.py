@@ -1,0 +1,82 @@
+"""Round outlines, whole and in part, before a wide-angle camera."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agrotools.core import ToolError
+from agrotools.tools.fruit.camera import Camera, camera_at_size, focal_from_lens
+from agrotools.tools.fruit.circles import Cone, Evidence, angle_from, fit_round, outline_points
+
+CAMERA = Camera(900.0, 900.0, 960.0, 540.0)
+PIXEL = 1 / 900
+
+
+def evidence(points: np.ndarray, cone: Cone) -> Evidence:
+    inside = np.concatenate([outline_points(Cone(cone.axis, cone.half_angle * share), 24) for share in (0.3, 0.6, 0.9)])
+    return Evidence(points, inside, np.empty((0, 3)), np.empty(0), PIXEL)
+
+
+@settings(max_examples=40)
+@given(
+    x=st.floats(100, 1800),
+    y=st.floats(100, 980),
+    radius=st.floats(15, 90),
+    seen=st.floats(0.5, 1.0),
+    turn=st.floats(0, 6.2),
+    seed=st.integers(0, 99),
+)
+def test_a_part_of_the_outline_gives_the_whole(
+    x: float, y: float, radius: float, seen: float, turn: float, seed: int
+) -> None:
+    axis = CAMERA.rays(np.array(x), np.array(y))
+    cone = Cone(axis, float(np.arctan(radius / 900)))
+    rim = np.roll(outline_points(cone, 200), int(turn * 30), axis=0)[: int(200 * seen)]
+    draw = np.random.default_rng(seed)
+    noisy = rim + draw.normal(0, 0.15 * PIXEL, rim.shape)
+    noisy /= np.linalg.norm(noisy, axis=1, keepdims=True)
+    # A leaf's edge straight across the fruit.
+    leaf = axis + np.linspace(-0.5, 0.5, 20)[:, None] * (rim[0] - rim[len(rim) // 2])
+    points = np.concatenate([noisy, leaf / np.linalg.norm(leaf, axis=1, keepdims=True)])
+    fit = fit_round(evidence(points, cone), (cone.half_angle / 2.5, cone.half_angle * 2.5), seed)
+    assert fit is not None
+    assert fit.cone.half_angle == pytest.approx(cone.half_angle, rel=0.06)
+    assert angle_from(fit.cone.axis, axis) < 0.08 * cone.half_angle
+    assert fit.arc_coverage == pytest.approx(seen, abs=0.12)
+
+
+def test_a_sphere_at_the_edge_of_the_picture_is_no_circle_there() -> None:
+    cone = Cone(CAMERA.rays(np.array(1850.0), np.array(540.0)), 0.05)
+    x, y = CAMERA.project(outline_points(cone))
+    assert np.ptp(x) / np.ptp(y) == pytest.approx(1 / cone.axis[2], rel=0.01), "longer away from the middle"
+    fit = fit_round(evidence(CAMERA.rays(x, y), cone), (0.02, 0.1))
+    assert fit is not None
+    assert fit.cone.half_angle == pytest.approx(0.05, rel=1e-3)
+
+
+def test_what_lies_behind_speaks_against_a_larger_circle() -> None:
+    cone = Cone(np.array([0.0, 0.0, 1.0]), 0.04)
+    rim = outline_points(cone, 200)[:60]
+    larger = outline_points(Cone(cone.axis, 0.055), 60)
+    known = evidence(rim, cone)
+    against = Evidence(known.edge, known.inside, larger, np.ones(60), PIXEL)
+    fit = fit_round(against, (0.02, 0.1))
+    assert fit is not None
+    assert fit.cone.half_angle == pytest.approx(0.04, rel=0.05)
+
+
+def test_nothing_round_gives_none() -> None:
+    few = outline_points(Cone(np.array([0.0, 0.0, 1.0]), 0.04), 5)
+    assert fit_round(evidence(few, Cone(np.array([0.0, 0.0, 1.0]), 0.04)), (0.02, 0.1)) is None
+    many = outline_points(Cone(np.array([0.0, 0.0, 1.0]), 0.3), 50)
+    assert fit_round(evidence(many, Cone(np.array([0.0, 0.0, 1.0]), 0.3)), (0.02, 0.1)) is None
+
+
+def test_intrinsics_follow_the_size_of_the_picture() -> None:
+    half = camera_at_size(CAMERA, (1920, 1080), (960, 540), "image_1.jpg")
+    assert (half.fx_px, half.cx_px, half.cy_px) == (450, 480, 270)
+    with pytest.raises(ToolError) as caught:
+        camera_at_size(CAMERA, (1920, 1080), (1440, 1080), "image_1.jpg")
+    assert caught.value.kind == "shape_mismatch"
+    assert focal_from_lens(4.0, 6.0, 1800) == 1200

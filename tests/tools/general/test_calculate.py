@@ -1,0 +1,189 @@
+"""The calculate tool: exact values, honest steps, and typed errors for everything else."""
+
+import re
+import time
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.core import ToolError
+from agrotools.text.expressions import FUNCTIONS
+from agrotools.tools import calculate
+from agrotools.tools.general.calculate import rounded
+
+
+def refusal(expression: Any, variables: Any = None, **others: Any) -> ToolError:
+    with pytest.raises(ToolError) as caught:
+        calculate(expression=expression, variables=variables, **others)
+    assert caught.value.kind == "invalid_argument"
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("expression", "variables", "value"),
+    [
+        ("(a - b) / a * 100", {"a": 4, "b": 3}, 25.0),
+        ("2 ** 10", {}, 1024),
+        ("1 / 3", {}, 0.333333),
+        ("100 / 3", {}, 33.333333),
+        ("1e-7 * 3", {}, 3e-7),
+        ("mean(values)", {"values": [1, 2, 6]}, 3),
+        ("max(values) > 5", {"values": [1, 2, 6]}, True),
+        ("label_of_max(names, values)", {"names": ["crop", "weed"], "values": [3, 5]}, "weed"),
+        ("[a, 1 / 3]", {"a": 1}, [1, 0.333333]),
+        ("123456789 * 1000", {}, 123456789000),
+        ("1234567.891", {}, 1234567.891),
+    ],
+)
+def test_values(expression, variables, value):
+    assert calculate(expression, variables).value == value
+
+
+def test_steps_show_how_the_value_came_about():
+    found = calculate("(a - b) / a * 100", {"a": 3, "b": 1}, unit="%")
+    assert found.steps == ("a - b = 2", "(a - b) / a = 0.666667", "(a - b) / a * 100 = 66.666667")
+    assert (found.unit, found.expression) == ("%", "(a - b) / a * 100")
+
+
+def test_long_calculations_show_their_last_steps():
+    found = calculate("+".join(["1"] * 60))
+    assert found.value == 60
+    assert len(found.steps) == 20
+    assert found.steps[-1].endswith("= 60")
+    assert found.notes == ("the first 39 steps are left out",)
+
+
+@pytest.mark.parametrize(("precision", "value"), [(0, 67), (1, 66.7), (6, 66.666667), (12, 66.666666666667)])
+def test_precision_counts_decimals(precision, value):
+    assert calculate("200 / 3", precision=precision).value == value
+
+
+def test_small_values_keep_their_digits():
+    assert calculate("1 / 30000", precision=2).value == 3.3e-5
+    assert calculate("0.4 * 1.0", precision=0).value == 0
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e9, max_value=1e9), st.integers(1, 12))
+def test_rounding_errs_by_half_a_unit_of_the_last_digit_at_most(value, precision):
+    found: Any = rounded(value, precision)
+    step = 10.0**-precision * (1 if abs(value) >= 1 else abs(value) * 10)
+    assert abs(found - value) <= step * 0.5000001 + 1e-15 * abs(value)
+
+
+@given(st.integers(-(10**6), 10**6), st.integers(-(10**6), 10**6), st.integers(1, 10**6))
+def test_arithmetic_is_exact(a, b, c):
+    found: Any = calculate("(a * b - a) / c", {"a": a, "b": b, "c": c}, precision=12).value
+    truth = Fraction(a * b - a, c)
+    assert abs(Fraction(found) - truth) <= abs(truth) * Fraction(1, 10**11) + Fraction(1, 10**12)
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        "9**9**9**9",
+        "10**(10**10)",
+        "factorial(10**9)",
+        "[0] * 10**9",
+        "'a' * 10**9",
+        "2**2**2**2**2**2",
+        "comb(10**8, 5 * 10**7)",
+        "1e308 * 10",
+        "sum([[[[[[[[[[[1]]]]]]]]]]])",
+        "[" * 100 + "]" * 100,
+    ],
+)
+def test_expression_bombs_are_refused_at_once(bomb):
+    started = time.monotonic()
+    assert refusal(bomb).argument == "expression"
+    assert time.monotonic() - started < 2
+
+
+@pytest.mark.parametrize(("long", "value"), [("1" + "+1" * 249, 250), ("(" * 30 + "1" + ")" * 30, 1)])
+def test_long_but_harmless_expressions_are_calculated(long, value):
+    assert calculate(long).value == value
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "().__class__.__bases__[0].__subclasses__()",
+        "a.real",
+        "__import__('os').system('id')",
+        "eval('1')",
+        "open('/etc/passwd')",
+        "lambda: 1",
+        "[x for x in (1, 2)]",
+        "f'{1}'",
+        "(a := 1)",
+        "a = 1",
+        "import os",
+        "_a",
+        "globals()",
+        "getattr(a, 'real')",
+        "1; 2",
+        "yield 1",
+        "await a",
+        "*a",
+        "{1: 2}",
+        "print(1)",
+    ],
+)
+def test_code_is_no_expression(attack):
+    error = refusal(attack, {"a": 1})
+    assert error.argument == "expression"
+    assert error.hint
+
+
+@pytest.mark.parametrize(
+    ("expression", "says"),
+    [("1 / 0", "division by zero"), ("x + 1", "x is not defined"), ("sqrt(-1)", "sqrt"), ("a +", "expression")],
+)
+def test_a_value_that_does_not_exist_says_why(expression, says):
+    assert says in refusal(expression, {"a": 1}).message
+
+
+@pytest.mark.parametrize("value", [0.5, float("nan"), "text", [0.5]])
+def test_lists_of_ten_million_are_refused_at_once(value):
+    endless = [value] * 10_000_000
+    start = time.process_time()
+    error = refusal("sum(a)", {"a": endless})
+    assert (error.argument, error.hint) == ("variables", "pass shorter lists")
+    assert time.process_time() - start < 0.5
+
+
+def test_a_list_that_holds_itself_is_refused():
+    endless: list[Any] = [1]
+    endless.append(endless)
+    assert refusal("sum(a)", {"a": endless}).argument == "variables"
+
+
+def test_the_argument_at_fault_is_named():
+    assert refusal("1", {"_a": 1}).argument == "variables"
+    assert refusal("1", {"a": float("nan")}).argument == "variables"
+    assert refusal("1", {"a": {"b": 1}}).argument == "variables"
+    assert refusal("1", [1]).argument == "variables"
+    assert refusal("1", {"a": [1] * 20_000}).argument == "variables"
+    assert refusal("").argument == "expression"
+    assert refusal("1" * 501).argument == "expression"
+    assert refusal(5).argument == "expression"
+    assert refusal("1", precision=13).argument == "precision"
+    assert refusal("1", precision=1.5).argument == "precision"
+    assert refusal("1", unit=3).argument == "unit"
+
+
+def test_the_description_names_every_function_and_no_other():
+    text = calculate.spec.description.partition("functions.")[2].partition("Other names")[0]
+    words = set(re.findall(r"[a-z]\w*", re.sub(r"General:|Of lists:|Of agronomy:", "", text)))
+    assert words == set(FUNCTIONS)
+
+
+def test_agreement_kinds():
+    assert calculate.spec.agreement == {
+        "expression": "expression",
+        "variables": "variables",
+        "unit": "presentation",
+        "precision": "presentation",
+    }

@@ -1,0 +1,158 @@
+"""Text that we write into pictures ourselves, and real pages where they are there."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw, ImageFont
+
+from agrotools.core import ToolError
+from agrotools.tools.general import ocr
+from agrotools.tools.general import text as module
+from agrotools.tools.general.text import read_text
+from agrotools.tools.published.gta import OCR
+from agrotools.tools.workspace import artifacts_in
+
+needs_ocr = pytest.mark.skipif(importlib.util.find_spec("rapidocr") is None, reason="needs rapidocr (the extra ocr)")
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def label(tmp_path: Path) -> Path:
+    """A seed label: three lines, two of them beside each other."""
+    picture = Image.new("RGB", (900, 300), "white")
+    draw = ImageDraw.Draw(picture)
+    font = ImageFont.load_default(size=40)
+    draw.text((40, 30), "WINTER WHEAT", fill="black", font=font)
+    draw.text((40, 150), "Net weight", fill="black", font=font)
+    draw.text((600, 150), "25.5 kg", fill="black", font=font)
+    path = tmp_path / "label.png"
+    picture.save(path)
+    return path
+
+
+def test_without_the_extra_it_says_what_to_install(
+    label: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ocr, "find_spec", lambda _name: None)
+    ocr._engine.cache_clear()
+    with artifacts_in(tmp_path / "out"), pytest.raises(ToolError, match="rapidocr, which is not installed") as caught:
+        read_text(image=label)
+    assert caught.value.kind == "backend_unavailable"
+    assert caught.value.hint == "pip install 'agrotools[ocr]'"
+    assert ocr.ocr_files() == ()
+
+
+def test_a_library_without_weights_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rapidocr").mkdir()
+    origin = tmp_path / "rapidocr" / "__init__.py"
+    monkeypatch.setattr(ocr, "find_spec", lambda _name: importlib.util.spec_from_file_location("rapidocr", origin))
+    ocr._engine.cache_clear()
+    with pytest.raises(ToolError, match="holds no weights"):
+        ocr.read_lines(np.zeros((10, 10, 3), np.uint8))
+
+
+@needs_ocr
+def test_lines_are_read_where_they_stand(label: Path, tmp_path: Path) -> None:
+    ocr._engine.cache_clear()
+    with artifacts_in(tmp_path / "out") as out:
+        found = read_text(image=label)
+    assert [line.text for line in found.lines] == ["WINTER WHEAT", "Net weight", "25.5 kg"]
+    assert found.text == "WINTER WHEAT\nNet weight\n25.5 kg"
+    x0, y0, x1, y1 = found.lines[2].box
+    assert 585 <= x0 <= 610
+    assert 140 <= y0 <= 165
+    assert 700 <= x1 <= 790
+    assert 180 <= y1 <= 210
+    assert all(line.score > 0.8 for line in found.lines)
+    assert (out / found.overlay.name).is_file()
+
+
+@needs_ocr
+def test_a_region_is_read_in_pixels_of_the_whole(label: Path, tmp_path: Path) -> None:
+    with artifacts_in(tmp_path / "out"):
+        found = read_text(image=label, region=(500, 100, 900, 300))
+    assert found.text == "25.5 kg"
+    assert found.lines[0].box[0] > 580
+
+
+@needs_ocr
+def test_the_published_form_has_a_line_for_each(label: Path, tmp_path: Path) -> None:
+    with artifacts_in(tmp_path / "out"):
+        lines = OCR(image=label).text.splitlines()
+    assert len(lines) == 3
+    assert lines[0].endswith(") WINTER WHEAT")
+    assert lines[0].startswith("(")
+    assert lines[0].count(",") == 3
+
+
+@needs_ocr
+def test_a_picture_without_text_has_none(tmp_path: Path) -> None:
+    Image.new("RGB", (300, 300), (90, 140, 70)).save(tmp_path / "field.png")
+    with artifacts_in(tmp_path / "out"):
+        found = read_text(image=tmp_path / "field.png")
+        published = OCR(image=tmp_path / "field.png")
+    assert (found.text, found.lines) == ("", ())
+    assert "no_text_found" in found.flags
+    assert published.text == ""
+
+
+@needs_ocr
+def test_a_single_small_word_is_read(tmp_path: Path) -> None:
+    picture = Image.new("RGB", (90, 26), "white")
+    ImageDraw.Draw(picture).text((4, 1), "BARLEY", fill="black", font=ImageFont.load_default(size=20))
+    picture.save(tmp_path / "word.png")
+    with artifacts_in(tmp_path / "out"):
+        assert read_text(image=tmp_path / "word.png").text == "BARLEY"
+
+
+@needs_ocr
+@pytest.mark.slow
+def test_real_pages_are_read_with_few_wrong_letters(field_data: Path, tmp_path: Path) -> None:
+    """The goal on clean pages is 3 % of letters; performance/text_reading.py gives all figures."""
+    if not (field_data / "ocr_text" / "truth.json").is_file():
+        pytest.skip("no folder ocr_text among the real images")
+    command = [sys.executable, "performance/text_reading.py", "--data", str(field_data), "--out", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=600)
+    [line] = [line for line in done.stdout.splitlines() if line.startswith("pages: ")]
+    assert float(line.split()[1]) <= 3.0, done.stdout
+
+
+def test_shrunk_letters_are_flagged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Image.new("RGB", (4000, 100), "white").save(tmp_path / "wide.png")
+    small = [ocr.TextLine((10, 10, 200, 28), "small", 0.9)]
+    monkeypatch.setattr("agrotools.tools.general.ocr.read_lines", lambda _pixels: small)
+    with artifacts_in(tmp_path / "out"):
+        assert "large_picture_shrunk" in module.read_text(image=tmp_path / "wide.png").flags
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(2000, 20), (4000, 2), (2, 4000), (20, 2000)])
+def test_a_strip_is_not_enlarged_beyond_measure(rows: int, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the size in a damaged file, or a region, comes to: enlarged to 736 pixels at its shorter side."""
+    seen: list[tuple[int, ...]] = []
+
+    class Nothing:
+        txts = None
+
+    def look(pixels: np.ndarray, **_: bool) -> Nothing:
+        seen.append(pixels.shape)
+        return Nothing()
+
+    monkeypatch.setattr(ocr, "_engine", lambda: look)
+    assert ocr.read_lines(np.full((rows, columns, 3), 200, np.uint8)) == []
+    for height, width, _ in seen:
+        assert height <= 4.1 * width
+        assert width <= 61 * height
+
+
+@needs_ocr
+def test_a_line_in_a_narrow_picture_stays_where_it_is(tmp_path: Path) -> None:
+    picture = Image.new("RGB", (90, 700), "white")
+    ImageDraw.Draw(picture).text((4, 300), "BARLEY", fill="black", font=ImageFont.load_default(size=20))
+    [line] = ocr.read_lines(np.asarray(picture))
+    assert line.text == "BARLEY"
+    assert 0 <= line.box[0] < line.box[2] <= 90
+    assert 280 < line.box[1] < line.box[3] < 340

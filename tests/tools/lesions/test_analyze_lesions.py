@@ -1,0 +1,319 @@
+"""Lesions on drawn leaves of known areas, on bad input, and on real leaves where they are at hand."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from agrotools.core import SampleFile, ToolError
+from agrotools.tools import get_tool
+from agrotools.tools.lesions.analyze_lesions import RULES
+from agrotools.tools.lesions.result import LeafLesions, grade_of
+from agrotools.tools.workspace import Work, artifacts_in, at_work, write_artifact
+from support.picture_files import discs, noisy, png_header_only, write_raster
+
+SHAPE = (300, 480)
+BOARD, GREEN, BROWN, SOIL = (214, 212, 216), (74, 120, 48), (120, 74, 40), (128, 92, 70)
+SPOTS = ((150, 140, 12), (240, 170, 20), (330, 150, 9))
+
+
+def ellipse(shape: tuple[int, int] = SHAPE, centre: tuple[float, float] = (240, 150), size: float = 1.0) -> np.ndarray:
+    y, x = np.mgrid[0 : shape[0], 0 : shape[1]]
+    return ((x - centre[0]) / (180 * size)) ** 2 + ((y - centre[1]) / (80 * size)) ** 2 <= 1
+
+
+def spots(chosen: tuple[tuple[int, int, int], ...] = SPOTS, shape: tuple[int, int] = SHAPE) -> np.ndarray:
+    mask = np.zeros(shape, np.bool_)
+    for x, y, radius in chosen:
+        mask |= discs(shape, [(x, y)], radius)
+    return mask
+
+
+def leaf_picture(
+    leaf: np.ndarray, lesion: np.ndarray, board: tuple[int, int, int] = BOARD, green: tuple[int, int, int] = GREEN
+) -> np.ndarray:
+    shape = (leaf.shape[0], leaf.shape[1])
+    picture = np.where(leaf[..., None], noisy(green, shape, 1), noisy(board, shape, 2, 2.0))
+    return np.where((lesion & leaf)[..., None], noisy(BROWN, shape, 3), picture).astype(np.uint8)
+
+
+def saved(folder: Path, pixels: np.ndarray, name: str = "leaf.png") -> Path:
+    Image.fromarray(pixels).save(folder / name)
+    return folder / name
+
+
+def analysed(image: Path, backend: str | None = None, info: SampleFile | None = None, **arguments: Any) -> LeafLesions:
+    made = image.parent / "made"
+    work = Work(
+        keep=lambda artifact, content: write_artifact(made, artifact, content),
+        infos={image: info} if info else {},
+        backend=backend,
+        reads_sidecars=info is None,
+    )
+    with at_work(work):
+        return get_tool("analyze_lesions")(image, **arguments)
+
+
+def fault(image: Path, **arguments: Any) -> ToolError:
+    with pytest.raises(ToolError) as caught:
+        analysed(image, **arguments)
+    return caught.value
+
+
+def mask_of(image: Path, result: LeafLesions) -> np.ndarray:
+    return np.asarray(Image.open(image.parent / "made" / result.mask.name))
+
+
+# --- truth made in code --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", [None, RULES])
+def test_areas_of_a_drawn_leaf(tmp_path: Path, backend: str | None) -> None:
+    leaf, lesion = ellipse(), spots()
+    image = saved(tmp_path, leaf_picture(leaf, lesion))
+    result = analysed(image, backend)
+    assert result.leaf_area_px == pytest.approx(leaf.sum(), rel=0.02)
+    assert result.severity_pct == pytest.approx(100 * result.lesion_area_px / result.leaf_area_px)
+    assert result.n_lesions == len(result.lesions) == 3
+    assert result.severity_pct == pytest.approx(100 * lesion.sum() / leaf.sum(), rel=0.15 if backend else 0.5)
+    found = mask_of(image, result)
+    assert np.count_nonzero(found == 2) == result.lesion_area_px
+    assert np.count_nonzero((found == 1) | (found == 2)) == result.leaf_area_px
+    assert sum(each.area_px for each in result.lesions) == result.lesion_area_px
+    assert [each.area_px for each in result.lesions] == sorted((each.area_px for each in result.lesions), reverse=True)
+    largest = result.lesions[0]
+    assert largest.box[0] == pytest.approx(220, abs=5)
+    assert largest.box[3] == pytest.approx(190, abs=5)
+    assert largest.eccentricity < 0.4
+    assert largest.mean_lab[1] > 0
+    assert not largest.touches_edge
+    assert result.healthy_lab[1] < -15
+    assert result.table is not None
+    rows = list(csv.DictReader((tmp_path / "made" / result.table.name).read_text().splitlines()))
+    assert [int(row["area_px"]) for row in rows] == [each.area_px for each in result.lesions]
+
+
+def test_a_leaf_unlike_the_training_leaves_is_left_to_the_rules(tmp_path: Path) -> None:
+    blue_board = saved(tmp_path, leaf_picture(ellipse(), spots(), board=(60, 90, 190)), "blue.png")
+    result = analysed(blue_board)
+    assert result.method == "rules"
+    assert "out_of_distribution" in result.flags
+    assert any("background of another colour" in note for note in result.notes)
+    round_leaf = discs(SHAPE, [(240, 150)], 110)
+    result = analysed(saved(tmp_path, leaf_picture(round_leaf, spots()), "round.png"))
+    assert result.method == "rules"
+    assert any("colour or shape" in note for note in result.notes)
+    assert "out_of_distribution" not in analysed(blue_board, RULES).flags
+
+
+def test_scale_and_grades(tmp_path: Path) -> None:
+    image = saved(tmp_path, leaf_picture(ellipse(), spots()))
+    plain = analysed(image, RULES)
+    assert plain.leaf_area_mm2 is None
+    assert plain.lesions[0].area_mm2 is None
+    assert "no_scale" in plain.flags
+    assert plain.grade == plain.severity_pct
+    scaled = analysed(image, RULES, scale_mm_px=0.25, grade_scale="0-4")
+    assert scaled.leaf_area_mm2 == pytest.approx(plain.leaf_area_px / 16)
+    assert scaled.lesions[0].area_mm2 == pytest.approx(plain.lesions[0].area_px / 16)
+    assert "no_scale" not in scaled.flags
+    assert scaled.grade == 1
+    assert any("Esgario" in note for note in scaled.notes)
+    known = SampleFile(name="leaf.png", path="leaf.png", kind="image", gsd_m=0.00025)
+    assert analysed(image, RULES, known).scale_mm_px == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(
+    ("severity", "coffee", "rice"),
+    [(0.0, 0, 0), (0.1, 0, 1), (0.2, 1, 1), (5.0, 1, 1), (5.1, 2, 3), (12.0, 3, 3), (15.1, 4, 5), (60.0, 4, 9)],
+)
+def test_bounds_of_the_grading_scales(severity: float, coffee: int, rice: int) -> None:
+    assert grade_of(severity, "percent") == severity
+    assert grade_of(severity, "0-4") == coffee
+    assert grade_of(severity, "1-9") == rice
+
+
+def test_small_patches_and_sensitivity(tmp_path: Path) -> None:
+    image = saved(tmp_path, leaf_picture(ellipse(), spots(((150, 140, 3), (240, 170, 20)))))
+    assert analysed(image, RULES).n_lesions == 2
+    assert analysed(image, RULES, min_lesion_px=200).n_lesions == 1
+    for backend in (None, RULES):
+        levels = [analysed(image, backend, sensitivity=value).lesion_area_px for value in (0.0, 0.5, 1.0)]
+        assert levels == sorted(levels)
+
+
+def test_a_given_healthy_colour_is_used(tmp_path: Path) -> None:
+    yellowed = leaf_picture(ellipse(), spots(), green=(150, 150, 60))
+    image = saved(tmp_path, yellowed)
+    alone = analysed(image, RULES)
+    against_green = analysed(image, healthy_reference=(45.0, -28.0, 32.0))
+    assert against_green.method == "rules"
+    assert against_green.healthy_lab == (45.0, -28.0, 32.0)
+    assert against_green.severity_pct > 60 > alone.severity_pct
+    assert "mostly_lesion" in against_green.flags
+
+
+def test_a_leaf_without_any_green(tmp_path: Path) -> None:
+    result = analysed(saved(tmp_path, leaf_picture(ellipse(), spots(), green=BROWN)))
+    assert result.severity_pct > 90
+    assert {"no_healthy_tissue", "mostly_lesion"} <= set(result.flags)
+
+
+def test_shadow_is_no_leaf(tmp_path: Path) -> None:
+    leaf = ellipse()
+    picture = leaf_picture(leaf, spots()).astype(float)
+    shadow = ellipse(centre=(250, 168)) & ~leaf
+    picture[shadow] *= 0.72
+    result = analysed(saved(tmp_path, picture.astype(np.uint8)))
+    assert result.leaf_area_px == pytest.approx(leaf.sum(), rel=0.03)
+    assert "shadow" in result.flags
+
+
+def test_several_leaves_and_a_cut_one(tmp_path: Path) -> None:
+    two = ellipse(size=0.5, centre=(120, 150)) | ellipse(size=0.45, centre=(360, 150))
+    result = analysed(saved(tmp_path, leaf_picture(two, np.zeros(SHAPE, np.bool_))))
+    assert "several_leaves" in result.flags
+    assert result.leaf_area_px == pytest.approx(ellipse(size=0.5).sum(), rel=0.05)
+    assert result.n_lesions == 0
+    assert result.table is None
+    cut = analysed(saved(tmp_path, leaf_picture(ellipse(centre=(100, 150)), spots()), "cut.png"))
+    assert "leaf_cut" in cut.flags
+
+
+def test_a_leaf_before_soil(tmp_path: Path) -> None:
+    leaf, lesion = ellipse(), spots()
+    draw = np.random.default_rng(5)
+    soil = cv2.GaussianBlur(draw.normal(0, 260, (*SHAPE, 1)).astype(np.float32), (0, 0), 6)[..., None]
+    picture = leaf_picture(leaf, lesion, board=SOIL).astype(float)
+    picture = np.where(leaf[..., None], picture, picture + 4 * soil)
+    image = saved(tmp_path, np.clip(picture, 0, 255).astype(np.uint8))
+    result = analysed(image, mode="field")
+    assert "field_background" in result.flags
+    assert result.leaf_area_px == pytest.approx(leaf.sum(), rel=0.06)
+    assert result.severity_pct == pytest.approx(100 * lesion.sum() / leaf.sum(), rel=0.3)
+
+
+def test_a_mask_says_where_the_leaf_is(tmp_path: Path) -> None:
+    leaf = ellipse()
+    image = saved(tmp_path, leaf_picture(leaf, spots()))
+    half = leaf & (np.arange(SHAPE[1])[None] < 240)
+    mask = saved(tmp_path, (3 * half).astype(np.uint8), "mask.png")
+    result = analysed(image, RULES, leaf_mask=mask)
+    assert result.leaf_area_px == half.sum()
+    assert result.leaf_box[2] == 240
+
+
+def test_region_is_in_pixels_of_the_whole_picture(tmp_path: Path) -> None:
+    picture = leaf_picture(ellipse(), spots())
+    image = saved(tmp_path, np.pad(picture, ((40, 0), (60, 0), (0, 0)), mode="edge"))
+    result = analysed(image, RULES, region=[60, 40, 540, 340])
+    alone = analysed(saved(tmp_path, picture, "alone.png"), RULES)
+    assert result.lesion_area_px == alone.lesion_area_px
+    assert result.lesions[0].box == tuple(np.add(alone.lesions[0].box, (60, 40, 60, 40)))
+    mask = mask_of(image, result)
+    assert (mask[:40] == 255).all()
+    assert (mask[:, :60] == 255).all()
+
+
+# --- properties ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", [None, RULES])
+@pytest.mark.parametrize("turn", [1, 2, 3, -1, -2])
+def test_turning_and_mirroring_change_little(tmp_path: Path, turn: int, backend: str | None) -> None:
+    picture = leaf_picture(ellipse(), spots())
+    turned = np.rot90(picture, turn) if turn > 0 else np.flip(picture, axis=-turn - 1)
+    one = analysed(saved(tmp_path, picture, "one.png"), backend)
+    other = analysed(saved(tmp_path, np.ascontiguousarray(turned), "other.png"), backend)
+    assert other.severity_pct == pytest.approx(one.severity_pct, rel=0.03)
+    assert other.leaf_area_px == pytest.approx(one.leaf_area_px, rel=0.01)
+
+
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(factor=st.floats(0.6, 2.2))
+def test_rescaling_changes_areas_in_mm2_little(tmp_path: Path, factor: float) -> None:
+    picture = leaf_picture(ellipse(), spots())
+    resized = cv2.resize(picture, None, fx=factor, fy=factor, interpolation=cv2.INTER_AREA)
+    actual = resized.shape[1] / picture.shape[1]
+    one = analysed(saved(tmp_path, picture, "one.png"), RULES, scale_mm_px=0.2)
+    other = analysed(saved(tmp_path, np.asarray(resized), "other.png"), RULES, scale_mm_px=0.2 / actual)
+    assert one.lesion_area_mm2 is not None
+    assert other.lesion_area_mm2 == pytest.approx(one.lesion_area_mm2, rel=0.06)
+    assert other.leaf_area_mm2 == pytest.approx(one.leaf_area_mm2, rel=0.03)
+
+
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(left=st.integers(0, 40), top=st.integers(0, 50), right=st.integers(440, 480), bottom=st.integers(250, 300))
+def test_cropping_the_board_changes_little(tmp_path: Path, left: int, top: int, right: int, bottom: int) -> None:
+    picture = leaf_picture(ellipse(), spots())
+    one = analysed(saved(tmp_path, picture, "one.png"), RULES)
+    other = analysed(saved(tmp_path, np.ascontiguousarray(picture[top:bottom, left:right]), "other.png"), RULES)
+    assert other.severity_pct == pytest.approx(one.severity_pct, rel=0.03)
+
+
+# --- bad input -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "pixels",
+    [
+        np.full((200, 300, 3), 240, np.uint8),
+        np.full((200, 300, 3), (40, 120, 40), np.uint8),
+        np.zeros((1, 1, 3), np.uint8),
+        np.clip(np.random.default_rng(0).normal(6, 4, (200, 300, 3)), 0, 255).astype(np.uint8),
+        np.dstack([np.linspace(90, 190, 200)[:, None].repeat(300, 1).astype(np.uint8) + add for add in (0, 30, 60)]),
+    ],
+    ids=["white", "green", "one pixel", "night", "sky"],
+)
+@pytest.mark.parametrize("mode", ["leaf", "field"])
+def test_no_leaf(tmp_path: Path, pixels: np.ndarray, mode: str) -> None:
+    found = fault(saved(tmp_path, pixels), mode=mode)
+    assert found.kind == "nothing_found"
+    assert found.hint
+
+
+def test_bad_files_and_arguments(tmp_path: Path) -> None:
+    picture = leaf_picture(ellipse(), spots())
+    image = saved(tmp_path, picture)
+    small = saved(tmp_path, np.ones((10, 10), np.uint8), "small.png")
+    empty = saved(tmp_path, np.zeros(SHAPE, np.uint8), "empty.png")
+    grey = saved(tmp_path, np.repeat(picture.mean(axis=2, keepdims=True), 3, 2).astype(np.uint8), "grey.png")
+    assert fault(image, leaf_mask=small).kind == "shape_mismatch"
+    assert fault(image, leaf_mask=empty).kind == "nothing_found"
+    assert fault(image, region=[900, 900, 950, 950]).kind == "region_empty"
+    assert fault(grey, leaf_mask=saved(tmp_path, ellipse().astype(np.uint8), "m.png")).kind == "band_not_found"
+    assert fault(png_header_only(tmp_path / "bomb.png", 60_000, 60_000)).kind == "limit"
+    for arguments in ({"scale_mm_px": -1.0}, {"sensitivity": 2.0}, {"min_lesion_px": 0}, {"healthy_reference": [1, 2]}):
+        assert fault(image, **arguments).kind == "invalid_argument"
+    (tmp_path / "torn.png").write_bytes(image.read_bytes()[:500])
+    assert fault(tmp_path / "torn.png").kind == "unreadable_file"
+    bands = write_raster(tmp_path / "nan.tif", np.full((3, 20, 20), np.nan, np.float32))
+    assert fault(bands).kind == "nothing_found"
+
+
+def test_a_cut_out_leaf_on_transparent_ground(tmp_path: Path) -> None:
+    leaf = ellipse()
+    picture = np.dstack([leaf_picture(leaf, spots()), np.where(leaf, 255, 0).astype(np.uint8)])
+    result = analysed(saved(tmp_path, picture))
+    assert result.leaf_area_px == pytest.approx(leaf.sum(), rel=0.02)
+
+
+# --- real leaves ---------------------------------------------------------------------------------------------------
+
+
+def test_real_leaves(field_data: Path, tmp_path: Path) -> None:
+    folder = field_data / "coffee_lesions"
+    if not folder.is_dir():
+        pytest.skip(f"no coffee leaves at {folder}")
+    with artifacts_in(tmp_path):
+        rusty = get_tool("analyze_lesions")(folder / "images" / "597.jpg")
+        healthy = get_tool("analyze_lesions")(folder / "images" / "1110.jpg")
+    assert rusty.method == "model"
+    assert 3 < rusty.severity_pct < 12
+    assert healthy.severity_pct < 0.5

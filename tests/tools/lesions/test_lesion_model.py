@@ -1,0 +1,94 @@
+"""The shipped lesion model: whole, small, refused when tampered with, and equal to a plain evaluation of its layers."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agrotools.core import ToolError
+from agrotools.tools.lesions.segmentation import (
+    LeafView,
+    load_lesion_model,
+    local_mean,
+    mahalanobis,
+    model_files,
+    pixel_features,
+    read_lesion_model,
+)
+from agrotools.vision.colours import lab_of
+from support.picture_files import discs, noisy
+
+
+def copied(folder: Path) -> tuple[Path, Path]:
+    description, weights = (Path(shutil.copy(path, folder / path.name)) for path in model_files())
+    return description, weights
+
+
+def test_the_shipped_files_belong_together_and_name_their_source() -> None:
+    description, weights = model_files()
+    model = read_lesion_model(description, weights)
+    assert weights.stat().st_size < 2_000_000
+    assert "MIT" in model.info.licence
+    assert "esgario/lara2018" in model.info.licence
+    assert 0 < model.info.threshold < 1
+    card = description.with_suffix(".md").read_text()
+    assert model.info.name in card
+    assert "Where it fails" in card
+
+
+@pytest.mark.parametrize("what", ["weights", "version", "json", "missing"])
+def test_other_files_are_refused(tmp_path: Path, what: str) -> None:
+    description, weights = copied(tmp_path)
+    if what == "weights":
+        content = bytearray(weights.read_bytes())
+        content[len(content) // 2] ^= 1
+        weights.write_bytes(content)
+    elif what == "version":
+        said = json.loads(description.read_text())
+        description.write_text(json.dumps({**said, "features_version": 0}))
+    elif what == "json":
+        description.write_text("{}")
+    else:
+        weights.unlink()
+    with pytest.raises(ToolError) as caught:
+        read_lesion_model(description, weights)
+    assert caught.value.kind == "backend_unavailable"
+    assert str(tmp_path) not in str(caught.value)
+
+
+def test_probabilities_are_those_of_the_layers() -> None:
+    model = load_lesion_model()
+    rows = np.random.default_rng(0).normal(model.mean, model.scale, (7, len(model.mean))).astype(np.float32)
+    expected = np.zeros(7)
+    for layers in model.members:
+        values = (rows.astype(np.float64) - model.mean) / model.scale
+        for number, (weights, bias) in enumerate(layers):
+            values = values @ weights + bias
+            if number < len(layers) - 1:
+                values = np.maximum(values, 0)
+        expected += 1 / (1 + np.exp(-values[:, 0])) / len(model.members)
+    assert model.probability(rows) == pytest.approx(expected, abs=1e-4)
+
+
+def test_features_do_not_see_what_is_outside_the_leaf() -> None:
+    shape = (120, 160)
+    mask = discs(shape, [(80, 60)], 40)
+    green = noisy((70, 120, 50), shape)
+    one = LeafView(lab_of(green), mask, (0, 0, 160, 120))
+    other = LeafView(lab_of(np.where(mask[..., None], green, 255).astype(np.uint8)), mask, (0, 0, 160, 120))
+    assert pixel_features(other) == pytest.approx(pixel_features(one), abs=1e-3)
+
+
+def test_the_local_mean_of_a_constant_is_that_constant() -> None:
+    mask = discs((90, 90), [(40, 50)], 30)
+    for sigma in (0.8, 5.0, 35.0):
+        mean = local_mean(np.where(mask, np.float32(7), np.float32(0)), mask, sigma)
+        assert mean[mask] == pytest.approx(7, rel=0.02)
+
+
+def test_the_centre_of_the_domain_is_inside() -> None:
+    domain = load_lesion_model().info.domain
+    assert mahalanobis(domain, np.array(domain.centre)) == 0
+    assert mahalanobis(domain, np.array(domain.centre) + np.array([0, 60, 0, 0, 0])) > domain.limit

@@ -1,0 +1,258 @@
+"""The phenotype tool on drawn plants of known size, on bad input, and on photographs where they are at hand."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from agrotools.build.accuracy.drawn_plants import DrawnPlant, drawn_plant
+from agrotools.core import ToolError
+from agrotools.tools import get_tool
+from agrotools.tools.plants.measure_weed_phenotype import WeedPhenotype, growth_stage
+from agrotools.tools.workspace import artifacts_in
+from support.picture_files import png_header_only
+
+SOIL, GREEN = (120, 95, 75), (60, 150, 50)
+
+
+def measured(image: Path, **arguments: Any) -> WeedPhenotype:
+    with artifacts_in(image.parent / "made"):
+        return get_tool("measure_weed_phenotype")(image, **arguments)
+
+
+def fault(image: Path, **arguments: Any) -> ToolError:
+    with pytest.raises(ToolError) as caught:
+        measured(image, **arguments)
+    return caught.value
+
+
+def saved(folder: Path, pixels: np.ndarray, name: str = "weed.png", **more: Any) -> Path:
+    Image.fromarray(pixels).save(folder / name, **more)
+    return folder / name
+
+
+def blocks(*boxes: tuple[int, int, int, int], size: tuple[int, int] = (200, 300), noise: int = 6) -> np.ndarray:
+    """Plants that are rectangles x0, y0, x1, y1 on soil."""
+    pixels = np.full((*size, 3), SOIL, np.int16)
+    for x0, y0, x1, y1 in boxes:
+        pixels[y0:y1, x0:x1] = GREEN
+    pixels += np.random.default_rng(0).integers(-noise, noise + 1, pixels.shape, dtype=np.int16)
+    return np.clip(pixels, 0, 255).astype(np.uint8)
+
+
+def written(folder: Path, plant: DrawnPlant) -> Path:
+    (folder / "weed.jpg").write_bytes(plant.jpeg)
+    return folder / "weed.jpg"
+
+
+def test_a_block_of_known_size(tmp_path: Path):
+    result = measured(saved(tmp_path, blocks((100, 60, 180, 160))), scale_cm_px=0.1, ground_y_px=170)
+    (plant,) = result.plants
+    assert plant.area_cm2 == pytest.approx(80.0, rel=0.03)
+    assert plant.height_cm == pytest.approx(11.0, abs=0.15)
+    assert plant.width_cm == pytest.approx(8.0, abs=0.25)
+    assert plant.solidity > 0.97
+    assert plant.mean_exg == pytest.approx((2 * 150 - 60 - 50) / 260, abs=0.05)
+    assert result.scale_cm_px == 0.1
+    assert "no_scale" not in result.flags
+    mask = np.asarray(Image.open(tmp_path / "made" / result.mask.name))
+    assert (mask > 0).sum() == plant.area_px
+
+
+def test_without_a_scale_there_are_no_centimetres(tmp_path: Path):
+    result = measured(saved(tmp_path, blocks((100, 60, 180, 160))))
+    (plant,) = result.plants
+    assert "no_scale" in result.flags
+    assert "ground_line_from_plant" in result.flags
+    assert [plant.area_cm2, plant.height_cm, plant.width_cm, plant.convex_hull_cm2, plant.skeleton_length_cm] == [
+        None
+    ] * 5
+    assert plant.height_px == pytest.approx(100, abs=3)
+
+
+def test_a_view_from_above_has_no_height(tmp_path: Path):
+    (plant,) = measured(saved(tmp_path, blocks((100, 60, 180, 160))), view="top", scale_cm_px=0.1).plants
+    assert (plant.height_px, plant.height_cm) == (None, None)
+    assert plant.width_cm == pytest.approx(8, abs=0.25)
+
+
+def test_what_lies_below_the_ground_line_is_no_plant(tmp_path: Path):
+    image = saved(tmp_path, blocks((100, 60, 180, 160)))
+    assert measured(image, ground_y_px=110).plants[0].box[3] == 110
+
+
+@pytest.mark.parametrize("view", ["side", "top"])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_drawn_plants(tmp_path: Path, view: Any, seed: int):
+    plant = drawn_plant(seed, view)
+    result = measured(written(tmp_path, plant), view=view, scale_cm_px=plant.cm_px, ground_y_px=plant.ground_y_px)
+    largest = result.plants[0]
+    assert largest.area_cm2 == pytest.approx(plant.area_cm2, rel=0.07)
+    assert largest.width_cm == pytest.approx(plant.width_cm, rel=0.03)
+    if view == "side":
+        assert largest.height_cm == pytest.approx(plant.height_cm, rel=0.03)
+
+
+class TestScale:
+    def test_a_disc_beside_the_plant(self, tmp_path: Path):
+        plant = drawn_plant(0, "top")
+        result = measured(
+            written(tmp_path, plant), view="top", scale_marker={"type": "circle", "size_cm": plant.disc_cm}
+        )
+        assert result.scale_cm_px == pytest.approx(plant.cm_px, rel=0.03)
+        assert any("disc" in note for note in result.notes)
+
+    @pytest.mark.parametrize("kind", ["ruler", "color_card", "circle"])
+    def test_a_marker_that_cannot_be_found_is_said(self, tmp_path: Path, kind: str):
+        image = saved(tmp_path, blocks((100, 60, 180, 160)))
+        error = fault(image, scale_marker={"type": kind, "size_cm": 5})
+        assert (error.kind, error.argument) == ("missing_metadata", "scale_marker")
+        assert "scale_cm_px" in (error.hint or "")
+
+    def test_two_discs_do_not_say_which_is_meant(self, tmp_path: Path):
+        import cv2
+
+        pixels = blocks((100, 60, 180, 160))
+        for x in (40, 250):
+            cv2.circle(pixels, (x, 40), 20, (240, 240, 240), -1)
+        assert "2 discs" in fault(saved(tmp_path, pixels), scale_marker={"type": "circle", "size_cm": 5}).message
+
+    def test_a_sidecar_says_it_and_a_caller_knows_better(self, tmp_path: Path):
+        image = saved(tmp_path, blocks((100, 60, 180, 160)))
+        (tmp_path / "weed.png.meta.json").write_text('{"gsd_m": 0.002}')
+        assert measured(image).scale_cm_px == pytest.approx(0.2)
+        result = measured(image, scale_cm_px=0.1)
+        assert result.scale_cm_px == 0.1
+        assert "gsd_differs_from_file" in result.flags
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            {"scale_cm_px": -0.1}, {"scale_cm_px": 0}, {"scale_cm_px": float("nan")},
+            {"scale_marker": {"type": "coin"}},
+            {"scale_marker": {"type": "circle", "size_cm": -1}}, {"scale_marker": "circle"}, {"view": "below"},
+            {"ground_y_px": -1}, {"ground_y_px": 10_000}, {"ground_y_px": 50, "view": "top"}, {"sort": 1},
+        ],
+    )  # fmt: skip
+    def test_arguments_that_make_no_sense(self, tmp_path: Path, arguments: dict[str, Any]):
+        assert fault(saved(tmp_path, blocks((100, 60, 180, 160))), **arguments).kind == "invalid_argument"
+
+
+class TestBadPictures:
+    @pytest.mark.parametrize("colour", [(0, 0, 0), (255, 255, 255), (120, 95, 75), (135, 190, 235)])
+    def test_pictures_of_one_colour(self, tmp_path: Path, colour: tuple[int, int, int]):
+        error = fault(saved(tmp_path, np.full((80, 90, 3), colour, np.uint8)))
+        assert error.kind in ("nothing_found", "band_not_found")
+
+    def test_night(self, tmp_path: Path):
+        noise = np.random.default_rng(0).integers(0, 6, (100, 100, 3), dtype=np.uint8)
+        assert fault(saved(tmp_path, noise)).kind == "nothing_found"
+
+    def test_one_pixel(self, tmp_path: Path):
+        assert fault(saved(tmp_path, np.array([[GREEN]], np.uint8))).kind == "nothing_found"
+
+    def test_a_grey_picture(self, tmp_path: Path):
+        assert fault(saved(tmp_path, np.arange(10_000, dtype=np.uint16).reshape(100, 100).astype(np.uint8))).kind == (
+            "band_not_found"
+        )
+
+    def test_files_that_are_none(self, tmp_path: Path):
+        assert fault(tmp_path / "absent.png").kind == "file_not_found"
+        (tmp_path / "empty.png").write_bytes(b"")
+        assert fault(tmp_path / "empty.png").kind == "unreadable_file"
+        assert fault(png_header_only(tmp_path / "huge.png", 60_000, 60_000)).kind == "limit"
+        whole = saved(tmp_path, blocks((100, 60, 180, 160))).read_bytes()
+        (tmp_path / "cut.png").write_bytes(whole[: len(whole) // 2])
+        assert fault(tmp_path / "cut.png").kind == "unreadable_file"
+
+    def test_regions(self, tmp_path: Path):
+        image = saved(tmp_path, blocks((20, 60, 80, 160), (180, 60, 260, 160)))
+        assert measured(image).n_plants == 2
+        inside = measured(image, region=[150, 0, 300, 200])
+        assert inside.n_plants == 1
+        assert inside.plants[0].box[0] == pytest.approx(180, abs=3)
+        assert "plant_cut_by_edge" in measured(image, region=[150, 0, 200, 200]).flags
+        assert fault(image, region=[400, 0, 500, 100]).kind == "region_empty"
+        assert fault(image, region=[100, 0, 150, 200]).kind == "nothing_found"
+
+
+def test_transparent_parts_are_no_plants(tmp_path: Path):
+    pixels = blocks((20, 60, 80, 160), (180, 60, 260, 160))
+    alpha = np.full(pixels.shape[:2], 255, np.uint8)
+    alpha[:, 150:] = 0
+    assert measured(saved(tmp_path, np.dstack([pixels, alpha]))).n_plants == 1
+
+
+def test_a_picture_that_was_taken_lying_is_measured_upright(tmp_path: Path):
+    pixels = blocks((100, 60, 180, 190))
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    lying = saved(tmp_path, np.rot90(pixels).copy(), "lying.png", exif=exif)
+    upright = saved(tmp_path, pixels)
+    assert measured(lying).plants[0].height_px == measured(upright).plants[0].height_px
+
+
+def test_many_plants_are_counted_and_the_largest_listed(tmp_path: Path):
+    boxes = [(20 * x + 4, 20 * y + 4, 20 * x + 13, 20 * y + 13) for x in range(15) for y in range(15)]
+    result = measured(saved(tmp_path, blocks(*boxes, size=(300, 300))), view="top")
+    assert result.n_plants == 225
+    assert len(result.plants) == 200
+    assert "not_all_plants_listed" in result.flags
+
+
+@given(turns=st.integers(0, 3), flip=st.booleans())
+@settings(max_examples=8)
+def test_turning_and_flipping(tmp_path_factory: pytest.TempPathFactory, turns: int, flip: bool):
+    """Area, hull and colour to 0.5 %: the picture is measured in other order of rows, no more."""
+    folder = tmp_path_factory.mktemp("turned")
+    pixels = blocks((60, 50, 90, 150), (60, 90, 200, 110))
+    moved = np.rot90(pixels[:, ::-1] if flip else pixels, turns).copy()
+    first = measured(saved(folder, pixels), view="top").plants[0]
+    second = measured(saved(folder, moved, "moved.png"), view="top").plants[0]
+    assert second.area_px == pytest.approx(first.area_px, rel=0.005)
+    assert second.convex_hull_px == pytest.approx(first.convex_hull_px, rel=0.005)
+    assert second.mean_exg == pytest.approx(first.mean_exg, abs=0.005)
+    assert second.leaf_count_est == first.leaf_count_est
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_another_resolution_with_its_own_scale(tmp_path: Path, factor: float):
+    """Within 4 %: edges of a plant are a pixel wide whatever a pixel is."""
+    plant = drawn_plant(4, "side")
+    image = written(tmp_path, plant)
+    first = measured(image, scale_cm_px=plant.cm_px, ground_y_px=plant.ground_y_px).plants[0]
+    with Image.open(image) as opened:
+        size = (round(opened.width * factor), round(opened.height * factor))
+        opened.resize(size, Image.Resampling.LANCZOS).save(tmp_path / "other.png")
+    assert plant.ground_y_px is not None
+    second = measured(tmp_path / "other.png", scale_cm_px=plant.cm_px / factor,
+                      ground_y_px=round(plant.ground_y_px * factor)).plants[0]  # fmt: skip
+    assert second.area_cm2 == pytest.approx(first.area_cm2, rel=0.04)
+    assert second.height_cm == pytest.approx(first.height_cm, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("leaves", "bbch", "label"),
+    [(1, 10, "seedling"), (2, 10, "seedling"), (3, 11, "leaf development"), (8, 16, "leaf development"),
+     (9, 17, "nine or more leaves"), (30, 19, "nine or more leaves")],
+)  # fmt: skip
+def test_growth_stages(leaves: int, bbch: int, label: str):
+    stage = growth_stage(leaves)
+    assert (stage.bbch, stage.label, stage.week_est) == (bbch, label, None)
+
+
+def test_photographs_of_rosettes(field_data: Path, tmp_path: Path):
+    folder = field_data / "leaf_count"
+    items = json.loads((folder / "truth.json").read_text())
+    errors = []
+    for item in items:
+        with artifacts_in(tmp_path):
+            result = get_tool("measure_weed_phenotype")(folder / item["image"], view="top")
+        assert result.n_plants == 1
+        errors.append(abs(result.plants[0].leaf_count_est - item["count"]))
+    assert np.mean(errors) <= 3

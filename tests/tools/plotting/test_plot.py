@@ -1,0 +1,387 @@
+"""The plot tool: what is drawn, said again as data; every kind; every kind of bad input."""
+
+import io
+import math
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib import font_manager
+from PIL import Image
+
+from agrotools.core import PlotSpec, ToolError
+from agrotools.tools import plot
+from agrotools.tools.plotting import text as text_on_figures
+from agrotools.tools.plotting.text import number_format, raised, tick_format, with_unit, wrapped
+from agrotools.tools.workspace import artifacts_in
+
+
+def series(name: str, x: Any, y: Any) -> dict[str, Any]:
+    return {"name": name, "y": y} if x is None else {"name": name, "x": x, "y": y}
+
+
+RANDOM = random.Random(7)
+VALUES = [RANDOM.gauss(70, 8) for _ in range(200)]
+
+ONE_OF_EACH: dict[str, list[dict[str, Any]]] = {
+    "line": [series("2023", [1, 2, 3], [0.2, 0.5, 0.4]), series("2024", [1, 2, 3], [0.3, 0.6, 0.2])],
+    "bar": [series("weeds", ["a", "b", "c"], [3, -1, 2.5])],
+    "grouped_bar": [series("crop", ["a", "b"], [3, 1]), series("weed", ["b", "c"], [2, 4])],
+    "scatter": [series("fruit", [1.5, 2.5, 2.5], [3, 4, 5])],
+    "hist": [series("diameter", None, VALUES)],
+    "pie": [series("cover", ["crop", "weed", "soil"], [50, 20, 30])],
+    "box": [series("control", None, [*VALUES, 200]), series("treated", None, [v + 5 for v in VALUES])],
+    "heatmap": [series("r1", ["c1", "c2"], [1, 2]), series("r2", ["c1", "c2"], [3, 4])],
+}
+
+
+@pytest.fixture
+def out(tmp_path):
+    with artifacts_in(tmp_path) as folder:
+        yield folder
+
+
+def refusal(kind: str, given_series: Any, **others: Any) -> ToolError:
+    with pytest.raises(ToolError) as caught:
+        plot(kind=kind, series=given_series, **others)  # pyright: ignore[reportArgumentType]
+    assert caught.value.kind == "invalid_argument"
+    return caught.value
+
+
+def pixels(path: Path) -> np.ndarray:
+    with Image.open(path) as image:
+        return np.asarray(image.convert("RGB"), int)
+
+
+@pytest.mark.parametrize("kind", ONE_OF_EACH)
+class TestEveryKind:
+    def test_is_drawn(self, out, kind):
+        made = plot(kind=kind, series=ONE_OF_EACH[kind], title="A title", y_label="Quantity", y_unit="%")
+        drawn = pixels(out / made.figure.name)
+        assert min(drawn.shape[:2]) >= 400
+        assert (drawn.min(axis=2) < 200).mean() > 0.005
+        assert made.figure.media_type == "image/png"
+        assert made.flags == ()
+
+    def test_equal_calls_give_equal_bytes(self, out, kind):
+        for fmt in ("png", "svg"):
+            first, second = (
+                plot(kind=kind, series=ONE_OF_EACH[kind], annotate=True, title="T", fmt=fmt) for _ in range(2)
+            )
+            assert first.figure == second.figure
+        assert len(list(out.iterdir())) == 2
+
+    def test_the_specification_draws_itself_again(self, out, kind):
+        """What comes back as data is canonical: drawing it gives the same data."""
+        spec = plot(kind=kind, series=ONE_OF_EACH[kind], title="T", x_label="X", x_unit="m").spec
+        assert PlotSpec.model_validate_json(spec.model_dump_json()) == spec
+        if kind == "box":
+            return
+        again = plot(
+            kind=spec.kind,
+            series=[each.model_dump() for each in spec.series],  # pyright: ignore[reportArgumentType]
+            title="T",
+            x_label="X",
+            x_unit="m",
+        )
+        assert again.spec == spec
+
+    def test_titles_units_limits_and_format_change_the_figure_and_not_its_data(self, out, kind):
+        plain = plot(kind=kind, series=ONE_OF_EACH[kind])
+        others: list[dict[str, Any]] = [{"title": "T"}, {"annotate": True}]
+        if kind != "pie":
+            others.append({"y_limits": [-20.0, 300.0]})
+        for other in others:
+            made = plot(kind=kind, series=ONE_OF_EACH[kind], **other)
+            assert made.figure.sha256 != plain.figure.sha256
+            assert made.spec.series == plain.spec.series
+
+
+class TestSpecification:
+    def test_bars_of_several_series_are_grouped_bars_and_the_other_way_round(self, out):
+        assert plot(kind="bar", series=ONE_OF_EACH["grouped_bar"]).spec.kind == "grouped_bar"
+        assert plot(kind="grouped_bar", series=ONE_OF_EACH["bar"]).spec.kind == "bar"
+
+    def test_the_legend_is_there_where_it_tells_something(self, out):
+        assert plot(kind="bar", series=ONE_OF_EACH["grouped_bar"]).spec.legend
+        assert plot(kind="pie", series=ONE_OF_EACH["pie"]).spec.legend
+        assert not plot(kind="bar", series=ONE_OF_EACH["bar"]).spec.legend
+
+    def test_a_histogram_counts_every_value_once(self, out):
+        made = plot(kind="hist", series=ONE_OF_EACH["hist"])
+        drawn = made.spec.series[0]
+        assert sum(drawn.y) == len(VALUES)
+        steps = np.diff(np.array(drawn.x, float))
+        assert np.allclose(steps, steps[0], rtol=1e-3)
+        assert made.notes == (f"200 values counted in {len(drawn.x)} bins of width {steps[0]:.4g}",)
+
+    def test_whole_numbers_get_a_bin_each(self, out):
+        drawn = plot(kind="hist", series=[series("leaves", None, [2, 4, 4, 5])]).spec.series[0]
+        assert (drawn.x, drawn.y) == ((2, 3, 4, 5), (1, 0, 2, 1))
+
+    @pytest.mark.parametrize("values", [[5.5] * 3, [0.1, 1e12], [0, 0, 0, 0, 1e9], [1e-9, 2e-9], [-1e100, 1e100]])
+    def test_extreme_histograms_stay_small(self, out, values):
+        drawn = plot(kind="hist", series=[series("v", None, values)]).spec.series[0]
+        assert 1 <= len(drawn.x) <= 50
+        assert sum(drawn.y) == len(values)
+
+    def test_a_box_is_its_quartiles_and_whiskers(self, out):
+        made = plot(kind="box", series=[series("v", None, [1, 2, 3, 4, 5, 6, 7, 8, 9, 100])])
+        assert made.spec.series[0].y == (1, 3.25, 5.5, 7.75, 9)
+        (summary,) = made.summary.series
+        assert (summary.n_points, summary.max, summary.argmax) == (10, 100, None)
+
+    def test_lines_without_x_are_numbered(self, out):
+        made = plot(kind="line", series=[series("v", None, [3, 4])])
+        assert made.spec.series[0].x == (1, 2)
+        assert made.notes == ("x was not given: values are numbered from 1",)
+
+    def test_the_summary_says_where_the_ends_are(self, out):
+        (summary,) = plot(kind="bar", series=ONE_OF_EACH["bar"]).summary.series
+        assert (summary.argmax, summary.max, summary.argmin, summary.min, summary.range) == ("a", 3, "b", -1, 4)
+
+    @pytest.mark.parametrize(
+        ("sort", "order"), [("none", ("a", "b", "c")), ("asc", ("b", "c", "a")), ("desc", ("a", "c", "b"))]
+    )
+    def test_categories_sort_by_value(self, out, sort, order):
+        assert plot(kind="bar", series=ONE_OF_EACH["bar"], sort=sort).spec.series[0].x == order
+
+    def test_groups_sort_by_their_sum(self, out):
+        drawn = plot(kind="grouped_bar", series=ONE_OF_EACH["grouped_bar"], sort="desc").spec.series
+        assert [each.x for each in drawn] == [("a", "b"), ("c", "b")]
+        assert [each.y for each in drawn] == [(3, 1), (4, 2)]
+
+    def test_numbers_on_an_axis_sort_by_themselves(self, out):
+        drawn = plot(kind="line", series=[series("v", [3, 1, 2], [30, 10, 20])], sort="asc").spec.series[0]
+        assert (drawn.x, drawn.y) == ((1, 2, 3), (10, 20, 30))
+
+    @settings(max_examples=12)
+    @given(
+        st.sampled_from(["line", "bar", "scatter", "heatmap"]),
+        st.lists(st.lists(st.floats(-1e6, 1e6, allow_nan=False), min_size=3, max_size=3), min_size=1, max_size=4),
+    )
+    def test_values_come_back_as_they_were_given(self, tmp_path_factory, kind, rows):
+        given_series = [series(f"s{index}", [1.5, 2, 3.25], row) for index, row in enumerate(rows)]
+        with artifacts_in(tmp_path_factory.mktemp("plots")):
+            drawn = plot(kind=kind, series=given_series).spec.series
+        assert [list(each.y) for each in drawn] == rows
+        assert all(each.x == (1.5, 2, 3.25) for each in drawn)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), None, "3", True, 1e300])
+    def test_values_that_are_no_finite_numbers(self, out, value):
+        for kind, x in (("line", [1, 2]), ("hist", None), ("box", None), ("bar", ["a", "b"])):
+            error = refusal(kind, [series("v", x, [1, value])])
+            assert error.argument == "series"
+            assert "series[0]" in error.message
+        assert not list(out.iterdir())
+
+    @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e300])
+    def test_x_that_is_no_finite_number(self, out, value):
+        assert "series[0]" in refusal("line", [series("v", [1, value], [1, 2])]).message
+
+    @pytest.mark.parametrize("value", [0.5, math.nan, None])
+    def test_ten_million_points(self, value):
+        start = time.process_time()
+        error = refusal("line", [series("a", None, [value] * 10_000_000)])
+        assert (error.argument, error.hint) == ("series", "pass shorter lists")
+        assert time.process_time() - start < 0.5
+
+    @pytest.mark.parametrize("kind", ["line", "bar", "grouped_bar", "scatter", "pie", "heatmap"])
+    def test_unequal_lengths(self, kind):
+        error = refusal(kind, [series("v", ["a", "b", "c"] if kind != "scatter" else [1, 2, 3], [1, 2])])
+        assert "3 x and 2 y" in error.message
+
+    @pytest.mark.parametrize("kind", ONE_OF_EACH)
+    def test_empty_series(self, kind):
+        assert "no values" in refusal(kind, [series("v", None if kind in ("hist", "box") else [], [])]).message
+        assert refusal(kind, []).argument == "series"
+
+    def test_mixed_categories_and_numbers(self):
+        assert "mixes" in refusal("bar", [series("v", ["a", 2], [1, 2])]).message
+        assert "mixes" in refusal("line", [series("v", ["a"], [1]), series("w", [2], [1])]).message
+
+    def test_too_much(self):
+        assert "1 to 50" in refusal("bar", [series(str(n), ["a"], [1]) for n in range(51)]).message
+        assert "10,000" in refusal("line", [series("v", None, [1.0] * 10_001)]).message
+        assert "10,000" in refusal("hist", [series("v", None, [1.0] * 6_000), series("w", None, [1.0] * 6_000)]).message
+
+    def test_slices_of_less_than_nothing(self):
+        for values in ([1, -1], [0, 0]):
+            assert "no negative y and a positive sum" in refusal("pie", [series("v", ["a", "b"], values)]).message
+        assert "one series" in refusal("pie", ONE_OF_EACH["grouped_bar"]).message
+
+    def test_kinds_and_their_x(self):
+        assert "needs one x" in refusal("bar", [series("v", None, [1])]).message
+        assert "needs numbers" in refusal("scatter", [series("v", ["a"], [1])]).message
+        assert "use bar" in refusal("hist", [series("v", ["a"], [1])]).message
+        assert "bin centres" in refusal("hist", [series("v", [2, 1], [1, 1])]).message
+        assert "from y alone" in refusal("box", [series("v", [1], [1])]).message
+        assert "more than once" in refusal("bar", [series("v", ["a", "a"], [1, 2])]).message
+        assert (
+            "the same in every row"
+            in refusal("heatmap", [series("r", ["a", "b"], [1, 2]), series("s", ["a", "c"], [1, 2])]).message
+        )
+
+    def test_names_limits_and_kinds(self):
+        assert "must differ" in refusal("line", [series("v", [1], [1]), series("v", [1], [2])]).message
+        assert "one of line, bar" in refusal("radar", ONE_OF_EACH["bar"]).message
+        for limits in ([1, 1], [2, 1], [1], [1, 2, 3], ["a", "b"], [0, math.nan]):
+            assert refusal("bar", ONE_OF_EACH["bar"], y_limits=limits).argument == "y_limits"
+
+    def test_all_faults_are_told_at_once(self):
+        message = refusal("bar", [series("v", ["a"], [1, 2]), series("w", [1], []), series("w", None, [1])]).message
+        for part in (
+            "series[0] (v) has 1 x and 2 y",
+            "series[1] (w) has no values",
+            "series[2] (w) has no x",
+            "differ",
+        ):
+            assert part in message
+
+
+class TestHonesty:
+    def test_bars_that_do_not_start_at_zero_are_flagged(self, out):
+        tall = [series("v", ["a", "b"], [100, 101])]
+        assert plot(kind="bar", series=tall, y_limits=[99, 102]).flags == ("truncated_axis",)
+        assert plot(kind="bar", series=tall, y_limits=[0, 102]).flags == ()
+        assert plot(kind="line", series=tall, y_limits=[99, 102]).flags == ()
+
+    @pytest.mark.parametrize("kind", ["line", "bar", "scatter", "heatmap", "box"])
+    def test_values_outside_the_limits_are_flagged(self, out, kind):
+        flags = plot(kind=kind, series=ONE_OF_EACH[kind], y_limits=[0.25, 0.3]).flags
+        assert "data_outside_limits" in flags
+
+    def test_annotations_that_find_no_room_are_flagged(self, out):
+        crowd = [series("v", list(range(60)), list(range(60)))]
+        assert plot(kind="line", series=crowd, annotate=True).flags == ("annotations_left_out",)
+        assert "annotations_left_out" in plot(kind="bar", series=crowd, annotate=True).flags
+
+    def test_category_names_that_find_no_room_are_thinned_and_flagged(self, out):
+        days = [f"2024-{month:02d}-{day:02d}" for month in range(1, 9) for day in range(1, 29)]
+        made = plot(kind="line", series=[series("catch", days, list(range(len(days))))])
+        assert made.flags == ("labels_thinned",)
+        assert len(made.spec.series[0].x) == len(days)
+
+    def test_letters_without_a_font_are_flagged(self, out, monkeypatch):
+        monkeypatch.setattr(text_on_figures, "CJK_FAMILIES", ())
+        made = plot(kind="bar", series=[series("面积", ["玉米", "小麦"], [1, 2])], title="作物")
+        assert made.flags == ("glyphs_missing",)
+        assert made.spec.title == "作物"
+
+    def test_letters_of_an_installed_font_are_drawn(self, out, tmp_path, monkeypatch):
+        path = tmp_path / "square.ttf"
+        path.write_bytes(font_with(letters="玉米", family="Square Test"))
+        font_manager.fontManager.addfont(path)
+        monkeypatch.setattr(text_on_figures, "CJK_FAMILIES", ("Square Test",))
+        try:
+            made = plot(kind="bar", series=[series("v", ["玉米"], [1])])
+        finally:
+            listed = font_manager.fontManager.ttflist
+            listed[:] = [font for font in listed if font.name != "Square Test"]
+        assert made.flags == ()
+
+
+def font_with(letters: str, family: str) -> bytes:
+    """A font whose letters are all the same square."""
+    from fontTools.fontBuilder import FontBuilder
+    from fontTools.pens.ttGlyphPen import TTGlyphPen
+
+    pen = TTGlyphPen(None)
+    pen.moveTo((0, 0))
+    for corner in ((0, 800), (800, 800), (800, 0)):
+        pen.lineTo(corner)
+    pen.closePath()
+    glyph = pen.glyph()
+    names = [".notdef", *(f"letter{index}" for index in range(len(letters)))]
+    builder = FontBuilder(1000, isTTF=True)
+    builder.setupGlyphOrder(names)
+    builder.setupCharacterMap({ord(letter): name for letter, name in zip(letters, names[1:], strict=True)})
+    builder.setupGlyf(dict.fromkeys(names, glyph))
+    builder.setupHorizontalMetrics(dict.fromkeys(names, (900, 0)))
+    builder.setupHorizontalHeader(ascent=800, descent=-200)
+    builder.setupNameTable({"familyName": family, "styleName": "Regular"})
+    builder.setupOS2(sTypoAscender=800)
+    builder.setupPost()
+    buffer = io.BytesIO()
+    builder.save(buffer)
+    return buffer.getvalue()
+
+
+class TestText:
+    def test_signs_that_matplotlib_would_read_as_mathematics_are_plain(self, out):
+        made = plot(
+            kind="bar",
+            series=[series("$x_1$ & <b>", ["$5", "\\alpha", "a_b^2"], [1, 2, 3])],
+            title="Cost in $ and $$ {oops \\frac",
+            y_unit="$/ha",
+            fmt="svg",
+        )
+        drawn = (out / made.figure.name).read_text()
+        assert "Cost in $ and $$ {oops \\frac" in drawn
+        assert "<b>" not in drawn
+        assert "a_b²" in drawn
+
+    def test_axes_name_quantity_and_unit(self, out):
+        made = plot(
+            kind="line",
+            series=ONE_OF_EACH["line"],
+            x_label="Time",
+            x_unit="days",
+            y_label="Yield",
+            y_unit="t/ha",
+            fmt="svg",
+        )
+        drawn = (out / made.figure.name).read_text()
+        assert "Time (days)" in drawn
+        assert "Yield (t/ha)" in drawn
+        assert "2023" in drawn
+
+    def test_units(self):
+        assert with_unit("Area", "m^2") == "Area (m²)"
+        assert with_unit("Area (m^2)", "m^2") == "Area (m²)"
+        assert with_unit("", "%") == "(%)"
+        assert with_unit("Count", None) == "Count"
+        assert raised("ha^-1 and a^b and 2^") == "ha⁻¹ and a^b and 2^"
+
+    @pytest.mark.parametrize(
+        ("values", "texts"),
+        [
+            ([1, 20, 300], ["1", "20", "300"]),
+            ([0.5, 20.25], ["0.5", "20.2"]),
+            ([0.2, 0.123456], ["0.200", "0.123"]),
+            ([12345.6, 7], ["12,346", "7"]),
+            ([-3.5], ["−3.5"]),
+            ([0], ["0"]),
+            ([1e12], ["1e+12"]),
+            ([2e-7], ["2e−07"]),
+        ],
+    )
+    def test_values_have_common_decimals(self, values, texts):
+        assert [number_format(values)(value) for value in values] == texts
+
+    def test_ticks_have_common_decimals(self):
+        say = tick_format([0.0, 0.30000000000000004, 0.6], separators=True)
+        assert [say(tick) for tick in (0.0, 0.30000000000000004)] == ["0.0", "0.3"]
+        assert tick_format([0, 20000], separators=True)(20000) == "20,000"
+        assert tick_format([2020, 2024], separators=False)(2020) == "2020"
+
+    def test_wrapping_breaks_at_spaces_and_between_chinese_letters(self):
+        assert wrapped("Parthenium hysterophorus", 14) == "Parthenium\nhysterophorus"
+        assert wrapped("玉米小麦水稻", 8) == "玉米小麦\n水稻"
+        assert wrapped("a" * 30, 14) == "a" * 30
+        assert wrapped("", 5) == ""
+
+
+@pytest.mark.parametrize("count", [1, 2, 8, 30, 50])
+def test_any_number_of_series_and_long_names_are_drawn(out, count):
+    names = [f"a rather long name of series number {index}" for index in range(count)]
+    for kind in ("line", "grouped_bar"):
+        made = plot(kind=kind, series=[series(name, ["x", "y"], [1, 2]) for name in names], title="long " * 39)
+        assert made.spec.series[-1].name == names[-1]

@@ -1,0 +1,247 @@
+"""diagnose_pest_disease with small nets made here: names, crops, kinds, evidence, refusals, other back-ends."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image, ImageDraw
+
+from agrotools.core import ToolError
+from agrotools.tools import get_tool
+from agrotools.tools.lookup.kb_names import kb_names
+from agrotools.tools.recognition import net as nets
+from agrotools.tools.recognition.diagnose_pest_disease import HEALTHY, Diagnosis
+from agrotools.tools.recognition.pack_training import read_labelled, train_pack
+from agrotools.tools.recognition.packs import pack_path
+from agrotools.tools.recognition.symptoms import symptoms_of
+from agrotools.tools.services.requests import Question
+from agrotools.tools.workspace import Work, artifacts_in, at_work, write_artifact
+from support.labelled_pictures import PLANTS, plant_picture, write_table
+from support.tiny_nets import Colour, write_tiny_net
+
+LEAVES: dict[str, Colour] = {
+    "bean_healthy": (40, 160, 40),
+    "bean_bean_rust": (170, 90, 40),
+    "coffee_rust": (230, 160, 40),
+    "coffee_leaf_miner": (120, 60, 120),
+}
+CROPS = {
+    "bean": ["bean_healthy", "bean_bean_rust"],
+    "coffee": ["coffee_rust", "coffee_leaf_miner"],
+    "blackgram": [],
+}
+BOARD, GREEN, BROWN = (225, 225, 230), (70, 130, 50), (110, 65, 35)
+
+
+@pytest.fixture(autouse=True)
+def net_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "nets"
+    write_tiny_net(folder, "leaves", LEAVES, threshold=0.55, crops=CROPS)
+    monkeypatch.setattr(nets, "nets_folder", lambda: folder)
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    return folder
+
+
+def saved(folder: Path, colour: Colour, name: str = "leaf.png") -> Path:
+    Image.fromarray(plant_picture(colour, 1, 96)).save(folder / name)
+    return folder / name
+
+
+def diagnosed(image: Path, backend: str | None = None, **arguments: Any) -> Diagnosis:
+    with artifacts_in(image.parent / "made", backend=backend):
+        return get_tool("diagnose_pest_disease")(image=image, **arguments)
+
+
+def fault(image: Path, backend: str | None = None, **arguments: Any) -> ToolError:
+    with pytest.raises(ToolError) as caught:
+        diagnosed(image, backend, **arguments)
+    return caught.value
+
+
+def test_a_disease_gets_the_names_of_the_knowledge_base(tmp_path: Path) -> None:
+    found = diagnosed(saved(tmp_path, LEAVES["coffee_rust"]), top_k=2)
+    best = found.candidates[0]
+    assert found.best == best.kb_id == "disease.coffee_leaf_rust"
+    assert (best.label, best.kind, best.scientific_name) == ("coffee_rust", "disease", "Hemileia vastatrix")
+    assert len(found.candidates) == 2
+    assert not found.abstained
+    assert (tmp_path / "made" / found.overlay.name).is_file()
+
+
+def test_health_and_pest_damage_are_named_as_such(tmp_path: Path) -> None:
+    healthy = diagnosed(saved(tmp_path, LEAVES["bean_healthy"]))
+    assert healthy.best == "bean_healthy"
+    assert (healthy.candidates[0].kind, healthy.candidates[0].kb_id) == ("healthy", None)
+    assert healthy.candidates[0].common_name == "healthy bean leaf"
+    miner = diagnosed(saved(tmp_path, LEAVES["coffee_leaf_miner"]), kind="disease")
+    assert (miner.best, miner.candidates[0].kind) == ("pest.coffee_leaf_miner", "pest")
+    assert any("damage by a pest" in note for note in miner.notes)
+
+
+@pytest.mark.parametrize("crop", ["bean", "Beans", "Phaseolus vulgaris", "crop bean"])
+def test_a_crop_narrows_the_choice(tmp_path: Path, crop: str) -> None:
+    image = saved(tmp_path, LEAVES["coffee_rust"])
+    if crop == "crop bean":
+        assert fault(image, crop=crop).kind == "backend_unavailable"
+        return
+    found = diagnosed(image, crop=crop)
+    assert {one.label for one in found.candidates} == set(CROPS["bean"])
+    assert sum(one.score for one in found.candidates) == pytest.approx(1)
+    assert "contradicts_crop" in found.flags
+    right = diagnosed(saved(tmp_path, LEAVES["bean_bean_rust"]), crop=crop)
+    assert right.best == "disease.bean_rust"
+    assert right.flags == ()
+
+
+def test_a_crop_that_no_net_knows_is_refused_with_what_is_seen(tmp_path: Path) -> None:
+    error = fault(leaf_with_spots(tmp_path), crop="apple")
+    assert (error.kind, error.argument) == ("backend_unavailable", "crop")
+    assert error.candidates == ("bean", "coffee", "blackgram")
+    assert "% of the leaf has lost its green" in error.message
+    assert "packs train --images DIR" in (error.hint or "")
+
+
+def test_pests_need_a_pack(tmp_path: Path) -> None:
+    error = fault(saved(tmp_path, LEAVES["coffee_rust"]), kind="pest")
+    assert (error.kind, error.argument) == ("backend_unavailable", "kind")
+    assert "packs train" in (error.hint or "")
+
+
+def test_an_unknown_leaf_is_refused_with_candidates(tmp_path: Path, net_folder: Path) -> None:
+    write_tiny_net(net_folder, "leaves", LEAVES, threshold=0.99, crops=CROPS)
+    between: Any = tuple(
+        int(np.mean(p)) for p in zip(LEAVES["bean_bean_rust"], LEAVES["coffee_leaf_miner"], strict=True)
+    )
+    error = fault(saved(tmp_path, between))
+    assert error.kind == "low_confidence"
+    assert set(error.candidates) >= {"disease.bean_rust", "pest.coffee_leaf_miner"}
+
+
+def test_a_pack_of_pests(tmp_path: Path) -> None:
+    names = {"aphids": PLANTS["green leaf"], "beetle": PLANTS["brown leaf"], "Myzus persicae": PLANTS["yellow leaf"]}
+    rows = []
+    for number, (label, colour) in enumerate(names.items()):
+        for place in range(6):
+            Image.fromarray(plant_picture(colour, 100 * number + place)).save(tmp_path / f"{number}{place}.png")
+            rows.append((f"{number}{place}.png", label))
+    train_pack(read_labelled(tmp_path, write_table(tmp_path / "labels.csv", rows)), pack_path("pests"))
+    image = tmp_path / "new.png"
+    Image.fromarray(plant_picture(PLANTS["brown leaf"], 900)).save(image)
+    found = diagnosed(image, "pack:pests", kind="pest")
+    assert (found.best, found.candidates[0].kind) == ("beetle", "other")
+    assert found.evidence.lesion_pct is None
+    assert found.box is None
+    by_label = {one.label: one for one in found.candidates}
+    assert by_label["aphids"].kb_id == "pest.aphids"
+
+
+# --- evidence ------------------------------------------------------------------------------------------------------
+
+
+def leaf_with_spots(folder: Path, spots: int = 6, name: str = "spots.png") -> Path:
+    picture = Image.new("RGB", (480, 320), BOARD)
+    draw = ImageDraw.Draw(picture)
+    draw.ellipse((60, 60, 420, 260), fill=GREEN)
+    for number in range(spots):
+        x, y = 130 + 60 * (number % 4), 120 + 60 * (number // 4)
+        draw.ellipse((x, y, x + 28, y + 28), fill=BROWN)
+    noise = np.random.default_rng(0).normal(0, 3, (320, 480, 3))
+    Image.fromarray(np.clip(np.asarray(picture) + noise, 0, 255).astype(np.uint8)).save(folder / name)
+    return folder / name
+
+
+def test_evidence_counts_what_was_drawn(tmp_path: Path) -> None:
+    pixels = np.asarray(Image.open(leaf_with_spots(tmp_path)))
+    seen = symptoms_of(pixels)
+    true_pct = 100 * 6 * 14**2 / (180 * 100)
+    assert seen.evidence.lesion_pct == pytest.approx(true_pct, abs=2)
+    assert seen.evidence.lesion_shape == "spots"
+    assert any("brown" in colour for colour in seen.evidence.symptom_colours)
+    assert seen.box is not None
+    assert np.abs(np.array(seen.box) - (60, 60, 421, 261)).max() <= 6
+    clean = symptoms_of(np.asarray(Image.open(leaf_with_spots(tmp_path, 0))))
+    assert (clean.evidence.lesion_shape, clean.evidence.symptom_colours) == ("none", ())
+    assert symptoms_of(np.full((50, 50, 3), 128, np.uint8)).box is None
+
+
+def test_box_and_evidence_are_of_the_region(tmp_path: Path, net_folder: Path) -> None:
+    write_tiny_net(net_folder, "leaves", LEAVES, threshold=0.0, crops=CROPS)
+    image = leaf_with_spots(tmp_path)
+    whole = diagnosed(image)
+    part = diagnosed(image, region=[30, 30, 460, 290])
+    assert whole.box is not None
+    assert part.box is not None
+    assert np.abs(np.array(whole.box) - part.box).max() <= 6
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 2**20))
+def test_evidence_bears_any_picture(height: int, width: int, seed: int) -> None:
+    pixels = np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)
+    found = symptoms_of(pixels).evidence
+    assert found.lesion_pct is None or 0 <= found.lesion_pct <= 100
+
+
+# --- a vision model ------------------------------------------------------------------------------------------------
+
+
+class Answering:
+    name = "made-up"
+
+    def __init__(self, *replies: Any) -> None:
+        self.replies, self.asked = list(replies), list[Question]()
+
+    def ask(self, question: Question) -> str:
+        self.asked.append(question)
+        reply = self.replies.pop(0)
+        return reply if isinstance(reply, str) else json.dumps(reply)
+
+
+def said(image: Path, model: Answering, **arguments: Any) -> Diagnosis:
+    work = Work(lambda artifact, content: write_artifact(image.parent / "made", artifact, content), backend="vlm")
+    work.vision = model  # pyright: ignore[reportAttributeAccessIssue]
+    with at_work(work):
+        return get_tool("diagnose_pest_disease")(image=image, **arguments)
+
+
+def test_a_vision_model_chooses_from_the_knowledge_base(tmp_path: Path) -> None:
+    title = next(entry.title for entry in kb_names().entries if entry.id == "disease.bean_rust")
+    model = Answering({"candidates": [{"name": title, "score": 0.8}, {"name": HEALTHY, "score": 0.1}]})
+    found = said(saved(tmp_path, LEAVES["coffee_rust"]), model, crop="bean")
+    assert (found.best, found.candidates[0].score) == ("disease.bean_rust", 0.8)
+    assert found.candidates[1].kind == "healthy"
+    assert "model_opinion" in found.flags
+    assert "Hemileia" not in model.asked[0].text
+    assert "bean rust" in model.asked[0].text
+
+
+def test_a_vision_model_that_sees_none_of_them(tmp_path: Path) -> None:
+    with pytest.raises(ToolError) as caught:
+        said(saved(tmp_path, LEAVES["coffee_rust"]), Answering({"candidates": []}))
+    assert caught.value.kind == "low_confidence"
+    with pytest.raises(ToolError) as caught:
+        said(saved(tmp_path, LEAVES["coffee_rust"]), Answering("It looks sick.", {"candidates": [{"name": "x"}]}))
+    assert caught.value.kind == "tool_failed"
+
+
+def test_every_label_of_the_pool_has_an_entry() -> None:
+    names = kb_names()
+    labels = (
+        "bean_angular_leaf_spot bean_bean_rust bean_healthy blackgram_anthracnose blackgram_healthy "
+        "blackgram_leaf_crinkle blackgram_powdery_mildew blackgram_yellow_mosaic chilli_cercospora chilli_healthy "
+        "chilli_leaf_curl_mites_thrips chilli_nutrient_deficiency chilli_powdery_mildew citrus_black_spot "
+        "citrus_canker citrus_greening citrus_healthy citrus_melanose coffee_brown_spot_phoma coffee_cercospora "
+        "coffee_healthy coffee_leaf_miner coffee_rust chinee_apple lantana parkinsonia parthenium prickly_acacia "
+        "rubber_vine siam_weed snake_weed"
+    ).split()
+    assert [label for label in labels if names.of_shipped(label) is None] == []
+    assert names.of_shipped("negative") is None
+    rust = names.of_shipped("bean_bean_rust")
+    assert rust is not None
+    assert names.is_on(rust, "common beans") or names.is_on(rust, "bean")
+    assert names.of_name("angular leaf spot", ("disease",), "bean") is not None
+    assert names.of_name("no such thing", ("disease",)) is None

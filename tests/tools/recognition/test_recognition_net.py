@@ -1,0 +1,213 @@
+"""Nets: an answer as worked out by hand, and every way in which files can be wrong."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from agrotools.core import ToolError
+from agrotools.tools.recognition import net as nets
+from agrotools.tools.recognition.confidence import (
+    fitted_temperature,
+    keeping_threshold,
+    known_score,
+    probabilities,
+    wilson,
+)
+from agrotools.tools.recognition.net import cut_out, net_files, net_input, read_net, shipped_files, shipped_net
+from support.tiny_nets import mean_logits, tiny_onnx, write_tiny_net
+
+WITH_LIKENESS = {"logits": 3, "embedding": 3, "likeness": 1}
+COLOURS = {"red": (220, 30, 30), "green": (40, 180, 60), "blue": (20, 40, 200)}
+
+
+def noisy_picture(colour: tuple[int, int, int], shape: tuple[int, int] = (64, 96), seed: int = 0) -> np.ndarray:
+    draw = np.random.default_rng(seed)
+    return np.clip(np.array(colour) + draw.normal(0, 10, (*shape, 3)), 0, 255).astype(np.uint8)
+
+
+def test_an_answer_is_that_worked_out_by_hand(tmp_path: Path) -> None:
+    net = read_net(write_tiny_net(tmp_path, "tiny", COLOURS))
+    pixels = noisy_picture((60, 150, 80))
+    seen = net.look(pixels)
+    assert seen.logits[0] == pytest.approx(mean_logits(pixels, list(COLOURS.values())), abs=0.2)
+    assert seen.embedding[0] == pytest.approx(pixels.reshape(-1, 3).mean(axis=0) / 255, abs=0.005)
+    judgement = net.judge(pixels)
+    assert judgement.classes[int(judgement.probabilities().argmax())] == "green"
+    assert judgement.is_known
+    assert judgement.probabilities().sum() == pytest.approx(1)
+
+
+def test_a_net_may_say_itself_how_like_a_picture_is_to_those_it_knows(tmp_path: Path) -> None:
+    path = with_weights(
+        write_tiny_net(tmp_path, "tiny", COLOURS, score="likeness", threshold=0.4, outputs=WITH_LIKENESS),
+        tiny_onnx(list(COLOURS.values()), likeness=True),
+    )
+    bright, dark = noisy_picture((200, 150, 180)), noisy_picture((20, 60, 30))
+    assert read_net(path).judge(bright).score == pytest.approx(530 / 3 / 255, abs=0.01)
+    assert read_net(path).judge(bright).is_known
+    assert not read_net(path).judge(dark).is_known
+    without = with_weights(path, tiny_onnx(list(COLOURS.values())))
+    assert "something else" in fault(without).message
+
+
+def test_the_input_is_that_of_training() -> None:
+    pixels = noisy_picture((100, 120, 90), (90, 50))
+    taken = net_input(pixels, (32, 48))
+    assert (taken.shape, taken.dtype) == ((1, 3, 32, 48), np.float32)
+    small = Image.fromarray(pixels).resize((48, 32), Image.Resampling.BILINEAR)
+    assert np.array_equal(taken[0], np.asarray(small, np.float32).transpose(2, 0, 1) / np.float32(255))
+    assert np.array_equal(cut_out(pixels, (3, 4, 10, 20)), pixels[4:20, 3:10])
+
+
+def test_a_net_is_loaded_once_until_its_file_changes(tmp_path: Path) -> None:
+    path = write_tiny_net(tmp_path, "tiny", COLOURS)
+    first = read_net(path)
+    assert read_net(path) is first
+    write_tiny_net(tmp_path, "tiny", dict(reversed(COLOURS.items())))
+    assert read_net(path).info.classes == ("blue", "green", "red")
+
+
+def test_one_thread_on_the_processor(tmp_path: Path) -> None:
+    session = read_net(write_tiny_net(tmp_path, "tiny", COLOURS)).session
+    assert session.get_providers() == ["CPUExecutionProvider"]
+    options = session.get_session_options()
+    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
+
+
+def fault(path: Path) -> ToolError:
+    with pytest.raises(ToolError) as caught:
+        read_net(path).look(noisy_picture((1, 2, 3)))
+    assert caught.value.kind == "backend_unavailable"
+    assert caught.value.hint
+    return caught.value
+
+
+def changed(path: Path, **fields: Any) -> Path:
+    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+    return path
+
+
+def with_weights(path: Path, content: bytes) -> Path:
+    path.with_suffix(".onnx").write_bytes(content)
+    return changed(path, sha256=hashlib.sha256(content).hexdigest())
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"classes": ["a"]}, "classes"),
+        ({"classes": ["a", "a", "b"]}, "distinct"),
+        ({"classes": ["a", "b"]}, "logits"),
+        ({"sha256": "no hash"}, "sha256"),
+        ({"weights": "../../elsewhere.onnx"}, "weights"),
+        ({"temperature": 0}, "temperature"),
+        ({"temperature": float("nan")}, "temperature"),
+        ({"abstention": {"score": "guess", "threshold": 1, "kept_of_known": 1}}, "abstention.score"),
+        ({"crops": {"bean": ["none such"]}}, "crops"),
+        ({"sha256": "0" * 64}, "not those"),
+        ({"outputs": {"logits": 3, "embedding": 7}}, "does not answer"),
+        ({"outputs": {"logits": 3, "embedding": 3, "likeness": 2}}, "likeness"),
+        ({"abstention": {"score": "likeness", "threshold": 1, "kept_of_known": 1}}, "needs that output"),
+    ],
+)
+def test_faulty_descriptions(tmp_path: Path, fields: dict[str, Any], said: str) -> None:
+    assert said in fault(changed(write_tiny_net(tmp_path, "tiny", COLOURS), **fields)).message
+
+
+def test_damaged_missing_and_strange_files(tmp_path: Path) -> None:
+    path = write_tiny_net(tmp_path, "tiny", COLOURS)
+    good = path.with_suffix(".onnx").read_bytes()
+    path.with_suffix(".onnx").write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
+    assert "not those" in fault(path).message
+    assert "no graph" in fault(with_weights(path, good[: len(good) // 2])).message
+    assert "no graph" in fault(with_weights(path, b"not at all")).message
+    assert "other files" in fault(with_weights(path, tiny_onnx(list(COLOURS.values()), external=True))).message
+    shifted = changed(with_weights(path, good), input=json.loads(path.read_text())["input"] | {"name": "picture"})
+    assert "something else" in fault(shifted).message
+    path.with_suffix(".onnx").unlink()
+    assert "cannot be read" in fault(path).message
+    path.write_text("{")
+    assert "faulty description" in fault(path).message
+    path.unlink()
+    assert "cannot be read" in fault(path).message
+
+
+def test_logits_that_are_no_numbers_are_no_answer(tmp_path: Path) -> None:
+    path = write_tiny_net(tmp_path, "tiny", COLOURS)
+    assert "does not answer" in fault(with_weights(path, tiny_onnx(list(COLOURS.values()), scale=float("inf")))).message
+
+
+def test_shipped_nets_lie_in_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    description, weights = shipped_files("weeds")
+    assert description.parent.name == "nets"
+    assert (description.name, weights.name) == ("weeds.json", "weeds.onnx")
+    monkeypatch.setattr(nets, "nets_folder", lambda: tmp_path)
+    with pytest.raises(ToolError, match="install agrotools again"):
+        shipped_net("weeds")
+    write_tiny_net(tmp_path, "weeds", COLOURS)
+    assert shipped_net("weeds").info.name == "weeds"
+    assert net_files(tmp_path / "weeds.json") == (tmp_path / "weeds.json", tmp_path / "weeds.onnx")
+
+
+@pytest.mark.parametrize("name", nets.SHIPPED)
+def test_nets_of_the_package_are_whole(name: nets.NetName) -> None:
+    description, weights = shipped_files(name)
+    if not description.is_file():
+        pytest.skip(f"the net {name} is not in this checkout")
+    net = shipped_net(name)
+    assert weights.stat().st_size < 4_000_000
+    judgement = net.judge(noisy_picture((90, 140, 60), (300, 200)))
+    assert judgement.probabilities().sum() == pytest.approx(1)
+    assert len(judgement.logits) == len(net.info.classes)
+    assert description.with_suffix(".md").is_file()
+
+
+LOGITS = st.lists(st.floats(-50, 50), min_size=2, max_size=6).map(lambda row: np.array([row]))
+
+
+@given(LOGITS, st.floats(0.05, 20))
+def test_probabilities_are_shares(logits: np.ndarray, temperature: float) -> None:
+    shares = probabilities(logits, temperature)
+    assert shares.sum() == pytest.approx(1)
+    assert int(shares.argmax()) in np.flatnonzero(shares[0] >= shares[0][logits[0].argmax()] - 1e-12)
+    allowed = np.arange(logits.shape[1]) == 0
+    assert probabilities(logits, temperature, allowed)[0] == pytest.approx(allowed.astype(float))
+
+
+@given(LOGITS, st.floats(0.05, 20), st.floats(-30, 30))
+def test_only_energy_moves_with_the_level_of_logits(logits: np.ndarray, temperature: float, shift: float) -> None:
+    moved = known_score("energy", logits + shift, temperature) - known_score("energy", logits, temperature)
+    assert moved == pytest.approx(shift, abs=1e-6)
+    for score in ("max_softmax", "margin"):
+        same = known_score(score, logits + shift, temperature)
+        assert same == pytest.approx(known_score(score, logits, temperature), abs=1e-6)
+
+
+def test_energy_and_margin_of_known_logits() -> None:
+    logits = np.log(np.array([[0.7, 0.2, 0.1]]))
+    assert known_score("energy", logits, 1.0) == pytest.approx(0, abs=1e-12)
+    assert known_score("margin", logits, 1.0) == pytest.approx(0.5)
+    assert known_score("max_softmax", logits, 1.0) == pytest.approx(0.7)
+
+
+def test_temperature_undoes_a_wrong_scale() -> None:
+    draw = np.random.default_rng(3)
+    logits = draw.normal(0, 1.5, (4000, 4))
+    shares = probabilities(logits, 1.0)
+    classes = np.array([draw.choice(4, p=row) for row in shares])
+    assert fitted_temperature(logits * 3, classes) == pytest.approx(3, rel=0.1)
+
+
+def test_thresholds_keep_their_share() -> None:
+    scores = np.arange(100.0)
+    assert (scores >= keeping_threshold(scores, 0.9)).mean() == 0.9
+    assert keeping_threshold(np.array([3.0]), 0.9) == 3.0
+    assert wilson(8, 10) == pytest.approx((0.490, 0.943), abs=0.001)
+    assert wilson(0, 0) == (0.0, 1.0)

@@ -1,0 +1,326 @@
+"""Packs: what is learnt from labelled pictures, how it is checked, kept and refused."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from agrotools.core import ToolError, UsageError
+from agrotools.tools.crop_weed.heads import file_sha256
+from agrotools.tools.recognition import net as nets
+from agrotools.tools.recognition import pack_training
+from agrotools.tools.recognition import pack_training as labelled
+from agrotools.tools.recognition.confidence import fit_familiar
+from agrotools.tools.recognition.net import binary_patterns, hand_features
+from agrotools.tools.recognition.pack_training import read_labelled, train_pack
+from agrotools.tools.recognition.packs import list_packs, load_pack, pack_path, packs_folder, read_pack
+from agrotools.vision.reading import read_image
+from support.labelled_pictures import PLANTS, plant_picture, write_folders, write_table
+from support.tiny_nets import write_tiny_net
+
+SKY = (90, 140, 250)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def net_folder(tmp_path_factory: pytest.TempPathFactory):
+    """Tiny nets in the place of those of the package."""
+    folder = tmp_path_factory.mktemp("nets")
+    write_tiny_net(folder, "weeds", {"a": (200, 30, 30), "b": (30, 200, 30)})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nets, "nets_folder", lambda: folder)
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_folders(tmp_path_factory.mktemp("pictures"))
+
+
+@pytest.fixture(scope="module")
+def pack(tmp_path_factory: pytest.TempPathFactory, pictures: Path, net_folder: Path) -> Path:
+    folder = tmp_path_factory.mktemp("packs") / "leaves"
+    train_pack(read_labelled(pictures), folder, licence_note="made up")
+    return folder
+
+
+def test_a_pack_names_pictures_it_has_not_seen(pack: Path) -> None:
+    loaded = read_pack(pack)
+    assert loaded.info.classes == tuple(sorted(PLANTS))
+    named, kept = [], []
+    for number, (name, colour) in enumerate(PLANTS.items()):
+        for seed in range(6):
+            judgement = loaded.judge(plant_picture(colour, 50_000 + 100 * number + seed))
+            named.append(judgement.classes[int(judgement.probabilities().argmax())] == name)
+            kept.append(judgement.is_known)
+    assert np.mean(named) == 1
+    assert np.mean(kept) >= 0.7
+    strange = [loaded.judge(plant_picture(SKY, seed)).is_known for seed in range(6)]
+    assert not any(strange)
+
+
+def test_figures_say_what_was_checked(pack: Path) -> None:
+    own = read_pack(pack).info.figures
+    assert (own.pictures, own.groups, own.folds) == (24, 24, 5)
+    assert own.accuracy == 1
+    assert own.accuracy_95[0] < 0.9
+    assert own.majority == pytest.approx(1 / 3)
+    assert own.refused_of_left_out is not None
+    assert set(own.by_class) == set(PLANTS)
+    assert all(one.n == 8 and one.recall_95[0] < one.recall for one in own.by_class.values())
+
+
+def test_a_pack_is_two_plain_files(pack: Path) -> None:
+    assert sorted(path.name for path in pack.iterdir()) == ["pack.json", "weights.npz"]
+    info = json.loads((pack / "pack.json").read_text())
+    assert info["licence_note"] == "made up"
+    assert list(info["nets"]) == ["weeds"]
+    with np.load(pack / "weights.npz", allow_pickle=False) as arrays:
+        assert arrays["weights"].shape == (3 + 101, 3)
+
+
+def test_training_again_gives_the_same_pack(pictures: Path, pack: Path, tmp_path: Path) -> None:
+    train_pack(read_labelled(pictures), tmp_path / "again", licence_note="made up")
+    again, first = read_pack(tmp_path / "again").info, read_pack(pack).info
+    assert again.model_copy(update={"name": first.name}) == first
+
+
+def test_labels_that_mean_nothing_are_not_learnt(tmp_path: Path) -> None:
+    """Out-of-fold figures of a pack on labels thrown by dice must not look good."""
+    draw = np.random.default_rng(1)
+    rows = []
+    for number in range(40):
+        Image.fromarray(plant_picture(PLANTS["green leaf"], number)).save(tmp_path / f"{number}.png")
+        rows.append((f"{number}.png", "ab"[draw.integers(2)]))
+    info = train_pack(read_labelled(tmp_path, write_table(tmp_path / "l.csv", rows)), tmp_path / "pack")
+    assert info.figures.accuracy < 0.75
+    assert info.temperature > 1
+    assert info.figures.refused_of_left_out is None
+
+
+def test_groups_are_not_cut_apart(tmp_path: Path) -> None:
+    """Each group has its own colour and label by dice: only who has seen the group can name it."""
+    draw = np.random.default_rng(0)
+    rows = []
+    for group in range(12):
+        colour = tuple(int(part) for part in draw.integers(40, 220, 3))
+        for place in range(4):
+            name = f"{group}_{place}.png"
+            Image.fromarray(plant_picture(colour, 100 * group + place)).save(tmp_path / name)
+            rows.append((name, "ab"[group % 2], f"plant {group}"))
+    with_groups = write_table(tmp_path / "g.csv", rows, ("image", "label", "group"))
+    without = write_table(tmp_path / "n.csv", [row[:2] for row in rows])
+    honest = train_pack(read_labelled(tmp_path, with_groups), tmp_path / "honest")
+    fooled = train_pack(read_labelled(tmp_path, without), tmp_path / "fooled")
+    assert honest.figures.groups == 12
+    assert fooled.figures.accuracy > 0.9
+    assert honest.figures.accuracy < 0.8
+    low, high = honest.figures.accuracy_95
+    assert high - low > 0.3
+
+
+def test_a_picture_of_the_training_is_known_again(pack: Path, pictures: Path, tmp_path: Path) -> None:
+    loaded = read_pack(pack)
+    assert loaded.has_seen(file_sha256(pictures / "green leaf" / "0.png"))
+    Image.fromarray(plant_picture(SKY, 1)).save(tmp_path / "new.png")
+    assert not loaded.has_seen(file_sha256(tmp_path / "new.png"))
+
+
+# --- by name and by path -------------------------------------------------------------------------------------------
+
+
+def test_packs_are_found_by_name_and_by_path(pack: Path) -> None:
+    with pytest.raises(ToolError, match="there is no pack mine") as caught:
+        load_pack("mine")
+    assert "packs train" in (caught.value.hint or "")
+    assert list_packs() == ([], [])
+    shutil.copytree(pack, packs_folder() / "mine")
+    assert load_pack("mine").info.classes == load_pack(str(pack)).info.classes
+    assert [info.name for info in list_packs()[0]] == ["mine"]
+    assert pack_path("mine") == packs_folder() / "mine"
+    assert pack_path("./mine") == Path("mine")
+    for bad in ("..", "", "a b", ".hidden"):
+        with pytest.raises(UsageError):
+            pack_path(bad)
+
+
+def copied(pack: Path, folder: Path) -> Path:
+    shutil.copytree(pack, folder / "copy")
+    return folder / "copy"
+
+
+def unusable(folder: Path) -> str:
+    with pytest.raises(ToolError) as caught:
+        read_pack(folder)
+    assert caught.value.kind == "backend_unavailable"
+    return caught.value.message
+
+
+def test_packs_that_were_tampered_with(pack: Path, tmp_path: Path) -> None:
+    folder = copied(pack, tmp_path)
+    weights = folder / "weights.npz"
+    weights.write_bytes(weights.read_bytes() + b" ")
+    assert "not those" in unusable(folder)
+    weights.unlink()
+    assert "cannot be read" in unusable(folder)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"classes": ["one"]}, "description"),
+        ({"classes": ["a", "b"]}, "fit together"),
+        ({"hand_features": 0}, "other features"),
+        ({"nets": {"weeds": "0" * 64}}, "another net"),
+        ({"temperature": -1}, "description"),
+        ({"more": 1}, "description"),
+    ],
+)
+def test_descriptions_that_do_not_fit(pack: Path, tmp_path: Path, fields: dict[str, object], said: str) -> None:
+    folder = copied(pack, tmp_path)
+    path = folder / "pack.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+    assert said in unusable(folder)
+
+
+# --- bad input -----------------------------------------------------------------------------------------------------
+
+
+def refused(images: Path, table: Path | None = None) -> str:
+    with pytest.raises(UsageError) as caught:
+        read_labelled(images, table)
+    assert caught.value.hint
+    return caught.value.message
+
+
+def test_folders_that_teach_nothing(tmp_path: Path) -> None:
+    assert "is no folder" in refused(tmp_path / "absent")
+    assert "no pictures" in refused(tmp_path)
+    write_folders(tmp_path / "one", ("green leaf",))
+    assert "one class (green leaf)" in refused(tmp_path / "one")
+    write_folders(tmp_path / "few", tuple(PLANTS), each=2)
+    assert "fewer than 4 pictures of brown leaf (2), green leaf (2)" in refused(tmp_path / "few")
+
+
+def test_tables_that_do_not_fit(tmp_path: Path, pictures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = [(f"{name}/{place}.png", name) for name in PLANTS for place in range(8)]
+    table = tmp_path / "labels.csv"
+    assert len(read_labelled(pictures, write_table(table, good))) == 24
+    assert "names 1 pictures that are not in" in refused(pictures, write_table(table, [*good, ("no.png", "a")]))
+    assert "twice (lines 2 and 26)" in refused(pictures, write_table(table, [*good, good[0]]))
+    assert "lacks an image or a label" in refused(pictures, write_table(table, [("a.png", "")]))
+    assert "leads out" in refused(pictures, write_table(table, [("../a.png", "a")]))
+    assert "leads out" in refused(pictures, write_table(table, [("/etc/passwd", "a")]))
+    assert "columns image and label" in refused(pictures, write_table(table, good, ("file", "class")))
+    table.write_bytes(b"image,label\n\xff\xfe,a\n")
+    assert "cannot read the labels" in refused(pictures, table)
+    assert "cannot read the labels" in refused(pictures, tmp_path / "absent.csv")
+    grouped = [(image, label, label) for image, label in good]
+    said = refused(pictures, write_table(table, grouped, ("image", "label", "group")))
+    assert "of one group" in said
+    monkeypatch.setattr(labelled, "MOST_PICTURES", 20)
+    assert "more than the 20" in refused(pictures, write_table(table, good))
+    assert "more than the 20" in refused(pictures)
+
+
+def test_nothing_is_left_half_written(pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pack_training, "_trained", fail)
+    with pytest.raises(KeyboardInterrupt):
+        train_pack(read_labelled(pictures), tmp_path / "packs" / "mine")
+    assert not (tmp_path / "packs").exists()
+
+
+def test_a_place_that_is_taken_is_refused_at_once(pictures: Path, pack: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="exists already"):
+        train_pack(read_labelled(pictures), pack)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="nothing can be written"):
+        train_pack(read_labelled(pictures), tmp_path / "file" / "pack")
+
+
+def test_unreadable_pictures_stop_or_are_left_out(tmp_path: Path) -> None:
+    folder = write_folders(tmp_path / "pictures", ("green leaf", "brown leaf"), each=6)
+    (folder / "green leaf" / "0.png").write_bytes(b"no picture")
+    (folder / "green leaf" / "1.png").write_bytes(b"")
+    said: list[str] = []
+    with pytest.raises(UsageError, match="2 of 12 pictures cannot be read") as caught:
+        train_pack(read_labelled(folder), tmp_path / "pack")
+    assert "--skip-unreadable" in (caught.value.hint or "")
+    assert not (tmp_path / "pack").exists()
+    info = train_pack(read_labelled(folder), tmp_path / "pack", skip_unreadable=True, progress=said.append)
+    assert info.figures.pictures == 10
+    assert "left out 2 pictures that cannot be read" in said
+    for place in (2, 3):
+        (folder / "green leaf" / f"{place}.png").write_bytes(b"")
+    with pytest.raises(UsageError, match="fewer than 4"):
+        train_pack(read_labelled(folder), tmp_path / "other", skip_unreadable=True)
+
+
+def test_one_picture_with_two_labels_is_refused(tmp_path: Path) -> None:
+    folder = write_folders(tmp_path / "pictures", ("green leaf", "brown leaf"), each=5)
+    shutil.copy(folder / "green leaf" / "0.png", folder / "brown leaf" / "copy.png")
+    with pytest.raises(UsageError, match="same picture with two labels"):
+        train_pack(read_labelled(folder), tmp_path / "pack")
+
+
+def test_copies_stay_on_one_side_of_a_split(tmp_path: Path) -> None:
+    folder = write_folders(tmp_path / "pictures", ("green leaf", "brown leaf"), each=6)
+    shutil.copy(folder / "green leaf" / "0.png", folder / "green leaf" / "copy.png")
+    info = train_pack(read_labelled(folder), tmp_path / "pack")
+    assert (info.figures.pictures, info.figures.groups) == (13, 12)
+
+
+# --- features ------------------------------------------------------------------------------------------------------
+
+
+def test_hand_made_features_see_colour_and_texture() -> None:
+    leaf = plant_picture(PLANTS["green leaf"], 1)
+    features = hand_features(leaf)
+    assert (features.shape, features.dtype) == ((101,), np.float32)
+    assert np.isfinite(features).all()
+    other = hand_features(plant_picture(PLANTS["brown leaf"], 1))
+    alike = hand_features(np.asarray(Image.fromarray(leaf).resize((96, 96), Image.Resampling.BICUBIC)))
+    assert np.linalg.norm(features - alike) < np.linalg.norm(features - other)
+    assert np.isfinite(hand_features(np.zeros((1, 1, 3), np.uint8))).all()
+
+
+def test_binary_patterns_do_not_turn() -> None:
+    grey = np.random.default_rng(0).integers(0, 255, (40, 60)).astype(np.int16)
+    counts = binary_patterns(grey)
+    assert counts.sum() == 38 * 58
+    assert np.array_equal(counts, binary_patterns(np.rot90(grey)))
+    assert np.array_equal(binary_patterns(np.zeros((5, 5), np.int16)), [0] * 8 + [9, 0])
+
+
+def test_familiarity_falls_with_the_distance() -> None:
+    draw = np.random.default_rng(0)
+    classes = np.repeat([0, 1], 40)
+    features = (draw.normal(0, 1, (80, 12)) + 6 * classes[:, None]).astype(np.float32)
+    familiar = fit_familiar(features, classes, 2)
+    own = familiar.score(features)
+    far = familiar.score((draw.normal(0, 1, (20, 12)) + 30).astype(np.float32))
+    between = familiar.score(np.full((1, 12), 3.0, np.float32))
+    assert own.min() > between[0] > far.max()
+    assert own.mean() == pytest.approx(-1, abs=0.15)
+
+
+def test_a_pack_learns_real_leaves(field_data: Path, tmp_path: Path) -> None:
+    folder = field_data / "apple_leaf_class"
+    if not folder.is_dir():
+        pytest.skip("no apple_leaf_class there")
+    items = json.loads((folder / "truth.json").read_text())
+    table = write_table(tmp_path / "labels.csv", [(item["image"], item["label"]) for item in items])
+    info = train_pack(read_labelled(folder, table), tmp_path / "pack")
+    assert info.figures.accuracy > 0.5 > info.figures.majority
+    strange = read_image(next((field_data / "deepweeds" / "images").glob("*.jpg"))).pixels
+    assert not read_pack(tmp_path / "pack").judge(strange).is_known
