@@ -54,8 +54,11 @@ def check(name: str, actual: Any) -> None:
 
 
 def differences(expected: Any, actual: Any, at: str = "") -> list[str]:
-    """One line for each place at which two JSON values differ. A key may be left out where its value was null: benchmark
-    plug-ins have entries in the scores of runs that they counted something of, and in no others."""
+    """One line for each place at which two JSON values differ.
+
+    A key may be left out where its value was null: benchmark plug-ins have entries in the scores of runs that they
+    counted something of, and in no others.
+    """
     if isinstance(expected, dict) and isinstance(actual, dict):
         lines: list[str] = []
         for key in sorted({*expected, *actual}):
