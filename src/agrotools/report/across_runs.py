@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from agrotools.report.cells import DASH, new_table, stacked
 from agrotools.report.values import harmless
 from agrotools.scoring import METRICS, Summary
-from agrotools.scoring.run_correlations import MIN_RUNS
+from agrotools.scoring.correlations import MIN_RUNS
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import AcrossRuns, RunCorrelation
 
@@ -20,7 +20,7 @@ _VARIANTS = ("_strict", "_truth")
 
 
 def across_runs_tables(summaries: Sequence[Summary]) -> Iterator["RenderableType"]:
-    """What :func:`agrotools.scoring.run_correlations.with_correlations` found; nothing with too few runs."""
+    """What :func:`agrotools.scoring.correlations.with_correlations` found; nothing with too few runs."""
     from rich.text import Text
 
     seen: list[AcrossRuns] = []

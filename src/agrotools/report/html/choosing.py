@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from agrotools.core import Record, Score
 from agrotools.report.trace import why_wrong
 from agrotools.scoring import SAMPLE_METRICS
-from agrotools.scoring.units import is_invalid
+from agrotools.scoring.sample_units import is_invalid
 
 if TYPE_CHECKING:
     import numpy as np

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from agrotools.core import CallTools, Halt, Record, Score, Unparseable
-from agrotools.scoring.units import is_invalid
+from agrotools.scoring.sample_units import is_invalid
 
 WRONG_TOOL = "wrong tool"
 WRONG_ARGUMENT = "wrong argument"
