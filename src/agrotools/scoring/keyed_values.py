@@ -18,7 +18,6 @@ from agrotools.core import (
 )
 from agrotools.scoring.answer_text import AnswerText, Scope, after_correction, json_text, without_markup
 from agrotools.text.normalise import CJK, WORD, normalise
-from agrotools.text.number_words import NUMBER_WORDS
 from agrotools.text.units import canonical_unit
 
 Names = tuple[tuple[str, str], ...]
@@ -173,7 +172,6 @@ def _key_and_unit(written: str, own: set[str]) -> tuple[str, str | None]:
 
 _FORMULA = re.compile(r"\\(?:sum|int|prod|sqrt)|_\{|\^\{")
 _STATEMENT_END = re.compile(r"[!?。\n]|\.(?!\d)|[,;](?!\s?\d)")
-_COUNTED = re.compile(rf"(?:\d|(?<![a-z])(?:{'|'.join(NUMBER_WORDS)}))(?: [a-z]+){{1,3}} ?[:=]$")
 _SENTENCE_BEFORE = re.compile(r"\w[ \"']{1,2}$")
 _LISTED = re.compile(r"\s*((?:(?:[-*•+]|\d{1,2}[.)]) [^\n]*(?:\n\s*)?)+|[^\n]+)")
 _EDGES = " \t|\"',;{}"
@@ -182,8 +180,7 @@ _EDGES = " \t|\"',;{}"
 @lru_cache(maxsize=64)
 def _lines(names: Names, text: str, is_open: bool) -> tuple[_Line, ...]:
     """All ``name: value`` of ``text``: by name anywhere, by label at the start of a line, up to the next key."""
-    # "8 trees + 6 trees = 14", "14 trees: 8 and 6": a counted noun is no key.
-    matches = [match for match in _form_keys(names).finditer(text) if not _COUNTED.search(text, *_around(match))]
+    matches = list(_form_keys(names).finditer(text))
     if not matches:
         return ()
     headers = {start for start, _, _ in _tables(text)}
@@ -220,10 +217,6 @@ _LINE_START = re.compile(r"(?:^|\n)[^\w\n]{0,12}(?:\d{1,2}[.)]\s?)?$")
 
 def _leads(text: str, at: int) -> bool:
     return _LINE_START.search(text, max(0, at - 16), at) is not None
-
-
-def _around(key: re.Match[str]) -> tuple[int, int]:
-    return max(0, key.start() - 40), key.end()
 
 
 def _in_prose(text: str, key: re.Match[str]) -> bool:

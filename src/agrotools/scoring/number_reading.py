@@ -51,8 +51,6 @@ def choose(candidates: Sequence[Candidate], *, keyed: bool) -> Choice:
     """The number that the weighed features favour, with those that the answer gives as alternatives to it."""
     if not candidates:
         return Choice((), ())
-    if keyed:
-        candidates = _outside_brackets(candidates)
     candidates = _without_parts(_of_asked_kind(candidates))
     scores = [score(each) for each in candidates]
     scored = list(zip(candidates, scores, strict=True))
@@ -68,7 +66,7 @@ def choose(candidates: Sequence[Candidate], *, keyed: bool) -> Choice:
     chosen = [first]
     if keyed:
         limit = scores[best] - _KEYED_CLOSE
-        chosen += [each for each, own in scored if own > limit and each is not first and not _explains(each, first)]
+        chosen += [each for each, own in scored if own > limit and each is not first]
     chosen += [each for each in _alternatives(first, close, far) if each not in chosen]
     return Choice(tuple(chosen), _reasons(first))
 
@@ -91,22 +89,6 @@ def _without_parts(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
 
 
 _OF_THEM = re.compile(r" ?of (?:them|these|those|which)(?![a-z])")
-
-
-def _outside_brackets(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-    """``candidates`` without those in brackets that explain, if others stand before them: "13-15 (n = 14)"."""
-    first = candidates[0]
-    return [each for each in candidates if not _explains(each, first)]
-
-
-def _explains(other: Candidate, first: Candidate) -> bool:
-    """Whether ``other`` stands in brackets that explain ``first``: "62 (60 stacked, 2 on the ground)"."""
-    if other.features["part"] and not first.features["part"]:
-        return True
-    if not other.phrase.bracketed or first.phrase.bracketed or not other.phrase.explained:
-        return False
-    opened = max(other.text.rfind("(", 0, other.quantity.start), 0)
-    return _ALTERNATIVE.search(other.text, opened, other.quantity.start) is None
 
 
 def _log_sum(values: Sequence[float]) -> float:
@@ -395,19 +377,11 @@ def _without_conversions(
     return candidates
 
 
-_WORKED_OUT = re.compile(r" ?[(\[]? ?=[^=]*$")
-_NUMERALS = re.compile(r"[\d.,]+")
 _OPERATORS = re.compile(r"[-+*/×÷·x=≈()\[\]| ]*")
 
 
 def _result(text: str, fitting: Sequence[Quantity]) -> Quantity | None:
     """The number after the last ``=`` of a value that is written as a calculation: ``8 + 6 = 14``."""
-    if (
-        len(fitting) > 1
-        and _WORKED_OUT.match(text, fitting[0].end)
-        and _OPERATORS.fullmatch(_NUMERALS.sub("", text[fitting[0].end :]))
-    ):
-        return fitting[0]  # 14 = 8 + 6
     equals = max(text.rfind("="), text.rfind("≈"))
     behind = next((quantity for quantity in fitting if equals >= 0 and quantity.start > equals), None)
     if behind is None:
