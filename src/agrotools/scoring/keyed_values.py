@@ -18,6 +18,7 @@ from agrotools.core import (
 )
 from agrotools.scoring.answer_text import AnswerText, Scope, after_correction, json_text, without_markup
 from agrotools.text.normalise import CJK, WORD, normalise
+from agrotools.text.number_words import NUMBER_WORDS
 from agrotools.text.units import canonical_unit
 
 Names = tuple[tuple[str, str], ...]
@@ -172,6 +173,7 @@ def _key_and_unit(written: str, own: set[str]) -> tuple[str, str | None]:
 
 _FORMULA = re.compile(r"\\(?:sum|int|prod|sqrt)|_\{|\^\{")
 _STATEMENT_END = re.compile(r"[!?。\n]|\.(?!\d)|[,;](?!\s?\d)")
+_COUNTED = re.compile(rf"(?:\d|(?<![a-z])(?:{'|'.join(NUMBER_WORDS)}))(?: [a-z]+){{1,3}} ?[:=]$")
 _SENTENCE_BEFORE = re.compile(r"\w[ \"']{1,2}$")
 _LISTED = re.compile(r"\s*((?:(?:[-*•+]|\d{1,2}[.)]) [^\n]*(?:\n\s*)?)+|[^\n]+)")
 _EDGES = " \t|\"',;{}"
@@ -180,7 +182,9 @@ _EDGES = " \t|\"',;{}"
 @lru_cache(maxsize=64)
 def _lines(names: Names, text: str, is_open: bool) -> tuple[_Line, ...]:
     """All ``name: value`` of ``text``: by name anywhere, by label at the start of a line, up to the next key."""
-    matches = list(_form_keys(names).finditer(text))
+    # "8 trees + 6 trees = 14", "14 trees: 8 and 6": a counted noun is no key.
+    keys = _form_keys(names).finditer(text)
+    matches = [match for match in keys if not _COUNTED.search(text, max(0, match.start() - 40), match.end())]
     if not matches:
         return ()
     headers = {start for start, _, _ in _tables(text)}

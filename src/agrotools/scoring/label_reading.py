@@ -7,7 +7,7 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from agrotools.core import Slot
-from agrotools.scoring.slot_subject import of_other_thing, spoken, subject
+from agrotools.scoring.slot_subject import YEAR, of_other_thing, spoken, subject
 from agrotools.scoring.word_forms import comparatives, sense_of, senses, word_pattern
 from agrotools.text.clauses import Negations
 from agrotools.text.labels import LabelMatch, claims, find_labels
@@ -185,6 +185,7 @@ def read_labels(
         found += [*_referred(text, found, list(labels)), *_in_other_forms(text, found, labels)]
         found.sort(key=lambda match: match.start)
     of = subject(slot) if slot is not None else None
+    years = sorted(set(YEAR.findall(text))) if of is not None else []
     said = senses(slot) if slot is not None else ()
     leaves_out = several and slot is not None and not _FINE.search(normalise(slot.label))
     claimed = claims(
@@ -193,7 +194,7 @@ def read_labels(
         several=several,
         fits=lambda part: 0 if of is None or not closed else spoken(part, of.words - _ASKING),
         sense=lambda part: sense_of(part, said) or -(leaves_out and _FINE.search(part) is not None),
-        elsewhere=lambda part: None if of is None or not closed else of_other_thing(part, of),
+        elsewhere=lambda part: None if of is None or not closed else of_other_thing(part, of, years),
     )
     if several and any(_OR.fullmatch(text, one.end, other.start) for one, other in pairwise(claimed)):
         return LabelReading(tuple(sorted({match.label for match in claimed})), tuple(found), ("alternatives",))

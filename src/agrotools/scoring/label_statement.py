@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from agrotools.scoring.slot_subject import named_entities
 from agrotools.scoring.word_forms import Family, comparatives, families, presence, word_pattern
 from agrotools.text.clauses import OTHER_TIME, Negations
 from agrotools.text.normalise import CJK, WORD, normalise
@@ -19,6 +20,7 @@ class Statement(NamedTuple):
     said: tuple[re.Pattern[str], ...]
     families: tuple[tuple[Family, bool], ...]
     compared: tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]] | None
+    entities: dict[str, set[str]]
     denied: bool
     universal: bool
     partial: bool
@@ -93,6 +95,7 @@ def label_statement(name: str, label: str) -> Statement:
         tuple(pattern for word, pattern in words.items() if word not in subject),
         tuple((family, asserts) for _, _, family, asserts in chosen),
         compared,
+        named_entities(text),
         denied,
         _WHOLE.search(text) is not None,
         there is not None or _SOME.search(text) is not None,

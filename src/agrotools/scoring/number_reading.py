@@ -51,6 +51,8 @@ def choose(candidates: Sequence[Candidate], *, keyed: bool) -> Choice:
     """The number that the weighed features favour, with those that the answer gives as alternatives to it."""
     if not candidates:
         return Choice((), ())
+    if keyed:
+        candidates = [each for each in candidates if not _explains(each, candidates[0])]
     candidates = _without_parts(_of_asked_kind(candidates))
     scores = [score(each) for each in candidates]
     scored = list(zip(candidates, scores, strict=True))
@@ -66,7 +68,7 @@ def choose(candidates: Sequence[Candidate], *, keyed: bool) -> Choice:
     chosen = [first]
     if keyed:
         limit = scores[best] - _KEYED_CLOSE
-        chosen += [each for each, own in scored if own > limit and each is not first]
+        chosen += [each for each, own in scored if own > limit and each is not first and not _explains(each, first)]
     chosen += [each for each in _alternatives(first, close, far) if each not in chosen]
     return Choice(tuple(chosen), _reasons(first))
 
@@ -89,6 +91,14 @@ def _without_parts(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
 
 
 _OF_THEM = re.compile(r" ?of (?:them|these|those|which)(?![a-z])")
+
+
+def _explains(other: Candidate, first: Candidate) -> bool:
+    """True if ``other`` stands in brackets that explain ``first``: "62 (60 stacked, 2 on the ground)"."""
+    if not other.phrase.bracketed or first.phrase.bracketed or not other.phrase.explained:
+        return False
+    opened = max(other.text.rfind("(", 0, other.quantity.start), 0)
+    return _ALTERNATIVE.search(other.text, opened, other.quantity.start) is None
 
 
 def _log_sum(values: Sequence[float]) -> float:
@@ -377,11 +387,18 @@ def _without_conversions(
     return candidates
 
 
+_WORKED_OUT = re.compile(r" ?[(\[]? ?=[^=]*$")
 _OPERATORS = re.compile(r"[-+*/×÷·x=≈()\[\]| ]*")
 
 
 def _result(text: str, fitting: Sequence[Quantity]) -> Quantity | None:
     """The number after the last ``=`` of a value that is written as a calculation: ``8 + 6 = 14``."""
+    if (
+        len(fitting) > 1
+        and _WORKED_OUT.match(text, fitting[0].end)
+        and _OPERATORS.fullmatch(re.sub(r"[\d.,]+", "", text[fitting[0].end :]))
+    ):
+        return fitting[0]  # 14 = 8 + 6
     equals = max(text.rfind("="), text.rfind("≈"))
     behind = next((quantity for quantity in fitting if equals >= 0 and quantity.start > equals), None)
     if behind is None:

@@ -206,7 +206,11 @@ def _subject(name: str, label: str) -> Subject:
         _genitives(label),
         _places(text),
         frozenset(pair for run in re.findall(f"[{CJK}]{{2,}}", text) for pair in map("".join, pairwise(run))),
-        _entities(normalise(label)),
+        {
+            kind: named
+            for kind, named in named_entities(normalise(label)).items()
+            if kind != "time" or _TIMED.search(label)
+        },
     )
 
 
@@ -294,23 +298,46 @@ _ORDINAL = [re.compile(rf"(?<!{WORD})(?:{latin})(?!{WORD})|第[{chinese}]") for 
     ("first(?! glance)|1st", "一1"), ("second|2nd", "二2"), ("third|3rd", "三3"), ("fourth|4th", "四4"))]  # fmt: skip
 
 
+YEAR = re.compile(r"(?<![\d.])(?:19|20)\d\d(?![\d.])")
+_EARLY = re.compile(
+    rf"(?<!{WORD})(?:earlier|initial|former|previous|original|first)(?!{WORD})|前(?:一?期|时相)|第一期|早期|[变灾]化?前"
+)
+_LATE = re.compile(
+    rf"(?<!{WORD})(?:later|latter|latest|second|now|currently|today|present|recent)(?!{WORD})|后(?:一?期|时相)|第二期|"
+    rf"晚期|[变灾]化?后|现"
+)
+
+
+_TIMED = re.compile(
+    r"(?i)(?:earlier|initial|former|previous|original|first|later|latter|latest|second|recent) "
+    r"(?:image|photo|picture|scene|date|period|year|map|survey|epoch|visit|flight|acquisition)|[期相后]"
+)
+
+
 @lru_cache(maxsize=20_000)
-def _entities(text: str) -> dict[str, set[str]]:
-    """The places and numbered things that ``text`` names."""
+def named_entities(text: str) -> dict[str, set[str]]:
+    """The places, numbered things, years, and the times (first or last of several) that ``text`` names."""
     named = {
         "place": {str(index) for index in _places(text)},
         "number": {next(filter(None, found.groups())) for found in _NUMBERED.finditer(text)},
         "ordinal": {str(index) for index, pattern in enumerate(_ORDINAL) if pattern.search(text)},
+        "year": set(YEAR.findall(text)),
+        "time": {name for name, pattern in (("early", _EARLY), ("late", _LATE)) if pattern.search(text)},
     }
     return {kind: names for kind, names in named.items() if names}
 
 
-def of_other_thing(text: str, asked: Subject) -> bool | None:
-    """Whether ``text`` speaks of another place or numbered thing than the label; None where it names none."""
+def of_other_thing(text: str, asked: Subject, years: Sequence[str]) -> bool | None:
+    """True if ``text`` speaks of another place, time, or numbered thing than the label; None where it names none.
+
+    ``years``: those that the whole answer names, in order: the last is the later one.
+    """
     verdict = None
-    here = _entities(text) if asked.entities else {}
+    here = named_entities(text) if asked.entities else {}
     for kind, own in asked.entities.items():
-        said = here.get(kind, set())
+        said = set(here.get(kind, ()))
+        if kind == "time" and len(years) > 1:
+            said |= {"late" if year == years[-1] else "early" for year in here.get("year", ())}
         if said and not said & own:
             return True
         verdict = False if said else verdict

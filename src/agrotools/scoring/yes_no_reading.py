@@ -13,6 +13,7 @@ from typing import NamedTuple
 from agrotools.core import BooleanSlot
 from agrotools.scoring.answer_text import after_correction
 from agrotools.scoring.label_statement import THAN, THAN_CHINESE, Statement, label_statement
+from agrotools.scoring.slot_subject import named_entities
 from agrotools.scoring.word_forms import comparatives, presence
 from agrotools.text.clauses import ELSEWHERE, EXCEPTED, OTHER_TIME, SUPPOSED, Negations, Sentences
 from agrotools.text.normalise import CJK, WORD
@@ -291,7 +292,15 @@ def _weight(statement: Statement, place: Sentences, index: int, sentence: str, c
         weight *= _UNLIKELY
     if statement.partial and not said and _PART.search(clause):
         weight *= _UNLIKELY
+    if not statement.compared and _of_another(statement, clause):
+        weight *= _UNLIKELY
     return weight
+
+
+def _of_another(statement: Statement, clause: str) -> bool:
+    """True if a clause speaks of another place, year or numbered thing than the label does."""
+    here = named_entities(clause)
+    return any(kind in here and not here[kind] & own for kind, own in statement.entities.items() if kind != "time")
 
 
 def _turned(statement: Statement, clause: str, at: int) -> bool | None:
