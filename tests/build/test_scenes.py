@@ -25,7 +25,7 @@ def test_another_seed_or_difficulty_draws_another_scene():
     assert not np.array_equal(base, make_scene(11, 2).images["rgb"])
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 10_000), difficulty=st.sampled_from([0, 1, 2, 3]))
 def test_truth_is_what_the_masks_say(seed, difficulty):
     scene = make_scene(seed, difficulty)
