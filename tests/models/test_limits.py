@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agrotools.models import ImagePart, Message, ModelSettings, TextPart
-from agrotools.models.rate_limit import RateLimit, TokenEstimate
+from agrotools.models.limits import RateLimit, TokenEstimate
 from support.virtual_time import run_virtually
 
 
