@@ -1,5 +1,6 @@
 """Export of classifiers and detectors to ONNX, on tiny nets and generated images."""
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="training of nets needs torch: pip install --group train-nets")
