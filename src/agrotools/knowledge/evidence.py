@@ -37,7 +37,7 @@ _NAMED_BY_A_WORD = 0.25
 """Which share of the doubt is gone once a name of several words, or of one, is found."""
 _BARE_CROP = 0.7
 _LOOKS_ORDER = (0.29, 2.22, 3.86, 0.87, 2.64, 3.92, -1.83, 0.12, 0.57, 0.0, -1.29)
-"""Weights of :data:`agrotools.knowledge.looks_index.FEATURES` in the order of entries: a conditional logit."""
+"""Weights of :data:`agrotools.knowledge.text_index.FEATURES` in the order of entries: a conditional logit."""
 _LOOKS_CHANCE = (-7.3, 0.489, 0.573, 0.292, 2.394, 0.956)
 """Of constant, order, lead over the next, share, unit and strange, in the chance that the first entry is right: a
 logistic regression, its constant raised by 0.2, so that about 3 % of the questions outside the base are answered."""
@@ -82,7 +82,7 @@ def by_looks(
     """(entries,) how the entries follow each other by their looks, and the chance that each is what is described.
 
     Args:
-        features: (entries, features) of :mod:`agrotools.knowledge.looks_index`.
+        features: (entries, features) of :mod:`agrotools.knowledge.text_index`.
         allowed: (entries,) what may be asked for.
 
     An entry behind the first has a part of the first one's chance, the less the further it lies behind.

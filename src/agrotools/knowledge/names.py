@@ -9,12 +9,10 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.knowledge.crop_names import CROP_NAMES
-from agrotools.knowledge.edits import edit_distance
 from agrotools.knowledge.entry import Entry
-from agrotools.knowledge.hosts import OTHER_HOSTS, hosts_named, hosts_of
+from agrotools.knowledge.hosts import CROP_NAMES, OTHER_HOSTS, hosts_named, hosts_of
 from agrotools.knowledge.other_names import is_group, is_other_name
-from agrotools.knowledge.spelling import Lexicon
+from agrotools.knowledge.spelling import Lexicon, edit_distance
 from agrotools.knowledge.words import ASKING, STOPWORDS, folded, has_cjk, ngrams, stem, tokens
 
 _TRIED = 40
