@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agrotools.report.cells import percent
-from agrotools.report.values import fields_text, shortened
+from agrotools.report.layout import fields_text, shortened
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
 from agrotools.runner.records import RECORDS_FILE

@@ -1,6 +1,6 @@
 """What a sandbox costs: start of a worker beside plain Python, a plot from a warm worker, sixteen plots at once.
 
-python benchmarks/sandbox_speed.py [--json] [--times 9]
+python performance/sandbox_speed.py [--json] [--times 9]
 """
 
 import argparse

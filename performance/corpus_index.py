@@ -1,6 +1,6 @@
 """How long indexing a corpus takes, in how much memory, and how fast and how well the index is searched.
 
-    python benchmarks/corpus_index.py --megabytes 1000 [--seed S] [--tokens jieba] [--dir DIR] [--json]
+    python performance/corpus_index.py --megabytes 1000 [--seed S] [--tokens jieba] [--dir DIR] [--json]
 
 Writes a corpus of the given size of made-up Chinese text: words of one to four characters, drawn by Zipf's law from a
 vocabulary of 80,000, a few of them Latin words and numbers; sentences, documents of uneven length. 300 sentences are

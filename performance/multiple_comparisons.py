@@ -1,6 +1,6 @@
 """How often equal models look different on one page, and how often a better one is found: by simulation.
 
-    python benchmarks/multiple_comparisons.py [--trials 2000]
+    python performance/multiple_comparisons.py [--trials 2000]
 
 In each trial the answers of eight models to the same samples are drawn, and all 28 pairs are compared as ``agrotools
 score`` compares runs. Printed: the share of trials in which any pair of equal models is marked (by the p-value of each

@@ -1,6 +1,6 @@
 """Every attack of the tests against every sandbox of this machine: a table of how each was held.
 
-    python benchmarks/sandbox_attacks.py [--json] [--runner NAME]
+    python performance/sandbox_attacks.py [--json] [--runner NAME]
 
 Exit status 1 where one got through.
 """

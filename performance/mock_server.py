@@ -1,6 +1,6 @@
 """A chat-completions endpoint on this machine that costs next to nothing, so that its clients are what is measured.
 
-    python benchmarks/mock_server.py --replies answer --latency-ms 50
+    python performance/mock_server.py --replies answer --latency-ms 50
 
 The first line it prints is ``{"port": N}``. ``answer`` replies to everything with one short text, ``option`` with an
 option of an examination question. ``agent`` asks for a call of ``calculate`` (a new expression each time) until the

@@ -1,6 +1,6 @@
 """How well ``read_text`` reads: character errors on pictures whose text is known.
 
-    python benchmarks/text_reading.py --data DIR [--json]
+    python performance/text_reading.py --data DIR [--json]
 
 ``DIR`` holds a folder ``ocr_text`` with a ``truth.json``: pages (``text``: a file), single words (``text_string``),
 receipts (``boxes`` with the text as label), signs (``strings``) and street scenes (``boxes`` without text). Letters are

@@ -1,6 +1,6 @@
 """How often near-duplicate pictures are found, and how often different ones are taken for such.
 
-    python benchmarks/near_duplicates.py DATA [--most N]
+    python performance/near_duplicates.py DATA [--most N]
 
 DATA is a folder of folders with photographs. Copies are made of each (JPEG at quality 50, half the size, brighter,
 edges trimmed by 2 % and 5 %, mirrored); all pairs of different files are the other half. Pairs taken for

@@ -1,6 +1,6 @@
 """How often the options that a reply chooses are read as a person reads them: by LexEval's rule and by ours.
 
-    python benchmarks/choice_extraction.py [--seed 20] [--made 460] [--errors] [--json]
+    python performance/choice_extraction.py [--seed 20] [--made 460] [--errors] [--json]
 
 Replies, and what they choose, come from ``tests/scoring/choices``: labelled by hand before the reader was written,
 labelled by hand later (before the reader read them), and made to mislead it. ``right``: the letters are those of the

@@ -1,6 +1,6 @@
 """What canopy statistics and index cover take for a raster far larger than may be kept in memory.
 
-    python benchmarks/large_rasters.py [--case canopy|cover] [--side 10000] [--rounds 5] [--folder DIR] [--json]
+    python performance/large_rasters.py [--case canopy|cover] [--side 10000] [--rounds 5] [--folder DIR] [--json]
 
 A raster of side x side float32 pixels is made (deflate, tiles of 256, a corner without data; the same for the same
 side): a canopy height model to the centimetre for ``estimate_canopy_height``, or red and near infrared reflectance to

@@ -1,6 +1,6 @@
 """How long it takes to read what a model, a judge or a proposing model wrote: 100 kB and 1 MB of one thing.
 
-    python benchmarks/output_parsing.py [--reader NAME] [--unit TEXT] [--quick] [--json]
+    python performance/output_parsing.py [--reader NAME] [--unit TEXT] [--quick] [--json]
 
 Every reader of such text gets every unit repeated, alone and inside of what it looks for (a call, a fence, an answer).
 Seconds are those of the processor; printed is each reader with its slowest text. Reading is linear if 1 MB takes at

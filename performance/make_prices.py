@@ -1,7 +1,7 @@
 """Writes src/agrotools/data/prices.toml from two packages that keep track of prices (both MIT; facts only are taken).
 
     pip download --no-deps litellm genai-prices        # and unpack both wheels
-    python benchmarks/make_prices.py --litellm FOLDER --genai-prices FOLDER > src/agrotools/data/prices.toml
+    python performance/make_prices.py --litellm FOLDER --genai-prices FOLDER > src/agrotools/data/prices.toml
 
 litellm knows prices and abilities (which models see images) of the vendors' own endpoints; genai-prices those of
 OpenRouter. Taken are models that chat and see images, are not retired and are meant for general use.
@@ -56,7 +56,7 @@ def main() -> None:
         "# Prices in USD per million tokens, as [input, output]; [input, output, above, input, output...] where longer"
     )
     print("# prompts cost more: all tokens of a request with more input tokens than `above` at the rates behind it.")
-    print("# Written by benchmarks/make_prices.py; facts from the packages named (both MIT licence), read on `as_of`.")
+    print("# Written by performance/make_prices.py; facts from the packages named (both MIT licence), read on `as_of`.")
     for provider, (theirs, hosts) in VENDORS.items():
         rows = dict(sorted(_vendor_rows(table, theirs, given.as_of)))
         _print(provider, hosts, f"litellm {_version(given.litellm)}", given.as_of, rows)

@@ -1,6 +1,6 @@
 """What a run costs as work grows: whole ``agrotools eval`` processes on 1k, 10k and 100k short questions.
 
-    python benchmarks/growth.py [--sizes 1000,10000,100000] [--models mock,baseline:prior] [--json]
+    python performance/growth.py [--sizes 1000,10000,100000] [--models mock,baseline:prior] [--json]
 
 Each question has one exact slot and no file, so nothing but the engine costs. ``mock`` is a model on a local server
 that answers at once, 64 samples in flight; a baseline asks nobody. Records, scores and report are written.

@@ -1,7 +1,9 @@
 """The best constant reply to open-text questions: what may be earned without looking at the question.
 
 Greedy search, by topic and language, over the phrasings of all key facts on a topic: the phrasing that raises the mean
-score over all entries the most is added until none does. Run: ``python benchmarks/open_text_constant.py [--headline]``.
+score over all entries the most is added until none does.
+
+    python performance/open_text_constant.py [--headline]
 """
 
 import argparse

@@ -1,8 +1,9 @@
 """How fast prediction files are scored, as published and corrected, and how far apart the two are.
 
-    python benchmarks/reference_scoring.py [--samples 10000] [--seed 0] [--embedder NAME] [--embedder-path DIR] [--json]
-    python benchmarks/reference_scoring.py --table [--samples 300]
-    python benchmarks/reference_scoring.py --write DIR [--samples 300]
+    python performance/reference_scoring.py [--samples 10000] [--seed 0] [--embedder NAME] [--embedder-path DIR]
+        [--json]
+    python performance/reference_scoring.py --table [--samples 300]
+    python performance/reference_scoring.py --write DIR [--samples 300]
 
 Predictions are made up (``tests/support/made_predictions.py``): mostly near the gold, some wrong, failed, left out or
 malformed as published files have them. First whole files are scored, as ``agrotools score --format`` does it: reading,

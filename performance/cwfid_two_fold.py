@@ -1,6 +1,6 @@
 """How well measure_crop_weed_area does on CWFID, two-fold: every picture is judged with a head that never saw it.
 
-    python benchmarks/cwfid_two_fold.py --data DIR [--json]
+    python performance/cwfid_two_fold.py --data DIR [--json]
 
 DIR holds ``cwfid/truth.json``. The heads are trained first, into a folder of their own that is removed afterwards.
 CWFID (Haug and Ostermann 2014) is for non-commercial research only: fetch it yourself.

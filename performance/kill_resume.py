@@ -1,6 +1,6 @@
 """Kill evaluations with ``kill -9`` at random moments, go on with the same command, and see what was lost: nothing.
 
-    python benchmarks/kill_resume.py --kills 200 --samples 60 --seed 1
+    python performance/kill_resume.py --kills 200 --samples 60 --seed 1
 
 Runs ``agrotools eval`` as a user does, against an endpoint on this machine that answers by the reference trajectories
 of a benchmark of calculations. The process group is killed while it starts, runs, goes on after an earlier kill,

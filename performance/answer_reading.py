@@ -1,6 +1,6 @@
 """How long it takes to read a value out of a hostile answer: 100 kB and 1 MB of one thing, for every kind of slot.
 
-    python benchmarks/answer_reading.py [--only NAME] [--json]
+    python performance/answer_reading.py [--only NAME] [--json]
 
 Seconds are those of the processor. For each shape the slowest slot is shown.
 Reading is linear if 1 MB takes at most 15 times as long as 100 kB.

@@ -1,7 +1,7 @@
 """How fast a run goes and what it costs: agrotools beside its peers, one machine, one local mock server.
 
-    python benchmarks/throughput.py --setup DIR        # once: a virtual environment for each peer
-    python benchmarks/throughput.py --peers DIR [--repeat K] [--json] [--quick]
+    python performance/throughput.py --setup DIR        # once: a virtual environment for each peer
+    python performance/throughput.py --peers DIR [--repeat K] [--json] [--quick]
 
 Every client asks the same questions in the same words and gets the same replies; the server checks that each sample was
 asked as often as it had to be, the client that each answer arrived. Clients take turns, ``--repeat`` times; the table
