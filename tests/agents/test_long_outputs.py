@@ -25,7 +25,7 @@ from agrotools.core import (
 )
 from agrotools.models import Completion, Message, ModelSettings
 from agrotools.models.base import WireStats
-from agrotools.runner.interrupts import interrupts
+from agrotools.runner.pace import interrupts
 from agrotools.tools.execution import ToolOutcome
 from support.small_sample import small_sample, view_of
 

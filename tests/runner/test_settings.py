@@ -1,4 +1,4 @@
-"""How a run is held where nobody says so: by what the benchmark says, and by who answers."""
+"""Defaults of a run: those of its benchmark, and of its model."""
 
 import dataclasses
 from pathlib import Path
@@ -7,8 +7,8 @@ import pytest
 
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import RunStoreError
-from agrotools.runner.eval_config import EvalConfig
-from agrotools.runner.way import way_of
+from agrotools.runner.config import EvalConfig
+from agrotools.runner.settings import resolve_settings
 from support.made_runs import end_to_end, made_sample, write_run
 
 
@@ -22,15 +22,15 @@ def saying(benchmark: Benchmark, **said: object) -> Benchmark:
 
 
 def held(benchmark: Benchmark, **asked: object) -> tuple[str, int, bool]:
-    way = way_of(EvalConfig.model_validate({"model": "m", **asked}), benchmark)
-    return (way.protocol, way.max_steps, way.images)
+    settings = resolve_settings(EvalConfig.model_validate({"model": "m", **asked}), benchmark)
+    return (settings.protocol, settings.max_steps, settings.images)
 
 
 def test_a_benchmark_that_says_nothing_is_run_in_ours(plain: Benchmark):
     assert held(plain) == ("react", 20, True)
     assert held(plain, protocol="lagent") == ("lagent", 10, False)
     assert held(plain, protocol="lagent", images=True, max_steps=3) == ("lagent", 3, True)
-    assert way_of(EvalConfig(model="m"), plain).note == ""
+    assert resolve_settings(EvalConfig(model="m"), plain).note == ""
 
 
 def test_a_benchmark_of_the_users_may_say_its_own(plain: Benchmark):
@@ -38,7 +38,7 @@ def test_a_benchmark_of_the_users_may_say_its_own(plain: Benchmark):
     assert held(own) == ("tool-calling", 7, True)
     assert held(own, max_steps=9) == ("tool-calling", 9, True)
     assert held(own, protocol="react") == ("react", 7, True)
-    assert way_of(EvalConfig(model="m"), own).note.startswith("protocol tool-calling, as published")
+    assert resolve_settings(EvalConfig(model="m"), own).note.startswith("protocol tool-calling, as published")
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ def test_a_benchmark_of_the_users_may_say_its_own(plain: Benchmark):
     ],
 )
 def test_the_modes_that_are_asked_for_decide(plain: Benchmark, mode: str, protocol: str, told: str):
-    way = way_of(EvalConfig(model="m", mode=mode), saying(plain, protocol="lagent", max_steps=20))
-    assert way.protocol == protocol
-    assert told in way.note
+    settings = resolve_settings(EvalConfig(model="m", mode=mode), saying(plain, protocol="lagent", max_steps=20))
+    assert settings.protocol == protocol
+    assert told in settings.note
 
 
-def test_baselines_have_no_way_of_a_paper(plain: Benchmark):
+def test_baselines_have_no_settings_of_a_paper(plain: Benchmark):
     own = saying(plain, protocol="lagent", max_steps=2)
     assert held(own, model="baseline:oracle") == ("react", 20, True)
     assert held(own, model="baseline:oracle", protocol="tool-calling", max_steps=5) == ("react", 5, True)
