@@ -8,7 +8,8 @@ import os
 for name in dir(os):
     if name.startswith(("sched_", "SCHED_", "memfd", "MFD_", "pidfd", "eventfd", "O_PATH", "O_TMPFILE", "getrandom")):
         delattr(os, name)
-import agrotools.cli.main, agrotools.runner.evaluate, agrotools.sandbox, agrotools.tools.execution, agrotools.tools.worker
+import agrotools.cli.main, agrotools.runner.evaluate, agrotools.sandbox
+import agrotools.tools.execution, agrotools.tools.worker
 from agrotools.tools import get_tool, tool_names
 for name in tool_names():
     get_tool(name)
