@@ -52,11 +52,11 @@ def choose_recorded(stocks: Sequence[Stock], recorded: RecordedCounts, seed: int
         BenchmarkError: subjects and wordings do not suffice for what is recorded.
     """
     offered = _offered(stocks, seed)
-    wanted = {
-        (template, source, tools, calls, files): count
+    wanted: dict[tuple[str | int, ...], int] = {
+        (template, source, *row[:-1]): row[-1]
         for source, templates in recorded.items()
         for template, rows in templates.items()
-        for tools, calls, files, count in rows
+        for row in rows
     }
     counts = {offer: wanted[key] for offer in sorted(offered, key=offer_order) if (key := offer_order(offer)) in wanted}
     allocation = Allocation(counts)

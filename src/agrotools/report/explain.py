@@ -7,7 +7,6 @@ from agrotools.core import FAMILIES, Record, SampleFile, Score
 from agrotools.report.cells import on_scale, percent
 from agrotools.report.layout import PLAIN_WIDTH, console_for, indented, line, rendered, section
 from agrotools.report.readings import reading_blocks, slot_readings, summary_readings
-from agrotools.report.schematic import SAYS_NOTHING
 from agrotools.report.trace import step_by_step_trace, trajectory_trace
 from agrotools.report.values import harmless, shortened
 from agrotools.scoring import METRICS, SAMPLE_METRICS
@@ -87,8 +86,6 @@ def _asked(record: Record) -> Iterator["RenderableType"]:
     sample = record.sample
     family = FAMILIES.get(sample.family, sample.family)
     about = f"{sample.task_type.replace('_', ' ')} ({family}), {sample.answer_type.replace('_', ' ')} answer"
-    if sample.schematic:
-        yield line(f"Schematic drawing, in no headline. {SAYS_NOTHING}", "yellow")
     yield line(f"{about}, source {sample.source}, cluster {sample.cluster or sample.id}", "dim")
     yield section("Asked")
     yield indented(line(harmless(sample.query)))

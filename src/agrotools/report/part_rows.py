@@ -54,14 +54,6 @@ def part_rows(figures: Sequence[Parted[T]]) -> Iterator[PartRow[T]]:
             yield f"  {value}", "", _group(group, value)
 
 
-def schematic_rows(figures: Sequence[Parted[T]]) -> Iterator[PartRow[T]]:
-    """Schematic drawings, which are in no other row, over their task types."""
-    if figures:
-        yield "Schematic drawings, in no row above", "bold yellow", lambda figure: figure.overall
-    for task_type in ordered(FAMILY_OF_TASK_TYPE, [set(figure.by_task_type) for figure in figures]):
-        yield f"  {_words(task_type)}, drawn", "", _task_type(task_type)
-
-
 def ordered(known: Sequence[str] | Mapping[str, str], present: Sequence[set[str]]) -> list[str]:
     """What is present anywhere: the known names in their order, then numbers, then the others by name."""
     there = set[str]().union(*present)

@@ -147,7 +147,7 @@ def write_scenes(
 
 def embedded_counts() -> RecordedCounts:
     """The counts of questions that the embedded benchmark asks."""
-    return tomllib.loads(files(__package__).joinpath("embedded.toml").read_text("utf-8"))
+    return tomllib.loads(files("agrotools.build.sources.drawn").joinpath("embedded.toml").read_text("utf-8"))
 
 
 class DrawnQuestions(NamedTuple):
