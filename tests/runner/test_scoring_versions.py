@@ -16,7 +16,7 @@ from agrotools.benchmarks import load_folder
 from agrotools.cli.main import app
 from agrotools.core import ExactSlot, ScoringVersionError
 from agrotools.report.html import build_report
-from agrotools.runner.eval_config import EvalConfig
+from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import RunStore, read_manifest

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agrotools.agents import AgentXAgent, LagentAgent, run_end_to_end, run_step_by_step
-from agrotools.agents.agent_x import run_single_shot
+from agrotools.agents import run_end_to_end, run_step_by_step
+from agrotools.agents.agent_x import AgentXAgent, run_single_shot
 from agrotools.agents.end_to_end import Refusal
+from agrotools.agents.lagent import LagentAgent
 from agrotools.agents.parsing import parse_output
 from agrotools.core import (
     CallTools,

@@ -71,7 +71,11 @@ class AgentXAgent:
             return Unparseable(text=excerpt(completion.text), reason=f"The reply cannot be read: {said}.", reply=reply)
         return Answer(text=said.value.strip() or said.justification.strip(), thought=completion.thought, reply=reply)
 
-    async def request_for(self, view: SampleView, _history: Sequence[Step]) -> tuple[list[Message], Sequence[ToolSpec]]:
+    async def request_for(
+        self,
+        view: SampleView,
+        history: Sequence[Step],  # noqa: ARG002
+    ) -> tuple[list[Message], Sequence[ToolSpec]]:
         """What :meth:`act` sends, whatever came before; no tool is offered."""
         if view.toolset not in self._systems:
             tools = dumps({spec.name: _described(spec) for spec in self._specs(view.toolset)})

@@ -23,7 +23,7 @@ _TOOL_TEMPLATE_TOKENS = 1024
 
 
 class Ledger(Protocol):
-    """Where paid replies are written down (``agrotools.runner.spend.SpendLedger`` is one)."""
+    """Where paid replies are written down (``agrotools.runner.costs.SpendLedger`` is one)."""
 
     @property
     def total_usd(self) -> float:

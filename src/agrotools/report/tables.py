@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING
 
 from agrotools.core import Mode
-from agrotools.report.across_runs import across_runs_tables
 from agrotools.report.cells import (
     Notes,
     adjusted_line,
@@ -21,14 +20,13 @@ from agrotools.report.cells import (
     stacked,
     value_cell,
 )
-from agrotools.report.comparison import MOST_PAIRS, between_runs_table
+from agrotools.report.comparison import MOST_PAIRS, across_runs_tables, between_runs_table
 from agrotools.report.errors import error_tables
 from agrotools.report.judges import judge_lines
-from agrotools.report.layout import PLAIN_WIDTH, console_for, put, rendered
+from agrotools.report.layout import PLAIN_WIDTH, console_for, harmless, put, rendered, shortened
 from agrotools.report.option_places import option_lines
-from agrotools.report.parts import RUNS_SIDE_BY_SIDE, correlation_lines, counts_table, part_tables
+from agrotools.report.parts import RUNS_SIDE_BY_SIDE, correlation_lines, counts_table, part_tables, seconds_tables
 from agrotools.report.published_runs import published_blocks
-from agrotools.report.seconds import seconds_tables
 from agrotools.report.settings import (
     BESIDE,
     CALL_RATIO,
@@ -43,7 +41,6 @@ from agrotools.report.settings import (
     kept_out_line,
     kept_out_on_no_tool,
 )
-from agrotools.report.values import harmless, shortened
 from agrotools.scoring import METRICS, CallRatio, ModeSummary, Summary
 from agrotools.scoring.differences import shown_gains
 from agrotools.scoring.outcome import APART_METRIC

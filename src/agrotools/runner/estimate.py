@@ -7,7 +7,8 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agrotools.agents import AgentXAgent, ModelAgent
+from agrotools.agents import ModelAgent
+from agrotools.agents.agent_x import AgentXAgent
 from agrotools.agents.step_by_step import reference_history
 from agrotools.benchmarks import Benchmark
 from agrotools.core import BenchmarkError, Mode, Sample, SampleView, Step

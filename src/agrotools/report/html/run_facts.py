@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agrotools.report.cells import percent
-from agrotools.report.values import fields_text, shortened
+from agrotools.report.layout import fields_text, shortened
+from agrotools.runner.costs import read_spend
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
 from agrotools.runner.records import RECORDS_FILE
-from agrotools.runner.spend import read_spend
 from agrotools.scoring import ModeSummary, Summary
 
 _HASH_DIGITS = 12
