@@ -7,8 +7,8 @@ from agrotools.report.cells import DASH, adjusted_line, difference_cell, new_tab
 from agrotools.report.layout import console_for, harmless, line
 from agrotools.report.settings import kept_out_line
 from agrotools.scoring import METRICS, Comparison, Estimate, Metric, Summary
+from agrotools.scoring.correlations import MIN_RUNS
 from agrotools.scoring.differences import compared_differences, compared_task_types
-from agrotools.scoring.run_correlations import MIN_RUNS
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import AcrossRuns, RunCorrelation
 
@@ -109,7 +109,7 @@ _VARIANTS = ("_strict", "_truth")
 
 
 def across_runs_tables(summaries: Sequence[Summary]) -> Iterator["RenderableType"]:
-    """What :func:`agrotools.scoring.run_correlations.with_correlations` found; nothing with too few runs."""
+    """What :func:`agrotools.scoring.correlations.with_correlations` found; nothing with too few runs."""
     from rich.text import Text
 
     seen: list[AcrossRuns] = []

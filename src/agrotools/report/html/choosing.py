@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from agrotools.core import CallTools, Halt, Record, Score, Unparseable
 from agrotools.report.trace import why_wrong
 from agrotools.scoring import SAMPLE_METRICS
-from agrotools.scoring.units import is_invalid
+from agrotools.scoring.sample_units import is_invalid
 
 if TYPE_CHECKING:
     import numpy as np
