@@ -37,7 +37,7 @@ from agrotools.models.scripted import ScriptedModel
 from agrotools.scoring import Summary, Tally
 from agrotools.scoring.error_classes import CLASSES, OF_KEYWORDS, PAPER_TABLES
 from agrotools.scoring.error_taxonomy import errors_of_dialogues
-from agrotools.scoring.error_taxonomy_records import errors_of_records
+from agrotools.scoring.errors_in_records import errors_of_records
 from agrotools.scoring.published_form import dialogue_of
 from agrotools.scoring.summary import ErrorCount
 from agrotools.tools.published.declared import declared_by

@@ -1,5 +1,9 @@
-"""Counts errors by the classes of GTA, ThinkGeo and Agent-X in records of runs, one record at a time."""
+"""Errors in the records of a run by the classes of GTA, ThinkGeo and Agent-X, counted one record at a time.
 
+Numbers and a few ids are all that is kept.
+"""
+
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
@@ -11,6 +15,7 @@ from agrotools.core import (
     Mode,
     Protocol,
     Record,
+    Score,
     Slot,
     Step,
     ToolError,
@@ -21,9 +26,10 @@ from agrotools.core import (
 from agrotools.scoring.error_classes import CLASSES, IN_HEAD, OF_KEYWORDS, OF_SCORES, Errors
 from agrotools.scoring.error_taxonomy import OF_SINGLE_SHOT, add_dialogue, said
 from agrotools.scoring.error_taxonomy_agent_x import OF_CALLS, add_made_up
-from agrotools.scoring.nouns import keywords
+from agrotools.scoring.keyword_extraction import keywords
 from agrotools.scoring.published_form import dialogue_of
-from agrotools.scoring.units import is_invalid
+from agrotools.scoring.sample_units import is_invalid
+from agrotools.scoring.summary import ErrorCount
 from agrotools.tools import get_tool
 
 _ARGUMENT_KINDS: frozenset[ToolErrorKind] = frozenset({"invalid_argument", "missing_metadata"})
@@ -207,3 +213,52 @@ def _texts_of(slot: Slot) -> list[str]:
     if slot.type == "reference_texts":
         return list(slot.values)
     return [alias for group in slot.whitelist for alias in group] if slot.type == "keywords" else []
+
+
+EXAMPLES = 5
+"""Ids of samples that are kept of each class."""
+
+
+class ErrorTally:
+    """Errors in the valid records of one mode of a run in the ``protocol``."""
+
+    def __init__(self, mode: Mode, protocol: Protocol = "react") -> None:
+        self._mode: Mode = mode
+        self._protocol: Protocol = protocol
+        self._errors = Errors()
+        self._seen: dict[str, set[int]] = defaultdict(set)
+        self._examples: dict[str, list[str]] = defaultdict(list)
+
+    def add(self, record: Record, number: int, rows: Sequence[Score] = ()) -> None:
+        """A valid record, the number of its sample, and its score rows."""
+        add_record(record, self._errors, self._protocol)
+        self._errors.add(IN_HEAD, record.sample.id, sum(row.reading.get(IN_HEAD) is True for row in rows))
+        for error, (sample,) in self._errors.samples.items():
+            self._seen[error].add(number)
+            if len(examples := self._examples[error]) < EXAMPLES and sample not in examples:
+                examples.append(sample)
+        self._errors.samples.clear()
+
+    def counts(self) -> tuple[ErrorCount, ...]:
+        """A row for every class."""
+        skipped = not_looked_for(self._mode, self._protocol, self._errors)
+        return tuple(
+            ErrorCount(error=each.id, unit=each.unit, not_looked_for=skipped[each.id])
+            if each.id in skipped
+            else self._count(each.id)
+            for each in CLASSES.values()
+        )
+
+    def _count(self, error: str) -> ErrorCount:
+        # Step by step there is one prediction for each step, and an error of each at most.
+        unit = "step" if self._mode == "step-by-step" else CLASSES[error].unit
+        count, of = self._errors.counts[error], self._errors.looked_at(error, unit)
+        return ErrorCount(
+            error=error,
+            unit=unit,
+            count=count,
+            of=of,
+            share=count / of if of else None,
+            samples=len(self._seen[error]),
+            examples=tuple(self._examples[error]),
+        )
