@@ -115,10 +115,10 @@ def with_pictures(folder: Path) -> None:
 
 def _import_all(scratch: Path) -> None:
     """Bring in whatever an evaluation needs, so that the processes made of this one need not."""
-    import agrotools.runner.helping
+    import agrotools.runner.auxiliary_model
     from agrotools.models import openai_compatible
 
-    assert agrotools.runner.helping
+    assert agrotools.runner.auxiliary_model
     assert openai_compatible
     Command(scratch / "warm", ["eval", str(scratch / "sums"), "-m", "baseline:prior", "--mode", "no-tool"]).run()
 

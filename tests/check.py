@@ -25,6 +25,7 @@ PARTS = {
     "format": [*PYTHON, "ruff", "format", "--check", "."],
     "types": [str(BIN / "basedpyright"), "--pythonpath", sys.executable],
     "import direction": [str(BIN / "lint-imports")],
+    "structure": [sys.executable, "performance/structure.py", "--check"],
 }
 PYTEST = ["pytest", "-n", "2", "--dist", "worksteal"]
 

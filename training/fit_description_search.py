@@ -2,7 +2,7 @@
 
     python training/fit_description_search.py
 
-Prints both and the cross-validated figures; they are written by hand into src/agrotools/knowledge/deciding.py. Goes in:
+Prints both and the cross-validated figures; they are written by hand into src/agrotools/knowledge/evidence.py. Goes in:
 the questions for development, and two phrases of each entry, each asked of a base that lacks it, at a quarter of the
 weight. The order is a conditional logit over entries. The chance is a logistic regression on the first entry of each
 question: right or wrong, questions outside the base, and, at a third of the weight, each description once more with its
@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 
 from agrotools.build.accuracy.lookup_agronomy import questions
 from agrotools.knowledge.loading import SHIPPED, load, toml_files
-from agrotools.knowledge.looks_index import FEATURES, LooksIndex
+from agrotools.knowledge.text_index import FEATURES, LooksIndex
 from agrotools.knowledge.words import folded, terms
 
 SEED, FOLDS = 3, 8

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from agrotools.agents import LLMAgent, run_end_to_end, run_step_by_step
-from agrotools.agents.keeping import LONG_TEXT, MOST_KEPT, kept_call, kept_text, read_apart
+from agrotools.agents.truncation import LONG_TEXT, MOST_KEPT, kept_call, kept_text, read_apart
 from agrotools.core import (
     CallTools,
     Observation,
@@ -25,7 +25,7 @@ from agrotools.core import (
 )
 from agrotools.models import Completion, Message, ModelSettings
 from agrotools.models.base import WireStats
-from agrotools.runner.interrupts import interrupts
+from agrotools.runner.pace import interrupts
 from agrotools.tools.execution import ToolOutcome
 from support.small_sample import small_sample, view_of
 
@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def _benchmark() -> Any:
-    spec = importlib.util.spec_from_file_location("output_parsing", ROOT / "benchmarks" / "output_parsing.py")
+    spec = importlib.util.spec_from_file_location("output_parsing", ROOT / "performance" / "output_parsing.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -29,13 +29,13 @@ def test_index_then_search(corpus: Path, tmp_path: Path):
     built = RUN.invoke(app, ["index", str(corpus), "--out", str(out)])
     assert built.exit_code == 0
     assert "2 passages of 2 documents" in built.output
-    assert "passed over, without text: 1" in built.output
+    assert "skipped, without text: 1" in built.output
     found = RUN.invoke(app, ["search", "纹枯病的病原", "--index", str(out)])
     assert found.exit_code == 0
     assert found.output.startswith("rice.txt  [at 0, ")
     assert "立枯丝核菌" in found.output
     assert "more.jsonl:1  Wheat" in RUN.invoke(app, ["search", "rust", "--index", str(out)]).output
-    assert RUN.invoke(app, ["search", "qwertz", "--index", str(out)]).output.startswith("not found")
+    assert RUN.invoke(app, ["search", "qwertz", "--index", str(out)]).output.startswith("no passage contains")
 
 
 def test_both_as_json(corpus: Path, tmp_path: Path):

@@ -218,7 +218,7 @@ def test_the_differences_are_those_of_the_metrics_that_there_are(tmp_path: Path)
 
 
 def test_the_table_is_what_the_command_prints():
-    (command,) = re.findall(r"^python (benchmarks/\S+ --table)$", PAGE, re.MULTILINE)
+    (command,) = re.findall(r"^python (performance/\S+ --table)$", PAGE, re.MULTILINE)
     done = subprocess.run([sys.executable, *command.split()], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout in PAGE
     assert done.stdout.count("\n") > 30

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from agrotools.knowledge import Entry
-from agrotools.knowledge.deciding import by_looks
+from agrotools.knowledge.evidence import by_looks
 from agrotools.knowledge.hosts import hosts_named, hosts_of
-from agrotools.knowledge.looks_index import FEATURES, LooksIndex
 from agrotools.knowledge.retrieval import KnowledgeIndex
+from agrotools.knowledge.text_index import FEATURES, LooksIndex
 from agrotools.knowledge.words import folded, terms
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.knowledge import Entry
-from agrotools.knowledge.deciding import accepts, by_name, by_words
+from agrotools.knowledge.evidence import accepts, by_name, by_words
 from agrotools.knowledge.retrieval import KnowledgeIndex, closest_ids
 
 

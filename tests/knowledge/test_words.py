@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.knowledge.edits import edit_distance, similarity
-from agrotools.knowledge.spelling import Lexicon
+from agrotools.knowledge.spelling import Lexicon, edit_distance, similarity
 from agrotools.knowledge.words import concepts, folded, ngrams, section_asked, stem, terms, tokens
 
 TEXT = st.text(max_size=60)

@@ -29,9 +29,9 @@ from agrotools.core import (
     Trajectory,
     Unparseable,
 )
-from agrotools.report.arguments import agreements, closest_steps
 from agrotools.report.explain import explanation_text, print_explanation
-from agrotools.report.values import harmless, shortened, value_text
+from agrotools.report.layout import harmless, shortened, value_text
+from agrotools.report.trace import agreements, closest_steps
 from agrotools.scoring import score_record
 
 CHANGE = ToleranceSlot(

@@ -16,7 +16,7 @@ AGROTOOLS = [sys.executable, "-m", "agrotools"]
 
 @pytest.mark.slow
 def test_ten_kills_lose_and_double_nothing_and_change_no_score():
-    command = [sys.executable, str(ROOT / "benchmarks" / "kill_resume.py")]
+    command = [sys.executable, str(ROOT / "performance" / "kill_resume.py")]
     done = subprocess.run(
         [*command, "--kills", "10", "--samples", "20", "--seed", "7", "--json"],
         capture_output=True,

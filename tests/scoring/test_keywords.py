@@ -24,7 +24,7 @@ from agrotools.core import (
     ToolCall,
     Trajectory,
 )
-from agrotools.report.values import wanted_text
+from agrotools.report.layout import wanted_text
 from agrotools.scoring import outcome_scores, score_record, score_slot
 from agrotools.text.answer_form import answer_form
 from agrotools.text.rouge import rouge_l_words

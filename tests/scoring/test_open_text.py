@@ -55,7 +55,7 @@ def test_most_slots_stay_in_the_headline():
 
 
 def test_no_constant_reply_earns_much():
-    path = Path(__file__).parents[2] / "benchmarks" / "open_text_constant.py"
+    path = Path(__file__).parents[2] / "performance" / "open_text_constant.py"
     spec = importlib.util.spec_from_file_location("open_text_constant", path)
     assert spec is not None
     assert spec.loader is not None

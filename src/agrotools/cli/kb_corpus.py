@@ -1,4 +1,4 @@
-"""``agrotools kb index`` and ``agrotools kb search --index``: any corpus of text, indexed once and searched."""
+"""``agrotools kb index`` and ``agrotools kb search --index``: search in any corpus of text."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,15 +14,15 @@ def index(
     ],
     out: Annotated[Path, typer.Option(help="Folder of the index, outside the corpus.")],
     tokens: Annotated[str, typer.Option(help='bigrams, or jieba (extra "zh").')] = "bigrams",
-    memory_mb: Annotated[int, typer.Option(help="Memory of the process at most, MB.")] = 300,
-    text_field: Annotated[str | None, typer.Option(help="Field of JSONL with the text, where it is unusual.")] = None,
-    title_field: Annotated[str | None, typer.Option(help="Field of JSONL with the title, likewise.")] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Build anew where there is another index.")] = False,
+    memory_mb: Annotated[int, typer.Option(help="Memory limit of the process, MB.")] = 300,
+    text_field: Annotated[str | None, typer.Option(help="JSONL field that holds the text.")] = None,
+    title_field: Annotated[str | None, typer.Option(help="JSONL field that holds the title.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace an index of another corpus.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Index a corpus of text, for kb search --index. Built once; the same command again opens what is there.
+    """Index a corpus of text for kb search --index. Run again, the same command reuses a finished index.
 
-    A dump of Wikipedia is read as it is: pages-articles.xml.bz2. A build that was stopped begins anew.
+    Reads a Wikipedia dump (pages-articles.xml.bz2) directly. A build that was stopped starts again from the beginning.
     """
     import sys
     import time
@@ -47,13 +47,13 @@ def index(
         return
     took = time.monotonic() - started
     typer.echo(f"{manifest.passages:,} passages of {manifest.documents:,} documents in {out}, {took:.0f} s")
-    for what, number in manifest.passed_over.items():
-        typer.echo(f"passed over, {what}: {number:,}")
+    for reason, number in manifest.passed_over.items():
+        typer.echo(f"skipped, {reason}: {number:,}")
     typer.echo(f"search it: agrotools kb search QUESTION --index {out}")
 
 
 def search_index(query: str, folder: Path, count: int, *, as_json: bool) -> None:
-    """Print the passages of an index that answer best."""
+    """Print the passages of an index that match a question best."""
     from dataclasses import asdict
 
     from agrotools.knowledge.corpus import CorpusIndex
@@ -65,7 +65,7 @@ def search_index(query: str, folder: Path, count: int, *, as_json: bool) -> None
         print_json({"index": opened.identity(), "passages": [asdict(passage) for passage in found], "notes": notes})
         return
     if not found:
-        typer.echo("not found: no passage has a word of this")
+        typer.echo("no passage contains a word of this question")
     for passage in found:
         title = f"  {passage.title}" if passage.title else ""
         typer.echo(f"{passage.source}{title}  [at {passage.position}, {passage.score:.2f}]")

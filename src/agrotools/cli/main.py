@@ -74,7 +74,7 @@ def main() -> None:
 
 def _say(message: str, hint: str | None) -> None:
     # A message may quote what stands in a file.
-    from agrotools.report.values import harmless
+    from agrotools.report.layout import harmless
 
     sys.stderr.write(harmless(f"error: {message}\n"))
     if hint:

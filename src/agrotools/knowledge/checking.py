@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
-from agrotools.knowledge.crop_names import known_crops
 from agrotools.knowledge.entry import FOLDER_OF_KIND, Claim, Entry
+from agrotools.knowledge.hosts import known_crops
 from agrotools.knowledge.loading import SHIPPED, Fault, line_of, read_entry
 from agrotools.text.normalise import CJK
 

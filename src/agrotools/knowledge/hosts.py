@@ -1,10 +1,36 @@
-"""Plants and animals that a question may name as the host: those of the entries and those that no entry concerns."""
+"""Crops and other hosts: the names that entries may use, and those that a question names."""
 
 from functools import cache, lru_cache
 
-from agrotools.knowledge.crop_names import CROP_NAMES
+from agrotools.knowledge.entry import Entry
 from agrotools.knowledge.words import folded, stem
 
+CROP_NAMES = frozenset(
+    " ".join(name.split())
+    for name in """
+    alfalfa, almond, amaranth, apple, apricot, artichoke, asparagus, aubergine, avocado, bamboo, banana, barley,
+    basil, bean, beet, bell pepper, bermudagrass, betel, black gram, black pepper, blackberry, blueberry,
+    brassica, broad bean, broccoli, broccoli rabe, brussels sprout, buckwheat, cabbage, cacao, canola, cardamom,
+    carrot, cashew, cassava, castor, cauliflower, celery, cereal, cherry, chestnut, chickpea, chilli, chinese
+    cabbage, chive, cinnamon, citrus, clove, clover, cocoa, coconut, coffee, collard, common bean, conifer,
+    coriander, cotton, cover crop, cowpea, cranberry, cucumber, cucurbit, currant, date palm, dragon fruit,
+    durian, eggplant, elm, endive, eucalyptus, faba bean, fallow, fescue, fig, finger millet, flax, flowers,
+    forage grass, forest tree, foxtail millet, fruit, fruit tree, fruit trees, garlic, garlic chive, ginger,
+    gooseberry, grape, grapefruit, grass, grassland, green gram, groundnut, guava, hay, hazelnut, hemp, hop,
+    jackfruit, jujube, jute, kale, kiwifruit, lawn, leek, legume, lemon, lentil, lettuce, lime, linseed, litchi,
+    longan, loquat, lucerne, lupin, lychee, macadamia, maize, mandarin, mango, maple, maple tree, melon, millet,
+    mint, mulberry, mung bean, mushroom, mustard, nectarine, nursery, oak, oat, oats, oil palm, okra, olive,
+    onion, orange, orchard, ornamental, ornamentals, palm, papaya, parsley, passion fruit, pasture, pea, peach,
+    peanut, pear, pearl millet, pecan, pepper, persimmon, pigeon pea, pine, pineapple, pistachio, pittosporum,
+    plum, pomegranate, poplar, potato, prickly ash, pumpkin, quince, quinoa, radish, rangeland, rapeseed,
+    raspberry, rice, rose, rubber, rutabaga, rye, ryegrass, safflower, sesame, shallot, shrub, sorghum, soybean,
+    spinach, squash, strawberry, sugar beet, sugarcane, sunflower, swede, sweet corn, sweet pepper, sweet
+    potato, sweetpotato, swiss chard, switchgrass, tangerine, taro, tea, timothy, tobacco, tomato, tree, tree of
+    heaven, triticale, turf, turfgrass, turmeric, turnip, vanilla, vegetable, vegetables, vetch, vineyard,
+    walnut, watermelon, wheat, willow, yam, zucchini
+    """.split(",")
+)
+"""Names that an entry may use: plain English, in lower case, singular but for groups."""
 _NO_HOST = frozenset(
     "cereal fallow flowers fruit grass grassland hay lawn legume nursery orchard ornamental ornamentals pasture "
     "rangeland shrub tree turf turfgrass vegetable vegetables vineyard hop orange chestnut castor amaranth "
@@ -58,6 +84,12 @@ _MEMBERS: dict[str, tuple[str, ...]] = {
     "vineyard": ("grape",),
     "palm": ("coconut", "date palm", "oil palm"),
 }
+
+
+def known_crops(entries: tuple[Entry, ...] = ()) -> frozenset[str]:
+    """:data:`CROP_NAMES` and the English names of the crops among ``entries``, in lower case."""
+    own = {name.lower() for entry in entries if entry.kind == "crop" for name in (entry.names.en, *entry.names.aliases)}
+    return CROP_NAMES | own
 
 
 @cache

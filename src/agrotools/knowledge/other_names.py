@@ -3,10 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from agrotools.knowledge.edits import edit_distance
 from agrotools.knowledge.entry import Entry
 from agrotools.knowledge.hosts import hosts_named, hosts_of
-from agrotools.knowledge.spelling import Lexicon
+from agrotools.knowledge.spelling import Lexicon, edit_distance
 from agrotools.knowledge.words import ASKING, STOPWORDS, folded, has_cjk, stem
 
 _QUALIFYING = frozenset(

@@ -4,16 +4,18 @@ Three rankings of the entries (names by letters, names by n-grams of characters,
 ``embed`` a fourth, by sentence embeddings) are fused by reciprocal ranks (Cormack, Clarke and Buettcher 2009). Whether
 the best is what was asked for is decided apart, by how well the question's words are accounted for: a base always has
 a nearest article, and the nearest wrong article is worse than none. Pests, diseases and weeds that are described and
-not named are found by how they look (:mod:`agrotools.knowledge.looks_index`).
+not named are found by how they look (:mod:`agrotools.knowledge.text_index`).
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.knowledge.deciding import (
+from agrotools.knowledge.entry import Entry, Kind, Section
+from agrotools.knowledge.evidence import (
     ACCEPTED,
     LONGEST_NAME,
     MOST_OF_A_CROP,
@@ -28,12 +30,11 @@ from agrotools.knowledge.deciding import (
     by_name,
     by_words,
 )
-from agrotools.knowledge.edits import similarity
-from agrotools.knowledge.entry import Entry, Kind, Section
-from agrotools.knowledge.looks_index import LooksIndex
-from agrotools.knowledge.names_index import NameMatch, NamesIndex
+from agrotools.knowledge.loading import Loaded, kb_files, load
+from agrotools.knowledge.names import NameMatch, NamesIndex
 from agrotools.knowledge.other_names import foreign_words, is_group, own_words, words_before, words_behind
-from agrotools.knowledge.sections_index import Document, SectionsIndex
+from agrotools.knowledge.spelling import similarity
+from agrotools.knowledge.text_index import Document, LooksIndex, SectionsIndex
 from agrotools.knowledge.words import asking_terms, folded, section_asked, stem, terms
 
 _RRF_K = 60
@@ -392,3 +393,30 @@ def closest_ids(kb_id: str, ids: Iterable[str], count: int = 3) -> tuple[str, ..
         return similarity(asked, form) + 0.3 * len(words & set(form.split())) / max(1, len(words))
 
     return tuple(sorted(ids, key=lambda known: (-likeness(known), known))[:count])
+
+
+_Stamp = tuple[tuple[str, int, int], ...]
+_known: dict[str, tuple[_Stamp, Loaded, KnowledgeIndex]] = {}
+
+
+def knowledge_base() -> tuple[KnowledgeIndex, Loaded]:
+    """The index over all entries of this machine, and what was loaded (with the faults of broken files)."""
+    files = kb_files()
+    stamp = _stamp(files)
+    known = _known.get("kb")
+    if known is None or known[0] != stamp:
+        loaded = load(files)
+        known = stamp, loaded, KnowledgeIndex(loaded.entries)
+        _known["kb"] = known
+    return known[2], known[1]
+
+
+def _stamp(files: Sequence[Path]) -> _Stamp:
+    found: list[tuple[str, int, int]] = []
+    for path in files:
+        try:
+            status = path.stat()
+        except OSError:
+            continue
+        found.append((str(path), status.st_mtime_ns, status.st_size))
+    return tuple(found)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from agrotools.report.values import harmless
+from agrotools.report.layout import harmless
 from agrotools.scoring import Estimate, Summary
 
 if TYPE_CHECKING:

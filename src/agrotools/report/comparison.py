@@ -1,18 +1,21 @@
-"""Two runs side by side: first minus second, paired on what both answered."""
+"""Comparisons of runs: two side by side, all pairs, and correlations of step metrics with outcomes over runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING
 
 from agrotools.report.cells import DASH, adjusted_line, difference_cell, new_table, percent, run_names, size, stacked
-from agrotools.report.layout import console_for, line
-from agrotools.report.schematic import NO_HEADLINE, SAYS_NOTHING, kept_out_line
-from agrotools.report.values import harmless
+from agrotools.report.layout import console_for, harmless, line
+from agrotools.report.settings import kept_out_line
 from agrotools.scoring import METRICS, Comparison, Estimate, Metric, Summary
+from agrotools.scoring.correlations import MIN_RUNS
 from agrotools.scoring.differences import compared_differences, compared_task_types
+from agrotools.scoring.statistics import MIN_CLUSTERS
+from agrotools.scoring.summary import AcrossRuns, RunCorrelation
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
+    from rich.text import Text
 
 MOST_PAIRS = 28
 """More pairs of runs than these (eight runs) are details."""
@@ -37,15 +40,11 @@ def comparison_tables(comparison: Comparison, *, unadjusted: bool = False) -> It
         yield line("The two runs have no mode in common.")
         return
     for mode, metrics in comparison.modes.items():
-        yield from _headline(mode, metrics, comparison.n_schematic.get(mode, 0), unadjusted)
+        yield _table(mode, metrics, unadjusted)
+        if told := kept_out_line([comparison.n_schematic.get(mode, 0)]):
+            yield line(told, "dim")
         if comparison.unpaired.get(mode):
             yield line(f"{comparison.unpaired[mode]} samples are left out: only one run has a valid record.", "dim")
-    for mode, metrics in comparison.schematic.items():
-        yield _table(
-            f"{mode}, schematic drawings, n {comparison.n_schematic[mode]}, in no headline", metrics, unadjusted
-        )
-    if comparison.schematic:
-        yield line(SAYS_NOTHING, "yellow")
     yield line(
         "\nBeneath each difference its 95 % interval (cluster bootstrap, paired on samples). "
         "detectable: the smallest difference that this many samples would show with 80 % power.",
@@ -85,17 +84,6 @@ def between_runs_table(
     return [table, line(told, "dim")] if told else [table]
 
 
-def _headline(
-    mode: str, metrics: Mapping[str, Metric], n_schematic: int, unadjusted: bool
-) -> Iterator["RenderableType"]:
-    if n_schematic and not metrics:
-        yield line(f"\n{mode}: {NO_HEADLINE}")
-        return
-    yield _table(mode, metrics, unadjusted)
-    if n_schematic:
-        yield line(kept_out_line([n_schematic]), "dim")
-
-
 def _table(title: str, metrics: Mapping[str, Metric], unadjusted: bool) -> "Table":
     table = new_table(title)
     table.add_column("", min_width=24)
@@ -114,3 +102,88 @@ def _table(title: str, metrics: Mapping[str, Metric], unadjusted: bool) -> "Tabl
 
 def _least(estimate: Estimate) -> str:
     return percent(estimate.detectable) if estimate.detectable is not None else DASH
+
+
+_VARIANTS = ("_strict", "_truth")
+"""Metrics that stand beside another; they are in the data and not in the tables."""
+
+
+def across_runs_tables(summaries: Sequence[Summary]) -> Iterator["RenderableType"]:
+    """What :func:`agrotools.scoring.correlations.with_correlations` found; nothing with too few runs."""
+    from rich.text import Text
+
+    seen: list[AcrossRuns] = []
+    for summary in summaries:
+        found = summary.across_runs
+        if found is None or found in seen:
+            continue
+        seen.append(found)
+        told = [each for each in found.correlations if not each.step.endswith(_VARIANTS) and each.pearson is not None]
+        for whose in dict.fromkeys(_whose(each) for each in told):
+            yield _correlation_table(found, whose, [each for each in told if _whose(each) == whose])
+        yield Text("\n".join(_lines(found, any(told))), style="dim")
+
+
+def _whose(correlation: RunCorrelation) -> str:
+    family = correlation.step.partition(".")[0]
+    if family == "agrotools":
+        return "our metrics"
+    return f"{family}'s metrics, {'corrected' if correlation.step.endswith('_corrected') else 'as published'}"
+
+
+def _correlation_table(found: AcrossRuns, whose: str, correlations: Sequence[RunCorrelation]) -> "Table":
+    table = new_table(f"Steps with outcomes, {len(found.runs)} runs on {harmless(found.benchmark)},\n{whose}")
+    table.add_column("", overflow="fold", min_width=14)
+    outcomes = list(dict.fromkeys(each.outcome for each in correlations))
+    for outcome in outcomes:
+        table.add_column(_label(outcome), justify="right")
+    for step in dict.fromkeys(each.step for each in correlations):
+        own = {each.outcome: each for each in correlations if each.step == step}
+        table.add_row(
+            stacked([_label(step)], value_style=""), *(_cell(own.get(outcome), found) for outcome in outcomes)
+        )
+    return table
+
+
+def _label(metric: str) -> str:
+    if metric in METRICS:
+        return METRICS[metric].label
+    special = {"ans_i": "Ans_I", "ans_acc_imggen": "AnsAcc w/ ImgGen"}
+    words = {
+        "inst": "Inst",
+        "tool": "Tool",
+        "arg": "Arg",
+        "summ": "Summ",
+        "ans": "Ans",
+        "acc": "Acc",
+        "objective": " objective",
+    }
+    name = metric.partition(".")[2].removesuffix("_corrected")
+    return special.get(name, "".join(words.get(part, part) for part in name.split("_")))
+
+
+def _cell(correlation: RunCorrelation | None, found: AcrossRuns) -> "Text":
+    if correlation is None or correlation.pearson is None:
+        return stacked([DASH], value_style="dim")
+    lines = [f"r {correlation.pearson:+.2f}"]
+    if correlation.interval is not None:
+        lines.append(f"{correlation.interval.lower:+.2f} to {correlation.interval.upper:+.2f}")
+    if correlation.spearman is not None:
+        lines.append(f"rho {correlation.spearman:+.2f}")
+    if correlation.n != len(found.runs):
+        lines.append(f"{correlation.n} runs")
+    return stacked(lines)
+
+
+def _lines(found: AcrossRuns, any_told: bool) -> Iterator[str]:
+    if any_told:
+        yield (
+            f"r: Pearson's, rho: Spearman's, over runs, not samples. With {len(found.runs)} runs in which the two have "
+            f"nothing to do with each other, r lies beyond ±{found.least_r:.3f} once in twenty times."
+        )
+    else:
+        yield f"Over the {len(found.runs)} runs on {harmless(found.benchmark)} no step metric and outcome both vary."
+    if any_told and len(found.runs) < MIN_CLUSTERS:
+        yield f"No interval is given with fewer than {MIN_CLUSTERS} runs ({MIN_RUNS} are the least to be shown at all)."
+    for reason, models in found.left_out.items():
+        yield f"Left out ({reason}): {', '.join(map(harmless, models))}."

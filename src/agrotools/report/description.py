@@ -6,8 +6,7 @@ from typing import IO
 from rich.table import Table
 
 from agrotools.benchmarks.describing import Description
-from agrotools.report.layout import console_for, put
-from agrotools.report.values import harmless
+from agrotools.report.layout import console_for, harmless, put
 
 _MOST = 15
 TOOL_TABLES = ("Calls by tool", "Tools called together")

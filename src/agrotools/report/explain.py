@@ -1,20 +1,49 @@
-"""One sample of a run, from the question to the score: what ``agrotools explain`` shows."""
+"""Explanation of one sample of a run, from the question to the score, as ``agrotools explain`` prints it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
-from agrotools.core import FAMILIES, Record, SampleFile, Score
+from pydantic import JsonValue
+
+from agrotools.core import (
+    FAMILIES,
+    BooleanSlot,
+    ChoiceSetSlot,
+    ExactSlot,
+    FileSlot,
+    PlotSlot,
+    Record,
+    SampleFile,
+    Score,
+    Slot,
+    ToleranceSlot,
+)
 from agrotools.report.cells import on_scale, percent
-from agrotools.report.layout import PLAIN_WIDTH, console_for, indented, line, rendered, section
-from agrotools.report.readings import reading_blocks, slot_readings, summary_readings
-from agrotools.report.schematic import SAYS_NOTHING
+from agrotools.report.layout import (
+    MARK_STYLES,
+    PLAIN_WIDTH,
+    RIGHT,
+    WRONG,
+    Told,
+    block,
+    console_for,
+    harmless,
+    indented,
+    line,
+    rendered,
+    section,
+    shortened,
+    value_text,
+    wanted_text,
+)
 from agrotools.report.trace import step_by_step_trace, trajectory_trace
-from agrotools.report.values import harmless, shortened
 from agrotools.scoring import METRICS, SAMPLE_METRICS
 from agrotools.scoring.judging import Judgement
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.text import Text
 
 _LONGEST_ANSWER = 4_000
 _LONGEST_REPLY = 600
@@ -87,8 +116,6 @@ def _asked(record: Record) -> Iterator["RenderableType"]:
     sample = record.sample
     family = FAMILIES.get(sample.family, sample.family)
     about = f"{sample.task_type.replace('_', ' ')} ({family}), {sample.answer_type.replace('_', ' ')} answer"
-    if sample.schematic:
-        yield line(f"Schematic drawing, in no headline. {SAYS_NOTHING}", "yellow")
     yield line(f"{about}, source {sample.source}, cluster {sample.cluster or sample.id}", "dim")
     yield section("Asked")
     yield indented(line(harmless(sample.query)))
@@ -120,3 +147,164 @@ def _answered(record: Record) -> Iterator["RenderableType"]:
         yield indented(line(f"no answer ({trajectory.termination}{reason})", "red"))
         return
     yield indented(line(shortened(harmless(trajectory.answer), _LONGEST_ANSWER) or "(empty)"))
+
+
+_TOLD = frozenset(
+    {"scope", "text", "candidate", "value", "rule", "off_by", "facts", "said", "foreign", "used_form", "termination"}
+)
+_TOLD_OF_PLOTS = frozenset({"kind", "reference_kind", "f1", "points", "labels", "weight"})
+"""Parts of a reading that have a line of their own; any other is listed behind them."""
+
+
+@dataclass(frozen=True)
+class SlotReading:
+    """A slot, its score, and the lines that say what it wanted, what was read for it, and why that scores so."""
+
+    slot: Slot
+    value: float
+    lines: tuple[Told, ...]
+
+
+def slot_readings(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator[SlotReading]:
+    """One per row that names a slot: score, wanted value, how it was read, why. ``rows`` of other slots are left
+    out."""
+    by_name = {slot.name: slot for slot in slots}
+    for row in rows:
+        if row.slot is not None and row.slot in by_name:
+            slot = by_name[row.slot]
+            yield SlotReading(slot, row.value, tuple(slot_lines(slot, row.value, row.reading)))
+
+
+def reading_blocks(readings: Iterable[SlotReading]) -> Iterator["RenderableType"]:
+    """Readings for a terminal: a headline each, its lines beneath."""
+    for reading in readings:
+        yield _headline(reading.slot, reading.value)
+        for told in reading.lines:
+            yield block(told.word, told.text, told.style)
+
+
+def summary_readings(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator[SlotReading]:
+    """Step-by-step: each slot of the final answer against the truth, and what the shown observations imply for it."""
+    against = {row.metric: row.reading for row in rows if row.metric in (_TRUTH, _IMPLIED)}
+    truth, implied = against.get(_TRUTH, {}), against.get(_IMPLIED, {})
+    values, readings = _fields(truth, "slots"), _fields(truth, "readings")
+    for slot in slots:
+        value, reading = values.get(slot.name), readings.get(slot.name)
+        if not isinstance(value, int | float):
+            continue
+        lines = [*slot_lines(slot, value, reading if isinstance(reading, dict) else {"rule": "no answer was given"})]
+        said = _fields(implied, "implied").get(slot.name)
+        scored = _fields(implied, "slots").get(slot.name)
+        if isinstance(scored, int | float):
+            differs = ", which is not the truth" if slot.name in _list(truth, "differs") else ""
+            implies = f"{value_text(said)} by what was shown{differs}"
+            lines.append(Told("implied", f"{implies}; scored against that: {percent(scored)}"))
+        elif slot.name in (left_out := _fields(truth, "left_out")):
+            lines.append(Told("implied", f"nothing: {value_text(left_out[slot.name])}", "dim"))
+        yield SlotReading(slot, value, tuple(lines))
+
+
+_TRUTH, _IMPLIED = "agrotools.summ_acc_truth", "agrotools.summ_acc"
+
+
+def _fields(reading: Mapping[str, JsonValue], name: str) -> dict[str, JsonValue]:
+    found = reading.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _list(reading: Mapping[str, JsonValue], name: str) -> list[JsonValue]:
+    found = reading.get(name)
+    return found if isinstance(found, list) else []
+
+
+def slot_lines(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> Iterator[Told]:
+    """What a slot wanted, what was read for it, from where, by which rule, and why that scores ``value``."""
+    yield Told("wanted", wanted_text(slot))
+    candidate = reading.get("candidate")
+    if candidate is not None:
+        shown = candidate if isinstance(candidate, list) else [candidate]
+        yield Told("read", ", ".join(value_text(item) for item in shown) or "nothing")
+    if "text" in reading:
+        kind = f"{value_text(reading['scope'])}: " if "scope" in reading else ""
+        yield Told("from", f"{kind}{shortened(harmless(str(reading['text'])), 240)}", "dim")
+    if "rule" in reading:
+        yield Told("by", value_text(reading["rule"]), "dim")
+    facts = reading.get("facts")
+    if isinstance(facts, dict):
+        for phrase, state in facts.items():
+            mark = RIGHT if state == "stated" else WRONG
+            words = _fields(reading, "said").get(phrase)
+            by = f', by "{harmless(str(words))}"' if words else ""
+            yield Told(mark, f"{value_text(phrase)}: {value_text(state)}{by}", MARK_STYLES[mark])
+        for phrase, words in _fields(reading, "foreign").items():
+            yield Told(
+                WRONG, f'of another subject: {value_text(phrase)}, by "{harmless(str(words))}"', MARK_STYLES[WRONG]
+            )
+    if isinstance(slot, PlotSlot):
+        yield from _plot_lines(reading)
+    why = why_text(slot, value, reading)
+    if why:
+        yield Told("why", why, "" if value >= 1 else "yellow")
+    told = _TOLD | _TOLD_OF_PLOTS if isinstance(slot, PlotSlot) else _TOLD
+    rest = {name: item for name, item in reading.items() if name not in told}
+    if rest:
+        yield Told("also", ", ".join(f"{name}: {value_text(item)}" for name, item in rest.items()), "dim")
+
+
+def _plot_lines(reading: Mapping[str, JsonValue]) -> Iterator[Told]:
+    """What was drawn against what was wanted: kind, points, labels."""
+    if "kind" in reading:
+        kind, wanted = value_text(reading["kind"]), value_text(reading.get("reference_kind"))
+        yield Told("drawn", kind if kind == wanted else f"{kind}, wanted {wanted}")
+    points, labels = _fields(reading, "points"), _fields(reading, "labels")
+    f1, weight = reading.get("f1"), reading.get("weight")
+    if points and isinstance(f1, int | float):
+        counts = f"{points.get('matched')} of {points.get('reference')} points right, {points.get('drawn')} drawn"
+        yield Told("points", f"{counts}: F1 {percent(f1)}", "" if f1 >= 1 else "yellow")
+    if labels:
+        axes, title = (value_text(labels.get(name)) for name in ("axes", "title"))
+        missing = _list(labels, "missing")
+        without = f" (missing: {', '.join(map(value_text, missing))})" if missing else ""
+        named = f"axes name quantity and unit: {axes}{without}; title or legend names what is compared: {title}"
+        yield Told("labels", f"{named}; times {value_text(weight)}")
+
+
+def why_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> str:
+    """The reason of a score in words; empty where the rule says it all."""
+    if "termination" in reading:
+        return f"the sample ended without an answer ({value_text(reading['termination'])})"
+    read = reading.get("value")
+    off_by = reading.get("off_by")
+    if isinstance(slot, ToleranceSlot | ExactSlot) and isinstance(off_by, int | float):
+        margin = slot.margin if isinstance(slot, ToleranceSlot) else 0.0
+        unit = f" {slot.unit}" if slot.unit else ""
+        if value >= 1:
+            return f"off by {off_by:.3g}{unit}, within the {margin:.3g} allowed" if off_by else "the very value"
+        return f"off by {off_by:.3g}{unit}, more than the {margin:.3g} allowed"
+    if isinstance(slot, BooleanSlot) and isinstance(read, bool):
+        return f"the answer says {value_text(read)}, right is {value_text(slot.value)}"
+    if isinstance(slot, ExactSlot | ChoiceSetSlot | FileSlot) and isinstance(read, list):
+        wanted = set(slot.value) if isinstance(slot, ChoiceSetSlot) else {str(slot.value)}
+        asserted = {str(item) for item in read}
+        if not asserted:
+            return "the answer asserts no label of the slot"
+        if asserted == wanted:
+            return ""
+        parts = [f"asserts {', '.join(sorted(asserted))}"]
+        if wanted - asserted:
+            parts.append(f"does not assert {', '.join(sorted(wanted - asserted))}")
+        if asserted - wanted:
+            parts.append(f"wrong: {', '.join(sorted(asserted - wanted))}")
+        return "; ".join(harmless(part) for part in parts)
+    return ""
+
+
+def _headline(slot: Slot, value: float) -> "Text":
+    from rich.text import Text
+
+    mark = RIGHT if value >= 1 else WRONG
+    line = Text("  ")
+    line.append(f"{mark} {percent(value)}", style=MARK_STYLES[mark] if value in (0, 1) else "yellow")
+    line.append(f"  {slot.name}", style="bold")
+    line.append(f"  {harmless(slot.label)} ({slot.type.replace('_', ' ')})", style="dim")
+    return line

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from agrotools.report.cells import on_scale, percent, run_names
-from agrotools.report.values import harmless
+from agrotools.report.layout import harmless
 from agrotools.scoring import METRICS, Summary
 from agrotools.scoring.judging import Agreement, Panel
 

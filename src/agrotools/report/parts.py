@@ -1,25 +1,144 @@
-"""The second half of the tables: metrics by family, task type and answer type, and what happened in the runs."""
+"""Tables by family, task type and answer type: metrics, seconds, and counts of what happened in the runs."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from agrotools.core import Mode
+from agrotools.core import ANSWER_TYPES, FAMILIES, FAMILY_OF_TASK_TYPE, MODES, Mode
 from agrotools.report.cells import DASH, new_table, percent, run_names, stacked
-from agrotools.report.part_rows import part_rows, schematic_rows
 from agrotools.scoring import METRICS, Amount, Correlation, Estimate, Metric, ModeSummary, Summary
+from agrotools.scoring.summary import Seconds, SecondsByPart
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
     from rich.text import Text
 
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Parted(Protocol[T_co]):
+    """A figure over everything, and over each part."""
+
+    @property
+    def overall(self) -> T_co: ...
+    @property
+    def by_family(self) -> Mapping[str, T_co]: ...
+    @property
+    def by_task_type(self) -> Mapping[str, T_co]: ...
+    @property
+    def by_answer_type(self) -> Mapping[str, T_co]: ...
+    @property
+    def by_group(self) -> Mapping[str, Mapping[str, T_co]]: ...
+
+
+_WORDS = {"tools": "tools that are offered"}
+"""Groups whose names do not say what they count."""
+PartRow = tuple[str, str, Callable[[Parted[T]], T | None]]
+"""Label, style and figure of a row."""
+
+
+def part_rows(figures: Sequence[Parted[T]]) -> Iterator[PartRow[T]]:
+    """Families over their task types, then answer types, then what else a benchmark tells apart."""
+    if not figures:
+        return
+    families = ordered(FAMILIES, [set(figure.by_family) for figure in figures])
+    task_types = ordered(FAMILY_OF_TASK_TYPE, [set(figure.by_task_type) for figure in figures])
+    for family in families:
+        own = [task_type for task_type in task_types if FAMILY_OF_TASK_TYPE.get(task_type) == family]
+        # Of a family with one task type, the figures of the family would only repeat those of the task type.
+        yield FAMILIES.get(family, family), "bold", _nothing if len(own) == 1 else _family(family)
+        for task_type in own:
+            yield f"  {_words(task_type)}", "", _task_type(task_type)
+    for task_type in task_types:
+        if FAMILY_OF_TASK_TYPE.get(task_type) not in families:
+            yield _words(task_type), "", _task_type(task_type)
+    yield "By answer type", "bold", _nothing
+    for answer_type in ordered(ANSWER_TYPES, [set(figure.by_answer_type) for figure in figures]):
+        yield f"  {_words(answer_type)}", "", _answer_type(answer_type)
+    for group in ordered((), [set(figure.by_group) for figure in figures]):
+        yield f"By {_WORDS.get(group) or _words(group)}", "bold", _nothing
+        for value in ordered((), [set(figure.by_group.get(group, {})) for figure in figures]):
+            yield f"  {value}", "", _group(group, value)
+
+
+def ordered(known: Sequence[str] | Mapping[str, str], present: Sequence[set[str]]) -> list[str]:
+    """What is present anywhere: the known names in their order, then numbers, then the others by name."""
+    there = set[str]().union(*present)
+    return [name for name in known if name in there] + sorted(there.difference(known), key=_by_number)
+
+
+def _by_number(name: str) -> tuple[bool, int, str]:
+    return (not name.isdecimal(), int(name) if name.isdecimal() else 0, name)
+
+
+def _nothing(_: object) -> None:
+    return None
+
+
+def _family(family: str) -> Callable[[Parted[T]], T | None]:
+    return lambda figure: figure.by_family.get(family)
+
+
+def _answer_type(answer_type: str) -> Callable[[Parted[T]], T | None]:
+    return lambda figure: figure.by_answer_type.get(answer_type)
+
+
+def _task_type(task_type: str) -> Callable[[Parted[T]], T | None]:
+    return lambda figure: figure.by_task_type.get(task_type)
+
+
+def _group(name: str, value: str) -> Callable[[Parted[T]], T | None]:
+    return lambda figure: figure.by_group.get(name, {}).get(value)
+
+
+def _words(identifier: str) -> str:
+    return identifier.replace("_", " ")
+
+
+def seconds_tables(summaries: Sequence[Summary], *, side_by_side: int) -> list["Table"]:
+    """Mean seconds per query: for one run a column for each mode; for several a table for each mode with a column for
+    each run, at most that many."""
+    if len(summaries) == 1:
+        columns = [(mode, part.seconds) for mode, part in summaries[0].modes.items() if part.seconds is not None]
+        return [_seconds_table("Seconds per query", columns)] if columns else []
+    tables: list[Table] = []
+    for mode in MODES:
+        columns = [
+            (name.rpartition("/")[2], seconds)
+            for name, summary in zip(run_names(summaries), summaries, strict=True)
+            if mode in summary.modes and (seconds := summary.modes[mode].seconds) is not None
+        ]
+        for start in range(0, len(columns), side_by_side):
+            tables.append(_seconds_table(f"Seconds per query, {mode}", columns[start : start + side_by_side]))
+    return tables
+
+
+def _seconds_table(title: str, columns: Sequence[tuple[str, SecondsByPart]]) -> "Table":
+    table = new_table(f"{title}, mean")
+    table.add_column("", overflow="fold", min_width=18)
+    for heading, _ in columns:
+        table.add_column(heading, justify="right", overflow="fold")
+    figures = [figure for _, figure in columns]
+    table.add_row(stacked(["All"]), *(_seconds_cell(figure.overall) for figure in figures))
+    for label, style, of in part_rows(figures):
+        table.add_row(stacked([label], value_style=style), *(_seconds_cell(of(figure)) for figure in figures))
+    return table
+
+
+def _seconds_cell(seconds: Seconds | None) -> "Text":
+    from rich.text import Text
+
+    if seconds is None:
+        return Text("")
+    return stacked([f"{seconds.mean:.{2 if seconds.mean >= 0.1 else 4}f}", str(seconds.n)], value_style="")
+
 
 class Column(NamedTuple):
-    """A column of the parts table: its metric on what the headline counts, and on schematic drawings."""
+    """A column of the parts table."""
 
     heading: str
     metric: Metric | None
-    schematic: Metric | None
 
 
 RUNS_SIDE_BY_SIDE = 4
@@ -50,7 +169,7 @@ def part_tables(summaries: Sequence[Summary], *, side_by_side: int = RUNS_SIDE_B
     of the main metrics with at most that many runs side by side."""
     if len(summaries) == 1:
         columns = [_column(heading, summaries[0], mode, metric) for mode, metric, heading in _OF_ONE_RUN]
-        shown = [column for column in columns if column.metric or column.schematic]
+        shown = [column for column in columns if column.metric]
         return [_parts_table("By task type and answer type", shown)] if shown else []
     tables: list[Table] = []
     for mode, metric, title in _OF_SEVERAL_RUNS:
@@ -58,7 +177,7 @@ def part_tables(summaries: Sequence[Summary], *, side_by_side: int = RUNS_SIDE_B
             _column(name.rpartition("/")[2], summary, mode, metric)
             for name, summary in zip(run_names(summaries), summaries, strict=True)
         ]
-        columns = [column for column in of_runs if column.metric or column.schematic]
+        columns = [column for column in of_runs if column.metric]
         for start in range(0, len(columns), side_by_side):
             part = columns[start : start + side_by_side]
             tables.append(_parts_table(f"{title}, by task type and answer type", part))
@@ -67,12 +186,7 @@ def part_tables(summaries: Sequence[Summary], *, side_by_side: int = RUNS_SIDE_B
 
 def _column(heading: str, summary: Summary, mode: Mode, metric: str) -> Column:
     of_mode = summary.modes.get(mode)
-    drawn = of_mode.schematic if of_mode is not None else None
-    return Column(
-        heading,
-        of_mode.metrics.get(metric) if of_mode is not None and of_mode.headline else None,
-        drawn.metrics.get(metric) if drawn is not None and drawn.headline else None,
-    )
+    return Column(heading, of_mode.metrics.get(metric) if of_mode is not None and of_mode.headline else None)
 
 
 def _parts_table(title: str, columns: Sequence[Column]) -> "Table":
@@ -80,12 +194,8 @@ def _parts_table(title: str, columns: Sequence[Column]) -> "Table":
     table.add_column("", overflow="fold", min_width=18)
     for column in columns:
         table.add_column(column.heading, justify="right", overflow="fold")
-    counted = [column.metric for column in columns]
-    drawn = [column.schematic for column in columns]
-    of_counted, of_drawn = ([metric for metric in metrics if metric] for metrics in (counted, drawn))
-    rows = [(label, style, of, counted) for label, style, of in part_rows(of_counted)]
-    rows += [(label, style, of, drawn) for label, style, of in schematic_rows(of_drawn)]
-    for label, style, estimate_of, metrics in rows:
+    metrics = [column.metric for column in columns]
+    for label, style, estimate_of in part_rows([metric for metric in metrics if metric]):
         cells = [_cell(estimate_of(metric) if metric else None) for metric in metrics]
         table.add_row(stacked([label], value_style=style), *cells)
     return table
@@ -127,8 +237,6 @@ def counts_table(summaries: Sequence[Summary]) -> list["RenderableType"]:
             table.add_row(f" {mode}", *_counts_cells(part))
             of_run = f"{name}, " if len(summaries) > 1 else ""
             lines += [f"{of_run}{mode}: {line}" for line in _count_lines(mode, part)]
-    if any(part.schematic for summary in summaries for part in summary.modes.values()):
-        lines.append("Counted over all records, schematic drawings among them; Jaccard and IoU without these.")
     return [table, Text("\n".join(lines), style="dim")]
 
 

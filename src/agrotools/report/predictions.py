@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 from agrotools.report.cells import DASH, new_table, stacked
-from agrotools.report.layout import console_for, line, put
-from agrotools.report.values import harmless
+from agrotools.report.layout import console_for, harmless, line, put
 from agrotools.scoring.corrected.differences import DIFFERENCES
 from agrotools.scoring.embedders import MPNET, WITH_COSINES
 from agrotools.scoring.predictions.comparing import finite

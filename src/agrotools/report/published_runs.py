@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agrotools.core import Mode
 from agrotools.report.cells import DASH, Notes, name_cell, new_table, percent, run_names, stacked, value_cell
+from agrotools.report.layout import harmless
 from agrotools.report.published import PublishedRow, paper, published_rows, same_model
 from agrotools.report.published_agent_x import FAMILY as AGENT_X
 from agrotools.report.published_agent_x import MODES, PARTS, counts_table, printed_rows
-from agrotools.report.values import harmless
 from agrotools.scoring import PublishedFigures, Summary
 from agrotools.scoring.embedders import WITH_COSINES
 

@@ -20,8 +20,8 @@ from agrotools.core import (
 from agrotools.core.refs import Results
 from agrotools.scoring.open_text import states_fact
 from agrotools.text.agreement_values import as_number, category
+from agrotools.text.expression_functions import ExpressionError
 from agrotools.text.expressions import evaluate_from
-from agrotools.text.function_arguments import ExpressionError
 
 
 class Implied(NamedTuple):

@@ -6,8 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from agrotools.scoring.word_forms import Family, comparatives, families, presence, word_pattern
-from agrotools.text.clauses import OTHER_TIME
-from agrotools.text.negation import Negations
+from agrotools.text.clauses import OTHER_TIME, Negations
 from agrotools.text.normalise import CJK, WORD, normalise
 
 

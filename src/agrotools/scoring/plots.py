@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from pydantic import JsonValue, ValidationError
 
 from agrotools.core import PlotSeries, PlotSpec, Step, Trajectory
-from agrotools.text.agreement_chart import equivalent_kinds
+from agrotools.text.agreement import equivalent_kinds
 from agrotools.text.agreement_values import Number, categories_agree, category
 from agrotools.text.normalise import CJK, WORD, normalise
 from agrotools.text.units import canonical_unit

@@ -42,8 +42,7 @@ from agrotools.scoring.error_classes import IN_HEAD
 from agrotools.scoring.implied import Implied, implied_slot, is_text_slot, shown_results
 from agrotools.scoring.slots import score_slot
 from agrotools.text.agreement import ArgumentAgreement, Frame, StepAgreement, closest, compare_arguments
-from agrotools.text.agreement_expression import numbers_in
-from agrotools.text.agreement_values import Number
+from agrotools.text.agreement_values import Number, numbers_in
 from agrotools.text.guess_model import usual_plan
 from agrotools.tools import get_tool
 from agrotools.tools.arguments import Known

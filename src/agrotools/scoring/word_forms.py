@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agrotools.core import Slot
-from agrotools.text.negation import Negations
+from agrotools.text.clauses import Negations
 from agrotools.text.normalise import CJK, WORD, normalise
 from agrotools.text.statements import stemmer
 

@@ -14,8 +14,7 @@ from agrotools.core import BooleanSlot
 from agrotools.scoring.answer_text import after_correction
 from agrotools.scoring.label_statement import ENTITIES, THAN, THAN_CHINESE, Statement, label_statement
 from agrotools.scoring.word_forms import comparatives, presence
-from agrotools.text.clauses import ELSEWHERE, EXCEPTED, OTHER_TIME, SUPPOSED, Sentences
-from agrotools.text.negation import Negations
+from agrotools.text.clauses import ELSEWHERE, EXCEPTED, OTHER_TIME, SUPPOSED, Negations, Sentences
 from agrotools.text.normalise import CJK, WORD
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic import JsonValue
 
-from agrotools.text.function_arguments import ExpressionError, Function, Number, number, numbers, paired, shown
+from agrotools.text.expression_functions import ExpressionError, Function, Number, number, numbers, paired, shown
 from agrotools.text.units import UNITS, canonical_unit, compatible, convert
 
 if TYPE_CHECKING:

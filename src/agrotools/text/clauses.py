@@ -1,9 +1,13 @@
-"""The sentences of a reply, and what a clause is in it: a conclusion, a supposition, of another time or thing."""
+"""The sentences and clauses of a reply: what concludes, supposes or speaks of another time, and what is denied.
+
+English and Chinese.
+"""
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 
-from agrotools.text.normalise import WORD
+from agrotools.text.normalise import CJK, WORD
 
 CONCLUDES = re.compile(
     rf"(?<!{WORD})(?:so(?! (?:do|does|did|is|are|was|were|has|have|can)(?! not))|therefore|thus|hence|"
@@ -76,3 +80,196 @@ class Sentences:
             above -= 1
         heading = self.sentence(above) if above >= 0 else ""
         return heading.endswith("\n") and len(heading) < _HEADING and CONCLUDES.search(heading) is not None
+
+
+Span = tuple[int, int]
+
+_B = rf"(?<!{WORD})"
+_E = rf"(?!{WORD})"
+_PRONOUN = "(?:it|this|that|these|those|they|there|he|she|we|i|you|which|who)"
+_BE = "(?:is|are|was|were|be|been|being|must|has|have|had|can|could|do|does|did|will|would|may|might|shows?)"
+# Behind these words a clause goes on: "I do not think it is lantana", "it is unlikely that this is lantana".
+_GOES_ON = (
+    "of that think thinks thought believe believes believed say says said sure certain suggest suggests if whether "
+    "likely unlikely possible suspect convinced conclude agree mean means indicate indicates expect feel doubt"
+).split()
+_NEW_CLAUSE = "".join(rf"(?<!{_B}{word} )" for word in _GOES_ON)
+_CLAUSE_END = re.compile(
+    rf"[;!?。；()\n:,，]|\.(?!\d)|\s-+\s|而是|但|因此|所以|"
+    rf"{_B}(?:(?<!anything )but|(?<=be anything )but|however|although|though|whereas|while|because|therefore|"
+    rf"thus|hence|so(?! (?:much|many|far))){_E}|"
+    rf"{_B}and (?=(?:{_PRONOUN}|{_BE}|instead|rather|the|conclude|identify|find|see|choose|settle|think){_E})|"
+    rf"{_NEW_CLAUSE}{_B}(?=(?:it|this|these|they|there) {_BE}{_E}|it's{_E}|that's{_E})"
+)
+_ASIDE = re.compile(
+    r", (?:which|whose|with) [^,;.!?:\n]{1,80},|"
+    rf"(?:{_B}(?:not|never|n't|cannot)|n't),[^,;.!?\n]{{1,40}},|"
+    rf"\((?:{WORD}+(?:[ -]{WORD}+){{0,3}}|[{CJK}]{{1,8}})\)|"
+    rf"(?:^|(?<=[.;!?\n。]))\W{{0,8}}(?:not? (?:found|seen|present|detected|visible|observed|affected|signs?|trace)|"
+    r"absent|none of|未(?:见|发现|检出|受害)|没有(?:发现|看到))[^.;!?\n。:]{0,20}:[^.;!?\n。]{1,300}|"
+    r"\((?:(?!\b(?:it|is|are|but|instead|rather)\b)[^().:;\n]){1,60}(?:,|、|和|与|\b(?:and|or)\b)[^().:;\n]{1,200}\)"
+)
+"""``not, in my view, lantana``: the commas of an aside end no clause, nor do the brackets or the heading of a list."""
+
+
+_AT_FIRST = (
+    r"(?:at first(?: glance)?|initially|originally|first),? (?:(?:it|this|that|i|we|the \w+) )?"
+    r"(?:look|seem|appear|resembl|thought|suspect|assum|believ|guess|consider|took|mistook)\w*"
+)
+# Words that deny whatever follows them in their clause.
+_BEFORE = re.compile(
+    rf"{_B}(?:not(?! (?:only|just|merely|simply|to mention){_E})|never|unlike|rather than|instead of|neither|"
+    r"nor|cannot|"
+    rf"unlikely|improbable|impossible|{WORD}+n't|dont|doesnt|isnt|wasnt|rul(?:e[sd]?|ing) out|"
+    r"exclud(?:e[sd]?|ing)|excepts?|except for|other than|as opposed to|"
+    r"(?<!no )(?<!out )(?<!out a )(?<!beyond )doubt(?:s|ful|ed)?|"
+    r"none(?= (?:has|have|had|is|are|was|were|can|could|shows?|of (?:them|these|those))\b)|"
+    r"nothing|nobody|nowhere|hardly|barely|scarcely|free (?:of|from)|(?:unable|fail(?:s|ed)?) to (?:find|see|"
+    r"detect)|forget(?: about)?|no sign of|none (?:in|on|at|for)|let alone|much less|devoid of|absence of|"
+    r"absent(?=:)|(?:little|"
+    r"no) chance|(?:speaks?|argues?) against|(?:wrong|incorrect|mistaken) to|"
+    rf"different from|differs? from|distinct from|(?:distinguish(?:es|ed)?|told|tells?) (?:it |this )?from|"
+    rf"(?:confused|mistaken) (?:with|for)|far from|{_AT_FIRST}){_E}|"
+    rf"(?<!be )anything but|"
+    r"不(?=是|在|像|属于|认为|觉得|为|含|包括|包含|存在|可能|太可能|大可能|会是|应|符合|适|宜|能|可以|会|算|构成)|并非|而非|绝非|并不|并没有|"
+    r"并未|未见|"
+    r"不(?:需要?|必|宜|用|建议|推荐|再)|无需|无须|"
+    r"没(?:看到|看见|见到|发现|找到)|不见|未发现|排除|区别于|不同于|有别于|乍看|起初|最初"
+)
+# Determiners: they deny what follows, of numbers only the next (there is "no" in "no weeds among the 14 trees").
+_WITHOUT = re.compile(
+    rf"{_B}(?:no(?! (?:doubt|question|more than|less than|fewer than){_E})|without(?! (?:a )?(?:doubt|"
+    r"question))|none of|"
+    rf"nothing like|zero(?! \d)){_E}|没有(?!疑问)|没(?![有看发])|无(?!人机|疑|法)|未(?!来)"
+)
+# Predicates that deny what stands before them in their clause.
+_AFTER = re.compile(
+    rf"{_B}(?:(?:is|are|was|were|can|could|seems?|looks?|appears?|has|have|been|be|being|very|quite|highly|"
+    rf"rather|now|"
+    rf"therefore|most|thus|also) ){{0,5}}(?:ruled out|struck off|crossed out|set aside|discounted|disregarded|"
+    rf"unlikely|excluded|eliminated|rejected|dismissed|discarded|absent|"
+    rf"impossible|improbable|implausible|incorrect|wrong|false|not (?:likely|possible|present|visible|seen|found|"
+    rf"detected|observed|correct|right|the (?:right|correct|answer|species|case)|it|supported|plausible|a match|"
+    rf"match\w*|fit\w*|consistent|what)|isn't it){_E}|"
+    rf"{_B}(?:does|do|did|can|could|would|should) ?(?:not|n't) (?:match|fit|occur|seem|appear|look|exist|apply|"
+    rf"belong){_E}|"
+    rf"{_B}(?:is|are|was|were) (?:zero|nil){_E}|"
+    rf"{_B}would be (?:much |far |clearly )?too (?:high|low|large|small|many|few|much){_E}|"
+    rf"{_B}at first(?: glance)?(?=[ ,]{{1,2}}(?:but|however|yet|though){_E})|"
+    r"(?:可以|可|应|已|已经)?被?排除|[均都也]?[未没](?:有)?(?:被)?(?:发现|检出|出现|看到|见到|见|找到)|无关|不可能|"
+    r"不太可能|可能性(?:不大|很小|较小|低)|不存在|不符"
+)
+_JOIN = re.compile(rf"\s*(?:,|、|或|{_B}(?:or|nor){_E}|,\s*(?:or|nor){_E})\s*(?:(?:an?|the)\s+)?")
+_BACK_JOIN = re.compile(rf"\)?\s*,?\s*(?:{_B}(?:or|nor|and){_E}|和|与|及|或|、)\s*(?:(?:an?|the)\s+|[{CJK}]{{1,8}}\()?")
+_THAT = re.compile(
+    rf"(?:{_B}(?:not|unlikely|impossible|improbable|doubt|cannot)|"
+    rf"n't)(?!{WORD})[^.;!?\n,]{{0,30}}? that{_E}[^.;!?\n]{{0,300}}"
+)
+"""``it is not possible that this plant, with its white flowers, is lantana``: commas end no clause in it."""
+_LABEL_HEADING = re.compile(
+    rf"\W*(?:(?!{_BE}{_E}){WORD}+ ){{0,3}}(?:not? [a-z ]{{3,30}}|un[a-z]+ed(?: [a-z ]{{3,30}})?|absent)$|(?:未|"
+    rf"没有)[{CJK}]{{1,6}}$"
+)
+"""``not affected: root, stem`` denies what follows; ``no: it is lantana`` does not."""
+_TOKEN = re.compile(rf"{WORD}+(?:'{WORD}+)?|[{CJK}]")
+_NEAR = 40
+"""Characters within which a determiner and a number can be neighbours."""
+
+
+class Negations:
+    """The clauses of a text and what they deny; built once, asked for any number of places.
+
+    ``masked`` spans are parts of labels: a "no" inside the label "no weeds" denies nothing.
+    """
+
+    def __init__(self, text: str, masked: Sequence[Span] = ()) -> None:
+        self._text = text
+        asides = sorted(aside.span() for pattern in (_ASIDE, _THAT) for aside in pattern.finditer(text))
+        self._clauses = [0]
+        at = 0
+        for end in _CLAUSE_END.finditer(text):
+            while at < len(asides) and asides[at][1] <= end.start():
+                at += 1
+            if at < len(asides) and asides[at][0] <= end.start() < asides[at][1] and end[0] in ",()、，":
+                continue
+            begin = self._clauses[-1]
+            if (
+                end[0] == ":"
+                and text[max(0, begin - 1) : begin] in "\n."
+                and _LABEL_HEADING.match(text, begin, end.start())
+            ):
+                continue
+            self._clauses.append(end.end())
+        self._first = self._by_clause(_BEFORE, masked, first=True)
+        self._last = self._by_clause(_AFTER, masked, first=False)
+        self._determiners = [match.end() for match in _unmasked(_WITHOUT, text, masked)]
+        self._ends: list[int] = []
+        words = [match for pattern in (_BEFORE, _WITHOUT) for match in _unmasked(pattern, text, masked)]
+        for match in sorted(words, key=lambda word: word.start()):
+            if not self._ends or match.start() >= self._ends[-1]:  # 并没有 is one word of the two patterns
+                self._ends.append(match.end())
+        self._first_determiner: dict[int, int] = {}
+        for end in self._determiners:
+            self._first_determiner.setdefault(self._clause(end - 1), end)
+
+    def _clause(self, at: int) -> int:
+        return bisect_right(self._clauses, at) - 1
+
+    def _by_clause(self, pattern: re.Pattern[str], masked: Sequence[Span], *, first: bool) -> dict[int, int]:
+        """Where the first of the words in each clause ends, or the last begins."""
+        found: dict[int, int] = {}
+        for match in _unmasked(pattern, self._text, masked):
+            if first:
+                found.setdefault(self._clause(match.end() - 1), match.end())
+            else:
+                found[self._clause(match.start())] = match.start()
+        return found
+
+    def before(self, start: int) -> bool:
+        """Whether a word of negation or contrast stands before ``start`` in its clause."""
+        clause = self._clause(start)
+        return min(self._first.get(clause, start + 1), self._first_determiner.get(clause, start + 1)) <= start
+
+    def clause(self, at: int) -> Span:
+        """Where the clause around ``at`` begins and ends."""
+        index = self._clause(at)
+        return self._clauses[index], self._clauses[index + 1] if index + 1 < len(self._clauses) else len(self._text)
+
+    def count_before(self, start: int) -> int:
+        """How many words of negation or contrast stand before ``start`` in its clause: two of them cancel out."""
+        return bisect_right(self._ends, start) - bisect_right(self._ends, self._clauses[self._clause(start)])
+
+    def before_number(self, start: int) -> bool:
+        """The same for a number: a determiner ("no", "without") denies the number beside it alone."""
+        clause = self._clause(start)
+        if self._first.get(clause, start + 1) <= start:
+            return True
+        near = bisect_right(self._determiners, start) - 1
+        if near < 0 or start - self._determiners[near] > _NEAR or self._clause(self._determiners[near] - 1) != clause:
+            return False
+        return sum(1 for _ in _TOKEN.finditer(self._text, self._determiners[near], start)) < 2
+
+    def after(self, end: int) -> bool:
+        """Whether the rest of the clause denies what ends at ``end``: "... is ruled out"."""
+        return self._last.get(self._clause(max(0, end - 1)), -1) >= end
+
+
+def _unmasked(pattern: re.Pattern[str], text: str, masked: Sequence[Span]) -> list[re.Match[str]]:
+    kept: list[re.Match[str]] = []
+    at = 0
+    for match in pattern.finditer(text):
+        while at < len(masked) and masked[at][1] <= match.start():
+            at += 1
+        if at == len(masked) or match.end() > masked[at][1] or match.start() < masked[at][0]:
+            kept.append(match)
+    return kept
+
+
+def joined(text: str, end: int, start: int) -> bool:
+    """Whether only a comma, or, nor, 、 or 或 stands between ``end`` of one thing and ``start`` of the next."""
+    return start - end <= 24 and _JOIN.fullmatch(text, end, start) is not None
+
+
+def listed_with(text: str, end: int, start: int) -> bool:
+    """Whether two things are named as one subject: "A and B are ruled out"."""
+    return start - end <= 24 and _BACK_JOIN.fullmatch(text, end, start) is not None

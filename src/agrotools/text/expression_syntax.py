@@ -6,7 +6,7 @@ import sys
 from collections.abc import Collection, Iterator
 from difflib import get_close_matches
 
-from agrotools.text.function_arguments import ExpressionError, shown
+from agrotools.text.expression_functions import ExpressionError, shown
 
 MAX_CHARACTERS = 500
 MAX_DEPTH = 40

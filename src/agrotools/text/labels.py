@@ -7,8 +7,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from agrotools.text.clauses import ELSEWHERE, OTHER_TIME, SUPPOSED, Sentences
-from agrotools.text.negation import Negations, joined, listed_with
+from agrotools.text.clauses import ELSEWHERE, OTHER_TIME, SUPPOSED, Negations, Sentences, joined, listed_with
 from agrotools.text.normalise import CJK, WORD, normalise
 
 

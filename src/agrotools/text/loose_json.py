@@ -2,6 +2,7 @@
 
 Repairs change spelling only (quotes, constants, commas, comments, escapes). What is cut off or unbalanced stays
 broken: a guess at the missing half would be ours, not the model's. Everything here takes time linear in the text.
+(Not json-repair 0.64: it completes what is cut off, reads prose as "", and takes over 8 s for 100 kB of ``{``.)
 """
 
 import json

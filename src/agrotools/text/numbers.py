@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from agrotools.text.negation import Negations, joined
+from agrotools.text.clauses import Negations, joined
 from agrotools.text.normalise import CJK, WORD
 from agrotools.text.number_words import NUMBER_WORDS, chinese_number, spelled_numbers
 from agrotools.text.units import canonical_unit, convert, unit_pattern

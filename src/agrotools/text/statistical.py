@@ -8,7 +8,7 @@ import statistics
 
 from pydantic import JsonValue
 
-from agrotools.text.function_arguments import (
+from agrotools.text.expression_functions import (
     ExpressionError,
     Function,
     Number,

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from agrotools.core import UsageError
 from agrotools.knowledge.corpus import CorpusIndex, build_index, building
-from agrotools.knowledge.corpus import runs as runs_module
 from support.corpora import made_up, write_lines
 
 
@@ -89,12 +88,11 @@ def test_scores_are_those_of_bm25s(index: CorpusIndex, texts: list[str]):
         assert passage.score == pytest.approx(float(scores[texts.index(passage.text)]), abs=1e-4)
 
 
-def test_memory_and_rounds_change_nothing(
+def test_memory_changes_nothing_in_the_index(
     tmp_path: Path, index: CorpusIndex, texts: list[str], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(runs_module, "_FAN_IN", 3)
     monkeypatch.setattr(building, "_LEAST_ROOM", 8000)
-    monkeypatch.setattr(building, "_KEPT_FREE", 1 << 40)
+    monkeypatch.setattr(building, "_PROCESS_BYTES", 1 << 40)
     monkeypatch.setattr(building, "_BATCH_PASSAGES", 5)
     small = build_index(write_lines(tmp_path / "a.jsonl", texts), tmp_path / "index")
     written = [

@@ -173,7 +173,7 @@ def test_damaged_indexes_are_named(tmp_path: Path):
     with pytest.raises(CorpusError, match="is damaged"):
         CorpusIndex.open(out).search("第")
     rows.write_bytes(content)
-    postings = data / "postings.postings"
+    postings = data / "postings.passages"
     np.full(postings.stat().st_size // 4, 0xFFFFFFFF, "<u4").tofile(postings)
     with pytest.raises(CorpusError, match="is damaged"):
         CorpusIndex.open(out).search("第")
@@ -192,9 +192,10 @@ def test_a_damaged_index_is_built_anew(tmp_path: Path):
     ("change", "message"),
     [
         ({"format": 99}, "format 99"),
-        ({"data": "../elsewhere"}, "is no manifest"),
-        ({"passages": -1}, "is no manifest"),
-        ({"unknown": 1}, "is no manifest"),
+        ({"format": 1}, "format 1; this version reads format 2"),
+        ({"data": "../elsewhere"}, "is not the manifest"),
+        ({"passages": -1}, "is not the manifest"),
+        ({"unknown": 1}, "is not the manifest"),
     ],
 )
 def test_strange_manifests_are_refused(tmp_path: Path, change: dict[str, object], message: str):

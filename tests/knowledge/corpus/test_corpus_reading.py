@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import CorpusError, UsageError
-from agrotools.knowledge.corpus import Tally, documents, read_corpus
+from agrotools.knowledge.corpus import ReadingCounts, documents, read_corpus
 
 DUMP = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="zh">
   <siteinfo><sitename>Wikipedia</sitename><namespaces><namespace key="10">Template</namespace></namespaces></siteinfo>
@@ -30,10 +30,10 @@ DUMP = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="
 """
 
 
-def read(corpus: Path, tally: Tally | None = None, **fields: str) -> list[tuple[str, str, str]]:
+def read(corpus: Path, counts: ReadingCounts | None = None, **fields: str) -> list[tuple[str, str, str]]:
     """(source, title, text) of all documents."""
-    tally = tally if tally is not None else Tally()
-    return [(each.source, each.title, "".join(each.pieces)) for each in read_corpus(corpus, tally, **fields)]
+    counts = counts if counts is not None else ReadingCounts()
+    return [(each.source, each.title, "".join(each.pieces)) for each in read_corpus(corpus, counts, **fields)]
 
 
 def test_a_folder_is_read_in_order_of_names(tmp_path: Path):
@@ -43,9 +43,9 @@ def test_a_folder_is_read_in_order_of_names(tmp_path: Path):
     (tmp_path / ".hidden.txt").write_text("no", encoding="utf-8")
     (tmp_path / "picture.png").write_bytes(b"\x89PNG")
     os.mkfifo(tmp_path / "pipe.txt")
-    tally = Tally()
-    assert read(tmp_path, tally) == [("a.TXT", "", "一"), ("b/x.md", "", "# 二")]
-    assert tally.bytes_read == 8
+    counts = ReadingCounts()
+    assert read(tmp_path, counts) == [("a.TXT", "", "一"), ("b/x.md", "", "# 二")]
+    assert counts.bytes_read == 8
 
 
 def test_encodings(tmp_path: Path):
@@ -54,7 +54,7 @@ def test_encodings(tmp_path: Path):
         (tmp_path / name).write_text(text if encoding != "ascii" else "rice", encoding=encoding)
     assert [found[2] for found in read(tmp_path)] == [text, text, text, "rice"]
     (tmp_path / "5.txt").write_bytes("水稻".encode("utf-16"))
-    with pytest.raises(CorpusError, match=r"5\.txt is text neither in UTF-8 nor in GB18030"):
+    with pytest.raises(CorpusError, match=r"5\.txt is neither UTF-8 nor GB18030 text"):
         read(tmp_path)
 
 
@@ -75,15 +75,15 @@ def test_jsonl(tmp_path: Path):
     ]
     path = tmp_path / "pages.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + b"\n\n".join(json.dumps(row).encode() for row in rows))
-    tally = Tally()
-    assert read(path, tally) == [
+    counts = ReadingCounts()
+    assert read(path, counts) == [
         ("https://example.org/1", "水稻", "一"),
         ("pages.jsonl#5", "", "二"),
         ("pages.jsonl#True", "", "三\n四"),
         ("pages.jsonl:7", "", "五"),
         ("pages.jsonl:9", "", "六"),
     ]
-    assert tally.passed_over() == {"without text": 2}
+    assert counts.skipped() == {"without text": 2}
     assert read(path, text_field="other", title_field="none") == [("pages.jsonl:13", "", "七")]
 
 
@@ -95,11 +95,11 @@ def test_jsonl_in_gb18030(tmp_path: Path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'{"text": "a"}\n{"text": \n', "line 2, is no JSON object"),
-        (b"[1]\n", "line 1, is no JSON object"),
-        (b'{"text": "\xff\xff"}', "line 1, is no JSON object"),
-        (b"[" * 200_000, "line 1, is no JSON object"),
-        (b'{"text": "a", "n": ' + b"9" * 5000 + b"}", "line 1, is no JSON object"),
+        (b'{"text": "a"}\n{"text": \n', "line 2, is not a JSON object"),
+        (b"[1]\n", "line 1, is not a JSON object"),
+        (b'{"text": "\xff\xff"}', "line 1, is not a JSON object"),
+        (b"[" * 200_000, "line 1, is not a JSON object"),
+        (b'{"text": "a", "n": ' + b"9" * 5000 + b"}", "line 1, is not a JSON object"),
         (b'{"body": "a", "name": 1}\n', "no line of .* has text in a field text, contents, content or passage"),
     ],
 )
@@ -122,7 +122,7 @@ def test_lines_come_whole_whatever_the_blocks(tmp_path_factory: pytest.TempPathF
     path = tmp_path_factory.getbasetemp() / "blocks.jsonl"
     path.write_text("\n".join(json.dumps({"text": text}) for text in texts))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("agrotools.knowledge.corpus.files._BLOCK", block)
+        patch.setattr("agrotools.knowledge.corpus.documents._BLOCK", block)
         assert [found[2] for found in read(path)] == texts
 
 
@@ -133,23 +133,23 @@ def test_blank_lines_are_no_lines_whatever_the_blocks(
     path = tmp_path_factory.getbasetemp() / "blank.jsonl"
     path.write_bytes(b'{"text": "a"}\r\n' + b" \r\n" * blanks + b'{"text": "b"}\r\n\r\n')
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("agrotools.knowledge.corpus.files._BLOCK", block)
+        patch.setattr("agrotools.knowledge.corpus.documents._BLOCK", block)
         assert [found[2] for found in read(path)] == ["a", "b"]
 
 
 def test_lines_that_are_too_long_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(documents, "LONGEST", 1000)
-    monkeypatch.setattr("agrotools.knowledge.corpus.files._BLOCK", 64)
+    monkeypatch.setattr("agrotools.knowledge.corpus.documents._BLOCK", 64)
     rows = [{"text": "a" * size} for size in (900, 1100, 10, 5000, 20, 5000)]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    tally = Tally()
-    found = read(tmp_path, tally)
+    counts = ReadingCounts()
+    found = read(tmp_path, counts)
     assert [(source, len(text)) for source, _, text in found] == [
         ("a.jsonl:1", 900),
         ("a.jsonl:3", 10),
         ("a.jsonl:5", 20),
     ]
-    assert tally.too_long == 3
+    assert counts.too_long == 3
 
 
 @pytest.mark.parametrize("name", ["dump.xml", "dump.xml.bz2"])
@@ -158,21 +158,21 @@ def test_a_dump_gives_its_articles(tmp_path: Path, name: str):
     (tmp_path / name).write_bytes(
         bz2.compress(content[:900]) + bz2.compress(content[900:]) if "bz2" in name else content
     )
-    tally = Tally()
-    assert read(tmp_path, tally) == [
+    counts = ReadingCounts()
+    assert read(tmp_path, counts) == [
         (f"{name}#7", "水稻", "水稻是一种禾本科植物。"),
         (f"{name}#13", "小麦", "小麦锈病。"),
     ]
-    assert tally.passed_over() == {"redirects": 2, "pages that are no articles": 2, "without text": 1}
-    assert tally.bytes_read == (tmp_path / name).stat().st_size
+    assert counts.skipped() == {"redirects": 2, "pages that are not articles": 2, "without text": 1}
+    assert counts.bytes_read == (tmp_path / name).stat().st_size
 
 
 def test_a_page_that_is_too_long_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("agrotools.knowledge.corpus.wikipedia.LONGEST", 100)
     (tmp_path / "a.xml").write_text(DUMP.replace("小麦锈病", "小麦" * 100), encoding="utf-8")
-    tally = Tally()
-    assert len(read(tmp_path, tally)) == 1
-    assert tally.too_long == 1
+    counts = ReadingCounts()
+    assert len(read(tmp_path, counts)) == 1
+    assert counts.too_long == 1
 
 
 BOMB = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">' + "".join(
@@ -185,11 +185,11 @@ BOMB = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">' + "".join(
     [
         (DUMP[:900], "is cut off"),
         ("", "is cut off"),
-        (DUMP.replace("</title>", "</titel>", 1), "no well-formed XML"),
+        (DUMP.replace("</title>", "</titel>", 1), "not well-formed XML"),
         (f"{BOMB}]><mediawiki><page><title>&i;</title></page></mediawiki>", "declares a document type"),
         ('<!DOCTYPE a SYSTEM "file:///etc/passwd"><mediawiki/>', "declares a document type"),
-        ("<rss><item/></rss>", "is no dump of a wiki: it has <rss>"),
-        ("<mediawiki>" * 100, "is no dump of a wiki"),
+        ("<rss><item/></rss>", "is not a dump of a wiki: it has <rss>"),
+        ("<mediawiki>" * 100, "is not a dump of a wiki"),
     ],
 )
 def test_dumps_that_are_refused(tmp_path: Path, content: str, message: str):
@@ -214,10 +214,10 @@ def test_damaged_bz2(tmp_path: Path, damage, message: str):
 
 
 def test_what_is_no_corpus(tmp_path: Path):
-    with pytest.raises(UsageError, match="there is no"):
+    with pytest.raises(UsageError, match="does not exist"):
         read(tmp_path / "nowhere")
     (tmp_path / "a.pdf").write_bytes(b"%PDF")
-    with pytest.raises(UsageError, match="no file of text that is read"):
+    with pytest.raises(UsageError, match="is not a text file of a known kind"):
         read(tmp_path / "a.pdf")
     assert read(tmp_path) == []
     (tmp_path / "broken.txt").symlink_to(tmp_path / "gone")

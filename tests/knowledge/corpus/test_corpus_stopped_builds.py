@@ -19,7 +19,7 @@ from pathlib import Path
 from agrotools.knowledge.corpus import build_index, building
 corpus, out, stage, count, limit = sys.argv[1:]
 building._BATCH_PASSAGES = 50
-building._KEPT_FREE = 1 << 40
+building._PROCESS_BYTES = 1 << 40
 building._LEAST_ROOM = 1 << 18
 seen = 0
 def kill(what, done, total):
@@ -62,7 +62,7 @@ def content(index: CorpusIndex) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    ("stage", "count"), [("hashing", 1), ("reading", 1), ("reading", 20), ("merging", 1), ("merging", 3)]
+    ("stage", "count"), [("hashing", 1), ("reading", 1), ("reading", 20), ("sorting", 1), ("sorting", 3)]
 )
 def test_a_killed_build_is_no_index_and_is_begun_anew(tmp_path: Path, corpus: Path, stage: str, count: int):
     out = tmp_path / "index"
@@ -70,13 +70,13 @@ def test_a_killed_build_is_no_index_and_is_begun_anew(tmp_path: Path, corpus: Pa
     assert len(list(out.glob("agrotools-corpus-*"))) == (stage != "hashing")
     with pytest.raises(UsageError, match="holds no index" if stage == "hashing" else "was not finished"):
         CorpusIndex.open(out)
-    (out / ".index.json.part").write_text("{")  # as a kill at the very last leaves it
+    (out / ".index.json.12.0").write_text("{")  # as a kill at the very last leaves it
     index = build_index(corpus, out)
     assert content(index) == content(build_index(corpus, tmp_path / "undisturbed"))
     assert sorted(path.name for path in out.iterdir()) == sorted([".lock", "index.json", index.manifest.data])
 
 
-@pytest.mark.parametrize("stage", ["reading", "merging"])
+@pytest.mark.parametrize("stage", ["reading", "sorting"])
 def test_a_killed_build_leaves_an_older_index_whole(tmp_path: Path, corpus: Path, stage: str):
     out = tmp_path / "index"
     (tmp_path / "old.jsonl").write_text('{"text": "rice"}')

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from agrotools.core import UsageError
 from agrotools.knowledge.corpus import known_tokens
-from agrotools.knowledge.corpus.tokens import TERM_BITS, Tokens
+from agrotools.knowledge.corpus.terms import TERM_BITS, TermCutter
 from agrotools.text.jieba_words import jieba_cutter
 
-BIGRAMS = Tokens("bigrams")
+BIGRAMS = TermCutter("bigrams")
 
 
 def terms(text: str) -> list[int]:
@@ -92,13 +92,13 @@ def test_without_jieba_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "jieba", None)
     jieba_cutter.cache_clear()
     with pytest.raises(UsageError, match="needs jieba") as caught:
-        Tokens("jieba")
+        TermCutter("jieba")
     assert "agrotools[zh]" in str(caught.value.hint)
 
 
 def test_jieba_cuts_words():
     pytest.importorskip("jieba", reason="jieba (extra zh) is not installed", exc_type=ImportError)
-    tokens = Tokens("jieba")
+    tokens = TermCutter("jieba")
     assert "jieba" in tokens.version
     found = tokens.terms(["水稻纹枯病 Rice 3.5", "水稻", "RICE", "3.5"])
     of = [set(found[0][found[1] == number].tolist()) for number in range(4)]

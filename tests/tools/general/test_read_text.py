@@ -112,10 +112,10 @@ def test_a_single_small_word_is_read(tmp_path: Path) -> None:
 @needs_ocr
 @pytest.mark.slow
 def test_real_pages_are_read_with_few_wrong_letters(field_data: Path, tmp_path: Path) -> None:
-    """The goal on clean pages is 3 % of letters; benchmarks/text_reading.py gives all figures."""
+    """The goal on clean pages is 3 % of letters; performance/text_reading.py gives all figures."""
     if not (field_data / "ocr_text" / "truth.json").is_file():
         pytest.skip("no folder ocr_text among the real images")
-    command = [sys.executable, "benchmarks/text_reading.py", "--data", str(field_data), "--out", str(tmp_path)]
+    command = [sys.executable, "performance/text_reading.py", "--data", str(field_data), "--out", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=600)
     [line] = [line for line in done.stdout.splitlines() if line.startswith("pages: ")]
     assert float(line.split()[1]) <= 3.0, done.stdout

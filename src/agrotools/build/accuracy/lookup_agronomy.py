@@ -15,8 +15,8 @@ from agrotools.build.accuracy.figures import Figure, mean_of
 from agrotools.build.accuracy.name_slips import misspelt, names_and_owners
 from agrotools.build.accuracy.study import Bench, Study
 from agrotools.knowledge import Entry
-from agrotools.knowledge.base import knowledge_base
 from agrotools.knowledge.embedding import EMBED, model_folder
+from agrotools.knowledge.retrieval import knowledge_base
 from agrotools.knowledge.words import has_cjk
 
 _SEED = 20

@@ -3,7 +3,7 @@
 A hash of 63 bits by the signs of low frequencies (DCT of a 32 x 32 grey thumbnail against their median; Zauner,
 Implementation and benchmarking of perceptual image hash functions, 2010) finds candidates; they are the same if their
 colour thumbnails of 12 x 12 correlate as well, which two fields of the same crop do not. The limits were chosen on
-photographs where ``benchmarks/near_duplicates.py`` counts both errors.
+photographs where ``performance/near_duplicates.py`` counts both errors.
 """
 
 from collections.abc import Iterator, Sequence

@@ -6,7 +6,7 @@ from typing import TypeGuard
 
 from pydantic import JsonValue
 
-from agrotools.report.values import value_text
+from agrotools.report.layout import value_text
 
 _SAME = 1e-4
 """Relative difference up to which an observed value is the true one: what tools round away."""

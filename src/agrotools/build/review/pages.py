@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agrotools.report.values import harmless
+from agrotools.report.layout import harmless
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from agrotools.agents.previews import PREVIEWED_KINDS
+from agrotools.agents.images import PREVIEWED_KINDS
 from agrotools.build.assist.reference_traces.records import TraceRecord
 from agrotools.build.review.boxes import Shape, files_of, shapes_of
 from agrotools.build.review.comparing import Compared, compared_fields
@@ -18,7 +18,7 @@ from agrotools.build.review.material import Flag, Material, own_flags
 from agrotools.core import Artifact, OpenTextSlot, ReferenceStep, Sample, SampleFile, Slot
 from agrotools.core.refs import Results, is_ref, literal_value
 from agrotools.report.html.places import Absent
-from agrotools.report.values import harmless, shortened, value_text, wanted_text
+from agrotools.report.layout import harmless, shortened, value_text, wanted_text
 from agrotools.scoring.implied import implied_slot, is_text_slot, shown_results
 from agrotools.text.agreement_values import as_number
 

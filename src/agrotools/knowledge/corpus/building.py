@@ -1,9 +1,8 @@
-"""Building an index of a corpus of any size in limited memory: read, cut, spill sorted runs, merge them, then name it.
+"""Building of an index of a corpus of any size in limited memory: read, cut, spread, sort, then write the manifest.
 
-Nothing of a stopped build is used again; the next one begins anew and clears it away.
+Nothing of a stopped build is used again; the next one begins anew and removes it.
 """
 
-import fcntl
 import os
 import secrets
 import shutil
@@ -14,30 +13,38 @@ from pathlib import Path
 import numpy as np
 
 from agrotools.core import CorpusError, UsageError
-from agrotools.knowledge.corpus.documents import Document, Tally, read_corpus
-from agrotools.knowledge.corpus.files import MEGABYTE, READ, Progress, Stamp, content_hash, stamp
-from agrotools.knowledge.corpus.index import CorpusIndex, read_manifest
-from agrotools.knowledge.corpus.passages import UNITS, split
-from agrotools.knowledge.corpus.runs import MOST_PASSAGES, Spill, merge
-from agrotools.knowledge.corpus.store import (
+from agrotools.core.files import sync, write_whole
+from agrotools.knowledge.corpus.documents import (
+    MEGABYTE,
+    READ,
+    CorpusStamp,
+    Document,
+    Progress,
+    ReadingCounts,
+    content_hash,
+    read_corpus,
+    stamp,
+)
+from agrotools.knowledge.corpus.index import (
     DATA,
     FORMAT,
     MANIFEST,
-    POSTINGS,
+    CorpusIndex,
     CorpusState,
     IndexManifest,
     IndexSettings,
-    PassageWriter,
-    one_line,
+    read_manifest,
 )
-from agrotools.knowledge.corpus.tokens import Tokens, TokensName
+from agrotools.knowledge.corpus.terms import UNITS, TermCutter, TokensName, split
+from agrotools.knowledge.corpus.writing import MOST_PASSAGES, SORTING_BYTES, PassageWriter, PostingsWriter, one_line
 
 LEAST_MEMORY_MB = 128
 _LOCK = ".lock"
-_PART = f".{MANIFEST}.part"
-_KEPT_FREE = 64 * MEGABYTE
-"""Of the memory: for a block of text and what is made of it on the way to its terms."""
+_PROCESS_BYTES = 136 * MEGABYTE
+"""Memory that the interpreter, the libraries and a batch of text take."""
 _LEAST_ROOM = 8 * MEGABYTE
+_BYTES_PER_POSTING = 3.5
+_BZ2_RATIO = 5
 _BATCH_CHARACTERS = 1 << 17
 _BATCH_PASSAGES = 4096
 
@@ -59,27 +66,27 @@ def build_index(
         corpus: a file or a folder: .txt, .md, .jsonl, .xml and .xml.bz2 (dumps of Wikipedia).
         out: the folder of the index, outside the corpus.
         tokens: ``bigrams``, or ``jieba`` (extra ``zh``).
-        memory_mb: what this process may take in all, unless it has taken most of that before. On disk the build
-            takes up to four times the size of the text, and leaves about two and a half times.
+        memory_mb: memory of a process that does nothing else, about. On disk the build takes up to four times the size
+            of the text, and leaves about two and a half times.
         text_field, title_field: fields of JSONL, where they are not the usual ones.
         replace: build anew where ``out`` holds an index of something else.
-        progress: called with what is being done, how much is done, and how much there is.
+        progress: called with the name of the stage, the amount done, and the total.
 
     Raises:
-        UsageError: there is no such corpus, it holds nothing to read, ``out`` holds something else, or an argument
-            is out of range.
-        CorpusError: the corpus cannot be read as what it says it is, or changed meanwhile; the index cannot be written.
+        UsageError: the corpus does not exist or holds no text, ``out`` holds something else, or an argument is out of
+            range.
+        CorpusError: the corpus cannot be read as what its name says, or changed meanwhile; the index cannot be written.
     """
     corpus, out = corpus.expanduser().absolute(), out.expanduser().absolute()
     if memory_mb < LEAST_MEMORY_MB:
         raise UsageError(f"{memory_mb} MB of memory are too few", hint=f"give {LEAST_MEMORY_MB} or more")
-    cutter = Tokens(tokens)
+    cutter = TermCutter(tokens)
     settings = IndexSettings(
         tokens=tokens, tokens_version=cutter.version, units=UNITS, text_field=text_field, title_field=title_field
     )
     before = stamp(corpus)
     if not before.files:
-        raise UsageError(f"{corpus} holds no file of text", hint=f"read are {READ}")
+        raise UsageError(f"{corpus} holds no text files", hint=f"give {READ}")
     try:
         _check_places(corpus, out)
         with _locked(out):
@@ -107,7 +114,7 @@ def _check_places(corpus: Path, out: Path) -> None:
     names = {path.name for path in out.iterdir()} if out.is_dir() else set()
     ours = {name for name in names if name.startswith(DATA)}
     if not ours or MANIFEST not in names:
-        others = sorted(names - ours - {_LOCK, _PART})
+        others = sorted(name for name in names - ours if name != _LOCK and not name.startswith(f".{MANIFEST}."))
         if others:
             raise UsageError(f"{out} holds other things, such as {others[0]}", hint="choose a new or empty folder")
 
@@ -115,6 +122,8 @@ def _check_places(corpus: Path, out: Path) -> None:
 @contextmanager
 def _locked(out: Path) -> Iterator[None]:
     """One build at a time. The lock ends with the process, however that ends."""
+    import fcntl
+
     out.mkdir(parents=True, exist_ok=True)
     lock = os.open(out / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
@@ -129,16 +138,16 @@ def _locked(out: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _state(corpus: Path, found: Stamp, out: Path, progress: Progress) -> CorpusState:
-    """What the corpus is now. It is hashed, unless an index there knows it with the same times and sizes."""
+def _state(corpus: Path, current: CorpusStamp, out: Path, progress: Progress) -> CorpusState:
+    """The state of the corpus. It is hashed, unless an index there knows it with the same times and sizes."""
     try:
         known = read_manifest(out).corpus
     except (UsageError, CorpusError):
         known = None
-    if known is not None and (known.path, known.stamp) == (str(corpus), found.sha256):
+    if known is not None and (known.path, known.stamp) == (str(corpus), current.sha256):
         return known
-    sha256 = content_hash(corpus, found.size, progress)
-    return CorpusState(path=str(corpus), files=found.files, bytes=found.size, sha256=sha256, stamp=found.sha256)
+    sha256 = content_hash(corpus, current.size, progress)
+    return CorpusState(path=str(corpus), files=current.files, bytes=current.size, sha256=sha256, stamp=current.sha256)
 
 
 def _is_built(out: Path, state: CorpusState, settings: IndexSettings, *, replace: bool) -> bool:
@@ -153,18 +162,17 @@ def _is_built(out: Path, state: CorpusState, settings: IndexSettings, *, replace
     if known.corpus.sha256 == state.sha256 and known.settings == settings:
         try:
             CorpusIndex.open(out, check=False)
-        except CorpusError:  # its data is damaged: nothing that is worth keeping
+        except CorpusError:  # its data is damaged and has to be built again
             return False
         if known.corpus != state:  # the same content elsewhere, or touched: remember that
             _write_manifest(out, known.model_copy(update={"corpus": state}))
         return True
     if replace:
         return False
-    what = (
-        "other settings" if known.corpus.sha256 == state.sha256 else "another corpus, or of this one before it changed"
-    )
+    same = known.corpus.sha256 == state.sha256
+    difference = "other settings" if same else "another corpus, or of this one before it changed"
     raise UsageError(
-        f"{out} holds an index of {what}", hint="give --replace to build it anew, or choose another folder"
+        f"{out} holds an index of {difference}", hint="give --replace to build it anew, or choose another folder"
     )
 
 
@@ -176,10 +184,12 @@ def _named_data(out: Path) -> str | None:
 
 
 def _clear(out: Path, *, keep: str | None) -> None:
-    """Remove what stopped builds have left."""
+    """Remove the remains of stopped builds."""
     for path in out.glob(f"{DATA}*"):
         if path.name != keep:
             shutil.rmtree(path)
+    for path in out.glob(f".{MANIFEST}.*"):
+        path.unlink()
 
 
 def _build(
@@ -187,44 +197,41 @@ def _build(
     out: Path,
     state: CorpusState,
     settings: IndexSettings,
-    cutter: Tokens,
+    cutter: TermCutter,
     memory: int,
     progress: Progress,
 ) -> None:
     folder = out / f"{DATA}{secrets.token_hex(4)}"
     folder.mkdir()
     try:
-        room = max(_LEAST_ROOM, memory - _resident() - _KEPT_FREE)
-        tally = Tally()
-        with PassageWriter(folder) as writer:
-            spill = Spill(folder, room // 8)
-            documents = read_corpus(corpus, tally, text_field=settings.text_field, title_field=settings.title_field)
-            for batch in _batches(documents, writer):
-                _index(batch, cutter, writer, spill)
-                progress(
-                    "reading the corpus (MB)", min(tally.bytes_read, state.bytes) // MEGABYTE, state.bytes // MEGABYTE
-                )
-        runs = spill.finish()
-        if not writer.occurrences:
+        room = max(_LEAST_ROOM, memory - _PROCESS_BYTES)
+        counts = ReadingCounts()
+        postings = PostingsWriter(folder, room // 8, _partitions(corpus, state, room))
+        with PassageWriter(folder) as passages:
+            documents = read_corpus(corpus, counts, text_field=settings.text_field, title_field=settings.title_field)
+            for batch in _batches(documents, passages):
+                _index(batch, cutter, passages, postings)
+                done = min(counts.bytes_read, state.bytes)
+                progress("reading the corpus (MB)", done // MEGABYTE, state.bytes // MEGABYTE)
+        if not passages.occurrences:
             raise UsageError(f"{corpus} holds no text", hint="give files that hold letters or digits")
         if stamp(corpus).sha256 != state.stamp:
             raise CorpusError(f"{corpus} changed while it was read", hint="build the index again when it is at rest")
-        terms, postings = merge(
-            runs, folder / POSTINGS, room, lambda done, total: progress("merging (postings)", done, total)
-        )
-        _sync(folder)
+        term_count, posting_count = postings.finish(lambda done, total: progress("sorting (postings)", done, total))
+        for path in (*folder.iterdir(), folder):
+            sync(path)
         manifest = IndexManifest(
             format=FORMAT,
             corpus=state,
             settings=settings,
-            documents=writer.documents,
-            passages=writer.passages,
-            terms=terms,
-            postings=postings,
-            occurrences=writer.occurrences,
-            text_bytes=writer.text_bytes,
-            document_bytes=writer.document_bytes,
-            passed_over=tally.passed_over(),
+            documents=passages.documents,
+            passages=passages.passages,
+            terms=term_count,
+            postings=posting_count,
+            occurrences=passages.occurrences,
+            text_bytes=passages.text_bytes,
+            document_bytes=passages.document_bytes,
+            passed_over=counts.skipped(),
             data=folder.name,
         )
         _write_manifest(out, manifest)
@@ -234,11 +241,18 @@ def _build(
     _clear(out, keep=folder.name)
 
 
+def _partitions(corpus: Path, state: CorpusState, room: int) -> int:
+    """A number of partitions of which each can be sorted in half of the memory."""
+    packed = corpus.is_dir() or corpus.name.lower().endswith(".bz2")
+    expected = state.bytes * (_BZ2_RATIO if packed else 1) / _BYTES_PER_POSTING
+    return 1 + int(2 * expected * SORTING_BYTES / room)
+
+
 _Batch = list[tuple[int, int, str, str]]
 """Passages as (document, position, text, title)."""
 
 
-def _batches(documents: Iterator[Document], writer: PassageWriter) -> Iterator[_Batch]:
+def _batches(documents: Iterator[Document], passages: PassageWriter) -> Iterator[_Batch]:
     batch: _Batch = []
     characters = 0
     for document in documents:
@@ -246,9 +260,9 @@ def _batches(documents: Iterator[Document], writer: PassageWriter) -> Iterator[_
         first = True
         for position, text in split(document.pieces):
             if first:
-                writer.add_document(document.source, document.title)
+                passages.add_document(document.source, document.title)
                 first = False
-            batch.append((writer.documents - 1, position, text, title))
+            batch.append((passages.documents - 1, position, text, title))
             characters += len(text) + len(title)
             if characters >= _BATCH_CHARACTERS or len(batch) >= _BATCH_PASSAGES:
                 yield batch
@@ -257,39 +271,14 @@ def _batches(documents: Iterator[Document], writer: PassageWriter) -> Iterator[_
         yield batch
 
 
-def _index(batch: _Batch, cutter: Tokens, writer: PassageWriter, spill: Spill) -> None:
-    if writer.passages + len(batch) > MOST_PASSAGES:
+def _index(batch: _Batch, cutter: TermCutter, passages: PassageWriter, postings: PostingsWriter) -> None:
+    if passages.passages + len(batch) > MOST_PASSAGES:
         raise CorpusError(f"the corpus has more than {MOST_PASSAGES:,} passages", hint="index parts of it")
     # The title of an article stands for what its later passages call "it".
     terms, owners = cutter.terms([f"{title}\n{text}" if title else text for _, _, text, title in batch])
-    writer.add_passages([row[:3] for row in batch], np.bincount(owners, minlength=len(batch)))
-    spill.add(terms, owners, len(batch))
-
-
-def _resident() -> int:
-    """Bytes of memory that this process holds."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGESIZE")
-
-
-def _sync(folder: Path) -> None:
-    for path in (*folder.iterdir(), folder):
-        number = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)
+    passages.add_passages([row[:3] for row in batch], np.bincount(owners, minlength=len(batch)))
+    postings.add(terms, owners, len(batch))
 
 
 def _write_manifest(out: Path, manifest: IndexManifest) -> None:
-    beside = out / _PART
-    with beside.open("w", encoding="utf-8") as file:
-        file.write(manifest.model_dump_json(indent=2) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(out / MANIFEST)
-    number = os.open(out, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
+    write_whole(out / MANIFEST, (manifest.model_dump_json(indent=2) + "\n").encode())

@@ -1,20 +1,155 @@
-"""From the files of a corpus to its documents, one at a time and each in pieces: nothing is held whole."""
+"""Files of a corpus, and the documents in them, read one at a time and in pieces: nothing is held whole."""
 
 import codecs
+import hashlib
 import json
-from collections.abc import Iterable, Iterator
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from agrotools.core import CorpusError
-from agrotools.knowledge.corpus.files import CorpusFile, blocks, corpus_files
+from agrotools.core import CorpusError, UsageError
 
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much is done, and how much there is."""
+
+Form = Literal["text", "lines", "dump"]
+READ = ".txt, .md, .jsonl, .xml and .xml.bz2"
+_FORMS: tuple[tuple[str, Form], ...] = (
+    (".txt", "text"),
+    (".md", "text"),
+    (".jsonl", "lines"),
+    (".xml", "dump"),
+    (".xml.bz2", "dump"),
+)
+MEGABYTE = 1_000_000
+_BLOCK = 1 << 18
+"""Bytes that are read at once."""
 LONGEST = 8 * 1024 * 1024
-"""Bytes of a line, or characters of a wiki page, at most: what is longer is passed over, and told."""
+"""Bytes of a line, or characters of a wiki page, at most: longer ones are skipped and counted."""
 _TEXT_FIELDS = ("text", "contents", "content", "passage")
 _PLACE_FIELDS = ("url", "id")
 _ENCODINGS = ("utf-8-sig", "gb18030")
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusFile:
+    """One file of a corpus. ``name``: its path inside the corpus, with ``/``."""
+
+    path: Path
+    name: str
+    form: Form
+    size: int
+    mtime_ns: int
+
+
+def corpus_files(corpus: Path) -> Iterator[CorpusFile]:
+    """The files of a corpus, in order of their names: one file, or all in a folder that we read.
+
+    Names that begin with a dot are skipped; links to folders are not followed.
+
+    Raises:
+        UsageError: there is no such file or folder, or the file is of another kind.
+        CorpusError: a file or folder in it cannot be read.
+    """
+    if corpus.is_dir():
+        yield from _in_folder(corpus, "")
+        return
+    if not corpus.exists():
+        raise UsageError(f"{corpus} does not exist", hint="give a file or a folder of text")
+    form = _form(corpus.name)
+    file = None if form is None else _regular_file(corpus, corpus.name, form)
+    if file is None:
+        raise UsageError(f"{corpus} is not a text file of a known kind", hint=f"give {READ}, or a folder of these")
+    yield file
+
+
+def _in_folder(folder: Path, inside: str) -> Iterator[CorpusFile]:
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(
+                (entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries if entry.name[0] != "."
+            )
+    except OSError as error:
+        raise _unreadable(folder, error) from error
+    for name, is_folder in names:
+        if is_folder:
+            yield from _in_folder(folder / name, f"{inside}{name}/")
+        elif (form := _form(name)) is not None and (file := _regular_file(folder / name, inside + name, form)):
+            yield file
+
+
+def _form(name: str) -> Form | None:
+    return next((form for suffix, form in _FORMS if name.lower().endswith(suffix)), None)
+
+
+def _regular_file(path: Path, name: str, form: Form) -> CorpusFile | None:
+    """The file; None where it is not a regular file: a pipe would never end."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return CorpusFile(path, name, form, status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
+
+
+def _unreadable(path: Path, error: OSError) -> CorpusError:
+    return CorpusError(
+        f"{path} cannot be read: {error.strerror}", hint="make it readable, or remove it from the corpus"
+    )
+
+
+@dataclass(frozen=True)
+class CorpusStamp:
+    """Number and total size of the files of a corpus, and a hash of their names, sizes and modification times."""
+
+    files: int
+    size: int
+    sha256: str
+
+
+def stamp(corpus: Path) -> CorpusStamp:
+    """The stamp of a corpus: quick to take, no file is opened. Raises as :func:`corpus_files` does."""
+    total = hashlib.sha256()
+    files = size = 0
+    for file in corpus_files(corpus):
+        total.update(f"{file.name}\0{file.size}\0{file.mtime_ns}\0".encode("utf-8", "surrogateescape"))
+        files += 1
+        size += file.size
+    return CorpusStamp(files, size, total.hexdigest())
+
+
+def content_hash(corpus: Path, size: int, progress: Progress) -> str:
+    """SHA-256 over names and contents of all files. ``size``: bytes that there are, for ``progress``.
+
+    Raises:
+        CorpusError: a file cannot be read.
+    """
+    total = hashlib.sha256()
+    done = 0
+    for file in corpus_files(corpus):
+        of_file = hashlib.sha256()
+        for block in blocks(file):
+            of_file.update(block)
+            done += len(block)
+            progress("hashing the corpus (MB)", min(done, size) // MEGABYTE, size // MEGABYTE)
+        total.update(file.name.encode("utf-8", "surrogateescape") + b"\0" + of_file.digest())
+    return total.hexdigest()
+
+
+def blocks(file: CorpusFile) -> Iterator[bytes]:
+    """The bytes of a file, a quarter of a megabyte at a time.
+
+    Raises:
+        CorpusError: it cannot be read.
+    """
+    try:
+        with file.path.open("rb") as opened:
+            while block := opened.read(_BLOCK):
+                yield block
+    except OSError as error:
+        raise _unreadable(file.path, error) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,34 +162,34 @@ class Document:
 
 
 @dataclass
-class Tally:
-    """How far reading is, and what was passed over."""
+class ReadingCounts:
+    """Progress of reading a corpus, and counts of what was skipped."""
 
     bytes_read: int = 0
     without_text: int = 0
     too_long: int = 0
     redirects: int = 0
     other_pages: int = 0
-    """Pages of a dump that are no articles: talk, templates, scripts."""
+    """Pages of a dump that are not articles: talk, templates, scripts."""
 
-    def passed_over(self) -> dict[str, int]:
-        told = {
+    def skipped(self) -> dict[str, int]:
+        numbers = {
             "without text": self.without_text,
             f"longer than {LONGEST // 1024**2} MiB": self.too_long,
             "redirects": self.redirects,
-            "pages that are no articles": self.other_pages,
+            "pages that are not articles": self.other_pages,
         }
-        return {what: number for what, number in told.items() if number}
+        return {what: number for what, number in numbers.items() if number}
 
 
 def read_corpus(
-    corpus: Path, tally: Tally, *, text_field: str | None = None, title_field: str | None = None
+    corpus: Path, counts: ReadingCounts, *, text_field: str | None = None, title_field: str | None = None
 ) -> Iterator[Document]:
     """All documents of a corpus. A document has to be gone through before the next is asked for.
 
     Args:
         corpus: a file or a folder.
-        tally: counts as reading goes on.
+        counts: updated while reading.
         text_field, title_field: names of the fields in JSONL, where they are not the usual ones.
 
     Raises:
@@ -65,18 +200,18 @@ def read_corpus(
 
     for file in corpus_files(corpus):
         if file.form == "text":
-            yield Document(file.name, "", _text_pieces(file, tally))
+            yield Document(file.name, "", _text_pieces(file, counts))
         elif file.form == "lines":
-            yield from _lines(file, tally, text_field, title_field)
+            yield from _lines(file, counts, text_field, title_field)
         else:
-            yield from read_dump(file, tally)
+            yield from read_dump(file, counts)
 
 
-def _text_pieces(file: CorpusFile, tally: Tally) -> Iterator[str]:
-    # Should the file change meanwhile, that is found out when all is read.
+def _text_pieces(file: CorpusFile, counts: ReadingCounts) -> Iterator[str]:
+    # Whether the file changed meanwhile is checked once all is read.
     decoder = codecs.getincrementaldecoder(_encoding(file))("replace")
     for block in blocks(file):
-        tally.bytes_read += len(block)
+        counts.bytes_read += len(block)
         yield decoder.decode(block)
     yield decoder.decode(b"", final=True)
 
@@ -92,17 +227,19 @@ def _encoding(file: CorpusFile) -> str:
         except UnicodeDecodeError:
             continue
         return encoding
-    raise CorpusError(f"{file.path} is text neither in UTF-8 nor in GB18030", hint="save it as UTF-8")
+    raise CorpusError(f"{file.path} is neither UTF-8 nor GB18030 text", hint="save it as UTF-8")
 
 
-def _lines(file: CorpusFile, tally: Tally, text_field: str | None, title_field: str | None) -> Iterator[Document]:
+def _lines(
+    file: CorpusFile, counts: ReadingCounts, text_field: str | None, title_field: str | None
+) -> Iterator[Document]:
     with_text = 0
     fields: list[str] = []
-    for number, line in _numbered(file, tally):
+    for number, line in _numbered(file, counts):
         row = _row(file, number, line)
         text = _text(row, (text_field,) if text_field else _TEXT_FIELDS)
         if not text.strip():
-            tally.without_text += 1
+            counts.without_text += 1
             fields = fields or list(row)
             continue
         with_text += 1
@@ -114,22 +251,22 @@ def _lines(file: CorpusFile, tally: Tally, text_field: str | None, title_field: 
             (text,),
         )
     if not with_text and fields:
-        wanted = text_field or ", ".join(_TEXT_FIELDS[:-1]) + f" or {_TEXT_FIELDS[-1]}"
+        names = text_field or ", ".join(_TEXT_FIELDS[:-1]) + f" or {_TEXT_FIELDS[-1]}"
         raise CorpusError(
-            f"no line of {file.path} has text in a field {wanted}",
+            f"no line of {file.path} has text in a field {names}",
             hint=f"name the field that holds it; the first line has: {', '.join(map(str, fields[:20]))[:300]}",
         )
 
 
-def _numbered(file: CorpusFile, tally: Tally) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, with their numbers; what is too long is counted and passed over."""
+def _numbered(file: CorpusFile, counts: ReadingCounts) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not blank, with their numbers; what is too long is counted and skipped."""
     number, line, too_long = 1, bytearray(), False
     for block in blocks(file):
-        tally.bytes_read += len(block)
+        counts.bytes_read += len(block)
         *ended, last = block.split(b"\n")
         for part in ended:
             if too_long or len(line) + len(part) > LONGEST:
-                tally.too_long += 1
+                counts.too_long += 1
             elif (whole := bytes(line) + part).strip():
                 yield number, whole
             line.clear()
@@ -140,7 +277,7 @@ def _numbered(file: CorpusFile, tally: Tally) -> Iterator[tuple[int, bytes]]:
             too_long = True
             line.clear()
     if too_long:
-        tally.too_long += 1
+        counts.too_long += 1
     elif line.strip():
         yield number, bytes(line)
 
@@ -157,8 +294,8 @@ def _row(file: CorpusFile, number: int, line: bytes) -> dict[str, Any]:
             return row
         break
     raise CorpusError(
-        f"{file.path}, line {number}, is no JSON object: {line[:60].decode('utf-8', 'replace')!r}",
-        hint="each line of a .jsonl file holds one object; mend or remove this line",
+        f"{file.path}, line {number}, is not a JSON object: {line[:60].decode('utf-8', 'replace')!r}",
+        hint="each line of a .jsonl file holds one object; fix or remove this line",
     )
 
 

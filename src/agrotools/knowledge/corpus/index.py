@@ -1,4 +1,4 @@
-"""An index of a corpus, opened to be searched.
+"""Index of a corpus of text, opened to be searched.
 
 Scores are BM25 (Robertson and Zaragoza 2009) in the form that Kamphuis, de Vries, Boytsov and Lin 2020 ("Which BM25 Do
 You Mean?") call Lucene (accurate), with Lucene's own constants, without the constant factor k1 + 1 as in Lucene since
@@ -12,47 +12,91 @@ with k1 = 1.2, b = 0.75; N passages, df of them with the term, tf times in this 
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from agrotools.core import CorpusError, UsageError
-from agrotools.knowledge.corpus.files import content_hash, stamp
-from agrotools.knowledge.corpus.runs import (
+from agrotools.core.frozen_model import FrozenModel
+from agrotools.knowledge.corpus.documents import content_hash, stamp
+from agrotools.knowledge.corpus.terms import TermCutter, TokensName
+from agrotools.knowledge.corpus.writing import (
     COUNT_BITS,
-    MOST_COUNTED,
-    OFFSET_TYPE,
-    POSTING_TYPE,
-    TERM_TYPE,
-    run_files,
-)
-from agrotools.knowledge.corpus.store import (
-    DATA,
     DOCUMENT_ENDS,
     DOCUMENTS,
     END_TYPE,
-    FORMAT,
-    MANIFEST,
-    POSTINGS,
+    MOST_COUNTED,
+    OFFSET_TYPE,
+    OFFSETS,
+    PASSAGES,
+    POSTING_TYPE,
     ROW_TYPE,
     ROWS,
+    TERM_TYPE,
+    TERMS,
     TEXTS,
-    IndexManifest,
+    mix_terms,
 )
-from agrotools.knowledge.corpus.tokens import Tokens
 
+MANIFEST = "index.json"
+DATA = "agrotools-corpus-"
+"""Prefix of the names of data folders. Those that no manifest names are removed."""
+FORMAT = 2
 K1, B = 1.2, 0.75
 LONGEST_QUERY = 10_000
-"""Characters of a question that are looked at."""
+"""Characters of a question that are used; the rest is ignored."""
 _AGAIN = "build it again: agrotools kb index CORPUS --out DIR --replace"
 _BLOCK = 256
 _LONGEST_MANIFEST = 1 << 20
+_Count = Annotated[int, Field(ge=1)]
+
+
+class CorpusState(FrozenModel):
+    """Corpus that an index was built from."""
+
+    path: str
+    files: int
+    bytes: int
+    sha256: str
+    """of names and contents of all files"""
+    stamp: str
+    """of names, sizes and times of change: as long as it is the same, nothing has to be hashed"""
+
+
+class IndexSettings(FrozenModel):
+    """Settings that change the index of the same corpus."""
+
+    tokens: TokensName
+    tokens_version: str
+    units: int
+    text_field: str | None = None
+    title_field: str | None = None
+
+
+class IndexManifest(FrozenModel):
+    """``index.json``, written last and whole: a stopped build leaves data that no manifest names."""
+
+    format: int
+    corpus: CorpusState
+    settings: IndexSettings
+    documents: _Count
+    passages: _Count
+    terms: _Count
+    postings: _Count
+    occurrences: _Count
+    """of terms in passages, repeated ones included: the mean length of a passage is ``occurrences / passages``"""
+    text_bytes: _Count
+    document_bytes: _Count
+    passed_over: dict[str, int]
+    data: Annotated[str, Field(pattern=rf"^{DATA}[0-9a-f]{{8}}$")]
+    """name of the folder with the data"""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage that was found.
+    """A search result.
 
     ``source``: file and line, id or address; ``title``: of the document, empty where the corpus gives none;
     ``position``: of its first character in the document's plain text.
@@ -66,10 +110,10 @@ class Passage:
 
 
 def read_manifest(folder: Path) -> IndexManifest:
-    """What an index says of itself.
+    """The manifest of an index.
 
     Raises:
-        UsageError: there is no index, or a build was stopped before it was whole.
+        UsageError: there is no index, or its build was stopped.
         CorpusError: it cannot be read.
     """
     path = folder / MANIFEST
@@ -78,35 +122,34 @@ def read_manifest(folder: Path) -> IndexManifest:
             manifest = IndexManifest.model_validate_json(file.read(_LONGEST_MANIFEST))
     except (FileNotFoundError, NotADirectoryError) as error:
         stopped = folder.is_dir() and any(folder.glob(f"{DATA}*"))
-        what = "holds the beginnings of an index that was not finished" if stopped else "holds no index of a corpus"
-        raise UsageError(f"{folder} {what}", hint=f"agrotools kb index CORPUS --out {folder}") from error
+        fault = "holds an index that was not finished" if stopped else "holds no index of a corpus"
+        raise UsageError(f"{folder} {fault}", hint=f"agrotools kb index CORPUS --out {folder}") from error
     except OSError as error:
         raise CorpusError(f"{path} cannot be read: {error.strerror}", hint="make it readable") from error
     except ValidationError as error:
-        raise CorpusError(f"{path} is no manifest of an index: {error.errors()[0]['msg']}", hint=_AGAIN) from error
+        raise CorpusError(f"{path} is not the manifest of an index: {error.errors()[0]['msg']}", hint=_AGAIN) from error
     if manifest.format != FORMAT:
-        raise CorpusError(f"{folder} has format {manifest.format}, which this version does not read", hint=_AGAIN)
+        raise CorpusError(f"{folder} has format {manifest.format}; this version reads format {FORMAT}", hint=_AGAIN)
     return manifest
 
 
 class CorpusIndex:
-    """An index, opened with :meth:`open`. Nothing in it changes: any number of threads may search it."""
+    """Index of a corpus, opened with :meth:`open`. It never changes: any number of threads may search it."""
 
     def __init__(self, folder: Path, manifest: IndexManifest, stale: str | None) -> None:
         self.folder = folder
         self.manifest = manifest
         self.stale = stale
-        """Why the index is not of the corpus as it now is; None where it is, or where the corpus is out of reach."""
+        """Reason why the index no longer matches the corpus; None where it does or the corpus is out of reach."""
         tokens = manifest.settings.tokens
-        self._tokens = Tokens(tokens)
-        if self._tokens.version != manifest.settings.tokens_version:
-            was, now = manifest.settings.tokens_version, self._tokens.version
+        self._cutter = TermCutter(tokens)
+        if self._cutter.version != manifest.settings.tokens_version:
+            was, now = manifest.settings.tokens_version, self._cutter.version
             raise CorpusError(f"{folder} was built with {tokens} of version {was}, here is {now}", hint=_AGAIN)
         data = folder / manifest.data
-        terms, offsets, postings = run_files(data / POSTINGS)
-        self._terms = _mapped(terms, TERM_TYPE, manifest.terms)
-        self._offsets = _mapped(offsets, OFFSET_TYPE, manifest.terms + 1)
-        self._postings = _mapped(postings, POSTING_TYPE, manifest.postings)
+        self._terms = _mapped(data / TERMS, TERM_TYPE, manifest.terms)
+        self._offsets = _mapped(data / OFFSETS, OFFSET_TYPE, manifest.terms + 1)
+        self._postings = _mapped(data / PASSAGES, POSTING_TYPE, manifest.postings)
         self._rows = _mapped(data / ROWS, ROW_TYPE, manifest.passages)
         self._document_ends = _mapped(data / DOCUMENT_ENDS, END_TYPE, manifest.documents)
         self._texts = _mapped(data / TEXTS, np.dtype(np.uint8), manifest.text_bytes)
@@ -120,19 +163,19 @@ class CorpusIndex:
 
         Args:
             folder: where it was built.
-            check: see whether the corpus is still the same, see :attr:`stale`. Where its files bear other times or
-                sizes, it is hashed, which takes a second or more for each gigabyte.
+            check: check that the corpus is unchanged, see :attr:`stale`. Where times or sizes of its files differ, it
+                is hashed, which takes a second or more for each gigabyte.
 
         Raises:
-            UsageError: there is no index, a build was stopped before it was whole, or it needs jieba.
-            CorpusError: it is damaged, or of another version.
+            UsageError: there is no index, its build was stopped, or it needs jieba.
+            CorpusError: it is damaged, or of another version, and has to be built again.
         """
         folder = folder.expanduser().absolute()
         manifest = read_manifest(folder)
         return cls(folder, manifest, _stale(manifest) if check else None)
 
     def identity(self) -> dict[str, object]:
-        """What was searched and how, to be kept with a run: hash of the corpus, settings, ranking."""
+        """Hash of the corpus, settings and ranking, to be recorded with a run."""
         manifest = self.manifest
         return {
             "corpus": Path(manifest.corpus.path).name,
@@ -156,12 +199,12 @@ class CorpusIndex:
             scores = self._scores(query[:LONGEST_QUERY])
             return [self._passage(number, float(scores[number])) for number in _best(scores, k)]
         except IndexError as error:
-            raise CorpusError(f"{self.folder} is damaged: it names passages that it has not", hint=_AGAIN) from error
+            raise CorpusError(f"{self.folder} is damaged: it refers to missing passages", hint=_AGAIN) from error
 
     def _scores(self, query: str) -> NDArray[np.float64]:
         """(passages,) scores; 0 for passages without any term of the question."""
         scores = np.zeros(len(self._rows))
-        terms, repeats = np.unique(self._tokens.terms([query])[0], return_counts=True)
+        terms, repeats = np.unique(mix_terms(self._cutter.terms([query])[0]), return_counts=True)
         for term, times, place in zip(terms, repeats, np.searchsorted(self._terms, terms), strict=True):
             if place == len(self._terms) or self._terms[place] != term:
                 continue
@@ -200,7 +243,7 @@ def _best(scores: NDArray[np.float64], k: int) -> list[int]:
 
 
 def _mapped(path: Path, kind: np.dtype, count: int) -> NDArray:
-    """A file of ``count`` numbers, read as it is needed."""
+    """A memory-mapped file of ``count`` numbers."""
     try:
         size = path.stat().st_size
         if size == count * kind.itemsize and count:
@@ -216,11 +259,11 @@ def _stale(manifest: IndexManifest) -> str | None:
     if not corpus.exists():
         return None
     try:
-        now = stamp(corpus)
-        if now.sha256 == manifest.corpus.stamp:
+        current = stamp(corpus)
+        if current.sha256 == manifest.corpus.stamp:
             return None
-        same_size = (now.files, now.size) == (manifest.corpus.files, manifest.corpus.bytes)
-        if same_size and content_hash(corpus, now.size, lambda *_: None) == manifest.corpus.sha256:
+        same_size = (current.files, current.size) == (manifest.corpus.files, manifest.corpus.bytes)
+        if same_size and content_hash(corpus, current.size, lambda *_: None) == manifest.corpus.sha256:
             return None
     except (UsageError, CorpusError) as error:
         return f"the corpus {corpus} can no longer be read: {error.message}"

@@ -1,24 +1,28 @@
-"""A dump of Wikipedia (``pages-articles``, plain or bz2): its articles as plain text, one at a time.
+"""Dumps of Wikipedia (``pages-articles``, plain or bz2): articles as plain text, one at a time.
 
 The dump is parsed by expat as it streams. iterparse of the standard library would do but for two things: it cannot
 refuse entity declarations, and it builds a page of any length before one sees it.
+
+Wiki markup becomes plain text, good enough to be searched. Templates, tables, files, categories, references, formulas
+and galleries are left out; of a link its wording stays, of a conversion between Chinese variants (``-{zh-hans:...;
+zh-hant:...}-``) the simplified wording. Every step goes over the text once, so that no page, whatever it holds, takes
+longer than its length.
 """
 
 import bz2
+import html
 import re
 from collections.abc import Iterator
 from typing import BinaryIO
 from xml.parsers import expat
 
 from agrotools.core import CorpusError
-from agrotools.knowledge.corpus.documents import LONGEST, Document, Tally
-from agrotools.knowledge.corpus.files import CorpusFile
-from agrotools.knowledge.corpus.markup import plain_text
+from agrotools.knowledge.corpus.documents import LONGEST, CorpusFile, Document, ReadingCounts
 
 _BLOCK = 1 << 16
 _DEEPEST = 20
 _REDIRECT = re.compile(r"\s*#\s*(?:redirect|重定向)", re.IGNORECASE)
-_KEPT = frozenset(
+_FIELDS = frozenset(
     {
         ("mediawiki", "page", "title"),
         ("mediawiki", "page", "ns"),
@@ -27,33 +31,70 @@ _KEPT = frozenset(
         ("mediawiki", "page", "revision", "text"),
     }
 )
+_DROPPED_TAGS = (
+    "ref|math|chem|ce|gallery|timeline|syntaxhighlight|source|score|imagemap|templatedata|graph|mapframe|maplink|hiero"
+)
+"""Tags that go with what they enclose."""
+_BREAKING_TAGS = "br|p|div|li|ul|ol|dl|dt|dd|tr|td|th|table|h[1-6]|hr|blockquote|center|poem"
+_OTHER_TAGS = (
+    "references|nowiki|noinclude|includeonly|onlyinclude|span|small|big|sub|sup|b|i|u|s|em|strong|del|ins|tt|code|pre|"
+    "font|abbr|cite|var|kbd|samp|q|bdi|bdo|ruby|rb|rt|rp|rtc|wbr|section|indicator|data|time|dfn|mark|caption|tbody|"
+    "thead|tfoot|col|colgroup|strike|langconvert|templatestyles|inputbox|categorytree|ol|phonos"
+)
+_TAG = re.compile(
+    rf"<(?P<close>/?)(?P<name>(?P<dropped>{_DROPPED_TAGS})|(?P<breaking>{_BREAKING_TAGS})|{_OTHER_TAGS})"
+    r"(?=[\s/>])[^<>]*>",
+    re.IGNORECASE,
+)
+_MARK = re.compile(r"\{\{|\}\}|\[\[|\]\]|-\{(?!\{(?!\{))|\}-|^[ \t:]*\{\||^[ \t]*\|\}(?!\})", re.MULTILINE)
+_CLOSES = {"}}": "{{", "]]": "[[", "}-": "-{", "|}": "{|"}
+_DEEPEST_MARKS = 40
+"""Links and conversions inside one another; deeper ones are taken as text, or the work would grow with the depth."""
+_NAMESPACES = frozenset(
+    (
+        "file image media category template portal wikipedia wp help draft module special user mediawiki talk "
+        "文件 檔案 档案 图像 圖像 图片 圖片 媒体 媒體 分类 分類 模板 维基百科 維基百科 主题 主題 帮助 "
+        "幫助 草稿 用户 使用者 特殊 模块 模組"
+    ).split()
+)
+_LANGUAGE = re.compile(r"(?:[a-z]{2,3}|simple|zh-[a-z-]+|[a-z]{2,3}-[a-z]+):")
+_EXTERNAL = re.compile(r"\[(?:(?:https?|ftp):)?//[^\s\[\]]++[ \t]*+([^\[\]\n]*)\]")
+_SWITCH = re.compile(r"__[^\W_]{1,30}__")
+_QUOTES = re.compile(r"'{2,}")
+_LINE_START = re.compile(r"^[ \t]*[*#:;]+[ \t]*|^-{4,}[ \t]*", re.MULTILINE)
+_HEADING = re.compile(r"^[ \t]*={1,6}([^=\n]*)={1,6}[ \t]*$", re.MULTILINE)
+_EMPTY_BRACKETS = re.compile(r"[（(][ \t,，;；、:：]*[)）]")
+_EMPTY_PLACES = re.compile(r"([（(])[ \t]*[,，;；、][ \t,，;；、]*")
+_SPACE = re.compile(r"[ \t\u00a0\u3000]+")
 
 
-def read_dump(file: CorpusFile, tally: Tally) -> Iterator[Document]:
+def read_dump(file: CorpusFile, counts: ReadingCounts) -> Iterator[Document]:
     """The articles: pages of namespace 0 that are wikitext and redirect nowhere.
 
     Raises:
-        CorpusError: it cannot be read, is cut off, is no dump, or declares a document type, as entity bombs do.
+        CorpusError: it cannot be read, is cut off, is not a dump, or declares a document type, as entity bombs do.
     """
     pages = _Pages(file)
-    before = tally.bytes_read
+    before = counts.bytes_read
     try:
         with file.path.open("rb") as raw:
             opened: BinaryIO = bz2.BZ2File(raw) if file.name.lower().endswith(".bz2") else raw  # pyright: ignore
             while block := opened.read(_BLOCK):
-                tally.bytes_read = before + raw.tell()
+                counts.bytes_read = before + raw.tell()
                 pages.feed(block)
-                yield from _articles(pages, tally)
+                yield from _articles(pages, counts)
             pages.feed(b"", ended=True)
     except EOFError as error:
-        raise CorpusError(f"{file.path} is cut off", hint="fetch it again, and compare its checksum") from error
+        raise CorpusError(f"{file.path} is cut off", hint="download it again and compare its checksum") from error
     except expat.ExpatError as error:
         cut_off = error.code in _CUT_OFF
-        told = "is cut off" if cut_off else f"is no well-formed XML: {error}"
-        raise CorpusError(f"{file.path} {told}", hint="fetch it again, and compare its checksum") from error
+        fault = "is cut off" if cut_off else f"is not well-formed XML: {error}"
+        raise CorpusError(f"{file.path} {fault}", hint="download it again and compare its checksum") from error
     except OSError as error:
-        told = error.strerror or "its compressed content is damaged"
-        raise CorpusError(f"{file.path} cannot be read: {told}", hint="fetch it again, or make it readable") from error
+        fault = error.strerror or "its compressed content is damaged"
+        raise CorpusError(
+            f"{file.path} cannot be read: {fault}", hint="download it again, or make it readable"
+        ) from error
 
 
 _CUT_OFF = frozenset(
@@ -66,19 +107,19 @@ _CUT_OFF = frozenset(
 )
 
 
-def _articles(pages: "_Pages", tally: Tally) -> Iterator[Document]:
-    for page in pages.taken():
+def _articles(pages: "_Pages", counts: ReadingCounts) -> Iterator[Document]:
+    for page in pages.take_finished():
         text = page.get("text", "")
         if page.get("ns", "0").strip() != "0" or page.get("model", "wikitext").strip() != "wikitext":
-            tally.other_pages += 1
+            counts.other_pages += 1
         elif "redirect" in page or _REDIRECT.match(text):
-            tally.redirects += 1
+            counts.redirects += 1
         elif "too long" in page:
-            tally.too_long += 1
+            counts.too_long += 1
         elif plain := plain_text(text):
             yield Document(f"{pages.name}#{page.get('id', '').strip()}", page.get("title", "").strip(), (plain,))
         else:
-            tally.without_text += 1
+            counts.without_text += 1
 
 
 class _Pages:
@@ -103,7 +144,7 @@ class _Pages:
     def feed(self, block: bytes, *, ended: bool = False) -> None:
         self._parser.Parse(block, ended)
 
-    def taken(self) -> list[dict[str, str]]:
+    def take_finished(self) -> list[dict[str, str]]:
         """The pages that ended since this was last called."""
         done, self._done = self._done, []
         return done
@@ -118,12 +159,12 @@ class _Pages:
         self._path.append(name)
         if self._path[0] != "mediawiki" or len(self._path) > _DEEPEST:
             raise CorpusError(
-                f"{self._file.path} is no dump of a wiki: it has <{name}> where <mediawiki> and pages belong",
+                f"{self._file.path} is not a dump of a wiki: it has <{name}> where <mediawiki> and pages belong",
                 hint="give the file pages-articles.xml, or texts as .txt, .md or .jsonl",
             )
         if self._path == ["mediawiki", "page", "redirect"]:
             self._page["redirect"] = ""
-        if tuple(self._path) in _KEPT:
+        if tuple(self._path) in _FIELDS:
             self._parts, self._length = [], 0
 
     def _characters(self, text: str) -> None:
@@ -139,9 +180,109 @@ class _Pages:
     def _end(self, name: str) -> None:
         path = tuple(self._path)
         self._path.pop()
-        if self._parts is not None and path in _KEPT:
+        if self._parts is not None and path in _FIELDS:
             self._page[name] = "".join(self._parts)
             self._parts = None
         elif path == ("mediawiki", "page"):
             self._done.append(self._page)
             self._page = {}
+
+
+def plain_text(wikitext: str) -> str:
+    """Wiki markup as plain text, a paragraph a line."""
+    text = _without_marks(_without_tags(_without_comments(wikitext)))
+    text = _EXTERNAL.sub(r"\1", text)
+    text = _LINE_START.sub("", _SWITCH.sub("", text))
+    text = _QUOTES.sub("", _HEADING.sub(r"\1", text))
+    text = _EMPTY_PLACES.sub(r"\1", _EMPTY_BRACKETS.sub("", html.unescape(text)))
+    lines = (line.strip() for line in _SPACE.sub(" ", text).split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def _without_comments(text: str) -> str:
+    parts, at = [], 0
+    while (start := text.find("<!--", at)) >= 0:
+        parts.append(text[at:start])
+        end = text.find("-->", start + 4)
+        if end < 0:
+            return "".join(parts)
+        at = end + 3
+    return "".join((*parts, text[at:]))
+
+
+def _without_tags(text: str) -> str:
+    parts: list[str] = []
+    at = 0
+    unclosed: set[str] = set()
+    for tag in _TAG.finditer(text):
+        if tag.start() < at:
+            continue
+        parts.append(text[at : tag.start()])
+        at = tag.end()
+        if tag["breaking"]:
+            parts.append("\n")
+        name = tag["name"].lower()
+        if tag["dropped"] and not tag["close"] and not tag[0].endswith("/>") and name not in unclosed:
+            end = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(text, at)
+            if end is None:
+                unclosed.add(name)  # nor will another be closed further on
+            else:
+                at = end.end()
+    return "".join((*parts, text[at:]))
+
+
+def _without_marks(text: str) -> str:
+    """Templates and tables go, links and conversions become their wording; a mark without its partner goes alone."""
+    out: list[str] = []
+    opened: list[tuple[str, int]] = []  # the mark, and where in the output what it encloses begins
+    depth = dict.fromkeys(_CLOSES.values(), 0)
+    at = 0
+    for found in _MARK.finditer(text):
+        mark = found[0].strip(" \t:")
+        if (rest := found.start()) > at:
+            out.append(text[at:rest])
+        at = found.end()
+        if mark in depth:
+            if mark in ("{{", "{|") or depth["[["] + depth["-{"] < _DEEPEST_MARKS:
+                opened.append((mark, len(out)))
+                depth[mark] += 1
+            continue
+        partner = _CLOSES[mark]
+        if not depth[partner]:
+            continue
+        while True:
+            last, start = opened.pop()
+            depth[last] -= 1
+            if last == partner:
+                break
+        inside = "" if partner in ("{{", "{|") else "".join(out[start:])
+        del out[start:]
+        out.append(_link(inside) if partner == "[[" else _conversion(inside) if partner == "-{" else "")
+    out.append(text[at:])
+    return "".join(out)
+
+
+def _link(inside: str) -> str:
+    target, _, wording = inside.partition("|")
+    target = target.strip()
+    namespace, colon, _ = target.partition(":")
+    if colon and (namespace.strip().lower() in _NAMESPACES or _LANGUAGE.match(target)):
+        return ""
+    return wording.strip() if wording.strip(" '\t\n") else target.lstrip(":").partition("#")[0]
+
+
+def _conversion(inside: str) -> str:
+    """Wording of a conversion in simplified characters. (mediawiki.org/wiki/Writing_systems/Syntax)"""
+    flags, bar, rules = inside.rpartition("|")
+    hidden = bar and not {"H", "T", "D", "N", "-"}.isdisjoint(flag.strip() for flag in flags.split(";"))
+    if hidden or "=>" in rules:
+        return ""
+    variants: dict[str, str] = {}
+    for rule in rules.split(";"):
+        variant, colon, wording = rule.partition(":")
+        if colon and (key := variant.strip().lower()).startswith("zh"):
+            variants[key] = wording.strip()
+    for key in ("zh-hans", "zh-cn", "zh-sg", "zh-my", "zh", *variants):
+        if key in variants:
+            return variants[key]
+    return rules

@@ -22,8 +22,7 @@ from agrotools.report.agrieval.tables import (
     shows_change,
 )
 from agrotools.report.cells import DASH, Notes, new_table, percent, points, size, stacked, value_cell
-from agrotools.report.layout import PLAIN_WIDTH, console_for, put, rendered
-from agrotools.report.values import harmless
+from agrotools.report.layout import PLAIN_WIDTH, console_for, harmless, put, rendered
 from agrotools.scoring.statistics import Estimate
 
 if TYPE_CHECKING:

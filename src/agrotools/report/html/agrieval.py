@@ -7,8 +7,7 @@ from agrotools.report.agrieval.beside import Models
 from agrotools.report.agrieval.printing import blocks
 from agrotools.report.agrieval.results import SettingResult
 from agrotools.report.agrieval.tables import LaidOutTable
-from agrotools.report.html.intervals import interval_drawing
-from agrotools.report.html.result_tables import Drawing, HtmlTable, html_tables
+from agrotools.report.html.result_tables import Drawing, HtmlTable, html_tables, interval_drawing
 from agrotools.report.html.templating import templates
 
 if TYPE_CHECKING:

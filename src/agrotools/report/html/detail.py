@@ -21,16 +21,24 @@ from agrotools.core import (
     ToolCall,
     Unparseable,
 )
-from agrotools.report.arguments import Agreement, agreements, closest_steps, disagreements, scored_agreements
 from agrotools.report.cells import percent
-from agrotools.report.explain import file_text
-from agrotools.report.html.facets import facets_of
+from agrotools.report.explain import SlotReading, file_text, slot_readings, summary_readings
+from agrotools.report.html.choosing import facets_of
 from agrotools.report.html.pictures import Shown
 from agrotools.report.html.places import Absent
-from agrotools.report.layout import RIGHT, WRONG, Told
-from agrotools.report.readings import SlotReading, slot_readings, summary_readings
-from agrotools.report.trace import call_text, refusal_text, shown_result, time_text, why_wrong
-from agrotools.report.values import shortened, value_text
+from agrotools.report.layout import RIGHT, WRONG, Told, shortened, value_text
+from agrotools.report.trace import (
+    Agreement,
+    agreements,
+    call_text,
+    closest_steps,
+    disagreements,
+    refusal_text,
+    scored_agreements,
+    shown_result,
+    time_text,
+    why_wrong,
+)
 from agrotools.scoring import METRICS
 
 LONGEST_TEXT = 8_000

@@ -16,18 +16,16 @@ from agrotools.core import Artifact, Record, RunStoreError, SampleFile
 from agrotools.core.files import written_beside
 from agrotools.report.agrieval import SettingResult, items_of_runs
 from agrotools.report.html.agrieval import agrieval_section
-from agrotools.report.html.choosing import Outcomes, value_of
+from agrotools.report.html.choosing import FACETS, TOOL_LOST_IT, Outcomes, value_of
 from agrotools.report.html.detail import detail_of
-from agrotools.report.html.errors import errors_section
-from agrotools.report.html.facets import FACETS, TOOL_LOST_IT
 from agrotools.report.html.pictures import BUDGET_BYTES, Pictures, Shown
 from agrotools.report.html.places import Absent, Places
-from agrotools.report.html.result_tables import result_tables
+from agrotools.report.html.result_tables import errors_section, result_tables
 from agrotools.report.html.run_facts import incomparable, run_facts
 from agrotools.report.html.runs import Run, count_pictures, opened_runs
 from agrotools.report.html.templating import templates
+from agrotools.report.layout import harmless, shortened
 from agrotools.report.tables import scoring_lines, warning_lines
-from agrotools.report.values import harmless, shortened
 from agrotools.scoring import Summary, score_record
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.version import SCORING_VERSION

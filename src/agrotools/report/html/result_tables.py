@@ -1,29 +1,95 @@
-"""The result tables of the terminal as HTML: the same cells, with their intervals drawn beside the numbers."""
+"""Result tables and classes of errors as HTML: the cells of the terminal, with intervals drawn and samples linked."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
+from urllib.parse import quote
 
-from agrotools.report.across_runs import across_runs_tables
-from agrotools.report.cells import Notes
-from agrotools.report.comparison import between_runs_table
-from agrotools.report.html.intervals import Mark, difference_drawing, interval_drawing
+from agrotools.report.cells import DASH, Notes, percent, points
+from agrotools.report.comparison import across_runs_tables, between_runs_table
+from agrotools.report.errors import (
+    ErrorColumn,
+    classes_looked_for,
+    error_columns,
+    error_label,
+    error_parts,
+    notes_of,
+    told_of,
+)
+from agrotools.report.html.templating import templates
 from agrotools.report.judges import judge_notes
 from agrotools.report.option_places import option_notes
-from agrotools.report.parts import correlation_lines, counts_table, part_tables
+from agrotools.report.parts import correlation_lines, counts_table, part_tables, seconds_tables
 from agrotools.report.published_runs import published_blocks
-from agrotools.report.schematic import schematic_block, schematic_columns, schematic_metric
-from agrotools.report.seconds import seconds_tables
 from agrotools.report.settings import OUTCOME, SETTINGS, Setting
 from agrotools.report.tables import gain_table, general_notes, setting_table, shown_metrics
-from agrotools.scoring import Metric, Summary
+from agrotools.scoring import Estimate, Metric, Summary
+from agrotools.scoring.error_classes import CLASSES
 
 if TYPE_CHECKING:
     from markupsafe import Markup
     from rich.console import RenderableType
     from rich.table import Table
     from rich.text import Text
+
+_WIDTH, _HEIGHT, _MARGIN = 108, 14, 4
+
+
+class Mark(NamedTuple):
+    """Where another run stands: a ``ceiling`` (it sees the gold) or a ``floor`` (a baseline that does not)."""
+
+    value: float
+    kind: Literal["ceiling", "floor"]
+
+
+def interval_drawing(estimate: Estimate, marks: Sequence[Mark] = (), *, privileged: bool = False) -> "Markup":
+    """A mean in [0, 1] and its interval on a line from 0 to 100 %, with marks where ceilings and floors stand."""
+    drawn = [_line(mark.kind, _x(mark.value), 2, _x(mark.value), _HEIGHT - 2) for mark in marks]
+    label = f"{percent(estimate.value)} %"
+    if estimate.interval is not None:
+        lower, upper = estimate.interval.lower, estimate.interval.upper
+        drawn.append(_line("interval", _x(lower), _HEIGHT / 2, _x(upper), _HEIGHT / 2))
+        label += f", 95 % interval {percent(lower)} to {percent(upper)}"
+    for kind in ("ceiling", "floor"):
+        there = [percent(mark.value) for mark in marks if mark.kind == kind]
+        label += f", {kind} {', '.join(there)}" if there else ""
+    return _drawing(label, [*drawn, _point(_x(estimate.value), privileged)])
+
+
+def difference_drawing(estimate: Estimate) -> "Markup":
+    """A difference in [-1, 1] and its interval on a line with zero in the middle."""
+    drawn = [_line("zero", _x(0.5), 1, _x(0.5), _HEIGHT - 1)]
+    label = f"{points(estimate.value)} points"
+    if estimate.interval is not None:
+        lower, upper = estimate.interval.lower, estimate.interval.upper
+        drawn.append(_line("interval", _x((lower + 1) / 2), _HEIGHT / 2, _x((upper + 1) / 2), _HEIGHT / 2))
+        label += f", 95 % interval {points(lower)} to {points(upper)}"
+    return _drawing(label, [*drawn, _point(_x((estimate.value + 1) / 2), False)])
+
+
+def _drawing(label: str, parts: Sequence[str]) -> "Markup":
+    from markupsafe import Markup, escape
+
+    axis = _line("axis", _x(0), _HEIGHT / 2, _x(1), _HEIGHT / 2)
+    box = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}"'
+    return Markup(f'<svg class="interval" role="img" aria-label="{escape(label)}" {box}>{axis}{"".join(parts)}</svg>')
+
+
+def _x(value: float) -> float:
+    return _MARGIN + (_WIDTH - 2 * _MARGIN) * min(max(value, 0.0), 1.0)
+
+
+def _line(kind: str, x1: float, y1: float, x2: float, y2: float) -> str:
+    return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+
+
+def _point(x: float, privileged: bool) -> str:
+    y = _HEIGHT / 2
+    if privileged:
+        return f'<path class="point open" d="M{x - 4:.1f} {y}L{x:.1f} {y - 4}L{x + 4:.1f} {y}L{x:.1f} {y + 4}Z"/>'
+    return f'<circle class="point" cx="{x:.1f}" cy="{y}" r="3.2"/>'
+
 
 _SIDE_BY_SIDE = 8
 _CLASSES = {"bold": "strong", "dim": "dim", "green": "good", "red": "bad", "yellow": "odd", "italic": "said"}
@@ -93,7 +159,6 @@ def result_tables(summaries: Sequence[Summary], *, unadjusted: bool = False) -> 
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
         main += html_tables(gain_table(summaries, notes, unadjusted=unadjusted), _gains(summaries))
     main += html_tables(between_runs_table(summaries, unadjusted=unadjusted))
-    main += html_tables(schematic_block(summaries, notes), _intervals(_of_schematic(summaries), summaries))
     parts = html_tables(
         [
             *part_tables(summaries, side_by_side=_SIDE_BY_SIDE),
@@ -134,11 +199,6 @@ def _of_setting(setting: Setting, summaries: Sequence[Summary]) -> Shown:
         return metrics.get(columns[column]) if metrics and summary.modes[setting.mode].headline else None
 
     return shown
-
-
-def _of_schematic(summaries: Sequence[Summary]) -> Shown:
-    columns = schematic_columns(summaries)
-    return lambda summary, column: schematic_metric(summary, columns[column])
 
 
 def _gains(summaries: Sequence[Summary]) -> Drawing:
@@ -221,3 +281,61 @@ def _classes(styles: Sequence[str]) -> Iterator[str]:
             negated = word == "not"
             on[next(words, "") if negated else word] = not negated
     return (_CLASSES[word] for word, there in on.items() if there and word in _CLASSES)
+
+
+class _Example(NamedTuple):
+    """A sample, and the address of its record in the page, which need not be shown there."""
+
+    sample: str
+    link: str
+
+
+class _ErrorCell(NamedTuple):
+    number: str
+    share: str
+    examples: list[_Example]
+
+
+class _ErrorRow(NamedTuple):
+    label: str
+    meaning: str
+    told: str
+    cells: list[_ErrorCell]
+
+
+class _ErrorTable(NamedTuple):
+    title: str
+    headings: list[str]
+    rows: list[_ErrorRow]
+
+
+def errors_section(summaries: Sequence[Summary], names: Sequence[str]) -> "Markup | str":
+    """A ``<section>`` of the page; nothing where no errors were counted. ``names``: those that links give the runs."""
+    from markupsafe import Markup
+
+    columns = error_columns(summaries)
+    if not columns:
+        return ""
+    tables = [
+        _ErrorTable(
+            f"Errors by class{f', {mode}' if mode else ''}",
+            [column.name if mode else column.mode for column in shown],
+            [_error_row(error, shown, names) for error in classes_looked_for(shown)],
+        )
+        for mode, shown in error_parts(columns, side_by_side=_SIDE_BY_SIDE)
+    ]
+    return Markup(templates().get_template("errors.html.j2").render(tables=tables, notes=notes_of(columns)))
+
+
+def _error_row(error: str, columns: Sequence[ErrorColumn], names: Sequence[str]) -> _ErrorRow:
+    cells = [_error_cell(error, column, names[column.run]) for column in columns]
+    return _ErrorRow(error_label(error, columns), CLASSES[error].meaning, told_of(error), cells)
+
+
+def _error_cell(error: str, column: ErrorColumn, run: str) -> _ErrorCell:
+    row = column.errors.get(error)
+    if row is None or row.count is None:
+        return _ErrorCell(DASH, "", [])
+    link = "/".join(quote(part, safe="") for part in (run, column.mode))
+    examples = [_Example(sample, f"#{link}/{quote(sample, safe='')}/0") for sample in row.examples]
+    return _ErrorCell(str(row.count), percent(row.share or 0), examples)

@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field, JsonValue
 
 from agrotools.core import ToolError
+from agrotools.text.expression_functions import ExpressionError
 from agrotools.text.expressions import evaluate, evaluate_steps
-from agrotools.text.function_arguments import ExpressionError
 from agrotools.tools.contract import Agree, ToolResult, tool
 
 MOST_STEPS = 20

@@ -6,13 +6,12 @@ from typing import Annotated, Literal, cast, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from agrotools.core import Arguments, ToolError
-from agrotools.knowledge.base import knowledge_base
 from agrotools.knowledge.embedding import EMBED, meaning_scores
 from agrotools.knowledge.entry import Claim, Coverage, Entry, Kind
 from agrotools.knowledge.loading import kb_files
 from agrotools.knowledge.other_names import is_group
-from agrotools.knowledge.retrieval import Hit, closest_ids
-from agrotools.knowledge.sections_index import Passage
+from agrotools.knowledge.retrieval import Hit, closest_ids, knowledge_base
+from agrotools.knowledge.text_index import Passage
 from agrotools.knowledge.words import section_asked, tokens
 from agrotools.tools.arguments import Known, without
 from agrotools.tools.contract import Agree, ToolResult, tool

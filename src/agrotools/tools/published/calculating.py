@@ -10,9 +10,8 @@ import re
 from pydantic import JsonValue
 
 from agrotools.core import ToolError
+from agrotools.text.expression_functions import ExpressionError, Function, number, numbers, of_real, paired, whole
 from agrotools.text.expressions import evaluate
-from agrotools.text.function_arguments import ExpressionError, Function, number, numbers, paired, whole
-from agrotools.text.functions import of_real
 
 _MODULE = re.compile(r"(?<![\w.])math\.(?=[a-z])")
 _IN_ANOTHER_BASE = re.compile(r"(?<![\w.])0(?:[xX][\da-fA-F]+|[oO][0-7]+|[bB][01]+)(?![\w.])")

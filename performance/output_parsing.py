@@ -1,0 +1,234 @@
+"""How long it takes to read what a model, a judge or a proposing model wrote: 100 kB and 1 MB of one thing.
+
+    python performance/output_parsing.py [--reader NAME] [--unit TEXT] [--quick] [--json]
+
+Every reader of such text gets every unit repeated, alone and inside of what it looks for (a call, a fence, an answer).
+Seconds are those of the processor; printed is each reader with its slowest text. Reading is linear if 1 MB takes at
+most 15 times as long as 100 kB. What takes more than two seconds is stopped, and not tried at the next size.
+With ``--quick`` 4 kB and 40 kB stand for 100 kB and 1 MB.
+The readers of slots are in ``answer_reading.py``.
+"""
+
+import argparse
+import json
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from agrotools.agents.parsing import parse_output
+from agrotools.build.assist.paraphrase import variants_of
+from agrotools.core import OptionsSlot, ReferenceTextSlot
+from agrotools.models import RequestedCall
+from agrotools.models.chat_format import read_error
+from agrotools.scoring.judging import read_grade
+from agrotools.scoring.judging.replies import read_published_yes, read_yes_no
+from agrotools.scoring.knowledge_answers import read_options, text_values
+from agrotools.scoring.predictions.judge_replies import read_judge_score
+from agrotools.scoring.reference import gta, gta2
+from agrotools.text import agent_x, lagent
+from agrotools.text.loose_json import NotJson, loads
+
+_LETTERS = {"A": "remove the leaves", "B": "14", "C": "both", "D": "none"}
+_SINGLE, _MULTIPLE, _JUDGED = (
+    OptionsSlot(name="choice", label="choice", options=options, kind=kind, value=value)
+    for options, kind, value in (
+        (_LETTERS, "single", ("A",)),
+        (_LETTERS, "multiple", ("A", "B")),
+        ({"A": "正确", "B": "错误"}, "true_false", ("A",)),
+    )
+)
+_TEXT = ReferenceTextSlot(name="text", label="text", value="remove the leaves. 除去病叶")
+_TOOL = lagent.DeclaredTool("Count", "", (lagent.Parameter("text", "text", None, True),))
+
+
+def _lagent(text: str) -> None:
+    said = lagent.read_reply(lagent.received(text))
+    if said.kind != "answer":
+        lagent.check_call(said, (_TOOL,), {"a.png"}.__contains__)
+
+
+def _loads(text: str) -> None:
+    with suppress(NotJson):
+        loads(text)
+
+
+READERS: dict[str, Callable[[str], Any]] = {
+    "react": parse_output,
+    "tool calling": lambda text: parse_output(text, protocol="tool-calling"),
+    "no tool": lambda text: parse_output(text, answer_only=True),
+    "native call": lambda text: parse_output(text, [RequestedCall(name="count", arguments=text)]),
+    "lagent": _lagent,
+    "agent-x": agent_x.read_prediction,
+    "agent-x, one key": agent_x.raw_object,
+    "json": _loads,
+    "one option": lambda text: read_options(_SINGLE, text),
+    "options": lambda text: read_options(_MULTIPLE, text),
+    "right or wrong": lambda text: read_options(_JUDGED, text),
+    "reference text": lambda text: text_values(_TEXT, text),
+    "grade": read_grade,
+    "yes or no": read_yes_no,
+    "published yes": read_published_yes,
+    "judge of agent-x": read_judge_score,
+    "judge of gta": gta.leaf_score,
+    "judge of gta-2": gta2.read_score,
+    "paraphrases": variants_of,
+    "error body": lambda text: read_error(400, text.encode()),
+}
+UNITS = (
+    *(" ", "\n", "\t", " \n", "\r\n", "\u3000", "*", "_", "#", "# ", "**", "* ", "> ", "- ", "`", "```", "```\n"),
+    *("```json\n", "{", "[", "(", "}", "]", "[{", "{}", "[]", "{},", "[1,", '{"', '{"a":', '{"a": 1} ', "{'a': 1}, "),
+    *('{"name": "a", ', '{"name": "count", "arguments": {} ', '{"name": "count", ', '"arguments": ', '"name":'),
+    *('{"score": ', '{"grade": 1}', '"', "'", "“", "”", '\\"', "\\", "\\\\", "\\x", "\\U0001", "'a', ", "{'"),
+    *('["a", ', ",", ",}", ", ", "//", "/", "None ", "True", "action", "Action:", "Action: a\n", "Action:\n"),
+    *("Action: None\n", "Action Input:", "Action Input: {", "Action 1:", "Action: a\nAction Input: {}\n"),
+    *("Final Answer:", "Final Answer", "Final Answer:\n", "final_", "final answer ", "Thought:", "Thought"),
+    *("thought *", "Observation:", "<think>", "</think>", "</think>\n", "<think", "<tool_call>", "<|"),
+    *(
+        "[TOOL_CALLS]",
+        "最终答案：",
+        "最终答案",
+        "行动：",
+        "行动输入：",
+        "思考",
+        "思考：",
+        "观察：",
+        "答案",
+        "答案A",
+        "答案是",
+        "选",
+        "A",
+        "B",
+        "AB",
+    ),
+    *(
+        "A、",
+        "A. ",
+        "A or ",
+        "选A",
+        "选项A",
+        "选项",
+        "选项A ",
+        "正确",
+        "错误",
+        "综上所述",
+        "综上所述A",
+        "不是A，",
+        "C错误",
+        "score",
+        "score:",
+    ),
+    *("score: 1 ", "Grade: ", "评分：", "grade is ", "grade ", "1", "1/", "1 / ", "1.", "0.5", "-", "1-", "1 or "),
+    *("12 ", "9", "1e", "e9", "字", "除去病叶", "。", "yes", "yes ", "no", "是", "不", "a", "a ", "a.", "abc "),
+    *("remove the leaves ", "\ud800", "é", "<", "<a", "|", "| a | b |\n", ":", "：", "=", "is ", "of ", "to ", "\x00"),
+    *("%", "reasoning_steps", '{"reasoning_steps": [], ', '{"reasoning_steps": [], "final_answer": "a"} '),
+    *('{"Score": 1, ', "{'Score': 0.5} ", '{"variants": ["a"]} ', "((", "(1, "),
+)
+FRAMES = (
+    ("", ""),
+    ("x", "x"),
+    ("Thought: a\n", "\nFinal Answer: 3"),
+    ("Final Answer: ", ""),
+    ("Action: count\nAction Input: ", ""),
+    ('Action: count\nAction Input: {"text": "', '"}'),
+    ("Action: count", "\nAction Input: {}\n"),
+    ("", "Action: count\nAction Input: {}\n"),
+    ("<think>", "</think>\nFinal Answer: 3"),
+    ("```json\n", "\n```"),
+    ('{"text": "', '"}'),
+    ('{"name": "count", "arguments": {"text": "', '"}}'),
+    ('{"name": "count", "arguments": ', "}"),
+    ('{"reasoning_steps": [', '], "final_answer": {"value": "a"}}'),
+    ('"', '"'),
+    ("score", "1"),
+    ("score:", "x"),
+    ("1", "x"),
+    ("答案", "A"),
+)
+SIZES, QUICK = (10_000, 100_000, 1_000_000), (4_000, 40_000)
+TOO_LONG = 2.0
+
+
+class _StoppedError(BaseException):
+    """Reading took too long."""
+
+
+class Row(NamedTuple):
+    """A reader and a text: seconds for each of ``SIZES``; those that were not tried are missing."""
+
+    reader: str
+    frame: tuple[str, str]
+    unit: str
+    seconds: list[float]
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long ten times the text takes, at the largest size that was tried."""
+        return self.seconds[-1] / max(self.seconds[-2], 1e-3) if len(self.seconds) > 1 else 0.0
+
+
+def rows(readers: dict[str, Callable[[str], Any]], units: tuple[str, ...], sizes: tuple[int, ...]) -> Iterator[Row]:
+    """The times of ``readers``, one text after another."""
+    for unit in units:
+        for head, tail in FRAMES:
+            texts = [head + (unit * (size // len(unit) + 1))[:size] + tail for size in sizes]
+            for name, read in readers.items():
+                row = Row(name, (head, tail), unit, [])
+                for text in texts:
+                    started = time.process_time()
+                    whole = _ends(lambda read=read, text=text: read(text))
+                    row.seconds.append(time.process_time() - started)
+                    if not whole:
+                        break
+                yield row
+
+
+def _ends(work: Callable[[], Any]) -> bool:
+    """Whether ``work`` ends within ``TOO_LONG`` seconds of the processor; else it is stopped."""
+
+    def stop(*_: object) -> None:
+        raise _StoppedError
+
+    signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, TOO_LONG)
+    try:
+        work()
+    except _StoppedError:
+        return False
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    return True
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--reader", choices=READERS)
+    parser.add_argument("--unit")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    readers = {given.reader: READERS[given.reader]} if given.reader else READERS
+    slowest: dict[str, Row] = {}
+    faults: list[Row] = []
+    sizes = QUICK if given.quick else SIZES
+    for row in rows(readers, (given.unit,) if given.unit else UNITS, sizes):
+        if given.json:
+            print(json.dumps(row._asdict()), flush=True)
+        if len(row.seconds) < len(sizes) or row.seconds[-1] > TOO_LONG or row.ratio > 15:
+            faults.append(row)
+        if row.reader not in slowest or _rank(row) > _rank(slowest[row.reader]):
+            slowest[row.reader] = row
+    if not given.json:
+        for row in [*slowest.values(), *faults]:
+            times = " ".join(f"{second:8.3f}" for second in row.seconds)
+            print(f"{row.reader:20} {times} s {row.ratio:6.1f}  {row.frame[0]!r} {row.unit!r} {row.frame[1]!r}")
+        print(f"{len(faults)} texts take more than 15 times as long at ten times the length")
+
+
+def _rank(row: Row) -> tuple[int, float]:
+    return -len(row.seconds), row.seconds[-1]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+"""How fast a run goes and what it costs: agrotools beside its peers, one machine, one local mock server.
+
+    python performance/throughput.py --setup DIR        # once: a virtual environment for each peer
+    python performance/throughput.py --peers DIR [--repeat K] [--json] [--quick]
+
+Every client asks the same questions in the same words and gets the same replies; the server checks that each sample was
+asked as often as it had to be, the client that each answer arrived. Clients take turns, ``--repeat`` times; the table
+holds medians.
+
+* ``samples_per_s``: over the request phase, from the first byte of the first request to the last byte of the last
+  reply, as the server saw it; the same clock for all.
+* ``process_s``, ``cpu_s``: the client's whole process and its children, start and end included.
+* ``peak_mb``: resident memory of the client and its children together.
+
+agrotools writes records, scores and report, and runs tools in worker processes; a new expression for each call keeps
+its cache of results out of it. lm-eval and Inspect write their logs, tuned as their manuals say; the bare loop and the
+SDK write nothing. All peers evaluate the tool in place, in the process itself; lm-eval has no agents.
+"""
+
+import argparse
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from throughput_clients.measuring import CLIENTS, CONCURRENCY, Client, Workload, run_once
+
+ALL_CLIENTS = (
+    Client("bare aiohttp", "bare_aiohttp.py"),
+    Client("agrotools", "agrotools_client.py"),
+    Client("openai SDK", "openai_sdk.py", ("openai[aiohttp]==3.51.0",)),
+    Client("lm-eval", "lm_eval_client.py", ("lm_eval[api]==0.4.13",), agents=False),
+    Client("Inspect", "inspect_client.py", ("inspect_ai==0.3.285", "openai[aiohttp]==3.51.0")),
+)
+
+
+WORKLOADS = (
+    Workload("questions", 0, 20_000),
+    Workload("questions", 50, 2_000),
+    Workload("questions", 200, 2_000),
+    Workload("agents", 0, 500),
+    Workload("agents", 50, 500),
+    Workload("exam", 0, 14_697),
+    Workload("exam", 50, 14_697),
+    Workload("exam", 200, 14_697),
+)
+QUICK = (
+    Workload("questions", 0, 2_000),
+    Workload("questions", 50, 640),
+    Workload("questions", 200, 640),
+    Workload("agents", 0, 128),
+    Workload("agents", 50, 128),
+    Workload("exam", 0, 1_500),
+    Workload("exam", 50, 640),
+    Workload("exam", 200, 640),
+)
+
+FIGURES = ("samples_per_s", "process_s", "cpu_s", "peak_mb")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--setup", type=Path, metavar="DIR", help="make the peers' virtual environments there")
+    parser.add_argument("--peers", type=Path, metavar="DIR", help="where --setup made them")
+    parser.add_argument("--repeat", type=int, default=1, help="runs of each client on each workload")
+    parser.add_argument("--only", default="", help="clients, by parts of their names, comma-separated")
+    parser.add_argument("--workload", default="", help="workloads, by parts of their names, comma-separated")
+    parser.add_argument("--quick", action="store_true", help="about a tenth of the samples")
+    parser.add_argument("--json", action="store_true", help="print rows as JSON")
+    options = parser.parse_args()
+    if options.setup:
+        set_up(options.setup)
+        return
+    workloads = named(QUICK if options.quick else WORKLOADS, options.workload)
+    clients = [(client, python) for client in named(ALL_CLIENTS, options.only) if (python := found(client, options))]
+    if not workloads or not clients:
+        parser.error("nothing to measure: no client or workload of that name is here")
+    rows = measured(workloads, clients, options.repeat)
+    print(json.dumps(rows) if options.json else "\n".join([*as_table(rows), "", *comparisons(rows)]))
+
+
+def named(things: Sequence[Any], wanted: str) -> list[Any]:
+    parts = [part.strip().lower() for part in wanted.split(",") if part.strip()]
+    return [thing for thing in things if not parts or any(part in thing.name.lower() for part in parts)]
+
+
+def note(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def environment_of(client: Client, folder: Path) -> Path:
+    return folder / Path(client.script).stem
+
+
+def found(client: Client, options: argparse.Namespace) -> str | None:
+    """The interpreter that runs ``client``; None, and a line that says so, where it is not installed."""
+    if not client.needs:
+        return sys.executable
+    python = environment_of(client, options.peers) / "bin" / "python" if options.peers else None
+    if python is not None and python.is_file():
+        return str(python)
+    note(f"left out: {client.name} is not installed (--setup DIR, then --peers DIR)")
+    return None
+
+
+def set_up(folder: Path) -> None:
+    """A virtual environment for each peer, with uv where there is one."""
+    uv = shutil.which("uv")
+    for client in ALL_CLIENTS:
+        if not client.needs:
+            continue
+        target = environment_of(client, folder)
+        note(f"installing {', '.join(client.needs)} into {target}")
+        python = str(target / "bin" / "python")
+        if uv:
+            subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(target)], check=True)
+            subprocess.run([uv, "pip", "install", "--quiet", "--python", python, *client.needs], check=True)
+        else:
+            subprocess.run([sys.executable, "-m", "venv", str(target)], check=True)
+            subprocess.run([python, "-m", "pip", "install", "--quiet", *client.needs], check=True)
+
+
+def measured(workloads: Sequence[Workload], clients: Sequence[tuple[Client, str]], repeat: int) -> list[dict[str, Any]]:
+    """A row for each client and workload: medians over the repeats."""
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="throughput-") as scratch:
+        folders = made_folders(workloads, Path(scratch))
+        for workload in workloads:
+            taking_part = [pair for pair in clients if workload.kind != "agents" or pair[0].agents]
+            runs: dict[str, list[dict[str, float]]] = defaultdict(list)
+            for turn in range(repeat):
+                for client, python in taking_part:
+                    own = Path(scratch) / f"{Path(client.script).stem}-{turn}"
+                    own.mkdir()
+                    figures = run_once(client, python, workload, folders[workload], own)
+                    shutil.rmtree(own)
+                    runs[client.name].append(figures)
+                    shown = ", ".join(f"{key} {value:.1f}" for key, value in figures.items())
+                    note(f"{workload.name}, {client.name}: {shown}")
+            for client, _ in taking_part:
+                medians = {key: statistics.median(run[key] for run in runs[client.name]) for key in FIGURES}
+                row = {"client": client.name, "workload": workload.kind, "latency_ms": workload.latency_ms}
+                rows.append(row | {"samples": workload.samples} | {key: round(medians[key], 2) for key in FIGURES})
+    return rows
+
+
+def made_folders(workloads: Sequence[Workload], scratch: Path) -> dict[Workload, Path]:
+    folders: dict[Workload, Path] = {}
+    made: dict[tuple[str, int], Path] = {}
+    for workload in workloads:
+        what = workload.kind, workload.samples
+        if what not in made:
+            made[what] = scratch / f"{workload.kind}-{workload.samples}"
+            script = str(CLIENTS / "workload.py")
+            # In a process of its own: a child's peak memory starts at what its parent holds.
+            subprocess.run([sys.executable, script, workload.kind, str(workload.samples), str(made[what])], check=True)
+        folders[workload] = made[what]
+    return folders
+
+
+def as_table(rows: Sequence[dict[str, Any]]) -> list[str]:
+    lines = [f"{'workload':20}{'client':14}{'samples':>8}{'samples/s':>11}{'process s':>11}{'CPU s':>8}{'peak MB':>9}"]
+    for row in rows:
+        workload = f"{row['workload']} at {row['latency_ms']} ms"
+        lines.append(
+            f"{workload:20}{row['client']:14}{row['samples']:8}{row['samples_per_s']:11.1f}"
+            f"{row['process_s']:11.2f}{row['cpu_s']:8.2f}{row['peak_mb']:9.0f}"
+        )
+    return lines
+
+
+def comparisons(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """agrotools against the bare loop, Inspect and the latency bound, where both were measured."""
+    speed = {(row["client"], row["workload"], row["latency_ms"]): row["samples_per_s"] for row in rows}
+    whole = {(row["client"], row["workload"], row["latency_ms"]): row["process_s"] for row in rows}
+    found: list[tuple[str, float, float]] = []
+
+    def compare(what: str, kind: str, latency_ms: int, other: str, at_least: float) -> None:
+        ours, theirs = speed.get(("agrotools", kind, latency_ms)), speed.get((other, kind, latency_ms))
+        if ours and theirs:
+            found.append((what, ours / theirs, at_least))
+
+    compare("questions at 0 ms, of the bare loop's speed", "questions", 0, "bare aiohttp", 0.5)
+    compare("questions at 0 ms, times Inspect's speed", "questions", 0, "Inspect", 20)
+    for latency_ms in (50, 200):
+        if ours := speed.get(("agrotools", "questions", latency_ms)):
+            bound = CONCURRENCY / (latency_ms / 1000)
+            found.append((f"questions at {latency_ms} ms, of concurrency / latency", ours / bound, 0.9))
+    for other, at_least in (("Inspect", 20), ("lm-eval", 5)):
+        ours, theirs = whole.get(("agrotools", "exam", 0)), whole.get((other, "exam", 0))
+        if ours and theirs:
+            found.append((f"exam at 0 ms, whole process, times {other}'s", theirs / ours, at_least))
+    for row in rows:
+        if row["client"] == "agrotools" and row["workload"] == "exam" and row["latency_ms"]:
+            bound = CONCURRENCY / (row["latency_ms"] / 1000)
+            found.append(
+                (f"exam at {row['latency_ms']} ms, of concurrency / latency", row["samples_per_s"] / bound, 0.9)
+            )
+    for latency_ms in (0, 50):
+        compare(f"agents at {latency_ms} ms, of the bare loop's speed", "agents", latency_ms, "bare aiohttp", 0.5)
+    return [
+        f"{what:48}{ratio:8.2f}  wanted {at_least:g}  {'reached' if ratio >= at_least else 'MISSED'}"
+        for what, ratio, at_least in found
+    ]
+
+
+if __name__ == "__main__":
+    main()

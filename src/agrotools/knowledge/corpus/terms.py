@@ -1,0 +1,276 @@
+"""Passages of text, and their terms: numbers of 48 bits that stand for pairs of characters or for words.
+
+Text in scripts without spaces between words (Chinese, Japanese kana, Thai, Lao, Khmer, Burmese) is taken in
+overlapping pairs of characters, a character that stands alone by itself; all else in words, folded to lower case,
+numbers with their decimal point. Full-width letters and digits count as plain ones. With ``jieba`` Chinese is cut into
+words first, as its ``cut_for_search`` does: long words and the shorter ones in them.
+
+A pair of characters of the basic plane is its own number, below 2**32. A word is hashed to 47 bits under a set top
+bit; two of ten million words share a number in about one corpus of three, and then count as one word.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.core import UsageError
+from agrotools.text.jieba_words import jieba_cutter
+
+TokensName = Literal["bigrams", "jieba"]
+TERM_BITS = 48
+WORD, UNSPACED = 1, 2
+"""Kinds of characters; 0 parts words."""
+Numbers = NDArray[np.uint64]
+
+_UNSPACED_RANGES = (
+    (0x0E01, 0x0EFF),  # Thai, Lao
+    (0x1000, 0x109F),  # Burmese
+    (0x1780, 0x17FF),  # Khmer
+    (0x3005, 0x3007),
+    (0x3021, 0x3029),
+    (0x3041, 0x3096),  # kana
+    (0x309D, 0x309F),
+    (0x30A1, 0x30FA),
+    (0x30FC, 0x30FF),
+    (0x31F0, 0x31FF),
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+)
+_BASIC = 0x10000
+_FIRST_EMOJI, _FIRST_RARE_IDEOGRAPH = 0x1F000, 0x20000
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+
+UNITS = 300
+"""Units of a passage at most. A unit is a word, or a character in scripts that put no spaces between words."""
+_LONGEST = 10
+"""Characters of a passage at most, for each unit that it may have: words may be long, and rows of dots too."""
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""What could drive a terminal; each becomes a space."""
+_BLOCK = 1 << 16
+_AHEAD = 2
+"""Characters after a place that decide whether a sentence ends there."""
+
+_FINAL = np.zeros(0x10000, bool)
+_FINAL[[ord(char) for char in "。！？!?；;…\n"]] = True
+_CLOSING = np.zeros(0x10000, bool)
+_CLOSING[[ord(char) for char in "”’」』）》】\"')]"]] = True
+_PAUSE = np.zeros(0x10000, bool)
+_PAUSE[[ord(char) for char in "，、：,: \t\u3000"]] = True
+
+
+class TermCutter:
+    """Method of cutting text into terms.
+
+    Raises:
+        UsageError: it needs jieba and that is not installed.
+    """
+
+    def __init__(self, name: TokensName) -> None:
+        self._cut: Callable[[str], Iterable[str]] | None = None
+        self.version = "1"
+        """Goes up when the same text gives other terms."""
+        if name == "jieba":
+            cutter, version = jieba_cutter()
+            self._cut = cutter.cut_for_search
+            self.version = f"1, jieba {version}"
+
+    def terms(self, texts: Sequence[str]) -> tuple[Numbers, NDArray[np.int64]]:
+        """The terms of some texts as ``(terms, owners)``: each occurrence, and the number of the text it stands in."""
+        if self._cut is not None:
+            texts = ["\n".join(self._cut(text)) for text in texts]
+        lengths = np.fromiter((len(text) + 1 for text in texts), np.int64, len(texts))
+        found, at = _terms(code_points("\n".join(texts)), pairs=self._cut is None)
+        return found, np.repeat(np.arange(len(texts)), lengths)[at]
+
+
+def known_tokens(name: str) -> TokensName:
+    """``name`` if it is a known method.
+
+    Raises:
+        UsageError: it is not.
+    """
+    for known in get_args(TokensName):
+        if name == known:
+            return known
+    raise UsageError(f"unknown tokens {name!r}", hint=f"choose {' or '.join(get_args(TokensName))}")
+
+
+def code_points(text: str) -> NDArray[np.uint32]:
+    """(characters,) code points, folded: lower case, plain letters and digits for full-width ones."""
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    folds, _ = _tables()
+    if points.size and points.max() >= _BASIC:
+        return np.where(points < _BASIC, folds[np.minimum(points, _BASIC - 1)], points)
+    return folds[points]
+
+
+def kinds(points: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    """(characters,) kind of each folded code point: 0, ``WORD`` or ``UNSPACED``."""
+    _, table = _tables()
+    if points.size and points.max() >= _BASIC:
+        rare = np.where(points < _FIRST_EMOJI, WORD, np.where(points < _FIRST_RARE_IDEOGRAPH, 0, UNSPACED))
+        kind = np.where(points < _BASIC, table[np.minimum(points, _BASIC - 1)], rare.astype(np.uint8))
+    else:
+        kind = table[points]
+    if points.size > 2:
+        digit = (points >= ord("0")) & (points <= ord("9"))
+        kind[1:-1][(points[1:-1] == ord(".")) & digit[:-2] & digit[2:]] = WORD
+    return kind
+
+
+def _terms(points: NDArray[np.uint32], *, pairs: bool) -> tuple[Numbers, NDArray[np.int64]]:
+    """Terms and where each begins. Without ``pairs``, characters of unspaced scripts form words like all others."""
+    kind = kinds(points)
+    unspaced = kind == UNSPACED
+    if not pairs:
+        return _words(points, kind > 0, np.zeros(len(points), bool))
+    beside = np.zeros(len(points) + 1, bool)
+    beside[1:-1] = unspaced[:-1] & unspaced[1:]
+    alone = unspaced & ~beside[:-1] & ~beside[1:]
+    first = np.flatnonzero(beside[1:])
+    left, right = points[first].astype(np.uint64), points[first + 1].astype(np.uint64)
+    found = left << np.uint64(16) | right
+    wide = (left | right) >= _BASIC
+    if wide.any():
+        found[wide] = _closed(_mixed(left[wide] + _STEP) + _mixed(right[wide] + _STEP + _STEP))
+    words, at = _words(points, (kind == WORD) | alone, alone)
+    return np.concatenate((found, words)), np.concatenate((first, at))
+
+
+def _words(
+    points: NDArray[np.uint32], inside: NDArray[np.bool_], alone: NDArray[np.bool_]
+) -> tuple[Numbers, NDArray[np.int64]]:
+    """The hash and the beginning of each run of characters that are ``inside``; one that is ``alone`` is a run."""
+    at = np.flatnonzero(inside)
+    if not at.size:
+        return np.zeros(0, np.uint64), at
+    begins = np.ones(len(at), bool)
+    begins[1:] = (at[1:] != at[:-1] + 1) | alone[at[1:]] | alone[at[:-1]]
+    starts = np.flatnonzero(begins)
+    lengths = np.diff(starts, append=len(at))
+    place = (np.arange(1, len(at) + 1) - np.repeat(starts, lengths)).astype(np.uint64)
+    return _closed(np.add.reduceat(_mixed(points[at] + place * _STEP), starts)), at[starts]
+
+
+def _mixed(values: Numbers) -> Numbers:
+    """The finalizer of splitmix64 (Steele, Lea and Flood 2014): every bit in hangs on every bit out."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+def _closed(sums: Numbers) -> Numbers:
+    top = np.uint64(1 << (TERM_BITS - 1))
+    return (_mixed(sums) & (top - np.uint64(1))) | top
+
+
+@lru_cache(1)
+def _tables() -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+    """Folded form and kind of each code point of the basic plane."""
+    folds = np.arange(_BASIC, dtype=np.uint32)
+    folds[0xFF01:0xFF5F] -= 0xFEE0
+    folds[0x3000] = ord(" ")
+    for point in range(_BASIC):
+        lower = chr(folds[point]).lower()
+        if len(lower) == 1:
+            folds[point] = ord(lower)
+    table = np.array([unicodedata.category(chr(point))[0] in "LMN" for point in range(_BASIC)], np.uint8)
+    for first, last in _UNSPACED_RANGES:
+        table[first : last + 1] *= UNSPACED
+    return folds, table
+
+
+def split(pieces: Iterable[str], units: int = UNITS) -> Iterator[tuple[int, str]]:
+    """The passages of a document that comes in pieces, as ``(position, text)``; where it is pieced does not matter.
+
+    A passage ends at the last end of a sentence among its ``units``, or where that would leave it half empty at the
+    last comma or space, or else after ``units``. Together the passages hold everything but the space between them and
+    stretches without any letter or digit.
+
+    Args:
+        pieces: consecutive parts of the text.
+        units: the most that a passage may have.
+
+    Yields:
+        The place of the passage's first character in the document, and its text without space around it.
+    """
+    rest, at = "", 0
+    for piece in pieces:
+        for start in range(0, len(piece), _BLOCK):
+            rest += _CONTROLS.sub(" ", piece[start : start + _BLOCK])
+            if len(rest) < _BLOCK:
+                continue
+            cuts = _cuts(rest, units, ended=False)
+            yield from _passages(rest, at, cuts)
+            if cuts:
+                at += cuts[-1]
+                rest = rest[cuts[-1] :]
+    yield from _passages(rest, at, _cuts(rest, units, ended=True))
+
+
+def _passages(text: str, at: int, cuts: list[int]) -> Iterator[tuple[int, str]]:
+    start = 0
+    for cut in cuts:
+        part = text[start:cut]
+        stripped = part.strip()
+        if stripped and kinds(code_points(stripped)).any():
+            yield at + start + len(part) - len(part.lstrip()), stripped
+        start = cut
+
+
+def _cuts(text: str, units: int, *, ended: bool) -> list[int]:
+    """Where passages end in ``text``, which begins with one. If it goes on, only what the rest cannot change."""
+    if ended and len(text) <= units:
+        return [len(text)] if text else []
+    points = code_points(text)
+    kind = kinds(points)
+    counted = kind == UNSPACED
+    counted |= kind == WORD
+    counted[1:] &= (kind[1:] == UNSPACED) | (kind[:-1] != WORD)
+    # so_far[i]: units that begin before character i
+    so_far = np.concatenate((np.zeros(1, np.int64), np.cumsum(counted)))
+    whole, parts = _sentence_ends(points), np.flatnonzero(_looked_up(_PAUSE, points)) + 1
+    known = len(text) if ended else len(text) - _AHEAD
+    longest = _LONGEST * units
+    cuts: list[int] = []
+    start = 0
+    while start < len(text):
+        # A word that was cut counts again in the passage that it goes on in.
+        has = int(so_far[start]) - bool(kind[start] == WORD and not counted[start])
+        limit = min(int(np.searchsorted(so_far, has + units, "right")) - 1, start + longest)
+        if limit >= known:
+            if ended:
+                cuts.append(len(text))
+            break
+        least = min(int(np.searchsorted(so_far, has + units // 2, "right")), start + longest // 2)
+        start = _last(whole, least, limit) or _last(parts, least, limit) or limit
+        cuts.append(start)
+    return cuts
+
+
+def _sentence_ends(points: NDArray[np.uint32]) -> NDArray[np.intp]:
+    """Places after the last character of a sentence, closing quotes and brackets included."""
+    final, closing = _looked_up(_FINAL, points), _looked_up(_CLOSING, points)
+    # A full stop ends a sentence where space or a closing mark follows: not in 3.5 or in example.org.
+    follows = closing | final | _looked_up(_PAUSE, points)
+    final[:-1] |= (points[:-1] == ord(".")) & follows[1:]
+    ends = final.copy()
+    ends[1:] |= closing[1:] & final[:-1]
+    ends[:-1] &= ~(final[1:] | closing[1:])
+    return np.flatnonzero(ends) + 1
+
+
+def _looked_up(table: NDArray[np.bool_], points: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    return table[np.minimum(points, 0xFFFF)]
+
+
+def _last(places: NDArray[np.intp], least: int, most: int) -> int:
+    """The last of the places that is over ``least`` and not over ``most``; 0 where there is none."""
+    found = int(np.searchsorted(places, most, "right"))
+    return int(places[found - 1]) if found and places[found - 1] > least else 0

@@ -1,0 +1,343 @@
+"""Finding the names of entries in a question, rightly spelt or not, alone or in a sentence."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.knowledge.entry import Entry
+from agrotools.knowledge.hosts import CROP_NAMES, OTHER_HOSTS, hosts_named, hosts_of
+from agrotools.knowledge.other_names import is_group, is_other_name
+from agrotools.knowledge.spelling import Lexicon, edit_distance
+from agrotools.knowledge.words import ASKING, STOPWORDS, folded, has_cjk, ngrams, stem, tokens
+
+_TRIED = 40
+"""Names whose n-grams fit best are compared letter by letter."""
+_LONGEST_QUERY_WORDS = 60
+_LEAST_LETTERS = 4
+"""A shorter word is found only as it is written: one letter makes another word of it."""
+
+
+@dataclass(frozen=True)
+class NameMatch:
+    """A name found in a question: ``similarity`` 0 to 1, and which words of the question ([start, end)) are it."""
+
+    name: str
+    similarity: float
+    start: int
+    end: int
+    other: bool = False
+    """whether words beside it make it the name of another thing"""
+
+
+class NamesIndex:
+    """Names of entries by their exact form and by n-grams of characters (TF-IDF)."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self.names: list[str] = []
+        self.owners: list[int] = []
+        self._exact: dict[str, list[int]] = {}
+        self._words: list[frozenset[str]] = []
+        for number, entry in enumerate(entries):
+            for name in dict.fromkeys(folded(given) for given in entry.names.all()):
+                if not name:
+                    continue
+                at = len(self.names)
+                self.names.append(name)
+                self.owners.append(number)
+                self._words.append(frozenset(map(stem, name.split())))
+                for form in {name, _stemmed(name), name.replace(" ", "")}:
+                    self._exact.setdefault(form, []).append(at)
+        self._codes = {code.lower(): at for at, entry in enumerate(entries) if (code := entry.taxonomy.eppo)}
+        self._parts = _parts(entries)
+        self._rests = _rests(entries)
+        self._endings = _endings(_rests(entry if entry.kind == "disease" else None for entry in entries))
+        crops = {name for entry in entries if entry.kind == "crop" for name in entry.names.zh}
+        self._chinese_crops = sorted(crops, key=lambda name: (-len(name), name))
+        self._groups = [is_group(entry) for entry in entries]
+        self._hosts = [_hosts_told(entry) for entry in entries]
+        self._named_hosts = [_hosts_of_names(entry) or hosts for entry, hosts in zip(entries, self._hosts, strict=True)]
+        self._longest = max((len(name.split()) for name in self.names), default=1)
+        self.lexicon = Lexicon(_known_words(entries))
+        self._grams, self._idf, self._matrix = _tf_idf(self.names)
+        self._owners = np.asarray(self.owners, np.intp)
+        self._entries = len(entries)
+
+    def exact(self, query: str) -> set[int]:
+        """Entries of which the whole question is a name, or the code in the EPPO database."""
+        text = folded(query)
+        found = (at for form in {text, _stemmed(text), text.replace(" ", "")} for at in self._exact.get(form, ()))
+        coded = {self._codes[text]} if text in self._codes else set[int]()
+        return coded.union(self.owners[at] for at in found)
+
+    def parts(self, query: str) -> dict[int, float]:
+        """Entries that the whole question names in part, and how surely.
+
+        A name may stand without its crop or with the crop elsewhere ("leaf rust", "leaf rust in wheat"), a
+        scientific one without what follows the species, or as the genus alone, and a plant or animal by the last word
+        of its name. What more than :data:`_MOST_OF_A_PART` entries have in common names none of them.
+        """
+        words = [word for word in folded(query).split() if word not in _DROPPED]
+        text = " ".join(words)
+        forms = _stemmed(text), stem(text.replace(" ", "")), _stemmed(folded(query))
+        found = {owner: _PART for form in forms for owner in self._parts.get(form, ())}
+        hosts, rest = _host_and_rest(text)
+        told = bool(hosts) or rest not in _TOO_COMMON
+        # One word is as many things as there are crops: an aphid on lettuce is not the peach aphid.
+        on = self._hosts if " " in rest else self._named_hosts
+        named = [owner for owner in self._rests.get(rest, ()) if told and hosts <= on[owner]]
+        if hosts and not named:
+            named = [owner for owner in self._endings.get(rest, ()) if hosts <= self._hosts[owner]]
+        found |= {owner: _WITH_CROP if hosts and not self._groups[owner] else _PART for owner in named}
+        return found if len(found) <= _MOST_OF_A_PART else {}
+
+    def on_other_hosts(self, owner: int, words: Sequence[str]) -> bool:
+        """Whether a question names crops or hosts of which the entry is on none."""
+        hosts = hosts_named(" ".join(words))[0]
+        return bool(hosts and self._hosts[owner]) and not hosts & self._hosts[owner]
+
+    def gram_scores(self, query: str) -> NDArray[np.float64]:
+        """(entries,) which share of a name's n-grams (by weight) the question holds: the best name of each entry."""
+        scores = np.zeros(self._entries)
+        if len(self.names):
+            values = np.maximum(self._name_scores(query), self._name_scores(self.corrected(query)))
+            np.maximum.at(scores, self._owners, values)
+        return scores
+
+    def matches(self, query: str) -> dict[int, list[NameMatch]]:
+        """Entry -> the ways in which names of it fit words of the question, the best ones first, at most four."""
+        words = folded(query).split()[:_LONGEST_QUERY_WORDS]
+        found: dict[int, dict[tuple[str, int, int], float]] = {}
+
+        def keep(name: str, owner: int, start: int, end: int, similarity: float) -> None:
+            ways = found.setdefault(owner, {})
+            way = name, start, end
+            ways[way] = max(similarity, ways.get(way, 0.0))
+
+        for way in self._contained(words):
+            keep(*way)
+        for at in self._candidates(query):
+            for similarity, start, end in self._windows(at, words):
+                keep(self.names[at], self.owners[at], start, end, similarity)
+        return {owner: _best_ways(ways) for owner, ways in found.items()}
+
+    def corrected(self, query: str) -> str:
+        """The question, folded, with the nearest known word in place of each unknown one that is near to any."""
+        return " ".join((self.lexicon.corrections(word) or (word,))[0] for word in folded(query).split())
+
+    def _contained(self, words: Sequence[str]) -> Iterable[tuple[str, int, int, int, float]]:
+        stems = [stem(word) for word in words]
+        for start in range(len(words)):
+            for end in range(start + 1, min(len(words), start + self._longest + 1) + 1):
+                for form in {" ".join(words[start:end]), " ".join(stems[start:end]), "".join(words[start:end])}:
+                    for at in self._exact.get(form, ()):
+                        if not _is_one_dull_word(form):
+                            yield self.names[at], self.owners[at], start, end, 1.0
+        hosts = hosts_named(" ".join(words))[0]
+        for start in range(len(words)):
+            for end in range(start + 2, min(len(words), start + self._longest) + 1):
+                rest = " ".join(stems[start:end])
+                owners = [owner for owner in self._rests.get(rest, ()) if not hosts or hosts & self._hosts[owner]]
+                if len(owners) <= _MOST_OF_A_PART:
+                    for owner in owners:
+                        yield rest, owner, start, end, _WITH_CROP if hosts else _IN_PART
+        for number, word in enumerate(words):
+            if not has_cjk(word):
+                continue
+            for at, name in enumerate(self.names):  # Chinese has no spaces: a name may stand anywhere in a run
+                if len(name) > 1 and has_cjk(name) and name in word:
+                    yield (
+                        name,
+                        self.owners[at],
+                        number,
+                        number + 1,
+                        chinese_share(name, self._without_crops(name, word)),
+                    )
+
+    def _without_crops(self, name: str, run: str) -> str:
+        """A run of Chinese characters without the names of crops before a name in it."""
+        before, found, behind = run.partition(name)
+        for crop in self._chinese_crops:
+            before = before.replace(crop, "")
+        return before + found + behind
+
+    def _candidates(self, query: str) -> list[int]:
+        scores = np.maximum(self._name_scores(query), self._name_scores(self.corrected(query)))
+        best = np.argsort(-scores, kind="stable")[:_TRIED]
+        return [int(at) for at in best if scores[at] > 0.15]
+
+    def _windows(self, at: int, words: Sequence[str]) -> Iterable[tuple[float, int, int]]:
+        name = self.names[at]
+        plain = name.replace(" ", "")
+        if len(plain) < _LEAST_LETTERS:
+            return
+        parts = name.split()
+        size = len(parts)
+        for width in range(max(1, size - 1), size + 2):
+            for start in range(len(words) - width + 1):
+                window = words[start : start + width]
+                joined = "".join(window)
+                longest = max(len(joined), len(plain))
+                if abs(len(joined) - len(plain)) > 0.4 * longest:
+                    continue
+                similarity = 1 - edit_distance(joined, plain) / longest
+                if similarity < 0.5 or is_other_name(window, parts):
+                    continue
+                # A word that is one in its own right is no slip for another: beet rust is not bean rust.
+                for word in window:
+                    if len(word) > 2 and word in self.lexicon and stem(word) not in self._words[at]:
+                        similarity *= 1 - len(word) / max(1, len(joined))
+                yield similarity, start, start + width
+
+    def _name_scores(self, query: str) -> NDArray[np.float64]:
+        held = {self._grams[gram] for gram in ngrams(folded(query)) if gram in self._grams}
+        present = np.zeros(len(self._grams))
+        present[list(held)] = self._idf[list(held)]
+        return np.asarray(self._matrix @ present)
+
+
+_ASKING_CHINESE = re.compile(
+    "怎么办|怎么除|怎么|怎样|如何|什么|哪些|哪里|为什么|是否|请问|介绍|一下|有没有|防治|防控|控制|治疗|预防|管理|识别|鉴别|诊断|"
+    "除掉|清除|杀灭|症状|危害|发生|原因|病因|方法|措施|阈值|指标|生活史|特征|特点|我家|我的|田里|地里|出现|发现|很多|严重|的|了|吗|呢|是|有|在"
+)
+
+
+def chinese_share(name: str, run: str) -> float:
+    """Which share of a run of Chinese characters a name in it is, words that only ask left out.
+
+    Without spaces nobody can tell where a name ends: the name of a crop stands in those of its diseases.
+    """
+    rest = _ASKING_CHINESE.sub("", run.replace(name, "", 1))
+    return len(name) / (len(name) + len(rest))
+
+
+def _best_ways(ways: dict[tuple[str, int, int], float]) -> list[NameMatch]:
+    matches = [NameMatch(name, similarity, start, end) for (name, start, end), similarity in ways.items()]
+    return sorted(matches, key=lambda way: (-way.similarity * (way.end - way.start + 1), way.start, way.name))[:4]
+
+
+_DROPPED = (STOPWORDS | ASKING) - frozenset("of on in pest weed bug bugs plant common early crop late".split())
+_HOST_BEHIND = re.compile(r"(.+?) (?:of|on|in) (.+)")
+_BINOMIAL = re.compile(r"(?:Candidatus )?([A-Z][a-z]{3,}) ([a-z]{4,}|[a-z]+-[a-z]+)\b")
+_LATIN = re.compile(r"[A-Z][a-z]+(?<!an)(?<!ese)(?<!ish) [a-z]+(a|e|i|is|us|um|or|ns)")
+_MOST_OF_A_PART = 4
+_PART, _IN_PART, _WITH_CROP = 0.8, 0.9, 0.95
+_TOO_COMMON = frozenset(
+    map(
+        stem,
+        "rot spot rust blight mold mould mildew wilt mosaic curl scab smut canker anthracnose virus gall scorch streak "
+        "dieback decline borer moth fly mite worm weevil beetle midge scale whitefly leafminer thrips aphid hopper "
+        "psyllid grass vine tree shrub bush".split(),
+    )
+)
+"""Words that say what kind of harm or creature it is, and not which."""
+
+
+def _host_and_rest(text: str) -> tuple[frozenset[str], str]:
+    """The crops before or behind ("of wheat") a folded name, and the stems of what remains of it."""
+    hosts, words = frozenset[str](), text.split()
+    if (behind := _HOST_BEHIND.fullmatch(text)) is not None:
+        named, at = hosts_named(behind[2])
+        others = [word for number, word in enumerate(behind[2].split()) if number not in at and word not in STOPWORDS]
+        if named and not others:
+            hosts, words = named, behind[1].split()
+    named, at = hosts_named(" ".join(words))
+    ahead = 0
+    while ahead in at:
+        ahead += 1
+    if ahead < len(words) and ahead:
+        hosts |= hosts_named(" ".join(words[:ahead]))[0]
+        words = words[ahead:]
+    if len(words) > 1 and words[-1] in ("disease", "virus"):
+        words = words[:-1]
+    return hosts, _stemmed(" ".join(words))
+
+
+def _hosts_of_names(entry: Entry) -> frozenset[str]:
+    return frozenset(host for name in entry.names.all() for host in _host_and_rest(folded(name))[0])
+
+
+def _hosts_told(entry: Entry) -> frozenset[str]:
+    return _hosts_of_names(entry).union(host for crop in entry.crops for host in hosts_of(crop))
+
+
+def _rests(entries: Iterable[Entry | None]) -> dict[str, list[int]]:
+    """The stems of what remains of names without their crops -> entries."""
+    found: dict[str, dict[int, None]] = {}
+    for number, entry in enumerate(entries):
+        if entry is None or entry.kind in ("crop", "method"):
+            continue
+        for name in entry.names.all():
+            if rest := _host_and_rest(folded(name))[1]:
+                found.setdefault(rest, {})[number] = None
+    return {rest: list(owners) for rest, owners in found.items()}
+
+
+def _endings(rests: dict[str, list[int]]) -> dict[str, list[int]]:
+    """The last two words or more of what :func:`_rests` gives -> entries: head blight of fusarium head blight."""
+    found: dict[str, dict[int, None]] = {}
+    for rest, owners in rests.items():
+        words = rest.split()
+        for start in range(1, len(words) - 1):
+            found.setdefault(" ".join(words[start:]), {}).update(dict.fromkeys(owners))
+    return {ending: list(owners) for ending, owners in found.items()}
+
+
+def _parts(entries: Sequence[Entry]) -> dict[str, list[int]]:
+    """Stems of parts of names that name the thing too -> entries: see :meth:`NamesIndex.parts`."""
+    found: dict[str, dict[int, None]] = {}
+    for number, entry in enumerate(entries):
+        if entry.kind in ("crop", "method"):
+            continue
+        for name in (entry.names.sci or "", *filter(_LATIN.fullmatch, entry.names.aliases)):
+            if "virus" not in name and (binomial := _BINOMIAL.match(name)) is not None:
+                genus, species = binomial[1].lower(), binomial[2]
+                for part in (genus, f"{genus} {species}", f"{genus[0]} {species}"):
+                    found.setdefault(_stemmed(folded(part)), {})[number] = None
+        for last in _host_and_rest(folded(entry.names.en))[1].split()[-1:]:
+            found.setdefault(last, {})[number] = None
+    return {part: list(owners) for part, owners in found.items() if part not in _TOO_COMMON}
+
+
+def _stemmed(text: str) -> str:
+    return " ".join(map(stem, text.split()))
+
+
+def _is_one_dull_word(form: str) -> bool:
+    return form in STOPWORDS or form in ASKING
+
+
+def _known_words(entries: Sequence[Entry]) -> frozenset[str]:
+    """Words that are rightly spelt: of names, crops, descriptions and claims."""
+    words: set[str] = set()
+    for entry in entries:
+        for text in (*entry.names.all(), *entry.crops, *entry.described_as, *(claim.text for claim in entry.claims)):
+            words.update(tokens(text))
+    for crop in CROP_NAMES:
+        words.update(tokens(crop))
+    return frozenset(words | STOPWORDS | ASKING | OTHER_HOSTS)
+
+
+def _tf_idf(names: Sequence[str]):
+    """n-gram -> column; its weight; (names, n-grams) rows such that a name's own n-grams sum to 1."""
+    from scipy.sparse import csr_matrix
+
+    counted = [Counter(ngrams(name)) for name in names]
+    grams: dict[str, int] = {}
+    spread: Counter[str] = Counter()
+    for counts in counted:
+        spread.update(counts.keys())
+        for gram in counts:
+            grams.setdefault(gram, len(grams))
+    idf = np.array([log((1 + len(names)) / (1 + spread[gram])) + 1 for gram in grams], np.float64)
+    rows = np.repeat(np.arange(len(names)), [len(counts) for counts in counted])
+    columns = np.array([grams[gram] for counts in counted for gram in counts], np.intp)
+    weights = idf[columns] if len(columns) else np.zeros(0)
+    whole = np.bincount(rows, weights * weights, minlength=len(names)) if len(rows) else np.ones(len(names))
+    # idf of a row times idf of the question, over what the name would score with itself
+    values = weights / whole[rows] if len(rows) else weights
+    return grams, idf, csr_matrix((values, (rows, columns)), shape=(len(names), len(grams)))

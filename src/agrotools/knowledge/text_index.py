@@ -1,0 +1,283 @@
+"""Indexes of the texts of entries: passages by BM25, and sentences on how things look.
+
+The passages are what an entry says, section by section. How things look serves questions that describe what one sees
+and name nothing. Its units are sentences: each claim on symptoms or identification, and each phrase of
+``described_as``. A question is compared with single units (one sentence tells of one thing), with all units of an
+entry, and with the pairs of words that stand near each other in them: "white powder" is not "black powder on white
+ears".
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.knowledge.entry import Claim, Entry, Section
+from agrotools.knowledge.hosts import hosts_named, hosts_of
+from agrotools.knowledge.words import asking_terms, folded, stem, terms
+
+Passage = Literal[Section, "names"]
+"""A section, or what every entry has: its names, crops and place in the system."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """One passage of one entry: all its claims on one section, or none for ``names``."""
+
+    entry: int
+    section: Passage
+    claims: tuple[Claim, ...]
+
+
+def documents(entries: Sequence[Entry]) -> list[Document]:
+    """The passages of the entries, in their order, each entry's names first."""
+    found: list[Document] = []
+    for number, entry in enumerate(entries):
+        found.append(Document(number, "names", ()))
+        sections: dict[Section, None] = dict.fromkeys(claim.section for claim in entry.claims)
+        found += [Document(number, section, entry.claims_of(section)) for section in sections]
+    return found
+
+
+class SectionsIndex:
+    """BM25 (Robertson and Zaragoza 2009; Lucene's variant) over passages, by ``bm25s``."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        from bm25s import BM25
+
+        self.documents = documents(entries)
+        corpus = [list(_words_of(entries[item.entry], item)) for item in self.documents]
+        self._vocabulary = {word for words in corpus for word in words}
+        self._bm25: Any = BM25(k1=1.2, b=0.6) if self._vocabulary else None
+        if self._bm25 is not None:
+            self._bm25.index(corpus, show_progress=False)
+        named = [frozenset(_name_words(entry)) for entry in entries]
+        holding: dict[str, set[int]] = {}
+        for at, (item, words) in enumerate(zip(self.documents, corpus, strict=True)):
+            for word in named[item.entry].union(words):
+                holding.setdefault(word, set()).add(at)
+        self._holding = {word: np.array(sorted(found), np.intp) for word, found in holding.items()}
+        owners = np.array([item.entry for item in self.documents], np.intp)
+        spread = {word: len(np.unique(owners[found])) for word, found in self._holding.items()}
+        count = len(entries)
+        self._idf = {word: log(1 + (count - n + 0.5) / (n + 0.5)) for word, n in spread.items()}
+        self._strange = log(1 + (count + 0.5) / 0.5) if count else 1.0
+
+    def weight(self, word: str) -> float:
+        """How much a word tells: its inverse document frequency over entries; the most for one that no entry has."""
+        return self._idf.get(word, self._strange)
+
+    def holding(self, word: str) -> NDArray[np.float64]:
+        """(documents,) 1 where a passage, or a name or crop of its entry, has the word."""
+        values = np.zeros(len(self.documents))
+        if (found := self._holding.get(word)) is not None:
+            values[found] = 1.0
+        return values
+
+    def scores(self, words: Sequence[str]) -> NDArray[np.float64]:
+        """(documents,) BM25 of each passage."""
+        known = [word for word in words if word in self._vocabulary]
+        if self._bm25 is None or not known:
+            return np.zeros(len(self.documents))
+        return np.asarray(self._bm25.get_scores(known), np.float64)
+
+
+def _name_words(entry: Entry) -> list[str]:
+    return [word for name in (*entry.names.all(), *entry.crops) for word in terms(name)]
+
+
+def _words_of(entry: Entry, item: Document) -> list[str]:
+    """Every passage carries the entry's names and crops, so that "management of X" finds it among all on management."""
+    named = [word for name in (entry.names.en, entry.names.sci or "", *entry.crops[:8]) for word in terms(name)]
+    if item.section == "names":
+        place = (value for value in entry.taxonomy.model_dump().values() if value)
+        return [*_name_words(entry), *(word for text in place for word in terms(text))]
+    return [*named, *(word for claim in item.claims for word in terms(f"{claim.text} {claim.condition or ''}"))]
+
+
+FEATURES = (
+    "share", "amount", "words", "unit", "pairs", "host", "other_host", "creature", "weed", "strange", "other_creature",
+)  # fmt: skip
+"""What is known of a question and an entry: share of the question's weight that the entry's sentences hold; how much
+weight that is; how many words; the nearest sentence (cosine); pairs of words; whether a host in the question is one
+of the entry's; whether it names hosts of which none is; whether question and entry are both (+1) or only one of them
+(-1) of a creature, and of a weed; share of the question's weight that no entry knows; whether the question says what
+animal it is (a beetle, a fly) and the entry's sentences never do."""
+_REACH = 3
+_SHORTEST_NAME = 7
+_SECTIONS = ("symptoms", "identification")
+_CREATURE = frozenset(
+    term
+    for word in "insect beetle fly moth caterpillar maggot bug mite louse lice hopper weevil adult nymph wing cricket "
+    "thrips aphid whitefly crawler scale cocoon swarm sting jump bite creature".split()
+    for term in terms(word)
+)
+_SORTS = frozenset(
+    term
+    for word in "beetle weevil fly moth wasp hopper cricket mite thrips aphid lice whitefly scale snail slug ant "
+    "mealybug midge caterpillar locust grasshopper bird".split()
+    for term in terms(word)
+)
+_WEED = frozenset(
+    term
+    for word in "weed grass shrub bush creeper vine flower rosette thicket invade runner tumbleweed thorn seedhead "
+    "spike bur climber".split()
+    for term in terms(word)
+)
+
+
+class LooksIndex:
+    """Sentences on how things look, and what a question shares with them."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        owners: list[int] = []
+        units: list[tuple[str, ...]] = []
+        named = _names(entries)
+        for number, entry in enumerate(entries):
+            for text in _sentences(entry, named):
+                owners.append(number)
+                units.append(terms(text))
+        self._hosts = [frozenset(host for crop in entry.crops for host in hosts_of(crop)) for entry in entries]
+        self._kinds = [entry.kind for entry in entries]
+        self._count = len(entries)
+        self._owners = np.array(owners, np.intp)
+        held = [set[str]() for _ in entries]
+        for owner, unit in zip(owners, units, strict=True):
+            held[owner].update(unit)
+        spread: dict[str, int] = {}
+        for words in held:
+            for word in words:
+                spread[word] = spread.get(word, 0) + 1
+        described = max(1, len(set(owners)))
+        self._idf = {word: log(1 + (described - n + 0.5) / (n + 0.5)) for word, n in spread.items()}
+        self._strange = log(1 + (described + 0.5) / 0.5)
+        self._column = {word: at for at, word in enumerate(spread)}
+        self._pair_column: dict[tuple[str, str], int] = {}
+        self._of_units = _incidence([set(unit) for unit in units], self._column)
+        self._of_entries = _incidence(held, self._column)
+        pairs = [set[tuple[str, str]]() for _ in entries]
+        for owner, unit in zip(owners, units, strict=True):
+            pairs[owner].update(_pairs(unit))
+        for found in pairs:
+            for pair in found:
+                self._pair_column.setdefault(pair, len(self._pair_column))
+        self._of_pairs = _incidence(pairs, self._pair_column)
+        squares = np.array([self._idf[word] ** 2 for word in self._column], np.float64)
+        self._unit_norms = np.sqrt(np.asarray(self._of_units @ squares)) if units else np.zeros(0)
+        self.described = np.array([bool(words) for words in held], bool)
+
+    def features(self, words: Sequence[tuple[str, ...]], query: str) -> NDArray[np.float64]:
+        """(entries, features) what the question shares with each entry; see :data:`FEATURES`.
+
+        Args:
+            words: for each word of the question the terms that may be meant, none where it says nothing.
+            query: the question as it was put.
+        """
+        out = np.zeros((self._count, len(FEATURES)))
+        asking = asking_terms()
+        asked, naming = hosts_named(query)
+        # A host counts by its own feature, or one that every sentence names would outweigh what is seen.
+        said = [
+            one for at, one in enumerate(words) if one and at not in naming and not all(term in asking for term in one)
+        ]
+        if not said or not self._column:
+            return out
+        best = [max(one, key=lambda term: self._idf.get(term, 0.0)) for one in said]
+        weights = {term: self._idf.get(term, self._strange) for term in best}
+        vector = np.zeros(len(self._column))
+        for term, weight in weights.items():
+            if term in self._column:
+                vector[self._column[term]] = weight
+        total = sum(weights.values())
+        held = np.asarray(self._of_entries @ vector)
+        shared = np.asarray(self._of_units @ (vector * vector))
+        norm = float(np.sqrt(sum(weight**2 for weight in weights.values())))
+        cosines = shared / np.maximum(1e-9, self._unit_norms * norm)
+        unit = np.zeros(self._count)
+        np.maximum.at(unit, self._owners, cosines)
+        out[:, 0] = held / total
+        out[:, 1] = held / 10.0
+        out[:, 2] = np.asarray(self._of_entries @ (vector > 0).astype(float)) / 5.0
+        out[:, 3] = unit
+        out[:, 4] = self._paired(tuple(best))
+        if asked:
+            own = np.array([bool(asked & hosts) for hosts in self._hosts])
+            any_host = np.array([bool(hosts) for hosts in self._hosts])
+            out[:, 5] = own
+            out[:, 6] = any_host & ~own
+        creature = bool(_CREATURE & weights.keys())
+        weed = bool(_WEED & weights.keys())
+        out[:, 7] = [(1.0 if kind == "pest" else -1.0) if creature else 0.0 for kind in self._kinds]
+        out[:, 8] = [(1.0 if kind == "weed" else -1.0) if weed else 0.0 for kind in self._kinds]
+        strange = sum(weight for term, weight in weights.items() if term not in self._idf)
+        out[:, 9] = strange / total
+        if sorts := _SORTS & weights.keys():
+            columns = [self._column[term] for term in sorts if term in self._column]
+            known = np.asarray(self._of_entries[:, columns].sum(axis=1)).ravel() if columns else np.zeros(self._count)
+            out[:, 10] = known == 0
+        out[~self.described] = 0.0
+        return out
+
+    def _paired(self, best: tuple[str, ...]) -> NDArray[np.float64]:
+        found = {self._pair_column[pair] for pair in _pairs(best) if pair in self._pair_column}
+        if not found:
+            return np.zeros(self._count)
+        vector = np.zeros(len(self._pair_column))
+        vector[list(found)] = 1.0
+        return np.minimum(1.0, np.asarray(self._of_pairs @ vector) / 4.0)
+
+
+def _sentences(entry: Entry, named: Mapping[str, str]) -> Iterator[str]:
+    """What is said of how the thing looks, without what is said of others that it may be mistaken for."""
+    if entry.kind in ("crop", "method"):
+        return
+    for claim in entry.claims:
+        if claim.section in _SECTIONS:
+            parts = _PART.findall(claim.text)
+            own = [part for part in parts if not _is_of_another(part, entry, named)]
+            if own:
+                yield claim.text if len(own) == len(parts) else "".join(own)
+    yield from entry.described_as
+
+
+_PART = re.compile(r"[^;.]+[;.]?")
+
+
+def _names(entries: Sequence[Entry]) -> dict[str, str]:
+    """Names of two words or more -> the id of the entry; none for what several are called."""
+    found: dict[str, str] = {}
+    for entry in entries:
+        if entry.kind in ("pest", "disease", "weed"):
+            for name in entry.names.all():
+                form = " ".join(map(stem, folded(name).split()))
+                if " " in form and len(form) > _SHORTEST_NAME:
+                    found[form] = entry.id if found.get(form, entry.id) == entry.id else ""
+    return found
+
+
+def _is_of_another(text: str, entry: Entry, named: Mapping[str, str]) -> bool:
+    words = [stem(word) for word in folded(text).split()]
+    spans = ((at, at + size) for size in (2, 3, 4) for at in range(len(words) - size + 1))
+    found = [named[form] for start, end in spans if (form := " ".join(words[start:end])) in named]
+    return bool(found) and all(other and other != entry.id for other in found)
+
+
+def _pairs(unit: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for at, one in enumerate(unit):
+        for other in unit[at + 1 : at + 1 + _REACH]:
+            if one != other:
+                yield (one, other) if one < other else (other, one)
+
+
+def _incidence(rows, columns):
+    """(rows, columns) sparse, 1 where a row holds a column."""
+    from scipy.sparse import csr_matrix
+
+    indices = [columns[item] for row in rows for item in sorted(row)]
+    starts = np.cumsum([0, *(len(row) for row in rows)])
+    shape = len(rows), max(1, len(columns))
+    return csr_matrix((np.ones(len(indices)), np.array(indices, np.intp), starts), shape=shape)

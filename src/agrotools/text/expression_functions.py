@@ -1,0 +1,315 @@
+"""General functions that expressions may call (numbers, lists, choice by value), and how they read their arguments.
+
+Arguments are plain JSON values; what a function refuses says what to write instead.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from pydantic import JsonValue
+
+from agrotools.core.errors import AgrotoolsError
+
+Number = int | float
+Function = Callable[..., JsonValue]
+
+
+class ExpressionError(AgrotoolsError):
+    """An expression that cannot be evaluated. ``message`` says why, ``hint`` what to write instead: never without."""
+
+    hint: str
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(message, hint=hint)
+
+
+def kind_of(value: object) -> str:
+    """What a caller would call the value: ``a number``, ``a list``, ``text``..."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, (int, float)):
+        return "a number"
+    if isinstance(value, str):
+        return "text"
+    return "a list" if isinstance(value, (list, tuple)) else "an object"
+
+
+def number(value: object, of: str) -> Number:
+    """``value`` as a number; true counts as 1 and false as 0, so that comparisons can be summed.
+
+    Raises:
+        ExpressionError: not a number.
+    """
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, (int, float)):
+        return value
+    raise ExpressionError(f"{of} needs a number, not {kind_of(value)}", hint=f"got {shown(value)}")
+
+
+def numbers(value: object, of: str, least: int = 1) -> list[Number]:
+    """``value`` as a list of at least ``least`` numbers.
+
+    Raises:
+        ExpressionError: not a list, an element that is no number, or too few of them.
+    """
+    if not isinstance(value, list):
+        raise ExpressionError(
+            f"{of} needs a list of numbers, not {kind_of(value)}", hint="write the numbers as [1.5, 2, 3.25]"
+        )
+    items = cast("list[object]", value)
+    if len(items) < least:
+        need = "one number" if least == 1 else f"{least} numbers"
+        raise ExpressionError(f"{of} needs at least {need}, not {len(items)}", hint="give a longer list")
+    for position, item in enumerate(items):
+        if not isinstance(item, (int, float)):
+            raise ExpressionError(
+                f"{of} needs a list of numbers, but element [{position}] is {kind_of(item)}",
+                hint="leave out what is not a number",
+            )
+    return [int(item) if isinstance(item, bool) else item for item in cast("list[Number]", items)]
+
+
+def paired(first: object, second: object, of: str, least: int = 1) -> tuple[list[Number], list[Number]]:
+    """Two lists of numbers of the same length."""
+    left, right = numbers(first, of), numbers(second, of)
+    if len(left) != len(right):
+        raise ExpressionError(
+            f"{of} needs two lists of the same length, not {len(left)} and {len(right)}",
+            hint="pair each value of the first list with one of the second",
+        )
+    numbers(first, of, least)
+    return left, right
+
+
+def shown(value: object) -> str:
+    """``value`` as it may stand in a message: short."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def spread(values: Sequence[object], of: str) -> list[Number]:
+    """Numbers given either as one list or one by one."""
+    if len(values) == 1 and isinstance(values[0], list):
+        return numbers(cast(object, values[0]), of)
+    if not values:
+        raise ExpressionError(f"{of} needs at least one number", hint=f"write {of}([1, 2, 3])")
+    return [number(value, of) for value in values]
+
+
+def whole(value: object, of: str, low: int, high: int) -> int:
+    """``value`` as a whole number from ``low`` to ``high``."""
+    as_number = number(value, of)
+    if as_number != int(as_number) or not low <= as_number <= high:
+        least, most = (f"{limit:g}" if abs(limit) > 1e15 else str(limit) for limit in (low, high))
+        what = "a whole number"
+        if as_number == int(as_number):
+            what = f"at least {least}" if as_number < low else f"at most {most}"
+        raise ExpressionError(
+            f"{of} must be {what}, not {shown(value)}", hint=f"give a whole number from {least} to {most}"
+        )
+    return int(as_number)
+
+
+# --- numbers -------------------------------------------------------------------------------------------------------
+
+
+def of_real(name: str, function: Callable[[float], float], domain: str) -> Function:
+    """A function of one real number; outside its domain it says what the domain is."""
+
+    def apply(x: JsonValue) -> JsonValue:
+        value = number(x, name)
+        try:
+            return function(value)
+        except ValueError:
+            raise ExpressionError(f"{name}({shown(value)}) does not exist", hint=f"{name} takes {domain}") from None
+
+    apply.__doc__ = f"``{name}(x)``; {domain}."
+    return apply
+
+
+def absolute(x: JsonValue) -> JsonValue:
+    """Absolute value."""
+    return abs(number(x, "abs"))
+
+
+def rounded(x: JsonValue, digits: JsonValue = 0) -> JsonValue:
+    """Round to ``digits`` decimals (-15..15); a tie goes to the even neighbour. Whole for ``digits <= 0``."""
+    places = whole(digits, "round: digits", -15, 15)
+    value = number(x, "round")
+    return round(value, places) if places > 0 else int(round(value, places))
+
+
+def sign(x: JsonValue) -> JsonValue:
+    """-1, 0 or 1."""
+    value = number(x, "sign")
+    return (value > 0) - (value < 0)
+
+
+def logarithm(x: JsonValue, base: JsonValue = math.e) -> JsonValue:
+    """Logarithm of ``x > 0``: natural, or to ``base`` (> 0, not 1)."""
+    value, to_base = number(x, "log"), number(base, "log: base")
+    if value <= 0:
+        raise ExpressionError(f"log({shown(value)}) does not exist", hint="log takes a number above 0")
+    if to_base <= 0 or to_base == 1:
+        raise ExpressionError(f"log: base {shown(to_base)} is no base", hint="give a base above 0 other than 1")
+    exact: dict[Number, Callable[[float], float]] = {math.e: math.log, 2: math.log2, 10: math.log10}
+    return exact[to_base](value) if to_base in exact else math.log(value) / math.log(to_base)
+
+
+def hypotenuse(x: JsonValue, y: JsonValue) -> JsonValue:
+    """Length of the hypotenuse, ``sqrt(x**2 + y**2)``."""
+    return math.hypot(number(x, "hypot"), number(y, "hypot"))
+
+
+def atan2(y: JsonValue, x: JsonValue) -> JsonValue:
+    """Angle of the point (x, y) in radians, -pi..pi."""
+    return math.atan2(number(y, "atan2"), number(x, "atan2"))
+
+
+def factorial(n: JsonValue) -> JsonValue:
+    """``n!`` for whole n from 0 to 170."""
+    return math.factorial(whole(n, "factorial: n", 0, 170))
+
+
+def combinations(n: JsonValue, k: JsonValue) -> JsonValue:
+    """Ways to choose ``k`` of ``n`` (whole numbers, 0 to 1000)."""
+    return math.comb(whole(n, "comb: n", 0, 1000), whole(k, "comb: k", 0, 1000))
+
+
+def clip(x: JsonValue, low: JsonValue, high: JsonValue) -> JsonValue:
+    """``x``, but not below ``low`` and not above ``high``."""
+    bottom, top = number(low, "clip: low"), number(high, "clip: high")
+    if bottom > top:
+        raise ExpressionError("clip: low is above high", hint="write clip(x, low, high)")
+    return min(max(number(x, "clip"), bottom), top)
+
+
+# --- lists ---------------------------------------------------------------------------------------------------------
+
+
+def length(values: JsonValue) -> JsonValue:
+    """Number of elements of a list (or of characters of a text)."""
+    if not isinstance(values, (list, str)):
+        raise ExpressionError(f"len needs a list, not {kind_of(values)}", hint="write the values as [1, 2, 3]")
+    return len(values)
+
+
+def in_order(values: JsonValue, descending: JsonValue = False) -> JsonValue:
+    """The numbers in ascending order, or descending with ``descending=True``."""
+    return [*sorted(numbers(values, "sorted", least=0), reverse=bool(descending))]
+
+
+def differences(values: JsonValue) -> JsonValue:
+    """Each number minus the one before it; one shorter than the list."""
+    items = numbers(values, "diff")
+    return [later - earlier for earlier, later in itertools.pairwise(items)]
+
+
+def scaled(values: JsonValue, factor: JsonValue) -> JsonValue:
+    """Each number of a list times ``factor``."""
+    by = number(factor, "scale: factor")
+    return [item * by for item in numbers(values, "scale", least=0)]
+
+
+def pluck(items: JsonValue, field: JsonValue) -> JsonValue:
+    """The value of ``field`` of each object of a list."""
+    if not isinstance(items, list) or not isinstance(field, str):
+        raise ExpressionError("pluck needs a list of objects and a field name", hint="write pluck(items, 'area_px')")
+    values: list[JsonValue] = []
+    for position, item in enumerate(items):
+        if not isinstance(item, dict) or field not in item:
+            known = f"its fields: {', '.join(item)}" if isinstance(item, dict) else f"it is {kind_of(item)}"
+            raise ExpressionError(f"pluck: element [{position}] has no field {field!r}", hint=known)
+        values.append(item[field])
+    return values
+
+
+# --- choice by value -----------------------------------------------------------------------------------------------
+
+
+def argmax(values: JsonValue) -> JsonValue:
+    """Position (from 0) of the largest number; the first of equals."""
+    items = numbers(values, "argmax")
+    return items.index(max(items))
+
+
+def argmin(values: JsonValue) -> JsonValue:
+    """Position (from 0) of the smallest number; the first of equals."""
+    items = numbers(values, "argmin")
+    return items.index(min(items))
+
+
+def _labelled(labels: JsonValue, values: JsonValue, of: str) -> tuple[list[JsonValue], list[Number]]:
+    items = numbers(values, of)
+    if not isinstance(labels, list) or len(labels) != len(items):
+        raise ExpressionError(f"{of} needs one label for each value", hint=f"write {of}(['a', 'b'], [1, 2])")
+    return labels, items
+
+
+def label_of_max(labels: JsonValue, values: JsonValue) -> JsonValue:
+    """The label beside the largest value; the first of equals."""
+    names, items = _labelled(labels, values, "label_of_max")
+    return names[items.index(max(items))]
+
+
+def label_of_min(labels: JsonValue, values: JsonValue) -> JsonValue:
+    """The label beside the smallest value; the first of equals."""
+    names, items = _labelled(labels, values, "label_of_min")
+    return names[items.index(min(items))]
+
+
+def labels_by_value(labels: JsonValue, values: JsonValue, descending: JsonValue = True) -> JsonValue:
+    """All labels, that of the largest value first (of the smallest with ``descending=False``); equals keep order."""
+    names, items = _labelled(labels, values, "labels_by_value")
+    sense = -1 if descending else 1
+    return [names[position] for position in sorted(range(len(items)), key=lambda position: sense * items[position])]
+
+
+CONSTANTS: dict[str, JsonValue] = {"pi": math.pi, "π": math.pi, "e": math.e, "true": True, "false": False}
+"""Names with a fixed value; a variable of the same name goes before."""
+
+GENERAL_FUNCTIONS: dict[str, Function] = {
+    "abs": absolute,
+    "round": rounded,
+    "floor": of_real("floor", math.floor, "any number"),
+    "ceil": of_real("ceil", math.ceil, "any number"),
+    "int": of_real("int", math.trunc, "any number; the part behind the point is dropped"),
+    "float": of_real("float", float, "any number"),
+    "sign": sign,
+    "sqrt": of_real("sqrt", math.sqrt, "a number from 0"),
+    "cbrt": of_real("cbrt", math.cbrt, "any number"),
+    "exp": of_real("exp", math.exp, "any number up to 709"),
+    "log": logarithm,
+    "ln": of_real("ln", math.log, "a number above 0"),
+    "log2": of_real("log2", math.log2, "a number above 0"),
+    "log10": of_real("log10", math.log10, "a number above 0"),
+    "sin": of_real("sin", math.sin, "an angle in radians"),
+    "cos": of_real("cos", math.cos, "an angle in radians"),
+    "tan": of_real("tan", math.tan, "an angle in radians"),
+    "asin": of_real("asin", math.asin, "a number from -1 to 1"),
+    "acos": of_real("acos", math.acos, "a number from -1 to 1"),
+    "atan": of_real("atan", math.atan, "any number"),
+    "atan2": atan2,
+    "degrees": of_real("degrees", math.degrees, "an angle in radians"),
+    "radians": of_real("radians", math.radians, "an angle in degrees"),
+    "hypot": hypotenuse,
+    "factorial": factorial,
+    "comb": combinations,
+    "clip": clip,
+    "len": length,
+    "sorted": in_order,
+    "diff": differences,
+    "scale": scaled,
+    "pluck": pluck,
+    "argmax": argmax,
+    "argmin": argmin,
+    "label_of_max": label_of_max,
+    "label_of_min": label_of_min,
+    "labels_by_value": labels_by_value,
+}
+"""Name in an expression to function."""

@@ -1,0 +1,40 @@
+"""Run and benchmark folders that 0.1 wrote: they load, and give the scores that were stored with them."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from golden_values import HERE, agrotools, differences
+
+RUNS = {"drawn-react": "leaf_lesions-002", "gta-lagent": "gta-004", "agrieval": "choice-00000"}
+"""Stored runs, and a sample of each."""
+
+
+@pytest.fixture
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A copy of a stored run."""
+    return Path(shutil.copytree(HERE / "runs_0_1" / request.param, tmp_path / request.param))
+
+
+@pytest.mark.parametrize("run", RUNS, indirect=True)
+def test_it_is_scored_as_it_was(run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    stored = json.loads((run / "scores.json").read_bytes())
+    (run / "scores.json").unlink()
+    assert agrotools(monkeypatch, "score", run, "--rescore", "--json") == 0
+    assert json.loads(capsys.readouterr().out)
+    assert differences(stored, json.loads((run / "scores.json").read_bytes())) == []
+
+
+@pytest.mark.parametrize("run", RUNS, indirect=True)
+def test_it_is_reported_and_explained(run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    assert agrotools(monkeypatch, "report", run) == 0
+    sample = RUNS[run.name]
+    assert sample in (run / "report.html").read_text(encoding="utf-8")
+    assert agrotools(monkeypatch, "explain", run, sample, "--json") == 0
+    assert sample in capsys.readouterr().out
+
+
+def test_its_benchmark_folder_is_valid(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    assert agrotools(monkeypatch, "validate", "benchmarks/drawn") == 0
+    assert "no faults" in capsys.readouterr().out
