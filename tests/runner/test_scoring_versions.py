@@ -22,7 +22,7 @@ from agrotools.runner.records import iter_records
 from agrotools.runner.store import RunStore, read_manifest
 from agrotools.runner.stored_scores import stored_version
 from agrotools.scoring import Summary, score_record
-from agrotools.scoring.run_correlations import with_correlations
+from agrotools.scoring.correlations import with_correlations
 from agrotools.scoring.version import SCORING_VERSION
 from support.made_runs import made_sample, right, write_run
 

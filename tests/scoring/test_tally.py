@@ -4,13 +4,13 @@ import tracemalloc
 from collections import defaultdict
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import Fact, OpenTextSlot, Record, Score, Step, Trajectory
 from agrotools.scoring import Tally, summarise
 from agrotools.scoring.chance import MAX_OTHERS, OpenTextChance, _drawn, _Other  # pyright: ignore[reportPrivateUsage]
-from agrotools.scoring.sample_table import SampleTable
+from agrotools.scoring.sample_units import SampleTable
 from support.plain_sample import plain_sample
 
 FAS = "agrotools.fas"
@@ -31,7 +31,6 @@ def row(of: Record, value: float) -> Score:
     return Score(metric=FAS, version="1", sample_id=of.sample.id, epoch=of.epoch, value=value)
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.lists(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=4), min_size=1, max_size=15),
     st.randoms(),

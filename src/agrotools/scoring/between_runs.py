@@ -4,14 +4,13 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from agrotools.core import MODES, Mode
+from agrotools.scoring.correlations import benchmark_key, with_correlations
 from agrotools.scoring.differences import with_gains_adjusted
 from agrotools.scoring.metrics import compared_metrics
-from agrotools.scoring.run_correlations import benchmark_key, with_correlations
-from agrotools.scoring.sample_table import SampleTable
+from agrotools.scoring.sample_units import SampleTable, Units, overall_difference
 from agrotools.scoring.statistics import adjusted
 from agrotools.scoring.summary import RunDifference, Summary
 from agrotools.scoring.tally import Tally
-from agrotools.scoring.units import Units, overall_difference
 
 
 def side_by_side(summaries: Sequence[Summary], tallies: Sequence[Tally]) -> list[Summary]:

@@ -24,9 +24,9 @@ from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugins_of_slots
 from agrotools.scoring.image_calls import score_image_calls
 from agrotools.scoring.metrics import GUESS_METRIC, METRICS, SLOT_METRIC, SLOTS_OF_METRIC
 from agrotools.scoring.plots import drawn_spec, score_plot
+from agrotools.scoring.sample_units import is_invalid
 from agrotools.scoring.slots import SlotScore, score_slot
 from agrotools.scoring.steps import step_scores
-from agrotools.scoring.units import is_invalid
 from agrotools.text import format_answer
 from agrotools.text.guess_model import guessed_values
 

@@ -22,7 +22,7 @@ def _file_roots(_: Path | None) -> Sequence[Path]:
 
 PLUGIN = BenchmarkPlugin(
     name="embedded",
-    about="108 questions on drawn scenes, all agricultural tools",
+    about="78 questions on drawn scenes, all agricultural tools",
     load=deferred("agrotools.benchmarks.embedded.load:load_embedded"),
     find=_find,
     file_roots=_file_roots,

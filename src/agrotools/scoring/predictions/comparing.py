@@ -14,7 +14,7 @@ from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.error_taxonomy import errors_of_dialogues
 from agrotools.scoring.error_taxonomy_agent_x import errors_of_agent_x
 from agrotools.scoring.figures import Scores
-from agrotools.scoring.nouns import keywords
+from agrotools.scoring.keyword_extraction import keywords
 from agrotools.scoring.predictions import agent_x_files, gta_files
 from agrotools.scoring.predictions.compared import Compared
 from agrotools.scoring.predictions.thinkgeo_log import read_log
