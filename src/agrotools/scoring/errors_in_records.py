@@ -179,7 +179,7 @@ def _class_of_step(step: Step) -> str | None:
 
 
 def _add_missed_keywords(record: Record, found: Errors) -> None:
-    """Whether the answer has a keyword of a right text, and the steps one of the reference's thoughts.
+    """True if the answer has a keyword of a right text, and the steps one of the reference's thoughts.
 
     Looked for where the right answer is free text, and where the reference has thoughts; in English alone.
     """

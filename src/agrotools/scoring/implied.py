@@ -146,5 +146,5 @@ def _facts(slot: OpenTextSlot, value: JsonValue) -> Implied | None:
 
 
 def is_text_slot(slot: Slot) -> bool:
-    """Whether the slot is answered in words: all but figures and images."""
+    """True if the slot is answered in words: all but figures and images."""
     return slot.type not in MADE_SLOT_TYPES

@@ -65,7 +65,7 @@ def _with_short_names(labels: Mapping[str, Sequence[str]]) -> dict[str, tuple[st
 
 
 def _is_own(short: str, label: str, labels: Mapping[str, Sequence[str]]) -> bool:
-    """Whether no name of another label holds ``short``."""
+    """True if no name of another label holds ``short``."""
     return not any(short.lower() in name.lower() for other, names in labels.items() if other != label for name in names)
 
 

@@ -103,7 +103,7 @@ def statement_factor(reply: Reply, read: Sequence[FactRead]) -> float:
 
 
 def _stance(slot: OpenTextSlot, reply: Reply) -> Stance:
-    """Whether a reply asserts or rejects what it says. The model knows replies on the subjects of the knowledge base
+    """True if a reply asserts or rejects what it says. The model knows replies on the subjects of the knowledge base
     alone: for other slots, which have no facts of ``others``, the words near a fact are all that counts."""
     return stance_of(reply, [phrase for fact in slot.facts for phrase in fact.phrases]) if slot.others else Stance(0.0)
 
@@ -128,7 +128,7 @@ def facts_score(
 
 
 def states_fact(fact: Fact, text: str) -> bool:
-    """Whether a text states a fact, and nothing against it."""
+    """True if a text states a fact, and nothing against it."""
     return read_fact(fact, reply_of(text)).state == "stated"
 
 

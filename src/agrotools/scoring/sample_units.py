@@ -22,13 +22,13 @@ class Kind(NamedTuple):
     answer_type: str
     no_tool_eligible: bool
     schematic: bool
-    """Whether no headline metric counts it."""
+    """True if no headline metric counts it."""
     calls: int
     """Steps of the reference trajectory."""
     outcome_metrics: frozenset[str]
     """The outcome metrics that one of its slots belongs to."""
     has_text: bool
-    """Whether it has a slot that is answered in words."""
+    """True if it has a slot that is answered in words."""
     groups: tuple[tuple[str, str], ...] = ()
     """What else results are broken down by: name and value of each of the sample's ``groups``."""
 
@@ -155,7 +155,7 @@ WHOLE = -1
 
 
 def is_invalid(record: Record) -> bool:
-    """Whether the record is our failure rather than a result."""
+    """True if the record is our failure rather than a result."""
     return record.invalid is not None or (
         record.trajectory is not None and record.trajectory.termination == "infrastructure"
     )

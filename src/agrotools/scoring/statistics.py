@@ -87,13 +87,13 @@ class Estimate(FrozenModel):
     p_adjusted: float | None = None
 
     def differs(self, *, adjusted: bool = True) -> bool:
-        """Whether this is a difference at the 5 % level, among all that stand in its table or ``adjusted`` for none."""
+        """True if this is a difference at the 5 % level, among all that stand in its table or ``adjusted`` for none."""
         p = self.p_adjusted if adjusted else self.p
         return p is not None and p < 1 - LEVEL
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether the interval is there and leaves out zero."""
+        """True if the interval is there and leaves out zero."""
         return self.interval is not None and not self.interval.lower <= 0 <= self.interval.upper
 
 

@@ -161,7 +161,7 @@ def _open_steps(index: int, steps: Sequence[ReferenceStep]) -> list[int]:
 def _arguments(
     sample: Sample, call: ToolCall, open_steps: Sequence[int], steps: Sequence[ReferenceStep]
 ) -> tuple[bool, dict[str, JsonValue]]:
-    """Whether the arguments pass the schema and agree with one of the open steps, and with which and how.
+    """True if the arguments pass the schema and agree with one of the open steps, and with which and how.
 
     Those that are the very ones of the reference are right, even where a published reference is not as the schema says.
     """

@@ -149,7 +149,7 @@ def roots(text: str) -> frozenset[str]:
 
 
 def says(word: str, said: frozenset[str], text: str) -> bool:
-    """Whether ``text``, of which ``said`` are the :func:`roots`, has a form of ``word`` or a Chinese word for it."""
+    """True if ``text``, of which ``said`` are the :func:`roots`, has a form of ``word`` or a Chinese word for it."""
     if word > "\u2e80":
         return word in text
     if _stem_root(word) in said:
@@ -248,7 +248,7 @@ def _senses(label: str) -> tuple[tuple[Family, bool], ...]:
 
 
 def sense_of(text: str, asked: Sequence[tuple[Family, bool]]) -> int:
-    """Whether ``text`` says what is asked (1), the opposite (-1), or neither of them, or both (0)."""
+    """True if ``text`` says what is asked (1), the opposite (-1), or neither of them, or both (0)."""
     if not asked or not text.strip():
         return 0
     negations = Negations(text)

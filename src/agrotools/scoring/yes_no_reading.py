@@ -304,7 +304,7 @@ def _of_another(statement: Statement, clause: str) -> bool:
 
 
 def _turned(statement: Statement, clause: str, at: int) -> bool | None:
-    """Whether a comparison puts the two things of the label the other way round; None where it names neither."""
+    """True if a comparison puts the two things of the label the other way round; None where it names neither."""
     assert statement.compared
     _, mine, theirs = statement.compared
     than = THAN.search(clause, at) or THAN_CHINESE.search(clause)
@@ -333,7 +333,7 @@ def _turned(statement: Statement, clause: str, at: int) -> bool | None:
 
 
 def _near(patterns: Sequence[re.Pattern[str]], text: str, start: int, end: int) -> bool:
-    """Whether one of ``patterns`` stands in the clause around ``text[start:end]``."""
+    """True if one of ``patterns`` stands in the clause around ``text[start:end]``."""
     before = re.split(r"[,;。\n]", text[max(0, start - 80) : start])[-1]
     clause = before + text[start:end] + re.split(r"[,;。\n]", text[end : end + 80])[0]
     return not patterns or any(pattern.search(clause) for pattern in patterns)

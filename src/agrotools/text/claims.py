@@ -162,7 +162,7 @@ class Reply:
         return found
 
     def is_whole(self, finding: Finding) -> bool:
-        """Whether a claim is made within one clause, and cuts across no Chinese word: "结种之前" has no "种之前"."""
+        """True if a claim is made within one clause, and cuts across no Chinese word: "结种之前" has no "种之前"."""
         if self._ends_of_words is None:
             self._ends_of_words = {span.start: span.end for span, _ in _occurrences(self.read)}
         cut = any(
@@ -174,7 +174,7 @@ class Reply:
         return not cut and not any(self.read.before[at] >= COMMA for at in range(low + 1, high))
 
     def is_plain(self, finding: Finding) -> bool:
-        """Whether a claim is made in so many words: by several words, or by one that stands for nothing else."""
+        """True if a claim is made in so many words: by several words, or by one that stands for nothing else."""
         if len(finding.spans) > 1:
             return True
         said = tuple(self.read.stems[at] for span in finding.spans for at in range(span.start, span.end))
@@ -270,5 +270,5 @@ def reply_of(text: str) -> Reply:
 
 
 def affirms(text: str, phrases: Sequence[str]) -> bool:
-    """Whether a text makes the claim of one of several phrasings."""
+    """True if a text makes the claim of one of several phrasings."""
     return any(finding.affirmed for phrase in phrases for finding in reply_of(text).find(phrase))

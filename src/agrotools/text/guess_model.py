@@ -87,7 +87,7 @@ def kind_key(slot: Slot) -> str:
 
 
 def guessable(slot: Slot) -> bool:
-    """Whether the floor counts slots of this kind: those of our own benchmarks. A figure that nobody drew scores 0."""
+    """True if the floor counts slots of this kind: those of our own benchmarks. A figure that nobody drew scores 0."""
     return slot.type in ("exact", "boolean", "choice_set", "file", "tolerance", "open_text", "plot")
 
 

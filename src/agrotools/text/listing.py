@@ -1,4 +1,4 @@
-"""Whether a name stands in an answer alone or in a list of names: what else an answer offers, known or not."""
+"""True if a name stands in an answer alone or in a list of names: what else an answer offers, known or not."""
 
 import re
 from collections.abc import Callable
@@ -72,7 +72,7 @@ _NO_NAME = ("aceae", "idae", "ly")
 
 
 def is_name(text: str) -> bool:
-    """Whether ``text`` could be the name of something: a few words, none of which makes a sentence."""
+    """True if ``text`` could be the name of something: a few words, none of which makes a sentence."""
     words = _WORDS.findall(text)
     if not words or len(words) > _LONGEST_NAME or all(word.isdigit() for word in words):
         return False
@@ -93,7 +93,7 @@ def beside(text: str, start: int, end: int, same: Callable[[str], bool]) -> Besi
     either = False
 
     def take(item: str, joint: re.Match[str]) -> bool:
-        """Whether ``item`` goes on with the list."""
+        """True if ``item`` goes on with the list."""
         nonlocal either
         named = item.strip(" \"'*")
         bare = re.sub(r"^(?:an?|the) ", "", named)

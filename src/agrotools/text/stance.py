@@ -39,12 +39,12 @@ class Stance(NamedTuple):
 
     @property
     def denies(self) -> bool:
-        """Whether the reply as a whole is read as a denial."""
+        """True if the reply as a whole is read as a denial."""
         return self.value > 0
 
     @property
     def plain(self) -> bool:
-        """Whether nothing in the reply speaks for a denial."""
+        """True if nothing in the reply speaks for a denial."""
         return self.value < _PLAIN
 
 

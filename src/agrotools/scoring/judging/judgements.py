@@ -49,12 +49,12 @@ def criteria_judges(judgements: Iterable[Judgement], rubrics: Rubrics) -> list[s
 
 
 def _is_by(judgement: Judgement, rubrics: Rubrics | None) -> bool:
-    """Whether nothing speaks against its being one by ``rubrics`` (None: ours)."""
+    """True if nothing speaks against its being one by ``rubrics`` (None: ours)."""
     return judgement.rubrics == (rubrics.digest if rubrics else "") or not has_rubrics(judgement.metric)
 
 
 def has_rubrics(metric: str) -> bool:
-    """Whether it is one of the criteria that are graded by rubrics: those of Agent-X."""
+    """True if it is one of the criteria that are graded by rubrics: those of Agent-X."""
     return metric in AGENT_X_METRICS.values()
 
 
