@@ -42,7 +42,7 @@ _NO_JSON = (
     "must be a JSON object",
     "is not a JSON object",
 )
-"""What the readers of replies say of a call whose arguments, or which itself, is no JSON."""
+"""Messages of the readers of replies on a call whose arguments, or which itself, is no JSON."""
 _FIRST_OF_EAST_ASIA = "\u2e80"
 
 

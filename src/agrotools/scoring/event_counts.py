@@ -248,7 +248,7 @@ _CAUSES = {
 
 
 def ending_of(record: Record) -> str | None:
-    """What kept a record from an answer; in step-by-step, from half of its steps or more. None where nothing did."""
+    """Reason why a record has no answer; in step-by-step, from half of its steps or more. None where nothing did."""
     if is_invalid(record):
         return INVALID
     if record.trajectory is not None:

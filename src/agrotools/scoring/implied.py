@@ -1,4 +1,4 @@
-"""What the shown observations imply for a slot, so that a faithful reader of a fallible tool is right."""
+"""Values that the shown observations imply for a slot, so that a faithful reader of a fallible tool is right."""
 
 import math
 from typing import NamedTuple

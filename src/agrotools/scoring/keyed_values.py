@@ -292,7 +292,7 @@ def cells_of(line: str) -> list[str]:
 
 
 def _cells_below(own: set[str], text: str) -> list[tuple[str, str | None]]:
-    """What stands below this slot's key in tables with one row of values, the last table first."""
+    """Cells below this slot's key in tables with one row of values, the last table first."""
     found: list[tuple[str, str | None]] = []
     for _, header, rows in reversed(_tables(text)):
         if len(rows) != 1:

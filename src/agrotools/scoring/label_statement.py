@@ -12,7 +12,7 @@ from agrotools.text.normalise import CJK, WORD, normalise
 
 
 class Statement(NamedTuple):
-    """What a label states: its subject's words, and the words or families of what is said of it."""
+    """Statement of a label: its subject's words, and the words or families of what is said of it."""
 
     subject: tuple[re.Pattern[str], ...]
     predicate: tuple[re.Pattern[str], ...]
@@ -105,7 +105,7 @@ def label_statement(name: str, label: str) -> Statement:
 
 
 def _patterns(words: Sequence[str]) -> tuple[re.Pattern[str], ...]:
-    """What finds each word; of Chinese also what shortens it with the word beside it: 残膜 for 残留地膜."""
+    """Patterns that find each word; of Chinese also what shortens it with the word beside it: 残膜 for 残留地膜."""
     found: list[re.Pattern[str]] = []
     for before, word, behind in zip(["", *words], words, [*words[1:], ""], strict=False):
         pairs = [

@@ -278,7 +278,7 @@ def is_named(behind: str, asked: Subject) -> bool:
 
 
 def operand_starts(text: str, quantities: Sequence[Quantity]) -> set[int]:
-    """Where the terms of calculations begin whose result follows: 8 and 6 in "8 + 6 = 14"."""
+    """Positions of the terms of calculations whose result follows: 8 and 6 in "8 + 6 = 14"."""
     found: set[int] = set()
     terms: list[int] = []
     for before, after in pairwise(quantities):

@@ -29,7 +29,7 @@ _MOST_ALTERNATIVES = 120
 
 
 class Choice(NamedTuple):
-    """What an answer states: one value, several between which it does not decide, or none; and why."""
+    """Statement of an answer: one value, several between which it does not decide, or none; and why."""
 
     chosen: tuple[Candidate, ...]
     reasons: tuple[str, ...]
@@ -189,7 +189,7 @@ def read_number(slot: NumberSlot, slots: Sequence[Slot], answer: AnswerText) -> 
 
 
 class _Found(NamedTuple):
-    """What one scope gives: candidates in the slot's unit, as written, and by which rule."""
+    """Reading of one scope: candidates in the slot's unit, as written, and by which rule."""
 
     scope: Scope
     candidates: tuple[tuple[float, float], ...]
@@ -200,7 +200,7 @@ class _Found(NamedTuple):
 
 
 def _merged(found: Sequence[_Found]) -> _Found:
-    """What several keys of one slot say: the total of the others if one is, else all that they say."""
+    """Reading of several keys of one slot: the total of the others if one is, else all that they say."""
     if len(found) == 1:
         return found[0]
     candidates = _distinct([candidate for each in found for candidate in each.candidates])
@@ -315,7 +315,7 @@ def _rivals(first: Candidate, found: Sequence[Candidate], asked: Subject) -> lis
 
 
 def _shape(part: str, asked: Subject) -> str:
-    """What a sentence says but for its numbers, and but for a key that says nothing of what is asked."""
+    """A sentence without its numbers, and but for a key that says nothing of what is asked."""
     head, _, tail = part.rpartition(": ")
     if not speaks_of(head, asked.words):
         head = ""

@@ -1,4 +1,4 @@
-"""What a number in a sentence is bound to: the words around it, against those of the slot's label."""
+"""Binding of a number in a sentence: the words around it, against those of the slot's label."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -95,7 +95,7 @@ _BRACKETS = re.compile(r"[(\[]([^()\[\]]{0,400})[)\]]")
 
 
 def _brackets(text: str) -> dict[int, str]:
-    """What stands in the brackets around each place."""
+    """Text of the brackets around each place."""
     inside: dict[int, str] = {}
     for bracket in _BRACKETS.finditer(text):
         inside.update(dict.fromkeys(range(bracket.start(), bracket.end()), bracket[1]))
@@ -137,7 +137,7 @@ _GENERAL = frozenset({"total", "mean"})
 
 
 class Subject(NamedTuple):
-    """What a slot's name and label speak of: the stems of their words, and the kinds of value they name."""
+    """Subject of a slot's name and label: the stems of their words, and the kinds of value they name."""
 
     words: frozenset[str]
     kinds: frozenset[str]
@@ -165,7 +165,7 @@ _FILLING_CJK = frozenset("的数量个总面积平均中图像片值大小和与
 
 
 def subject(slot: Slot) -> Subject:
-    """What ``slot`` asks about."""
+    """The subject of ``slot``."""
     return _subject(slot.name, slot.label)
 
 

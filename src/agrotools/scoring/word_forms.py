@@ -144,7 +144,7 @@ def _stem_root(word: str) -> str:
 
 @lru_cache(maxsize=8_000)
 def roots(text: str) -> frozenset[str]:
-    """What the forms of the words of ``text``, and words of one family, have in common."""
+    """Roots of the words of ``text``: words of one family share one."""
     return frozenset(_stem_root(word) for word in _LATIN.findall(text))
 
 

@@ -147,7 +147,7 @@ _HERE = re.compile(r"\A(?:\./+)+")
 
 
 class ArgumentAgreement(FrozenModel):
-    """How one argument of a predicted call compares with the reference.
+    """Comparison of one argument of a predicted call with the reference.
 
     ``agrees`` is the verdict of its kind, ``equal`` that of plain equality (no defaults, no rounding); ``kind`` is None
     for an argument that the tool does not have. ``detail`` explains: IoU of boxes, F1 of texts, values of expressions.
@@ -186,7 +186,7 @@ class _Verdict(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """What both calls come to, for arguments that are compared together."""
+    """Values of both calls, for arguments that are compared together."""
 
     spec: ToolSpec
     predicted: Arguments

@@ -170,7 +170,7 @@ MOST_ROUNDING = 0.006
 MOST_READINGS = 256
 """Ways tried to read rounded numbers as measured ones."""
 MOST_COMMON = 100
-"""Whole numbers up to this are as likely constants as observations."""
+"""Integers up to this are as likely constants as observations."""
 _SHIFTS = (1, 100, 0.01, 10, 0.1, 1000, 0.001, 10_000, 0.0001, 1_000_000, 0.000001)
 _NAME = re.compile(r"[^\W\d]\w*")
 MOST_NUMBERS = 100
@@ -332,7 +332,7 @@ def _readings(
 
 
 def _options(number: Number, ordered: Sequence[Number]) -> list[Number]:
-    """What ``number`` may stand for: the measured values that it agrees with, nearest first, and itself."""
+    """Values that ``number`` may stand for: the measured values that it agrees with, nearest first, and itself."""
     reach = MOST_ROUNDING * abs(number)
     near = ordered[bisect_left(ordered, number - reach) : bisect_right(ordered, number + reach)]
     agreeing = [value for value in near if numbers_agree(number, value, measured=True)]

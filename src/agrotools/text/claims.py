@@ -46,7 +46,7 @@ class Claim(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """Where a text makes a claim, and whether it affirms it. ``spans`` are the words of its ideas."""
+    """Place where a text makes a claim, and whether it affirms it. ``spans`` are the words of its ideas."""
 
     claim: Claim
     affirmed: bool
@@ -191,7 +191,7 @@ class Reply:
         return denied
 
     def _opposites(self, claim: Claim) -> list[Finding]:
-        """Where the opposite of one idea stands in its place; denied ("avoid susceptible varieties") it affirms."""
+        """Places of the opposite of one idea in its stead; denied ("avoid susceptible varieties") it affirms."""
         found: list[Finding] = []
         for number, names in enumerate(claim.ideas):
             contrary = frozenset(lexicon().opposites[name] for name in names if name in lexicon().opposites)
@@ -201,7 +201,7 @@ class Reply:
         return found
 
     def _other_numbers(self, claim: Claim, found: Sequence[Finding]) -> list[Finding]:
-        """Where a number of the claim is another one, all else being there."""
+        """Places where a number of the claim is another one, all else being there."""
         numbers = {name for names in claim.ideas for name in names if _NUMBER.fullmatch(name)}
         rest = tuple(names for names in claim.ideas if not names & numbers)
         if not numbers or not rest:
@@ -247,7 +247,7 @@ class Reply:
         return found
 
     def places(self, names: Collection[str]) -> list[Span]:
-        """Where one of these ideas stands, in order."""
+        """Places of these ideas, in order."""
         lists = [self._at[name] for name in names if name in self._at]
         return lists[0] if len(lists) == 1 else sorted(span for each in lists for span in each)
 

@@ -62,7 +62,7 @@ class Sentences:
         return bisect_right(self.begins, at) - 1
 
     def end(self, index: int) -> int:
-        """Where sentence ``index`` ends, with its mark."""
+        """End of sentence ``index``, with its mark."""
         return self.begins[index + 1] if index + 1 < len(self.begins) else len(self.text)
 
     def sentence(self, index: int) -> str:
@@ -216,7 +216,7 @@ class Negations:
         return bisect_right(self._clauses, at) - 1
 
     def _by_clause(self, pattern: re.Pattern[str], masked: Sequence[Span], *, first: bool) -> dict[int, int]:
-        """Where the first of the words in each clause ends, or the last begins."""
+        """End of the first of the words in each clause, or start of the last."""
         found: dict[int, int] = {}
         for match in _unmasked(pattern, self._text, masked):
             if first:
@@ -231,12 +231,12 @@ class Negations:
         return min(self._first.get(clause, start + 1), self._first_determiner.get(clause, start + 1)) <= start
 
     def clause(self, at: int) -> Span:
-        """Where the clause around ``at`` begins and ends."""
+        """Start and end of the clause around ``at``."""
         index = self._clause(at)
         return self._clauses[index], self._clauses[index + 1] if index + 1 < len(self._clauses) else len(self._text)
 
     def count_before(self, start: int) -> int:
-        """How many words of negation or contrast stand before ``start`` in its clause: two of them cancel out."""
+        """Number of words of negation or contrast before ``start`` in its clause: two of them cancel out."""
         return bisect_right(self._ends, start) - bisect_right(self._ends, self._clauses[self._clause(start)])
 
     def before_number(self, start: int) -> bool:

@@ -48,7 +48,7 @@ def label_pattern(alias: str) -> re.Pattern[str]:
 
 
 def _plural(plain: str) -> str:
-    """What may stand behind a name of at least three letters: its plural ending."""
+    """Text that may follow a name of at least three letters: its plural ending."""
     if not re.search(r"[a-z]{3}$", plain):
         return ""
     return "(?:e?s)?" if re.search(r"(?:[sxz]|ch|sh)$", plain) else "s?"
@@ -100,7 +100,7 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
 
 
 _NOT_BEFORE = re.compile(r"(?<![从毫])不(?:是|属|算|[养种放])?于?$|[既也又]不(?:是|属于)?$")
-"""What denies a Chinese label that follows at once: 既不偏瘦也不偏肥."""
+"""Words that deny a Chinese label that follows at once: 既不偏瘦也不偏肥."""
 
 
 @lru_cache(maxsize=20_000)

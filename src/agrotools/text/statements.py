@@ -138,7 +138,7 @@ _NOUN_HEADS = {
 }
 """Stems after which a verb is the first part of a noun: "plant food", "water mould"."""
 _PROBLEMS = frozenset("blight rust mildew scab diseas pest insect bug fungus bacterium 病 虫".split())
-"""What is fought: "the blight is not impressed" judges what was said before."""
+"""Names of what is fought: "the blight is not impressed" judges what was said before."""
 _SPRAYS = frozenset("spray treatment treat insecticid pesticid chemic".split())
 _CLAUSE = frozenset("if when where which who that while after before whenever as".split())
 
@@ -354,7 +354,7 @@ class Statements:
         return len(self.words[-1].written) == 1 and self.words[-1].written.isascii() and self.text[end : end + 1] == " "
 
     def _bounds(self) -> None:
-        """Where contrast begins, and for each word its sentence."""
+        """Start of contrasts, and for each word its sentence."""
         self._marks: list[tuple[Span, str]] = []
         at, table = 0, _polarity()
         while at < len(self.stems):
@@ -580,7 +580,7 @@ class Statements:
         return self._contents[high] > self._contents[low]
 
     def _group_start(self, at: int) -> int:
-        """Where the subject of a predicate at ``at`` begins: its segment, and those before it that only list."""
+        """Start of the subject of a predicate at ``at``: its segment, and those before it that only list."""
         low = self._starts[COMMA][at]
         while self.before[low] in (COMMA, COLON):
             start = self._starts[COMMA][low - 1]
@@ -731,7 +731,7 @@ def _in_digits(found: re.Match[str]) -> str:
 
 
 def _weeks(found: re.Match[str]) -> str:
-    """Whole weeks for a number of days."""
+    """Full weeks for a number of days."""
     days = [int(number) for number in found.groups() if number]
     if any(number % 7 or not number for number in days):
         return found[0]
