@@ -73,7 +73,7 @@ def test_task_types_of_drawings_stand_apart(run: Path):
     assert "organ counting 100.0" in counted
     assert "Recognition and Retrieval" not in counted
     assert "pest diagnosis, drawn 0.0" in drawn
-    assert "schematic drawings among them" in words(text)
+    assert "schematic drawings included" in words(text)
 
 
 def test_only_drawings_leave_no_headline():
@@ -121,7 +121,7 @@ def test_comparisons_show_drawings_apart():
 
 def test_the_page_shows_the_block_and_marks_the_samples(run: Path):
     page = build_report([run], run / "report.html").path.read_text(encoding="utf-8")
-    assert "23 samples, 11 of them schematic drawings, in no headline" in page
+    assert "23 samples, 11 of them schematic drawings, not counted" in page
     assert "<h3>End to end  *synthetic*</h3>" in page
     block = page.split("<h3>Schematic drawings, n 11 (11), in no headline</h3>", 1)[1].split("</section>", 1)[0]
     assert SAYS_NOTHING in block
