@@ -11,7 +11,7 @@ from agrotools.agents.baselines.replay import ReplayPolicy
 from agrotools.core import Answer, Mode, Protocol, Record, SampleView, Step, Usage
 from agrotools.models import Completion, Message, ModelSettings, RequestedCall
 from agrotools.models.scripted import ScriptedModel
-from agrotools.scoring.counts import Tallied
+from agrotools.scoring.event_counts import Tallied
 from agrotools.scoring.slots import score_slot
 from agrotools.text.answer_form import lacks_form
 from support.small_sample import run_tool, small_sample, view_of

@@ -40,7 +40,7 @@ def test_every_template_is_used_and_none_is_missing() -> None:
     names = {name.removesuffix(".j2") for name in prompts._sources()}
     source = "".join(
         file.read_text(encoding="utf-8")
-        for package in ("agents", "runner")
+        for package in ("agents", "build", "runner")
         for file in (Path(prompts.__file__).parents[2] / package).rglob("*")
         if file.suffix in (".py", ".j2")
     )

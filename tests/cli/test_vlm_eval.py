@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 from agrotools.cli.main import app
 from agrotools.core import BudgetReached, UsageError
-from agrotools.runner.eval_config import EvalConfig
+from agrotools.runner.config import EvalConfig
+from agrotools.runner.costs import read_spend
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.records import record_index
-from agrotools.runner.spend import read_spend
 from agrotools.runner.store import read_manifest
 from support.eval_process import wait_for
 from support.openai_server import Body, Endpoint, Responder, completion, serve
@@ -139,8 +139,8 @@ def test_a_budget_holds_for_what_tools_ask(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"vlm_model": None}, "none is named"),
-        ({"backends": {}}, "no tool asks it"),
+        ({"vlm_model": None}, "none is given"),
+        ({"backends": {}}, "no tool uses it"),
         ({"vlm_price": "cheap"}, "is no price"),
         ({"vlm_price": None, "vlm_base_url": "https://example.org/v1", "budget": 1}, "--vlm-price"),
     ],

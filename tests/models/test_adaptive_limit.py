@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agrotools.models.concurrency import AdaptiveLimit
+from agrotools.models.limits import AdaptiveLimit
 from support.virtual_time import run_virtually
 
 Latency = Callable[[int], float]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agrotools.report.agrieval import agrieval_tables, items_of_runs
-from agrotools.runner.eval_config import EvalConfig
+from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.rescore import rescore
 from support.made_agrieval import write_agrieval

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agrotools.runner.configure import read_config
+from agrotools.runner.config import read_config
 from agrotools.runner.policies import policy_source
 from support.plain_sample import plain_sample
 

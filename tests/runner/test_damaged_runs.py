@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.runner.lock import RunLock
+from agrotools.runner.store import RunLock
 from support.sums_benchmark import write_sums
 
 pytestmark = pytest.mark.slow
@@ -76,7 +76,7 @@ def test_damage_in_the_middle_and_at_the_end_is_told_and_mended_by_the_same_comm
     assert "moved 1 line of records.jsonl that cannot be read to records.rejected.jsonl (line 8" in mended.stderr
     assert "off the end of records.jsonl" in mended.stderr
     assert "manifest.json was damaged" in mended.stderr
-    assert "58 of 60 already done" in mended.stderr
+    assert "resuming, 58 of 60 samples done" in mended.stderr
     assert len(path.read_bytes().splitlines()) == 60
     assert scores(folder / "hurt") == scores(folder / "whole")
 

@@ -8,14 +8,14 @@ import pytest
 
 from agrotools.benchmarks import load_benchmark
 from agrotools.core import Mode, Record
-from agrotools.models import ModelSettings
-from agrotools.runner.eval_config import EvalConfig
-from agrotools.runner.evaluate import manifest_of
+from agrotools.runner.config import EvalConfig
+from agrotools.runner.evaluate import describe_run
 from agrotools.runner.execute import execute
 from agrotools.runner.pace import Pace
 from agrotools.runner.plan import work_items
 from agrotools.runner.policies import policy_source
 from agrotools.runner.run_item import RunContext, run_item
+from agrotools.runner.settings import resolve_settings
 from agrotools.runner.store import RunStore
 from agrotools.tools.execution import ToolExecutor
 from support.text_benchmark import write_text_benchmark
@@ -25,8 +25,8 @@ from support.text_benchmark import write_text_benchmark
 async def test_a_sample_whose_file_went_away_is_invalid(small_benchmark: Path, tmp_path: Path, mode: Mode):
     benchmark = load_benchmark(shutil.copytree(small_benchmark, tmp_path / "benchmark"))
     source = policy_source("baseline:echo", benchmark.samples)
-    config = EvalConfig(benchmark=str(benchmark.root))
-    manifest = manifest_of(config, benchmark, source, ModelSettings(), [mode], benchmark.samples)
+    config = EvalConfig(benchmark=str(benchmark.root), mode=mode)
+    manifest = describe_run(config, resolve_settings(config, benchmark), benchmark, source, benchmark.samples)
     item = work_items(benchmark.samples, [mode], 1)[0]
     with RunStore(tmp_path / "run", manifest) as store:
         async with ToolExecutor(workers=1) as executor:
@@ -42,7 +42,8 @@ async def test_a_sample_whose_file_went_away_is_invalid(small_benchmark: Path, t
 async def test_a_run_that_waits_for_nobody_hands_its_records_over_on_the_way(tmp_path: Path):
     benchmark = load_benchmark(write_text_benchmark(tmp_path / "benchmark", 300))
     source = policy_source("baseline:echo", benchmark.samples)
-    manifest = manifest_of(EvalConfig(), benchmark, source, ModelSettings(), ["no-tool"], benchmark.samples)
+    config = EvalConfig(mode="no-tool")
+    manifest = describe_run(config, resolve_settings(config, benchmark), benchmark, source, benchmark.samples)
     written: list[int] = []
     ticks: list[int] = []
 

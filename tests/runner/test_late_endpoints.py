@@ -9,7 +9,7 @@ import pytest
 
 from agrotools.core import InfrastructureError, Record
 from agrotools.models import WireSettings
-from agrotools.runner.eval_config import EvalConfig
+from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.records import read_records
 from support.plain_sample import plain_sample

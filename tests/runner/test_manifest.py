@@ -5,18 +5,18 @@ from pathlib import Path
 import pytest
 
 from agrotools.benchmarks import load_benchmark
-from agrotools.models import ModelSettings
-from agrotools.runner.eval_config import EvalConfig
-from agrotools.runner.evaluate import default_folder, manifest_of
+from agrotools.runner.config import EvalConfig
+from agrotools.runner.evaluate import default_folder, describe_run
 from agrotools.runner.manifest import Manifest, differences
 from agrotools.runner.policies import policy_source
+from agrotools.runner.settings import resolve_settings
 
 
 def manifest(benchmark: Path, model: str = "baseline:oracle") -> Manifest:
     loaded = load_benchmark(benchmark)
     source = policy_source(model, loaded.samples)
-    config = EvalConfig(benchmark=str(benchmark), model=model)
-    return manifest_of(config, loaded, source, ModelSettings(), ["end-to-end"], loaded.samples)
+    config = EvalConfig(benchmark=str(benchmark), model=model, mode="end-to-end")
+    return describe_run(config, resolve_settings(config, loaded), loaded, source, loaded.samples)
 
 
 def test_a_head_that_was_trained_meanwhile_makes_another_run(

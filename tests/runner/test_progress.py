@@ -84,7 +84,7 @@ def _usual_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def drawn(output: str) -> list[str]:
     """The texts that were shown one over the other."""
-    return [part for part in re.split(r"(?:\x1b\[\d+A)?\r\x1b\[[KJ]", output) if part]
+    return [part for part in output.split("\r\x1b[2K") if part]
 
 
 @pytest.mark.parametrize("title", ["baseline:planner on embedded", "千问 关于 田间杂草的测试集 的评测"])
@@ -106,10 +106,10 @@ def test_on_a_terminal_there_is_one_line_that_never_wraps(columns: int, title: s
     assert len(lines) > 100
     assert max(map(cell_len, lines)) < columns
     if columns == 200:
-        assert "(7 for the rate limit)" in lines[-2]
+        assert "(7 for the rate limit)" in lines[-3]
     elif columns >= 40:
-        assert "/400 done" in lines[-2]
-        assert " left" in lines[-2]
+        assert "/400 done" in lines[-3]
+        assert " left" in lines[-3]
 
 
 def test_a_wide_line_says_all_there_is_to_say():
@@ -122,24 +122,21 @@ def test_a_wide_line_says_all_there_is_to_say():
             screen.pump()
         text = drawn(screen.read())[-1]
     assert text == (
-        "m on b: 300/500 done, 1 invalid, $0.0312, 0:01:40, 0:01:40 left, 2.0/s, 64 in flight, "
+        "m on b ━━━━━━━━━╸       300/500 done, 1 invalid, $0.0312, 0:01:40, 0:01:40 left, 2.0/s, 64 in flight, "
         "12 waiting (7 for the rate limit), 31 retries, 40 cached"
     )
 
 
-def test_a_terminal_that_was_made_narrow_is_cleaned_of_all_rows_of_the_old_line():
+def test_a_terminal_that_was_made_narrow_gets_shorter_lines():
     clock = Clock()
     with terminal(120) as screen:
         progress = Progress(screen.stream, "some model on some benchmark", 400, 0, lambda: BUSY, clock=clock)
         progress.tick()
-        wide = cell_len(drawn(screen.read())[-1])
-        assert wide > 80
+        assert cell_len(drawn(screen.read())[-1]) > 80
         screen.resize(40)
         clock.now += 1
         progress.tick()
-        output = screen.read()
-    assert output.startswith(f"\x1b[{(wide - 1) // 40}A\r\x1b[J")
-    assert cell_len(drawn(output)[-1]) < 40
+        assert cell_len(drawn(screen.read())[-1]) < 40
 
 
 def test_in_a_pipe_there_are_plain_lines_soon_after_the_start_and_then_every_ten_seconds():
@@ -273,7 +270,7 @@ def test_a_hanging_server_is_seen():
     stats.in_flight = 0
     clock.now += 10
     progress.tick()
-    assert "nothing ended for 30 s" in stream.getvalue().splitlines()[-1]
+    assert "nothing finished for 30 s" in stream.getvalue().splitlines()[-1]
 
 
 def test_a_finished_run_says_so_at_once():
@@ -290,7 +287,7 @@ def test_a_resumed_run_counts_what_was_there():
     progress.finished(record())
     progress.close()
     first, last = stream.getvalue().splitlines()
-    assert first == "m on b: 24 of 64 already done, going on"
+    assert first == "m on b: resuming, 24 of 64 samples done"
     assert last.startswith("m on b: 25/64 done, ")
 
 
@@ -301,7 +298,7 @@ def test_a_note_stands_above_the_live_line():
         screen.read()
         progress.note("stopping: 2 samples in flight")
         output = screen.read()
-    assert output.startswith("\r\x1b[Kstopping: 2 samples in flight\n\r\x1b[Km on b: 0/3 done")
+    assert output.startswith("\r\x1b[2Kstopping: 2 samples in flight\nm on b                  0/3 done")
     stream = io.StringIO()
     Progress(stream, "m on b", 3, 0).note("stopping")
     assert stream.getvalue().endswith("\nstopping\n")

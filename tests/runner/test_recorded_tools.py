@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from agrotools.cli.main import app
 from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, ToleranceSlot, ToolCall, UsageError
-from agrotools.runner.recorded_tools import RecordedTools, real_backends, spelled_out
+from agrotools.runner.run_item import RecordedTools
+from agrotools.runner.settings import RunSettings, backend_by_tool
 from support.eval_process import AGROTOOLS, wait_for
 from support.made_gta import write_gta
 from support.plain_sample import plain_sample
@@ -64,10 +65,11 @@ def test_a_step_of_which_nothing_was_recorded_says_so():
 
 
 def test_what_is_said_of_all_tools_gives_way_to_what_is_said_of_one():
-    spelled = spelled_out({"*": "recorded", "plot": "offline"}, ("calculate", "plot"))
+    spelled = backend_by_tool({"*": "recorded", "plot": "offline"}, ("calculate", "plot"))
     assert spelled == {"calculate": "recorded", "plot": "offline"}
-    assert real_backends(spelled) == {"plot": "offline"}
-    assert spelled_out({"plot": "offline"}, ("calculate", "plot")) == {"plot": "offline"}
+    settings = RunSettings("react", 20, True, ("end-to-end",), spelled)
+    assert (settings.recorded, settings.executed_backends) == ({"calculate"}, {"plot": "offline"})
+    assert backend_by_tool({"plot": "offline"}, ("calculate", "plot")) == {"plot": "offline"}
 
 
 def agrotools(*arguments: object) -> str:
@@ -110,7 +112,7 @@ def test_some_tools_may_run_while_others_are_recorded(tmp_path: Path, monkeypatc
 
 def test_a_tool_to_be_recorded_that_the_benchmark_has_not_is_refused_with_the_closest_name():
     with pytest.raises(UsageError, match="did you mean calculate"):
-        spelled_out({"calulate": "recorded"}, ("calculate", "plot"))
+        backend_by_tool({"calulate": "recorded"}, ("calculate", "plot"))
 
 
 def write_weighings(folder: Path, count: int) -> Path:

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import RunStoreError
-from agrotools.runner.lock import RunLock
-from agrotools.runner.store import RunStore
+from agrotools.runner.store import RunLock, RunStore
 from support.runs import manifest, record
 
 TESTS = str(Path(__file__).parents[1])

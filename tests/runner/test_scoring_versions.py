@@ -16,13 +16,13 @@ from agrotools.benchmarks import load_folder
 from agrotools.cli.main import app
 from agrotools.core import ExactSlot, ScoringVersionError
 from agrotools.report.html import build_report
-from agrotools.runner.eval_config import EvalConfig
+from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import RunStore, read_manifest
 from agrotools.runner.stored_scores import stored_version
 from agrotools.scoring import Summary, score_record
-from agrotools.scoring.run_correlations import with_correlations
+from agrotools.scoring.correlations import with_correlations
 from agrotools.scoring.version import SCORING_VERSION
 from support.made_runs import made_sample, right, write_run
 

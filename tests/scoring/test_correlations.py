@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from agrotools.scoring.correlations import correlations
-from agrotools.scoring.sample_table import SampleTable
-from agrotools.scoring.units import Rows, Units, units_of
+from agrotools.scoring.sample_units import Rows, SampleTable, Units, units_of
 from support.plain_sample import plain_sample
 
 

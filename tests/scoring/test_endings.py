@@ -4,7 +4,7 @@ import pytest
 
 from agrotools.core import Answer, Halt, Mode, Record, Trajectory, Unparseable
 from agrotools.scoring import ModeSummary, summarise
-from agrotools.scoring.endings import ending_of, missing_of, mostly_lost, warnings_of
+from agrotools.scoring.event_counts import ending_of, missing_of, mostly_lost, warnings_of
 from support.plain_sample import plain_sample
 
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agrotools.agents import AgentXAgent, LagentAgent, run_end_to_end, run_step_by_step
-from agrotools.agents.agent_x import run_single_shot
-from agrotools.agents.end_to_end import Refusal
+from agrotools.agents import run_end_to_end, run_step_by_step
+from agrotools.agents.agent_x import AgentXAgent, run_single_shot
+from agrotools.agents.lagent import LagentAgent
+from agrotools.agents.modes import Refusal
 from agrotools.agents.parsing import parse_output
 from agrotools.core import (
     CallTools,
@@ -36,7 +37,7 @@ from agrotools.models.scripted import ScriptedModel
 from agrotools.scoring import Summary, Tally
 from agrotools.scoring.error_classes import CLASSES, OF_KEYWORDS, PAPER_TABLES
 from agrotools.scoring.error_taxonomy import errors_of_dialogues
-from agrotools.scoring.error_taxonomy_records import errors_of_records
+from agrotools.scoring.errors_in_records import errors_of_records
 from agrotools.scoring.published_form import dialogue_of
 from agrotools.scoring.summary import ErrorCount
 from agrotools.tools.published.declared import declared_by

@@ -16,8 +16,8 @@ from agrotools.core import (
 from agrotools.scoring.error_classes import CLASSES, IN_HEAD
 from agrotools.scoring.error_taxonomy import errors_of_dialogues
 from agrotools.scoring.error_taxonomy_agent_x import errors_of_agent_x
-from agrotools.scoring.error_taxonomy_records import errors_of_records
-from agrotools.scoring.nouns import keywords
+from agrotools.scoring.errors_in_records import errors_of_records
+from agrotools.scoring.keyword_extraction import keywords
 from support.gta_files import ERROR, GOLD_ENDS, GOLD_STEPS, answer, call, end_file, returned, step_file
 from support.plain_sample import plain_sample
 

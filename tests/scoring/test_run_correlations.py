@@ -11,7 +11,7 @@ from scipy.stats import pearsonr, spearmanr
 from agrotools.core import Mode
 from agrotools.report.tables import tables_text
 from agrotools.scoring import Estimate, Metric, ModeSummary, PublishedFigures, Summary
-from agrotools.scoring.run_correlations import across_runs, with_correlations
+from agrotools.scoring.correlations import across_runs, with_correlations
 from agrotools.scoring.statistics import least_correlation
 
 

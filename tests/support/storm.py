@@ -22,7 +22,7 @@ import tomli_w
 from agrotools.core import ExactSlot, Mode, Record, Trajectory
 from agrotools.models import WireSettings
 from agrotools.runner import evaluate as evaluation
-from agrotools.runner.eval_config import EvalConfig
+from agrotools.runner.config import EvalConfig
 from agrotools.scoring.outcome import outcome_scores
 from agrotools.tools import TOOLS
 from agrotools.tools.execution import ToolExecutor

@@ -1,27 +1,17 @@
 """Agents: policies that decide, and the loops that carry decisions out in each mode."""
 
-from agrotools.agents.agent_x import AgentXAgent, run_single_shot
-from agrotools.agents.end_to_end import UNPARSEABLE_LIMIT, run_end_to_end
-from agrotools.agents.lagent import LagentAgent
 from agrotools.agents.llm import LLMAgent
-from agrotools.agents.no_tool import run_no_tool
-from agrotools.agents.policy import Policy
+from agrotools.agents.modes import UNPARSEABLE_LIMIT, run_end_to_end, run_no_tool, run_step_by_step
+from agrotools.agents.policy import ModelAgent, Policy
 from agrotools.agents.prompts import prompt_hash
-from agrotools.agents.step_by_step import run_step_by_step
-
-ModelAgent = LLMAgent | LagentAgent | AgentXAgent
-"""A policy that prompts a model."""
 
 __all__ = [
     "UNPARSEABLE_LIMIT",
-    "AgentXAgent",
     "LLMAgent",
-    "LagentAgent",
     "ModelAgent",
     "Policy",
     "prompt_hash",
     "run_end_to_end",
     "run_no_tool",
-    "run_single_shot",
     "run_step_by_step",
 ]

@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from agrotools.agents.end_to_end import Refusal, run_end_to_end
 from agrotools.agents.images import file_parts
-from agrotools.agents.keeping import read_apart, written
 from agrotools.agents.llm import halt_of, reply_of
+from agrotools.agents.modes import Refusal, run_end_to_end
 from agrotools.agents.parsing import excerpt
 from agrotools.agents.policy import Policy
 from agrotools.agents.prompts import render
+from agrotools.agents.truncation import read_apart, written
 from agrotools.core import (
     Action,
     Answer,
@@ -71,7 +71,11 @@ class AgentXAgent:
             return Unparseable(text=excerpt(completion.text), reason=f"The reply cannot be read: {said}.", reply=reply)
         return Answer(text=said.value.strip() or said.justification.strip(), thought=completion.thought, reply=reply)
 
-    async def request_for(self, view: SampleView, _history: Sequence[Step]) -> tuple[list[Message], Sequence[ToolSpec]]:
+    async def request_for(
+        self,
+        view: SampleView,
+        history: Sequence[Step],  # noqa: ARG002
+    ) -> tuple[list[Message], Sequence[ToolSpec]]:
         """What :meth:`act` sends, whatever came before; no tool is offered."""
         if view.toolset not in self._systems:
             tools = dumps({spec.name: _described(spec) for spec in self._specs(view.toolset)})

@@ -1,9 +1,10 @@
-"""The seam between whoever decides and the loops that carry decisions out."""
+"""Policies, which decide, as the loops that carry decisions out see them."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from agrotools.core import Action, SampleView, Step
+from agrotools.core import Action, Mode, SampleView, Step, ToolSpec
+from agrotools.models import Message, Model, ModelSettings
 
 
 class Policy(Protocol):
@@ -19,4 +20,19 @@ class Policy(Protocol):
         Raises:
             InfrastructureError: no decision could be had for reasons independent of the sample.
         """
+        ...
+
+
+@runtime_checkable
+class ModelAgent(Policy, Protocol):
+    """A policy that prompts a model."""
+
+    model: Model
+    mode: Mode
+    settings: ModelSettings
+
+    async def request_for(
+        self, view: SampleView, history: Sequence[Step]
+    ) -> tuple[Sequence[Message], Sequence[ToolSpec]]:
+        """The request that :meth:`act` sends: messages, and tools that are offered as native functions."""
         ...

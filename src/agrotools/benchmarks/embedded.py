@@ -6,15 +6,14 @@ the whole folder be drawn again. A folder appears under its name only when it is
 draw while others wait for it.
 """
 
-import fcntl
 import hashlib
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import mkdtemp
 
 import orjson
+from filelock import FileLock
 
 from agrotools.benchmarks.loading import Loading, no_options
 from agrotools.core import BenchmarkError
@@ -23,8 +22,8 @@ from agrotools.core.hashing import sha256_of_file
 from agrotools.formats.benchmark import Benchmark
 from agrotools.formats.folder import load_folder
 
-VERSION = "4"
-SAMPLES = 108
+VERSION = "5"
+SAMPLES = 78
 _MANIFEST = "manifest.json"
 
 
@@ -39,18 +38,24 @@ def load_embedded(loading: Loading) -> Benchmark:
     target = embedded_folder()
     parent = target.parent
     if not is_intact(target):
-        from agrotools.build.sources.drawn.benchmark import write_scenes
+        from agrotools.build.sources.drawn.benchmark import embedded_counts, write_scenes
 
         try:
             parent.mkdir(parents=True, exist_ok=True)
-            with _locked(parent / f".{target.name}.lock"):
+            with FileLock(parent / f".{target.name}.lock"):
                 if not is_intact(target):
                     # What is drawn stays until the benchmark is whole, so that a stopped first run goes on.
                     work = parent / f".{target.name}-scenes"
                     _draw(
                         target,
                         lambda folder: write_scenes(
-                            folder, work, "embedded", SAMPLES, version=VERSION, progress=loading.progress
+                            folder,
+                            work,
+                            "embedded",
+                            SAMPLES,
+                            version=VERSION,
+                            progress=loading.progress,
+                            recorded=embedded_counts(),
                         ),
                     )
                     shutil.rmtree(work, ignore_errors=True)
@@ -108,11 +113,3 @@ def _tools_fingerprint() -> str:
         tool = get_tool(name)
         digest.update(f"{name} {tool.version}\n".encode())
     return digest.hexdigest()[:10]
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock that the system releases if this process dies."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -117,7 +117,7 @@ def describe_one(
     from agrotools.core import UsageError
     from agrotools.report.description import print_description
     from agrotools.report.description_figure import description_png
-    from agrotools.runner.configure import benchmark_options
+    from agrotools.runner.config import benchmark_options
     from agrotools.runner.progress import stage_progress
 
     options = benchmark_options(option) if option else {}

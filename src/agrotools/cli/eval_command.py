@@ -124,7 +124,7 @@ def evaluate(
 
     from agrotools.cli.results import show_evaluations
     from agrotools.core import AgrotoolsError
-    from agrotools.runner.configure import benchmark_options, read_config, tool_backends
+    from agrotools.runner.config import benchmark_options, read_config, tool_backends
     from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.evaluate import evaluate as run
 

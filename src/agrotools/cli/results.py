@@ -152,7 +152,7 @@ def _shown(
     unadjusted: bool = False,
 ) -> int:
     from agrotools.report.tables import print_tables
-    from agrotools.scoring.endings import mostly_lost
+    from agrotools.scoring.event_counts import mostly_lost
 
     summaries = [each.summary for each in rescored]
     silent = _only_invalid(summaries)

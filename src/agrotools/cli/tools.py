@@ -110,7 +110,7 @@ def _vision(tool: Any, backend: str | None, name: str | None, base_url: str | No
     """What the tool may ask; None where it asks nobody."""
     if backend is None and name is None and base_url is None:
         return None
-    from agrotools.runner.tool_model import tool_model
+    from agrotools.runner.settings import tool_model
     from agrotools.tools.vlm.endpoint import VisionEndpoint
 
     backends = {tool.name: backend} if backend else {}

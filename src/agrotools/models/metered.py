@@ -11,9 +11,9 @@ from typing import Protocol
 
 from agrotools.core import BudgetReached, ToolSpec, Usage
 from agrotools.models.base import Completion, Message, Model, ModelAround, ModelSettings, WireStats
+from agrotools.models.encoding import image_urls, request_text
 from agrotools.models.prices import Price
 from agrotools.models.refusals import output_limit
-from agrotools.models.request_text import image_urls, request_text
 
 DEFAULT_OUTPUT_TOKENS = 32_768
 """What a reply may have at most, for the bound, where the request sets no limit."""
@@ -23,7 +23,7 @@ _TOOL_TEMPLATE_TOKENS = 1024
 
 
 class Ledger(Protocol):
-    """Where paid replies are written down (``agrotools.runner.spend.SpendLedger`` is one)."""
+    """Where paid replies are written down (``agrotools.runner.costs.SpendLedger`` is one)."""
 
     @property
     def total_usd(self) -> float:

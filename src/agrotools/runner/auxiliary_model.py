@@ -13,7 +13,7 @@ from agrotools.models import DEFAULT_WIRE, Model, WireSettings, make_model
 from agrotools.models.metered import Budget, MeteredModel
 from agrotools.models.prices import Price, price_of, priced_for_budget
 from agrotools.models.response_cache import CachedModel, ResponseCache, response_cache_path
-from agrotools.runner.spend import SpendLedger
+from agrotools.runner.costs import SpendLedger
 
 T = TypeVar("T")
 

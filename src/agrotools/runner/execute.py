@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from agrotools.core import AgrotoolsError, BudgetReached, InfrastructureError, Record
-from agrotools.runner.interrupts import interrupts
+from agrotools.runner.pace import interrupts
 from agrotools.runner.plan import WorkItem
 from agrotools.runner.run_item import RunContext, run_item
 

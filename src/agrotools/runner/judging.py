@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agrotools.core import AgrotoolsError, InfrastructureError, RunStoreError, UsageError
-from agrotools.core.files import write_whole
+from agrotools.core.files import LineFile, read_lines, write_whole
 from agrotools.core.progress import Progress, no_progress
 from agrotools.models import Completion, Model, ModelSettings
 from agrotools.models.response_cache import KEPT
 from agrotools.runner.attachments import put_question
 from agrotools.runner.auxiliary_model import Asked, Helper, ask_each, ready_for_repeats
-from agrotools.runner.interrupts import interrupts
-from agrotools.runner.line_file import LineFile, read_lines
-from agrotools.runner.lock import RunLock
+from agrotools.runner.pace import interrupts
 from agrotools.runner.records import iter_records
+from agrotools.runner.store import RunLock
 from agrotools.scoring.judging import (
     JudgedRows,
     Judgement,

@@ -1,12 +1,17 @@
-"""How many samples are in flight at once."""
+"""Pace of a run: how many samples are in flight at once, and the end that Ctrl-C asks for."""
 
 import asyncio
+import signal
 from collections import deque
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 
 from agrotools.models import WireStats
 
 HANDFUL = 8
 """Samples that may wait between two attempts without holding up others, where the limit is lower."""
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Pace:
@@ -29,7 +34,7 @@ class Pace:
 
     @property
     def allowed(self) -> int:
-        """How many may be in flight now."""
+        """Samples that may be in flight now."""
         limit = self._stats.limit if self._stats else 0
         if not self._stats or not limit:
             return self.most
@@ -56,7 +61,7 @@ class Pace:
         self._in_tools -= 1
 
     def look_again(self) -> None:
-        """Let those go on for whom there is room now."""
+        """Admit those for whom there is room now."""
         for _ in range(self.allowed - self.in_flight):
             if not self._waiting:
                 break
@@ -73,3 +78,39 @@ class Pace:
         turn = self._waiting.popleft()
         if not turn.done():
             turn.set_result(None)
+
+
+@contextmanager
+def interrupts(on_first: Callable[[], None]) -> Generator[None]:
+    """While the block runs in the current task, the first SIGINT or SIGTERM calls ``on_first``, the next cancels it.
+
+    Raises:
+        KeyboardInterrupt: the block was cancelled by a signal.
+    """
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+    assert task is not None
+    seen = 0
+
+    def received() -> None:
+        nonlocal seen
+        seen += 1
+        if seen == 1:
+            on_first()
+        else:
+            task.cancel()
+
+    # Only the main thread gets signals; elsewhere whoever runs us decides.
+    with suppress(RuntimeError, ValueError):
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, received)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if seen > 1:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        with suppress(RuntimeError, ValueError):
+            for number in _SIGNALS:
+                loop.remove_signal_handler(number)

@@ -1,4 +1,4 @@
-"""Who answers: from ``--model`` to a policy per sample."""
+"""Policies of a run: from ``--model`` to the policy of each sample."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -6,24 +6,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from agrotools.agents import AgentXAgent, LagentAgent, LLMAgent, ModelAgent, Policy
-from agrotools.agents.baselines import (
-    BASELINES,
-    EchoPolicy,
-    GuessPolicy,
-    OraclePolicy,
-    PlannerPolicy,
-    PlanTable,
-    PriorPolicy,
-    PriorTable,
-    RandomPolicy,
-    ReplayPolicy,
-    RightAnswerPolicy,
-)
+from agrotools.agents import LLMAgent, ModelAgent, Policy
 from agrotools.core import MODES, Mode, OptionsSlot, Protocol, ReferenceTextSlot, Sample, ToolSpec, UsageError
 from agrotools.formats.samples import facts_of
 from agrotools.models import DEFAULT_WIRE, Model, ModelSettings, WireSettings, WireStats, make_model
-from agrotools.models.first_contact import impatient
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
 from agrotools.tools import tool_specs
@@ -31,7 +17,7 @@ from agrotools.tools.published.declared import Declared
 
 
 class Agents:
-    """Makes the agent for a sample: one for each mode and epoch, each with the model that ``model_of`` gives it."""
+    """Factory of agents: one for each mode and epoch, each with the model that ``model_of`` gives it."""
 
     def __init__(self, model_of: Callable[[int], Model], options: "AgentOptions") -> None:
         self._model_of = model_of
@@ -45,12 +31,18 @@ class Agents:
         return self._made[key]
 
     def _agent(self, model: Model, mode: Mode) -> ModelAgent:
-        own = self._options
-        if own.protocol == "lagent":
-            return LagentAgent(model, mode, own.settings, own.images, own.max_steps, own.declared, own.specs)
-        if own.protocol == "agent-x":
-            return AgentXAgent(model, mode, own.settings, own.images, own.specs)
-        return LLMAgent(model, mode, own.protocol, own.settings, own.images, own.specs)
+        options = self._options
+        if options.protocol == "lagent":
+            from agrotools.agents.lagent import LagentAgent
+
+            return LagentAgent(
+                model, mode, options.settings, options.images, options.max_steps, options.declared, options.specs
+            )
+        if options.protocol == "agent-x":
+            from agrotools.agents.agent_x import AgentXAgent
+
+            return AgentXAgent(model, mode, options.settings, options.images, options.specs)
+        return LLMAgent(model, mode, options.protocol, options.settings, options.images, options.specs)
 
     def through(self, model_of: Callable[[int], Model]) -> "Agents":
         """The same agents with other models, by epoch."""
@@ -59,7 +51,7 @@ class Agents:
 
 @dataclass(frozen=True)
 class AgentOptions:
-    """How agents talk to models."""
+    """Protocol, sampling and prompts of the agents of a run."""
 
     protocol: Protocol = "react"
     settings: ModelSettings = field(default_factory=ModelSettings)
@@ -67,7 +59,7 @@ class AgentOptions:
     max_steps: int = 20
     """Model turns per sample; the protocol ``lagent`` tells a model that the last one has come."""
     declared: Declared | None = None
-    """What the protocol ``lagent`` says of tools."""
+    """Declarations of tools in the protocol ``lagent``."""
     specs: Callable[[Sequence[str]], Sequence[ToolSpec]] = tool_specs
     """From tool names to their specifications."""
 
@@ -83,23 +75,23 @@ PROTOCOL_MODES: dict[Protocol, tuple[Mode, ...]] = {
 
 @dataclass(frozen=True)
 class PolicySource:
-    """Makes the policy for a sample. ``privileged`` sources look at its gold; others use none of it."""
+    """Factory of policies. ``privileged`` ones see the gold of their sample; others use none of it."""
 
     name: str
     privileged: bool
     modes: tuple[Mode, ...]
-    """Modes in which it can be run at all (in no-tool there is nothing for an oracle to do)."""
+    """Modes in which it can be run (in no-tool there is nothing for an oracle to do)."""
     make: Callable[[Sample, Mode, int], Policy]
     truth_tools: bool = False
     """Whether its calls are answered with the truth instead of real tools."""
     single_shot: bool = False
-    """Whether it is told of tools in no-tool, and makes up what they return; all samples are run then."""
+    """Whether it gets the tools in no-tool, and makes up what they return; all samples are run then."""
     model: Model | None = None
     """The model behind the policy, to be closed after the run; None for baselines."""
     base_url: str | None = None
     """Where the model is served; None for baselines and scripts."""
     stats: WireStats | None = None
-    """What the wire below the model is doing; None for baselines."""
+    """State of the wire below the model; None for baselines."""
     probe: Callable[[], Model] | None = None
     """Makes a model for one tiny request to the same endpoint; None for baselines and scripts."""
     model_hash: str = ""
@@ -142,6 +134,8 @@ def policy_source(
         return _replay(name, Path(run))
     if name.startswith("baseline:"):
         return _baseline(name.removeprefix("baseline:"), samples, seed)
+    from agrotools.models.first_contact import impatient
+
     model = make_model(name, base_url=base_url, api_key_env=api_key_env, wire=wire)
     script = Path(name.removeprefix("scripted:")).read_bytes() if name.startswith("scripted:") else b""
     model_hash = hashlib.sha256(script).hexdigest() if script else ""
@@ -162,6 +156,19 @@ def policy_source(
 
 
 def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
+    from agrotools.agents.baselines import (
+        BASELINES,
+        EchoPolicy,
+        GuessPolicy,
+        OraclePolicy,
+        PlannerPolicy,
+        PlanTable,
+        PriorPolicy,
+        PriorTable,
+        RandomPolicy,
+        RightAnswerPolicy,
+    )
+
     spelled = f"baseline:{name}"
     if name in ("oracle", "perfect-tools"):
         facts = facts_of(samples)
@@ -201,6 +208,8 @@ def _is_question(sample: Sample) -> bool:
 
 
 def _replay(name: str, run: Path) -> PolicySource:
+    from agrotools.agents.baselines import ReplayPolicy
+
     manifest = read_manifest(run)
     index = record_index(run)
     finished = index.finished

@@ -17,7 +17,7 @@ from agrotools.scoring.published_form import (
     origin_prompts,
     prediction_entry,
 )
-from agrotools.scoring.units import is_invalid
+from agrotools.scoring.sample_units import is_invalid
 
 AGENT_X = "agent-x"
 

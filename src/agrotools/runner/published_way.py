@@ -3,9 +3,9 @@
 from agrotools.benchmarks.gta2.tools import GTA2_TOOLS
 from agrotools.benchmarks.published.ways import PUBLISHED_WAYS
 from agrotools.core import Mode
+from agrotools.runner.config import RECORDED
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
-from agrotools.runner.recorded_tools import RECORDED
 
 PUBLISHED_SAMPLES = {
     "gta": {"": 229},

@@ -1,4 +1,4 @@
-"""One sample in one mode, from its view to its record."""
+"""One sample in one mode, from its view to its record, and the back-end ``recorded`` of its tools."""
 
 import itertools
 import os
@@ -9,13 +9,14 @@ from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from agrotools.agents import UNPARSEABLE_LIMIT, run_end_to_end, run_no_tool, run_single_shot, run_step_by_step
-from agrotools.agents.baselines import TruthTools
+from agrotools.agents import UNPARSEABLE_LIMIT, run_end_to_end, run_no_tool, run_step_by_step
 from agrotools.benchmarks import Benchmark
 from agrotools.core import (
     Action,
     AgrotoolsError,
+    ErrorInfo,
     InfrastructureError,
+    Observation,
     Record,
     Sample,
     SampleFile,
@@ -26,7 +27,6 @@ from agrotools.core.reference_observations import with_shown_observations, with_
 from agrotools.runner.pace import Pace
 from agrotools.runner.plan import WorkItem
 from agrotools.runner.policies import PolicySource
-from agrotools.runner.recorded_tools import RecordedTools
 from agrotools.runner.store import RunStore
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.workspace import Workspace
@@ -36,7 +36,7 @@ _NUMBERS = itertools.count()
 
 @dataclass(frozen=True)
 class RunContext:
-    """All that a sample needs while it runs."""
+    """Policy, tools, store and limits that the samples of a run share."""
 
     source: PolicySource
     benchmark: Benchmark
@@ -45,19 +45,19 @@ class RunContext:
     pace: Pace
     max_steps: int
     recorded: frozenset[str] = frozenset()
-    """Tools that are not run: their calls get what was recorded of the reference."""
+    """Tools that are not run, see :class:`RecordedTools`."""
     unparseable_limit: int | None = UNPARSEABLE_LIMIT
     """Replies in a row that cannot be read and end a sample; None where the protocol goes on."""
 
 
 async def run_item(item: WorkItem, context: RunContext) -> Record:
-    """Run one sample. What went wrong on our side, or the endpoint's, makes the record invalid.
+    """Run one sample. A fault on our side, or the endpoint's, makes the record invalid.
 
     Raises:
         AgrotoolsError: what concerns all samples: a refused key, a full disk, a spent budget.
     """
     started = time.monotonic()
-    sample = _as_shown(item, context.source)
+    sample = _with_history(item, context.source)
     view = context.benchmark.view(sample, "end-to-end" if context.source.single_shot else item.mode)
     trajectory: Trajectory | None = None
     actions: tuple[Action, ...] | None = None
@@ -65,6 +65,8 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
     try:
         policy = context.source.make(sample, item.mode, item.epoch)
         if context.source.single_shot:
+            from agrotools.agents.agent_x import run_single_shot
+
             trajectory = await run_single_shot(policy, view)
         elif item.mode == "no-tool":
             trajectory = await run_no_tool(policy, view)
@@ -81,7 +83,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
     except AgrotoolsError:
         raise
     except Exception as error:
-        # A fault of ours on one sample must not cost the others: it is counted as invalid and told in the report.
+        # A fault of ours on one sample must not cost the others: it is counted as invalid and shown in the report.
         at = traceback.extract_tb(error.__traceback__)[-1]
         invalid = f"internal error, {type(error).__name__}: {error} ({at.name}, line {at.lineno})"
     # A drive that went away during the run is no mistake of the model.
@@ -99,7 +101,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
     )
 
 
-def _as_shown(item: WorkItem, source: PolicySource) -> Sample:
+def _with_history(item: WorkItem, source: PolicySource) -> Sample:
     """The sample with the observations that this run shows as history (they count in step-by-step alone)."""
     if item.mode != "step-by-step":
         return item.sample
@@ -110,6 +112,8 @@ def _tool_caller(
     sample: Sample, files: tuple[SampleFile, ...], context: RunContext, stack: ExitStack
 ) -> Callable[[ToolCall], Awaitable[ToolOutcome]]:
     if context.source.truth_tools:
+        from agrotools.agents.baselines import TruthTools
+
         truth = TruthTools(sample)
 
         async def answer_with_truth(_call: ToolCall) -> ToolOutcome:
@@ -139,3 +143,39 @@ def _tool_caller(
         return outcome
 
     return call_tool
+
+
+class RecordedTools:
+    """Calls of one sample answered with what was recorded of the reference calls that they agree with.
+
+    So a benchmark runs end to end where its tools cannot: without weights, keys or a network. A call that agrees with
+    none gets an error, and no tool is run. Where the reference makes a call several times, its observations come in
+    turn.
+    """
+
+    def __init__(self, sample: Sample) -> None:
+        self._sample = sample
+        self._given: set[int] = set()
+
+    def run(self, call: ToolCall) -> ToolOutcome:
+        """The observation of the reference call that ``call`` agrees with; an error where it agrees with none."""
+        from agrotools.scoring.image_calls import agrees
+
+        steps = self._sample.reference.steps if self._sample.reference else ()
+        found = [place for place, step in enumerate(steps) if agrees(self._sample, call, step)]
+        if not found:
+            return _failed(
+                f"no call of the reference is {call.tool} with these arguments, and nothing else was recorded",
+                f"the tool is not run here; for results of its own: --backend {call.tool}=offline",
+            )
+        place = next((place for place in found if place not in self._given), found[-1])
+        self._given.add(place)
+        observation = steps[place].observation
+        if observation is None or observation.empty:
+            return _failed("nothing was recorded of this call", "run the tool itself: choose another --backend")
+        # Artifacts of a recorded observation lie in no workspace: a later call can name them, not open them.
+        return ToolOutcome(observation.model_copy(update={"artifacts": ()}), 0.0, recorded=True)
+
+
+def _failed(message: str, hint: str) -> ToolOutcome:
+    return ToolOutcome(Observation(error=ErrorInfo(kind="backend_unavailable", message=message, hint=hint)), 0.0)

@@ -1,35 +1,38 @@
 """The run store: a folder with a manifest, one line per finished sample, and artifacts by content.
 
 ``records.jsonl`` is append-only. A line is written at once and synced to disk within a second; what a crash left of a
-last line is cut off when the run is opened again (:mod:`agrotools.runner.recovery`).
+last line is cut off when the run is opened again (:func:`agrotools.runner.records.recover`).
 """
 
 import asyncio
+import errno
 import filecmp
 import os
 import re
 import shutil
+import socket
 from collections.abc import Generator, Iterable
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
 import orjson
+from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from agrotools.core import Observation, Record, RunStoreError, ScoringVersionError
 from agrotools.core.errors import NoRunError
 from agrotools.core.files import Journal, artifact_path, copy_whole, sync, write_whole
-from agrotools.runner.lock import LOCK_FILE, RunLock
 from agrotools.runner.manifest import Manifest, differences, merged
 from agrotools.runner.plan import Key
-from agrotools.runner.records import RECORDS_FILE
-from agrotools.runner.recovery import recover
+from agrotools.runner.records import RECORDS_FILE, recover
 
+LOCK_FILE = ".lock"
 MANIFEST_FILE = "manifest.json"
 _MANIFEST_COPY = ".manifest.copy.json"
 _ARTIFACTS = "artifacts"
 _SCRATCH = ".scratch"
+_NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 _MOST_TOGETHER = 64
 """Records of one turn of an event loop that are written together: a turn may be long where nothing is waited for."""
 _WRITTEN = (MANIFEST_FILE, _MANIFEST_COPY, RECORDS_FILE, "scores.json", "report.html")
@@ -41,7 +44,7 @@ class RunStore:
     """An open run folder, held by one process at a time.
 
     ``finished`` are the keys that need not run again, ``failed`` those whose record was invalid when this was opened;
-    ``notes`` say what was mended then; ``scratch`` is a folder that is emptied when the run is closed or opened again.
+    ``notes`` say what was repaired then; ``scratch`` is a folder that is emptied whenever the run is opened or closed.
 
     Raises:
         RunStoreError: the folder is held by another process, belongs to another run, or cannot be written;
@@ -355,3 +358,50 @@ def _lives(pid: int) -> bool:
     except (OSError, OverflowError):
         return False
     return True
+
+
+class RunLock:
+    """The exclusive lock on ``folder``, held until :meth:`close` or the end of the process, however that ends.
+
+    The lock file names its holder by process id and machine. What an ended process left there counts for nothing:
+    the lock itself is the operating system's.
+
+    Raises:
+        RunStoreError: another process holds it, or the file system has no locks.
+        OSError: the lock file cannot be opened.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / LOCK_FILE
+        self._lock = FileLock(path, timeout=0.1, poll_interval=0.02)  # one that was just removed is made anew
+        try:
+            self._lock.acquire()
+        except Timeout as error:
+            raise RunStoreError(
+                f"the run {folder} is in use by {_holder(path)}",
+                hint="wait for it, or choose another folder with --out",
+            ) from error
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+            path.unlink(missing_ok=True)
+            raise RunStoreError(
+                f"the file system of {folder} cannot lock files ({error.strerror}), so two processes could mix there",
+                hint="choose a folder on a local disk with --out, and copy the run when it is done",
+            ) from error
+        with suppress(OSError):  # a full disk keeps the name out, not the lock
+            path.write_text(f"{os.getpid()} on {socket.gethostname()}\n")
+
+    def close(self) -> None:
+        self._lock.release()
+
+
+def _holder(path: Path) -> str:
+    """The process that wrote the lock file, unless that one has ended: the present holder has not signed yet then."""
+    with suppress(OSError):
+        pid, _, machine = path.read_bytes()[:200].decode(errors="replace").strip().partition(" on ")
+        if pid.isdecimal() and machine and machine != socket.gethostname():
+            return f"process {pid} on {machine}"
+        if pid.isdecimal() and (int(pid) == os.getpid() or _lives(int(pid))):
+            return f"process {pid}"
+    return "another process"

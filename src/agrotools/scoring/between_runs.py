@@ -4,13 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from agrotools.core import Mode
+from agrotools.scoring.correlations import benchmark_key, with_correlations
 from agrotools.scoring.differences import with_gains_adjusted
-from agrotools.scoring.run_correlations import benchmark_key, with_correlations
-from agrotools.scoring.sample_table import SampleTable
+from agrotools.scoring.sample_units import SampleTable, Units, overall_difference
 from agrotools.scoring.statistics import adjusted
 from agrotools.scoring.summary import RunDifference, Summary
 from agrotools.scoring.tally import Tally
-from agrotools.scoring.units import Units, overall_difference
 
 HEADLINES: Mapping[Mode, tuple[str, ...]] = {
     "no-tool": ("agrotools.fas", "agrieval.accuracy", "agrieval.rouge_l"),

@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from agrotools.core import OpenTextSlot, Record, Sample
-from agrotools.scoring.sample_table import Kind, SampleTable, any_kind
+from agrotools.scoring.sample_units import Kind, SampleTable, any_kind, clusters_of, of_kind, summed
 from agrotools.scoring.slots import score_slot
 from agrotools.scoring.statistics import Estimate, estimate_mean
-from agrotools.scoring.units import clusters_of, of_kind, summed
 
 MAX_OTHERS = 20
 """Each answer is scored against the facts of at most this many other samples."""

@@ -1,12 +1,19 @@
-"""Does getting the steps right go with getting the answer right? Correlations over the samples of a run."""
+"""Correlations of steps with answers: over the samples of a run, and over the runs on one benchmark.
 
+GTA (arXiv 2407.08713, Figure 5) and ThinkGeo (arXiv 2505.23752, Figure 5) print Pearson's r of their four step metrics
+with AnsAcc over the models that they ran. Here each step metric is set beside each outcome metric, of ours and, where a
+benchmark has them, of its paper.
+"""
+
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from agrotools.scoring.sample_table import SampleTable
-from agrotools.scoring.statistics import MIN_CLUSTERS, Interval
-from agrotools.scoring.summary import Correlation
-from agrotools.scoring.units import Units, clusters_of
+from agrotools.scoring.outcome import APART_METRIC
+from agrotools.scoring.sample_units import FLOOR_METRICS, OUTCOME_METRICS, STEP_METRICS, SampleTable, Units, clusters_of
+from agrotools.scoring.statistics import MIN_CLUSTERS, Interval, least_correlation
+from agrotools.scoring.summary import AcrossRuns, Correlation, ModeSummary, RunCorrelation, Summary
+from agrotools.scoring.version import check_one_version
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,3 +84,155 @@ def _r(sums: "FloatArray") -> "FloatArray":
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = np.sqrt(np.maximum(n * xx - x * x, 0) * np.maximum(n * yy - y * y, 0))
         return np.where(spread > 1e-9, np.clip((n * xy - x * y) / spread, -1, 1), np.nan)
+
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+MIN_RUNS = 3
+PAPER_STEPS = ("inst_acc", "tool_acc", "arg_acc", "summ_acc", "summ_acc_objective")
+PAPER_OUTCOMES = ("ans_acc", "ans_acc_objective", "ans_acc_imggen", "ans_i")
+_Z = 1.959963984540054
+
+
+def with_correlations(summaries: Sequence[Summary]) -> list[Summary]:
+    """The summaries, each with the correlations over those that are on its benchmark, options alike.
+
+    Raises:
+        ScoringVersionError: they are of different scoring versions.
+    """
+    check_one_version([each.scoring for each in summaries])
+    of = {
+        key: across_runs([each for each in summaries if benchmark_key(each) == key])
+        for key in map(benchmark_key, summaries)
+    }
+    return [each.model_copy(update={"across_runs": of[benchmark_key(each)]}) for each in summaries]
+
+
+def across_runs(summaries: Sequence[Summary]) -> AcrossRuns | None:
+    """Correlations over runs on one benchmark; None with fewer than three that count.
+
+    A run counts that has both modes with few invalid records, and whose policy did not see the gold: the ceilings would
+    tie any two metrics together.
+    """
+    counted: list[Summary] = []
+    left_out: dict[str, list[str]] = {}
+    for each in summaries:
+        if reason := _not_counted(each):
+            left_out.setdefault(reason, []).append(each.model)
+        else:
+            counted.append(each)
+    if len(counted) < MIN_RUNS:
+        return None
+    steps, outcomes = ([values(each) for each in counted] for values in (_steps, _outcomes))
+    return AcrossRuns(
+        benchmark=counted[0].benchmark,
+        benchmark_version=counted[0].benchmark_version,
+        runs=tuple(each.model for each in counted),
+        left_out={reason: tuple(models) for reason, models in left_out.items()},
+        least_r=least_correlation(len(counted)),
+        correlations=tuple(
+            found
+            for step in _names(steps)
+            for outcome in _names(outcomes)
+            if _whose(step) == _whose(outcome)
+            and (found := _run_correlation(step, outcome, steps, outcomes)) is not None
+        ),
+    )
+
+
+def benchmark_key(summary: Summary) -> tuple[str, str, str]:
+    """What runs must have in common to stand side by side: benchmark, its version and its options."""
+    return (summary.benchmark, summary.benchmark_version, str(sorted(summary.benchmark_options.items())))
+
+
+def _not_counted(summary: Summary) -> str:
+    parts = [summary.modes.get("step-by-step"), summary.modes.get("end-to-end")]
+    if summary.privileged:
+        return "sees the gold"
+    if None in parts:
+        return "lacks one of the modes step-by-step and end-to-end"
+    return "" if all(part and part.headline for part in parts) else "has no headline in one of the modes"
+
+
+def _steps(summary: Summary) -> dict[str, float]:
+    ours = [metric for metric in STEP_METRICS if metric not in FLOOR_METRICS]
+    return _values(summary.modes["step-by-step"], ours, PAPER_STEPS)
+
+
+def _outcomes(summary: Summary) -> dict[str, float]:
+    # A guess is the same for all runs.
+    ours = [metric for metric in OUTCOME_METRICS if metric not in (*FLOOR_METRICS, APART_METRIC)]
+    return _values(summary.modes["end-to-end"], ours, PAPER_OUTCOMES)
+
+
+def _values(part: ModeSummary, ours: Sequence[str], papers: Sequence[str]) -> dict[str, float]:
+    """Values of the mode by metric: ours, those of the benchmark's paper, and the latter corrected."""
+    values = {metric: part.metrics[metric].overall.value for metric in ours if metric in part.metrics}
+    if part.published is not None:
+        family, reference, corrected = part.published.family, part.published.reference, part.published.corrected
+        for name in papers:
+            if (value := reference.get(f"{family}.{name}")) is not None:
+                values[f"{family}.{name}"] = value
+            if (estimate := corrected.get(f"{family}.{name}_corrected")) is not None:
+                values[f"{family}.{name}_corrected"] = estimate.value
+    return values
+
+
+def _whose(metric: str) -> tuple[str, bool]:
+    """Metrics go together that are of one benchmark, either as published or corrected."""
+    return metric.partition(".")[0], metric.endswith("_corrected")
+
+
+def _names(of_runs: Sequence[Mapping[str, float]]) -> list[str]:
+    return list(dict.fromkeys(name for values in of_runs for name in values))
+
+
+def _run_correlation(
+    step: str, outcome: str, steps: Sequence[Mapping[str, float]], outcomes: Sequence[Mapping[str, float]]
+) -> RunCorrelation | None:
+    """Over the runs that have both; None with fewer than three."""
+    pairs = [
+        (own[step], other[outcome])
+        for own, other in zip(steps, outcomes, strict=True)
+        if step in own and outcome in other and math.isfinite(own[step]) and math.isfinite(other[outcome])
+    ]
+    if len(pairs) < MIN_RUNS:
+        return None
+    import numpy as np
+
+    x, y = (np.array(values, dtype=np.float64) for values in zip(*pairs, strict=True))
+    r = _pearson(x, y)
+    return RunCorrelation(
+        step=step,
+        outcome=outcome,
+        n=len(pairs),
+        pearson=r,
+        spearman=_pearson(_ranks(x), _ranks(y)),
+        interval=_interval(r, len(pairs)),
+    )
+
+
+def _pearson(x: "FloatArray", y: "FloatArray") -> float | None:
+    dx, dy = x - x.mean(), y - y.mean()
+    spread = math.sqrt(float(dx @ dx) * float(dy @ dy))
+    return max(-1.0, min(1.0, float(dx @ dy) / spread)) if spread > 1e-12 else None
+
+
+def _ranks(values: "FloatArray") -> "FloatArray":
+    """Ranks from 1; equal values share the mean of theirs."""
+    import numpy as np
+
+    _, at, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return (last - (counts - 1) / 2)[at]
+
+
+def _interval(r: float | None, n: int) -> Interval | None:
+    if r is None or n < MIN_CLUSTERS or abs(r) > 1 - 1e-12:
+        return None
+    z, half = math.atanh(r), _Z / math.sqrt(n - 3)
+    return Interval(lower=math.tanh(z - half), upper=math.tanh(z + half))

@@ -8,11 +8,10 @@ from agrotools.core import Record, Score
 from agrotools.scoring.knowledge_answers import Extras
 from agrotools.scoring.outcome import outcome_scores
 from agrotools.scoring.reference.agrieval_open import ROUGES
-from agrotools.scoring.sample_table import SampleTable
+from agrotools.scoring.sample_units import SampleTable, is_invalid
 from agrotools.scoring.steps import step_scores
 from agrotools.scoring.summary import Comparison, Summary
 from agrotools.scoring.tally import Tally, comparison
-from agrotools.scoring.units import is_invalid
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from agrotools.scoring.reference.agent_x import COLUMNS, aggregate, tool_call_st
 from agrotools.scoring.reference.agent_x_errors import error_analysis
 from agrotools.scoring.reference.generative_rows import GENERATIVE_ROWS
 from agrotools.scoring.reference.stops import PublishedScorerStops
+from agrotools.scoring.sample_units import is_invalid
 from agrotools.scoring.statistics import Estimate
 from agrotools.scoring.summary import PublishedFigures
-from agrotools.scoring.units import is_invalid
 
 FAMILY = "agent-x"
 PUBLISHED_JUDGES = ("GPT-4o", "Qwen-14B")

@@ -9,8 +9,8 @@ from agrotools.scoring.published_form import dialogue_of, in_file_order
 from agrotools.scoring.reference import gta, gta_family, thinkgeo
 from agrotools.scoring.reference.gta_family import Dialogue, Rules
 from agrotools.scoring.reference.stops import PublishedScorerStops
+from agrotools.scoring.sample_units import is_invalid
 from agrotools.scoring.summary import PublishedFigures
-from agrotools.scoring.units import is_invalid
 
 FAMILIES: Mapping[str, Rules] = {"gta": gta.RULES, "thinkgeo": thinkgeo.RULES}
 """Benchmarks by name whose runs have the metrics of their papers, and the rules of the scorer."""

@@ -8,13 +8,27 @@ from typing import NamedTuple
 from agrotools.core import MODES, Mode, Protocol, Record, Score
 from agrotools.scoring.chance import OpenTextChance
 from agrotools.scoring.correlations import correlations
-from agrotools.scoring.counts import CallTally, Tallied
 from agrotools.scoring.differences import with_comparison_adjusted, with_gains_adjusted
-from agrotools.scoring.endings import ending_of, missing_of, warnings_of
-from agrotools.scoring.error_tally import ErrorTally
+from agrotools.scoring.errors_in_records import ErrorTally
+from agrotools.scoring.event_counts import CallTally, SecondsTally, Tallied, ending_of, missing_of, warnings_of
 from agrotools.scoring.option_places import PlacesTally
-from agrotools.scoring.sample_table import Kind, SampleTable, any_kind
-from agrotools.scoring.seconds import SecondsTally
+from agrotools.scoring.sample_units import (
+    FLOOR_METRICS,
+    OUTCOME_METRICS,
+    STEP_METRICS,
+    Kind,
+    Rows,
+    SampleTable,
+    Units,
+    any_kind,
+    clusters_of,
+    difference_of,
+    is_invalid,
+    metric_of,
+    of_kind,
+    units_of,
+    units_where,
+)
 from agrotools.scoring.summary import (
     Comparison,
     Correlation,
@@ -24,20 +38,6 @@ from agrotools.scoring.summary import (
     NoToolPart,
     SchematicPart,
     Summary,
-)
-from agrotools.scoring.units import (
-    FLOOR_METRICS,
-    OUTCOME_METRICS,
-    STEP_METRICS,
-    Rows,
-    Units,
-    clusters_of,
-    difference_of,
-    is_invalid,
-    metric_of,
-    of_kind,
-    units_of,
-    units_where,
 )
 from agrotools.scoring.version import SCORING_VERSION
 

@@ -257,7 +257,11 @@ def _limit(memory_mb: int) -> None:
         _, most = resource.getrlimit(limit)
         if most != resource.RLIM_INFINITY:
             value = min(value, most)
-        resource.setrlimit(limit, (value, value))
+        try:
+            resource.setrlimit(limit, (value, value))
+        except (ValueError, OSError):
+            if sys.platform == "linux":  # macOS does not limit address space
+                raise
 
 
 if __name__ == "__main__":

@@ -279,7 +279,7 @@ class Worker:
     def kill(self) -> None:
         """End the worker and whatever it started in its own group, now."""
         if not self._line.exited.done():
-            with suppress(ProcessLookupError):
+            with suppress(ProcessLookupError, PermissionError):  # macOS forbids it for one that has just ended
                 os.killpg(self.pid, signal.SIGKILL)
 
     async def exit_status(self) -> int | None:

@@ -18,7 +18,7 @@ from aiohttp import web
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import OptionsSlot, Sample, UsageError
 from agrotools.knowledge.corpus import CorpusIndex, build_index
-from agrotools.runner.eval_config import EvalConfig
+from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.records import read_records
 from agrotools.runner.rescore import rescore

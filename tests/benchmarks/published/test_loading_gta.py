@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.agents.step_by_step import reference_history
+from agrotools.agents.modes import reference_history
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks.gta import read_gta
 from agrotools.core import (
@@ -21,7 +21,7 @@ from agrotools.core import (
     Sample,
     UsageError,
 )
-from agrotools.runner.recorded_tools import RecordedTools
+from agrotools.runner.run_item import RecordedTools
 from support.made_gta import call, draw, plain_entry, returned, write_entries, write_gta
 
 

@@ -1,6 +1,5 @@
 """The area tool on made-up pictures of known content, on bad input, and on real photographs where they are at hand."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from rasterio.transform import from_origin
 
 from agrotools.core import SampleFile, ToolCall, ToolError
 from agrotools.tools import get_tool
-from agrotools.tools.crop_weed import net as crop_weed_net
 from agrotools.tools.crop_weed.result import CropWeedArea
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import Work, Workspace, artifacts_in, at_work
@@ -29,7 +27,6 @@ from support.picture_files import (
     vrt_as_tif,
     write_raster,
 )
-from support.tiny_parter import write_parter
 
 SHAPE = (240, 320)
 BANDS = ("B", "G", "R", "RE", "NIR")
@@ -114,50 +111,6 @@ def test_rows_part_crop_from_weeds(tmp_path: Path) -> None:
     unparted = measured(image, separation="model")
     assert unparted.crop_px is None
     assert any("no trained head" in note for note in unparted.notes)
-
-
-def with_tiny_net(folder: Path, patch: pytest.MonkeyPatch, **changed: Any) -> None:
-    """A net that takes green for crop and red for weeds, and refuses blue pictures."""
-    write_parter(folder / "nets", **changed)
-    patch.setattr(crop_weed_net, "nets_folder", lambda: folder / "nets")
-    crop_weed_net.load_crop_weed_net.cache_clear()
-
-
-@pytest.fixture(autouse=True)
-def no_net_is_kept() -> Iterator[None]:
-    yield
-    crop_weed_net.load_crop_weed_net.cache_clear()
-
-
-def test_the_shipped_net_parts_a_picture_that_it_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_tiny_net(tmp_path, monkeypatch)
-    image = photo(tmp_path, field(PLANTS))
-    for separation in ("auto", "model"):
-        result = measured(image, separation=separation)
-        assert result.method == "model"
-        assert (result.crop_px, result.weed_px) == (result.veg_px, 0)  # its plants are green
-        assert "crop_weed_not_separated" not in result.flags
-        assert "net_knows_one_crop" in result.flags
-        assert any("peanut seedlings" in note and "0.80" in note for note in result.notes)
-    assert measured(image, separation="row").crop_px is None
-
-
-def test_the_shipped_net_leaves_strange_pictures_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_tiny_net(tmp_path, monkeypatch, strangeness={"threshold": 0.01})
-    crop, weeds = planted_rows()
-    image = photo(tmp_path, field(crop | weeds))
-    assert measured(image).method == "row"
-    insisted = measured(image, separation="model")
-    assert insisted.crop_px is None
-    assert any("strange to the shipped net" in note for note in insisted.notes)
-
-
-def test_a_damaged_net_does_not_stop_the_measurement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_tiny_net(tmp_path, monkeypatch, sha256="0" * 64)
-    result = measured(photo(tmp_path, field(PLANTS)))
-    assert result.veg_px > 0
-    assert result.crop_px is None
-    assert "net_refused" in result.flags
 
 
 def test_bare_soil_has_no_crop_and_no_weeds(tmp_path: Path) -> None:

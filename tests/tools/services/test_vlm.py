@@ -300,7 +300,7 @@ async def test_the_key_goes_to_the_endpoint_and_nowhere_else(tmp_path: Path, mon
 
 
 async def test_a_tool_that_asks_needs_a_model() -> None:
-    with pytest.raises(UsageError, match="none is named") as caught:
+    with pytest.raises(UsageError, match="none is given") as caught:
         ToolExecutor(backends={"count_objects": "vlm"})
     assert "--vlm-model" in str(caught.value)
 

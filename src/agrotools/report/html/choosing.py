@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from agrotools.core import CallTools, Halt, Record, Score, Unparseable
 from agrotools.report.trace import why_wrong
 from agrotools.scoring import SAMPLE_METRICS
-from agrotools.scoring.units import is_invalid
+from agrotools.scoring.sample_units import is_invalid
 
 if TYPE_CHECKING:
     import numpy as np
@@ -155,7 +155,6 @@ NO_ANSWER = "no answer"
 EARLY_ANSWER = "answered too early"
 TOOL_FAILED = "tool limit"
 NO_REPLY = "invalid"
-SCHEMATIC = "schematic drawing"
 
 FACETS = {
     WRONG_TOOL: "called a tool that is not in the reference plan",
@@ -167,7 +166,6 @@ FACETS = {
     EARLY_ANSWER: "answered where a call was expected",
     TOOL_FAILED: "the reference calls with the real tools give a wrong answer, too",
     NO_REPLY: "no reply was received; excluded from all averages",
-    SCHEMATIC: "asks to name what a drawing shows; in no headline",
 }
 """Every facet and its meaning."""
 
@@ -182,11 +180,10 @@ def facets_of(record: Record, scores: Sequence[Score], matches: Sequence[int | N
 
     :data:`TOOL_FAILED` needs the oracle's record of the sample and is not among them.
     """
-    drawn = [SCHEMATIC] if record.sample.schematic else []
     if is_invalid(record):
-        return [NO_REPLY, *drawn]
+        return [NO_REPLY]
     found = _of_actions(record, scores) if record.actions is not None else _of_trajectory(record, matches, differs)
-    return [facet for facet in FACETS if facet in found] + drawn
+    return [facet for facet in FACETS if facet in found]
 
 
 def _of_actions(record: Record, scores: Sequence[Score]) -> set[str]:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from agrotools.report.cells import percent
 from agrotools.report.layout import fields_text, shortened
+from agrotools.runner.costs import read_spend
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
 from agrotools.runner.records import RECORDS_FILE
-from agrotools.runner.spend import read_spend
 from agrotools.scoring import ModeSummary, Summary
 
 _HASH_DIGITS = 12
@@ -76,7 +76,7 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
 def _mode_text(part: ModeSummary) -> str:
     invalid = f", {part.invalid.n} invalid ({percent(part.invalid.share)} %)" if part.invalid.n else ""
     n_drawn = part.schematic.n_samples if part.schematic is not None else 0
-    drawn = f", {n_drawn} of them schematic drawings, not counted" if n_drawn else ""
+    drawn = f", {n_drawn} of them schematic drawings, excluded" if n_drawn else ""
     hidden = "" if part.headline or n_drawn == part.n_samples else ": too many to report scores"
     ended = ", ".join(f"{name} {n}" for name, n in part.counts.terminations.items())
     epochs = f" x {part.epochs} epochs" if part.epochs > 1 else ""

@@ -1,14 +1,22 @@
 """Judges: models that grade answers. They are asked elsewhere; here is what to ask, and what their replies come to."""
 
-from agrotools.scoring.judging.agreement import Agreement, agreement
-from agrotools.scoring.judging.calibration import SHIPPED, labelled_questions
 from agrotools.scoring.judging.judgements import Judged, Judgement, Judgements, by_question, judged, judged_scores
-from agrotools.scoring.judging.panel import Calibration, JudgedRows, JudgeSummary, Panel, PanelTally
+from agrotools.scoring.judging.panel import (
+    Agreement,
+    Calibration,
+    JudgedRows,
+    JudgeSummary,
+    Panel,
+    PanelTally,
+    agreement,
+)
 from agrotools.scoring.judging.questions import (
     JUDGED_METRICS,
     OPEN_ANSWER,
+    SHIPPED,
     JudgeQuestion,
     judge_questions,
+    labelled_questions,
     open_question,
 )
 from agrotools.scoring.judging.replies import read_grade

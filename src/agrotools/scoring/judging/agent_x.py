@@ -4,8 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
-from agrotools.scoring.judging.question import JudgeQuestion, mark_of, prompt_hash
-from agrotools.scoring.judging.replies import read_score
+from agrotools.scoring.judging.replies import JudgeQuestion, mark_of, prompt_hash, read_score
 from agrotools.scoring.judging.rubrics import Rubrics, our_rubrics
 from agrotools.scoring.reference.agent_x import COLUMNS
 

@@ -7,8 +7,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from agrotools.core import Artifact, Record, Slot, SubTasksSlot, Trajectory
-from agrotools.scoring.judging.question import JudgeQuestion, mark_of, prompt_hash
-from agrotools.scoring.judging.replies import read_score
+from agrotools.scoring.judging.replies import JudgeQuestion, mark_of, prompt_hash, read_score
 from agrotools.scoring.reference import gta2
 
 GPT_SCORE = "gta2.gpt_score"

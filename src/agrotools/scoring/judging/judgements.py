@@ -8,8 +8,8 @@ from pydantic import JsonValue
 
 from agrotools.core import FrozenModel, Record, Score, Slot
 from agrotools.scoring.judging.agent_x import METRICS as AGENT_X_METRICS
-from agrotools.scoring.judging.question import JudgeQuestion
 from agrotools.scoring.judging.questions import JUDGED_METRICS, judge_questions
+from agrotools.scoring.judging.replies import JudgeQuestion
 from agrotools.scoring.judging.rubrics import Rubrics
 
 VERSION = "1"

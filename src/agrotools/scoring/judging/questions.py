@@ -1,14 +1,21 @@
-"""What a judge is asked about a record: one question for each part of an answer that a judge can grade."""
+"""Questions to a judge about a record, one for each part of an answer that it can grade, and about labelled answers.
+
+Labelled answers, whose right grades are known, are those that ship, or a file of one's own.
+"""
 
 import re
 import tomllib
 from collections.abc import Callable, Sequence
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from pydantic import Field, ValidationError
 
 from agrotools.core import (
+    FrozenModel,
     ImageCallsSlot,
     KeywordsSlot,
     OpenTextSlot,
@@ -17,12 +24,12 @@ from agrotools.core import (
     ReferenceTextsSlot,
     Slot,
     SubTasksSlot,
+    UsageError,
 )
 from agrotools.scoring.judging.agent_x import METRICS as AGENT_X_METRICS
 from agrotools.scoring.judging.agent_x import agent_x_questions
 from agrotools.scoring.judging.gta2 import GPT_SCORE, SCORE_CORRECTED, sub_task_questions, tree_values
-from agrotools.scoring.judging.question import JudgeQuestion, mark_of, prompt_hash
-from agrotools.scoring.judging.replies import read_published_yes, read_yes_no
+from agrotools.scoring.judging.replies import JudgeQuestion, mark_of, prompt_hash, read_published_yes, read_yes_no
 from agrotools.scoring.judging.rubrics import Rubrics
 from agrotools.scoring.published_form import agent_x_gold, agent_x_prediction
 from agrotools.scoring.reference.thinkgeo import JUDGE_SYSTEM, JUDGE_USER, judge_prompt
@@ -141,3 +148,48 @@ def yes_no_questions(slot: KeywordsSlot, answer: str) -> list[JudgeQuestion]:
 @cache
 def _words() -> dict[str, dict[str, dict[str, str]]]:
     return tomllib.loads(_PROMPTS.read_text(encoding="utf-8"))
+
+
+SHIPPED = "shipped"
+
+
+class _Labelled(FrozenModel):
+    question: Annotated[str, Field(min_length=1)]
+    reference: Annotated[str, Field(min_length=1)]
+    answer: Annotated[str, Field(min_length=1)]
+    grade: Annotated[int, Field(ge=0, le=2)]
+    why: str = ""
+
+
+def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
+    """Questions to a judge with the right grades: ``shipped`` (30 of our own wording), or a JSONL file with
+    ``question``, ``reference``, ``answer`` and ``grade`` (0 to 2) in every line.
+
+    Raises:
+        UsageError: no such file, or a line that is not so.
+    """
+    try:
+        if source == SHIPPED:
+            text = files("agrotools").joinpath("data", "judging", "open_answers.jsonl").read_text(encoding="utf-8")
+        else:
+            text = Path(source).expanduser().read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"the answers with known grades cannot be read from {source}: {error}", hint=f"give a file, or {SHIPPED}"
+        ) from error
+    found: dict[JudgeQuestion, int] = {}
+    for number, line in enumerate(text.split("\n"), start=1):  # splitlines would part at marks within texts, too
+        if line.strip():
+            try:
+                item = _Labelled.model_validate_json(line)
+            except ValidationError as error:
+                fault = error.errors()[0]
+                where = ".".join(map(str, fault["loc"])) or "the line"
+                raise UsageError(
+                    f"{source}, line {number}: {where}: {fault['msg'].lower()}",
+                    hint="every line holds question, reference, answer and grade (0, 1 or 2)",
+                ) from error
+            found[open_question(OPEN_ANSWER, "answer", item.question, item.reference, item.answer)] = item.grade
+    if not found:
+        raise UsageError(f"{source} holds no answers with grades")
+    return found

@@ -1,8 +1,13 @@
-"""The grade in a judge's reply, however it is written; a reply with no grade, or with two, has none."""
+"""Questions to a judge, and the grade in its reply, which has none where it names none or two."""
 
+import hashlib
 import re
 import unicodedata
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
 
+from agrotools.core import Artifact
 from agrotools.text.loose_json import NotJson, loads, values_in
 
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -80,3 +85,44 @@ def _on_scale(value: object, most: int) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return number if 0 <= number <= most else None
+
+
+@cache
+def prompt_hash(words: str) -> str:
+    """What tells the words of one kind of question from those of another."""
+    return _hash(words)[:16]
+
+
+def mark_of(texts: Iterable[str]) -> str:
+    """The line between which ``texts`` stand; it follows from them, so that nobody can have written it into one."""
+    return f"=== {_hash(chr(0).join(texts))[:12]} ==="
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True)
+class JudgeQuestion:
+    """A question to a judge. ``read`` finds the grade in a reply, 0 to ``most``; None where there is none.
+
+    ``prompt`` is a hash of the words that are the same for all questions of the kind, ``asked`` one of this question.
+    """
+
+    metric: str
+    slot: str
+    system: str
+    user: str
+    prompt: str
+    most: int = 2
+    read: Callable[[str], float | None] = read_grade
+    longest_reply: int = 2048
+    """Tokens that a reply may have."""
+    attachments: tuple[Artifact, ...] = ()
+    """Files of the run that are shown with ``user``, which names them."""
+    mark: str = ""
+    """The line between which texts of attachments stand. It follows from their content, and so does ``asked``."""
+
+    @property
+    def asked(self) -> str:
+        return _hash(f"{self.system}\0{self.user}")[:24]

@@ -15,9 +15,9 @@ from agrotools.scoring.error_classes import Errors
 from agrotools.scoring.error_taxonomy import errors_of_dialogues
 from agrotools.scoring.error_taxonomy_agent_x import errors_of_agent_x
 from agrotools.scoring.figures import Part, SampleParts, Scores, summed
+from agrotools.scoring.keyword_extraction import keywords
 from agrotools.scoring.knowledge_answers import read_options, text_values
 from agrotools.scoring.loose import zeroes
-from agrotools.scoring.nouns import keywords
 from agrotools.scoring.predictions import agent_x_files, agrieval_files, gta_files
 from agrotools.scoring.predictions.json_files import without_collecting
 from agrotools.scoring.predictions.thinkgeo_log import read_log

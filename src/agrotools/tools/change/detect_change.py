@@ -18,6 +18,7 @@ from agrotools.tools.change.picture_change import (
     water_change,
 )
 from agrotools.tools.change.picture_pairs import read_pictures
+from agrotools.tools.change.pond_evidence import WEIGHTS_FILE
 from agrotools.tools.change.result import ChangeFound, Found, change_result
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
 from agrotools.tools.workspace import file_info, shown_name
@@ -58,7 +59,7 @@ def _int(value: JsonValue) -> int | None:
     return value if isinstance(value, int) else None
 
 
-@tool(category="change", version="1", resolves=_resolved)
+@tool(category="change", version="1", resolves=_resolved, data_files=lambda: (WEIGHTS_FILE,))
 def detect_change(
     before: ImageFile,
     after: ImageFile,

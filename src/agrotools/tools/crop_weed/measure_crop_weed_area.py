@@ -1,6 +1,5 @@
 """How much of a field picture is crop, weeds and soil."""
 
-from pathlib import Path
 from typing import Annotated, Literal, cast
 
 import numpy as np
@@ -20,7 +19,6 @@ from agrotools.tools.crop_weed.bands import (
 from agrotools.tools.crop_weed.heads import head_files, is_false_colour
 from agrotools.tools.crop_weed.labels import label_areas, meaning_of_classes
 from agrotools.tools.crop_weed.large_rasters import measured_by_blocks
-from agrotools.tools.crop_weed.net import crop_weed_net_files
 from agrotools.tools.crop_weed.result import (
     CROP,
     NO_DATA,
@@ -44,10 +42,6 @@ from agrotools.vision.vegetation import INDICES, Index, choose_index, segment
 Bands = dict[str, int | str]
 _CLASSES_FROM: dict[Method, ClassesFrom] = {"row": "row", "model": "model", "none": "index"}
 LabelMap = dict[str, list[int]]
-
-
-def _data_files() -> list[Path]:
-    return [*head_files(), *crop_weed_net_files()]
 
 
 def _resolved(call: Arguments, known: Known) -> Arguments:
@@ -85,7 +79,7 @@ def _from_label_raster(label_raster: object, label_map: object, image: SampleFil
     return label_raster is not None or label_map is not None or (image is not None and image.kind == "mask")
 
 
-@tool(category="segmentation", version="4", resolves=_resolved, data_files=_data_files, backends=("offline", UNTRAINED))
+@tool(category="segmentation", version="4", resolves=_resolved, data_files=head_files, backends=("offline", UNTRAINED))
 def measure_crop_weed_area(
     image: ImageFile,
     bands: Annotated[
@@ -127,8 +121,7 @@ def measure_crop_weed_area(
     Sources: separability, cross-validated quadratic discriminant analysis, Swain and Davis 1978 and Chavez et al. 1982,
         see :mod:`agrotools.tools.crop_weed.bands`;
         thresholds, Otsu 1979; indices as named in :data:`agrotools.vision.vegetation.INDICES`; rows and trained
-        heads in :mod:`agrotools.tools.crop_weed.rows` and :mod:`agrotools.tools.crop_weed.heads`; the shipped net's
-        card in ``data/nets/crop_weed.md``.
+        heads in :mod:`agrotools.tools.crop_weed.rows` and :mod:`agrotools.tools.crop_weed.heads`.
     """
     if _from_label_raster(label_raster, label_map, file_info(image)):
         source = label_raster or image

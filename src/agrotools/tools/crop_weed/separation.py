@@ -1,4 +1,4 @@
-"""Which of the plants are crop: by a trained head, by the shipped net, by the rows they stand in, or not at all."""
+"""Which of the plants are crop: by a trained head, by the rows they stand in, or not at all."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,6 @@ from agrotools.tools.crop_weed.heads import (
     load_head,
     part_crop_from_weeds,
 )
-from agrotools.tools.crop_weed.net import load_crop_weed_net
 from agrotools.tools.crop_weed.rows import (
     LEAST_ACCORD,
     LEAST_PEAK_RATIO,
@@ -35,8 +34,6 @@ Method = Literal["row", "model", "none"]
 
 NOT_SEPARATED = "crop_weed_not_separated"
 WEAK_ROWS = "weak_row_evidence"
-ONE_CROP = "net_knows_one_crop"
-"""Crop was told by a net that has seen one crop only: another crop would be taken for it, or for weeds."""
 UNTRAINED = "untrained"
 """Back-end that leaves trained heads aside, so that a result depends on the picture alone, on any machine."""
 _LEAST_SIDE_PX = 64
@@ -56,8 +53,7 @@ class Separation:
 
 
 def part_crop(wanted: Wanted, picture: FieldPicture, plants: Vegetation, path: Path) -> Separation:
-    """Part crop from weeds in the way that is wanted; ``auto`` takes a head that knows such pictures, else the shipped
-    net if it does, else the rows.
+    """Part crop from weeds in the way that is wanted; ``auto`` takes a head that knows such pictures, else the rows.
 
     A method without grounds (no rows to be seen, no head, only heads that were trained on this very picture) does not
     guess: ``crop`` is None, with flag ``crop_weed_not_separated`` and a note that says what would help.
@@ -74,9 +70,7 @@ def part_crop(wanted: Wanted, picture: FieldPicture, plants: Vegetation, path: P
         flags.append(WEAK_ROWS)
         notes.append(_why_no_rows(likeliest))
     if wanted in ("auto", "model"):
-        insist = wanted == "model"
-        crop = _by_head(picture, plants, path, insist, notes, flags)
-        crop = _by_net(picture, plants, insist, notes, flags) if crop is None else crop
+        crop = _by_head(picture, plants, path, wanted == "model", notes, flags)
         if crop is not None:
             return Separation(crop, "model", rows, tuple(notes), tuple(flags))
     if wanted in ("auto", "row") and rows is not None:
@@ -148,38 +142,6 @@ def _by_head(
     if insist:
         notes.append("no head can be used on this picture" if heads else "there is no trained head on this machine")
     return None
-
-
-def _by_net(
-    picture: FieldPicture, plants: Vegetation, insist: bool, notes: list[str], flags: list[str]
-) -> NDArray[np.bool_] | None:
-    """By the shipped net, where the picture is one it can be asked about."""
-    photo = picture.photo
-    if photo is None or min(picture.shape) < _LEAST_SIDE_PX or is_false_colour(photo):
-        return None
-    try:
-        net = load_crop_weed_net()
-        found = net.part(photo)
-    except ToolError as error:
-        notes.append(error.message)
-        flags.append("net_refused")
-        return None
-    most = net.info.strangeness.threshold
-    if found.strangeness > most:
-        if insist:
-            notes.append(
-                f"this picture is strange to the shipped net ({found.strangeness:.2f}, at most {most:.2f}), which knows"
-                " peanut seedlings in true colours alone"
-            )
-        return None
-    figures = net.info.as_tool
-    notes.append(
-        "crop and weeds parted by the shipped net: crop means peanut seedlings, weeds all other plants (IoU on"
-        f" {figures.n} other pictures of the field it learnt from: crop {figures.crop.iou:.2f}, weeds"
-        f" {figures.weeds.iou:.2f})"
-    )
-    flags.append(ONE_CROP)
-    return found.crop & plants.mask
 
 
 def _plants_for_heads(photo: NDArray[np.uint8], plants: Vegetation) -> NDArray[np.bool_]:

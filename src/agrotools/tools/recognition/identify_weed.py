@@ -24,7 +24,6 @@ from agrotools.tools.recognition.candidates import (
 )
 from agrotools.tools.recognition.recognisers import (
     BACKENDS,
-    SCHEMATIC,
     Looked,
     Recogniser,
     asks_larger_model,
@@ -33,8 +32,6 @@ from agrotools.tools.recognition.recognisers import (
     judged,
     looked_at,
     recogniser_for,
-    schematic_recogniser,
-    takes_for_drawing,
 )
 from agrotools.tools.workspace import backend_in_use, shown_name
 
@@ -148,8 +145,6 @@ def _by_recogniser(
     top_k: int,
 ) -> _Named:
     recogniser = recogniser_for(backend, "weeds", image)
-    if backend == SCHEMATIC and takes_for_drawing(drawn := schematic_recogniser("schematic_weeds"), looked):
-        recogniser = drawn
 
     def entry_of(label: str) -> Entry | None:
         return names.of_shipped(label) if recogniser.is_shipped else names.of_name(label, _KINDS)

@@ -10,9 +10,8 @@ from pydantic import JsonValue
 
 from agrotools.agents.prompts import building_prompt_hash
 from agrotools.core import Arguments, FrozenModel, Observation, Sample
-from agrotools.core.files import copy_whole
+from agrotools.core.files import LineFile, copy_whole, read_lines
 from agrotools.core.refs import literal_value
-from agrotools.runner.line_file import LineFile, read_lines
 
 TRACES_FILE = "traces.jsonl"
 _HINT = "remove that line; its sample is then asked about again"

@@ -15,11 +15,11 @@ from agrotools.build.assist.reference_traces.summary import TraceSummary, summar
 from agrotools.build.assist.reference_traces.thoughts import with_thoughts
 from agrotools.build.export import rewrite_benchmark
 from agrotools.core import AgrotoolsError, Sample, ToolCall
+from agrotools.core.files import LineFile
 from agrotools.core.progress import Progress, no_progress
 from agrotools.models import Model
 from agrotools.runner.auxiliary_model import Helper, ask_each, ready
-from agrotools.runner.interrupts import interrupts
-from agrotools.runner.line_file import LineFile
+from agrotools.runner.pace import interrupts
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.workspace import Workspace

@@ -1,0 +1,177 @@
+"""The loops of the three modes: end-to-end, step-by-step (teacher-forced) and no-tool."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from agrotools.agents.policy import Policy
+from agrotools.agents.truncation import kept_action, kept_call, kept_text
+from agrotools.core import (
+    Action,
+    Answer,
+    BenchmarkError,
+    CallTools,
+    ErrorInfo,
+    Halt,
+    Observation,
+    ReferenceTrajectory,
+    SampleView,
+    Step,
+    ToolCall,
+    Trajectory,
+    Unparseable,
+)
+from agrotools.core.refs import literal_value
+
+UNPARSEABLE_LIMIT = 3
+"""Unparseable outputs in a row that end a sample."""
+
+
+class Outcome(Protocol):
+    """What came of a call (``agrotools.tools.execution.ToolOutcome`` is one)."""
+
+    @property
+    def observation(self) -> Observation: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def cached(self) -> bool: ...
+    @property
+    def recorded(self) -> bool: ...
+
+
+CallTool = Callable[[ToolCall], Awaitable[Outcome]]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The outcome of a call that reaches no tool."""
+
+    observation: Observation
+    seconds: float = 0.0
+    cached: bool = False
+    recorded: bool = False
+
+
+async def run_end_to_end(
+    policy: Policy,
+    view: SampleView,
+    call_tool: CallTool,
+    max_steps: int = 20,
+    unparseable_limit: int | None = UNPARSEABLE_LIMIT,
+) -> Trajectory:
+    """Let ``policy`` act for at most ``max_steps`` turns; several calls of one turn run in order.
+
+    ``unparseable_limit`` outputs in a row that cannot be read end the sample before; None: none do.
+
+    Raises:
+        InfrastructureError: from the policy or from ``call_tool``.
+    """
+    steps: list[Step] = []
+    unparseable_in_a_row = 0
+    for turn in range(max_steps):
+        action = await policy.act(view, tuple(steps))
+        match action:
+            case Answer():
+                steps.append(
+                    Step(
+                        turn=turn,
+                        kind="answer",
+                        text=kept_text(action.text),
+                        thought=kept_text(action.thought),
+                        reply=action.reply,
+                        form_reply=action.form_reply,
+                    )
+                )
+                return Trajectory(steps=tuple(steps), termination="answered")
+            case Halt():
+                return Trajectory(
+                    steps=tuple(steps), termination=action.termination, reason=action.reason, halted_by=action.reply
+                )
+            case Unparseable():
+                steps.append(_unparseable_step(turn, action))
+                unparseable_in_a_row += 1
+                if unparseable_in_a_row == unparseable_limit:
+                    reason = f"{unparseable_limit} unparseable outputs in a row; the last: {action.reason}"
+                    return Trajectory(steps=tuple(steps), termination="unparseable", reason=reason)
+            case CallTools():
+                steps.extend(await _call_steps(turn, action, call_tool))
+                unparseable_in_a_row = 0
+    return Trajectory(steps=tuple(steps), termination="max_steps", reason=f"no answer after {max_steps} turns")
+
+
+def _unparseable_step(turn: int, action: Unparseable) -> Step:
+    reason = f"{action.reason} {action.hint}".strip()
+    return Step(turn=turn, kind="unparseable", text=action.text, reason=reason, reply=action.reply)
+
+
+async def _call_steps(turn: int, action: CallTools, call_tool: CallTool) -> list[Step]:
+    steps: list[Step] = []
+    for index, call in enumerate(action.calls):
+        outcome = await call_tool(call) if action.refused is None else Refusal(Observation(error=action.refused))
+        steps.append(
+            Step(
+                turn=turn,
+                kind="call",
+                call=kept_call(call),
+                observation=outcome.observation,
+                thought=kept_text(action.thought) if index == 0 else "",
+                reply=action.reply if index == 0 else None,
+                seconds=outcome.seconds,
+                cached=outcome.cached,
+                recorded=outcome.recorded,
+                refused=action.refused is not None,
+            )
+        )
+    return steps
+
+
+async def run_step_by_step(policy: Policy, view: SampleView, reference: ReferenceTrajectory) -> tuple[Action, ...]:
+    """The predicted actions: one for each reference step, and a last one for the answer.
+
+    At step k the policy sees the calls 1 to k-1 with their recorded observations and nothing of what comes later.
+
+    Raises:
+        BenchmarkError: a reference step has no recorded observation to show.
+        InfrastructureError: from the policy.
+    """
+    history = reference_history(reference)
+    called = [kept_action(await policy.act(view, history[:shown])) for shown in range(len(history))]
+    return (*called, kept_action(await policy.act(view.model_copy(update={"closing": True}), history)))
+
+
+def reference_history(reference: ReferenceTrajectory) -> tuple[Step, ...]:
+    """The whole reference trajectory as steps that were taken, one a turn.
+
+    Raises:
+        BenchmarkError: a reference step has no recorded observation to show.
+    """
+    steps: list[Step] = []
+    for index, step in enumerate(reference.steps):
+        if step.observation is None:
+            raise BenchmarkError(
+                f"reference step {index} ({step.tool}) has no recorded observation",
+                hint="step-by-step needs one for every step; run the mode end-to-end, or record them when building",
+            )
+        arguments = {name: literal_value(value) for name, value in step.arguments.items()}
+        call = ToolCall(tool=step.tool, arguments=arguments)
+        steps.append(Step(turn=index, kind="call", call=call, observation=step.observation, thought=step.thought))
+    return tuple(steps)
+
+
+async def run_no_tool(policy: Policy, view: SampleView) -> Trajectory:
+    """Ask ``policy`` for the answer. A reply that holds none (empty, or a call) is told so, and asked for again.
+
+    Raises:
+        InfrastructureError: from the policy.
+    """
+    if view.toolset:
+        view = view.model_copy(update={"toolset": ()})
+    return await run_end_to_end(policy, view, _refuse, max_steps=UNPARSEABLE_LIMIT)
+
+
+async def _refuse(call: ToolCall) -> Refusal:
+    error = ErrorInfo(
+        kind="unknown_tool", message=f"there is no tool {call.tool!r}: this mode has none", hint="answer directly"
+    )
+    return Refusal(Observation(error=error))

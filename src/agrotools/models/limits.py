@@ -1,0 +1,361 @@
+"""Limits of an endpoint: requests and tokens a minute, the waits that it asks for, and how many requests it bears."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import NamedTuple
+
+from agrotools.core import ToolSpec
+from agrotools.models.base import ImagePart, Message, ModelSettings, TextPart
+
+_MINUTE_S = 60.0
+_TICK_S = 1e-6
+"""A shorter wait is none: it would be the rounding of the one before."""
+_BURST_S = 1.0
+"""Seconds of the allowance that may be used at once: servers enforce a minute's limit over shorter spans too."""
+_CHARACTERS_PER_TOKEN = 3.5
+_TOKENS_PER_IMAGE = 1000
+_REPLY_TOKENS = 1024
+_CHARACTERS_PER_PARAMETER = 200
+
+
+class TokenBucket:
+    """Fills steadily; what is taken in any minute is at most ``per_minute``, save for one take larger than a burst.
+
+    (The generic cell rate algorithm in its leaky-bucket form: ITU-T I.371.)
+    """
+
+    def __init__(self, per_minute: int) -> None:
+        self._most = max(1.0, per_minute * _BURST_S / _MINUTE_S)
+        self._per_s = (per_minute - self._most + 1) / _MINUTE_S
+        self._level = self._most
+        self._at: float | None = None
+
+    def wait_s(self, amount: float, now: float) -> float:
+        """Seconds until ``amount`` may be taken. More than a burst is taken as a debt that later takes wait for."""
+        if self._at is not None:
+            self._level = min(self._most, self._level + (now - self._at) * self._per_s)
+        self._at = now
+        return max(0.0, (min(amount, self._most) - self._level) / self._per_s)
+
+    def take(self, amount: float) -> None:
+        """Take ``amount``; a negative one is given back."""
+        self._level = min(self._most, self._level - amount)
+
+
+class RateLimit:
+    """Lets requests go in order, each when the limits and the server allow it.
+
+    Args:
+        rpm: requests a minute; None for no limit.
+        tpm: tokens a minute, of prompts and replies; None for no limit.
+    """
+
+    def __init__(self, rpm: int | None = None, tpm: int | None = None) -> None:
+        self._requests = TokenBucket(rpm) if rpm else None
+        self._tokens = TokenBucket(tpm) if tpm else None
+        self._not_before = 0.0
+        self._queue: deque[tuple[asyncio.Future[None], int]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def try_admit(self, tokens: int = 0) -> bool:
+        """Let a request that will cost about ``tokens`` go if it may go now."""
+        if self._requests is None and self._tokens is None and not self._not_before:
+            return True
+        if self._queue or self._wait_s(tokens):
+            return False
+        self._take(tokens)
+        return True
+
+    async def admit(self, tokens: int = 0) -> None:
+        """Wait until a request may go. A cancelled wait takes nothing."""
+        if self.try_admit(tokens):
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._queue.append((turn, tokens))
+        self._admit()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():
+                self._give_back(tokens)
+            # The first in the queue has the timer; if it gives up, the next one's wait may be shorter.
+            self._admit()
+            raise
+
+    def pause(self, seconds: float) -> None:
+        """Let nothing go for ``seconds``: the server asked for it."""
+        self._not_before = max(self._not_before, asyncio.get_running_loop().time() + seconds)
+
+    def settle(self, reserved: int, used: int) -> None:
+        """Replace what was estimated for a request by what it cost."""
+        if self._tokens is not None:
+            self._tokens.take(used - reserved)
+            self._admit()
+
+    def _wait_s(self, tokens: int) -> float:
+        now = asyncio.get_running_loop().time()
+        wait_s = self._not_before - now
+        if wait_s <= 0:
+            self._not_before = 0.0
+        if self._requests is not None:
+            wait_s = max(wait_s, self._requests.wait_s(1, now))
+        if self._tokens is not None:
+            wait_s = max(wait_s, self._tokens.wait_s(tokens, now))
+        return wait_s if wait_s > _TICK_S else 0.0
+
+    def _take(self, tokens: int) -> None:
+        if self._requests is not None:
+            self._requests.take(1)
+        if self._tokens is not None:
+            self._tokens.take(tokens)
+
+    def _give_back(self, tokens: int) -> None:
+        if self._requests is not None:
+            self._requests.take(-1)
+        if self._tokens is not None:
+            self._tokens.take(-tokens)
+
+    def _admit(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while self._queue:
+            turn, tokens = self._queue[0]
+            if not turn.done():
+                wait_s = self._wait_s(tokens)
+                if wait_s:
+                    self._timer = asyncio.get_running_loop().call_later(wait_s, self._admit)
+                    return
+                self._take(tokens)
+                turn.set_result(None)
+            self._queue.popleft()
+
+
+class TokenEstimate:
+    """Guesses what requests will cost from their length, and learns from what they did cost."""
+
+    def __init__(self) -> None:
+        self._scale = 1.0
+
+    def of(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> int:
+        """Tokens of prompt and reply together, at least 1."""
+        parts = [part for message in messages for part in message.content]
+        characters = sum(len(part.text) for part in parts if isinstance(part, TextPart))
+        characters += sum(len(spec.description) + _CHARACTERS_PER_PARAMETER * len(spec.parameters) for spec in tools)
+        images = sum(isinstance(part, ImagePart) for part in parts)
+        guess = characters / _CHARACTERS_PER_TOKEN + images * _TOKENS_PER_IMAGE
+        # Vendors count the whole allowance of a reply against the limit until the reply is there; so do we at first.
+        return max(1, round(self._scale * (guess + (settings.max_output_tokens or _REPLY_TOKENS))))
+
+    def learn(self, guessed: int, used: int) -> None:
+        """Take note that a request which was guessed to cost ``guessed`` tokens cost ``used``."""
+        self._scale = min(100.0, max(0.01, self._scale * (0.8 + 0.2 * used / guessed)))
+
+
+FIRST = 8
+MOST = 128
+_JUDGED_GROWTH = 1.5
+"""A limit is compared with one that is smaller by this factor: less is lost in the noise of latencies."""
+_LEAST_GAIN = 0.3
+"""Gain that makes a limit worth keeping; the second time that there is less, the smaller limit is taken again."""
+_KEPT_GAIN = 0.1
+"""Gain below which a limit that was kept is given up."""
+_LEAST_LATENCY_S = 1e-6
+_EPOCHS = 4
+_ROUNDS_OF_REST = 8
+"""Rounds at the limit that was found before more is tried again: endpoints grow, and empty."""
+
+
+class _Knee(NamedTuple):
+    """A limit that paid, and the latency there."""
+
+    limit: int
+    latency_s: float
+
+
+class _Epoch(NamedTuple):
+    """A time during which the limit stayed the same, and the latencies of requests that were sent in it."""
+
+    limit: int
+    began_at: float
+    latencies: list[float]
+
+
+class AdaptiveLimit:
+    """A gate that lets through at most ``current`` requests, first come, first served.
+
+    Args:
+        start: how many at first.
+        ceiling: never more than this. Where it equals ``start`` the user has chosen: only overload lowers the limit.
+        clock: seconds that only go forward.
+        timeout_s: seconds after which a request is given up. More are not let through while replies take half of it.
+    """
+
+    def __init__(
+        self,
+        start: int = FIRST,
+        ceiling: int = MOST,
+        clock: Callable[[], float] = time.monotonic,
+        timeout_s: float = float("inf"),
+    ) -> None:
+        self.ceiling = ceiling
+        self.current = min(start, ceiling)
+        self.taken = 0
+        self._queue: deque[asyncio.Future[None]] = deque()
+        self._all_taken = False
+        self._clock = clock
+        self._idle_since = clock()
+        self._slow_s = timeout_s / 2
+        self._step = max(1, ceiling // 32)
+        self._heeds_latency = start < ceiling
+        self._doubling = True
+        self._knees: list[_Knee] = []
+        self._doubts = self._rest = 0
+        self._cut_at = float("-inf")
+        self._epochs: deque[_Epoch] = deque(maxlen=_EPOCHS)
+        self._set(self.current)
+
+    @classmethod
+    def of(cls, concurrency: int | None, timeout_s: float = float("inf")) -> "AdaptiveLimit":
+        """The limit that ``--concurrency`` means: None finds out, N starts at N and never goes above."""
+        start, ceiling = (FIRST, MOST) if concurrency is None else (concurrency, concurrency)
+        return cls(start, ceiling, timeout_s=timeout_s)
+
+    def try_acquire(self) -> bool:
+        """Take a slot if there is one now."""
+        # Nobody can be waiting while a slot is free: whoever gives one back passes it on.
+        if self._all_taken or self.taken >= self.current:
+            return False
+        self._take()
+        return True
+
+    def try_acquire_all(self, idle_s: float) -> bool:
+        """Take all slots until the release, if nobody has held or wanted one for ``idle_s`` seconds."""
+        if self.taken or self._clock() - self._idle_since < idle_s:
+            return False
+        self._take()
+        self._all_taken = True
+        return True
+
+    async def acquire(self) -> None:
+        """Wait for a slot. A cancelled wait holds none."""
+        if self.try_acquire():
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._queue.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            # One that was cancelled while it waited is passed over; one that had its turn already gives it on.
+            if not turn.cancelled():
+                self.release()
+            raise
+
+    def release(self) -> None:
+        """Give a slot back."""
+        self.taken -= 1
+        self._all_taken = False
+        self._idle_since = self._clock()
+        self._admit()
+
+    def replied(self, latency_s: float) -> None:
+        """A reply came, ``latency_s`` after its request was sent."""
+        self._replies += 1
+        self._slow = self._slow or latency_s > self._slow_s
+        if self._heeds_latency:
+            self._note(latency_s)
+        if self._replies >= self.current:
+            self._end_round()
+            self._admit()
+
+    def overloaded(self, latency_s: float = 0.0, bears: int = MOST) -> None:
+        """The endpoint refused a request, sent ``latency_s`` ago, because it has too much to do, or let it time out.
+
+        Refusals of requests that were sent before the last cut belong to it: a round trip is answered once. No more
+        than ``bears`` are let through from now on.
+        """
+        now = self._clock()
+        if now - latency_s < self._cut_at:
+            return
+        self._cut_at = now
+        self._doubling = False
+        self._knees.clear()
+        self._doubts = self._rest = 0
+        self._epochs.clear()
+        self._set(max(1, min(self.current // 2, bears)))
+
+    def _take(self) -> None:
+        self.taken += 1
+        self._peak = max(self._peak, self.taken)
+
+    def _admit(self) -> None:
+        while self._queue and not self._all_taken and self.taken < self.current:
+            turn = self._queue.popleft()
+            if not turn.done():
+                self._take()
+                turn.set_result(None)
+
+    def _set(self, limit: int) -> None:
+        self.current = limit
+        self._epochs.append(_Epoch(limit, self._clock(), []))
+        self._begin_round()
+
+    def _begin_round(self) -> None:
+        self._replies = 0
+        self._slow = False
+        self._peak = self.taken
+
+    def _end_round(self) -> None:
+        needed = 2 * self._peak > self.current  # A limit that was not needed shows nothing (as in RFC 7661).
+        if self._rest:
+            self._rest -= 1
+        elif needed and not self._slow and not self._doubts and self.current < self.ceiling:
+            self._set(min(self.ceiling, 2 * self.current if self._doubling else self.current + self._step))
+            return
+        self._begin_round()
+
+    def _note(self, latency_s: float) -> None:
+        sent_at = self._clock() - latency_s
+        for epoch in reversed(self._epochs):
+            if sent_at >= epoch.began_at:
+                epoch.latencies.append(latency_s)
+                if len(epoch.latencies) >= epoch.limit:
+                    self._judge(epoch.limit, max(_LEAST_LATENCY_S, median(epoch.latencies)))
+                    epoch.latencies.clear()
+                return
+
+    def _judge(self, limit: int, latency_s: float) -> None:
+        """Whether a limit brings more than the one below; if not, that one is taken again."""
+        knees = self._knees
+        if not knees:
+            knees.append(_Knee(limit, latency_s))
+        elif limit == knees[-1].limit:
+            # Prompts and replies change during a run, so the old measure fades; and what looked like a gain may have
+            # been luck.
+            knees[-1] = _Knee(limit, (knees[-1].latency_s + latency_s) / 2)
+            if len(knees) > 1 and _gain(knees[-2], knees[-1]) < _KEPT_GAIN:
+                knees.pop()
+                self._fall_back(knees[-1].limit)
+        elif limit >= _JUDGED_GROWTH * knees[-1].limit:
+            tried = _Knee(limit, latency_s)
+            if _gain(knees[-1], tried) >= _LEAST_GAIN:
+                knees.append(tried)
+                self._doubts = 0
+            elif self._doubts:
+                self._fall_back(knees[-1].limit)
+            else:
+                self._doubts = 1
+
+    def _fall_back(self, limit: int) -> None:
+        self._doubling, self._doubts, self._rest = False, 0, _ROUNDS_OF_REST
+        self._epochs.clear()
+        self._set(limit)
+
+
+def _gain(below: _Knee, above: _Knee) -> float:
+    """Growth of throughput over growth of the limit: 1 where the load is not felt, 0 where requests queue."""
+    growth = above.limit / below.limit
+    return (growth * below.latency_s / above.latency_s - 1) / (growth - 1)

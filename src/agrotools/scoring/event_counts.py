@@ -1,0 +1,300 @@
+"""Counts of a run beside the scores: ends, errors, steps, tokens, seconds; records that ended without an answer."""
+
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import median
+
+from agrotools.core import MADE_SLOT_TYPES, CallTools, Halt, Mode, Record, Score, Unparseable
+from agrotools.scoring.knowledge_answers import is_knowledge_slot
+from agrotools.scoring.outcome import SAMPLE_METRICS, SLOT_METRIC
+from agrotools.scoring.sample_units import Kind, SampleTable, is_invalid
+from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary, Seconds, SecondsByPart
+
+TRUTH_METRIC = "agrotools.summ_acc_truth"
+"""The row of the answer step: every sample with a slot other than plots has one."""
+
+
+class Tallied:
+    """Counts over the valid records of one mode, record by record."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._step_by_step = False
+        self._successes = 0
+        self._counts = Counter[str]()
+        self._terminations = Counter[str]()
+        self._form_failures = Counter[str]()
+        self._errors = Counter[str]()
+        self._jaccards = array("d")
+        self._ious = array("d")
+        self._differing: set[str] = set()
+        self._totals = defaultdict[str, float](float)
+
+    def add(self, record: Record, rows: Sequence[Score]) -> None:
+        """A valid record and its rows."""
+        self._n += 1
+        self._step_by_step = self._step_by_step or record.actions is not None
+        of_sample = next((row.value for row in rows if row.metric in SAMPLE_METRICS), 0.0)
+        self._successes += of_sample >= 1 - 1e-9
+        if record.trajectory:
+            self._terminations[record.trajectory.termination] += 1
+            for step in record.trajectory.steps:
+                self._counts[step.kind] += 1
+                self._counts["recorded"] += step.recorded
+                if step.observation and step.observation.error:
+                    self._errors[step.observation.error.kind] += 1
+        for action in record.actions or ():
+            if isinstance(action, Halt):
+                self._terminations[action.termination] += 1
+            elif isinstance(action, Unparseable):
+                self._counts["unparseable"] += 1
+            elif isinstance(action, CallTools):
+                self._counts["call"] += len(action.calls)
+                self._counts["unscored"] += len(action.calls) - 1
+        if not record.sample.schematic:  # these two stand for how well it was done, as the headline does
+            self._jaccards.extend(_numbers(row.reading.get("jaccard") for row in rows if row.metric == SLOT_METRIC))
+            if record.actions is not None:
+                self._ious.extend(_box_ious(rows))
+        if any(row.metric == TRUTH_METRIC and row.reading.get("differs") for row in rows):
+            self._differing.add(record.sample.id)
+        forms = _answer_forms(record, rows)
+        self._counts["answers"] += len(forms)
+        self._counts["forms"] += sum(forms)
+        if record.form_reply is not None:
+            self._counts["asked"] += 1
+            ended = record.form_reply.finish_reason
+            if ended not in ("stop", "tool_calls"):
+                self._form_failures[ended] += 1
+            elif not record.form_reply.text.strip():
+                self._form_failures["empty"] += 1
+        for name, amount in _spent(record).items():
+            self._totals[name] += amount
+
+    def counts(self) -> Counts:
+        """All that was counted."""
+        successes = None if self._step_by_step else self._successes
+        return Counts(
+            successes=successes,
+            terminations=_by_frequency(self._terminations),
+            unparseable=self._counts["unparseable"],
+            unscored_calls=self._counts["unscored"],
+            tool_calls=self._counts["call"],
+            tool_errors=_by_frequency(self._errors),
+            recorded=self._counts["recorded"],
+            answers=self._counts["answers"],
+            used_form=self._counts["forms"],
+            asked_for_form=self._counts["asked"],
+            form_failures=_by_frequency(self._form_failures),
+            median_box_iou=median(self._ious) if self._ious else None,
+            implied_differs=len(self._differing),
+            choice_set_jaccard=sum(self._jaccards) / len(self._jaccards) if self._jaccards else None,
+            spent={
+                name: Amount(
+                    total=total,
+                    per_record=total / self._n,
+                    per_success=total / successes if successes else None,
+                )
+                for name, total in self._totals.items()
+            },
+        )
+
+
+class CallTally:
+    """Calls made and needed in the answered records of one mode, record by record."""
+
+    def __init__(self) -> None:
+        self._ratios = array("d")
+        self._made = self._needed = 0
+
+    def add(self, record: Record) -> None:
+        """A valid record."""
+        needed = len(record.sample.reference.steps) if record.sample.reference else 0
+        if record.mode != "end-to-end" or record.sample.schematic or not needed:
+            return
+        if record.trajectory is not None and record.trajectory.answer is not None:
+            made = len(record.trajectory.calls)
+            self._ratios.append(made / needed)
+            self._made, self._needed = self._made + made, self._needed + needed
+
+    def ratio(self) -> CallRatio | None:
+        """None without such records."""
+        n = len(self._ratios)
+        if not n:
+            return None
+        return CallRatio(mean=sum(self._ratios) / n, n=n, made=self._made, needed=self._needed)
+
+
+def _box_ious(rows: Sequence[Score]) -> list[float]:
+    """IoU of every predicted box with that of the reference call that it was compared with."""
+    compared = [row.reading.get("arguments") for row in rows if row.metric == "agrotools.arg_acc"]
+    arguments = [
+        argument for own in compared if isinstance(own, list) for argument in own if isinstance(argument, dict)
+    ]
+    details = [argument.get("detail") for argument in arguments if argument.get("kind") == "box"]
+    return _numbers(detail.get("iou") for detail in details if isinstance(detail, dict))
+
+
+def _answer_forms(record: Record, rows: Sequence[Score]) -> list[bool]:
+    """For each answer that was read: whether every slot was read from the answer form."""
+    forms = [
+        row.reading.get("used_form") is True
+        for row in rows
+        if row.metric == TRUTH_METRIC and row.reading.get("predicted") == "answer"
+    ]
+    formless = {slot.name for slot in record.sample.answer if slot.type in MADE_SLOT_TYPES or is_knowledge_slot(slot)}
+    answered = record.trajectory is not None and record.trajectory.answer is not None
+    read = [row for row in rows if row.metric == SLOT_METRIC and row.slot not in formless]
+    if answered and read:
+        forms.append(all(row.reading.get("used_form") is True for row in read))
+    return forms
+
+
+def _spent(record: Record) -> dict[str, float]:
+    replies = record.replies
+    steps = record.trajectory.steps if record.trajectory else ()
+    return {
+        "turns": len({step.turn for step in steps}) if record.trajectory else len(record.actions or ()),
+        "input_tokens": sum(reply.usage.input_tokens for reply in replies),
+        "output_tokens": sum(reply.usage.output_tokens for reply in replies),
+        "seconds": record.seconds,
+        "tool_seconds": sum(step.seconds for step in steps),
+    }
+
+
+def _by_frequency(counts: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _numbers(values: Iterable[object]) -> list[float]:
+    return [float(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+
+
+class SecondsTally:
+    """The seconds that the valid records of a mode took, record by record."""
+
+    def __init__(self, table: SampleTable) -> None:
+        self._table = table
+        self._sums: dict[int, tuple[float, int]] = {}
+
+    def add(self, sample: int, seconds: float) -> None:
+        """A valid record of the sample of that number in the table."""
+        kind = self._table.kind_of[sample]
+        total, n = self._sums.get(kind, (0.0, 0))
+        self._sums[kind] = (total + seconds, n + 1)
+
+    def by_part(self) -> SecondsByPart | None:
+        """The means; None where nothing was added."""
+        if not self._sums:
+            return None
+        kinds = [(self._table.kinds[at], amount) for at, amount in self._sums.items()]
+        names = sorted({name for kind, _ in kinds for name, _ in kind.groups})
+
+        def parts(label: Callable[[Kind], str | None]) -> dict[str, Seconds]:
+            own: dict[str, list[tuple[float, int]]] = {}
+            for kind, amount in kinds:
+                if (value := label(kind)) is not None:
+                    own.setdefault(value, []).append(amount)
+            return {value: _mean(own[value]) for value in sorted(own)}
+
+        return SecondsByPart(
+            overall=_mean([amount for _, amount in kinds]),
+            by_family=parts(lambda kind: kind.family),
+            by_task_type=parts(lambda kind: kind.task_type),
+            by_answer_type=parts(lambda kind: kind.answer_type),
+            by_group={name: parts(lambda kind, name=name: dict(kind.groups).get(name)) for name in names},
+        )
+
+
+def _mean(amounts: list[tuple[float, int]]) -> Seconds:
+    n = sum(count for _, count in amounts)
+    return Seconds(mean=sum(total for total, _ in amounts) / n, n=n)
+
+
+INVALID = "infrastructure"
+WORTH_A_WORD = 0.05
+"""A cause that ended more than this share of the records of a mode is told."""
+NOT_OF_THE_ANSWERS = ("timeout", INVALID, "length", "context", "filtered")
+"""Causes after which nothing is known of what the model would have answered."""
+
+_CAUSES = {
+    "timeout": (
+        "ended by timeout: no complete reply in time, though asked alone",
+        "try a larger --timeout or a smaller --max-output-tokens",
+    ),
+    "length": (
+        "ended at the token limit of a reply",
+        "try a larger --max-output-tokens, or see with agrotools explain what it repeats",
+    ),
+    "context": (
+        "ended because the conversation does not fit the model's context",
+        "serve the model with a longer context, or try a smaller --max-output-tokens or --no-images; with another "
+        "--out, for finished samples are not asked again",
+    ),
+    "filtered": (
+        "were stopped by a content filter",
+        "see what it said with agrotools explain, and try other settings of the filter or another endpoint",
+    ),
+    "unparseable": (
+        "ended with output that is neither a call nor an answer",
+        "look at one with agrotools explain, and try another --protocol",
+    ),
+    "max_steps": ("ended without an answer after --max-steps turns", "try a larger --max-steps"),
+    INVALID: (
+        "are invalid, without a reply that could be scored",
+        "give the same command again, if need be with a smaller --concurrency or a larger --timeout",
+    ),
+}
+
+
+def ending_of(record: Record) -> str | None:
+    """What kept a record from an answer; in step-by-step, from half of its steps or more. None where nothing did."""
+    if is_invalid(record):
+        return INVALID
+    if record.trajectory is not None:
+        return None if record.trajectory.termination == "answered" else record.trajectory.termination
+    actions = record.actions or ()
+    lost = [action.termination for action in actions if isinstance(action, Halt)]
+    lost += ["unparseable" for action in actions if isinstance(action, Unparseable)]
+    cause, n = Counter(lost).most_common(1)[0] if lost else ("", 0)
+    return cause if cause and 2 * n >= len(actions) else None
+
+
+def mostly_lost(part: ModeSummary) -> bool:
+    """Whether more than half of the records ended for reasons that say nothing of the model's answers."""
+    return 2 * sum(part.endings.get(cause, 0) for cause in NOT_OF_THE_ANSWERS) > part.n_records
+
+
+def missing_of(modes: Mapping[Mode, ModeSummary], planned: Mapping[Mode, int]) -> dict[Mode, int]:
+    """How many of the ``planned`` records of each mode are not there; modes that lack none are left out."""
+    held = {mode: part.n_records for mode, part in modes.items()}
+    return {mode: n - held.get(mode, 0) for mode, n in planned.items() if n > held.get(mode, 0)}
+
+
+def warnings_of(modes: Mapping[Mode, ModeSummary], missing: Mapping[Mode, int]) -> tuple[str, ...]:
+    """A line for each mode with records missing, and for each cause that ended more than 5 % of a mode's records."""
+    lines: list[str] = []
+    for mode, n_missing in missing.items():
+        n = modes[mode].n_records if mode in modes else 0
+        lines.append(
+            f"{mode}: {n_missing} of {n + n_missing} planned records are missing; the figures are of the other {n}. "
+            "The same agrotools eval command runs what is missing."
+        )
+    for mode, part in modes.items():
+        reasons = part.invalid.reasons
+        for cause, n in sorted(part.endings.items(), key=lambda item: (-item[1], item[0])):
+            if n <= WORTH_A_WORD * part.n_records:
+                continue
+            what, advice = _CAUSES[cause]
+            told = f" (most often: {max(reasons, key=lambda each: reasons[each])})" if cause == INVALID else ""
+            share = 100 * n / part.n_records
+            advice = advice[0].upper() + advice[1:]
+            lines.append(f"{mode}: {n} of {part.n_records} samples ({share:.1f} %) {what}{told}. {advice}.")
+        failures = part.counts.form_failures
+        if sum(failures.values()) > WORTH_A_WORD * part.n_records:
+            listed = ", ".join(f"{ended} {n}" for ended, n in failures.items())
+            lines.append(
+                f"{mode}: the request for the answer form failed {sum(failures.values())} times ({listed}); what was "
+                "answered before it was read alone. See one with agrotools explain."
+            )
+    return tuple(lines)

@@ -1,0 +1,373 @@
+"""Samples as numbers, and the units that metrics average: score rows by sample or step, epochs averaged first.
+
+A unit is a sample (outcome metrics, summaries) or a step of a sample (process metrics). Samples, rows and units are
+kept as columns of numbers, so that a long run takes little more memory than a short one.
+"""
+
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from agrotools.core import MADE_SLOT_TYPES, Record, Sample, Slot, counts_in_headline
+from agrotools.scoring.outcome import GUESS_METRIC, SLOTS_OF_METRIC
+from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
+from agrotools.scoring.summary import Metric
+
+
+class Kind(NamedTuple):
+    """What samples are grouped by, and which units of each metric they have."""
+
+    family: str
+    task_type: str
+    answer_type: str
+    no_tool_eligible: bool
+    schematic: bool
+    """Whether no headline metric counts it."""
+    calls: int
+    """Steps of the reference trajectory."""
+    outcome_metrics: frozenset[str]
+    """The outcome metrics that one of its slots belongs to."""
+    has_text: bool
+    """Whether it has a slot that is answered in words."""
+    groups: tuple[tuple[str, str], ...] = ()
+    """What else results are broken down by: name and value of each of the sample's ``groups``."""
+
+
+def any_kind(_: Kind) -> bool:
+    """Every kind is wanted."""
+    return True
+
+
+class SampleTable:
+    """Numbers for samples and clusters, and the kind of each sample.
+
+    Ids and names of clusters share one numbering, since a cluster is named after a sample in it. What the first record
+    of a sample says of it holds.
+    """
+
+    def __init__(self) -> None:
+        self.kinds: list[Kind] = []
+        self.clusters = array("I")
+        """By number of a sample: the number of its cluster."""
+        self.kind_of = array("i")
+        """By number of a sample: the place of its kind in ``kinds``; -1 where the number is that of a cluster alone."""
+        self._numbers: dict[str, int] = {}
+        self._kind_numbers: dict[Kind, int] = {}
+
+    def number(self, sample: Sample) -> int:
+        """The number of ``sample``."""
+        number = self._number(sample.id)
+        if self.kind_of[number] < 0:
+            kind = _kind(sample)
+            self.kind_of[number] = self._kind_numbers.setdefault(kind, len(self.kinds))
+            if self.kind_of[number] == len(self.kinds):
+                self.kinds.append(kind)
+            self.clusters[number] = self._number(sample.cluster or sample.id)
+        return number
+
+    def kind(self, number: int) -> Kind:
+        """The kind of the sample of that number."""
+        return self.kinds[self.kind_of[number]]
+
+    def count(self, wanted: Callable[[Kind], bool]) -> int:
+        """How many samples are of a wanted kind."""
+        of_kind = [wanted(kind) for kind in self.kinds]
+        return sum(kind >= 0 and of_kind[kind] for kind in self.kind_of)
+
+    def numbers_in(self, other: "SampleTable") -> list[int]:
+        """By number of a sample here: the number that it has in another table; -1 where it is not there."""
+        return [other._numbers.get(name, -1) for name in self._numbers]
+
+    def _number(self, name: str) -> int:
+        number = self._numbers.setdefault(name, len(self.clusters))
+        if number == len(self.clusters):
+            self.clusters.append(number)
+            self.kind_of.append(-1)
+        return number
+
+
+def _kind(sample: Sample) -> Kind:
+    return Kind(
+        family=sample.family,
+        task_type=sample.task_type,
+        answer_type=sample.answer_type,
+        no_tool_eligible=sample.no_tool_eligible,
+        schematic=sample.schematic,
+        calls=len(sample.reference.steps) if sample.reference else 0,
+        outcome_metrics=_outcome_metrics(sample.answer),
+        has_text=any(slot.type not in MADE_SLOT_TYPES for slot in sample.answer),
+        groups=_groups(sample),
+    )
+
+
+_METRICS_OF_TYPES: dict[tuple[tuple[str, bool], ...], frozenset[str]] = {}
+
+
+def _outcome_metrics(slots: Sequence[Slot]) -> frozenset[str]:
+    """The metrics that one of ``slots`` belongs to, which follows from their types and whether they count."""
+    types = tuple((slot.type, counts_in_headline(slot)) for slot in slots)
+    if types not in _METRICS_OF_TYPES:
+        _METRICS_OF_TYPES[types] = frozenset(
+            metric for metric, belongs in SLOTS_OF_METRIC.items() if any(map(belongs, slots))
+        )
+    return _METRICS_OF_TYPES[types]
+
+
+def _groups(sample: Sample) -> tuple[tuple[str, str], ...]:
+    """Its own groups, how difficult it is where its scene was drawn so, and how much the reference does.
+
+    Published benchmarks tell the number of steps, too: where it is that of the calls, it stands once.
+    """
+    difficulty = sample.metadata.get("difficulty")
+    told = {"difficulty": str(difficulty)} if isinstance(difficulty, int) else {}
+    if sample.reference is not None:
+        tools = sample.reference.tools
+        told |= {"calls of the reference": str(len(tools)), "tools of the reference": str(len(set(tools)))}
+    calls = told.get("calls of the reference")
+    own = {name: value for name, value in sample.groups.items() if name != "steps" or value != calls}
+    return tuple(sorted({**told, **own}.items()))
+
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+    IntArray = NDArray[np.int64]
+    BoolArray = NDArray[np.bool_]
+
+FLOOR_METRICS = (GUESS_METRIC, "agrotools.tool_acc_guess", "agrotools.arg_acc_guess")
+"""What needs no look at the files scores on the same samples: the same for every run."""
+CALL_STEP_METRICS = (
+    "agrotools.tool_acc",
+    "agrotools.tool_acc_strict",
+    "agrotools.arg_acc",
+    "agrotools.arg_acc_strict",
+    "agrotools.ear",
+    *FLOOR_METRICS[1:],
+)
+SUMMARY_METRICS = ("agrotools.summ_acc", "agrotools.summ_acc_truth")
+STEP_METRICS = ("agrotools.st_acc", *CALL_STEP_METRICS, *SUMMARY_METRICS)
+OUTCOME_METRICS = tuple(SLOTS_OF_METRIC)
+
+WHOLE = -1
+"""Stands for the step where a unit is a whole sample."""
+
+
+def is_invalid(record: Record) -> bool:
+    """Whether the record is our failure rather than a result."""
+    return record.invalid is not None or (
+        record.trajectory is not None and record.trajectory.termination == "infrastructure"
+    )
+
+
+class Rows:
+    """The score rows of one metric, as columns: which sample (by its place in the mode), which step, what value."""
+
+    def __init__(self) -> None:
+        self.places = array("I")
+        self.steps = array("i")
+        self.values = array("d")
+
+    def add(self, place: int, step: int | None, value: float) -> None:
+        self.places.append(place)
+        self.steps.append(WHOLE if step is None else step)
+        self.values.append(value)
+
+
+class Units(NamedTuple):
+    """Units of a metric, as columns of equal length.
+
+    ``values`` are means over the valid epochs, NaN where every epoch is invalid; ``low`` and ``high`` count the invalid
+    ones as 0 and as 1. ``samples`` are numbers of a :class:`SampleTable`.
+    """
+
+    samples: "IntArray"
+    steps: "IntArray"
+    values: "FloatArray"
+    low: "FloatArray"
+    high: "FloatArray"
+
+    @property
+    def valued(self) -> "BoolArray":
+        """Which units have a value."""
+        import numpy as np
+
+        return ~np.isnan(self.values)
+
+    def where(self, wanted: "BoolArray | IntArray") -> "Units":
+        """The units that ``wanted`` picks."""
+        return Units(self.samples[wanted], self.steps[wanted], self.values[wanted], self.low[wanted], self.high[wanted])
+
+
+def units_of(
+    metric: str, rows: Rows, samples: "array[int]", epochs: "array[int]", invalid: "array[int]", table: SampleTable
+) -> Units:
+    """The units of ``metric`` in one mode, sample by sample in the order of their first record.
+
+    ``samples`` are the numbers of the mode's samples by place, ``epochs`` how many records each has, ``invalid`` how
+    many of these are invalid.
+    """
+    import numpy as np
+
+    of_place = np.asarray(samples, dtype=np.int64)
+    n, lost = np.asarray(epochs, dtype=np.int64), np.asarray(invalid, dtype=np.int64)
+    places, steps, totals, counts = _summed(rows)
+    values = totals / counts
+    if not lost.any():
+        return Units(of_place[places], steps, values, values, values)
+    # A metric has a row in every valid epoch or in none, so what is missing is invalid.
+    low, high = totals / n[places], (totals + lost[places]) / n[places]
+    given = Units(places, steps, values, low, high)
+    unknown = [
+        (place, WHOLE if step is None else step)
+        for place in np.flatnonzero(lost == n).tolist()
+        for step in _expected_steps(metric, table.kind(samples[place]))
+    ]
+    if unknown:
+        blank = np.array(unknown, dtype=np.int64)
+        nothing = np.zeros(len(blank))
+        missing = Units(blank[:, 0], blank[:, 1], nothing * np.nan, nothing, nothing + 1)
+        given = Units(*cast("Any", (np.concatenate(pair) for pair in zip(given, missing, strict=True))))
+        given = given.where(np.argsort(given.samples, kind="stable"))
+    return given._replace(samples=of_place[given.samples])
+
+
+def _summed(rows: Rows) -> tuple["IntArray", "IntArray", "FloatArray", "IntArray"]:
+    """Place, step, sum and number of the values of each unit, by place and then by first row."""
+    import numpy as np
+
+    places, steps = np.asarray(rows.places, dtype=np.int64), np.asarray(rows.steps, dtype=np.int64)
+    width = int(steps.max(initial=0)) + 2
+    keys, first, totals, counts = summed(places * width + (steps - WHOLE), np.asarray(rows.values))
+    order = np.lexsort((first, keys // width))
+    return keys[order] // width, keys[order] % width + WHOLE, totals[order], counts[order]
+
+
+def summed(keys: "IntArray", values: "FloatArray") -> tuple["IntArray", "IntArray", "FloatArray", "IntArray"]:
+    """The distinct ``keys`` in ascending order, where each stands first, and sum and number of its values."""
+    import numpy as np
+
+    if bool(np.all(keys[1:] > keys[:-1])):
+        # One epoch, by sample: the records of most runs, for which there is nothing to sort.
+        return keys, np.arange(len(keys)), values, np.ones(len(keys), dtype=np.int64)
+    distinct, first, at, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    totals = np.bincount(at, weights=values, minlength=len(distinct))
+    return distinct, cast("IntArray", first), cast("FloatArray", totals), cast("IntArray", counts)
+
+
+def _expected_steps(metric: str, kind: Kind) -> Iterable[int | None]:
+    """The units that a sample would have had if it had been answered."""
+    if metric in SLOTS_OF_METRIC:
+        return [None] if metric in kind.outcome_metrics else []
+    if metric in SUMMARY_METRICS:
+        return [kind.calls] if kind.has_text else []
+    return range(kind.calls) if metric in CALL_STEP_METRICS else range(kind.calls + 1)
+
+
+def metric_of(units: Units, table: SampleTable) -> Metric | None:
+    """The metric over ``units``; None where none of them has a value."""
+    valued = units.valued
+    if not valued.any():
+        return None
+    own = units if valued.all() else units.where(valued)
+    clusters = clusters_of(own.samples, table)
+
+    def mean(part: "BoolArray | slice") -> Estimate:
+        return estimate_mean(own.values[part], clusters[part])
+
+    metric = _broken_down(own.samples, table, mean)
+    if valued.all() and (units.low == units.high).all():
+        return metric
+    lower, upper = (sum(cast("list[float]", ends.tolist())) / len(ends) for ends in (units.low, units.high))
+    return metric.model_copy(update={"bounds": Interval(lower=lower, upper=upper)})
+
+
+def difference_of(first: Units, second: Units, table: SampleTable) -> Metric | None:
+    """``first - second`` over the units that both have a value of; None where there are none."""
+    if (pair := _paired(first, second)) is None:
+        return None
+    own, paired = pair
+    clusters = clusters_of(own.samples, table)
+
+    def difference(part: "BoolArray | slice") -> Estimate:
+        return estimate_difference(own.values[part], paired[part], clusters[part])
+
+    return _broken_down(own.samples, table, difference)
+
+
+def overall_difference(first: Units, second: Units, table: SampleTable) -> Estimate | None:
+    """:func:`difference_of` without its parts."""
+    if (pair := _paired(first, second)) is None:
+        return None
+    own, paired = pair
+    return estimate_difference(own.values, paired, clusters_of(own.samples, table))
+
+
+def _paired(first: Units, second: Units) -> tuple[Units, "FloatArray"] | None:
+    """The units of the first that both have a value of, and the values of the second; None where there are none."""
+    import numpy as np
+
+    own, other = first.where(first.valued), second.where(second.valued)
+    width = int(max(own.steps.max(initial=0), other.steps.max(initial=0))) + 2
+    own_keys, other_keys = (units.samples * width + (units.steps - WHOLE) for units in (own, other))
+    own = own.where(np.isin(own_keys, other_keys))
+    if not len(own.samples):
+        return None
+    by_key = np.argsort(other_keys, kind="stable")
+    at = np.searchsorted(other_keys[by_key], own.samples * width + (own.steps - WHOLE))
+    return own, other.values[by_key[at]]
+
+
+def clusters_of(samples: "IntArray", table: SampleTable) -> "IntArray":
+    """The numbers of the samples' clusters."""
+    import numpy as np
+
+    return np.asarray(table.clusters)[samples]
+
+
+def of_kind(samples: "IntArray", table: SampleTable, wanted: Callable[[Kind], bool]) -> "BoolArray":
+    """Which of the samples are of a wanted kind."""
+    import numpy as np
+
+    return np.array([wanted(kind) for kind in table.kinds], dtype=bool)[np.asarray(table.kind_of)[samples]]
+
+
+def units_where(units: Mapping[str, Units], table: SampleTable, wanted: Callable[[Kind], bool]) -> dict[str, Units]:
+    """The units of samples of a wanted kind, of each metric."""
+    return {metric: own.where(of_kind(own.samples, table, wanted)) for metric, own in units.items()}
+
+
+def _broken_down(
+    samples: "IntArray", table: SampleTable, estimate: Callable[["BoolArray | slice"], Estimate]
+) -> Metric:
+    """``estimate`` of all units and of those of each family, task type and answer type."""
+    import numpy as np
+
+    kind_of = np.asarray(table.kind_of)[samples]
+    present = cast("list[int]", np.unique(kind_of).tolist())
+    known: dict[frozenset[int], Estimate] = {}
+
+    def of_kinds(wanted: Iterable[int]) -> Estimate:
+        # A family with one task type has the same units as that task type: a bootstrap need not run twice.
+        key = frozenset(wanted)
+        if key not in known:
+            known[key] = estimate(np.isin(kind_of, list(key)) if len(key) < len(present) else slice(None))
+        return known[key]
+
+    def parts(label: Callable[[Kind], str | None]) -> dict[str, Estimate]:
+        groups: dict[str, list[int]] = {}
+        for kind in present:
+            if (name := label(table.kinds[kind])) is not None:
+                groups.setdefault(name, []).append(kind)
+        return {name: of_kinds(groups[name]) for name in sorted(groups)}
+
+    names = sorted({name for kind in present for name, _ in table.kinds[kind].groups})
+
+    return Metric(
+        overall=of_kinds(present),
+        by_family=parts(lambda kind: kind.family),
+        by_task_type=parts(lambda kind: kind.task_type),
+        by_answer_type=parts(lambda kind: kind.answer_type),
+        by_group={name: parts(lambda kind, name=name: dict(kind.groups).get(name)) for name in names},
+    )

@@ -1,0 +1,208 @@
+"""Providers by name, and what is sent to them."""
+
+import json
+from dataclasses import replace
+
+import orjson
+import pytest
+from aiohttp import web
+from pydantic import JsonValue
+
+from agrotools.core import ToolSpec, UsageError
+from agrotools.models import ImagePart, Message, ModelSettings, TextPart, make_model
+from agrotools.models.chat_format import request_body
+from agrotools.models.encoding import RequestEncoder
+from agrotools.models.endpoint import PROVIDERS, split_provider
+from agrotools.models.openai_compatible import OpenAICompatibleModel
+from support.openai_server import Body, completion, serve
+
+HELLO = [Message.of("user", "Hello")]
+
+
+@pytest.fixture(autouse=True)
+def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for provider in PROVIDERS.values():
+        if provider.key_env:
+            monkeypatch.delenv(provider.key_env, raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+def made(spec: str, **options: str) -> OpenAICompatibleModel:
+    model = make_model(spec, **options)
+    assert isinstance(model, OpenAICompatibleModel)
+    return model
+
+
+def test_every_row_of_the_table_is_an_address_with_its_source() -> None:
+    for name, provider in PROVIDERS.items():
+        assert provider.docs.startswith("https://"), name
+        local = provider.base_url.startswith("http://localhost:")
+        assert local or provider.base_url.startswith("https://"), name
+        assert bool(provider.key_env) is not local, name
+        assert not provider.base_url.endswith("/"), name
+    required = "openai gemini dashscope openrouter deepseek mistral groq together fireworks xai zhipu moonshot"
+    assert set(required.split()) <= PROVIDERS.keys()
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_a_provider_is_an_address_and_asks_for_its_own_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    provider = PROVIDERS[name]
+    if provider.key_env:
+        with pytest.raises(UsageError, match=f"{provider.key_env} is not set"):
+            made(f"{name}:some/model")
+        monkeypatch.setenv(provider.key_env, "a-key")
+    model = made(f"{name}:some/model")
+    assert (model.name, model.base_url) == (f"{name}:some/model", provider.base_url)
+
+
+def test_a_colon_is_part_of_a_name_unless_a_provider_stands_before_it() -> None:
+    assert split_provider("ollama:qwen2.5vl:7b") == (PROVIDERS["ollama"], "qwen2.5vl:7b")
+    assert split_provider("gemini:gemini-2.5-flash") == (PROVIDERS["gemini"], "gemini-2.5-flash")
+    home = "http://localhost:11434/v1"
+    for spec in ("qwen2.5vl:7b", "llama3.2-vision", "ollama:"):
+        assert split_provider(spec, home) == (None, spec)
+    # Ollama's own name for a model of Mistral's is no model at Mistral's.
+    for tag in ("7b", "latest", "7b-instruct-v0.3-q4_0", "v0.2", "instruct"):
+        assert split_provider(f"mistral:{tag}", home) == (None, f"mistral:{tag}")
+    assert split_provider("mistral:mistral-small-latest", home) == (PROVIDERS["mistral"], "mistral-small-latest")
+
+
+def test_a_model_without_a_place_is_told_how_to_name_one() -> None:
+    with pytest.raises(UsageError, match="OPENAI_API_KEY is not set") as caught:
+        made("qwen2.5vl:7b")
+    assert "PROVIDER:qwen2.5vl:7b" in (caught.value.hint or "")
+    with pytest.raises(UsageError) as caught:
+        made("olama:qwen2.5vl:7b")
+    assert "did you mean ollama:qwen2.5vl:7b?" in (caught.value.hint or "")
+
+
+async def test_an_address_and_a_variable_stand_above_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROXY_KEY", "proxy-key")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    settings = ModelSettings(seed=3, max_output_tokens=7)
+    async with serve(lambda _body: completion("ok")) as endpoint:
+        for spec, variable in (("gemini:gemini-x", None), ("mistral:mistral-x", "PROXY_KEY"), ("openai:gpt-x", None)):
+            model = make_model(spec, base_url=endpoint.base_url, api_key_env=variable)
+            await model.generate(HELLO, (), settings)
+            await model.close()
+    gemini, mistral, openai = endpoint.requests
+    assert (gemini["model"], "seed" in gemini, gemini["max_tokens"]) == ("gemini-x", False, 7)
+    assert (mistral["random_seed"], "seed" in mistral) == (3, False)
+    assert (openai["max_completion_tokens"], openai["seed"], "max_tokens" in openai) == (7, 3, False)
+    assert [headers.get("Authorization") for headers in endpoint.headers] == [None, "Bearer proxy-key", None]
+
+
+async def test_a_refused_key_names_the_provider_s_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROQ_API_KEY", "wrong")
+    async with serve(lambda _body: web.json_response({"error": {"message": "no"}}, status=401)) as endpoint:
+        model = make_model("groq:m", base_url=endpoint.base_url)
+        with pytest.raises(UsageError) as caught:
+            await model.generate(HELLO, (), ModelSettings())
+        await model.close()
+    assert "GROQ_API_KEY" in (caught.value.hint or "")
+
+
+def spec(name: str) -> ToolSpec:
+    return ToolSpec(
+        name=name,
+        category="analytics",
+        version="1",
+        description='Häufig "quoted"',
+        parameters={"type": "object", "properties": {"x": {"type": "number"}}},
+        agreement={},
+        defaults={},
+    )
+
+
+def test_what_is_serialised_once_reads_as_what_is_serialised_anew() -> None:
+    encoder = RequestEncoder("m", {})
+    url = 'data:image/png;base64,AA=="\\\n\u20ac'
+    messages = [Message(role="user", content=(TextPart(text="See ü"), ImagePart(url=url), ImagePart(url="data:,")))]
+    settings = ModelSettings(stop=("END",), extra={"top_k": 5})
+    toolsets = [[spec("a"), spec("b")], [spec("b")], []]
+    for _ in range(3):
+        for tools in toolsets:
+            sent = json.loads(encoder.encode(messages, tools, settings))
+            assert sent == request_body("m", messages, tools, settings)
+    # A toolset made anew, of other specifications, is never taken for one that is gone.
+    for number in range(200):
+        body = json.loads(encoder.encode(messages, [spec(f"tool{number}")], settings))
+        assert body["tools"][0]["function"]["name"] == f"tool{number}"
+
+
+def test_extra_fields_stand_above_ours() -> None:
+    encoder = RequestEncoder("m", {})
+    extras: list[dict[str, JsonValue]] = [{"model": "n"}, {"messages": []}, {"temperature": None, "stop": ["\0"]}]
+    for extra in extras:
+        settings = ModelSettings(extra=extra)
+        body = json.loads(encoder.encode([Message.of("user", "a")], (), settings))
+        assert body == request_body("m", [Message.of("user", "a")], (), settings)
+        assert body.items() >= extra.items()
+
+
+def test_a_setting_is_respelt_in_what_was_written_before() -> None:
+    encoder = RequestEncoder("m", {})
+    settings = ModelSettings(max_output_tokens=7)
+    assert b'"max_tokens":7' in encoder.encode((), (), settings)
+    encoder.respell("max_tokens", "max_completion_tokens")
+    assert b'"max_completion_tokens":7' in encoder.encode((), (), settings)
+
+
+def test_text_that_is_no_unicode_is_sent_with_replacements() -> None:
+    encoder = RequestEncoder("m", {})
+    messages = [Message(role="user", content=(TextPart(text="half \ud83d"), ImagePart(url="data:,A")))]
+    body = orjson.loads(encoder.encode(messages, [spec("a")], ModelSettings()))
+    assert body["messages"][0]["content"][0]["text"] == "half \ufffd"
+    assert body["messages"][0]["content"][1]["image_url"]["url"] == "data:,A"
+
+
+def test_a_message_is_written_once_and_a_changed_one_anew() -> None:
+    encoder = RequestEncoder("m", {})
+    message = Message(role="user", content=(ImagePart(url="data:image/png;base64," + "A" * 2**16),))
+    first = encoder.encode([message], (), ModelSettings())
+    written = message.written
+    assert written is not None
+    assert written in first
+    assert encoder.encode([message], (), ModelSettings()) == first
+    assert message.written is written
+    assert message == Message(role="user", content=message.content)
+    other = replace(message, content=(TextPart(text="another"),))
+    assert json.loads(encoder.encode([other], (), ModelSettings()))["messages"][0]["content"] == "another"
+
+
+def test_a_message_is_never_taken_for_one_that_is_gone() -> None:
+    encoder = RequestEncoder("m", {})
+    for number in range(5000):
+        body = json.loads(encoder.encode([Message.of("user", f"{number} " + "x" * 600)], (), ModelSettings()))
+        assert body["messages"][0]["content"].split()[0] == str(number)
+
+
+async def test_requests_of_any_size_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    def length(body: Body) -> web.Response:
+        return completion(str(len(body["messages"][0]["content"][0]["image_url"]["url"])))
+
+    async with serve(length) as endpoint:
+        model = make_model("m", base_url=endpoint.base_url)
+        for size in (0, 2**10, 2**20 - 100, 2**20, 2**20 + 1, 2**23):
+            message = Message(role="user", content=(ImagePart(url="A" * size),))
+            assert (await model.generate([message], (), ModelSettings())).text == str(size)
+        await model.close()
+
+
+async def test_a_placeholder_for_a_key_is_no_secret_and_changes_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+
+    async with serve(lambda _body: completion("an example of maximal text")) as endpoint:
+        model = made("m", base_url=endpoint.base_url)
+        reply = await model.generate([Message.of("user", "hello")], (), ModelSettings())
+        await model.close()
+    assert reply.text == "an example of maximal text"
+
+
+def test_a_vendor_known_by_its_address_gets_its_own_key_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
+    gemini = PROVIDERS["gemini"].base_url
+    with pytest.raises(UsageError, match="GEMINI_API_KEY"):
+        made("gemini-2.5-flash", base_url=gemini)
+    monkeypatch.setenv("GEMINI_API_KEY", "of-gemini")
+    assert made("gemini-2.5-flash", base_url=gemini)._endpoint.key == "of-gemini"
