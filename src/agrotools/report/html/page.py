@@ -15,7 +15,7 @@ import orjson
 from agrotools.core import Artifact, Record, RunStoreError, SampleFile
 from agrotools.core.files import written_beside
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
-from agrotools.report.html.choosing import FACETS, TOOL_LOST_IT, Outcomes, value_of
+from agrotools.report.html.choosing import FACETS, TOOL_FAILED, Outcomes, value_of
 from agrotools.report.html.detail import detail_of
 from agrotools.report.html.pictures import BUDGET_BYTES, Pictures, Shown
 from agrotools.report.html.places import Absent, Places
@@ -231,7 +231,7 @@ class _Page:
         for part in self.parts:
             wrong = part.value is not None and part.value < 1
             if wrong and part.sample in lost and part.mode == "end-to-end":
-                part.facets.append(TOOL_LOST_IT)
+                part.facets.append(TOOL_FAILED)
 
     def _render(self, name: str, **values: Any) -> None:
         self._file.write(self._templates.get_template(name).render(**values))

@@ -66,7 +66,7 @@ _HOLE = re.compile(r"\{(mark|question|reference|answer)\}")
 
 
 def judge_questions(record: Record, rubrics: Rubrics | None = None) -> list[JudgeQuestion]:
-    """What there is to ask of ``record``; nothing where it holds no answer that a judge can grade.
+    """Questions to a judge about ``record``; none where it holds no answer that a judge can grade.
 
     ``rubrics``: those that Agent-X's criteria are graded by; None: ours.
     """
