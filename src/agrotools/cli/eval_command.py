@@ -122,11 +122,10 @@ def evaluate(
     """
     import sys
 
+    from agrotools.api import Run, evaluate_config
     from agrotools.cli.results import show_evaluations
     from agrotools.core import AgrotoolsError
     from agrotools.runner.config import benchmark_options, read_config, tool_backends
-    from agrotools.runner.evaluate import Evaluation
-    from agrotools.runner.evaluate import evaluate as run
 
     options = {
         "benchmark": benchmark,
@@ -174,11 +173,11 @@ def evaluate(
     )
     check_judges(judging)
     compared = comparing(extra, embedder, embedder_path)
-    done: list[Evaluation] = []
+    done: list[Run] = []
     failure: AgrotoolsError | None = None
     try:
         for each in configs:
-            done.append(run(each, sys.stderr))
+            done.append(evaluate_config(each, sys.stderr))
     except AgrotoolsError as error:
         if not done:
             raise
@@ -186,7 +185,7 @@ def evaluate(
     except KeyboardInterrupt:
         typer.echo("\nstopped; what has finished is kept, and the same command goes on from here", err=True)
         raise typer.Exit(STOPPED) from None
-    missing = ask_judges([each.run for each in done], judging)
+    missing = ask_judges([each.path for each in done], judging)
     code = show_evaluations(
         done,
         allow_invalid=allow_invalid,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal, Protocol, runtime_checkable
 
 from pydantic import Field, JsonValue, PositiveFloat, PositiveInt
 
@@ -154,6 +154,7 @@ class WireStats:
         return self.worked_before or self.replies > 0
 
 
+@runtime_checkable
 class Model(Protocol):
     """Answers a prompt.
 
