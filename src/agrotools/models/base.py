@@ -147,6 +147,8 @@ class WireStats:
     """Replies that came from the response cache."""
     spent_usd: float | None = None
     """None where no price is known."""
+    stopping: bool = False
+    """Whether the run is to end: faults are not retried any more."""
 
     @property
     def has_worked(self) -> bool:

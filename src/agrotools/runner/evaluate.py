@@ -149,6 +149,7 @@ def evaluate(
             bar.note(note)
         if stats is not None:
             stats.worked_before = bool(store.finished)
+            stats.stopping = False  # of an earlier run of the same object
         run = _Run(benchmark, settings, accounts, store, bar, price, _vision(accounts, vision_model))
         pace = _pace(config.concurrency, stats)
         try:
@@ -294,7 +295,7 @@ def subset(samples: Sequence[Sample], limit: int | None) -> Sequence[Sample]:
 
 
 def default_folder(manifest: Manifest) -> Path:
-    """``runs/BENCHMARK-MODEL-HASH``: the same command finds its run again, another configuration never meets it."""
+    """``runs/BENCHMARK-MODEL-HASH``: found again by the same command, never by another configuration."""
     name = manifest.model.removeprefix("baseline:")
     safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name).strip("-.")
     return Path("runs") / f"{manifest.benchmark}-{safe[-80:]}-{identity_hash(manifest)[:6]}"

@@ -53,7 +53,7 @@ class _Endpoint:
             return None
         return InfrastructureError(
             f"stopped: {self.silent} samples in a row got no reply; the last: {record.invalid}",
-            hint="what has finished is kept; give the same command again when the endpoint is back",
+            hint="finished samples are kept; run the same command again when the endpoint is back",
         )
 
 
@@ -83,6 +83,8 @@ async def execute(
     def interrupted() -> None:
         ending.requested = True
         context.pace.open()
+        if context.source.stats is not None:
+            context.source.stats.stopping = True
         on_interrupt(context.pace.in_flight)
 
     with _rare_collections(), interrupts(interrupted):
