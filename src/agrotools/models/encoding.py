@@ -54,7 +54,7 @@ class RequestEncoder:
             return frame.before  # the messages, too, are among the settings' extra fields
         together = [frame.before]
         for message in messages:
-            together += message.written or _written(message), b","
+            together += message_json(message), b","
         if messages:
             together.pop()
         together.append(frame.behind)
@@ -66,21 +66,24 @@ class RequestEncoder:
         if known is None:
             here = orjson.Fragment(_HERE)
             body = request_body(self._model, (), tools, settings, self._spelling, more_messages=[here])
-            before, _, behind = _json(body).partition(_HERE)
+            before, _, behind = json_bytes(body).partition(_HERE)
             known = self._frames[key] = _Frame(before, behind, tuple(tools), settings)
             if len(self._frames) > _KEPT_FRAMES:
                 self._frames.popitem(last=False)
         return known
 
 
-def _written(message: Message) -> bytes:
-    """The JSON of ``message``, kept there."""
-    text = _json(message_on_wire(message))
+def message_json(message: Message) -> bytes:
+    """The JSON of ``message`` in a request, kept with it."""
+    if message.written is not None:
+        return message.written
+    text = json_bytes(message_on_wire(message))
     object.__setattr__(message, "written", text)
     return text
 
 
-def _json(value: Any) -> bytes:
+def json_bytes(value: Any) -> bytes:
+    """``value`` as a request holds it."""
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:

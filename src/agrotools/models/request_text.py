@@ -17,7 +17,7 @@ def request_text(
     image: Callable[[str], str] = lambda _url: "",
 ) -> bytes:
     """The JSON body of a request, UTF-8, with ``image(url)`` in place of each picture."""
-    return _encoder(model).encode([_pictured(message, image) for message in messages], tools, settings)
+    return _encoder(model).encode([with_images(message, image) for message in messages], tools, settings)
 
 
 @lru_cache(maxsize=8)
@@ -26,7 +26,8 @@ def _encoder(model: str) -> RequestEncoder:
     return RequestEncoder(model, {})
 
 
-def _pictured(message: Message, image: Callable[[str], str]) -> Message:
+def with_images(message: Message, image: Callable[[str], str]) -> Message:
+    """``message`` with ``image(url)`` in place of each picture."""
     if not any(isinstance(part, ImagePart) for part in message.content):
         return message
     content = (ImagePart(url=image(part.url)) if isinstance(part, ImagePart) else part for part in message.content)
