@@ -31,8 +31,7 @@ from agrotools.core.files import Journal, artifact_path, write_new
 from agrotools.models import Completion, Message, ModelSettings
 from agrotools.models.base import ImagePart, ModelAround
 from agrotools.models.chat_format import function_list
-from agrotools.models.encoding import json_bytes, message_json
-from agrotools.models.request_text import with_images
+from agrotools.models.encoding import json_bytes, message_json, with_images
 from agrotools.runner.plan import Key
 from agrotools.runner.records import end_of_last_line
 
