@@ -28,7 +28,7 @@ from agrotools.build.scenes.scene import Difficulty, Scene
 from agrotools.build.scenes.weed_plates import make_marked_weeds, make_weed_plate
 from agrotools.build.scenes.weed_shapes import WEED_SHAPES
 from agrotools.tools.recognition.confidence import wilson
-from agrotools.tools.recognition.pack_training import Labelled, train_pack
+from agrotools.tools.recognition.pack_training import LabelledImage, train_pack
 from agrotools.tools.recognition.packs import PackInfo, read_pack
 from agrotools.vision.reading import read_image
 
@@ -92,11 +92,11 @@ def stored(rgb: np.ndarray, difficulty: Difficulty) -> np.ndarray:
 
 
 def train(kind: str, folder: Path) -> PackInfo:
-    labelled: list[Labelled] = []
+    labelled: list[LabelledImage] = []
     for number, (pixels, slug, _, _) in enumerate(pictures_of(kind, LEARN, WHOLE, PARTS)):
         path = folder / f"{number:05d}.png"
         Image.fromarray(pixels).save(path, compress_level=1)
-        labelled.append(Labelled(path, slug, path.name))
+        labelled.append(LabelledImage(path, slug, path.name))
     out = PACKS / f"schematic_{kind}"
     shutil.rmtree(out, ignore_errors=True)
     return train_pack(labelled, out, licence_note=LICENCE, progress=print)
