@@ -166,7 +166,7 @@ async def test_no_room_for_a_log_is_an_infrastructure_error(workspace, monkeypat
     def full() -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(worker_process, "_nameless_file", full)
+    monkeypatch.setattr(worker_process, "_anonymous_file", full)
     async with ToolExecutor(workers=1, find_tool=FIND) as executor:
         with pytest.raises(InfrastructureError, match="No space left"):
             await call(executor, workspace, "echo", value=1)

@@ -234,7 +234,7 @@ def test_nothing_is_left_half_written(pictures: Path, tmp_path: Path, monkeypatc
     def fail(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pack_training, "_trained", fail)
+    monkeypatch.setattr(pack_training, "_train", fail)
     with pytest.raises(KeyboardInterrupt):
         train_pack(read_labelled(pictures), tmp_path / "packs" / "mine")
     assert not (tmp_path / "packs").exists()
