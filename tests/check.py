@@ -19,6 +19,7 @@ def main() -> int:
         ("format", [sys.executable, "-m", "ruff", "format", "--check", "."]),
         ("types", [str(BIN / "basedpyright"), "--pythonpath", sys.executable]),
         ("import direction", [str(BIN / "lint-imports")]),
+        ("structure", [sys.executable, "performance/structure.py", "--check"]),
         ("tests", pytest),
     ]
     failed: list[str] = []

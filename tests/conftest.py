@@ -66,6 +66,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def small_benchmark(_own_cache: None) -> Path:
     """A benchmark folder of eight questions on drawn crop rows: photos, bands and class maps; made once, not to be
     changed."""
+    from agrotools.build.marginals import published
     from agrotools.build.sources.drawn import benchmark
 
     made = Path(os.environ["AGROTOOLS_CACHE"]) / "small-of-tests"
@@ -73,8 +74,8 @@ def small_benchmark(_own_cache: None) -> Path:
     with (made / "lock").open("w") as lock, pytest.MonkeyPatch.context() as patch:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (made / "benchmark").is_dir():
-            patch.setattr(benchmark, "MODULES", ("rows",))
+            patch.setattr(benchmark, "MODULES", {"rows": 0})
             shutil.rmtree(made / "unfinished", ignore_errors=True)
-            benchmark.write_scenes(made / "unfinished", made / "scenes", "embedded", 8)
+            benchmark.write_scenes(made / "unfinished", made / "scenes", "embedded", 8, wanted=published(8))
             (made / "unfinished").rename(made / "benchmark")
     return made / "benchmark"

@@ -11,7 +11,7 @@ from PIL import Image
 from agrotools.build.scenes.farmland import make_farmland_pair
 from agrotools.build.scenes.saving import save_picture
 from agrotools.build.scenes.strokes import STROKE_COLOURS, marked
-from agrotools.build.sources.drawn.catalogue import MODULES
+from agrotools.build.sources.drawn.benchmark import MODULES
 from agrotools.build.templates import Template
 from agrotools.build.templates.exact_steps import exact_result
 from agrotools.build.templates.wording import sentences
@@ -44,7 +44,6 @@ def test_every_question_can_be_asked_of_some_subject_and_of_its_files(name):
     subjects, originals = drawn_subjects(name)
     assert len({(subject.name, subject.of) for subject in subjects}) == len(subjects)
     assert all(subject.metadata["difficulty"] in range(4) for subject in subjects)
-    assert any(subject.metadata.get("schematic") for subject in subjects) == (name in ("pests", "weeds"))
     for language in ("en", "zh"):
         items = asked_of_drawings(name, language)
         wanted = {question.template for question in questions_of(name, language)}
@@ -87,7 +86,7 @@ def test_both_languages_ask_the_same(name):
     assert all(slot.label_zh for question in english for slot in question.slots)
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if name != "weeds"])
+@pytest.mark.parametrize("name", MODULES)
 def test_chains_use_one_to_four_tools_and_answers_are_of_all_kinds(name):
     items = [item.asked for item in asked_of_drawings(name)]
     lengths = {len({call.tool for call in asked.calls}) for asked in items}

@@ -8,7 +8,7 @@ import pytest
 
 from agrotools.build.asking import Asked
 from agrotools.build.quality.order import order_faults
-from agrotools.build.sources.drawn.catalogue import MODULES
+from agrotools.build.sources.drawn.benchmark import MODULES
 from agrotools.build.templates import Template, load_templates
 from agrotools.build.templates.exact_steps import exact_result
 from agrotools.core import ReferenceStep, ReferenceTrajectory, Sample

@@ -22,8 +22,8 @@ from agrotools.core.hashing import sha256_of_file
 from agrotools.formats.benchmark import Benchmark
 from agrotools.formats.folder import load_folder
 
-VERSION = "4"
-SAMPLES = 108
+VERSION = "5"
+SAMPLES = 78
 _MANIFEST = "manifest.json"
 
 
@@ -38,7 +38,7 @@ def load_embedded(loading: Loading) -> Benchmark:
     target = embedded_folder()
     parent = target.parent
     if not is_intact(target):
-        from agrotools.build.sources.drawn.benchmark import write_scenes
+        from agrotools.build.sources.drawn.benchmark import embedded_counts, write_scenes
 
         try:
             parent.mkdir(parents=True, exist_ok=True)
@@ -49,7 +49,13 @@ def load_embedded(loading: Loading) -> Benchmark:
                     _draw(
                         target,
                         lambda folder: write_scenes(
-                            folder, work, "embedded", SAMPLES, version=VERSION, progress=loading.progress
+                            folder,
+                            work,
+                            "embedded",
+                            SAMPLES,
+                            version=VERSION,
+                            progress=loading.progress,
+                            recorded=embedded_counts(),
                         ),
                     )
                     shutil.rmtree(work, ignore_errors=True)

@@ -104,7 +104,7 @@ def _agent_x(data_root: Path | None) -> str:
 
 
 KNOWN: dict[str, Known] = {
-    "embedded": Known("108 questions on drawn scenes, all agricultural tools", "nothing", _embedded),
+    "embedded": Known("78 questions on drawn scenes, all agricultural tools", "nothing", _embedded),
     "agrieval": Known(
         "examination questions on agriculture, in Chinese, without tools",
         "DIR/AgriEval/Dataset/*.json of github.com/YanPioneer/AgriEval",

@@ -54,7 +54,7 @@ def allocate(available: Mapping[Offer, int], wanted: Marginals, most_of_a_templa
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    offers = sorted(available, key=_order)
+    offers = sorted(available, key=offer_order)
     rows, low, high, names = _rows(offers, wanted)
     ways = _most(offers, available, most_of_a_template)
     if sum(ways.values()) < wanted.queries:
@@ -117,7 +117,8 @@ def counted(offers: Iterable[Offer], queries: int) -> Marginals:
     )
 
 
-def _order(offer: Offer) -> tuple[str | int, ...]:
+def offer_order(offer: Offer) -> tuple[str | int, ...]:
+    """Sort key of offers: template, source, distinct tools, calls, files."""
     return offer.template, offer.source, offer.tools, offer.calls, offer.files
 
 

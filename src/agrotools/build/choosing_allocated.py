@@ -4,11 +4,15 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agrotools.build.allocating import Allocation, Offer, allocate
+from agrotools.build.allocating import Allocation, Offer, allocate, offer_order
 from agrotools.build.asking import Askable, Subject
 from agrotools.build.choosing import Chosen, asked_of, least_like, worded
 from agrotools.build.marginals import Marginals
 from agrotools.build.templates.wording import sentences
+from agrotools.core import BenchmarkError
+
+RecordedCounts = Mapping[str, Mapping[str, Sequence[Sequence[int]]]]
+"""By source and template: [distinct tools, calls, files, count] of each offer that is taken."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,27 @@ def choose_allocated(stocks: Sequence[Stock], wanted: Marginals, seed: int) -> t
             return chosen, allocation
         # Ways to put a question may share a sentence with one another, so there are fewer than were counted.
         ways |= short
+
+
+def choose_recorded(stocks: Sequence[Stock], recorded: RecordedCounts, seed: int) -> tuple[list[Chosen], Allocation]:
+    """Questions by recorded counts instead of marginals; otherwise as :func:`choose_allocated`.
+
+    Raises:
+        BenchmarkError: subjects and wordings do not suffice for what is recorded.
+    """
+    offered = _offered(stocks, seed)
+    wanted: dict[tuple[str | int, ...], int] = {
+        (template, source, *row[:-1]): row[-1]
+        for source, templates in recorded.items()
+        for template, rows in templates.items()
+        for row in rows
+    }
+    counts = {offer: wanted[key] for offer in sorted(offered, key=offer_order) if (key := offer_order(offer)) in wanted}
+    allocation = Allocation(counts)
+    chosen, short = _chosen(allocation, offered)
+    if short or len(chosen) != sum(wanted.values()):
+        raise BenchmarkError(f"only {len(chosen)} of the {sum(wanted.values())} recorded questions can be asked")
+    return chosen, allocation
 
 
 def _chosen(allocation: Allocation, offered: Mapping[Offer, Sequence[Chosen]]) -> tuple[list[Chosen], dict[str, int]]:

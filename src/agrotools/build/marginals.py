@@ -1,6 +1,6 @@
 """What the published AgroTools benchmark (arXiv 2605.22366, section 3) holds of each kind, and its scaling."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -44,13 +44,14 @@ class Marginals:
     files: int
 
 
-def published(queries: int = QUERIES) -> Marginals:
-    """The published figures scaled to so many queries; parts are rounded so that they add up (largest remainder)."""
+def published(queries: int = QUERIES, sources: Collection[str] = frozenset(SOURCE_PCTS)) -> Marginals:
+    """The published figures of these ``sources``, scaled to so many queries; parts are rounded so that they add up
+    (largest remainder)."""
     return Marginals(
         queries=queries,
         distinct_tools=apportioned(DISTINCT_TOOLS, queries),
         answer_types=apportioned(ANSWER_TYPES, queries),
-        sources=apportioned(SOURCE_PCTS, queries),
+        sources=apportioned({name: share for name, share in SOURCE_PCTS.items() if name in sources}, queries),
         calls=round(CALLS * queries / QUERIES),
         files=round(FILES * queries / QUERIES),
     )

@@ -5,7 +5,7 @@ from typing import IO, TYPE_CHECKING
 
 from agrotools.report.cells import DASH, adjusted_line, difference_cell, new_table, percent, run_names, size, stacked
 from agrotools.report.layout import console_for, harmless, line
-from agrotools.report.schematic import NO_HEADLINE, SAYS_NOTHING, kept_out_line
+from agrotools.report.settings import kept_out_line
 from agrotools.scoring import METRICS, Comparison, Estimate, Metric, Summary
 from agrotools.scoring.correlations import MIN_RUNS
 from agrotools.scoring.differences import compared_differences, compared_task_types
@@ -40,15 +40,11 @@ def comparison_tables(comparison: Comparison, *, unadjusted: bool = False) -> It
         yield line("The two runs have no mode in common.")
         return
     for mode, metrics in comparison.modes.items():
-        yield from _headline(mode, metrics, comparison.n_schematic.get(mode, 0), unadjusted)
+        yield _table(mode, metrics, unadjusted)
+        if told := kept_out_line([comparison.n_schematic.get(mode, 0)]):
+            yield line(told, "dim")
         if comparison.unpaired.get(mode):
             yield line(f"{comparison.unpaired[mode]} samples are left out: only one run has a valid record.", "dim")
-    for mode, metrics in comparison.schematic.items():
-        yield _table(
-            f"{mode}, schematic drawings, n {comparison.n_schematic[mode]}, in no headline", metrics, unadjusted
-        )
-    if comparison.schematic:
-        yield line(SAYS_NOTHING, "yellow")
     yield line(
         "\nBeneath each difference its 95 % interval (cluster bootstrap, paired on samples). "
         "detectable: the smallest difference that this many samples would show with 80 % power.",
@@ -86,17 +82,6 @@ def between_runs_table(
         table.add_row(stacked([names[first], f"minus {names[second]}"], value_style=""), *cells)
     told = adjusted_line((each.difference for each in found), unadjusted=unadjusted)
     return [table, line(told, "dim")] if told else [table]
-
-
-def _headline(
-    mode: str, metrics: Mapping[str, Metric], n_schematic: int, unadjusted: bool
-) -> Iterator["RenderableType"]:
-    if n_schematic and not metrics:
-        yield line(f"\n{mode}: {NO_HEADLINE}")
-        return
-    yield _table(mode, metrics, unadjusted)
-    if n_schematic:
-        yield line(kept_out_line([n_schematic]), "dim")
 
 
 def _table(title: str, metrics: Mapping[str, Metric], unadjusted: bool) -> "Table":

@@ -37,7 +37,6 @@ from agrotools.report.layout import (
     value_text,
     wanted_text,
 )
-from agrotools.report.schematic import SAYS_NOTHING
 from agrotools.report.trace import step_by_step_trace, trajectory_trace
 from agrotools.scoring import METRICS, SAMPLE_METRICS
 from agrotools.scoring.judging import Judgement
@@ -117,8 +116,6 @@ def _asked(record: Record) -> Iterator["RenderableType"]:
     sample = record.sample
     family = FAMILIES.get(sample.family, sample.family)
     about = f"{sample.task_type.replace('_', ' ')} ({family}), {sample.answer_type.replace('_', ' ')} answer"
-    if sample.schematic:
-        yield line(f"Schematic drawing, in no headline. {SAYS_NOTHING}", "yellow")
     yield line(f"{about}, source {sample.source}, cluster {sample.cluster or sample.id}", "dim")
     yield section("Asked")
     yield indented(line(harmless(sample.query)))

@@ -62,14 +62,6 @@ def part_rows(figures: Sequence[Parted[T]]) -> Iterator[PartRow[T]]:
             yield f"  {value}", "", _group(group, value)
 
 
-def schematic_rows(figures: Sequence[Parted[T]]) -> Iterator[PartRow[T]]:
-    """Schematic drawings, which are in no other row, over their task types."""
-    if figures:
-        yield "Schematic drawings, in no row above", "bold yellow", lambda figure: figure.overall
-    for task_type in ordered(FAMILY_OF_TASK_TYPE, [set(figure.by_task_type) for figure in figures]):
-        yield f"  {_words(task_type)}, drawn", "", _task_type(task_type)
-
-
 def ordered(known: Sequence[str] | Mapping[str, str], present: Sequence[set[str]]) -> list[str]:
     """What is present anywhere: the known names in their order, then numbers, then the others by name."""
     there = set[str]().union(*present)
@@ -143,11 +135,10 @@ def _seconds_cell(seconds: Seconds | None) -> "Text":
 
 
 class Column(NamedTuple):
-    """A column of the parts table: its metric on what the headline counts, and on schematic drawings."""
+    """A column of the parts table."""
 
     heading: str
     metric: Metric | None
-    schematic: Metric | None
 
 
 RUNS_SIDE_BY_SIDE = 4
@@ -178,7 +169,7 @@ def part_tables(summaries: Sequence[Summary], *, side_by_side: int = RUNS_SIDE_B
     of the main metrics with at most that many runs side by side."""
     if len(summaries) == 1:
         columns = [_column(heading, summaries[0], mode, metric) for mode, metric, heading in _OF_ONE_RUN]
-        shown = [column for column in columns if column.metric or column.schematic]
+        shown = [column for column in columns if column.metric]
         return [_parts_table("By task type and answer type", shown)] if shown else []
     tables: list[Table] = []
     for mode, metric, title in _OF_SEVERAL_RUNS:
@@ -186,7 +177,7 @@ def part_tables(summaries: Sequence[Summary], *, side_by_side: int = RUNS_SIDE_B
             _column(name.rpartition("/")[2], summary, mode, metric)
             for name, summary in zip(run_names(summaries), summaries, strict=True)
         ]
-        columns = [column for column in of_runs if column.metric or column.schematic]
+        columns = [column for column in of_runs if column.metric]
         for start in range(0, len(columns), side_by_side):
             part = columns[start : start + side_by_side]
             tables.append(_parts_table(f"{title}, by task type and answer type", part))
@@ -195,12 +186,7 @@ def part_tables(summaries: Sequence[Summary], *, side_by_side: int = RUNS_SIDE_B
 
 def _column(heading: str, summary: Summary, mode: Mode, metric: str) -> Column:
     of_mode = summary.modes.get(mode)
-    drawn = of_mode.schematic if of_mode is not None else None
-    return Column(
-        heading,
-        of_mode.metrics.get(metric) if of_mode is not None and of_mode.headline else None,
-        drawn.metrics.get(metric) if drawn is not None and drawn.headline else None,
-    )
+    return Column(heading, of_mode.metrics.get(metric) if of_mode is not None and of_mode.headline else None)
 
 
 def _parts_table(title: str, columns: Sequence[Column]) -> "Table":
@@ -208,12 +194,8 @@ def _parts_table(title: str, columns: Sequence[Column]) -> "Table":
     table.add_column("", overflow="fold", min_width=18)
     for column in columns:
         table.add_column(column.heading, justify="right", overflow="fold")
-    counted = [column.metric for column in columns]
-    drawn = [column.schematic for column in columns]
-    of_counted, of_drawn = ([metric for metric in metrics if metric] for metrics in (counted, drawn))
-    rows = [(label, style, of, counted) for label, style, of in part_rows(of_counted)]
-    rows += [(label, style, of, drawn) for label, style, of in schematic_rows(of_drawn)]
-    for label, style, estimate_of, metrics in rows:
+    metrics = [column.metric for column in columns]
+    for label, style, estimate_of in part_rows([metric for metric in metrics if metric]):
         cells = [_cell(estimate_of(metric) if metric else None) for metric in metrics]
         table.add_row(stacked([label], value_style=style), *cells)
     return table
@@ -255,8 +237,6 @@ def counts_table(summaries: Sequence[Summary]) -> list["RenderableType"]:
             table.add_row(f" {mode}", *_counts_cells(part))
             of_run = f"{name}, " if len(summaries) > 1 else ""
             lines += [f"{of_run}{mode}: {line}" for line in _count_lines(mode, part)]
-    if any(part.schematic for summary in summaries for part in summary.modes.values()):
-        lines.append("Counted over all records, schematic drawings among them; Jaccard and IoU without these.")
     return [table, Text("\n".join(lines), style="dim")]
 
 

@@ -1,6 +1,6 @@
 """The tables of the report: which metrics of a run each shows, in which setting."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agrotools.core import Mode
@@ -94,7 +94,7 @@ def _asks_knowledge_alone(summary: Summary) -> bool:
 def judge_alone_scores(summary: Summary) -> bool:
     """Whether the run is on tasks that nothing but a judge scores, and that no mode without tools is run on."""
     part = summary.modes.get("end-to-end")
-    if part is None or part.schematic is not None or part.invalid.n == part.n_records:
+    if part is None or part.invalid.n == part.n_records:
         return False
     return set(part.metrics) <= {*GTA2}
 
@@ -105,6 +105,15 @@ def _kept_out_of_mode(mode: Mode) -> Callable[[Summary], int]:
         return part.n_samples if part is not None else 0
 
     return count
+
+
+def kept_out_line(counts: Iterable[int]) -> str:
+    """How many samples a table does not count, for each of its runs; nothing where it is none."""
+    found = sorted(set(counts))
+    if not any(found):
+        return ""
+    n = " to ".join(str(count) for count in dict.fromkeys((found[0], found[-1])))
+    return f"Excluded: {n} sample{'s' * (n != '1')} that ask to recognise schematic drawings."
 
 
 def kept_out_on_no_tool(summary: Summary) -> int:

@@ -27,7 +27,6 @@ from agrotools.report.layout import PLAIN_WIDTH, console_for, harmless, put, ren
 from agrotools.report.option_places import option_lines
 from agrotools.report.parts import RUNS_SIDE_BY_SIDE, correlation_lines, counts_table, part_tables, seconds_tables
 from agrotools.report.published_runs import published_blocks
-from agrotools.report.schematic import NO_HEADLINE, kept_out_line, only_schematic, schematic_block
 from agrotools.report.settings import (
     BESIDE,
     CALL_RATIO,
@@ -39,6 +38,7 @@ from agrotools.report.settings import (
     SETTINGS,
     Setting,
     judge_alone_scores,
+    kept_out_line,
     kept_out_on_no_tool,
 )
 from agrotools.scoring import METRICS, CallRatio, ModeSummary, Summary
@@ -88,7 +88,6 @@ def tables(summaries: Sequence[Summary], *, details: bool = True, unadjusted: bo
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
         parts += gain_table(summaries, notes, unadjusted=unadjusted)
     parts += between_runs_table(summaries, most=None if details else MOST_PAIRS, unadjusted=unadjusted)
-    parts += schematic_block(summaries, notes)
     parts += option_lines(summaries)
     parts += judge_lines(summaries)
     if details:
@@ -180,9 +179,9 @@ def _absent(summaries: Sequence[Summary]) -> frozenset[str]:
     scored: set[str] = set()
     for summary in summaries:
         for part in summary.modes.values():
-            scored |= {*part.metrics, *(part.schematic.metrics if part.schematic else ())}
+            scored |= {*part.metrics}
     # Where nothing was scored, nothing is known of the slots.
-    unscored = any(not part.metrics and not part.schematic for s in summaries for part in s.modes.values())
+    unscored = any(not part.metrics for s in summaries for part in s.modes.values())
     return (
         ON_REQUEST
         if unscored
@@ -234,9 +233,6 @@ def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, 
         return notes.dash("not run in this mode")
     if setting.plots_left_out and metric == "agrotools.plot":
         return notes.dash("a figure needs a tool: samples with plots are left out of no-tool")
-    drawn = only_schematic(summary, setting.mode) if setting.whole_mode else not metrics
-    if drawn and setting.kept_out(summary):
-        return notes.dash(NO_HEADLINE)
     found = metrics.get(metric)
     of_mode = summary.modes[setting.mode]
     if metric == CALL_RATIO:
@@ -316,9 +312,7 @@ def gain_table(summaries: Sequence[Summary], notes: Notes, *, unadjusted: bool =
         gain = summary.no_tool_part.gain if summary.no_tool_part else {}
         hidden = any(not summary.modes[mode].headline for mode in ("no-tool", "end-to-end") if mode in summary.modes)
         if hidden or not gain:
-            drawn = any(only_schematic(summary, mode) for mode in ("no-tool", "end-to-end"))
-            few = "too many invalid records in one of the modes" if hidden else "needs both modes"
-            note = NO_HEADLINE if drawn else few
+            note = "too many invalid records in one of the modes" if hidden else "needs both modes"
             table.add_row(name_cell(name, summary), *(notes.dash(note) for _ in (*metrics, "detectable")))
             continue
         cells = [
@@ -368,10 +362,8 @@ def _invalid_line(name: str, mode: Mode, part: ModeSummary) -> str:
         for metric, found in part.metrics.items()
         if found.bounds is not None and metric in (*OUTCOME, *PROCESS)
     ]
-    drawn = part.schematic is not None and part.schematic.n_invalid == part.invalid.n
-    unbounded = "the headline stays, they are schematic drawings" if drawn else "unknown"
     reasons = ", ".join(f"{shortened(harmless(reason), 120)} ({n})" for reason, n in part.invalid.reasons.items())
     return (
         f"{name}, {mode}: {part.invalid.n} of {part.n_records} records invalid ({percent(part.invalid.share)} %): "
-        f"{reasons}. Left out of the means; with them wrong and right: {', '.join(bounds) or unbounded}."
+        f"{reasons}. Left out of the means; with them wrong and right: {', '.join(bounds) or 'unknown'}."
     )

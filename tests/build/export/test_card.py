@@ -48,7 +48,6 @@ def test_the_card_says_what_there_is_on_what_terms_and_what_was_left_out(card):
     assert "- absent: weedmap, fpcd" in card
     assert "| orchard | tiles 4 |" in card
     assert "SYNTHETIC" not in card
-    assert "SCHEMATIC" not in card
 
 
 def test_every_figure_that_the_card_shows_is_there(folder, card):
@@ -73,14 +72,9 @@ def test_markup_in_a_question_or_a_source_is_shown_as_text(card):
 
 
 def test_the_card_of_drawings_says_so_before_anything_else(folder, tmp_path):
-    drawn = [
-        sample.model_copy(update={"metadata": {"schematic": number < 2}})
-        for number, sample in enumerate(samples(folder))
-    ]
-    write_card(tmp_path, HEADER.model_copy(update={"synthetic": True}), drawn)
+    write_card(tmp_path, HEADER.model_copy(update={"synthetic": True}), samples(folder))
     text = (tmp_path / "README.md").read_text()
     assert text.index("**SYNTHETIC") < text.index("## What is in it")
-    assert "**SCHEMATIC: 2 of 7 samples" in text
 
 
 def test_no_answer_is_told(tmp_path):

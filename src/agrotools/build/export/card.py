@@ -59,7 +59,7 @@ def card_text(header: BenchmarkHeader, counted: Tally, samples: Sequence[Sample]
     parts = [
         f"# {_plain(header.name)}, version {_plain(header.version)}",
         _plain(header.description),
-        _warnings(header, counted),
+        _warnings(header),
         "Questions on agricultural images, each with the files it is about, reference calls of tools, and scored "
         "answers. A model is meant to be evaluated on it, not trained on it.",
         "## What is in it",
@@ -80,17 +80,12 @@ def card_text(header: BenchmarkHeader, counted: Tally, samples: Sequence[Sample]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _warnings(header: BenchmarkHeader, counted: Tally) -> str:
+def _warnings(header: BenchmarkHeader) -> str:
     warnings: list[str] = []
     if header.synthetic:
         warnings.append(
             "**SYNTHETIC: the pictures were drawn by a program; none is a photograph.** A score on them says how well "
             "a model uses tools on such drawings, not how well it does in a field."
-        )
-    if counted.schematic:
-        warnings.append(
-            f"**SCHEMATIC: {counted.schematic} of {counted.samples} samples ask to recognise something in a schematic "
-            "drawing.** They test the chain of tools; they are no measure of recognition and stay out of the headline."
         )
     return "\n>\n".join(f"> {text}" for text in warnings)
 

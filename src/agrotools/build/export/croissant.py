@@ -134,7 +134,7 @@ def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) 
         "citeAs": f"{header.name} {header.version}, built with agrotools {__version__} after the design of AgroTools "
         "(arXiv 2605.22366)" + "".join(f"; {source.citation}" for source in header.sources if source.citation),
         "inLanguage": sorted(counted.languages),
-        "keywords": ["agriculture", "tool use", "multimodal models", "benchmark", *_kinds(header, counted.schematic)],
+        "keywords": ["agriculture", "tool use", "multimodal models", "benchmark", *["synthetic"] * header.synthetic],
         "isBasedOn": [
             {
                 "@type": "CreativeWork",
@@ -153,10 +153,6 @@ def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) 
 def _description(header: BenchmarkHeader) -> str:
     said = header.description or "Questions on agricultural images for models that use tools."
     return f"SYNTHETIC, drawn by a program. {said}" if header.synthetic else said
-
-
-def _kinds(header: BenchmarkHeader, schematic: int) -> list[str]:
-    return ["synthetic"] * header.synthetic + ["schematic"] * bool(schematic)
 
 
 def _version(version: str) -> str:

@@ -40,7 +40,7 @@ def rai_fields(header: BenchmarkHeader, counted: Tally) -> dict[str, Any]:
         ],
         "dataAnnotationProtocol": [
             "Answers follow by rule from the annotation of the sources"
-            + (" (for drawings: from what was drawn)" if header.synthetic or counted.schematic else "")
+            + (" (for drawings: from what was drawn)" if header.synthetic else "")
             + ". Reference calls are declared by templates and run with real tools; what they returned is recorded "
             "beside what is true. Tolerances are set by task, before any tool runs."
         ],
@@ -89,10 +89,6 @@ def _limitations(header: BenchmarkHeader, counted: Tally) -> list[str]:
     limits: list[str] = []
     if header.synthetic:
         limits.append("Synthetic: a score on drawings does not say how well a model does on photographs.")
-    if counted.schematic:
-        limits.append(
-            f"{counted.schematic} samples ask to recognise schematic drawings; they are no measure of recognition."
-        )
     limits.append(
         f"{counted.samples} samples on {counted.all_files} different files: samples that share files are not "
         "independent, so intervals are over clusters of them."

@@ -28,7 +28,6 @@ class Tally:
     files: Counter[int] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
     languages: Counter[str] = field(default_factory=Counter)
-    schematic: int = 0
     no_tool_eligible: int = 0
 
     @property
@@ -48,7 +47,7 @@ class Tally:
 
 
 def tally(samples: Iterable[Sample]) -> Tally:
-    """Count ``samples``. ``schematic``: recognition of drawings, which samples say of themselves in ``metadata``."""
+    """Count ``samples``."""
     counted = Tally()
     seen: set[str] = set()
     for sample in samples:
@@ -67,6 +66,5 @@ def tally(samples: Iterable[Sample]) -> Tally:
         counted.kinds.update(file.kind for file in sample.files if file.path not in seen)
         seen.update(file.path for file in sample.files)
         counted.languages["zh" if _CJK.search(sample.query) else "en"] += 1
-        counted.schematic += bool(sample.metadata.get("schematic"))
         counted.no_tool_eligible += sample.no_tool_eligible
     return counted

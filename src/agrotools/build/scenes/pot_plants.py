@@ -14,9 +14,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.grounds import Picture, lay, outlined, photographed
-from agrotools.build.scenes.insects.brush import Brush, Colour, one_side
 from agrotools.build.scenes.noise import fractal_field
+from agrotools.build.scenes.painting import Brush, Colour, Picture, lay, one_side, outlined, photographed
 from agrotools.build.scenes.scene import Difficulty, Scene
 from agrotools.build.scenes.threads import one_thread
 

@@ -155,7 +155,6 @@ NO_ANSWER = "no answer"
 EARLY_ANSWER = "answered too early"
 TOOL_LOST_IT = "tool lost it"
 NO_REPLY = "invalid"
-SCHEMATIC = "schematic drawing"
 
 FACETS = {
     WRONG_TOOL: "called a tool that the reference does not call there",
@@ -167,7 +166,6 @@ FACETS = {
     EARLY_ANSWER: "answered where a call was due",
     TOOL_LOST_IT: "the reference calls with the real tools do not lead to the right answer either",
     NO_REPLY: "no reply could be had; left out of every mean",
-    SCHEMATIC: "asks to name what a drawing shows; in no headline",
 }
 """Every facet and what it means."""
 
@@ -182,11 +180,10 @@ def facets_of(record: Record, scores: Sequence[Score], matches: Sequence[int | N
 
     :data:`TOOL_LOST_IT` needs the oracle's record of the sample and is not among them.
     """
-    drawn = [SCHEMATIC] if record.sample.schematic else []
     if is_invalid(record):
-        return [NO_REPLY, *drawn]
+        return [NO_REPLY]
     found = _of_actions(record, scores) if record.actions is not None else _of_trajectory(record, matches, differs)
-    return [facet for facet in FACETS if facet in found] + drawn
+    return [facet for facet in FACETS if facet in found]
 
 
 def _of_actions(record: Record, scores: Sequence[Score]) -> set[str]:

@@ -22,7 +22,6 @@ from agrotools.report.judges import judge_notes
 from agrotools.report.option_places import option_notes
 from agrotools.report.parts import correlation_lines, counts_table, part_tables, seconds_tables
 from agrotools.report.published_runs import published_blocks
-from agrotools.report.schematic import schematic_block, schematic_columns, schematic_metric
 from agrotools.report.settings import OUTCOME, SETTINGS, Setting
 from agrotools.report.tables import gain_table, general_notes, setting_table, shown_metrics
 from agrotools.scoring import Estimate, Metric, Summary
@@ -160,7 +159,6 @@ def result_tables(summaries: Sequence[Summary], *, unadjusted: bool = False) -> 
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
         main += html_tables(gain_table(summaries, notes, unadjusted=unadjusted), _gains(summaries))
     main += html_tables(between_runs_table(summaries, unadjusted=unadjusted))
-    main += html_tables(schematic_block(summaries, notes), _intervals(_of_schematic(summaries), summaries))
     parts = html_tables(
         [
             *part_tables(summaries, side_by_side=_SIDE_BY_SIDE),
@@ -201,11 +199,6 @@ def _of_setting(setting: Setting, summaries: Sequence[Summary]) -> Shown:
         return metrics.get(columns[column]) if metrics and summary.modes[setting.mode].headline else None
 
     return shown
-
-
-def _of_schematic(summaries: Sequence[Summary]) -> Shown:
-    columns = schematic_columns(summaries)
-    return lambda summary, column: schematic_metric(summary, columns[column])
 
 
 def _gains(summaries: Sequence[Summary]) -> Drawing:

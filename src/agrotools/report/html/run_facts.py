@@ -76,7 +76,7 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
 def _mode_text(part: ModeSummary) -> str:
     invalid = f", {part.invalid.n} invalid ({percent(part.invalid.share)} %)" if part.invalid.n else ""
     n_drawn = part.schematic.n_samples if part.schematic is not None else 0
-    drawn = f", {n_drawn} of them schematic drawings, in no headline" if n_drawn else ""
+    drawn = f", {n_drawn} of them schematic drawings, excluded" if n_drawn else ""
     hidden = "" if part.headline or n_drawn == part.n_samples else ": too many for a headline"
     ended = ", ".join(f"{name} {n}" for name, n in part.counts.terminations.items())
     epochs = f" x {part.epochs} epochs" if part.epochs > 1 else ""

@@ -24,17 +24,14 @@ from agrotools.tools.recognition.recognisers import (
     BACKENDS,
     BY_NET,
     PACK,
-    SCHEMATIC,
     ImagePart,
     Recogniser,
     asks_larger_model,
     backend_files,
     data_files_of,
-    is_schematic_drawing,
     judge_part,
     read_image_part,
     recogniser_for,
-    schematic_recogniser,
 )
 from agrotools.tools.recognition.symptoms import NOTHING, Evidence, LeafSymptoms, symptoms_of
 from agrotools.tools.vlm.tasks import MOST_NAMES
@@ -147,10 +144,7 @@ def _by_recogniser(
     evidence: Evidence,
 ) -> _Named:
     is_pack = backend is not None and backend.startswith(PACK)
-    drawn = schematic_recogniser("schematic_pests") if backend == SCHEMATIC and kind != "disease" else None
-    if drawn is not None and kind == "auto" and not is_schematic_drawing(drawn, looked):
-        drawn = None
-    if kind == "pest" and not is_pack and drawn is None:
+    if kind == "pest" and not is_pack:
         raise ToolError(
             "backend_unavailable",
             "no shipped model names pests from pictures of them; damage on leaves of coffee and chilli is named with"
@@ -159,11 +153,11 @@ def _by_recogniser(
             hint=_TRAIN,
         )
     words = evidence.in_words()
-    if crop is not None and backend in (None, "offline", SCHEMATIC) and drawn is None:
+    if crop is not None and backend in (None, "offline"):
         info = read_info(shipped_files("leaves")[0])
         if _of_crop(info.crops, crop, names) is None:
             raise _unknown_crop(crop, "the shipped net", tuple(info.crops), words)
-    recogniser = drawn or recogniser_for(backend, "leaves", image)
+    recogniser = recogniser_for(backend, "leaves", image)
     entry_of = _entries(recogniser, kind, crop, names)
     allowed, notes = _allowed(recogniser, crop, names, entry_of, words)
     judgement, ranked, flags = judge_part(recogniser, looked, allowed, "crop")

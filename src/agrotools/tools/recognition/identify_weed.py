@@ -24,17 +24,14 @@ from agrotools.tools.recognition.candidates import (
 )
 from agrotools.tools.recognition.recognisers import (
     BACKENDS,
-    SCHEMATIC,
     ImagePart,
     Recogniser,
     asks_larger_model,
     backend_files,
     data_files_of,
-    is_schematic_drawing,
     judge_part,
     read_image_part,
     recogniser_for,
-    schematic_recogniser,
 )
 from agrotools.tools.workspace import backend_in_use, shown_name
 
@@ -148,8 +145,6 @@ def _by_recogniser(
     top_k: int,
 ) -> _Named:
     recogniser = recogniser_for(backend, "weeds", image)
-    if backend == SCHEMATIC and is_schematic_drawing(drawn := schematic_recogniser("schematic_weeds"), looked):
-        recogniser = drawn
 
     def entry_of(label: str) -> Entry | None:
         return names.of_shipped(label) if recogniser.is_shipped else names.of_name(label, _KINDS)

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 from shutil import rmtree
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +28,6 @@ from agrotools.vision.nets import Arrays, checked_arrays, pack_arrays, unusable_
 
 DESCRIPTION, WEIGHTS = "pack.json", "weights.npz"
 FORMAT = 1
-SchematicPack = Literal["schematic_pests", "schematic_weeds"]
-"""Packs that ship; their cards lie beside them in ``data/packs``."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _LARGEST_DESCRIPTION = 4 * 2**20
 _AGAIN = "train the pack again: agrotools packs train --images DIR --out PACK"
@@ -160,25 +157,6 @@ def pack_path(name_or_path: str) -> Path:
             f"{name_or_path!r} is no name of a pack", hint="letters, digits, _ . and -; or a path with a slash in it"
         )
     return packs_folder() / name_or_path
-
-
-def schematic_pack(name: SchematicPack) -> Pack:
-    """A pack that ships, of drawings by agrotools.
-
-    Raises:
-        ToolError: ``backend_unavailable``: as :func:`read_pack`.
-    """
-    return read_pack(_shipped_packs() / name)
-
-
-def schematic_pack_files() -> tuple[Path, ...]:
-    """The files of the packs that ship, beside the shipped nets."""
-    folder = _shipped_packs()
-    return tuple(folder / name / part for name in get_args(SchematicPack) for part in (DESCRIPTION, WEIGHTS))
-
-
-def _shipped_packs() -> Path:
-    return Path(str(files("agrotools"))) / "data" / "packs"
 
 
 def pack_files(name_or_path: str) -> tuple[Path, ...]:

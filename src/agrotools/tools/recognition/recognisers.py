@@ -15,21 +15,13 @@ from agrotools.knowledge.loading import kb_files
 from agrotools.tools.learned import LEARNED, weight_files
 from agrotools.tools.recognition.confidence import Judgement
 from agrotools.tools.recognition.net import NetName, crop_pixels, net_files, read_net, shipped_files, shipped_net
-from agrotools.tools.recognition.packs import (
-    SchematicPack,
-    load_pack,
-    pack_files,
-    schematic_pack,
-    schematic_pack_files,
-)
+from agrotools.tools.recognition.packs import load_pack, pack_files
 from agrotools.tools.vlm import VLM
 from agrotools.vision.formats import Box, clipped_region
 from agrotools.vision.reading import RgbImage, read_image
 
 PACK, NET = "pack:", "net:"
-SCHEMATIC = "schematic"
-"""The packs that know agrotools' own drawings; what they do not take for one is looked at as offline."""
-BACKENDS = ("offline", PACK, NET, SCHEMATIC, LEARNED, VLM)
+BACKENDS = ("offline", PACK, NET, LEARNED, VLM)
 BY_NET = "named by the net"
 NAMED_FROM = 0.5
 """A candidate is the best one where its calibrated score is at least this: more likely right than wrong."""
@@ -44,7 +36,7 @@ def data_files_of(net: NetName) -> Callable[[], tuple[Path, ...]]:
 
 
 def backend_files(backend: str) -> tuple[Path, ...]:
-    """The files behind ``pack:NAME``, ``net:PATH``, ``schematic`` or ``learned:MODEL``.
+    """The files behind ``pack:NAME``, ``net:PATH`` or ``learned:MODEL``.
 
     Raises:
         ToolError: ``backend_unavailable``, they are not there.
@@ -53,7 +45,7 @@ def backend_files(backend: str) -> tuple[Path, ...]:
         return pack_files(backend.removeprefix(PACK))
     if backend.startswith(NET):
         return net_files(_path_of_net(backend))
-    return schematic_pack_files() if backend == SCHEMATIC else weight_files(backend)
+    return weight_files(backend)
 
 
 def _path_of_net(backend: str) -> Path:
@@ -138,26 +130,6 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogn
     net = read_net(_path_of_net(backend)) if backend and not is_shipped else shipped_net(shipped)
     notes = (f"{BY_NET} {net.info.name}, which knows {len(net.info.classes)} classes",)
     return Recogniser(f"net {net.info.name}", net.info.classes, net.info.crops, is_shipped, net.judge, notes)
-
-
-def schematic_recogniser(name: SchematicPack) -> Recogniser:
-    """The shipped pack that knows drawings of pests or of weeds.
-
-    Raises:
-        ToolError: ``backend_unavailable``: it is damaged.
-    """
-    pack = schematic_pack(name)
-    own = pack.info.figures
-    notes = (
-        f"named by the pack {pack.info.name}, which knows {len(pack.info.classes)} species as agrotools draws them "
-        f"(accuracy {own.accuracy:.2f} out of fold) and no photograph: a test of what follows from a name",
-    )
-    return Recogniser(f"pack {pack.info.name}", pack.info.classes, {}, False, pack.judge, notes, ("schematic",))
-
-
-def is_schematic_drawing(recogniser: Recogniser, looked: ImagePart) -> bool:
-    """Whether a picture is one of the drawings that a schematic pack knows."""
-    return recogniser.judge(looked.part).is_known
 
 
 def judge_part(

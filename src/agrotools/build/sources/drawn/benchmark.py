@@ -2,8 +2,10 @@
 
 import math
 import shutil
+import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -12,13 +14,12 @@ from agrotools import __version__
 from agrotools.build.allocating import Allocation
 from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen, asked_of
-from agrotools.build.choosing_allocated import Stock, choose_allocated
+from agrotools.build.choosing_allocated import RecordedCounts, Stock, choose_allocated, choose_recorded
 from agrotools.build.export import write_benchmark
 from agrotools.build.marginals import Marginals, published
 from agrotools.build.outcomes import Tally
 from agrotools.build.scenes.scene import Difficulty
 from agrotools.build.sources.drawn import Drawn
-from agrotools.build.sources.drawn.catalogue import MODULES
 from agrotools.build.sources.drawn.drawing import Order, draw_all
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates import load_templates
@@ -30,6 +31,19 @@ from agrotools.formats.replacement import check_replaceable, replace_folder
 from agrotools.tools import AGROTOOLS
 
 SEED = 20261120
+MODULES: Mapping[str, int] = {
+    "blocks": 0,
+    "tracts": 1,
+    "farmland_aerial": 2,
+    "farmland_satellite": 3,
+    "pond_pairs": 4,
+    "apples": 5,
+    "fruit_counts": 6,
+    "leaf_lesions": 7,
+    "pots": 10,
+    "rows": 11,
+}
+"""Kinds of scenes in their order, each with the number that keeps its seeds apart from those of others."""
 QUESTIONS_PER_SUBJECT = 2.2
 """Subjects are drawn for so many questions each: fewer are more alike, more take longer to draw."""
 _DIFFICULTIES: tuple[Difficulty, ...] = (0, 1, 2, 3)
@@ -73,10 +87,23 @@ def write_scenes(
     language: Language = "en",
     progress: Progress = no_progress,
     workers: int = 2,
+    wanted: Marginals | None = None,
+    recorded: RecordedCounts | None = None,
 ) -> BenchmarkHeader:
-    """As :func:`build_scenes`, into the empty folder ``made``; ``work`` keeps what is drawn."""
+    """As :func:`build_scenes`, into the empty folder ``made``; ``work`` keeps what is drawn.
+
+    ``wanted``: marginals, instead of the published ones of the sources that are drawn; ``recorded``: counts of an
+    earlier allocation, which are taken as they are.
+    """
     modules, stocks, originals, chosen, allocation = drawn_questions(
-        work, queries, seed=seed, language=language, progress=progress, workers=workers
+        work,
+        queries,
+        seed=seed,
+        language=language,
+        progress=progress,
+        workers=workers,
+        wanted=wanted,
+        recorded=recorded,
     )
     (made / FILES_FOLDER).mkdir(parents=True)
     for stored in sorted({file.path for item in chosen for file in item.asked.files}):
@@ -97,7 +124,8 @@ def write_scenes(
         name=name,
         version=version,
         licence="Apache-2.0",
-        description="Questions on drawn scenes, with the composition of the AgroTools benchmark. No photographs.",
+        description="Questions on drawn scenes, composed as the AgroTools benchmark is, without recognition of pests "
+        "and weeds. No photographs.",
         synthetic=True,
         canary=canary_of(name, version),
         toolset=AGROTOOLS,
@@ -115,6 +143,11 @@ def write_scenes(
     )
     write_benchmark(made, header, samples)
     return header
+
+
+def embedded_counts() -> RecordedCounts:
+    """The counts of questions that the embedded benchmark asks."""
+    return tomllib.loads(files("agrotools.build.sources.drawn").joinpath("embedded.toml").read_text("utf-8"))
 
 
 class DrawnQuestions(NamedTuple):
@@ -148,6 +181,8 @@ def drawn_questions(
     language: Language = "en",
     progress: Progress = no_progress,
     workers: int = 2,
+    wanted: Marginals | None = None,
+    recorded: RecordedCounts | None = None,
 ) -> DrawnQuestions:
     """Draw scenes into ``work`` and choose ``queries`` questions of them with the published marginals.
 
@@ -155,27 +190,31 @@ def drawn_questions(
         BenchmarkError: so many questions cannot be asked.
         InfrastructureError: a scene cannot be drawn.
     """
-    wanted = published(queries)
     modules = {module: import_module(f"{__package__}.{module}") for module in MODULES}
+    wanted = wanted or published(queries, {module.STANDS_FOR for module in modules.values()})
     drawn = draw_all(_orders(modules, wanted, seed), work, progress, workers)
     originals = Originals(work)
     stocks = {
         module: _stock(code, [each for each in drawn if each.name == module], originals, language)
         for module, code in modules.items()
     }
-    chosen, allocation = choose_allocated(list(stocks.values()), wanted, seed)
+    if recorded is None:
+        chosen, allocation = choose_allocated(list(stocks.values()), wanted, seed)
+    else:
+        chosen, allocation = choose_recorded(list(stocks.values()), recorded, seed)
     return DrawnQuestions(modules, stocks, originals, chosen, allocation)
 
 
 def _orders(modules: Mapping[str, ModuleType], wanted: Marginals, seed: int) -> list[Order]:
     """Subjects to draw, as many as a module's share of the questions needs, of all difficulties in turn."""
     orders = []
-    for place, (name, module) in enumerate(modules.items()):
+    for name, module in modules.items():
         siblings = sum(other.STANDS_FOR == module.STANDS_FOR for other in modules.values())
         questions = wanted.sources[module.STANDS_FOR] / siblings
         least = len(_DIFFICULTIES)
         for number in range(max(least, math.ceil(questions / QUESTIONS_PER_SUBJECT) + 1)):
-            orders.append(Order(name, seed + 1_000 * place + number, _DIFFICULTIES[number % len(_DIFFICULTIES)]))
+            difficulty = _DIFFICULTIES[number % len(_DIFFICULTIES)]
+            orders.append(Order(name, seed + 1_000 * MODULES[name] + number, difficulty))
     return orders
 
 

@@ -13,7 +13,7 @@ from agrotools.build.area_truth import AreaTruth, count_area
 from agrotools.build.asking import Subject
 from agrotools.build.picture_parts import Region
 from agrotools.build.questions import Picture, questions_in
-from agrotools.build.scenes.grounds import outlined
+from agrotools.build.scenes.painting import outlined
 from agrotools.build.scenes.rows import CLASSES, COLUMNS_PX, ROWS_PX, make_scene
 from agrotools.build.scenes.scene import Difficulty
 from agrotools.build.scenes.spectra import BANDS

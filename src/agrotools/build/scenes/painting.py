@@ -1,15 +1,79 @@
-"""A brush that lays anti-aliased parts of a small body on a picture, in the body's own coordinates.
+"""Painting of drawn plants with a brush, the light and noise of a camera, and outlines drawn on photos.
 
-Coordinates: one unit is the length of the body, x points to the head, y to the left side; (0, 0) is its middle.
+All pictures are float32 (rows, columns, 3), 0 to 255, until :func:`photographed` turns them into uint8.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+
+from agrotools.build.scenes.noise import smooth_field
+from agrotools.build.scenes.scene import Difficulty
+
+Picture = NDArray[np.float32]
+MARK: tuple[float, float, float] = (235.0, 20.0, 20.0)
+STROKE_PX = 4
+
+
+@dataclass(frozen=True)
+class Nuisance:
+    """What makes a drawing harder: uneven and dim light, blur (px), noise (grey levels)."""
+
+    light: float
+    dark: float
+    blur: float
+    noise: float
+
+
+NUISANCES: tuple[Nuisance, ...] = (
+    Nuisance(0.06, 0.02, 0.4, 2.0),
+    Nuisance(0.14, 0.08, 0.7, 4.0),
+    Nuisance(0.20, 0.14, 1.1, 6.0),
+    Nuisance(0.28, 0.20, 1.5, 9.0),
+)
+
+
+def lay(picture: Picture, mask: NDArray[np.uint8], colour: tuple[float, float, float]) -> None:
+    """Blend a colour in where ``mask`` says so, 0 to 255: OpenCV smooths edges in 8-bit pictures only."""
+    picture += (mask.astype(np.float32) / 255.0)[..., None] * (np.asarray(colour, np.float32) - picture)
+
+
+def photographed(rng: np.random.Generator, picture: Picture, difficulty: Difficulty) -> NDArray[np.uint8]:
+    """Uneven and dim light, blur, noise: uint8 (rows, columns, 3)."""
+    own = NUISANCES[difficulty]
+    rows, columns = picture.shape[:2]
+    light = 1.0 + own.light * np.clip(smooth_field(rng, rows, columns, 700), -1.3, 1.3)
+    light *= 1.0 - own.dark * rng.uniform(0.0, 1.0)
+    warmth = rng.normal(0, 0.02 + 0.02 * difficulty)
+    tint = np.array([1.0 + warmth, 1.0, 1.0 - warmth], np.float32)
+    seen = cv2.GaussianBlur(
+        picture * light[..., None].astype(np.float32) * tint, (0, 0), own.blur * rng.uniform(0.7, 1.1)
+    )
+    grain = rng.standard_normal((rows, columns, 3), dtype=np.float32) * np.float32(own.noise)
+    return np.clip(seen + grain + 0.5, 0, 255).astype(np.uint8)
+
+
+def outlined(
+    rgb: NDArray[np.uint8], box: Sequence[int], shape: Literal["box", "ellipse"] = "box"
+) -> tuple[NDArray[np.uint8], list[int]]:
+    """A photo with a red outline drawn on it along ``box`` [x0, y0, x1, y1]; and the bounds inside the stroke."""
+    rows, columns = rgb.shape[:2]
+    x0, y0, x1, y1 = max(4, box[0]), max(4, box[1]), min(columns - 5, box[2]), min(rows - 5, box[3])
+    stroke = np.zeros((rows, columns), np.uint8)
+    if shape == "box":
+        cv2.rectangle(stroke, (x0, y0), (x1, y1), 255, STROKE_PX)
+    else:
+        centre, axes = ((x0 + x1) * 8, (y0 + y1) * 8), ((x1 - x0) * 8, (y1 - y0) * 8)
+        cv2.ellipse(stroke, centre, axes, 0, 0, 360, 255, STROKE_PX, cv2.LINE_AA, 4)
+    picture = rgb.astype(np.float32)
+    lay(picture, stroke, MARK)
+    return (picture + 0.5).astype(np.uint8), [x0 + 3, y0 + 3, x1 - 2, y1 - 2]
+
 
 Points = NDArray[np.float64]
 Colour = tuple[float, float, float]
@@ -93,39 +157,10 @@ class Brush:
         return (1.0 + np.float32(shade) * (0.8 * towards + 0.9 * gloss - 0.15)).astype(np.float32)
 
 
-def oval(x: float, y: float, long: float, wide: float, turn: float = 0.0, corners: int = 36) -> Points:
-    """An ellipse of half axes ``long`` (along the body) and ``wide``, turned by ``turn`` radians."""
-    t = np.linspace(0.0, 2 * np.pi, corners, endpoint=False)
-    c, s = math.cos(turn), math.sin(turn)
-    return np.stack(
-        [x + long * np.cos(t) * c - wide * np.sin(t) * s, y + long * np.cos(t) * s + wide * np.sin(t) * c], 1
-    )
-
-
-def body(xs: Sequence[float], widths: Sequence[float], bend: float = 0.0, y: float = 0.0) -> Points:
-    """An outline alike on both sides: half ``widths`` at ``xs``, from tail to head; bent into an arc by ``bend``."""
-    fine = np.linspace(xs[0], xs[-1], 48)
-    half = _rounded(np.interp(fine, xs, widths))
-    middle = y + bend * (fine - (xs[0] + xs[-1]) / 2) ** 2
-    return np.concatenate([np.stack([fine, middle + half], 1), np.stack([fine, middle - half], 1)[::-1]])
-
-
 def one_side(points: Sequence[tuple[float, float]]) -> Points:
     """A closed smooth outline through corners, as of a wing."""
     closed = np.array([*points, points[0]], np.float64)
     return _smooth(closed)
-
-
-def mirror(points: Points) -> Points:
-    """The same part on the other side of the body."""
-    return points * np.array([1.0, -1.0])
-
-
-def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    padded = np.pad(values, 2, mode="edge")
-    smooth = np.convolve(padded, np.ones(5) / 5, mode="valid")
-    smooth[0], smooth[-1] = values[0], values[-1]
-    return smooth
 
 
 def _smooth(points: Points) -> Points:
