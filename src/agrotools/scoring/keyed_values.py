@@ -183,7 +183,8 @@ _EDGES = " \t|\"',;{}"
 def _lines(names: Names, text: str, is_open: bool) -> tuple[_Line, ...]:
     """All ``name: value`` of ``text``: by name anywhere, by label at the start of a line, up to the next key."""
     # "8 trees + 6 trees = 14", "14 trees: 8 and 6": a counted noun is no key.
-    matches = [match for match in _form_keys(names).finditer(text) if not _COUNTED.search(text, *_around(match))]
+    keys = _form_keys(names).finditer(text)
+    matches = [match for match in keys if not _COUNTED.search(text, max(0, match.start() - 40), match.end())]
     if not matches:
         return ()
     headers = {start for start, _, _ in _tables(text)}
@@ -220,10 +221,6 @@ _LINE_START = re.compile(r"(?:^|\n)[^\w\n]{0,12}(?:\d{1,2}[.)]\s?)?$")
 
 def _leads(text: str, at: int) -> bool:
     return _LINE_START.search(text, max(0, at - 16), at) is not None
-
-
-def _around(key: re.Match[str]) -> tuple[int, int]:
-    return max(0, key.start() - 40), key.end()
 
 
 def _in_prose(text: str, key: re.Match[str]) -> bool:

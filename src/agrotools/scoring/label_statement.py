@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from agrotools.scoring.slot_subject import named_entities
 from agrotools.scoring.word_forms import Family, comparatives, families, presence, word_pattern
 from agrotools.text.clauses import OTHER_TIME, Negations
 from agrotools.text.normalise import CJK, WORD, normalise
@@ -19,7 +20,7 @@ class Statement(NamedTuple):
     said: tuple[re.Pattern[str], ...]
     families: tuple[tuple[Family, bool], ...]
     compared: tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]] | None
-    entities: tuple[tuple[int, str], ...]
+    entities: dict[str, set[str]]
     denied: bool
     universal: bool
     partial: bool
@@ -43,23 +44,6 @@ _COPULA = re.compile(
 
 
 _THERE_IS = re.compile(r"^\W*(?:whether )?there (?:is|are|was|were|has been|have been)(?= )")
-
-
-ENTITIES = [
-    re.compile(rf"(?<!{WORD})(?:{words})(?!{WORD})|{chinese}")
-    for words, chinese in (
-        ("left|right|left-hand|right-hand", "[左右](?=[侧边图半块地])"),
-        ("north|south|east|west|northern|southern|eastern|western", "[东南西北](?=[侧边部半块地])"),
-        ("upper|lower|top|bottom", "[上下](?=[方部游侧半块])"),
-        (r"(?:19|20)\d\d", r"(?:19|20)\d\d(?=年)"),
-        (
-            r"(?:image|photo|picture|plot|field|tree|row|tile|sample|variety|pond|plant|tank|block|site|hive|"
-            r"pen)s? ?[#_]?(?:\d|[a-h])",
-            r"图\d|[a-h](?=[{CJK}])",
-        ),
-        ("first|second|third", "第[一二三]"),
-    )
-]
 
 
 def _words(text: str) -> list[str]:
@@ -111,7 +95,7 @@ def label_statement(name: str, label: str) -> Statement:
         tuple(pattern for word, pattern in words.items() if word not in subject),
         tuple((family, asserts) for _, _, family, asserts in chosen),
         compared,
-        tuple((kind, found[0]) for kind, pattern in enumerate(ENTITIES) for found in pattern.finditer(text)),
+        named_entities(text),
         denied,
         _WHOLE.search(text) is not None,
         there is not None or _SOME.search(text) is not None,

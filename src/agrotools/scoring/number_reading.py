@@ -52,7 +52,7 @@ def choose(candidates: Sequence[Candidate], *, keyed: bool) -> Choice:
     if not candidates:
         return Choice((), ())
     if keyed:
-        candidates = _outside_brackets(candidates)
+        candidates = [each for each in candidates if not _explains(each, candidates[0])]
     candidates = _without_parts(_of_asked_kind(candidates))
     scores = [score(each) for each in candidates]
     scored = list(zip(candidates, scores, strict=True))
@@ -93,16 +93,8 @@ def _without_parts(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
 _OF_THEM = re.compile(r" ?of (?:them|these|those|which)(?![a-z])")
 
 
-def _outside_brackets(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-    """``candidates`` without those in brackets that explain, if others stand before them: "13-15 (n = 14)"."""
-    first = candidates[0]
-    return [each for each in candidates if not _explains(each, first)]
-
-
 def _explains(other: Candidate, first: Candidate) -> bool:
-    """Whether ``other`` stands in brackets that explain ``first``: "62 (60 stacked, 2 on the ground)"."""
-    if other.features["part"] and not first.features["part"]:
-        return True
+    """True if ``other`` stands in brackets that explain ``first``: "62 (60 stacked, 2 on the ground)"."""
     if not other.phrase.bracketed or first.phrase.bracketed or not other.phrase.explained:
         return False
     opened = max(other.text.rfind("(", 0, other.quantity.start), 0)
@@ -396,7 +388,6 @@ def _without_conversions(
 
 
 _WORKED_OUT = re.compile(r" ?[(\[]? ?=[^=]*$")
-_NUMERALS = re.compile(r"[\d.,]+")
 _OPERATORS = re.compile(r"[-+*/×÷·x=≈()\[\]| ]*")
 
 
@@ -405,7 +396,7 @@ def _result(text: str, fitting: Sequence[Quantity]) -> Quantity | None:
     if (
         len(fitting) > 1
         and _WORKED_OUT.match(text, fitting[0].end)
-        and _OPERATORS.fullmatch(_NUMERALS.sub("", text[fitting[0].end :]))
+        and _OPERATORS.fullmatch(re.sub(r"[\d.,]+", "", text[fitting[0].end :]))
     ):
         return fitting[0]  # 14 = 8 + 6
     equals = max(text.rfind("="), text.rfind("≈"))

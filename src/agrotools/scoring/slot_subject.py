@@ -95,18 +95,13 @@ _BRACKETS = re.compile(r"[(\[]([^()\[\]]{0,400})[)\]]")
 
 
 def _brackets(text: str) -> dict[int, str]:
-    """What else than units stands in the brackets around each place."""
+    """What stands in the brackets around each place."""
     inside: dict[int, str] = {}
     for bracket in _BRACKETS.finditer(text):
-        words = _PLAIN.sub("", bracket[1])
-        inside.update(dict.fromkeys(range(bracket.start(), bracket.end()), words))
+        inside.update(dict.fromkeys(range(bracket.start(), bracket.end()), bracket[1]))
     return inside
 
 
-_PLAIN = re.compile(
-    r"\b(?:about|approx|approximately|or|percent|hectares?|(?:square )?(?:kilo|centi|milli)?met(?:er|re)s?|acres?|"
-    r"inch(?:es)?|feet|grams?|kilograms?|possibly|perhaps|maybe)\b"
-)
 _KINDS: dict[str, str] = {
     "highest": r"heaviest|thickest|oldest|largest|biggest|maximum|max|highest|tallest|longest|widest|greatest|"
     r"最大|最高|最长",
@@ -211,7 +206,11 @@ def _subject(name: str, label: str) -> Subject:
         _genitives(label),
         _places(text),
         frozenset(pair for run in re.findall(f"[{CJK}]{{2,}}", text) for pair in map("".join, pairwise(run))),
-        {kind: named for kind, named in _entities(normalise(label)).items() if kind != "time" or _TIMED.search(label)},
+        {
+            kind: named
+            for kind, named in named_entities(normalise(label)).items()
+            if kind != "time" or _TIMED.search(label)
+        },
     )
 
 
@@ -289,7 +288,6 @@ def last_place_named(text: str) -> int | None:
     return max(found)[1] if found else None
 
 
-YEAR = re.compile(r"(?<![\d.])(?:19|20)\d\d(?![\d.])")
 _NUMBERED = re.compile(
     r"(?<![a-z])(?:image|photo|picture|plot|field|parcel|tree|row|tile|sample|variety|pond|plant|tank|block|"
     r"site|hive|"
@@ -298,6 +296,9 @@ _NUMBERED = re.compile(
 )
 _ORDINAL = [re.compile(rf"(?<!{WORD})(?:{latin})(?!{WORD})|第[{chinese}]") for latin, chinese in (
     ("first(?! glance)|1st", "一1"), ("second|2nd", "二2"), ("third|3rd", "三3"), ("fourth|4th", "四4"))]  # fmt: skip
+
+
+YEAR = re.compile(r"(?<![\d.])(?:19|20)\d\d(?![\d.])")
 _EARLY = re.compile(
     rf"(?<!{WORD})(?:earlier|initial|former|previous|original|first)(?!{WORD})|前(?:一?期|时相)|第一期|早期|[变灾]化?前"
 )
@@ -314,7 +315,7 @@ _TIMED = re.compile(
 
 
 @lru_cache(maxsize=20_000)
-def _entities(text: str) -> dict[str, set[str]]:
+def named_entities(text: str) -> dict[str, set[str]]:
     """The places, numbered things, years, and the times (first or last of several) that ``text`` names."""
     named = {
         "place": {str(index) for index in _places(text)},
@@ -326,18 +327,13 @@ def _entities(text: str) -> dict[str, set[str]]:
     return {kind: names for kind, names in named.items() if names}
 
 
-def elsewhere(text: str, asked: Subject) -> bool:
-    """Whether ``text`` speaks of another place (left, right, north, ...) than the label."""
-    return bool(asked.places) and bool(found := _places(text)) and not found & asked.places
-
-
 def of_other_thing(text: str, asked: Subject, years: Sequence[str]) -> bool | None:
-    """Whether ``text`` speaks of another place, time, or numbered thing than the label; None where it names none.
+    """True if ``text`` speaks of another place, time, or numbered thing than the label; None where it names none.
 
     ``years``: those that the whole answer names, in order: the last is the later one.
     """
     verdict = None
-    here = _entities(text) if asked.entities else {}
+    here = named_entities(text) if asked.entities else {}
     for kind, own in asked.entities.items():
         said = set(here.get(kind, ()))
         if kind == "time" and len(years) > 1:

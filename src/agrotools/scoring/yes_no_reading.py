@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from agrotools.core import BooleanSlot
 from agrotools.scoring.answer_text import after_correction
-from agrotools.scoring.label_statement import ENTITIES, THAN, THAN_CHINESE, Statement, label_statement
+from agrotools.scoring.label_statement import THAN, THAN_CHINESE, Statement, label_statement
+from agrotools.scoring.slot_subject import named_entities
 from agrotools.scoring.word_forms import comparatives, presence
 from agrotools.text.clauses import ELSEWHERE, EXCEPTED, OTHER_TIME, SUPPOSED, Negations, Sentences
 from agrotools.text.normalise import CJK, WORD
@@ -208,25 +209,11 @@ def _plain_votes(statement: Statement, text: str, place: Sentences) -> Iterator[
         yield _Vote(at, said, weight, word)
 
 
-def _outermost(hits: list[tuple[int, int, bool]]) -> list[tuple[int, int, bool]]:
-    """The hits that lie in no longer one: "unchanged" of one family over "changed" of another."""
-    kept: list[tuple[int, int, bool]] = []
-    for hit in sorted(hits, key=lambda hit: (hit[0], -hit[1])):
-        if not kept or hit[1] > kept[-1][1] or hit[:2] == kept[-1][:2]:
-            kept.append(hit)
-    return kept
-
-
 _BEHIND = re.compile(
     rf",? (?:is|are|was|were|has|have|had|does|do|did|can|could|will|would|should|may|must|need) (?:not|"
     rf"never)(?!{WORD})|"
     rf"n't(?!{WORD})|-free(?!{WORD})| (?:not|never|cannot|[a-z]+n't|no(?! (?:doubt|longer than|more than))|none|"
     rf"nothing|nowhere|neither)(?!{WORD})|不(?!仅|但|断|过)|未|没有"
-)
-
-
-_NOT_ALL = re.compile(
-    rf"(?<!{WORD})not (?:all|every|each|both)(?!{WORD})|(?:并非|不是|并不是)(?:所有|全部|每|都)|不全|没有全"
 )
 
 
@@ -253,13 +240,9 @@ def _votes(statement: Statement, text: str, place: Sentences) -> Iterator[_Vote]
         _Vote(found.start(), None, 1.2 + _position(place, place.of(found.start())), found[0])
         for found in islice(_OPEN.finditer(text), _MOST)
     )
-    if statement.universal:
-        for found in islice(_NOT_ALL.finditer(text), _MOST):
-            index = place.of(found.start())
-            yield _Vote(found.start(), False, 2.0 + _position(place, index), found[0])
     if not hits:
         return
-    hits = _outermost(hits)[-_MOST:]
+    hits = sorted(hits)[-_MOST:]
     negations = Negations(text, [(start, end) for start, end, _ in hits] if not statement.compared else ())
     governing: dict[int, int] = {}
     for start, *_ in hits:
@@ -315,15 +298,9 @@ def _weight(statement: Statement, place: Sentences, index: int, sentence: str, c
 
 
 def _of_another(statement: Statement, clause: str) -> bool:
-    """Whether a clause speaks of another place, year, letter than the label does."""
-    for kind in {kind for kind, _ in statement.entities}:
-        own = {word for of, word in statement.entities if of == kind}
-        # Left and 左 are not known to be one: words of the label's script alone are compared.
-        is_latin = min(own) < "\u2e80"
-        here = {found[0] for found in ENTITIES[kind].finditer(clause) if (found[0] < "\u2e80") == is_latin}
-        if here and not here & own:
-            return True
-    return False
+    """True if a clause speaks of another place, year or numbered thing than the label does."""
+    here = named_entities(clause)
+    return any(kind in here and not here[kind] & own for kind, own in statement.entities.items() if kind != "time")
 
 
 def _turned(statement: Statement, clause: str, at: int) -> bool | None:

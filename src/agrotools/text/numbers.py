@@ -128,8 +128,6 @@ _BOUND_AFTER = re.compile(
 )
 _COMPOUND = re.compile(r"(?<=[a-z\d])(?:\^\d)?(?:/[a-z]{1,6}(?:\^?-?\d)?(?![a-z\d])|\^-\d)(?:/[a-z]{1,6}(?![a-z]))?")
 _OF = re.compile(r" (?:out )?of (?:(?:the|its|their|a total of|all) )?")
-_LIST_JOINT = re.compile(r"\s?(?:,|,?\s?(?:and|or)|to|-)\s?")
-_LIST_GOES_ON = re.compile(rf"{_LIST_JOINT.pattern}\d")
 _THREES = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _LONGEST_NUMERAL = 60
 _MOST_NUMBERS = 300
@@ -213,7 +211,6 @@ def _written_numbers(text: str) -> Iterator[_Written]:
 
 def _raw_quantities(text: str) -> list[Quantity]:
     found: list[Quantity] = []
-    listed_to: int | None = None
     taken_to = 0
     for value, start, end, spelled, own in _written_numbers(text):
         if len(found) > _MOST_NUMBERS:
@@ -248,8 +245,6 @@ def _raw_quantities(text: str) -> list[Quantity]:
             and _NUMBERED.search(before) is not None
             and _OF_SIDE.search(text, max(0, start - 40), start) is None
         )
-        if unit is None and value.is_integer() and _is_listed(text, before, listed_to, start, end):
-            is_name, listed_to = True, end
         if not is_name and math.isfinite(value):
             bound = (
                 _BOUND_BEFORE.search(text, max(0, start - 40), start) is not None
@@ -259,15 +254,6 @@ def _raw_quantities(text: str) -> list[Quantity]:
             found.append(Quantity(value, value, unit, noun, start, behind, len(found), bound, spelled))
         taken_to = behind if unit else end
     return found
-
-
-def _is_listed(text: str, before: str, listed_to: int | None, start: int, end: int) -> bool:
-    """Whether the number is one of those in "images 1, 2 and 3" or "tiles 1-4": names, no quantities."""
-    if _NUMBERED_LIST.search(before):
-        return _LIST_GOES_ON.match(text, end) is not None
-    if listed_to is None or start - listed_to > 8:
-        return False
-    return _LIST_JOINT.fullmatch(text, listed_to, start) is not None
 
 
 def _value(text: str, match: re.Match[str]) -> tuple[float, int]:

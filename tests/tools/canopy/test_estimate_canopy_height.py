@@ -243,7 +243,7 @@ def test_a_large_difference_is_taken_block_by_block(tmp_path: Path, monkeypatch:
 # --- properties ------------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 1000), turns=st.integers(0, 3), flip=st.booleans(), holes=st.booleans())
 def test_turning_changes_nothing(tmp_path: Path, seed: int, turns: int, flip: bool, holes: bool) -> None:
     draw = np.random.default_rng(seed)
@@ -258,7 +258,7 @@ def test_turning_changes_nothing(tmp_path: Path, seed: int, turns: int, flip: bo
         assert second[name] == (pytest.approx(value, rel=1e-6) if isinstance(value, float) else value)
 
 
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(column=st.integers(1, 79), gsd_m=st.floats(0.1, 5))
 def test_regions_add_up(tmp_path: Path, column: int, gsd_m: float) -> None:
     chm = raster(tmp_path / "a.tif", HEIGHTS)

@@ -111,7 +111,7 @@ def test_boxes_are_in_pixels_of_the_image(tmp_path: Path) -> None:
     assert "coordinates_of_chm" in counted(tmp_path, image=other, target="tree", chm=chm).flags
 
 
-@settings(deadline=None, max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(column=st.integers(10, 90))
 def test_regions_add_up(tmp_path: Path, column: int) -> None:
     scene = canopy_scene("forest", 3, side=100)

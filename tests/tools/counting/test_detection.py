@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.tools.counting.fruit_net import (
@@ -35,7 +35,6 @@ def test_the_best_of_two_boxes_on_one_object_stays() -> None:
     assert found.scores.tolist() == [0.9, 0.2]
 
 
-@settings(max_examples=60)
 @given(st.lists(st.tuples(*[st.integers(0, 60)] * 2, *[st.integers(1, 30)] * 2, st.integers(0, 100)), max_size=25))
 def test_what_stays_does_not_overlap_and_explains_what_went(rows: list[tuple[int, int, int, int, int]]) -> None:
     every = of(*((x, y, x + w, y + h, s / 100) for x, y, w, h, s in rows))
@@ -58,7 +57,6 @@ def test_a_peak_of_heat_becomes_a_box() -> None:
     assert len(boxes_of_maps(np.zeros((2, 8, 8), np.float32), distances, 0.1)) == 0
 
 
-@settings(max_examples=80)
 @given(st.integers(1, 900), st.integers(1, 900), st.integers(20, 300), st.floats(0, 0.9))
 def test_cores_tile_the_picture(width: int, height: int, side: int, share: float) -> None:
     overlap = int(share * side)
@@ -90,7 +88,6 @@ def bright_squares(tile: np.ndarray) -> Detections:
     return Detections(boxes, np.full(len(boxes), 0.9), np.zeros(len(boxes), np.int64))
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(100, 700), st.integers(100, 700))
 def test_each_object_is_found_once_wherever_tiles_meet(seed: int, width: int, height: int) -> None:
     draw = np.random.default_rng(seed)

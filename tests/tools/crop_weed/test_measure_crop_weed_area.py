@@ -340,7 +340,7 @@ def test_a_large_raster_is_counted_block_by_block(tmp_path: Path, monkeypatch: p
 # --- label rasters -------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(classes=arrays(np.uint8, (12, 17), elements=st.integers(0, 4)), palette=st.booleans(), box=st.booleans())
 def test_label_rasters_are_counted_exactly(tmp_path: Path, classes: np.ndarray, palette: bool, box: bool) -> None:
     stored = Image.fromarray(classes)

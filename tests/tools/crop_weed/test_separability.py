@@ -15,7 +15,6 @@ def gaussian(draw: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarr
     return draw.normal(size=size) * 2, root @ root.T + 0.1 * np.eye(size)
 
 
-@settings(max_examples=60)
 @given(seed=st.integers(0, 10_000), size=st.integers(1, 6))
 def test_the_same_digits_as_in_expressions(seed: int, size: int) -> None:
     draw = np.random.default_rng(seed)

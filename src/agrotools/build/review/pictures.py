@@ -7,7 +7,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 
-from agrotools.agents.previews import PREVIEWED_KINDS, Picture, Unreadable, make_picture
+from agrotools.agents.images import PREVIEWED_KINDS, Picture, Unreadable, make_picture
 from agrotools.build.review.material import Material
 from agrotools.core import Artifact, SampleFile
 from agrotools.report.html.places import Absent, Places

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from agrotools.agents.previews import PREVIEWED_KINDS
+from agrotools.agents.images import PREVIEWED_KINDS
 from agrotools.build.assist.reference_traces.records import TraceRecord
 from agrotools.build.review.boxes import Shape, files_of, shapes_of
 from agrotools.build.review.comparing import Compared, compared_fields

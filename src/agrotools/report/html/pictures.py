@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agrotools.agents.previews import PREVIEWED_KINDS, Unreadable, make_picture
+from agrotools.agents.images import PREVIEWED_KINDS, Unreadable, make_picture
 from agrotools.core import Artifact, SampleFile
 from agrotools.report.html.places import Absent
 
