@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from agrotools.core import AgrotoolsError, BudgetReached, InfrastructureError, Record
 from agrotools.runner.pace import interrupts
 from agrotools.runner.plan import WorkItem
+from agrotools.runner.prompts import collected_requests
 from agrotools.runner.run_item import RunContext, run_item
 
 OnFinished = Callable[[Record], None]
@@ -128,12 +129,13 @@ async def _work(
                 return
             replies_at_start = endpoint.replies
             try:
-                record = await run_item(item, context)
+                with collected_requests() as requests:
+                    record = await run_item(item, context)
             except BudgetReached as error:
                 # Others may still settle for less than was set aside for them: they go on until they hit it, too.
                 ending.requested, ending.error = True, ending.error or error
                 return
-            context.store.append(record)
+            context.store.append(record, requests)
             on_finished(record)
             if error := endpoint.saw(record, replies_at_start):
                 ending.requested, ending.error = True, ending.error or error

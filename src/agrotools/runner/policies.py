@@ -10,6 +10,7 @@ from agrotools.agents import LLMAgent, ModelAgent, Policy
 from agrotools.core import MODES, Mode, OptionsSlot, Protocol, ReferenceTextSlot, Sample, ToolSpec, UsageError
 from agrotools.formats.samples import facts_of
 from agrotools.models import DEFAULT_WIRE, Model, ModelSettings, WireSettings, WireStats, make_model
+from agrotools.runner.prompts import ObservedModel
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
 from agrotools.tools import tool_specs
@@ -27,7 +28,7 @@ class Agents:
     def __call__(self, _sample: Sample, mode: Mode, epoch: int) -> ModelAgent:
         key = (mode, epoch)
         if key not in self._made:
-            self._made[key] = self._agent(self._model_of(epoch), mode)
+            self._made[key] = self._agent(ObservedModel(self._model_of(epoch)), mode)
         return self._made[key]
 
     def _agent(self, model: Model, mode: Mode) -> ModelAgent:
