@@ -17,9 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from agrotools.sandbox import available_runners, run_code
-from agrotools.sandbox.places import interpreter
-from agrotools.sandbox.pool import close_pools, pool_size
-from agrotools.sandbox.session import Worker
+from agrotools.sandbox.pool import Worker, close_pools, pool_size
+from agrotools.sandbox.runners import interpreter
 
 PLOT = """
 import matplotlib.pyplot as plt

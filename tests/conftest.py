@@ -13,7 +13,12 @@ from support.tiers import UnitGuard, tier_of
 
 # Wall time says nothing on a shared machine, and the first example of a test pays for its lazy imports.
 # Whoever works here searches for new examples each time; a check that decides about somebody's change repeats the same.
-settings.register_profile("agrotools", deadline=None, derandomize=bool(os.environ.get("AGROTOOLS_SAME_EXAMPLES")))
+settings.register_profile(
+    "agrotools",
+    deadline=None,
+    derandomize=bool(os.environ.get("AGROTOOLS_SAME_EXAMPLES")),
+    max_examples=int(os.environ.get("AGROTOOLS_EXAMPLES", "25")),
+)
 settings.load_profile("agrotools")
 
 ROOT = Path(__file__).resolve().parent.parent

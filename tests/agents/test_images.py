@@ -9,8 +9,7 @@ import pytest
 from PIL import Image
 
 from agrotools.agents import images as images_module
-from agrotools.agents.images import file_parts
-from agrotools.agents.previews import LONGEST_SIDE_PX
+from agrotools.agents.images import LONGEST_SIDE_PX, file_parts
 from agrotools.core import Intrinsics, SampleFile
 from agrotools.models import ContentPart, ImagePart, TextPart
 from support.picture_files import write_raster

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agrotools.agents import run_end_to_end, run_step_by_step
-from agrotools.agents.end_to_end import Refusal
 from agrotools.agents.lagent import LagentAgent
+from agrotools.agents.modes import Refusal
 from agrotools.core import (
     Answer,
     CallTools,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from agrotools.agents import LLMAgent, run_end_to_end, run_step_by_step
-from agrotools.agents.keeping import LONG_TEXT, MOST_KEPT, kept_call, kept_text, read_apart
+from agrotools.agents.truncation import LONG_TEXT, MOST_KEPT, kept_call, kept_text, read_apart
 from agrotools.core import (
     CallTools,
     Observation,

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agrotools.agents.parsing import as_text, parse_output, parse_tool_calls
@@ -38,7 +38,6 @@ outputs = st.text(st.characters(), max_size=200) | st.lists(pieces | st.text(max
 
 
 @given(outputs, st.sampled_from(["react", "tool-calling"]), st.booleans())
-@settings(max_examples=500)
 def test_any_text_becomes_an_action_that_a_record_can_hold(text: str, protocol: Any, answer_only: bool) -> None:
     action = parse_output(text, protocol=protocol, answer_only=answer_only)
     assert isinstance(action, CallTools | Answer | Unparseable)
@@ -51,7 +50,6 @@ def test_any_text_becomes_an_action_that_a_record_can_hold(text: str, protocol: 
 @given(st.lists(st.tuples(st.text(max_size=20), outputs), min_size=1, max_size=3), outputs)
 @example(requested=[("", "\ud800")], text="")
 @example(requested=[("\udfff", "{}")], text="\ud800")
-@settings(max_examples=200)
 def test_any_native_call_becomes_an_action(requested: list[tuple[str, str]], text: str) -> None:
     calls = [RequestedCall(name=name, arguments=given) for name, given in requested]
     action = parse_output(text, calls, protocol="tool-calling")
@@ -82,7 +80,6 @@ def forms(name: str, given: dict[str, Any]) -> list[str]:
 
 
 @given(names, arguments)
-@settings(max_examples=300, deadline=None)
 def test_any_call_in_any_form_is_read_back_equal(name: str, given: dict[str, Any]) -> None:
     for text in forms(name, given):
         for protocol in ("react", "tool-calling"):
@@ -93,7 +90,6 @@ def test_any_call_in_any_form_is_read_back_equal(name: str, given: dict[str, Any
 
 
 @given(st.lists(st.tuples(names, arguments), min_size=2, max_size=5))
-@settings(max_examples=100, deadline=None)
 def test_several_calls_in_any_form_keep_their_order(calls: list[tuple[str, dict[str, Any]]]) -> None:
     objects = [{"name": name, "arguments": given} for name, given in calls]
     texts = [

@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.agents import run_end_to_end, run_no_tool
@@ -303,7 +303,6 @@ def nearest_of_all(own: Sample, samples: Sequence[Sample]) -> str | None:
     return min((name for similarity, name in ranked if similarity >= best - 1e-9), default=None)
 
 
-@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.integers(1, 25))
 def test_the_donor_is_the_most_similar_of_another_template_and_cluster_and_the_first_of_equals(seed: int, count: int):
     samples = some_samples(seed, count)

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -247,7 +247,6 @@ _JSON = st.recursive(
 )
 
 
-@settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_whatever_a_line_holds_faults_are_returned_not_raised(data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("any")
@@ -272,7 +271,6 @@ def test_whatever_a_line_holds_faults_are_returned_not_raised(data, tmp_path_fac
         assert fault.hint
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=200))
 def test_arbitrary_bytes_are_only_faults(tmp_path_factory, content):
     folder = tmp_path_factory.mktemp("bytes")

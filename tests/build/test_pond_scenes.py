@@ -18,7 +18,7 @@ def test_the_same_seed_draws_the_same_pair():
     assert not np.array_equal(a.images["before"], make_pond_pair(5, 2).images["before"])
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(seed=st.integers(0, 10_000), difficulty=st.sampled_from(DIFFICULTIES), event=st.sampled_from(EVENTS))
 def test_masks_and_truth_tell_the_same_event(seed, difficulty, event):
     scene = make_pond_pair(seed, difficulty, event)

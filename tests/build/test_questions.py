@@ -4,7 +4,7 @@ from string import Formatter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.build.area_truth import AreaTruth, count_area
@@ -107,7 +107,6 @@ def test_what_unnamed_plants_could_change_is_not_asked():
     assert not asked & {"weed_share", "crop_share", "weed_crop_ratio", "leading_plants", "surface_bars", "weed_cover"}
 
 
-@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 500), question=st.sampled_from([q for q in QUESTIONS if q.things == 1]))
 def test_a_settled_answer_survives_every_reading(seed, question):
     ask = Ask((_picture(seed, 1, True),), np.random.default_rng(seed))

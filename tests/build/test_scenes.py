@@ -1,5 +1,3 @@
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -27,7 +25,7 @@ def test_another_seed_or_difficulty_draws_another_scene():
     assert not np.array_equal(base, make_scene(11, 2).images["rgb"])
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 10_000), difficulty=st.sampled_from([0, 1, 2, 3]))
 def test_truth_is_what_the_masks_say(seed, difficulty):
     scene = make_scene(seed, difficulty)
@@ -92,11 +90,3 @@ def test_wrong_arguments_are_refused():
         make_scene(1, 4)
     with pytest.raises(ValueError, match="seed"):
         make_scene(-1, 0)
-
-
-def test_a_scene_takes_well_under_a_second_of_processor_time():
-    make_scene(0, 0)
-    start = time.process_time()
-    for difficulty in range(4):
-        make_scene(21, difficulty)
-    assert (time.process_time() - start) / 4 < 0.8

@@ -25,7 +25,7 @@ def test_the_same_seed_draws_the_same_scene():
     assert not np.array_equal(make_block(5, 3).images["rgb"], make_block(5, 2).images["rgb"])
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(st.integers(0, 10_000), st.sampled_from(DIFFICULTIES), st.sampled_from(["forest", "orchard"]))
 def test_every_tree_of_the_truth_is_seen_where_it_is_said_to_stand(seed, difficulty, kind):
     scene = make_block(seed, difficulty, kind)

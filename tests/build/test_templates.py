@@ -5,7 +5,7 @@ from string import Formatter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.build.asking import Subject
@@ -103,7 +103,6 @@ def test_a_question_in_chinese_says_in_chinese_what_is_asked_for(template):
         assert not re.search(r"[\[\]]", wording)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     severities=st.lists(st.floats(0, 60).map(lambda value: float(f"{value:.6g}")), min_size=2, max_size=2),
     template=st.sampled_from(load_templates("leaf")),

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agrotools.cli.main import app
-from agrotools.models.providers import PROVIDERS
+from agrotools.models.endpoint import PROVIDERS
 from agrotools.sandbox import probe as probing
 
 RUN = CliRunner()

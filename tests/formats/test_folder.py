@@ -2,7 +2,7 @@ import json
 import shutil
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.benchmarks import load_benchmark, load_folder, with_clusters
@@ -189,7 +189,6 @@ def test_a_stored_cluster_is_not_trusted():
     assert with_clusters([sample])[0].cluster == "a"
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=3), min_size=1, max_size=14))
 def test_clusters_are_the_connected_components(file_sets):
     samples = [_sample(f"s{i}", *((str(f), f"h{f}") for f in files)) for i, files in enumerate(file_sets)]
@@ -218,7 +217,6 @@ def test_what_is_written_is_read_back(folder, tmp_path):
 _TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), min_size=1, max_size=20)
 
 
-@settings(max_examples=60, deadline=None)
 @given(licence=_TEXT, note=_TEXT, key=_TEXT, value=st.one_of(_TEXT, st.integers(0, 9), st.booleans(), st.lists(_TEXT)))
 def test_a_header_survives_toml(licence, note, key, value):
     import tomllib

@@ -5,10 +5,10 @@ import random
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.models.concurrency import AdaptiveLimit
+from agrotools.models.limits import AdaptiveLimit
 from support.virtual_time import run_virtually
 
 Latency = Callable[[int], float]
@@ -159,7 +159,6 @@ Event = st.tuples(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(Event, max_size=80), st.integers(1, 6), st.integers(0, 6))
 def test_no_permit_is_lost_or_doubled_whoever_gives_up_when(
     events: list[tuple[str, int]], start: int, more: int

@@ -5,7 +5,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import BudgetReached, InfrastructureError, ToolSpec, Usage
@@ -75,7 +75,6 @@ shares = st.tuples(st.floats(-0.2, 1), st.floats(0, 1), st.integers(0, 5))
     st.integers(1, 40),
     st.booleans(),
 )
-@settings(max_examples=300, deadline=None)
 def test_no_budget_is_ever_exceeded(
     replies: list[tuple[float, float, int]], budget_usd: float, spent_usd: float, concurrency: int, stop_at_once: bool
 ) -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import agrotools
 from agrotools.core import UsageError
+from agrotools.models.endpoint import PROVIDERS
 from agrotools.models.prices import IMAGE_TOKENS, Price, price_of, priced_for_budget
-from agrotools.models.providers import PROVIDERS
 
 TABLE = tomllib.loads((Path(agrotools.__file__).parent / "data" / "prices.toml").read_text(encoding="utf-8"))
 ROWS = [(provider, name) for provider, entry in TABLE.items() for name in entry["models"]]

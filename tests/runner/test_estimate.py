@@ -12,8 +12,8 @@ from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import MODES, Mode, Protocol, Sample, ToolSpec
 from agrotools.core.reference_observations import with_shown_observations
 from agrotools.models import Message, ModelSettings
+from agrotools.models.encoding import image_urls, request_text
 from agrotools.models.prices import Price
-from agrotools.models.request_text import image_urls, request_text
 from agrotools.models.scripted import ScriptedModel
 from agrotools.runner import estimate as module
 from agrotools.runner.estimate import BYTES_PER_TOKEN, TURNS_WITHOUT_REFERENCE, Estimate, estimate

@@ -1,7 +1,6 @@
 """Runs on endpoints that answer right but late, or never: no fault of theirs becomes an answer of the model."""
 
 import io
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -76,18 +75,15 @@ def test_an_endpoint_that_shares_its_time_among_all_is_not_taken_for_a_model_tha
 
 @pytest.mark.parametrize("answered", [0, 20])
 def test_an_engine_that_hangs_makes_records_invalid_and_ends_the_run(tmp_path: Path, answered: int) -> None:
-    began = time.monotonic()
     records, server = run(tmp_path, Hung(answered=answered), timeout_s=0.5)
     assert ends(records) <= {"answered", "invalid"}
     # One answer went to the first contact.
     assert sum(record.invalid is None for record in records.values()) == max(0, answered - 1)
-    assert time.monotonic() - began < 40
     assert server.times("weeds") <= 3 * SAMPLES
 
 
 @pytest.mark.parametrize("concurrency", [32, 1])
 def test_a_reply_that_never_ends_for_some_questions_is_the_models_own(tmp_path: Path, concurrency: int) -> None:
-    began = time.monotonic()
     records, server = run(tmp_path, HungFor(service_s=0.01), hang=4, concurrency=concurrency)
     for number in range(SAMPLES):
         trajectory = records[f"s{number}"].trajectory
@@ -95,7 +91,6 @@ def test_a_reply_that_never_ends_for_some_questions_is_the_models_own(tmp_path: 
         assert trajectory.termination == ("timeout" if number < 4 else "answered")
         assert number >= 4 or "twice alone, while others were answered" in trajectory.reason
     assert server.times("[hang]") <= 5 * 4
-    assert time.monotonic() - began < 40
 
 
 def test_where_every_question_hangs_nothing_is_known_of_the_model(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import RunStoreError, Step, ToolCall, Trajectory
@@ -131,7 +131,6 @@ def as_stored(value):
     return [as_stored(item) for item in value] if isinstance(value, list) else value
 
 
-@settings(max_examples=40)
 @given(st.dictionaries(st.text(), JSON, max_size=4), st.text())
 def test_whatever_a_model_says_comes_back_as_it_was(tmp_path_factory, arguments, text):
     def made(given_arguments) -> Trajectory:

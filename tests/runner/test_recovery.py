@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import RunStoreError
@@ -50,7 +50,6 @@ def test_a_run_cut_anywhere_in_its_last_two_lines_goes_on_to_the_same_file(tmp_p
         assert bool(notes) == (cut not in ends)
 
 
-@settings(max_examples=40)
 @given(st.data())
 def test_a_run_cut_anywhere_with_anything_behind_goes_on_with_every_whole_record(tmp_path_factory, data):
     run = tmp_path_factory.mktemp("cut")

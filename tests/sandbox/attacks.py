@@ -21,7 +21,7 @@ import agrotools
 from agrotools.sandbox import DEFAULT_LIMITS, Limits, SandboxResult
 from agrotools.sandbox.pool import pool_of
 from agrotools.sandbox.running import run_in
-from agrotools.sandbox.syscalls import _NUMBERS, machine, number
+from agrotools.sandbox.seccomp import _NUMBERS, machine, number
 
 QUICK = Limits(wall_s=20, cpu_s=2)
 

@@ -3,7 +3,7 @@
 from attacks import Attack
 
 from agrotools.sandbox import Limits
-from agrotools.sandbox.syscalls import machine
+from agrotools.sandbox.seccomp import machine
 
 ATTACKS = (
     Attack(

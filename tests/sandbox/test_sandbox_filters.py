@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.sandbox.bpf import Stage, assemble
-from agrotools.sandbox.syscalls import (
+from agrotools.sandbox.seccomp import (
     AUDIT_ARCHITECTURES,
     DENIED,
     DENIED_TO_CODE,
     DENIED_WITHOUT_A_FILE_SYSTEM,
     LAST_KNOWN,
+    Stage,
+    assemble,
     number,
 )
 

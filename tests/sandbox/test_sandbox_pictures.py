@@ -5,8 +5,7 @@ import zlib
 
 import pytest
 
-from agrotools.sandbox.pictures import BadPicture, checked
-from agrotools.sandbox.result import DEFAULT_LIMITS
+from agrotools.sandbox.result import DEFAULT_LIMITS, BadPicture, checked
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:

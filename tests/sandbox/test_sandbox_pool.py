@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import InfrastructureError, UsageError
-from agrotools.sandbox import Limits, places, run_code
-from agrotools.sandbox.places import Readable
+from agrotools.sandbox import Limits, run_code, runners
 from agrotools.sandbox.pool import SIZE, Pool, close_pools, pool_of, pool_size
+from agrotools.sandbox.runners import Readable
 
 pytestmark = pytest.mark.slow
 
@@ -188,7 +188,7 @@ def test_callers_that_wait_are_told_when_the_pool_closes(no_pools: None, runner:
 
 
 def test_a_runner_that_does_not_start_is_our_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "interpreter", lambda: "/nonexistent/python")
+    monkeypatch.setattr(runners, "interpreter", lambda: "/nonexistent/python")
     result = run_code(ANSWER, runner="none")
     assert result.termination == "infrastructure"
     assert "/nonexistent/python" in result.message

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.agents import run_end_to_end, run_step_by_step
 from agrotools.agents.agent_x import AgentXAgent, run_single_shot
-from agrotools.agents.end_to_end import Refusal
 from agrotools.agents.lagent import LagentAgent
+from agrotools.agents.modes import Refusal
 from agrotools.agents.parsing import parse_output
 from agrotools.core import (
     CallTools,
@@ -137,7 +137,6 @@ async def test_a_lagent_run_has_the_classes_that_its_prediction_file_has():
     assert counted(by_step) == {"single_step_answer": 1, "tool_error": 1, "invalid_json": 1}
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(("step-by-step", "end-to-end")),
     st.lists(st.lists(st.sampled_from(sorted(REPLIES)), min_size=1, max_size=6), min_size=1, max_size=4),

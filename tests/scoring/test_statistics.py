@@ -1,5 +1,4 @@
 import math
-import time
 
 import numpy as np
 import pytest
@@ -207,21 +206,6 @@ def test_eight_equal_models_seldom_differ_in_any_of_their_pairs():
 def test_what_is_no_set_of_scores_is_refused(values, clusters):
     with pytest.raises(ValueError, match=r"values|lie in"):
         estimate_mean(values, clusters)
-
-
-def test_ten_thousand_rows_take_less_than_50_ms():
-    generator = np.random.default_rng(0)
-    values = generator.random(10_000).tolist()
-    clusters = [f"cluster-{label}" for label in generator.integers(0, 3_000, 10_000)]
-    estimate_mean(values, clusters)
-    best = min(_seconds(lambda: estimate_mean(values, clusters)) for _ in range(3))
-    assert best < 0.05
-
-
-def _seconds(function) -> float:
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
 
 
 def _simulated(generator, draws, k, mean, correlation, long_tail, continuous):

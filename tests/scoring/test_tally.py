@@ -4,7 +4,7 @@ import tracemalloc
 from collections import defaultdict
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import Fact, OpenTextSlot, Record, Score, Step, Trajectory
@@ -31,7 +31,6 @@ def row(of: Record, value: float) -> Score:
     return Score(metric=FAS, version="1", sample_id=of.sample.id, epoch=of.epoch, value=value)
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.lists(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=4), min_size=1, max_size=15),
     st.randoms(),

@@ -37,6 +37,7 @@ OF_FOLDERS = {
 """Tier by folder below ``tests``, where it is not ``unit``. The longest match counts."""
 OF_NAMES = {
     "field_data": "data",
+    "small_benchmark": "process",
     "Chromium": "browser",
     "subprocess": "process",
     "create_subprocess_exec": "process",

@@ -1,6 +1,5 @@
 """The result cache stays within its bounds, whoever writes to it and whatever the disk says."""
 
-import fcntl
 import os
 import resource
 import subprocess
@@ -11,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from agrotools.core import UsageError
 from agrotools.tools.cache import DEFAULT_LIMIT_MB, ResultCache, Sweeper, limit_from_environment
@@ -82,8 +82,7 @@ def test_a_small_write_sweeps_what_others_left_if_nobody_did_for_a_day(tmp_path)
 def test_a_sweep_leaves_the_field_to_one_that_is_under_way(tmp_path):
     (tmp_path / "file").write_bytes(bytes(2_000_000))
     sweeper = Sweeper(tmp_path, limit_mb=1)
-    with (tmp_path / ".swept").open("a") as other:
-        fcntl.flock(other, fcntl.LOCK_EX)
+    with FileLock(tmp_path / ".sweeping"):
         assert sweeper.sweep() == 0
     assert sweeper.sweep() == 2_000_000
 

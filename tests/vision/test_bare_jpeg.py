@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -73,7 +73,6 @@ def test_a_file_that_is_cut_short_anywhere_is_left_to_the_reader(tmp_path: Path)
         assert bare_jpeg(tmp_path / "cut.jpg", 100) is None
 
 
-@settings(max_examples=300, deadline=None)
 @given(noise=st.binary(max_size=40), at=st.integers(0, 3000))
 def test_no_bytes_make_it_fail(tmp_path_factory: pytest.TempPathFactory, noise: bytes, at: int) -> None:
     folder = tmp_path_factory.mktemp("noise")

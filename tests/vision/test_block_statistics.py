@@ -18,7 +18,7 @@ def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
     return request.param
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(values=heights, cuts=st.lists(st.integers(0, 300), max_size=4), edge=st.floats(0, 40, width=32))
 def test_parts_give_what_the_whole_gives(kept: int, values: list[float], cuts: list[int], edge: float) -> None:
     whole = np.array(values, np.float32)
@@ -72,7 +72,6 @@ def test_without_values_there_are_none() -> None:
     assert math.isnan(statistics.percentile(50))
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     size=st.tuples(st.integers(1, 60), st.integers(1, 60)),
     corner=st.tuples(st.integers(0, 9), st.integers(0, 9)),

@@ -17,7 +17,6 @@ from support.picture_files import write_raster
 HEIGHTS = np.random.default_rng(3).uniform(0, 30, (2, 90, 131)).astype(np.float32)
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     corner=st.tuples(st.integers(0, 300), st.integers(0, 300)),
     size=st.tuples(st.integers(1, 400), st.integers(1, 400)),
@@ -65,7 +64,7 @@ def test_blocks_hold_what_the_raster_holds(
     assert len(blocks) > 3
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_absent_data_is_what_gdal_takes_for_it(tmp_path: Path, data: st.DataObject) -> None:
     dtype = data.draw(st.sampled_from(["uint8", "int16", "uint16", "int32", "float32", "float64"]))

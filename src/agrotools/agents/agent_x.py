@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from agrotools.agents.end_to_end import Refusal, run_end_to_end
 from agrotools.agents.images import file_parts
-from agrotools.agents.keeping import read_apart, written
 from agrotools.agents.llm import halt_of, reply_of
+from agrotools.agents.modes import Refusal, run_end_to_end
 from agrotools.agents.parsing import excerpt
 from agrotools.agents.policy import Policy
 from agrotools.agents.prompts import render
+from agrotools.agents.truncation import read_apart, written
 from agrotools.core import (
     Action,
     Answer,

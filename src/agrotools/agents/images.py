@@ -1,14 +1,236 @@
 """What a model sees of a sample's files: for each a line of facts and, where it can be shown, an image."""
 
+import binascii
+import io
 import os
+import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
-from agrotools.agents.previews import PREVIEWED_KINDS, Preview, Unreadable, make_preview
-from agrotools.core import SampleFile
+from agrotools.core import SampleFile, ToolError
 from agrotools.models import ContentPart, ImagePart, TextPart
+
+LONGEST_SIDE_PX = 1568
+PREVIEWED_KINDS = frozenset({"image", "raster", "depth", "mask"})
+
+_BANDS_SHOWN: "tuple[tuple[Role, Role, Role], ...]" = (("R", "G", "B"), ("NIR", "R", "G"), ("NIR", "RE", "G"))
+_READING = threading.Lock()
+"""The readers change the list of warning filters, which belongs to all threads, and put it back."""
+_MASK_COLOURS: tuple[tuple[str, tuple[int, int, int]], ...] = (
+    ("black", (0, 0, 0)),
+    ("green", (0, 170, 0)),
+    ("red", (220, 30, 30)),
+    ("blue", (40, 80, 230)),
+    ("yellow", (240, 220, 40)),
+    ("magenta", (210, 50, 200)),
+    ("cyan", (50, 200, 210)),
+    ("orange", (245, 140, 30)),
+    ("white", (255, 255, 255)),
+    ("brown", (130, 80, 40)),
+    ("pink", (250, 160, 190)),
+    ("grey", (128, 128, 128)),
+)
+
+
+_LARGEST_READ_WHOLE = 50_000_000
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A picture of a file. ``width_px`` and ``height_px`` are those of the file, not of the picture."""
+
+    url: str = field(repr=False)
+    width_px: int
+    height_px: int
+    bands: int
+    how: str = ""
+    """How the picture differs from the file: size, bands, stretch."""
+    colours: dict[str, str] = field(default_factory=dict)
+    """For masks: pixel value to the name of the colour that stands for it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A file as an 8-bit picture of bounded size. ``exact``: every pixel's colour means something (a mask)."""
+
+    image: "Image.Image"
+    width_px: int
+    height_px: int
+    bands: int
+    how: str = ""
+    colours: dict[str, str] = field(default_factory=dict)
+    exact: bool = False
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A file without a preview, and why, in words that name no path."""
+
+    reason: str
+
+
+def make_preview(path: Path, name: str, kind: str, bands: tuple[str, ...] | None) -> Preview | Unreadable:
+    """Read, scale and encode one file; never raises for what is in it."""
+    if kind == "image" and (stored := _as_stored(path)):
+        return stored
+    picture = make_picture(path, name, kind, bands)
+    return picture if isinstance(picture, Unreadable) else _encoded(picture)
+
+
+def _as_stored(path: Path) -> Preview | None:
+    """A photo that is small enough, in pixels and in bytes, that encoding it anew would only blur it."""
+    from agrotools.vision.bare_jpeg import bare_jpeg
+
+    bare = bare_jpeg(path, LONGEST_SIDE_PX)
+    if bare is None or len(bare.content) > 50_000 + 0.75 * bare.width_px * bare.height_px:
+        return None
+    return Preview(_data_url("jpeg", bare.content), bare.width_px, bare.height_px, 3)
+
+
+def make_picture(
+    path: Path, name: str, kind: str, bands: tuple[str, ...] | None, *, longest_px: int = LONGEST_SIDE_PX
+) -> Picture | Unreadable:
+    """Read one file as a picture of at most ``longest_px`` on its long side; never raises for what is in it."""
+    try:
+        with _READING:
+            if kind == "mask":
+                return _of_mask(path, name, longest_px)
+            if kind in ("raster", "depth") or not _is_photo(path, name):
+                return _of_raster(path, name, bands, longest_px)
+            return _of_photo(path, name, longest_px)
+    except ToolError as error:
+        return Unreadable(error.message)
+    except (Exception, MemoryError):
+        # A decoder may fail in ways that no reader foresaw; the sample goes on without the picture.
+        return Unreadable("it cannot be read as an image")
+
+
+def _is_photo(path: Path, name: str) -> bool:
+    from agrotools.vision.formats import PHOTO_FORMATS, file_format
+
+    return file_format(path, shown_as=name) in PHOTO_FORMATS
+
+
+def _of_photo(path: Path, name: str, longest_px: int, *, exact: bool = False) -> Picture:
+    from PIL import Image
+
+    from agrotools.vision.reading import read_image
+
+    image = read_image(path, shown_as=name)
+    picture = Image.fromarray(image.pixels)
+    return _scaled(picture, longest_px, (image.width, image.height), 3, "; ".join(image.notes), exact=exact)
+
+
+def _of_mask(path: Path, name: str, longest_px: int) -> Picture:
+    """A mask of class numbers with one colour for each; one that is a picture already, as it is."""
+    import numpy as np
+    from PIL import Image
+
+    from agrotools.vision.reading import read_labels, stretched_picture
+
+    try:
+        classes = read_labels(path, shown_as=name).classes
+    except ToolError:
+        return _of_photo(path, name, longest_px, exact=True)
+    size = (classes.shape[1], classes.shape[0])
+    present, index = np.unique(classes, return_inverse=True)
+    if present.size > len(_MASK_COLOURS):
+        picture = Image.fromarray(stretched_picture({"R": classes.astype(np.float32)}))
+        return _scaled(picture, longest_px, size, 1, "stretched from dark to bright")
+    palette = np.array([colour for _, colour in _MASK_COLOURS], dtype=np.uint8)
+    picture = Image.fromarray(palette[index.reshape(classes.shape)])
+    colours = {str(value): colour for value, (colour, _) in zip(present.tolist(), _MASK_COLOURS, strict=False)}
+    return _scaled(picture, longest_px, size, 1, exact=True, colours=colours)
+
+
+def _of_raster(path: Path, name: str, names: tuple[str, ...] | None, longest_px: int) -> Picture:
+    from PIL import Image
+
+    from agrotools.vision.rasters import open_raster
+    from agrotools.vision.reading import picture_of, stretched_picture
+
+    with open_raster(path, shown_as=name) as source:
+        size = (source.width, source.height)
+        if source.dtype == "uint8" and source.count <= 4 and source.width * source.height <= _LARGEST_READ_WHOLE:
+            return _scaled(Image.fromarray(picture_of(source).pixels), longest_px, size, source.count)
+        numbers = _shown_bands(source, names)
+        bands = _overview(source, numbers, longest_px)
+        how = "stretched from dark to bright"
+        if source.count > 1:
+            labels = [names[number - 1] if names else f"band {number}" for number in numbers]
+            how = f"as {', '.join(labels)}, each band stretched from dark to bright"
+        picture = stretched_picture(dict(zip(("R", "G", "B"), bands, strict=False)))
+        return _scaled(Image.fromarray(picture), longest_px, size, source.count, how)
+
+
+def _shown_bands(source: "RasterSource", names: Sequence[str] | None) -> list[int]:
+    """Numbers of three bands: natural colours, else the customary false colours, else the first; or one alone."""
+    from agrotools.vision.band_roles import roles_by_name
+
+    roles = roles_by_name(names) if names and len(names) == source.count else source.roles
+    for wanted in _BANDS_SHOWN:
+        if all(role in roles for role in wanted):
+            return [roles[role] for role in wanted]
+    return [1, 2, 3] if source.count >= 3 else [1]
+
+
+def _overview(source: "RasterSource", numbers: Sequence[int], longest_px: int) -> "list[np.ndarray]":
+    """Bands averaged down to the size shown, so that rasters far larger than memory can be shown too."""
+    import numpy as np
+    from rasterio.enums import Resampling
+
+    from agrotools.vision.formats import damaged
+
+    scale = min(1.0, longest_px / max(source.width, source.height))
+    size = (max(1, round(source.height * scale)), max(1, round(source.width * scale)))
+    bands: list[np.ndarray] = []
+    for number in numbers:
+        try:
+            masked = source.dataset.read(number, out_shape=size, resampling=Resampling.average, masked=True)
+        except Exception as error:  # GDAL raises whatever a damaged file leads it to.
+            raise damaged(source.name, "image", error) from error
+        values = np.ma.filled(masked.astype(np.float64), np.nan)  # -1.7e308, which stands for no data, is no float32
+        bands.append(np.where(np.abs(values) < 1e30, values, np.nan).astype(np.float32))
+    return bands
+
+
+def _scaled(
+    image: "Image.Image",
+    longest_px: int,
+    size: tuple[int, int],
+    bands: int,
+    how: str = "",
+    *,
+    exact: bool = False,
+    colours: dict[str, str] | None = None,
+) -> Picture:
+    from PIL import Image
+
+    image.thumbnail((longest_px, longest_px), Image.Resampling.NEAREST if exact else Image.Resampling.LANCZOS)
+    if image.size != size:
+        how = f"{how}, at {image.width} x {image.height} px".removeprefix(", ")
+    return Picture(image, *size, bands, how, colours or {}, exact)
+
+
+def _encoded(picture: Picture) -> Preview:
+    """JPEG, or PNG where every pixel's colour means something."""
+    buffer = io.BytesIO()
+    # Made from pixels alone: comments, positions and dates of the original stay out of prompts.
+    if picture.exact:
+        picture.image.save(buffer, "PNG", optimize=True)
+    else:
+        picture.image.save(buffer, "JPEG", quality=90)
+    kind = "png" if picture.exact else "jpeg"
+    url = _data_url(kind, buffer.getvalue())
+    return Preview(url, picture.width_px, picture.height_px, picture.bands, picture.how, picture.colours)
+
+
+def _data_url(kind: str, content: bytes) -> str:
+    return (f"data:image/{kind};base64,".encode() + binascii.b2a_base64(content, newline=False)).decode("ascii")
 
 
 def file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[ContentPart, ...]:
@@ -110,3 +332,11 @@ def _preview_key(file: SampleFile) -> _PreviewKey | None:
     except OSError:
         return None
     return (file.path, file.name, file.kind, file.bands, stat.st_mtime_ns, stat.st_size)
+
+
+if TYPE_CHECKING:
+    import numpy as np
+    from PIL import Image
+
+    from agrotools.vision.band_roles import Role
+    from agrotools.vision.rasters import RasterSource

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from agrotools.agents.images import file_parts
-from agrotools.agents.keeping import read_apart, written
 from agrotools.agents.llm import halt_of, reply_of
 from agrotools.agents.parsing import excerpt
 from agrotools.agents.prompts import render
 from agrotools.agents.protocols.lagent import files_text, own_history, shown_history, system_message
+from agrotools.agents.truncation import read_apart, written
 from agrotools.core import (
     Action,
     Answer,

@@ -6,15 +6,14 @@ the whole folder be drawn again. A folder appears under its name only when it is
 draw while others wait for it.
 """
 
-import fcntl
 import hashlib
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import mkdtemp
 
 import orjson
+from filelock import FileLock
 
 from agrotools.benchmarks.loading import Loading, no_options
 from agrotools.core import BenchmarkError
@@ -43,7 +42,7 @@ def load_embedded(loading: Loading) -> Benchmark:
 
         try:
             parent.mkdir(parents=True, exist_ok=True)
-            with _locked(parent / f".{target.name}.lock"):
+            with FileLock(parent / f".{target.name}.lock"):
                 if not is_intact(target):
                     # What is drawn stays until the benchmark is whole, so that a stopped first run goes on.
                     work = parent / f".{target.name}-scenes"
@@ -114,11 +113,3 @@ def _tools_fingerprint() -> str:
         tool = get_tool(name)
         digest.update(f"{name} {tool.version}\n".encode())
     return digest.hexdigest()[:10]
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock that the system releases if this process dies."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -175,7 +175,7 @@ def _keys() -> dict[str, Any]:
     """Names of the variables that hold keys or addresses of models. Never their values."""
     import os
 
-    from agrotools.models.providers import PROVIDERS
+    from agrotools.models.endpoint import PROVIDERS
 
     known = [*dict.fromkeys(each.key_env for each in PROVIDERS.values() if each.key_env), "OPENAI_BASE_URL"]
     return {"set": [name for name in known if os.environ.get(name, "").strip()], "known": known}

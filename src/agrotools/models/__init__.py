@@ -44,7 +44,7 @@ def make_model(
 ) -> Model:
     """The model that ``spec`` means.
 
-    ``scripted:FILE``; ``PROVIDER:NAME`` with a provider of :data:`~agrotools.models.providers.PROVIDERS`; or a model's
+    ``scripted:FILE``; ``PROVIDER:NAME`` with a provider of :data:`~agrotools.models.endpoint.PROVIDERS`; or a model's
     name on the OpenAI-compatible endpoint at ``base_url`` (default: ``OPENAI_BASE_URL``, else OpenAI). ``base_url`` and
     ``api_key_env`` stand above what is known of the provider.
 
@@ -57,8 +57,8 @@ def make_model(
         from agrotools.models.scripted import ScriptedModel
 
         return ScriptedModel.from_file(Path(spec.removeprefix("scripted:")))
+    from agrotools.models.endpoint import split_provider
     from agrotools.models.openai_compatible import OpenAICompatibleModel
-    from agrotools.models.providers import split_provider
 
     provider, name = split_provider(spec, base_url)
     return OpenAICompatibleModel(

@@ -107,7 +107,7 @@ class WireSettings(FrozenModel):
     tpm: PositiveInt | None = None
     """Tokens a minute, prompts and replies together."""
     timeout_s: PositiveFloat = 600.0
-    """A request that takes longer is given up and asked again; see :mod:`agrotools.models.answer_log`."""
+    """A request that takes longer is given up and asked again; see :mod:`agrotools.models.timeouts`."""
     stall_s: PositiveFloat = 60.0
     """A reply that has begun and is silent for this long is a broken connection."""
     attempts: PositiveInt = 6

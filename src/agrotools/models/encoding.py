@@ -1,13 +1,15 @@
 """Requests as bytes. What is sent again and again, messages and all that stands around them, is serialised once."""
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
 
 from agrotools.core import ToolSpec
-from agrotools.models.base import Message, ModelSettings
+from agrotools.models.base import ImagePart, Message, ModelSettings
 from agrotools.models.chat_format import message_on_wire, request_body, without_surrogates
 
 _KEPT_FRAMES = 64
@@ -86,3 +88,32 @@ def _json(value: Any) -> bytes:
     except orjson.JSONEncodeError:
         # Text that is no Unicode (half a surrogate pair, out of a file or a model) cannot be sent as it is.
         return orjson.dumps(without_surrogates(value))
+
+
+def request_text(
+    model: str,
+    messages: Sequence[Message],
+    tools: Sequence[ToolSpec],
+    settings: ModelSettings,
+    image: Callable[[str], str] = lambda _url: "",
+) -> bytes:
+    """The JSON body of a request, UTF-8, with ``image(url)`` in place of each picture."""
+    return _encoder(model).encode([_pictured(message, image) for message in messages], tools, settings)
+
+
+@lru_cache(maxsize=8)
+def _encoder(model: str) -> RequestEncoder:
+    # Messages without pictures have the same JSON here as in what is sent, and keep it.
+    return RequestEncoder(model, {})
+
+
+def _pictured(message: Message, image: Callable[[str], str]) -> Message:
+    if not any(isinstance(part, ImagePart) for part in message.content):
+        return message
+    content = (ImagePart(url=image(part.url)) if isinstance(part, ImagePart) else part for part in message.content)
+    return replace(message, content=tuple(content))
+
+
+def image_urls(messages: Iterable[Message]) -> list[str]:
+    """The ``data:`` URLs of all pictures, in order."""
+    return [part.url for message in messages for part in message.content if isinstance(part, ImagePart)]

@@ -11,9 +11,9 @@ from typing import Protocol
 
 from agrotools.core import BudgetReached, ToolSpec, Usage
 from agrotools.models.base import Completion, Message, Model, ModelAround, ModelSettings, WireStats
+from agrotools.models.encoding import image_urls, request_text
 from agrotools.models.prices import Price
 from agrotools.models.refusals import output_limit
-from agrotools.models.request_text import image_urls, request_text
 
 DEFAULT_OUTPUT_TOKENS = 32_768
 """What a reply may have at most, for the bound, where the request sets no limit."""

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from agrotools.core import EndpointProblem, EndpointRefusal, InfrastructureError, ToolSpec
-from agrotools.models.answer_log import AnswerLog, GivenUp
 from agrotools.models.base import (
     DEFAULT_WIRE,
     Completion,
@@ -24,14 +23,21 @@ from agrotools.models.base import (
     WireStats,
 )
 from agrotools.models.chat_format import MalformedReply, read_reply
-from agrotools.models.concurrency import MOST, AdaptiveLimit
 from agrotools.models.encoding import RequestEncoder
-from agrotools.models.endpoint import endpoint_for
-from agrotools.models.providers import Provider
-from agrotools.models.rate_limit import RateLimit, TokenEstimate
-from agrotools.models.refusals import NOTHING_ASKED, Asked, Rejection, output_limit, read_error
-from agrotools.models.reply_room import HINT, ReplyRoom
-from agrotools.models.server_said import one_line, retry_after
+from agrotools.models.endpoint import Provider, endpoint_for
+from agrotools.models.limits import MOST, AdaptiveLimit, RateLimit, TokenEstimate
+from agrotools.models.refusals import (
+    HINT,
+    NOTHING_ASKED,
+    Asked,
+    Rejection,
+    ReplyRoom,
+    one_line,
+    output_limit,
+    read_error,
+    retry_after,
+)
+from agrotools.models.timeouts import AnswerLog, GivenUp
 from agrotools.models.transport import NoResponse, Response, TimedOut, Transport, UntrustedServer
 
 _OVERLOADED = (429, 503, 529)

@@ -19,7 +19,7 @@ from importlib.resources import files
 from typing import Any, Literal
 
 from agrotools.core import UsageError
-from agrotools.models.providers import split_provider
+from agrotools.models.endpoint import split_provider
 
 Unit = Literal["%", "0-1", "% of errors", "points", "count", "s/query"]
 """``points``: a difference in percentage points; ``s/query``: seconds."""

@@ -4,7 +4,7 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from agrotools.agents.previews import Preview, make_preview
+from agrotools.agents.images import Preview, make_preview
 from agrotools.core import Artifact
 from agrotools.core.files import artifact_path
 from agrotools.models import ContentPart, ImagePart, Message, TextPart

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from agrotools.agents import ModelAgent
 from agrotools.agents.agent_x import AgentXAgent
-from agrotools.agents.step_by_step import reference_history
+from agrotools.agents.modes import reference_history
 from agrotools.benchmarks import Benchmark
 from agrotools.core import BenchmarkError, Mode, Sample, SampleView, Step
 from agrotools.core.reference_observations import with_shown_observations
+from agrotools.models.encoding import image_urls, request_text
 from agrotools.models.metered import most_output_tokens
 from agrotools.models.prices import IMAGE_TOKENS, Price
-from agrotools.models.request_text import image_urls, request_text
 from agrotools.runner.plan import Plan
 from agrotools.runner.policies import PolicySource
 

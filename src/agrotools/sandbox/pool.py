@@ -1,14 +1,174 @@
 """Warm workers: started ahead, each used for one job, then thrown away and replaced in the background."""
 
 import atexit
+import base64
+import json
 import os
 import queue
+import select
+import signal
+import subprocess
+import tempfile
 import threading
+import time
+from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
 
 from agrotools.core import InfrastructureError, UsageError
-from agrotools.sandbox import places
-from agrotools.sandbox.session import Worker
+from agrotools.sandbox import runners
+from agrotools.sandbox.exchange import START_TIMEOUT_S, Ended, Exchange, drained, frame
+from agrotools.sandbox.result import Limits
+from agrotools.sandbox.runners import WARM
+
+_READY = frame(b"R")
+_TIME_TO_END_S = 1.0
+_LAST_WORDS_S = 0.2
+_SIGNALLED = 128
+"""Bubblewrap tells of a signal as shells do: by so much more than its number."""
+
+
+class Worker:
+    """A worker process that is starting or ready. Make it in a thread that lives on: the worker dies with it."""
+
+    def __init__(self, runner: str, warm: tuple[str, ...] = WARM, folder: str | None = None) -> None:
+        """Raises: OSError: it cannot be started."""
+        self.runner = runner
+        self._ready = False
+        self._result, result_out = os.pipe()
+        filter_in, filter_out = os.pipe()
+        try:
+            start = runners.start(runner, result_out, filter_in, warm=warm, folder=folder)
+            os.write(filter_out, start.filter)  # a pipe holds more than the longest filter
+            os.close(filter_out)
+            filter_out = -1
+            self._process = subprocess.Popen(
+                start.argv,
+                env=dict(start.environment),
+                cwd=start.folder,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=(result_out, filter_in) if start.filter else (result_out,),
+                start_new_session=True,
+                bufsize=0,
+            )
+        except BaseException:
+            os.close(self._result)
+            raise
+        finally:
+            for fd in (result_out, filter_in, filter_out):
+                if fd >= 0:
+                    os.close(fd)
+        self._code_filter = start.code_filter
+        streams = (self._process.stdin, self._process.stdout, self._process.stderr)
+        self._stdin, self._stdout, self._stderr = (stream.fileno() for stream in streams if stream)
+        self.pid = self._process.pid
+
+    def wait_ready(self, timeout_s: float = START_TIMEOUT_S) -> bool:
+        """Whether it has said that it is ready."""
+        poll = select.poll()
+        poll.register(self._result, select.POLLIN)
+        until = time.monotonic() + timeout_s
+        said = b""
+        while not self._ready:
+            if not poll.poll(max(0.0, 1000 * (until - time.monotonic()))):
+                return False
+            part = os.read(self._result, len(_READY) - len(said))
+            said += part
+            if not part or not _READY.startswith(said):
+                return False
+            self._ready = said == _READY
+        return True
+
+    def run(self, code: str, call: str | None, inputs: Mapping[str, bytes], limits: Limits) -> Ended:
+        """Run a job, once. See to its end by :meth:`end`."""
+        program = base64.b64encode(self._code_filter).decode()
+        job = json.dumps({"code": code, "call": call, "limits": asdict(limits), "filter": program})
+        frames = [frame(b"I", name.encode() + b"\0" + content) for name, content in inputs.items()]
+        exchange = Exchange(self._stdin, self._stdout, self._stderr, self._result, limits)
+        ended = exchange.run(b"".join([*frames, frame(b"J", job.encode())]))
+        if ended.cause in ("ended", "not_started"):
+            ended.status = self.end()
+        return ended
+
+    def end(self) -> int | None:
+        """Wait for its end or kill it, with all that it started. Its exit status, None where it was killed."""
+        status = self._process.returncode
+        if status is None and self._at_end():
+            status = self._wait(_TIME_TO_END_S)
+        if status is None:
+            self.kill()
+            self._wait(10.0)
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+        if self._result >= 0:
+            os.close(self._result)
+            self._result = -1
+        if status is not None and status > _SIGNALLED and self.runner == "bubblewrap":
+            return _SIGNALLED - status
+        return status
+
+    def kill(self) -> None:
+        """Kill it now."""
+        if self._process.returncode is not None:
+            return
+        with suppress(OSError):
+            if self.runner == "bubblewrap" and self._kill_inner():
+                return
+            if self.runner == runners.NONE:
+                os.killpg(self.pid, signal.SIGKILL)
+            self._process.kill()
+
+    def _kill_inner(self) -> bool:
+        """Kill what runs inside of bubblewrap; whether the outer process, which then has nothing to do, has ended.
+
+        While the two are still setting up (some milliseconds), an inner one whose outer one is killed waits for it for
+        ever. So that is waited for: the inner one has started the worker then.
+        """
+        until = time.monotonic() + _TIME_TO_END_S
+        while self._wait(0) is None and time.monotonic() < until:
+            inner = _children(self.pid)
+            if inner and _children(inner[0]):
+                os.kill(inner[0], signal.SIGKILL)
+                return self._wait(_LAST_WORDS_S) is not None
+            time.sleep(0.0005)
+        return self._process.returncode is not None
+
+    def read_stderr(self) -> str:
+        """What it has written so far, of one that did not get ready."""
+        return drained(self._stderr, 8000).decode(errors="replace")
+
+    def _at_end(self) -> bool:
+        """Whether it closed its way out, and so is ending."""
+        if self._result < 0:
+            return True
+        poll = select.poll()
+        poll.register(self._result, 0)
+        return bool(poll.poll(0))
+
+    def _wait(self, timeout_s: float) -> int | None:
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except (OSError, ValueError):
+        return []
+
+
+def new_folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder of ours for the files of one job."""
+    return tempfile.TemporaryDirectory(prefix="agrotools-sandbox-", ignore_cleanup_errors=True)
+
 
 SIZE = "AGROTOOLS_SANDBOX_WORKERS"
 """Environment variable: how many workers are kept, and so how many jobs run at once. Default: one for each core."""
@@ -48,7 +208,7 @@ class Pool:
             self._ahead.put(_never())  # for the next that waits
         return self._result(future)
 
-    def start(self, warm: tuple[str, ...] = places.WARM, folder: str | None = None) -> Worker:
+    def start(self, warm: tuple[str, ...] = WARM, folder: str | None = None) -> Worker:
         """A worker beside those of the pool, as :meth:`take`."""
         return self._result(self._order(warm, folder))
 
@@ -59,7 +219,7 @@ class Pool:
 
     def refill(self) -> None:
         """Have another worker started in place of one that was taken."""
-        self._ahead.put(self._order(places.WARM, None))
+        self._ahead.put(self._order(WARM, None))
 
     def alive(self) -> set[int]:
         """Process ids of all workers that were started and not thrown away; none is just being started."""

@@ -11,10 +11,9 @@ from pathlib import Path
 from uuid import uuid4
 
 from agrotools.core import AgrotoolsError
-from agrotools.sandbox import places
 from agrotools.sandbox.pool import pool_of
 from agrotools.sandbox.result import DEFAULT_LIMITS, NO_INPUTS, SandboxUnavailable
-from agrotools.sandbox.runners import NONE, RUNNERS, missing
+from agrotools.sandbox.runners import INSIDE, NONE, RUNNERS, environment, missing
 
 VARIABLE = "AGROTOOLS_SANDBOX"
 """Environment variable: the runner to use, by name."""
@@ -132,13 +131,13 @@ def _reached(runner: str, secret: Path, port: int) -> dict[str, str | None]:
     from agrotools.sandbox.running import run_in
 
     canary = {
-        "variables": [*places.environment(), "MATPLOTLIBRC"],
+        "variables": [*environment(), "MATPLOTLIBRC"],
         "file": str(secret),
         "folder": str(secret.parent),
         "port": port,
         "pid": os.getpid(),
     }
-    code = f"{(places.INSIDE / 'probe.py').read_text(encoding='utf-8')}\nCANARY.update({canary!r})\n"
+    code = f"{(INSIDE / 'probe.py').read_text(encoding='utf-8')}\nCANARY.update({canary!r})\n"
     pool = pool_of(runner)
     worker = pool.start(warm=())
     try:

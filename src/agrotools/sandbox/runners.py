@@ -5,14 +5,139 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+import sys
+import sysconfig
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from agrotools.core import UsageError
-from agrotools.sandbox import bpf, places
-from agrotools.sandbox.syscalls import machine, number
+from agrotools.sandbox.seccomp import assemble, machine, number
+
+WARM = ("numpy", "matplotlib", "sympy")
+"""What a worker imports before it gets its code."""
+_IMPORTABLE = (
+    *WARM,
+    *(
+        "mpl_toolkits",
+        "contourpy",
+        "cycler",
+        "dateutil",
+        "fontTools",
+        "kiwisolver",
+        "packaging",
+        "PIL",
+        "pyparsing",
+        "six",
+    ),
+    *("mpmath", "scipy", "pandas", "pytz", "tzdata", "seaborn"),
+)
+_BESIDE = {"PIL": "pillow.libs"}
+"""Folders of shared libraries beside a package that are not named ``<package>.libs``."""
+_LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo")
+_PACKAGE_FOLDERS = ("site-packages", "dist-packages")
+_LINKED = "LD_LIBRARY_PATH"
+
+INSIDE = Path(__file__).parent / "inside"
+"""The worker's own code."""
+
+
+@dataclass(frozen=True)
+class Readable:
+    """Real paths. To be seen are ``folders`` (or files) without ``hidden``, and ``packages`` even there."""
+
+    folders: tuple[str, ...]
+    hidden: tuple[str, ...]
+    packages: tuple[str, ...]
+
+    def pieces(self) -> tuple[list[str], list[str]]:
+        """The same without anything to take away: what may be read, and folders whose entries may be listed."""
+        read, listed = list(self.packages), [str(Path(package).parent) for package in self.packages]
+        todo = list(self.folders)
+        while todo:
+            path = todo.pop()
+            if path in self.hidden:
+                continue
+            if any(_inside(hidden, path) for hidden in self.hidden):
+                listed.append(path)
+                todo += [entry.path for entry in os.scandir(path) if not entry.is_symlink()]
+            else:
+                read.append(path)
+        return read, list(dict.fromkeys(listed))
+
+
+def interpreter() -> str:
+    """The Python that this process runs on, without its virtual environment."""
+    return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
+
+
+@cache
+def package_folders() -> dict[str, str]:
+    """The folder in which each importable package lies, of those that are installed."""
+    return {name: str(Path(places[0]).parent) for name, places in _packages().items()}
+
+
+@cache
+def readable() -> Readable:
+    """What exists of it on this machine."""
+    prefix = Path(sys.base_prefix).resolve()
+    wanted = [*_LIBRARIES, interpreter(), str(prefix / "lib"), str(prefix / "lib64"), sysconfig.get_path("stdlib")]
+    wanted += [entry for entry in os.environ.get(_LINKED, "").split(os.pathsep) if entry.startswith("/")]
+    folders = _outermost(wanted)
+    parts = sysconfig.get_python_version()
+    hidden = [entry for entry in sys.path if Path(entry).name in _PACKAGE_FOLDERS]
+    for root in (prefix, Path("/usr"), Path("/usr/local")):
+        hidden += [
+            str(root / f"lib/{python}/{name}") for python in ("python3", f"python{parts}") for name in _PACKAGE_FOLDERS
+        ]
+    within = [path for path in _outermost(hidden) if any(_inside(path, folder) for folder in folders)]
+    packages = dict.fromkeys(place for places in _packages().values() for place in places)
+    return Readable(folders, tuple(within), tuple(packages))
+
+
+def environment() -> dict[str, str]:
+    """All the environment that a worker has."""
+    variables = {
+        "HOME": "/tmp",
+        "LC_ALL": "C.UTF-8",
+        "TZ": "UTC",
+        "MPLBACKEND": "Agg",
+        "SOURCE_DATE_EPOCH": "0",
+        "PYTHONHASHSEED": "0",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+    }
+    if linked := os.environ.get(_LINKED):  # without it some installations of Python do not start
+        variables[_LINKED] = linked
+    return variables
+
+
+@cache
+def _packages() -> dict[str, tuple[str, ...]]:
+    """Where each importable package that is installed lies, and its shared libraries."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name in _IMPORTABLE:
+        spec = find_spec(name)
+        places = list(spec.submodule_search_locations or ()) or [spec.origin] if spec else []
+        real = [Path(os.path.realpath(place)) for place in places if place]
+        real += [place.parent / _BESIDE.get(name, f"{name}.libs") for place in real]
+        if real:
+            found[name] = tuple(str(place) for place in real if place.exists())
+    return found
+
+
+def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
+    """Those that exist, links resolved, without those that lie inside of others."""
+    found = sorted({os.path.realpath(path) for path in paths if Path(path).exists()} - {"/"})
+    return tuple(path for path in found if not any(_inside(path, other) for other in found))
+
+
+def _inside(path: str, folder: str) -> bool:
+    return path.startswith(folder + "/")
+
 
 RUNNERS = ("bubblewrap", "landlock")
 NONE = "none"
@@ -70,7 +195,7 @@ def start(runner: str, result_fd: int, filter_fd: int, *, warm: tuple[str, ...],
     config = {
         "result_fd": result_fd,
         "parent": 0 if runner == "bubblewrap" else os.getpid(),
-        "packages": places.package_folders(),
+        "packages": package_folders(),
         "warm": list(warm),
         "read_only": None,
         "drop": runner == "landlock",
@@ -81,20 +206,20 @@ def start(runner: str, result_fd: int, filter_fd: int, *, warm: tuple[str, ...],
             _bubblewrap(filter_fd, json.dumps(config)),
             {},
             "/",
-            bpf.assemble("start", architecture),
-            bpf.assemble("code", architecture),
+            assemble("start", architecture),
+            assemble("code", architecture),
         )
     if runner == "landlock":
-        read, listed = places.readable().pieces()
-        own = [str(places.INSIDE), "/dev/null", "/dev/urandom", *([folder] if folder else [])]
+        read, listed = readable().pieces()
+        own = [str(INSIDE), "/dev/null", "/dev/urandom", *([folder] if folder else [])]
         config["read_only"] = {"read": [*read, *own], "list": listed}
-    script = _python(str(places.INSIDE / "worker.py"), json.dumps(config))
-    code_filter = bpf.assemble("code_reading_host", architecture) if runner == "landlock" else b""
-    return Start(script, places.environment(), folder or "/", code_filter=code_filter)
+    script = _python(str(INSIDE / "worker.py"), json.dumps(config))
+    code_filter = assemble("code_reading_host", architecture) if runner == "landlock" else b""
+    return Start(script, environment(), folder or "/", code_filter=code_filter)
 
 
 def _python(script: str, config: str) -> list[str]:
-    return [places.interpreter(), "-S", "-s", "-B", script, config]
+    return [interpreter(), "-S", "-s", "-B", script, config]
 
 
 def _bubblewrap(filter_fd: int, config: str) -> list[str]:
@@ -103,7 +228,7 @@ def _bubblewrap(filter_fd: int, config: str) -> list[str]:
         argv += ["--disable-userns"]
     argv += ["--cap-drop", "ALL", "--hostname", "sandbox", "--seccomp", str(filter_fd)]
     argv += ["--size", str(TEMPORARY_BYTES), "--tmpfs", "/tmp"]
-    seen = places.readable()
+    seen = readable()
     for path in seen.folders:
         argv += ["--ro-bind", path, path]
     for path in seen.hidden:
@@ -115,9 +240,9 @@ def _bubblewrap(filter_fd: int, config: str) -> list[str]:
     for name in ("/lib", "/lib32", "/lib64"):
         if os.path.islink(name):  # noqa: PTH114
             argv += ["--symlink", os.readlink(name), name]  # noqa: PTH115
-    argv += ["--ro-bind", str(places.INSIDE), _INSIDE]
+    argv += ["--ro-bind", str(INSIDE), _INSIDE]
     argv += ["--dev-bind", "/dev/null", "/dev/null", "--dev-bind", "/dev/urandom", "/dev/urandom"]
-    for name, value in places.environment().items():
+    for name, value in environment().items():
         argv += ["--setenv", name, value]
     return [*argv, "--remount-ro", "/", "--chdir", "/tmp", "--", *_python(f"{_INSIDE}/worker.py", config)]
 

@@ -9,19 +9,19 @@ from typing import Any
 
 from agrotools.core import InfrastructureError, UsageError
 from agrotools.sandbox.exchange import Ended
-from agrotools.sandbox.pictures import BadPicture, checked
-from agrotools.sandbox.pool import Pool, pool_of
+from agrotools.sandbox.pool import Pool, Worker, new_folder, pool_of
 from agrotools.sandbox.probe import select_runner
 from agrotools.sandbox.result import (
     DEFAULT_LIMITS,
     NO_INPUTS,
+    BadPicture,
     Limits,
     SandboxArtifact,
     SandboxResult,
     SandboxTermination,
+    checked,
 )
 from agrotools.sandbox.runners import needs_folder
-from agrotools.sandbox.session import Worker, new_folder
 
 LONGEST_CODE = 200_000
 MOST_INPUT_BYTES = 16 * 2**20

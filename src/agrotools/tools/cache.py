@@ -1,6 +1,5 @@
 """The result cache: the second model of a comparison does not wait for work that the first one already caused."""
 
-import fcntl
 import os
 import threading
 import time
@@ -15,6 +14,7 @@ from platform import python_version
 from typing import Any
 
 import orjson
+from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from agrotools.core import Arguments, Artifact, ErrorInfo, FrozenModel, SampleFile, UsageError
@@ -27,7 +27,7 @@ _MB = 10**6
 _DAY_S, _HOUR_S = 86_400, 3600
 _SHARE_BETWEEN_SWEEPS = 0.02
 _SHARE_KEPT = 0.9
-_MARK = ".swept"
+_MARK, _LOCK = ".swept", ".sweeping"
 
 
 def limit_from_environment() -> float:
@@ -81,9 +81,8 @@ class Sweeper:
 
     def sweep(self) -> int:
         """Remove what is too much now; how many bytes. Nothing is done where another process is at it."""
-        with suppress(OSError), (self.folder / _MARK).open("a") as mark:
-            fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.utime(self.folder / _MARK)
+        with suppress(OSError, Timeout), FileLock(self.folder / _LOCK, timeout=0):
+            (self.folder / _MARK).touch()
             return self._remove_oldest()
         return 0
 
@@ -101,7 +100,7 @@ class Sweeper:
                 path = os.path.join(folder, name)  # noqa: PTH118 - tens of thousands of files
                 with suppress(OSError):
                     status = os.stat(path)  # noqa: PTH116
-                    if name != _MARK:
+                    if name not in (_MARK, _LOCK):
                         files.append((status.st_mtime, status.st_size, path))
         total = sum(size for _, size, _ in files)
         if total <= self.limit:
@@ -294,11 +293,11 @@ def code_hash(module: str) -> str:
     ours = Path(__file__).parents[1]
     sources = [path for package in _TOOL_CODE for path in (ours / package).rglob("*.py")]
     if not module.startswith("agrotools."):
-        sources += _sources_of(module.partition(".")[0])
+        sources += _source_files(module.partition(".")[0])
     return _hash_of_sources(sorted(sources))
 
 
-def _sources_of(package: str) -> Iterable[Path]:
+def _source_files(package: str) -> Iterable[Path]:
     found = find_spec(package)
     if found is None or found.origin is None:
         return []

@@ -80,7 +80,7 @@ def checked(found: Compared | str) -> None:
     shown.encode("utf-8")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     name=st.sampled_from(NAMES),
     seed=st.integers(0, 2**32),
@@ -107,7 +107,7 @@ def test_any_change_of_any_file_is_scored_or_refused(
     assert repr(found) == repr(scored(name, tmp_path, files, embeds))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.sampled_from(NAMES), anything, st.none() | anything, st.none() | anything)
 def test_any_json_in_the_place_of_a_file_is_scored_or_refused(
     tmp_path: Path, name: str, predictions: Any, data: Any, judgements: Any

@@ -91,7 +91,7 @@ def in_range(scores):
         assert figure.n >= 0
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(dialogues, max_size=3), st.sampled_from(RULES), st.booleans())
 def test_any_dialogue_is_scored_or_refused(samples, rules, embeds):
     similarity = overlap if embeds else None
@@ -104,7 +104,7 @@ def test_any_dialogue_is_scored_or_refused(samples, rules, embeds):
     assert found.counts == errors_of_dialogues(samples).counts
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(golden(), min_size=1, max_size=4), st.sampled_from(RULES))
 def test_the_gold_has_all_points(made, rules):
     steps = [Dialogue(str(i), gold, gold, reference) for i, (gold, reference) in enumerate(made)]
@@ -113,7 +113,7 @@ def test_the_gold_has_all_points(made, rules):
         assert all(figure.value in (None, 100) for figure in scores.metrics.values()), scores.metrics
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(golden(), min_size=1, max_size=3), st.lists(turns, min_size=3, max_size=3), st.sampled_from(RULES))
 def test_any_prediction_of_a_sound_gold_is_scored(made, predictions, rules):
     pairs = list(zip(made, predictions, strict=False))
@@ -129,7 +129,6 @@ def test_any_file_of_gta_is_read_or_refused(found, data):
     assert isinstance(read, str | tuple)
 
 
-@settings(max_examples=200)
 @given(
     st.lists(anything, max_size=4)
     | st.lists(st.dictionaries(st.sampled_from("012"), anything, min_size=1, max_size=1), max_size=4),

@@ -15,7 +15,7 @@ from rasterio.warp import transform
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.canopy.estimate_canopy_height import CanopyHeight
-from agrotools.tools.workspace import Work, artifacts_in, at_work
+from agrotools.tools.workspace import CallContext, artifacts_in, call_context
 from support.picture_files import field, write_raster
 
 UTM = {"crs": "EPSG:32633", "transform": from_origin(500_000, 5_000_000, 0.5, 0.5)}
@@ -130,7 +130,7 @@ def test_the_scale_may_come_from_the_sample(tmp_path: Path) -> None:
     assert measured(tmp_path, chm=chm).canopy_area_m2 is None
     assert "no_scale" in measured(tmp_path, chm=chm).flags
     info = SampleFile(name="a.tif", path="a.tif", kind="raster", gsd_m=3.0)
-    with at_work(Work(keep=lambda artifact, content: artifact, infos={chm.resolve(): info})):
+    with call_context(CallContext(keep=lambda artifact, content: artifact, infos={chm.resolve(): info})):
         assert get_tool("estimate_canopy_height")(chm=chm).area_m2 == 4800 * 9
 
 
@@ -243,7 +243,7 @@ def test_a_large_difference_is_taken_block_by_block(tmp_path: Path, monkeypatch:
 # --- properties ------------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 1000), turns=st.integers(0, 3), flip=st.booleans(), holes=st.booleans())
 def test_turning_changes_nothing(tmp_path: Path, seed: int, turns: int, flip: bool, holes: bool) -> None:
     draw = np.random.default_rng(seed)
@@ -258,7 +258,7 @@ def test_turning_changes_nothing(tmp_path: Path, seed: int, turns: int, flip: bo
         assert second[name] == (pytest.approx(value, rel=1e-6) if isinstance(value, float) else value)
 
 
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(column=st.integers(1, 79), gsd_m=st.floats(0.1, 5))
 def test_regions_add_up(tmp_path: Path, column: int, gsd_m: float) -> None:
     chm = raster(tmp_path / "a.tif", HEIGHTS)

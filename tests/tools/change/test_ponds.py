@@ -82,7 +82,7 @@ def test_events(before: str, after: str, event: str) -> None:
     assert "water_from_colour_only" in found.flags
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(mirror=st.booleans(), quarters=st.integers(0, 3), swap=st.booleans())
 def test_turning_a_pair_changes_no_event(mirror: bool, quarters: int, swap: bool) -> None:
     names, event = (("dry", "wet"), "wetted") if swap else (("wet", "dry"), "dried")
@@ -97,7 +97,7 @@ def test_turning_a_pair_changes_no_event(mirror: bool, quarters: int, swap: bool
     assert found.area_before_px == pytest.approx(straight.area_before_px, rel=0.02)
 
 
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=3)
 @given(gains=st.tuples(*[st.floats(0.92, 1.08)] * 3), bright=st.floats(0.8, 1.15))
 def test_white_balance_and_exposure_change_no_event(gains: tuple[float, float, float], bright: float) -> None:
     changed = np.clip(STATES["wet"] * np.array(gains) * bright, 0, 255).astype(np.uint8)

@@ -74,7 +74,7 @@ def test_a_wider_window_finds_fewer_trees() -> None:
     assert counts[0] > counts[1] > counts[2] >= 1
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 500), turns=st.integers(0, 3), flip=st.booleans())
 def test_turning_turns_the_trees(seed: int, turns: int, flip: bool) -> None:
     from scipy.ndimage import gaussian_filter

@@ -65,7 +65,7 @@ def test_where_the_same_cut_is_made_blocks_agree_to_the_pixel(tmp_path: Path, mo
     np.testing.assert_allclose(one.cover, many.cover, atol=1e-6)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(box=st.tuples(st.integers(0, 650), st.integers(0, 450), st.integers(1, 700), st.integers(1, 500)),
        strip=st.sampled_from([1, 9_000, 70_000, 10**7]), high=st.sampled_from([16, 64, 128]))  # fmt: skip
 def test_pieces_tile_any_region(

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import ToolError
@@ -18,7 +18,6 @@ def evidence(points: np.ndarray, cone: Cone) -> Evidence:
     return Evidence(points, inside, np.empty((0, 3)), np.empty(0), PIXEL)
 
 
-@settings(max_examples=40)
 @given(
     x=st.floats(100, 1800),
     y=st.floats(100, 980),

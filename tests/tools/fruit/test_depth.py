@@ -110,7 +110,7 @@ def test_size_is_found_before_anything_is_loaded(tmp_path: Path) -> None:
     assert fault(png_header_only(tmp_path / "bomb.png", 30_000, 30_000)).kind in ("limit", "unreadable_file")
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tail=st.binary(max_size=300))
 def test_any_header_gives_a_typed_error_or_depth(tmp_path: Path, tail: bytes) -> None:
     (tmp_path / "odd.npy").write_bytes(b"\x93NUMPY" + tail)

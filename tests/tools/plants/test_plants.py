@@ -5,7 +5,7 @@ import math
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.tools.plants.measuring import SMALLEST_PLANT_PX, Plant, find_plants, skeleton_of
@@ -59,7 +59,6 @@ def test_leaves_of_a_rosette_at_any_size(leaves: int, size: int):
 
 
 @given(turn=st.floats(0, 2 * math.pi), leaves=st.integers(3, 6))
-@settings(max_examples=30)
 def test_leaves_do_not_depend_on_the_direction(turn: float, leaves: int):
     assert len(only(rosette(leaves, turn=turn)).tips) == leaves
 
@@ -119,7 +118,6 @@ def test_a_plant_that_fills_the_picture():
 
 
 @given(turns=st.integers(0, 3), flip=st.booleans(), leaves=st.integers(3, 6), turn=st.floats(0, 6))
-@settings(max_examples=30)
 def test_turning_and_flipping_changes_nothing(turns: int, flip: bool, leaves: int, turn: float):
     mask = rosette(leaves, turn=turn)
     moved = np.rot90(mask[:, ::-1] if flip else mask, turns)

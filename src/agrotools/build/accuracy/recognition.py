@@ -10,7 +10,7 @@ from agrotools.build.accuracy.study import Bench, Study
 from agrotools.core import ToolError
 from agrotools.tools.lookup.kb_names import kb_names
 from agrotools.tools.recognition.candidates import identifier
-from agrotools.tools.recognition.pack_training import Labelled, train_pack
+from agrotools.tools.recognition.pack_training import LabelledImage, train_pack
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _pack(bench: Bench) -> list[Figure]:
         place = places[item["label"]] = places.get(item["label"], -1) + 1
         (ask if place % 2 else learn).append(item)
     folder = bench.scratch / "pack"
-    train_pack([Labelled(bench.folder / one["image"], one["label"], one["id"]) for one in learn], folder)
+    train_pack([LabelledImage(bench.folder / one["image"], one["label"], one["id"]) for one in learn], folder)
     given = answers(bench, ask, backend=f"pack:{folder}")
     return figures_of_known(given, f", pack of {len(learn)} pictures", note=_PACK_NOTE, by_class=False)
 

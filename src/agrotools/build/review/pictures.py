@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import JsonValue
 
-from agrotools.agents.previews import PREVIEWED_KINDS, Picture, Unreadable, make_picture
+from agrotools.agents.images import PREVIEWED_KINDS, Picture, Unreadable, make_picture
 from agrotools.build.review.material import Material
 from agrotools.core import Artifact, ReferenceStep, Sample, SampleFile
 from agrotools.core.refs import literal_value

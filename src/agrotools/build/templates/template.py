@@ -72,7 +72,7 @@ from agrotools.core import (
 )
 from agrotools.core.refs import resolved_value
 from agrotools.text.expressions import evaluate, evaluate_from
-from agrotools.tools.result import rounded
+from agrotools.tools.result import round_significant
 
 _DIGITS = 6
 """Tools round what they return to six significant digits."""
@@ -89,7 +89,7 @@ def exact_result(tool: str, arguments: Mapping[str, Any]) -> dict[str, JsonValue
 
 def _calculated(arguments: Mapping[str, Any]) -> dict[str, JsonValue]:
     value = evaluate(arguments["expression"], arguments.get("variables") or {})
-    return {"value": cast(JsonValue, rounded(float(value), _DIGITS) if isinstance(value, float) else value)}
+    return {"value": cast(JsonValue, round_significant(float(value), _DIGITS) if isinstance(value, float) else value)}
 
 
 def _spec(arguments: Mapping[str, Any]) -> dict[str, JsonValue]:

@@ -15,7 +15,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from agrotools.core import InfrastructureError, ToolError, UsageError
-from agrotools.models.server_said import one_line, retry_after
+from agrotools.models.refusals import one_line, retry_after
 
 _TRANSLATED = ip_network("64:ff9b::/96")
 _NOT_OUTSIDE = (

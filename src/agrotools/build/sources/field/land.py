@@ -14,7 +14,7 @@ from agrotools.build.sources.part import Originals, Part, read_items
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import Arguments, SampleFile
 from agrotools.core.benchmark_header import SourceNote
-from agrotools.tools.result import rounded
+from agrotools.tools.result import round_significant
 from agrotools.vision import open_raster, read_labels
 
 TREE_SAMPLES, SCENE_SAMPLES = 16, 4
@@ -50,8 +50,12 @@ def trees(folder: Path) -> Part:
             x0, y0, x1, y1 = region or (0, 0, mask.shape[1], mask.shape[0])
             inside = mask[y0:y1, x0:x1]
             share = 100 * np.count_nonzero(inside == 1) / inside.size
-            pcts = {"trees": rounded(share, _DIGITS), "other": rounded(100 - share, _DIGITS)}
-            return {"class_pcts": pcts, "area_px": inside.size, "area_m2": rounded(inside.size * gsd_m**2, _DIGITS)}
+            pcts = {"trees": round_significant(share, _DIGITS), "other": round_significant(100 - share, _DIGITS)}
+            return {
+                "class_pcts": pcts,
+                "area_px": inside.size,
+                "area_m2": round_significant(inside.size * gsd_m**2, _DIGITS),
+            }
 
         named = file.model_copy(update={"name": "tree_map.png"})
         across, down = halves(mask.shape[1], mask.shape[0])
@@ -80,7 +84,7 @@ def scene(folder: Path) -> Part:
         def truth(region: Region | None, index: Any = index) -> dict[str, Any]:
             x0, y0, x1, y1 = region or (0, 0, index.shape[1], index.shape[0])
             inside = index[y0:y1, x0:x1]
-            return {"ndvi": rounded(float(np.nanmean(inside)), _DIGITS), "area_px": inside.size}
+            return {"ndvi": round_significant(float(np.nanmean(inside)), _DIGITS), "area_px": inside.size}
 
         named = file.model_copy(update={"name": "scene.tif"})
         across, down = halves(index.shape[1], index.shape[0])
@@ -191,13 +195,13 @@ def _truth(mask: NDArray[np.bool_], region: Region | None, gsd_m: float | None) 
     x0, y0, x1, y1 = region or (0, 0, mask.shape[1], mask.shape[0])
     inside = mask[y0:y1, x0:x1]
     change = int(np.count_nonzero(inside))
-    area_m2 = None if gsd_m is None else rounded(change * gsd_m**2, _DIGITS)
+    area_m2 = None if gsd_m is None else round_significant(change * gsd_m**2, _DIGITS)
     return {
         "changed": change > 0,
         "change_px": change,
-        "change_pct": rounded(100 * change / inside.size, _DIGITS),
+        "change_pct": round_significant(100 * change / inside.size, _DIGITS),
         "change_area_m2": area_m2,
-        "change_area_ha": None if area_m2 is None else rounded(area_m2 / 10_000, _DIGITS),
+        "change_area_ha": None if area_m2 is None else round_significant(area_m2 / 10_000, _DIGITS),
         "total_px": inside.size,
         "gsd_m": gsd_m,
     }
@@ -236,7 +240,10 @@ def _ndvi_subject(number: int, before: tuple[SampleFile, float], after: tuple[Sa
     )
 
     def shown(_: int, __: int) -> Thing:
-        means = {"mean_before": rounded(before[1], _DIGITS), "mean_after": rounded(after[1], _DIGITS)}
+        means = {
+            "mean_before": round_significant(before[1], _DIGITS),
+            "mean_after": round_significant(after[1], _DIGITS),
+        }
         truth: dict[str, Any] = {"vegetation": {"index": "ndvi", **means}}
         arguments: dict[str, Any] = {"before": files[0].name, "after": files[1].name, "target": "vegetation"}
         words = {"before": files[0].name, "after": files[1].name}

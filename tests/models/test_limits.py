@@ -4,11 +4,11 @@ import asyncio
 from bisect import bisect_left
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.models import ImagePart, Message, ModelSettings, TextPart
-from agrotools.models.rate_limit import RateLimit, TokenEstimate
+from agrotools.models.limits import RateLimit, TokenEstimate
 from support.virtual_time import run_virtually
 
 
@@ -84,7 +84,6 @@ def test_a_pause_holds_everybody_back_and_then_ends() -> None:
     assert run_virtually(run()) == [pytest.approx(30)] * 5
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 100), st.booleans()), min_size=1, max_size=25))
 def test_who_gives_up_takes_nothing_and_holds_nobody_back(requests: list[tuple[int, int, bool]]) -> None:
     """Requests arrive after ``arrival`` seconds; some give up after ``patience`` tenths of a second."""

@@ -1,6 +1,6 @@
 """When a time-out is the model's own doing, and when it says nothing of the model."""
 
-from agrotools.models.answer_log import AnswerLog, Sent
+from agrotools.models.timeouts import AnswerLog, Sent
 
 
 class Wire:

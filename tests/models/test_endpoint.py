@@ -12,8 +12,8 @@ from agrotools.core import ToolSpec, UsageError
 from agrotools.models import ImagePart, Message, ModelSettings, TextPart, make_model
 from agrotools.models.chat_format import request_body
 from agrotools.models.encoding import RequestEncoder
+from agrotools.models.endpoint import PROVIDERS, split_provider
 from agrotools.models.openai_compatible import OpenAICompatibleModel
-from agrotools.models.providers import PROVIDERS, split_provider
 from support.openai_server import Body, completion, serve
 
 HELLO = [Message.of("user", "Hello")]

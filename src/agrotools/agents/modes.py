@@ -1,22 +1,27 @@
-"""End-to-end: the policy plans, its calls really run, it reads what they return, and it answers."""
+"""The loops of the three modes: end-to-end, step-by-step (teacher-forced) and no-tool."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from agrotools.agents.keeping import kept_call, kept_text
 from agrotools.agents.policy import Policy
+from agrotools.agents.truncation import kept_action, kept_call, kept_text
 from agrotools.core import (
+    Action,
     Answer,
+    BenchmarkError,
     CallTools,
+    ErrorInfo,
     Halt,
     Observation,
+    ReferenceTrajectory,
     SampleView,
     Step,
     ToolCall,
     Trajectory,
     Unparseable,
 )
+from agrotools.core.refs import literal_value
 
 UNPARSEABLE_LIMIT = 3
 """Unparseable outputs in a row that end a sample."""
@@ -119,3 +124,54 @@ async def _call_steps(turn: int, action: CallTools, call_tool: CallTool) -> list
             )
         )
     return steps
+
+
+async def run_step_by_step(policy: Policy, view: SampleView, reference: ReferenceTrajectory) -> tuple[Action, ...]:
+    """The predicted actions: one for each reference step, and a last one for the answer.
+
+    At step k the policy sees the calls 1 to k-1 with their recorded observations and nothing of what comes later.
+
+    Raises:
+        BenchmarkError: a reference step has no recorded observation to show.
+        InfrastructureError: from the policy.
+    """
+    history = reference_history(reference)
+    called = [kept_action(await policy.act(view, history[:shown])) for shown in range(len(history))]
+    return (*called, kept_action(await policy.act(view.model_copy(update={"closing": True}), history)))
+
+
+def reference_history(reference: ReferenceTrajectory) -> tuple[Step, ...]:
+    """The whole reference trajectory as steps that were taken, one a turn.
+
+    Raises:
+        BenchmarkError: a reference step has no recorded observation to show.
+    """
+    steps: list[Step] = []
+    for index, step in enumerate(reference.steps):
+        if step.observation is None:
+            raise BenchmarkError(
+                f"reference step {index} ({step.tool}) has no recorded observation",
+                hint="step-by-step needs one for every step; run the mode end-to-end, or record them when building",
+            )
+        arguments = {name: literal_value(value) for name, value in step.arguments.items()}
+        call = ToolCall(tool=step.tool, arguments=arguments)
+        steps.append(Step(turn=index, kind="call", call=call, observation=step.observation, thought=step.thought))
+    return tuple(steps)
+
+
+async def run_no_tool(policy: Policy, view: SampleView) -> Trajectory:
+    """Ask ``policy`` for the answer. A reply that holds none (empty, or a call) is told so, and asked for again.
+
+    Raises:
+        InfrastructureError: from the policy.
+    """
+    if view.toolset:
+        view = view.model_copy(update={"toolset": ()})
+    return await run_end_to_end(policy, view, _refuse, max_steps=UNPARSEABLE_LIMIT)
+
+
+async def _refuse(call: ToolCall) -> Refusal:
+    error = ErrorInfo(
+        kind="unknown_tool", message=f"there is no tool {call.tool!r}: this mode has none", hint="answer directly"
+    )
+    return Refusal(Observation(error=error))

@@ -1,0 +1,69 @@
+"""The figures of the structure, on a made-up package of which every figure is known."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "performance"))
+
+import structure  # noqa: E402
+
+FILES = {
+    "__init__.py": "",
+    "core/config.py": "class Config:\n    name = ''\n",
+    "models/make.py": "from agrotools.core.config import Config\n\n\ndef model_of(name: str):\n    return name\n",
+    "runner/plan.py": "def plan_of(limit: int):\n    return range(limit)\n",
+    "runner/evaluate.py": (
+        "from agrotools.core.config import Config\n"
+        "from agrotools.models.make import model_of\n"
+        "from agrotools.runner.plan import plan_of\n"
+        "from agrotools.runner.write import write\n\n\n"
+        "def evaluate(config: Config):\n"
+        "    model = model_of(config.name)\n"
+        "    limit = config.limit\n"
+        "    plan_of(limit)\n"
+        "    write(model)\n"
+    ),
+    "runner/write.py": "PROTOCOLS = {'react': 1, 'agent-x': 2}\n\n\ndef write(model):\n    return model == 'agent-x'\n",
+}
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> structure.House:
+    for name, text in FILES.items():
+        path = tmp_path / "src" / "agrotools" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return structure.House(tmp_path)
+
+
+def test_the_walk_follows_the_configuration_and_its_parts_and_nothing_made_from_them(house: structure.House):
+    rooms, climbs = structure.walk_of_config(house)
+    assert rooms == ["agrotools.models.make", "agrotools.runner.evaluate", "agrotools.runner.plan"]
+    assert climbs == 1
+
+
+def test_tables_that_name_a_benchmark_are_found(house: structure.House):
+    assert structure.tables(house) == [
+        "agrotools.runner.write:1 PROTOCOLS",
+        "agrotools.runner.write:5 comparison",
+    ]
+
+
+def test_floors_are_counted_inside_a_package(house: structure.House):
+    assert structure.floors_of_packages(house) == {"core": 1, "models": 1, "runner": 2}
+
+
+def test_modules_that_import_each_other_share_a_floor():
+    edges = {"a": {"b"}, "b": {"c", "d"}, "c": {"b"}, "d": set()}
+    assert structure.floors(edges) == {"a": 3, "b": 2, "c": 2, "d": 1}
+
+
+def test_a_figure_above_its_ceiling_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr(structure, "CEILINGS", tmp_path / "ceilings.toml")
+    row = structure.Row("lines_src", "Python lines in src", 1000, "<= 900")
+    structure.write_ceilings([row])
+    assert structure.check([row, row._replace(name="other")]) == []
+    assert structure.check([row._replace(value=1011)]) == ["Python lines in src: 1,011, above the ceiling of 1,010"]
