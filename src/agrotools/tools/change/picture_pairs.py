@@ -128,7 +128,7 @@ def _correlation(first: NDArray[np.float32], second: NDArray[np.float32]) -> flo
 
 
 LARGEST_SHIFT = 0.05
-"""Of the width: pictures further apart are refused rather than moved."""
+"""Share of the width: pictures further apart are refused rather than shifted."""
 _DARK = 12.0
 _FLAT = 1.0
 _SAMPLE_PX = 100_000

@@ -54,7 +54,7 @@ NO_DETECTIONS = Detections(np.empty((0, 4)), np.empty(0), np.empty(0, np.int64))
 
 
 def join_detections(parts: list[Detections]) -> Detections:
-    """All of several, best first."""
+    """Detections of several sets in one, best first."""
     if not parts:
         return NO_DETECTIONS
     boxes, scores, classes = (
@@ -89,7 +89,7 @@ def drop_duplicates(found: Detections, same: float = 0.5) -> Detections:
 
 
 MOST_PEAKS = 400
-"""Of one tile the strongest peaks are taken."""
+"""Number of peaks taken from one tile, strongest first."""
 
 
 def boxes_of_maps(
@@ -224,7 +224,7 @@ class BoxFigures(DescriptionPart):
 
 
 class FruitNetInfo(DescribedNet):
-    """What the net is, as its description says."""
+    """Description of the net."""
 
     classes: tuple[FruitName, ...]
     stride: Annotated[int, Field(ge=1, le=32)]

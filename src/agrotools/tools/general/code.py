@@ -18,7 +18,7 @@ LONGEST_CODE = 20_000
 
 @dataclass(frozen=True)
 class CodeRun:
-    """What code came to: the value that its function returned, as text, and the pictures that it drew."""
+    """Result of code: the returned value as text, and the pictures that it drew."""
 
     value: str | None
     pictures: tuple[bytes, ...]

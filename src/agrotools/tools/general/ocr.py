@@ -61,7 +61,7 @@ def _is_prose(boxes: NDArray[np.float64], rows: list[list[int]]) -> bool:
 
 
 def _insets(boxes: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which lines stand between two columns: they reach a little into lines of both, above themselves and below.
+    """Mask of lines between two columns: they reach a little into lines of both, above and below.
 
     A heading reaches over all of its columns, or has nothing above it.
     """

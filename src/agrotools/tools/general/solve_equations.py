@@ -16,10 +16,10 @@ from agrotools.tools.services import SANDBOX
 MOST_EQUATIONS = 20
 _LONGEST_VALUE = 4_000
 _NO_EQUATION = re.compile(r"[^\w\s+\-*/^().,=<>]|__|[A-Za-z_)]\s*\.|\.\s*[A-Za-z_]|\blambda\b")
-"""What no equation holds: quotes, brackets, attributes, logic. The sandbox is the wall, this is the door."""
+"""Characters and words that no equation holds (quotes, brackets, attributes, logic); the sandbox protects anyway."""
 _AROUND_SIGNS = re.compile(r" ?([-+*/^(),=<>]) ?")
 _OWN_NAMES = re.compile(r"^ValueError: | \(line \d+.*\Z", re.DOTALL)
-"""What a message has of the code around the equations."""
+"""Traces of the surrounding code in a message."""
 _TEMPLATE = """
 import json, re
 import sympy

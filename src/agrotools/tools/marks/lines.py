@@ -202,7 +202,7 @@ Bounds = tuple[float, float, float, float]
 """x0, y0, x1, y1 in pixels, half-open."""
 _LEAST_TIP_PX = 1.5
 _LONGEST_TIP_PX, _LONGEST_TIP = 6.0, 4.0
-"""How far ink of a stroke may reach beyond its outline: so many pixels, or widths of the stroke. A mitre of 30 degrees
+"""Reach of a stroke's ink beyond its outline: so many pixels, or widths of the stroke. A mitre of 30 degrees
 reaches two widths."""
 
 

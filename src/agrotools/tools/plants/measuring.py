@@ -26,7 +26,7 @@ SMALLEST_PLANT_PX = 40
 SMALLEST_SHARE = 0.02
 """Parts below this share of the largest plant's area are specks, not plants."""
 MOST_PLANTS = 200
-"""So many plants, the largest ones, are measured one by one."""
+"""Number of plants, the largest ones, that are measured one by one."""
 SKELETON_PX = 320
 SMALL_PX = 160
 """Skeletons of plants smaller than this are taken of an enlarged mask: a stalk of one pixel has no sides."""

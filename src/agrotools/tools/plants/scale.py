@@ -1,4 +1,4 @@
-"""How many centimetres a pixel is in a picture of plants: given, from a marker in the picture, or known of the file."""
+"""Centimetres per pixel in a picture of plants: given, from a marker in the picture, or from metadata."""
 
 import math
 from dataclasses import dataclass

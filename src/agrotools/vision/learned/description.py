@@ -20,14 +20,14 @@ _MAX_QUESTION_TOKENS, _MAX_ANSWER_TOKENS = 64, 64
 
 
 class Caption(NamedTuple):
-    """What the model wrote. ``answers``: whether it was told the question, which Florence-2 does not take."""
+    """Text of the model. ``answers``: True if it got the question, which Florence-2 does not take."""
 
     text: str
     answers: bool
 
 
 def describe(pixels: NDArray[np.uint8], question: str | None, weights: Weights) -> Caption:
-    """What a picture, uint8 (rows, columns, 3), shows. The likeliest words are taken, so that equal calls agree.
+    """Caption of a picture, uint8 (rows, columns, 3). The likeliest words are taken, so that equal calls agree.
 
     Raises:
         ToolError: ``backend_unavailable``: not such a model, or it cannot be loaded.
@@ -104,7 +104,7 @@ _MAX_FORMULA_TOKENS = 512
 
 
 def write_down(pixels: NDArray[np.uint8], weights: Weights) -> str:
-    """What the model makes of a picture, uint8 (rows, columns, 3). The likeliest words are taken.
+    """Transcription of a picture, uint8 (rows, columns, 3). The likeliest words are taken.
 
     Raises:
         ToolError: ``backend_unavailable``: not such a model, or it cannot be loaded.
@@ -176,7 +176,7 @@ def _unit(vectors: Any) -> Any:
 
 @lru_cache(maxsize=1)
 def _load_similarity_model(weights: Weights) -> tuple[Callable[[Any], Any], Callable[[list[str]], Any], float]:
-    """From a picture and from sentences to vectors (n, width), and the scale of their cosines."""
+    """Functions from a picture and from sentences to vectors (n, width), and the scale of their cosines."""
     try:
         return _of_open_clip(weights) if weights.kind == "open_clip" else _of_transformers(weights)
     except Exception as error:  # these libraries raise whatever a wrong file leads them to

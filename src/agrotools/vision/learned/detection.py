@@ -22,7 +22,7 @@ class Detections(NamedTuple):
 
 
 def find_by_text(pixels: NDArray[np.uint8], text: str, weights: Weights, *, score_min: float = 0.3) -> Detections:
-    """What ``text`` names in a picture, uint8 (rows, columns, 3).
+    """Boxes of ``text`` in a picture, uint8 (rows, columns, 3).
 
     Boxes that overlap a better one by an IoU of 0.7 are left out. The whole picture is shrunk to what the model takes,
     so that small things in large pictures are lost: flag ``large_picture_shrunk``.
@@ -83,7 +83,7 @@ def _load_open_vocabulary(weights: Weights) -> tuple[Any, Any]:
 
 
 def _best(boxes: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Which boxes are kept, best first: those with an area that no better one covers."""
+    """Indices of the boxes to keep, best first: those with an area that no better one covers."""
     order = np.lexsort((boxes[:, 0], boxes[:, 1], -scores))
     areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
     kept: list[int] = []
