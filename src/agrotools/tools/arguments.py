@@ -1,4 +1,8 @@
-"""Argument types of tools: annotations with schema, description and agreement, and what a call resolves to."""
+"""Argument types of tools: annotations with schema, description and agreement, and what a call resolves to.
+
+A tool declares its resolution beside itself, ``@tool(..., resolves=function)``, with the very code that decides when it
+runs, so that two calls can be compared without running them.
+"""
 
 import math
 import os

@@ -1,4 +1,11 @@
-"""The result cache: the second model of a comparison does not wait for work that the first one already caused."""
+"""Result cache: the second model of a comparison does not wait for calls that the first one already made.
+
+The folder stays within bounds without any accounts, so any number of processes may share it and be killed at any
+moment. A process looks through the whole folder if none has done so for a day, and whenever it has itself written a
+fiftieth of the limit since; then it removes the files with the oldest modification time until a tenth of the limit is
+free. A reader "uses" a file by setting that time, at most once an hour. An entry whose artifact was removed reads as
+absent.
+"""
 
 import os
 import threading

@@ -3,6 +3,14 @@
 Policies and tools know files by name. :class:`Workspace` is the host's side: from a name to a path, refusing all
 that leads out. :func:`save_artifact` and :func:`file_info` are the tool's side, the same in a worker and in plain
 Python.
+
+Sidecars hold metadata that a photograph lacks: ``field.jpg.meta.json`` (or ``field.meta.json``) is an object with any
+of ``gsd_m`` (metres per pixel), ``bands`` (names in file order), ``crs``, ``intrinsics`` (``fx_px``, ``fy_px``,
+``cx_px``, ``cy_px``), ``depth_unit_mm``, ``classes`` (class number to meaning), ``width_px`` and ``height_px`` (of the
+image that the intrinsics belong to), ``kind``, ``note``.
+
+Published benchmarks name files by paths. Such a path is never opened: its end is compared with the listed files and
+with the artifacts of earlier calls.
 """
 
 import io

@@ -1,10 +1,8 @@
-"""Rasters of any size, read block by block: what is measured of them needs the memory of one block.
+"""Rasters of any size read block by block, with statistics that do not depend on the blocks.
 
-    with open_raster(path) as source:
-        for block in raster_blocks(source, [1]):
-            statistics.add(block.inner[0])
-
-Statistics that are the same whatever the blocks are: :mod:`agrotools.vision.blocks`.
+with open_raster(path) as source:
+    for block in raster_blocks(source, [1]):
+        statistics.add(block.inner[0])
 """
 
 import math

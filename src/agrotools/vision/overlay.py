@@ -1,4 +1,4 @@
-"""Pictures for a person to check a segmentation at a glance: classes drawn in, legend, shares, scale bar.
+"""Pictures to check a result by: classes drawn in with legend and scale bar, and values as a heat map.
 
 Colours are from the palette of Okabe and Ito (2008), which people with any kind of colour vision can tell apart.
 """

@@ -1,4 +1,4 @@
-"""Reading multi-band rasters: GeoTIFF, ENVI, PNG and JPEG, and nothing that points to another place.
+"""Multi-band rasters (GeoTIFF, ENVI, PNG and JPEG, and nothing that points to another place) and their ground sampling.
 
 GDAL opens far more than files: virtual rasters that name other files, URLs, archives. Here the driver follows from
 the content of the file and is the only one that GDAL may try; files beside the raster (``.aux.xml``, ``.ovr``) are not

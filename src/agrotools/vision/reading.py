@@ -1,4 +1,4 @@
-"""Reading photographs and label images: what comes out is always the same form, what goes in may be hostile.
+"""Photographs, label images and rasters as pictures: one form of output, whatever hostile input.
 
 Multi-band rasters are read by :mod:`agrotools.vision.rasters`.
 """

@@ -1,4 +1,4 @@
-"""Gain and loss of plants between two rasters, by the difference of a vegetation index."""
+"""Change of vegetation and of land cover between two rasters, by normalised differences of bands."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Change between two rasters whose values are class numbers: counted, not estimated."""
+"""Change between two rasters of class numbers: counted, not estimated."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

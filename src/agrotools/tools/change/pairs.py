@@ -1,4 +1,4 @@
-"""Two pictures of one place on one grid: the second raster is warped to the first, photographs must have one size."""
+"""Pairs of pictures on one grid: the second raster is warped to the first, photographs must have one size."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

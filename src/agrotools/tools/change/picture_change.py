@@ -1,4 +1,8 @@
-"""Change between two pictures that a person could compare by eye: buildings, plants, water, or any difference."""
+"""Change between two pictures that a person could compare by eye: buildings, plants, water, or any difference.
+
+Unsupervised measures give the difference of each pixel after both dates are brought to one radiometry. They answer
+"does this look different?"; season, haze and shade look different too.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Literal

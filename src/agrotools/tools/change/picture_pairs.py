@@ -1,4 +1,4 @@
-"""Reading a pair of pictures that a person could compare by eye, onto one grid and in register."""
+"""Pairs of pictures that can be compared by eye, read onto one grid and registered."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

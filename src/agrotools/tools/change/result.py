@@ -1,4 +1,4 @@
-"""The result of a change measurement: counted from a map of change, with the pictures that show it."""
+"""Result of a change measurement: counted from a map of change, with the pictures that show it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Single trees in a canopy height model: tops found in windows that grow with height, crowns grown down from them.
+"""Single trees in a canopy height model: tops found in windows that grow with height, crowns grown from them.
 
 Tops: local maxima in a window whose radius is a linear function of height (Popescu and Wynne 2004, Photogrammetric
 Engineering and Remote Sensing 70). Crowns: watershed from these markers (Meyer and Beucher 1990, Journal of Visual

@@ -1,8 +1,13 @@
-"""The shipped net that finds fruit: apples, pears, cherries and tomatoes as boxes with scores.
+"""Detection of fruit by the shipped net: apples, pears, cherries and tomatoes as boxes with scores.
 
 ``data/nets/fruits.json`` says what it is, ``data/nets/fruits.md`` is its card; both and the weights are written by
 ``training/train_fruit_net.py``. It was trained on orchard tiles at one scale: pictures are brought to that scale, by
 the expected size of a fruit where that is known.
+
+Peaks of the net's heat maps are objects, with the distances to their four sides (objects as points: Zhou, Wang and
+Kraehenbuehl 2019; boxes from every place: Liu et al. 2020, TTFNet). Large pictures are searched in tiles that overlap;
+each tile answers for its own half of the overlap, so an object is taken from the tile in which it lies further from the
+edge. Objects that two tiles still find twice are recognised by the overlap of their boxes.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The ways to count things in a picture that need no learning: what each finds, in one form."""
+"""Methods that count objects in a picture without a large model, with results of one form."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Pinhole cameras: from pixels to directions and back, and where the focal length comes from."""
+"""Pinhole camera of a picture: focal length from arguments, metadata or EXIF; pixels to directions and back."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

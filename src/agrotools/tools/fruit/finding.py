@@ -3,6 +3,10 @@
 Touching fruits are parted at the necks between them (watershed of the distance to the edge, Beucher and Lantuéjoul
 1979) and where depth jumps. In a given box the fruit is what has its colour, or, where colour does not tell it from
 leaves, what graph cuts separate from the box's surroundings (GrabCut, Rother et al. 2004) with depth as a hint.
+
+Colour: a channel of Lab in which the fruit stands out (redder or more orange than the foliage), thresholds relative to
+the foliage of the same picture, and hysteresis. Pale and green fruit does not stand out; ``contrast`` tells. CIE Lab:
+CIE 15:2004. Hysteresis thresholding: Canny 1986. Threshold: Otsu 1979.
 """
 
 from dataclasses import dataclass

@@ -157,7 +157,7 @@ def solve_equations(
     if code is not None:
         ran = run_in_sandbox(code, argument="code")
         if ran.fault:
-            raise ToolError("invalid_argument", f"the code failed: {ran.fault}", argument="code", hint="mend that line")
+            raise ToolError("invalid_argument", f"the code failed: {ran.fault}", argument="code", hint="fix that line")
         if ran.value is None:
             raise ToolError("invalid_argument", "solution() returned nothing", argument="code", hint="return text")
         return Solutions(text=_shorten(ran.value), solutions=None, exact=None, flags=("by_code",))

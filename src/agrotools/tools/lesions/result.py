@@ -1,4 +1,4 @@
-"""The result of an analysis of lesions: areas, a table, a mask and a picture."""
+"""Result of a lesion analysis: areas, grades, a table, a mask and a picture."""
 
 import csv
 import io

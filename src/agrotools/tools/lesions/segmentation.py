@@ -1,8 +1,13 @@
-"""The shipped lesion model: a small neural network per pixel of a leaf, as plain arrays.
+"""Lesions on a leaf, pixel by pixel: the shipped model (a small neural network as plain arrays) and a colour rule.
 
 ``data/lesion_model.json`` says what it is, what it was trained on and how well it does; ``data/lesion_model.npz`` holds
 the weights; both are written by ``training/train_lesion_model.py``. How it was trained and where it fails is told in
 ``data/lesion_model.md``.
+
+Features of a pixel are relative to the leaf itself (its median colour, its local mean), at a size set by the leaf's
+area, so that neither exposure nor resolution changes them much. The rules need no training and serve any leaf: a lesion
+has left the leaf's own healthy green for yellow, brown, grey or black. They know colours only, and cannot tell a lesion
+from dirt or a dry vein.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Marks put together from pieces of line, for outlines that clutter of their own colour or a bright sky interrupts."""
+"""Marks from pieces of line: arrows, outlines interrupted by clutter or a bright sky, and the bounds of their ink."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

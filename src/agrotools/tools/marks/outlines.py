@@ -1,4 +1,4 @@
-"""The outline of a drawn mark: which plain shape fits the hole inside it, and what the stroke around it looks like."""
+"""Outline of a drawn mark: the plain shape that fits the hole inside it, and the stroke around it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

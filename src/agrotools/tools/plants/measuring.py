@@ -1,4 +1,4 @@
-"""Single plants in a mask of plants: which pixels belong together, and what form they have.
+"""Single plants in a mask: their pixels, their form, and a picture of what was measured.
 
 Forms are measured on the mask as it is; skeletons on a copy of at most :data:`SKELETON_PX` pixels a side, since a leaf
 tip of a few pixels is noise. Tips: end points of the pruned skeleton, as in PlantCV's ``morphology`` (Gehan et al.

@@ -1,4 +1,4 @@
-"""Plot generation: figures from data and a declarative description, never from code."""
+"""Plot generation from data and a declarative description, never from code."""
 
 import math
 from collections import Counter, defaultdict

@@ -1,4 +1,9 @@
-"""Confidence of classifiers: calibrated probabilities, and scores of familiarity."""
+"""Confidence of classifiers: calibrated probabilities, and scores of familiarity.
+
+Familiarity by features: a Gaussian for each class with a covariance that all share, free along the main directions
+within classes, even in all others (probabilistic PCA: Tipping and Bishop 1999; distance to the nearest class: Lee et
+al. 2018).
+"""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,4 +1,4 @@
-"""A net that names pictures: an ONNX file and the description beside it.
+"""Nets that name pictures: an ONNX file with its description, its input and the features of packs.
 
 ``data/nets/NAME.json`` says what the net is (classes, input, temperature, abstention, figures) and names its weights by
 hash; ``data/nets/NAME.md`` is its card. Both are written with the weights by ``training/``. Weights are read whole and

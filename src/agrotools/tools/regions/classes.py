@@ -1,4 +1,4 @@
-"""Label rasters: counting their classes, by name where names are known."""
+"""Label rasters of a region: counts of their classes, by name if names are known."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

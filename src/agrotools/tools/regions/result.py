@@ -1,4 +1,4 @@
-"""The result of describing a region, and the sentence that says it."""
+"""Result of a region description, and the sentence that sums it up."""
 
 from pydantic import BaseModel, ConfigDict
 

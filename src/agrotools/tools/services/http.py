@@ -1,4 +1,9 @@
-"""One HTTP request to a service: which addresses may be reached, retries, and errors without the key."""
+"""One HTTP request to a service: which addresses may be reached, retries, and errors without the key.
+
+Private addresses are refused unless they are allowed: an address in a configuration can be a slip or come from somebody
+else, and a page fetched from inside can hold private content. The name is resolved for the connection itself, so that
+the checked address is the one that is reached.
+"""
 
 import asyncio
 import random

@@ -1,4 +1,10 @@
-"""Pictures in words by large open models: captions, formulas, and similarity to names."""
+"""Pictures in words by large open models: captions, formulas, and similarity to names.
+
+Sources: captions, Florence-2 (Xiao et al. 2024, arXiv 2311.06242) and BLIP (Li et al. 2022, arXiv 2201.12086);
+formulas, Nougat (Blecher et al. 2023, arXiv 2308.13418) and others of its build; printed or written lines, TrOCR (Li et
+al. 2021, arXiv 2109.10282); similarity, CLIP (Radford et al. 2021, arXiv 2103.00020) and BioCLIP, the same trained on
+the tree of life (Stevens et al. 2024, arXiv 2311.18803).
+"""
 
 import json
 from collections.abc import Callable, Sequence

@@ -1,4 +1,10 @@
-"""Objects, tree crowns and outlines found by large open detectors."""
+"""Objects, tree crowns and outlines found by large open detectors.
+
+Sources: by any name, GroundingDINO (Liu et al. 2023, arXiv 2303.05499) and OWLv2 (Minderer et al. 2023, arXiv
+2306.09683); of fixed kinds, as a rule the 80 of COCO (Lin et al. 2014, arXiv 1405.0312), RT-DETR (Zhao et al. 2023,
+arXiv 2304.08069) and DETR (Carion et al. 2020, arXiv 2005.12872); tree crowns, DeepForest (Weinstein et al. 2020,
+Methods Ecol. Evol. 11); outlines, SAM 2 (Ravi et al. 2024, arXiv 2408.00714).
+"""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
