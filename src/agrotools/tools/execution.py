@@ -129,7 +129,7 @@ class ToolExecutor:
         for name, backend in self.backends.items():
             check_backend(find_tool(name), backend)
             if backend == VLM and vision is None:
-                raise UsageError(f"{name} is to ask a vision model, and none is named", hint=NAME_A_MODEL)
+                raise UsageError(f"{name} needs a vision model, and none is given", hint=NAME_A_MODEL)
             if is_service_backend(backend):
                 check_service(backend)
 
