@@ -252,13 +252,13 @@ class _Showing:
 
     def file(self, file: SampleFile) -> Shown | Absent:
         picture = self._pictures.of_file(file, self._places.of_file(file, self._run.roots))
-        if isinstance(picture, Absent):
+        if isinstance(picture, Absent) and not picture.by_kind:
             self._missing.add(file.path)
         return picture
 
     def artifact(self, artifact: Artifact, *, made_here: bool) -> Shown | Absent:
         picture = self._pictures.of_artifact(artifact, self._places.of_artifact(artifact))
-        if isinstance(picture, Absent) and made_here:
+        if isinstance(picture, Absent) and made_here and not picture.by_kind:
             self._missing.add(artifact.sha256 or artifact.name)
         return picture
 
