@@ -43,7 +43,7 @@ class _Encoded:
 
 
 _SIZE = re.compile(r"(^|, )at \d+ x \d+ px$")
-"""What a preview says of its own size, which here is another."""
+"""Size in the description of a preview, which differs here."""
 Key = tuple[object, ...]
 
 
@@ -119,12 +119,12 @@ class Pictures:
 
 
 def file_key(file: SampleFile) -> Key:
-    """What the picture of a file depends on."""
+    """Key of the picture of a file."""
     return (file.sha256 or file.path, file.kind, file.bands)
 
 
 def artifact_key(artifact: Artifact) -> Key:
-    """What the picture of an artifact depends on."""
+    """Key of the picture of an artifact."""
     return (artifact.sha256, artifact.kind == "mask", Path(artifact.name).suffix)
 
 
