@@ -142,7 +142,7 @@ _CORRECTION = re.compile(
 
 
 def after_correction(text: str, limit: int | None = None, *, weak: bool = True) -> int:
-    """Where the part of ``text`` begins that takes back what stands before it; 0 if nothing does before ``limit``.
+    """Start of the part of ``text`` that takes back what stands before it; 0 if nothing does before ``limit``.
 
     ``weak``: "actually" takes back too.
     """

@@ -125,7 +125,7 @@ def without_other_values(slot: Slot, slots: Sequence[Slot], text: str) -> str:
 
 
 def mentions(sentence: str, slot: Slot, slots: Sequence[Slot], *, others: bool = False) -> bool:
-    """Whether ``sentence`` names ``slot`` (or, with ``others``, another slot).
+    """True if ``sentence`` names ``slot`` (or, with ``others``, another slot).
 
     A shorter label inside a longer one of another slot does not count.
     """
@@ -134,7 +134,7 @@ def mentions(sentence: str, slot: Slot, slots: Sequence[Slot], *, others: bool =
 
 
 def is_number(slot: Slot) -> TypeGuard[ToleranceSlot | ExactSlot]:
-    """Whether a slot asks for a number."""
+    """True if a slot asks for a number."""
     return isinstance(slot, ToleranceSlot) or (isinstance(slot, ExactSlot) and not isinstance(slot.value, str))
 
 
@@ -224,7 +224,7 @@ def _leads(text: str, at: int) -> bool:
 
 
 def _in_prose(text: str, key: re.Match[str]) -> bool:
-    """Whether a key is an everyday word with a word before it: "I count trees: ..."."""
+    """True if a key is an everyday word with a word before it: "I count trees: ..."."""
     name = key["name"]
     return (
         bool(name)
@@ -292,7 +292,7 @@ def cells_of(line: str) -> list[str]:
 
 
 def _cells_below(own: set[str], text: str) -> list[tuple[str, str | None]]:
-    """What stands below this slot's key in tables with one row of values, the last table first."""
+    """Cells below this slot's key in tables with one row of values, the last table first."""
     found: list[tuple[str, str | None]] = []
     for _, header, rows in reversed(_tables(text)):
         if len(rows) != 1:

@@ -25,7 +25,7 @@ _FINE = re.compile(
 """States that a set of affected, changed, failing things leaves out, where the label does not ask for them."""
 _OR = re.compile(r",? (?:or|and/or) (?:the |an? )?|或者?")
 _CLAIM = 2.0
-"""What an occurrence weighs that is more than a mention."""
+"""Weight of an occurrence that is more than a mention."""
 _MOST = 60
 """Occurrences looked at for what stands beside them."""
 
@@ -65,7 +65,7 @@ def _with_short_names(labels: Mapping[str, Sequence[str]]) -> dict[str, tuple[st
 
 
 def _is_own(short: str, label: str, labels: Mapping[str, Sequence[str]]) -> bool:
-    """Whether no name of another label holds ``short``."""
+    """True if no name of another label holds ``short``."""
     return not any(short.lower() in name.lower() for other, names in labels.items() if other != label for name in names)
 
 

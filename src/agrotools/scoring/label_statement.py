@@ -12,7 +12,7 @@ from agrotools.text.normalise import CJK, WORD, normalise
 
 
 class Statement(NamedTuple):
-    """What a label states: its subject's words, and the words or families of what is said of it."""
+    """Statement of a label: its subject's words, and the words or families of what is said of it."""
 
     subject: tuple[re.Pattern[str], ...]
     predicate: tuple[re.Pattern[str], ...]
@@ -105,7 +105,7 @@ def label_statement(name: str, label: str) -> Statement:
 
 
 def _patterns(words: Sequence[str]) -> tuple[re.Pattern[str], ...]:
-    """What finds each word; of Chinese also what shortens it with the word beside it: 残膜 for 残留地膜."""
+    """Patterns that find each word; of Chinese also what shortens it with the word beside it: 残膜 for 残留地膜."""
     found: list[re.Pattern[str]] = []
     for before, word, behind in zip(["", *words], words, [*words[1:], ""], strict=False):
         pairs = [
@@ -130,8 +130,7 @@ def _said_families(label: str, offset: int, *, everywhere: bool) -> list[tuple[i
     if everywhere:
         found = [each for each in found if not _LOCATIVE.match(label[each[0] :])]
     said = sorted((each for each in found if each[0] >= offset), key=lambda each: each[0])
-    free = [each for each in said if not _DESCRIBES.search(f"{label[: each[0]]}|{label[each[1] :]}")]
-    return free or said[:1] or (found if everywhere else [])
+    return said or (found if everywhere else [])
 
 
 def _words_outside(label: str, covered: Sequence[tuple[int, int]], offset: int) -> list[str]:
@@ -140,11 +139,6 @@ def _words_outside(label: str, covered: Sequence[tuple[int, int]], offset: int) 
 
 
 _LOCATIVE = re.compile(rf"(?:between|within|inside)(?!{WORD})(?! (?:the )?(?:\d|limit|range|bound|recommended))")
-
-
-_DESCRIBES = re.compile(
-    r"\b(?:the|an?|its|their) \| (?!(?:the|an?|by|for|to|at|in|on|of|from|with|than|as|enough|now|and|or)\b)[a-z]"
-)
 
 
 THAN = re.compile(rf"(?<!{WORD})(?:than|compared (?:to|with)|versus)(?!{WORD})")
@@ -156,7 +150,7 @@ THAN_CHINESE = re.compile("(?<![百分占对])比(?![例重较])|(?<=[高低多�
 def _comparison(
     label: str,
 ) -> tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]] | None:
-    """Whether a label says more (or less) of one thing than of another, and the words of either that are its own."""
+    """True if a label says more (or less) of one thing than of another, and the words of either that are its own."""
     than = THAN.search(label)
     chinese = THAN_CHINESE.search(label)
     if than is None and chinese is None:

@@ -234,7 +234,7 @@ def _words_near(candidate: Candidate, asked: Subject) -> frozenset[str]:
 
 
 def _distinctive(words: frozenset[str], said: Counter[str], asked: Subject) -> float:
-    """How many of the label's ``words`` near a candidate stand near few others."""
+    """Number of the label's ``words`` near a candidate stand near few others."""
     return 2.0 * sum(1 / max(1, said[word]) for word in words) / max(1, len(asked.words) + len(asked.pairs))
 
 

@@ -234,7 +234,7 @@ def as_share(text: str, quantity: Quantity) -> Quantity:
 
 
 def names_subject(text: str, quantity: Quantity, words: frozenset[str]) -> bool:
-    """Whether the thing counted is what the slot's label names: "14 apple trees" for "number of trees"."""
+    """True if the thing counted is what the slot's label names: "14 apple trees" for "number of trees"."""
     if quantity.noun is None:
         return False
     at = max(quantity.start, quantity.end - len(quantity.noun))
@@ -243,7 +243,7 @@ def names_subject(text: str, quantity: Quantity, words: frozenset[str]) -> bool:
 
 
 def is_counter(text: str, quantity: Quantity) -> bool:
-    """Whether a Chinese measure word with no noun behind it follows the number: 多9个."""
+    """True if a Chinese measure word with no noun behind it follows the number: 多9个."""
     noun = quantity.noun
     return noun is not None and noun > "\u2e80" and not text[quantity.end : quantity.end + 1] > "\u2e80"
 
@@ -272,13 +272,13 @@ def letter_of(text: str, quantity: Quantity, asked: Subject) -> str | None:
 
 
 def is_named(behind: str, asked: Subject) -> bool:
-    """Whether the words behind a number say what is counted: "of which 46 are greenhouses"."""
+    """True if the words behind a number say what is counted: "of which 46 are greenhouses"."""
     said = ARE.match(behind)
     return said is not None and speaks_of(said[1], asked.counted)
 
 
 def operand_starts(text: str, quantities: Sequence[Quantity]) -> set[int]:
-    """Where the terms of calculations begin whose result follows: 8 and 6 in "8 + 6 = 14"."""
+    """Positions of the terms of calculations whose result follows: 8 and 6 in "8 + 6 = 14"."""
     found: set[int] = set()
     terms: list[int] = []
     for before, after in pairwise(quantities):

@@ -29,7 +29,7 @@ _MOST_ALTERNATIVES = 120
 
 
 class Choice(NamedTuple):
-    """What an answer states: one value, several between which it does not decide, or none; and why."""
+    """Statement of an answer: one value, several between which it does not decide, or none; and why."""
 
     chosen: tuple[Candidate, ...]
     reasons: tuple[str, ...]
@@ -140,7 +140,7 @@ def _alternatives(first: Candidate, close: Sequence[Candidate], far: Sequence[Ca
             other = same[index]
             left, right = (one, other) if step > 0 else (other, one)
             between = first.text[left.quantity.end : right.quantity.start]
-            listed = other in close and _LISTED.fullmatch(between) and _alike(left, right)
+            listed = other in close and _LISTED.fullmatch(between)
             if other.features["like a year"] and not first.features["like a year"]:
                 break
             if len(between) > _MOST_ALTERNATIVES or not (listed or _ALTERNATIVE.search(between)):
@@ -154,17 +154,11 @@ _DIRECTLY_OR = re.compile(r",? ?(?:or|或者?) ?")
 
 
 def _directly_or(one: Candidate, other: Candidate) -> bool:
-    """Whether nothing but "or" stands between two numbers."""
+    """True if nothing but "or" stands between two numbers."""
     if one.sentence != other.sentence:
         return False
     first, second = sorted((one.quantity, other.quantity), key=lambda quantity: quantity.start)
     return _DIRECTLY_OR.fullmatch(one.text, first.end, second.start) is not None
-
-
-def _alike(left: Candidate, right: Candidate) -> bool:
-    """Whether two numbers of a list count or measure the same: "14, 15 trees", but not "116 trees, 5 of them"."""
-    one, other = left.quantity, right.quantity
-    return one.bare or (one.unit, one.noun) == (other.unit, other.noun)
 
 
 _SHOWN = 240
@@ -195,7 +189,7 @@ def read_number(slot: NumberSlot, slots: Sequence[Slot], answer: AnswerText) -> 
 
 
 class _Found(NamedTuple):
-    """What one scope gives: candidates in the slot's unit, as written, and by which rule."""
+    """Reading of one scope: candidates in the slot's unit, as written, and by which rule."""
 
     scope: Scope
     candidates: tuple[tuple[float, float], ...]
@@ -206,7 +200,7 @@ class _Found(NamedTuple):
 
 
 def _merged(found: Sequence[_Found]) -> _Found:
-    """What several keys of one slot say: the total of the others if one is, else all that they say."""
+    """Reading of several keys of one slot: the total of the others if one is, else all that they say."""
     if len(found) == 1:
         return found[0]
     candidates = _distinct([candidate for each in found for candidate in each.candidates])
@@ -321,7 +315,7 @@ def _rivals(first: Candidate, found: Sequence[Candidate], asked: Subject) -> lis
 
 
 def _shape(part: str, asked: Subject) -> str:
-    """What a sentence says but for its numbers, and but for a key that says nothing of what is asked."""
+    """A sentence without its numbers, and but for a key that says nothing of what is asked."""
     head, _, tail = part.rpartition(": ")
     if not speaks_of(head, asked.words):
         head = ""
@@ -422,7 +416,7 @@ _NONE_GONE = re.compile(
 
 
 def _says_none(text: str) -> bool:
-    """Whether a value says none: "none", "no trees", 没有."""
+    """True if a value says none: "none", "no trees", 没有."""
     return _NONE.fullmatch(text.strip()) is not None
 
 
@@ -440,6 +434,6 @@ def _shown(quantity: Quantity) -> str:
 
 
 def within(value: float, margin: float, low: float, high: float) -> bool:
-    """Whether both ends lie within ``margin`` of ``value``, to a relative 1e-9."""
+    """True if both ends lie within ``margin`` of ``value``, to a relative 1e-9."""
     slack = 1e-9 * max(abs(value), abs(low), abs(high))
     return abs(low - value) <= margin + slack and abs(high - value) <= margin + slack

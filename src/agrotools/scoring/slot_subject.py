@@ -1,4 +1,4 @@
-"""What a number in a sentence is bound to: the words around it, against those of the slot's label."""
+"""Binding of a number in a sentence: the words around it, against those of the slot's label."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -95,7 +95,7 @@ _BRACKETS = re.compile(r"[(\[]([^()\[\]]{0,400})[)\]]")
 
 
 def _brackets(text: str) -> dict[int, str]:
-    """What stands in the brackets around each place."""
+    """Text of the brackets around each place."""
     inside: dict[int, str] = {}
     for bracket in _BRACKETS.finditer(text):
         inside.update(dict.fromkeys(range(bracket.start(), bracket.end()), bracket[1]))
@@ -132,13 +132,12 @@ def _any_of(words: str) -> str:
 
 _SPLIT = re.compile(r"\|(?![^(]*\))")
 _KIND = {kind: re.compile(_any_of(words)) for kind, words in _KINDS.items()}
-_PERCENTILE = re.compile(r"(\d{1,2})(?:st|nd|rd|th)? (?:percentile|quantile)|\bp(\d\d)\b|第(\d\d)百?分位")
 _GENERAL = frozenset({"total", "mean"})
 """Kinds of value that a label without a kind may mean."""
 
 
 class Subject(NamedTuple):
-    """What a slot's name and label speak of: the stems of their words, and the kinds of value they name."""
+    """Subject of a slot's name and label: the stems of their words, and the kinds of value they name."""
 
     words: frozenset[str]
     kinds: frozenset[str]
@@ -166,7 +165,7 @@ _FILLING_CJK = frozenset("的数量个总面积平均中图像片值大小和与
 
 
 def subject(slot: Slot) -> Subject:
-    """What ``slot`` asks about."""
+    """The subject of ``slot``."""
     return _subject(slot.name, slot.label)
 
 
@@ -224,7 +223,7 @@ def stem(word: str) -> str:
 
 
 def speaks_of(text: str, words: Collection[str]) -> bool:
-    """Whether ``text`` has one of ``words`` (stems, or single Chinese characters)."""
+    """True if ``text`` has one of ``words`` (stems, or single Chinese characters)."""
     padded = f" {text}".replace("-", " ")
     if not any(word in text if word > "\u2e80" else f" {word}" in padded for word in words):
         return not text.isascii() and any(
@@ -234,16 +233,14 @@ def speaks_of(text: str, words: Collection[str]) -> bool:
 
 
 def spoken(text: str, words: Collection[str]) -> int:
-    """How many of ``words`` (as for :func:`speaks_of`) ``text`` has."""
+    """Number of ``words`` (as for :func:`speaks_of`) ``text`` has."""
     return sum(speaks_of(text, (word,)) for word in words)
 
 
 @lru_cache(maxsize=4_000)
 def kinds(text: str) -> frozenset[str]:
     """The kinds of value that ``text`` names: highest, mean, first, ..."""
-    found = frozenset(kind for kind, pattern in _KIND.items() if pattern.search(text))
-    # The 5th percentile is another than the 95th.
-    return found | {f"p{next(filter(None, number.groups()))}" for number in _PERCENTILE.finditer(text)}
+    return frozenset(kind for kind, pattern in _KIND.items() if pattern.search(text))
 
 
 def kinds_of(phrase: Phrase) -> frozenset[str]:
@@ -345,7 +342,7 @@ def of_other_thing(text: str, asked: Subject, years: Sequence[str]) -> bool | No
 
 
 def of_another(before: str, asked: Subject) -> bool:
-    """Whether ``before`` says of what it is ("the NDVI of the weeds"), and the label says otherwise."""
+    """True if ``before`` says of what it is ("the NDVI of the weeds"), and the label says otherwise."""
     for said in _GENITIVE.finditer(before):
         other = asked.of.get(stem(said[1]))
         if other is not None and stem(said[2]) != other and not speaks_of(said[2], asked.words):
@@ -354,7 +351,7 @@ def of_another(before: str, asked: Subject) -> bool:
 
 
 def bound_elsewhere(phrase: Phrase, asked: Subject) -> bool:
-    """Whether a number is of another kind than the slot asks for: the largest where the mean is asked."""
+    """True if a number is of another kind than the slot asks for: the largest where the mean is asked."""
     named = kinds_of(phrase)
     if named & asked.kinds or named <= {"change"}:
         return False

@@ -20,7 +20,7 @@ from agrotools.text.normalise import CJK, WORD
 
 
 class YesNo(NamedTuple):
-    """What a text says (None: nothing, or both), the words that say so, and by which rule."""
+    """Answer of a text (None: nothing, or both), the words that say so, and by which rule."""
 
     said: bool | None
     words: tuple[str, ...]
@@ -122,7 +122,7 @@ def read_form_answer(value: str) -> YesNo | None:
 
 
 def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
-    """What ``text`` answers to ``slot``: yes and no together are no answer."""
+    """Answer of ``text`` to ``slot``: yes and no together are no answer."""
     if _EITHER.search(text):
         return YesNo(None, (), "undecided")
     text = _NO_ANSWER.sub(lambda said: " " * len(said[0]), text)
@@ -173,7 +173,7 @@ def _plain(text: str) -> list[tuple[int, bool, str]]:
 
 
 def _position(place: Sentences, index: int) -> float:
-    """What the place of a sentence adds: a conclusion most, the first and the last one a little."""
+    """Weight that the place of a sentence adds: a conclusion most, the first and the last one a little."""
     return _CONCLUDING * place.concludes(index) + _AT_END * (index in (place.first, place.last))
 
 
@@ -218,7 +218,7 @@ _BEHIND = re.compile(
 
 
 def _votes(statement: Statement, text: str, place: Sentences) -> Iterator[_Vote]:
-    """What the clauses of ``text`` say of the statement."""
+    """Votes of the clauses of ``text`` on the statement."""
     hits: list[tuple[int, int, bool]] = []
     rank: dict[int, int] = {}
     if statement.compared:
@@ -304,7 +304,7 @@ def _of_another(statement: Statement, clause: str) -> bool:
 
 
 def _turned(statement: Statement, clause: str, at: int) -> bool | None:
-    """Whether a comparison puts the two things of the label the other way round; None where it names neither."""
+    """True if a comparison puts the two things of the label the other way round; None where it names neither."""
     assert statement.compared
     _, mine, theirs = statement.compared
     than = THAN.search(clause, at) or THAN_CHINESE.search(clause)
@@ -333,7 +333,7 @@ def _turned(statement: Statement, clause: str, at: int) -> bool | None:
 
 
 def _near(patterns: Sequence[re.Pattern[str]], text: str, start: int, end: int) -> bool:
-    """Whether one of ``patterns`` stands in the clause around ``text[start:end]``."""
+    """True if one of ``patterns`` stands in the clause around ``text[start:end]``."""
     before = re.split(r"[,;。\n]", text[max(0, start - 80) : start])[-1]
     clause = before + text[start:end] + re.split(r"[,;。\n]", text[end : end + 80])[0]
     return not patterns or any(pattern.search(clause) for pattern in patterns)

@@ -48,7 +48,7 @@ def label_pattern(alias: str) -> re.Pattern[str]:
 
 
 def _plural(plain: str) -> str:
-    """What may stand behind a name of at least three letters: its plural ending."""
+    """Text that may follow a name of at least three letters: its plural ending."""
     if not re.search(r"[a-z]{3}$", plain):
         return ""
     return "(?:e?s)?" if re.search(r"(?:[sxz]|ch|sh)$", plain) else "s?"
@@ -100,7 +100,7 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
 
 
 _NOT_BEFORE = re.compile(r"(?<![从毫])不(?:是|属|算|[养种放])?于?$|[既也又]不(?:是|属于)?$")
-"""What denies a Chinese label that follows at once: 既不偏瘦也不偏肥."""
+"""Words that deny a Chinese label that follows at once: 既不偏瘦也不偏肥."""
 
 
 @lru_cache(maxsize=20_000)
@@ -180,19 +180,19 @@ _CROSS = re.compile(r"(?:❌|✗|✘|✖)[\s*\"'|]*$|\[ \] ?$")
 
 
 def _crossed_out(text: str, start: int) -> bool:
-    """Whether a cross or an empty box stands before the label that begins at ``start``."""
+    """True if a cross or an empty box stands before the label that begins at ``start``."""
     return _CROSS.search(text, max(0, start - 12), start) is not None
 
 
 def _denied_behind(text: str, end: int) -> bool:
-    """Whether what follows a label denies it ("the root shows no damage"), or it is only asked about."""
+    """True if what follows a label denies it ("the root shows no damage"), or it is only asked about."""
     end += text.startswith(")", end)
     aside = _ASIDE.match(text, end)
     return _NOT_SO.match(text, aside.end() if aside else end) is not None or _asked(text, end)
 
 
 def _asked(text: str, end: int) -> bool:
-    """Whether a question holds the label that ends at ``end``."""
+    """True if a question holds the label that ends at ``end``."""
     return _ASKED.match(text, end) is not None
 
 
@@ -260,9 +260,6 @@ _BEST = re.compile(r"\)?(?: [a-z]+){1,6} (?:best|most (?:suitable|likely|clearly
 _ONLY = re.compile(
     rf"(?<!{WORD})(?<!not )(?:only|just|alone|solely|exclusively)(?!{WORD}| (?:two|three|four|five|\d))|"
     r"(?:只有|仅)(?!有?[一二两三四五\d])|唯一"
-)
-_ONLY_BEHIND = re.compile(
-    r"[\"'*)]*,? (?:only|alone|exclusively|solely)(?=[\s\"'*]*(?:[.,;:)\n]|$)| (?:in|on|at|for|is|has|shows?)\b)"
 )
 _CHAIN = re.compile(
     rf"(?:[\s,/、&(\"'*]|(?<!{WORD})(?:and|or|maybe|perhaps|possibly|likely|probably|even|an?|"
@@ -381,7 +378,7 @@ def _chains(asserted: Sequence[LabelMatch], text: str, *, several: bool) -> list
 
 
 def _is_remark(text: str, asserted: Sequence[LabelMatch], number: int) -> bool:
-    """Whether a label stands in a remark in brackets behind another one: "maize (the field beside it is soybean)"."""
+    """True if a label stands in a remark in brackets behind another one: "maize (the field beside it is soybean)"."""
     match = asserted[number]
     opened = text.rfind("(", max(0, match.start - 160), match.start)
     closed = text.find(")", match.end, match.end + 160)
@@ -455,7 +452,7 @@ def _weight(
     weight = 1.0 + _IN_SENSE * (best if several else max(said, best, is_elsewhere is False))
     if place.concludes(index, match.start) or _verdict(text, match.start, match.end) > 0:
         weight += _CONCLUDED
-    if _ONLY.search(own_head) or _ONLY_BEHIND.match(behind):
+    if _ONLY.search(own_head):
         weight += _EXCLUSIVE
     if several:
         spans = [(max(each.start, begin), min(each.end, end)) for each in asserted[max(0, number - 20) : number + 20]]

@@ -10,8 +10,7 @@ from agrotools.benchmarks import Benchmark, load_folder
 from agrotools.benchmarks.validate import format_schema, validate_folder
 from agrotools.build.export.gta import export_gta
 from agrotools.build.export.gta_in import build_gta
-from agrotools.build.export.huggingface import export_huggingface
-from agrotools.build.export.huggingface_in import build_huggingface
+from agrotools.build.export.huggingface import build_huggingface, export_huggingface
 from agrotools.core import SubTasksSlot
 
 TREE = [

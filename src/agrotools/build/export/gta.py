@@ -16,7 +16,7 @@ import orjson
 from pydantic import JsonValue
 
 from agrotools.build.export.card import write_card
-from agrotools.build.export.exported import replacing_export
+from agrotools.build.export.folder import replacing_export
 from agrotools.core import (
     MADE_SLOT_TYPES,
     Arguments,

@@ -9,22 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from agrotools.build.area_truth import AreaTruth, count_area
+from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.asking import Subject
-from agrotools.build.picture_parts import Region
 from agrotools.build.questions import Picture, questions_in
+from agrotools.build.scenes.canvas import BANDS
 from agrotools.build.scenes.painting import outlined
 from agrotools.build.scenes.rows import CLASSES, COLUMNS_PX, ROWS_PX, make_scene
 from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.scenes.spectra import BANDS
 from agrotools.build.sources.drawn import Drawn
-from agrotools.build.sources.drawn.marking import INSIDE, outline_call
-from agrotools.build.sources.drawn.pictures import save_labels, save_photo, save_raster
+from agrotools.build.sources.drawn.saving import INSIDE, outline_call, save_labels, save_photo, save_raster
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing
 from agrotools.core import SampleFile
 from agrotools.tools.crop_weed.bands import ranked_bands
-from agrotools.tools.result import rounded
+from agrotools.tools.result import round_significant
 
 NAME = "rows"
 STANDS_FOR = "weedmap"
@@ -98,8 +96,10 @@ def _ranking(bands: NDArray[np.uint16], classes: NDArray[np.uint8]) -> dict[str,
     assert ranked is not None, "rows with crop, weeds and soil"
     return {
         "-".join(one.bands): {
-            "expected_accuracy": None if one.expected_accuracy is None else rounded(one.expected_accuracy, _DIGITS),
-            "min_jm": rounded(one.min_jm, _DIGITS),
+            "expected_accuracy": None
+            if one.expected_accuracy is None
+            else round_significant(one.expected_accuracy, _DIGITS),
+            "min_jm": round_significant(one.min_jm, _DIGITS),
         }
         for one in ranked.triplets
     }

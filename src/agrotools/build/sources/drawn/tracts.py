@@ -8,16 +8,15 @@ from pydantic import JsonValue
 
 from agrotools.build.asking import Subject
 from agrotools.build.references import PlannedCall, ref
-from agrotools.build.scenes.saving import save_heights, save_picture
-from agrotools.build.scenes.scene import Difficulty
+from agrotools.build.scenes.marks import STROKE_COLOURS, Box, marked
+from agrotools.build.scenes.scene import Difficulty, save_heights, save_picture
 from agrotools.build.scenes.stands import make_tract
-from agrotools.build.scenes.strokes import STROKE_COLOURS, Box, marked
 from agrotools.build.sources.drawn import Drawn
 from agrotools.build.sources.field.canopy import height_truth
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing
 from agrotools.core import Arguments, SampleFile
-from agrotools.tools.result import rounded
+from agrotools.tools.result import round_significant
 
 NAME = "tracts"
 STANDS_FOR = "open_canopy"
@@ -46,7 +45,7 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
         truth = height_truth(known, region, gsd_m)
         x0, y0, x1, y1 = region or (0, 0, known.shape[1], known.shape[0])
         part = known[y0:y1, x0:x1].astype(np.float64)
-        truth["mean_canopy_m"] = rounded(float(part[part >= _BREAK_M].mean()), 6)
+        truth["mean_canopy_m"] = round_significant(float(part[part >= _BREAK_M].mean()), 6)
         tracts.append(
             {
                 "picture": f"picture_{number}.jpg",

@@ -17,16 +17,14 @@ from numpy.typing import NDArray
 from agrotools.build.area_truth import AreaTruth
 from agrotools.build.asking import Subject
 from agrotools.build.questions.question import MEASURE
-from agrotools.build.sources.part import Originals, Part, named
+from agrotools.build.sources.part import Originals, Part, named, reasons
 from agrotools.build.sources.public.change_pairs import refuse_other_size, refused
-from agrotools.build.sources.public.layout import find_root, read_table, spread
-from agrotools.build.sources.public.pictures import SUFFIXES, upright_size
-from agrotools.build.sources.wording import reasons
+from agrotools.build.sources.public.reading import SUFFIXES, find_root, read_table, spread, upright_size
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.benchmark_header import SourceNote
 from agrotools.tools.plants.measuring import Plant, find_plants
-from agrotools.tools.result import rounded
+from agrotools.tools.result import round_significant
 from agrotools.vision import read_labels
 
 GET_IT = (
@@ -260,7 +258,7 @@ def _described(plant: Plant) -> dict[str, Any]:
         "height_px": y1 - y0,
         "width_px": x1 - x0,
         "convex_hull_px": plant.hull_area_px,
-        "solidity": rounded(plant.solidity, _DIGITS),
+        "solidity": round_significant(plant.solidity, _DIGITS),
     }
 
 
