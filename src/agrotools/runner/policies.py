@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from agrotools.agents import LLMAgent, ModelAgent, Policy
-from agrotools.core import MODES, Mode, OptionsSlot, Protocol, ReferenceTextSlot, Sample, ToolSpec, UsageError
+from agrotools.core import MODES, Mode, Protocol, Sample, ToolSpec, UsageError
 from agrotools.formats.samples import facts_of
 from agrotools.models import DEFAULT_WIRE, Model, ModelSettings, WireSettings, WireStats, make_model
 from agrotools.runner.prompts import ObservedModel
@@ -114,7 +114,7 @@ def is_baseline(name: str) -> bool:
 
 
 def policy_source(
-    name: str,
+    spec: str | Model | Policy,
     samples: Sequence[Sample],
     *,
     agents: AgentOptions = DEFAULT_AGENTS,
@@ -123,7 +123,7 @@ def policy_source(
     wire: WireSettings = DEFAULT_WIRE,
     seed: int = 0,
 ) -> PolicySource:
-    """The source that ``--model NAME`` means.
+    """The source that ``--model SPEC`` means, or that of a model or policy given as an object.
 
     ``baseline:NAME``, ``replay:RUN`` (also ``baseline:replay:RUN``), ``scripted:FILE`` or the name of a model on an
     OpenAI-compatible endpoint.
@@ -131,6 +131,9 @@ def policy_source(
     Raises:
         UsageError: no such baseline, run or script.
     """
+    if not isinstance(spec, str):
+        return _of_object(spec, agents)
+    name = spec
     if run := replayed_run(name):
         return _replay(name, Path(run))
     if name.startswith("baseline:"):
@@ -156,6 +159,22 @@ def policy_source(
     )
 
 
+def _of_object(given: Model | Policy, agents: AgentOptions) -> PolicySource:
+    name = getattr(given, "name", None) or type(given).__name__
+    if not isinstance(given, Model):
+        return PolicySource(name, False, MODES, lambda _sample, _mode, _epoch: given)
+    return PolicySource(
+        name,
+        False,
+        PROTOCOL_MODES[agents.protocol],
+        Agents(lambda _epoch: given, agents),
+        single_shot=agents.protocol == "agent-x",
+        model=given,
+        base_url=getattr(given, "base_url", None) or None,
+        stats=given.stats,
+    )
+
+
 def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
     from agrotools.agents.baselines import (
         BASELINES,
@@ -173,7 +192,7 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
     spelled = f"baseline:{name}"
     if name in ("oracle", "perfect-tools"):
         facts = facts_of(samples)
-        if name == "perfect-tools" and facts.ids and not any(facts.reference) and _is_question(samples[0]):
+        if name == "perfect-tools" and facts.ids and not any(facts.reference) and _needs_no_tool(samples[0]):
             return PolicySource(spelled, True, ("no-tool",), lambda sample, _mode, _epoch: RightAnswerPolicy(sample))
         without = [name for name, reference in zip(facts.ids, facts.reference, strict=True) if not reference]
         if without:
@@ -203,9 +222,9 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
     raise UsageError(f"unknown baseline {name!r}", hint=f"known: {', '.join(BASELINES)}, replay:RUN")
 
 
-def _is_question(sample: Sample) -> bool:
-    """Whether it is an examination question: then all samples of its benchmark are."""
-    return not sample.toolset and all(isinstance(slot, OptionsSlot | ReferenceTextSlot) for slot in sample.answer)
+def _needs_no_tool(sample: Sample) -> bool:
+    """Whether it is a question that is answered without tools: then all samples of its benchmark are."""
+    return not sample.toolset and all(slot.right_text is not None for slot in sample.answer)
 
 
 def _replay(name: str, run: Path) -> PolicySource:

@@ -161,7 +161,7 @@ class RunStore:
         except OSError as error:
             raise RunStoreError(
                 f"cannot write to the run folder {self.folder}: {error.strerror or error}",
-                hint="free some space and give the same command again: what has finished is kept",
+                hint="free some space and run the same command again to resume",
             ) from error
 
     def close(self) -> None:

@@ -1,0 +1,154 @@
+"""Counts beside the scores: endings of records, calls made and needed."""
+
+import pytest
+
+from agrotools.core import (
+    Answer,
+    ErrorInfo,
+    Halt,
+    Mode,
+    Observation,
+    Record,
+    ReferenceStep,
+    ReferenceTrajectory,
+    Step,
+    ToolCall,
+    Trajectory,
+    Unparseable,
+)
+from agrotools.report.tables import tables_text
+from agrotools.scoring import METRICS, CallRatio, ModeSummary, Summary, Tally, summarise
+from agrotools.scoring.event_counts import ending_of, missing_of, mostly_lost, warnings_of
+from support.plain_sample import plain_sample
+
+
+def ended(number: int, termination: str | None) -> Record:
+    """A record that ended so; None: an invalid one."""
+    sample = plain_sample(f"s{number}")
+    if termination is None:
+        return Record(sample=sample, mode="no-tool", invalid="503 Bad gateway")
+    return Record(sample=sample, mode="no-tool", trajectory=Trajectory.model_validate({"termination": termination}))
+
+
+def mode_of(*counts: tuple[str | None, int]) -> ModeSummary:
+    endings = [termination for termination, n in counts for _ in range(n)]
+    return summarise([ended(number, termination) for number, termination in enumerate(endings)]).modes["no-tool"]
+
+
+def lines(*counts: tuple[str | None, int]) -> tuple[str, ...]:
+    modes: dict[Mode, ModeSummary] = {"no-tool": mode_of(*counts)}
+    return warnings_of(modes, {})
+
+
+@pytest.mark.parametrize(
+    ("cause", "option"),
+    [
+        ("timeout", "--timeout"),
+        ("length", "--max-output-tokens"),
+        ("context", "context"),
+        ("filtered", "filter"),
+        ("unparseable", "--protocol"),
+        ("max_steps", "--max-steps"),
+        (None, "503 Bad gateway"),
+    ],
+)
+def test_a_cause_that_ended_more_than_a_twentieth_is_named_with_its_number_and_what_to_try(
+    cause: str | None, option: str
+) -> None:
+    assert lines(("answered", 95), (cause, 5)) == ()
+    (line,) = lines(("answered", 94), (cause, 6))
+    assert line.startswith("no-tool: 6 of 100 samples (6.0 %) ")
+    assert option in line
+
+
+def test_each_cause_has_its_line_the_most_frequent_first() -> None:
+    assert [line.split(" samples")[0] for line in lines(("answered", 5), ("length", 2), ("timeout", 3))] == [
+        "no-tool: 3 of 10",
+        "no-tool: 2 of 10",
+    ]
+
+
+def test_more_than_half_without_a_word_of_the_model_is_most() -> None:
+    assert not mostly_lost(mode_of(("answered", 5), ("timeout", 3), (None, 2)))
+    assert mostly_lost(mode_of(("answered", 5), ("timeout", 4), (None, 2)))
+    # These two are what the model did.
+    assert not mostly_lost(mode_of(("unparseable", 5), ("max_steps", 5)))
+
+
+def test_in_step_by_step_half_of_the_steps_must_have_ended_so() -> None:
+    halt, answer = Halt(termination="context"), Answer(text="yes")
+    record = Record(sample=plain_sample(), mode="step-by-step", actions=(answer, answer, halt))
+    assert ending_of(record) is None
+    assert ending_of(record.model_copy(update={"actions": (answer, halt)})) == "context"
+    unread = Unparseable(text="?", reason="no call")
+    assert ending_of(record.model_copy(update={"actions": (unread, unread, answer)})) == "unparseable"
+
+
+def test_records_that_are_missing_are_counted_even_where_a_mode_has_none() -> None:
+    modes: dict[Mode, ModeSummary] = {"no-tool": mode_of(("answered", 30))}
+    missing = missing_of(modes, {"no-tool": 60, "end-to-end": 8, "step-by-step": 0})
+    assert missing == {"no-tool": 30, "end-to-end": 8}
+    short, gone = warnings_of(modes, missing)
+    assert short.startswith("no-tool: 30 of 60 planned records are missing; the figures are of the other 30.")
+    assert gone.startswith("end-to-end: 8 of 8 planned records are missing")
+    assert missing_of(modes, {"no-tool": 30}) == {}
+
+
+SEEN = Observation(result={"value": 3})
+FAILED = Observation(error=ErrorInfo(kind="invalid_argument", message="no"))
+
+
+def record(name: str, made: int, needed: int = 2, *, failed: int = 0, answer: str | None = "3", **fields) -> Record:
+    call = ToolCall(tool="calculate", arguments={"expression": "1 + 2"})
+    step = ReferenceStep(tool="calculate", arguments={"expression": "1 + 2"}, observation=SEEN)
+    seen = [SEEN] * (made - failed) + [FAILED] * failed
+    steps = [Step(turn=turn, kind="call", call=call, observation=each) for turn, each in enumerate(seen)]
+    if answer is not None:
+        steps.append(Step(turn=made, kind="answer", text=answer))
+    return Record(
+        sample=plain_sample(name, reference=ReferenceTrajectory(steps=(step,) * needed), **fields.pop("of", {})),
+        mode=fields.pop("mode", "end-to-end"),
+        trajectory=Trajectory(steps=tuple(steps), termination="answered" if answer else "max_steps"),
+        **fields,
+    )
+
+
+def summary(*records: Record) -> Summary:
+    tally = Tally()
+    for each in records:
+        tally.add(each, [])
+    return tally.summary().model_copy(update={"model": "m1"})
+
+
+def test_the_mean_of_the_ratios_stands_beside_all_calls():
+    ratio = summary(record("a", 2), record("b", 3, failed=1), record("c", 8, 4)).modes["end-to-end"].call_ratio
+    assert ratio == CallRatio(mean=(1 + 1.5 + 2) / 3, n=3, made=13, needed=8)
+
+
+def test_what_has_no_answer_no_reference_calls_or_no_reply_is_left_out():
+    counted = record("a", 2)
+    left_out = [
+        record("b", 9, answer=None),
+        record("c", 9, 0),
+        record("d", 9, invalid="refused"),
+        record("e", 9, of={"metadata": {"schematic": True}}),
+    ]
+    ratio = summary(counted, *left_out).modes["end-to-end"].call_ratio
+    assert ratio == CallRatio(mean=1, n=1, made=2, needed=2)
+    assert summary(*left_out).modes["end-to-end"].call_ratio is None
+    assert summary(record("a", 0, mode="no-tool")).modes["no-tool"].call_ratio is None
+
+
+def test_an_answer_without_calls_made_none():
+    assert summary(record("a", 0)).modes["end-to-end"].call_ratio == CallRatio(mean=0, n=1, made=0, needed=2)
+
+
+def test_the_default_table_shows_it_as_it_is_and_not_in_percent():
+    scored = summary(*(record(f"s{at}", 3 if at % 2 else 2) for at in range(4)))
+    text = tables_text([scored], details=False)
+    assert METRICS["agrotools.call_ratio"].label in text
+    assert "1.25" in text
+    assert "10 / 8" in text
+    assert "125.0" not in text
+    kept = Summary.model_validate_json(scored.model_dump_json()).modes["end-to-end"].call_ratio
+    assert kept == scored.modes["end-to-end"].call_ratio

@@ -1,0 +1,213 @@
+"""Statements of a text, the claims that it affirms, and its stance."""
+
+import pytest
+
+from agrotools.text.claims import affirms, reply_of
+from agrotools.text.stance import features, frame, stance_of
+from agrotools.text.statements import Statements
+from support.operations import executed_lines
+
+AFFIRMED = (
+    "Rotate crops.",
+    "Do not avoid rotation.",
+    "Never stop rotating.",
+    "Rotation is not useless.",
+    "Don't forget to rotate.",
+    "Control is not possible without rotation.",
+    "Not only rotation but also hygiene helps.",
+    "Spraying is useless, but rotation helps.",
+    "Spraying is useless; rotate instead.",
+    "Do not spray, rotate crops.",
+    "Do not spray because rotation helps.",
+    "The fungus cannot survive, so rotate.",
+    "Where sprays do not upset them, rotation works.",
+    "Without delay, rotate.",
+    "不仅要轮作，还要清园。",
+    "喷药没用，但轮作有效。",
+    "不要忘记轮作。",
+    "不轮作不行，必须轮作。",
+    "不要喷药，要轮作。",
+    "Do not grow beans or peas there for years, rotate crops.",
+    "Beans should not follow beans: rotate.",
+    "One spray is not enough: rotate.",
+    "Do not apply broad sprays, and rotate crops.",
+    "与别的作物轮作。",
+    "Rotation helps, though none lasts for ever.",
+    "Rotate; come back to plants you overlooked.",
+    "Do away with monoculture and rotate.",
+    "It is not a true fungus: rotate.",
+)
+
+DENIED = (
+    "Do not rotate crops.",
+    "Rotation is useless.",
+    "Rotation, hygiene and resistant cultivars are all useless.",
+    "Rotation does not help.",
+    "Rotation should be avoided.",
+    "Rotation is not recommended.",
+    "It is a mistake to rotate.",
+    "There is no need to clear debris, rotate or mulch.",
+    "None of the following helps: hygiene, rotation, mulch.",
+    "None of the following helps:\n- hygiene\n- rotation\n- mulch",
+    "Avoid:\n- hygiene\n- rotation",
+    "Some people rotate crops. This is pointless.",
+    "Many growers rotate, which is a waste of money.",
+    "They say to rotate, but it does not work.",
+    "I do not think that rotation helps.",
+    "You should not clear debris, rotate crops or mulch.",
+    "Neither hygiene nor rotation helps.",
+    "Farmers waste money on hygiene and rotation.",
+    "Rotation: no.",
+    "Contrary to belief, rotation matters.",
+    "轮作没有用。",
+    "不要清园、轮作或覆盖。",
+    "没有必要清园，轮作。",
+    "清园、轮作和覆盖都没用。",
+    "以下都没用：清园、轮作、覆盖。",
+    "有人主张轮作。这是错误的。",
+    "轮作应避免。",
+    "轮作不起作用。",
+    "Rotation has no measurable benefit.",
+    "You can do without hygiene, rotation and mulch.",
+    "Far from helping, rotation costs a harvest.",
+    "Rotation fails to reduce the disease.",
+    "Rotation has been shown not to help.",
+    "The idea that rotation helps is wrong.",
+    "Nobody has ever found that rotation helps.",
+    "轮作纯属白费。",
+    "清园、轮作、覆盖，这些做法早已被证明行不通。",
+    "轮作没有任何实际的意义。",
+    "轮作无需进行。",
+    "与其轮作，不如什么都不做。",
+    "Hardly anything that people recommend (hygiene, rotation) has ever been of use.",
+    "Leaflets say to mulch and to rotate. Ignore both: neither has any effect.",
+    "Growers are told to rotate. They mulch too. In ten years not one of these practices paid off.",
+    "Whoever told you that hygiene, rotation, or mulch keeps it away was wrong.",
+    "Rotate, if you enjoy pointless work.",
+    "You will hear that rotation helps. Take it from me: it doesn't.",
+    "Forget about plant food, cover crops and rotation.",
+    "Rotation and mulch accomplish nothing.",
+    "Rotation is a gadget for the gullible.",
+    "Rotation, hygiene: the blight is not impressed.",
+    "Rotation costs a harvest. Nothing of the kind stops rust.",
+    "轮作、覆盖，听起来头头是道，实际上毫无参考价值。",
+)
+
+
+@pytest.mark.parametrize("text", AFFIRMED)
+def test_affirmed(text: str):
+    assert affirms(text, ["rotate"]), text
+
+
+@pytest.mark.parametrize("text", DENIED)
+def test_denied(text: str):
+    assert reply_of(text).find("rotate"), text
+    assert not affirms(text, ["rotate"]), text
+
+
+def test_a_question_claims_nothing():
+    assert not reply_of("Should I rotate crops?").find("rotate")
+
+
+def test_what_is_to_be_avoided_is_affirmed_by_its_denial_and_denied_by_its_mention():
+    for text in ("Do not water from above.", "Overhead watering spreads the bacteria.", "避免从上方浇水。"):
+        assert affirms(text, ["avoid overhead irrigation"]), text
+    for text in ("Water from above.", "Overhead irrigation is best.", "要从上方浇水。"):
+        assert not affirms(text, ["avoid overhead irrigation"]), text
+
+
+def test_what_is_to_be_avoided_is_allowed_by_who_calls_it_harmless():
+    for text in ("Overhead irrigation is no problem.", "从上方浇水没有关系。"):
+        assert not affirms(text, ["avoid overhead irrigation"]), text
+    assert not affirms("Rotation does not matter.", ["rotate"])
+
+
+def test_an_opposite_denies_and_its_denial_affirms():
+    assert affirms("Avoid susceptible varieties.", ["resistant varieties"])
+    assert not affirms("Grow susceptible varieties.", ["resistant varieties"])
+    assert not affirms("Leave the fallen leaves on the ground.", ["remove fallen leaves"])
+
+
+def test_numbers_are_the_same_in_words_and_ranges():
+    for text in ("12 to 15 per head", "Twelve to fifteen on each ear", "每穗12至15头"):
+        assert affirms(text, ["12-15 head"]), text
+    assert not affirms("250 per head", ["12-15 head"])
+
+
+def test_spans_of_time_are_the_same_in_days_and_weeks():
+    for text in ("2-3 weeks", "14 to 21 days", "a fortnight to three weeks", "14-21天"):
+        assert affirms(f"{text} before digging", ["2-3 weeks"]), text
+    assert not affirms("10 days before digging", ["2-3 weeks"])
+
+
+def test_who_does_away_with_something_removes_it():
+    assert affirms("Prune, and do away with hedges.", ["remove hedges"])
+    assert not affirms("Do away with rotation.", ["rotate"])
+
+
+def test_a_run_of_keywords_claims_nothing():
+    words = "early planting quick varieties rotate ploughing host grasses balanced fertilizer spiders ground beetles"
+    assert not reply_of(f"{words} fallow peaks volunteers ratoons stubble nitrogen nets").find("rotate")
+    assert not reply_of("早栽 抗病 轮作 翻耕 除草 天敌 黄板 修剪 烧毁 套袋 诱饵").find("rotate")
+    assert affirms(f"{words}.", ["rotate"])
+
+
+def test_ideas_do_not_come_together_over_sentences():
+    assert not affirms("Remove weeds. Fallen fruit matters.", ["remove fallen leaves"])
+
+
+@pytest.mark.parametrize(
+    "piece", ["not ", "useless, ", "rotate. ", "remove fallen leaves, ", "不轮作，", "none of this\n"]
+)
+def test_work_is_linear_in_the_length(piece: str):
+    def read(size: int) -> None:
+        reply = reply_of(piece * (size // len(piece.encode())))
+        for phrase in ("rotate", "remove fallen leaves", "avoid overhead irrigation"):
+            reply.find(phrase)
+
+    read(1000)  # imports and tables
+    assert executed_lines(lambda: read(8_000)) < 6 * executed_lines(lambda: read(2_000))
+    assert len(Statements(piece * 40_000).text) <= 64 * 1024 + 10
+
+
+FACTS = ("remove debris", "rotate", "mulch", "avoid overfeed")
+
+
+def test_words_of_the_facts_are_masked_and_lists_are_one():
+    told = frame(reply_of("Rotation, mulch and clearing debris: why bother? Do not overfeed in 2020."), FACTS)
+    assert told == [["??", "<F>", "and", "<F>", ",", "whi", "bother"], ["do", "not", "<A>", "in", "0"]]
+    assert {"<F> , whi", "whi bother", "not <A>", "both-"} <= features(told)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Mulch and rotation belong on the scrapheap of bad ideas.",
+        "Rotation, mulch, clearing debris: much talked about, never delivered.",
+        "Whoever still swears by mulch and rotation has never grown a tomato.",
+        "If mulch or rotation worked, nobody would have this disease any more.",
+        "轮作、覆盖、清除残体，做不做都一样。",
+    ],
+)
+def test_irony_and_dismissal_are_denials(reply):
+    stance = stance_of(reply_of(reply), FACTS)
+    assert stance.denies
+    assert stance.phrases
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Rotate, mulch the soil and remove debris after harvest.",
+        "Never leave debris lying about. Wait three years before tomatoes return, and mulch. Do not overfeed.",
+        "Sprays are of little use here: rotation, mulch and clean fields are what counts.",
+        "清除病残体，实行轮作，地面覆盖，不要过量施肥。",
+    ],
+)
+def test_right_advice_with_its_own_negatives_is_no_denial(reply):
+    assert not stance_of(reply_of(reply), FACTS).denies
+
+
+def test_plain_advice_is_known_as_such():
+    assert stance_of(reply_of("After harvest collect the debris, and cover the ground with mulch."), FACTS).plain
+    assert not stance_of(reply_of("Do not rotate and do not mulch."), FACTS).plain

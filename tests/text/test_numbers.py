@@ -1,0 +1,114 @@
+"""Normalised text, and numbers in words."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.text import find_quantities, normalise
+from agrotools.text.number_words import chinese_number
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("1,204 m²", "1,204 m^2"),
+        ("1.2 × 10³", "1.2 × 10^3"),
+        ("ha⁻¹", "ha^-1"),
+        ("10⁻¹²", "10^-12"),
+        ("５０％", "50%"),
+        ("32㎡", "32m^2"),
+        ("12–16", "12-16"),
+        ("−0.3", "-0.3"),
+        ("a \t b\u00a0c", "a b c"),
+        ("one\r\ntwo\rthree", "one\ntwo\nthree"),
+        ("Lantana CAMARA", "lantana camara"),
+        ("答案：是", "答案:是"),
+        ("isn’t", "isn't"),
+    ],
+)
+def test_normal_form(text: str, normal: str):
+    assert normalise(text) == normal
+
+
+@given(st.text())
+def test_normalising_twice_changes_nothing(text: str):
+    assert normalise(normalise(text)) == normalise(text)
+
+
+def values(text: str) -> list[float]:
+    return [quantity.low for quantity in find_quantities(normalise(text)) if not quantity.denied]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("fifteen", 15),
+        ("twenty-one trees", 21),
+        ("one hundred and twenty", 120),
+        ("a hundred", 100),
+        ("a dozen trees", 12),
+        ("two thousand", 2000),
+        ("forty-two point five percent", 42.5),
+        ("three and a half hectares", 3.5),
+        ("共有十五棵树", 15),
+        ("一百二十株", 120),
+        ("百分之四十二点五", 42.5),
+        ("三成五", 35),
+        ("三分之一", 1 / 3),
+        ("1 204", 1204),
+        ("1'204", 1204),
+        ("1\u202f204", 1204),
+        ("1.204,5", 1204.5),
+        ("1.204.000", 1204000),
+        ("42,5 %", 42.5),
+        ("0,125", 0.125),
+        ("3,500", 3500),
+    ],
+)
+def test_a_number_is_read(text: str, value: float):
+    assert values(text) == [pytest.approx(value)]
+
+
+def test_words_in_a_row_are_numbers_of_their_own():
+    assert values("one two three") == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "more than 14",
+        "at least 14",
+        "14+ trees",
+        "14 or more",
+        "超过14棵",
+        "14棵以上",
+        "≥ 14",
+        "一般",
+        "统一",
+        "十分好",
+    ],
+)
+def test_a_bound_or_an_idiom_is_no_value(text: str):
+    assert values(text) == []
+
+
+@given(st.integers(0, 99_999_999))
+def test_chinese_numerals_are_read_back(number: int):
+    assert chinese_number(_chinese(number)) == number
+
+
+def _chinese(number: int) -> str:
+    """A number below a hundred million in Chinese."""
+    digits = "零一二三四五六七八九"
+    if number >= 10_000:
+        high, low = divmod(number, 10_000)
+        return _chinese(high) + "万" + ("零" if 0 < low < 1_000 else "") + (_chinese(low) if low else "")
+    text, pending = "", False
+    for unit, sign in ((1000, "千"), (100, "百"), (10, "十"), (1, "")):
+        digit, number = divmod(number, unit)
+        if digit:
+            text += ("零" if pending and text else "") + digits[digit] + sign
+            pending = False
+        else:
+            pending = True
+    return text or "零"
