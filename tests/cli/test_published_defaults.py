@@ -173,4 +173,4 @@ def test_a_replay_refuses_what_was_refused(root: Path, tmp_path: Path):
         assert modes[0][mode]["metrics"] == modes[1][mode]["metrics"]
         assert modes[0][mode]["published"] == modes[1][mode]["published"]
     shown = agrotools("explain", again, next(iter(was))[1], "--mode", "end-to-end")
-    assert "refused, no tool was run" in shown
+    assert "rejected, tool not run" in shown

@@ -56,7 +56,7 @@ def test_several_runs_are_reported_in_the_working_directory(run: Path, tmp_path:
 
 def test_missing_pictures_are_said_on_stderr(run: Path, tmp_path: Path):
     (tmp_path / "benchmark").rename(tmp_path / "moved")
-    assert "3 pictures could not be shown" in report(run).stderr
+    assert "3 images could not be embedded" in report(run).stderr
     assert "could not be shown" not in report(run, "--data-root", tmp_path / "moved").stderr
 
 

@@ -117,7 +117,7 @@ def test_calls_stand_beside_the_reference_call_they_come_closest_to():
         Step(turn=1, kind="call", call=call("1 + 1"), observation=Observation(result={"value": 2}), cached=True),
         answer("change: 4.2 %"),
     )
-    assert "1 call calculate  1.50 s  ✓ as reference step 2" in text
+    assert "1 call calculate  1.50 s  ✓ matches reference step 2" in text
     assert "Multiply first." in text
     assert "expression  ≈ 5 * 3   reference: 3 * 5" in text
     assert "value: 15" in text
@@ -126,12 +126,12 @@ def test_calls_stand_beside_the_reference_call_they_come_closest_to():
     assert "steps.png (overlay)" in text
     assert "2 call calculate  cached  ✗ differs from reference step 1" in text
     assert "expression  ✗ 1 + 1   reference: 2 + 2" in text
-    assert "not done    reference step 3: calculate(expression: b - a" in text
+    assert "missing step  reference step 3: calculate(expression: b - a" in text
 
 
 def test_what_was_not_done_is_said_where_no_tool_was_called():
-    assert explained(answer("change: 4.2 %")).count("not done") == 3
-    assert "not done" not in explained(answer("change: 4.2 %"), mode="no-tool")
+    assert explained(answer("change: 4.2 %")).count("missing step") == 3
+    assert "missing step" not in explained(answer("change: 4.2 %"), mode="no-tool")
 
 
 def test_errors_and_unparseable_output_are_shown_with_what_the_policy_was_told():
@@ -156,26 +156,26 @@ def test_errors_and_unparseable_output_are_shown_with_what_the_policy_was_told()
         (
             CHANGE,
             "change: 4.6 %",
-            ["✓ 100.0  change", "wanted      4.2 % ± 0.5", "read        4.6 %", "within the 0.5"],
+            ["✓ 100.0  change", "expected      4.2 % ± 0.5", "extracted     4.6 %", "within the tolerance of 0.5"],
         ),
-        (CHANGE, "change: 0.05 fraction", ["✗ 0.0  change", "off by 0.8 %, more than the 0.5 allowed"]),
+        (CHANGE, "change: 0.05 fraction", ["✗ 0.0  change", "off by 0.8 %, outside the tolerance of 0.5"]),
         (CHANGE, "It is 3 % or 9 %.", ["✗ 0.0  change", "several different candidates"]),
         (
             ExactSlot(name="weed", label="weed", value="Lantana", distractors=("Parthenium",)),
             "It could be lantana or parthenium.",
-            ["wanted      Lantana", "asserts Lantana, Parthenium; wrong: Parthenium"],
+            ["expected      Lantana", "answer names Lantana, Parthenium; wrong: Parthenium"],
         ),
         (
             ChoiceSetSlot(name="weeds", label="weeds", value=("a1", "b2"), choices=("a1", "b2", "c3")),
             "weeds: a1",
-            ["wanted      a1, b2 (of a1, b2, c3)", "does not assert b2"],
+            ["expected      a1, b2 (of a1, b2, c3)", "missing b2"],
         ),
-        (BooleanSlot(name="ripe", label="ripe", value=True), "ripe: no", ["the answer says no, right is yes"]),
-        (FileSlot(name="best", label="best", value="a.jpg", choices=("a.jpg", "b.jpg")), "", ["wanted      a.jpg"]),
+        (BooleanSlot(name="ripe", label="ripe", value=True), "ripe: no", ["the answer says no, expected yes"]),
+        (FileSlot(name="best", label="best", value="a.jpg", choices=("a.jpg", "b.jpg")), "", ["expected      a.jpg"]),
         (
             OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("hoe",)), Fact(phrases=("mulch",)))),
             "advice: hoe",
-            ["✗ 50.0  advice", "✓           hoe: stated", "✗           mulch: missing"],
+            ["✗ 50.0  advice", "✓             hoe: stated", "✗             mulch: missing"],
         ),
     ],
 )
@@ -200,13 +200,13 @@ def test_a_plot_slot_says_what_was_drawn_and_what_is_missing():
     observation = Observation(result={"spec": drawn, "summary": "bars of weeds"})
     plotted = Step(turn=0, kind="call", call=ToolCall(tool="plot"), observation=observation)
     text = explained(plotted, answer("done"), slots=(slot,))
-    assert "wanted      bar of weeds: a 1, b 2 (ground truth)" in text
-    assert "1 of 2 points right, 2 drawn: F1 50.0" in text
-    assert "title or legend names what is compared: no" in text
-    assert "saw         summary: bars of weeds" in text
+    assert "expected      bar of weeds: a 1, b 2 (ground truth)" in text
+    assert "1 of 2 points correct, 2 drawn: F1 50.0" in text
+    assert "title or legend: no" in text
+    assert "result        summary: bars of weeds" in text
     other = Observation(result={"spec": {**spec, "kind": "pie"}})
     wrong_kind = explained(plotted.model_copy(update={"observation": other}), answer("done"), slots=(slot,))
-    assert "pie, wanted bar" in wrong_kind
+    assert "pie, expected bar" in wrong_kind
 
 
 def test_step_by_step_says_of_each_step_why_it_is_right_or_wrong():
@@ -218,16 +218,16 @@ def test_step_by_step_says_of_each_step_why_it_is_right_or_wrong():
     )
     record = Record(sample=sample(), mode="step-by-step", actions=actions)
     text = explanation_text(record, score_record(record))
-    assert "1 of 4  call calculate  ✓ right" in text
+    assert "1 of 4  call calculate  ✓ correct" in text
     assert "Any order will do." in text
-    assert "calculate in the same message, not scored" in text
-    assert "2 of 4  call calculate  ✗ right tool, but the arguments do not agree" in text
-    assert "3 of 4  call calculate  ✗ answered where a call was due" in text
+    assert "not scored    calculate, in the same message" in text
+    assert "2 of 4  call calculate  ✗ right tool, but the arguments do not match" in text
+    assert "3 of 4  call calculate  ✗ answered where a call was expected" in text
     assert "calculate(expression: b - a, variables: {a: 4 (from steps[0].observation.value)" in text
-    assert "4 of 4  answer  ✓ right" in text
+    assert "4 of 4  answer  ✓ correct" in text
     assert "STAcc ✓  ToolAcc ✓  ToolAcc strict ✓  ArgAcc ✗  ArgAcc strict ✗  EAR ✓" in text
     assert "✓ 100.0  change" in text
-    assert "implied     4.2 by what was shown; scored against that: 100.0" in text
+    assert "implied       4.2 by the results shown; scored against that: 100.0" in text
 
 
 def test_step_by_step_without_call_or_answer():
@@ -240,17 +240,17 @@ def test_step_by_step_without_call_or_answer():
     record = Record(sample=sample(), mode="step-by-step", actions=actions)
     text = explanation_text(record, score_record(record))
     assert "neither a call nor an answer: JSON ends early" in text
-    assert "ended without either: length, 4096 tokens" in text
+    assert "ended with neither a call nor an answer: length, 4096 tokens" in text
     assert "called plot instead" in text
-    assert "called calculate where the answer was due" in text
+    assert "called calculate where an answer was expected" in text
 
 
 def test_an_invalid_record_says_why_and_scores_nothing():
     record = Record(sample=sample(), mode="no-tool", invalid="HTTP 503 after 6 attempts")
     text = explanation_text(record, score_record(record))
     assert "rows-0001 · no-tool · invalid" in text
-    assert "HTTP 503 after 6 attempts. Left out of every mean." in text
-    assert "Scored" not in text
+    assert "HTTP 503 after 6 attempts. Excluded from all averages." in text
+    assert "Scores" not in text
 
 
 def test_a_tool_that_is_not_installed_is_compared_by_plain_equality():

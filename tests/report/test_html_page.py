@@ -106,7 +106,7 @@ def test_the_tables_hold_the_numbers_of_the_terminal(two_runs):
     assert len(numbers) > 8
     assert {number for number in numbers if number not in shown} == set()
     assert "privileged" in shown
-    assert "Smallest detectable difference" in shown
+    assert "Minimum detectable difference" in shown
 
 
 def test_intervals_are_drawn_with_the_ceiling_as_a_mark(two_runs):
@@ -123,8 +123,8 @@ def test_a_mode_with_too_many_invalid_records_gets_no_headline_and_no_drawing(tm
     run = write_run(tmp_path / "run", records)
     _, page = page_of(run)
     shown = "".join(page.shown)
-    assert "no headline" in shown
-    assert "1 invalid (7.7 %): too many for a headline" in shown
+    assert "no score: more than 1 %" in shown
+    assert "1 invalid (7.7 %): too many to report scores" in shown
     assert "connection refused" in shown
     assert not [each for each in page.of("svg") if each.get("role") == "img"]
     _, allowed = page_of(run, allow_invalid=True)
@@ -174,11 +174,11 @@ def test_what_others_wrote_stands_there_as_text(tmp_path: Path):
 def test_what_went_wrong_is_found_again_as_facets(two_runs):
     parts = {(each["run"], each["mode"], each["sample"]): each for each in index_of(page_of(*two_runs)[1])["parts"]}
     first = parts[0, "end-to-end", "s00"]
-    assert first["facets"] == ["wrong argument", "tool lost it"]
+    assert first["facets"] == ["wrong argument", "tool limit"]
     assert (first["state"], first["value"]) == ("wrong", 0)
     assert parts[0, "end-to-end", "s03"]["facets"] == ["wrong argument"]
     assert parts[0, "end-to-end", "s01"]["facets"] == []
-    assert parts[1, "end-to-end", "s00"]["facets"] == ["tool lost it"]
+    assert parts[1, "end-to-end", "s00"]["facets"] == ["tool limit"]
     steps = parts[0, "step-by-step", "s00"]
     assert steps["facets"] == ["wrong argument"]
     assert steps["value"] == pytest.approx(2 / 3)
@@ -211,7 +211,7 @@ def test_a_page_without_the_benchmark_is_whole_and_says_so(two_runs, tmp_path: P
     assert written.missing_pictures == 12
     page = Elements(written.path.read_text(encoding="utf-8"))
     shown = "".join(page.shown)
-    assert "12 pictures are missing" in shown
+    assert "12 images could not be embedded" in shown
     assert shown.count("image_1.jpg: not found on this machine") == 36
     assert len(index_of(page)["parts"]) == written.shown == 36
 
@@ -321,10 +321,10 @@ def test_runs_that_cannot_be_compared_are_said_to_differ(tmp_path: Path):
     one = write_run(tmp_path / "one", [right(made_sample())])
     other = write_run(tmp_path / "other", [right(made_sample())], benchmark_hash="other", prompt_hash="q")
     shown = "".join(page_of(one, other)[1].shown)
-    assert "not to be compared" in shown
-    assert "not the same benchmark: h / other" in shown
-    assert "not the same prompts: p / q" in shown
-    assert "not to be compared" not in "".join(page_of(one)[1].shown)
+    assert "not comparable" in shown
+    assert "different benchmark: h / other" in shown
+    assert "different prompts: p / q" in shown
+    assert "not comparable" not in "".join(page_of(one)[1].shown)
 
 
 def test_runs_of_the_same_name_have_links_of_their_own(tmp_path: Path):
@@ -355,4 +355,4 @@ def test_endless_text_is_cut(tmp_path: Path):
     text, page = page_of(run)
     assert len(text) < 1_500_000
     assert "more characters" in text
-    assert "further steps are left out" in "".join(page.shown)
+    assert "more steps are not shown" in "".join(page.shown)

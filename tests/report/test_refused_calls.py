@@ -34,7 +34,7 @@ def test_the_terminal_says_what_was_refused_and_why():
     assert "unknown arguments: ['wrong']" in text
     record = to_the_end()
     text = explanation_text(record, score_record(record))
-    assert text.count("refused, no tool was run") == 1
+    assert text.count("rejected, tool not run") == 1
 
 
 def test_the_page_says_what_was_refused_and_why(tmp_path: Path):
@@ -43,7 +43,7 @@ def test_the_page_says_what_was_refused_and_why(tmp_path: Path):
     page = build_report([write_run(tmp_path / "run", records)], tmp_path / "report.html").path.read_text(
         encoding="utf-8"
     )
-    assert page.count("<dt>refused</dt>") == 2
+    assert page.count("<dt>rejected</dt>") == 2
     assert "<dd>Telescope is no name of a tool</dd>" in page
     assert "unknown arguments: [&#39;wrong&#39;]" in page
-    assert page.count("refused, no tool was run") == 1
+    assert page.count("rejected, tool not run") == 1

@@ -102,7 +102,7 @@ def test_each_setting_has_a_table_with_values_intervals_and_sizes():
     assert "EAR ↓" in process
     assert "strict 50.0" in process
     assert "truth 50.0" in process
-    assert "Smallest detectable difference" in text
+    assert "Minimum detectable difference" in text
     interval = full().modes["no-tool"].metrics["agrotools.fas"].overall.interval
     assert interval is not None
     assert f"{100 * interval.lower:.1f}–{100 * interval.upper:.1f}" in no_tool
@@ -126,7 +126,7 @@ def test_several_runs_have_a_row_each_and_one_table_per_setting():
 def test_gain_by_tools_is_shown_with_its_sign():
     table = "\n".join(line for line in tables_text([full(model="m1")]).splitlines())
     assert "+50.0" in table
-    assert "Gain by tools" in table
+    assert "Gain from tools" in table
 
 
 def test_what_does_not_apply_is_a_dash_with_a_note():
@@ -139,7 +139,7 @@ def test_what_does_not_apply_is_a_dash_with_a_note():
     assert "without tools there is no reference call to make" in text
     plot = next(line for line in lines_of(text, "No tools") if "m1" in line)
     assert "—" in plot
-    assert "a figure needs a tool" in text
+    assert "plots need a tool" in text
 
 
 def test_what_no_sample_has_gets_no_column():
@@ -157,7 +157,7 @@ def test_privileged_policies_and_synthetic_benchmarks_are_marked():
     text = tables_text([full(model="baseline:oracle", privileged=True, synthetic=True)])
     assert "synthetic" in text.splitlines()[0]
     assert "privileged" in "\n".join(lines_of(text, "End to end  *synthetic*"))
-    assert "sees the gold" in " ".join(text.split())
+    assert "sees the reference" in " ".join(text.split())
     plain = tables_text([full(model="m1")])
     assert "synthetic" not in plain
     assert "privileged" not in plain
@@ -226,7 +226,7 @@ def test_no_value_is_cut_where_the_window_is_too_narrow_for_the_table(width):
 
 def test_runs_of_different_benchmarks_are_not_compared_silently():
     other = summary([scored(0, "end-to-end", 1.0)], model="m2").model_copy(update={"benchmark": "other"})
-    assert "cannot be compared" in tables_text([full(model="m1"), other])
+    assert "not comparable" in tables_text([full(model="m1"), other])
 
 
 def test_what_is_not_a_terminal_gets_plain_text():
@@ -245,5 +245,5 @@ def test_open_text_that_counts_in_no_headline_is_told_below():
     apart = [Score(metric="agrotools.ots_apart", version="1", sample_id=f"s{n}", value=n / 4) for n in range(3)]
     pairs = [(made, [*rows, *apart[at : at + 1]]) for at, (made, rows) in enumerate(pairs)]
     text = " ".join(tables_text([summary(pairs)]).split())
-    assert "Not counted: open-text slots of 3 samples, as other subjects share their facts; they score 25.0." in text
+    assert "Not counted: open-text slots of 3 samples whose facts also fit other subjects; they score 25.0." in text
     assert "Not counted" not in tables_text([full()])

@@ -24,7 +24,7 @@ from agrotools.core import (
     ToolCall,
     Trajectory,
 )
-from agrotools.report.layout import wanted_text
+from agrotools.report.layout import expected_text
 from agrotools.scoring import outcome_scores, score_record, score_slot
 from agrotools.text.answer_form import answer_form
 from agrotools.text.rouge import rouge_l_words
@@ -193,9 +193,9 @@ def test_forms_say_what_is_asked_and_not_what_is_right() -> None:
 
 
 def test_what_was_wanted_is_said_in_words() -> None:
-    assert wanted_text(keywords(("2", "two"), ("red",), blacklist=(("no",),))) == "2/two and red, not no"
-    assert wanted_text(texts("a", "b")) == "a or: b"
-    assert wanted_text(IMAGE) == "an image made by the calls of the reference to DrawBox9"
+    assert expected_text(keywords(("2", "two"), ("red",), blacklist=(("no",),))) == "2/two and red, not no"
+    assert expected_text(texts("a", "b")) == "a or: b"
+    assert expected_text(IMAGE) == "an image made by the calls of the reference to DrawBox9"
 
 
 def test_baselines_answer_in_words() -> None:

@@ -44,5 +44,5 @@ def report(
     shown = f"{written.shown} of {written.records}" if written.shown < written.records else f"all {written.records}"
     typer.echo(f"{written.path}: {written.bytes / 1e6:.1f} MB, {shown} records with {written.pictures} pictures")
     if written.missing_pictures:
-        told = f"{written.missing_pictures} pictures could not be shown: the page says why"
-        typer.echo(f"{told}\nhint: where the benchmark's files have moved, --data-root DIR names the folder", err=True)
+        missing = f"{written.missing_pictures} images could not be embedded (the page gives the reasons)"
+        typer.echo(f"{missing}\nhint: if the benchmark was moved, give its folder with --data-root DIR", err=True)

@@ -84,11 +84,11 @@ def adjusted_line(differences: Iterable[Estimate], *, unadjusted: bool = False, 
     if not n:
         return ""
     how = (
-        f"each difference alone, not adjusted for the {n} of {where}: equal runs differ in 5 % of such tests"
+        f"each difference alone, not adjusted for the {n} in {where}: equal runs differ in 5 % of such tests"
         if unadjusted
-        else f"adjusted by Holm's method for all differences of {where} ({n}; agrotools score --unadjusted: each alone)"
+        else f"adjusted by Holm's method for all differences in {where} ({n}; agrotools score --unadjusted: each alone)"
     )
-    return f"p: {how}. Coloured and starred where under 0.05. Each 95 % interval stands for itself, unadjusted."
+    return f"p: {how}. Coloured and starred below 0.05. The 95 % intervals are not adjusted."
 
 
 def stacked(lines: Sequence[str], *, value_style: str = "bold") -> "Text":
@@ -108,8 +108,8 @@ def run_names(summaries: Sequence[Summary]) -> list[str]:
     differing = len({str(summary.benchmark_options) for summary in summaries}) > 1
     names: list[str] = []
     for model, summary in zip(models, summaries, strict=True):
-        told = ", ".join(f"{name}={harmless(str(value))}" for name, value in summary.benchmark_options.items())
-        beside = told if differing else summary.protocol
+        options = ", ".join(f"{name}={harmless(str(value))}" for name, value in summary.benchmark_options.items())
+        beside = options if differing else summary.protocol
         names.append(f"{model} ({beside})" if models.count(model) > 1 and beside else model)
     return names
 

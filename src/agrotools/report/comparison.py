@@ -34,7 +34,7 @@ def comparison_tables(comparison: Comparison, *, unadjusted: bool = False) -> It
     first, second = (
         harmless(name) or word for name, word in ((comparison.first, "first"), (comparison.second, "second"))
     )
-    synthetic = "  *synthetic*: drawn by code, says nothing about real fields" if comparison.synthetic else ""
+    synthetic = "  *synthetic*: generated images: scores say nothing about real fields" if comparison.synthetic else ""
     yield line(f"{first} minus {second}, percentage points{synthetic}", "bold")
     if not comparison.modes:
         yield line("The two runs have no mode in common.")
@@ -44,14 +44,16 @@ def comparison_tables(comparison: Comparison, *, unadjusted: bool = False) -> It
         if told := kept_out_line([comparison.n_schematic.get(mode, 0)]):
             yield line(told, "dim")
         if comparison.unpaired.get(mode):
-            yield line(f"{comparison.unpaired[mode]} samples are left out: only one run has a valid record.", "dim")
+            yield line(
+                f"{comparison.unpaired[mode]} samples are excluded: only one of the runs has a valid record.", "dim"
+            )
     yield line(
-        "\nBeneath each difference its 95 % interval (cluster bootstrap, paired on samples). "
-        "detectable: the smallest difference that this many samples would show with 80 % power.",
+        "\nBelow each difference its 95 % interval (cluster bootstrap, paired on samples). "
+        "detectable: the minimum difference that this many samples would show with 80 % power.",
         "dim",
     )
-    if told := adjusted_line(compared_differences(comparison), unadjusted=unadjusted, where="these tables"):
-        yield line(told, "dim")
+    if remark := adjusted_line(compared_differences(comparison), unadjusted=unadjusted, where="these tables"):
+        yield line(remark, "dim")
 
 
 def between_runs_table(
@@ -67,7 +69,7 @@ def between_runs_table(
         return []
     if most is not None and len(pairs) > most:
         return [line(f"\nDifferences between runs, {len(pairs)} pairs: --details shows them.")]
-    table = new_table("Differences between runs: first minus second, paired on the samples of both, points")
+    table = new_table("Differences between runs: first minus second, paired by sample, points")
     columns = list(dict.fromkeys((each.mode, each.metric) for each in found))
     table.add_column("", overflow="fold", min_width=14)
     for mode, metric in columns:
@@ -80,8 +82,8 @@ def between_runs_table(
             for key in columns
         )
         table.add_row(stacked([names[first], f"minus {names[second]}"], value_style=""), *cells)
-    told = adjusted_line((each.difference for each in found), unadjusted=unadjusted)
-    return [table, line(told, "dim")] if told else [table]
+    remark = adjusted_line((each.difference for each in found), unadjusted=unadjusted)
+    return [table, line(remark, "dim")] if remark else [table]
 
 
 def _table(title: str, metrics: Mapping[str, Metric], unadjusted: bool) -> "Table":
@@ -118,10 +120,10 @@ def across_runs_tables(summaries: Sequence[Summary]) -> Iterator["RenderableType
         if found is None or found in seen:
             continue
         seen.append(found)
-        told = [each for each in found.correlations if not each.step.endswith(_VARIANTS) and each.pearson is not None]
-        for whose in dict.fromkeys(_whose(each) for each in told):
-            yield _correlation_table(found, whose, [each for each in told if _whose(each) == whose])
-        yield Text("\n".join(_lines(found, any(told))), style="dim")
+        shown = [each for each in found.correlations if not each.step.endswith(_VARIANTS) and each.pearson is not None]
+        for whose in dict.fromkeys(_whose(each) for each in shown):
+            yield _correlation_table(found, whose, [each for each in shown if _whose(each) == whose])
+        yield Text("\n".join(_lines(found, any(shown))), style="dim")
 
 
 def _whose(correlation: RunCorrelation) -> str:
@@ -175,15 +177,15 @@ def _cell(correlation: RunCorrelation | None, found: AcrossRuns) -> "Text":
     return stacked(lines)
 
 
-def _lines(found: AcrossRuns, any_told: bool) -> Iterator[str]:
-    if any_told:
+def _lines(found: AcrossRuns, any_shown: bool) -> Iterator[str]:
+    if any_shown:
         yield (
             f"r: Pearson's, rho: Spearman's, over runs, not samples. With {len(found.runs)} runs in which the two have "
             f"nothing to do with each other, r lies beyond ±{found.least_r:.3f} once in twenty times."
         )
     else:
         yield f"Over the {len(found.runs)} runs on {harmless(found.benchmark)} no step metric and outcome both vary."
-    if any_told and len(found.runs) < MIN_CLUSTERS:
+    if any_shown and len(found.runs) < MIN_CLUSTERS:
         yield f"No interval is given with fewer than {MIN_CLUSTERS} runs ({MIN_RUNS} are the least to be shown at all)."
     for reason, models in found.left_out.items():
         yield f"Left out ({reason}): {', '.join(map(harmless, models))}."

@@ -90,14 +90,14 @@ def _cell(row: ErrorCount | None) -> "Text":
 def error_legend(columns: Sequence[ErrorColumn]) -> list[str]:
     """What the classes are and what the papers call them, then :func:`notes_of`."""
     classes = classes_looked_for(columns)
-    lines = [f"{error.replace('_', ' ')}: {CLASSES[error].meaning}. {told_of(error)}" for error in classes]
+    lines = [f"{error.replace('_', ' ')}: {CLASSES[error].meaning}. {paper_names(error)}" for error in classes]
     return [*lines, *notes_of(columns)]
 
 
 def notes_of(columns: Sequence[ErrorColumn]) -> list[str]:
     """How to read the table, where the papers have the classes, and how the runs stand in the papers' own tables."""
     classes = classes_looked_for(columns)
-    lines = ["How many, and beneath it % of the steps or samples, as each class says, that it was looked for in."]
+    lines = ["Number of errors, and below it their % of the steps or samples that were checked for the class."]
     sources = dict.fromkeys(named.source for error in classes for named in CLASSES[error].sources)
     places: dict[str, list[str]] = {}
     for source in sources:
@@ -105,17 +105,19 @@ def notes_of(columns: Sequence[ErrorColumn]) -> list[str]:
     lines.append("; ".join(f"{paper}: {', '.join(own)}" for paper, own in places.items()) + ".")
     skipped = sorted({row.not_looked_for for column in columns for row in column.errors.values() if row.not_looked_for})
     if skipped:
-        lines.append(f"{DASH}: the class cannot be told there: {'; '.join(skipped)}.")
+        lines.append(f"{DASH}: the class cannot be determined there: {'; '.join(skipped)}.")
     return [*lines, *paper_lines(columns)]
 
 
-def told_of(error: str) -> str:
+def paper_names(error: str) -> str:
     """What each paper calls the class: ``GTA: format error; ThinkGeo: NoAction``."""
     return "; ".join(f"{named.source.name}: {named.words}" for named in CLASSES[error].sources) or "Ours"
 
 
 def paper_lines(columns: Sequence[ErrorColumn]) -> Iterator[str]:
-    """The errors of each column as shares of each other, in the words of each paper whose classes could all be told."""
+    """The errors of each column as shares of each other, in the words of each paper whose classes could all be
+    determined.
+    """
     several = len({column.run for column in columns}) > 1
     for table in PAPER_TABLES:
         for column in columns:
@@ -128,7 +130,7 @@ def paper_lines(columns: Sequence[ErrorColumn]) -> Iterator[str]:
 
 
 def _paper_counts(table: PaperTable, column: ErrorColumn) -> dict[str, int]:
-    """By the paper's word how many errors; empty where one of its classes could not be told."""
+    """By the paper's word how many errors; empty where one of its classes could not be determined."""
     counts: dict[str, int] = {}
     for words, classes in table.rows.items():
         found = [column.errors[error].count if error in column.errors else None for error in classes]

@@ -25,9 +25,10 @@ from agrotools.report.layout import (
     PLAIN_WIDTH,
     RIGHT,
     WRONG,
-    Told,
+    LabelledText,
     block,
     console_for,
+    expected_text,
     harmless,
     indented,
     line,
@@ -35,7 +36,6 @@ from agrotools.report.layout import (
     section,
     shortened,
     value_text,
-    wanted_text,
 )
 from agrotools.report.trace import step_by_step_trace, trajectory_trace
 from agrotools.scoring import METRICS, SAMPLE_METRICS
@@ -64,34 +64,34 @@ def explanation_text(record: Record, scores: Sequence[Score], *, width: int = PL
 
 
 def explain(record: Record, scores: Sequence[Score], judgements: Sequence[Judgement] = ()) -> list["RenderableType"]:
-    """What was asked, done and answered, how each slot was read, and what each scored and why.
+    """Question, steps and answer of a sample, and for each slot the text that was matched, its score and the reason.
 
     Args:
         record: one record of a run.
         scores: its rows, as :func:`agrotools.scoring.score_record` gives them.
         judgements: what judges replied about it.
     """
-    parts: list[RenderableType] = [_heading(record, scores), *_asked(record)]
+    parts: list[RenderableType] = [_heading(record, scores), *_question(record)]
     reference = record.sample.reference.steps if record.sample.reference else ()
     if record.invalid is not None:
-        parts += [section("Invalid"), line(f"  {harmless(record.invalid)}. Left out of every mean.", "red")]
+        parts += [section("Invalid"), line(f"  {harmless(record.invalid)}. Excluded from all averages.", "red")]
     elif record.actions is not None:
-        parts += [section("Predicted"), *step_by_step_trace(record.actions, reference, scores)]
+        parts += [section("Predicted steps"), *step_by_step_trace(record.actions, reference, scores)]
     elif record.trajectory is not None:
         unparseable = any(step.kind == "unparseable" for step in record.trajectory.steps)
         if record.mode == "end-to-end" or record.trajectory.calls or unparseable:
             compared_with = record.sample if record.mode == "end-to-end" else None
-            parts += [section("Done"), *trajectory_trace(record.trajectory, compared_with)]
-        parts += [section("Answered"), *_answered(record)]
+            parts += [section("Steps"), *trajectory_trace(record.trajectory, compared_with)]
+        parts += [section("Answer"), *_answer(record)]
     readings = [*slot_readings(record.sample.answer, scores), *summary_readings(record.sample.answer, scores)]
     if readings:
-        parts += [section("Scored"), *reading_blocks(readings)]
+        parts += [section("Scores"), *reading_blocks(readings)]
     if judgements:
-        parts += [section("Judged"), *_judged(judgements, scores)]
+        parts += [section("Judge"), *_judge_replies(judgements, scores)]
     return parts
 
 
-def _judged(judgements: Sequence[Judgement], scores: Sequence[Score]) -> Iterator["RenderableType"]:
+def _judge_replies(judgements: Sequence[Judgement], scores: Sequence[Score]) -> Iterator["RenderableType"]:
     for row in scores:
         if row.judge is not None:
             yield line(f"  {METRICS[row.metric].label} {on_scale(row.value, METRICS[row.metric].out_of)}")
@@ -112,19 +112,19 @@ def _heading(record: Record, scores: Sequence[Score]) -> "RenderableType":
     return Rule(f"{record.sample.id} · {record.mode}{epoch}{ended}{score}", style="bold", align="left")
 
 
-def _asked(record: Record) -> Iterator["RenderableType"]:
+def _question(record: Record) -> Iterator["RenderableType"]:
     sample = record.sample
     family = FAMILIES.get(sample.family, sample.family)
     about = f"{sample.task_type.replace('_', ' ')} ({family}), {sample.answer_type.replace('_', ' ')} answer"
     yield line(f"{about}, source {sample.source}, cluster {sample.cluster or sample.id}", "dim")
-    yield section("Asked")
+    yield section("Question")
     yield indented(line(harmless(sample.query)))
     for file in sample.files:
         yield indented(line(f"{file.name}  {file_text(file)}", "dim"))
 
 
 def file_text(file: SampleFile) -> str:
-    """What is known of a file, in a line."""
+    """Kind, size, scale, bands and classes of a file, in a line."""
     parts: list[str] = [file.kind]
     if file.width_px and file.height_px:
         parts.append(f"{file.width_px} x {file.height_px} px")
@@ -139,7 +139,7 @@ def file_text(file: SampleFile) -> str:
     return ", ".join(parts)
 
 
-def _answered(record: Record) -> Iterator["RenderableType"]:
+def _answer(record: Record) -> Iterator["RenderableType"]:
     trajectory = record.trajectory
     assert trajectory is not None
     if trajectory.answer is None:
@@ -149,25 +149,24 @@ def _answered(record: Record) -> Iterator["RenderableType"]:
     yield indented(line(shortened(harmless(trajectory.answer), _LONGEST_ANSWER) or "(empty)"))
 
 
-_TOLD = frozenset(
+_READING_KEYS = frozenset(
     {"scope", "text", "candidate", "value", "rule", "off_by", "facts", "said", "foreign", "used_form", "termination"}
 )
-_TOLD_OF_PLOTS = frozenset({"kind", "reference_kind", "f1", "points", "labels", "weight"})
-"""Parts of a reading that have a line of their own; any other is listed behind them."""
+_PLOT_KEYS = frozenset({"kind", "reference_kind", "f1", "points", "labels", "weight"})
+"""Keys of a reading that have a line of their own; the others are listed under details."""
 
 
 @dataclass(frozen=True)
 class SlotReading:
-    """A slot, its score, and the lines that say what it wanted, what was read for it, and why that scores so."""
+    """A slot, its score, and lines with the expected value, the matched text and the reason."""
 
     slot: Slot
     value: float
-    lines: tuple[Told, ...]
+    lines: tuple[LabelledText, ...]
 
 
 def slot_readings(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator[SlotReading]:
-    """One per row that names a slot: score, wanted value, how it was read, why. ``rows`` of other slots are left
-    out."""
+    """One reading per row that names a slot; ``rows`` of other slots are left out."""
     by_name = {slot.name: slot for slot in slots}
     for row in rows:
         if row.slot is not None and row.slot in by_name:
@@ -179,8 +178,8 @@ def reading_blocks(readings: Iterable[SlotReading]) -> Iterator["RenderableType"
     """Readings for a terminal: a headline each, its lines beneath."""
     for reading in readings:
         yield _headline(reading.slot, reading.value)
-        for told in reading.lines:
-            yield block(told.word, told.text, told.style)
+        for detail in reading.lines:
+            yield block(detail.label, detail.text, detail.style)
 
 
 def summary_readings(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator[SlotReading]:
@@ -196,11 +195,11 @@ def summary_readings(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator[S
         said = _fields(implied, "implied").get(slot.name)
         scored = _fields(implied, "slots").get(slot.name)
         if isinstance(scored, int | float):
-            differs = ", which is not the truth" if slot.name in _list(truth, "differs") else ""
-            implies = f"{value_text(said)} by what was shown{differs}"
-            lines.append(Told("implied", f"{implies}; scored against that: {percent(scored)}"))
+            differs = ", which differs from the ground truth" if slot.name in _list(truth, "differs") else ""
+            implies = f"{value_text(said)} by the results shown{differs}"
+            lines.append(LabelledText("implied", f"{implies}; scored against that: {percent(scored)}"))
         elif slot.name in (left_out := _fields(truth, "left_out")):
-            lines.append(Told("implied", f"nothing: {value_text(left_out[slot.name])}", "dim"))
+            lines.append(LabelledText("implied", f"nothing: {value_text(left_out[slot.name])}", "dim"))
         yield SlotReading(slot, value, tuple(lines))
 
 
@@ -217,60 +216,62 @@ def _list(reading: Mapping[str, JsonValue], name: str) -> list[JsonValue]:
     return found if isinstance(found, list) else []
 
 
-def slot_lines(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> Iterator[Told]:
-    """What a slot wanted, what was read for it, from where, by which rule, and why that scores ``value``."""
-    yield Told("wanted", wanted_text(slot))
+def slot_lines(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> Iterator[LabelledText]:
+    """Expected value, extracted value, matched text, rule, and the reason for the score ``value``."""
+    yield LabelledText("expected", expected_text(slot))
     candidate = reading.get("candidate")
     if candidate is not None:
         shown = candidate if isinstance(candidate, list) else [candidate]
-        yield Told("read", ", ".join(value_text(item) for item in shown) or "nothing")
+        yield LabelledText("extracted", ", ".join(value_text(item) for item in shown) or "nothing")
     if "text" in reading:
         kind = f"{value_text(reading['scope'])}: " if "scope" in reading else ""
-        yield Told("from", f"{kind}{shortened(harmless(str(reading['text'])), 240)}", "dim")
+        yield LabelledText("matched text", f"{kind}{shortened(harmless(str(reading['text'])), 240)}", "dim")
     if "rule" in reading:
-        yield Told("by", value_text(reading["rule"]), "dim")
+        yield LabelledText("rule", value_text(reading["rule"]), "dim")
     facts = reading.get("facts")
     if isinstance(facts, dict):
         for phrase, state in facts.items():
             mark = RIGHT if state == "stated" else WRONG
             words = _fields(reading, "said").get(phrase)
-            by = f', by "{harmless(str(words))}"' if words else ""
-            yield Told(mark, f"{value_text(phrase)}: {value_text(state)}{by}", MARK_STYLES[mark])
+            quote = f', matched "{harmless(str(words))}"' if words else ""
+            yield LabelledText(mark, f"{value_text(phrase)}: {value_text(state)}{quote}", MARK_STYLES[mark])
         for phrase, words in _fields(reading, "foreign").items():
-            yield Told(
-                WRONG, f'of another subject: {value_text(phrase)}, by "{harmless(str(words))}"', MARK_STYLES[WRONG]
+            yield LabelledText(
+                WRONG,
+                f'about another subject: {value_text(phrase)}, matched "{harmless(str(words))}"',
+                MARK_STYLES[WRONG],
             )
     if isinstance(slot, PlotSlot):
         yield from _plot_lines(reading)
-    why = why_text(slot, value, reading)
+    why = reason_text(slot, value, reading)
     if why:
-        yield Told("why", why, "" if value >= 1 else "yellow")
-    told = _TOLD | _TOLD_OF_PLOTS if isinstance(slot, PlotSlot) else _TOLD
-    rest = {name: item for name, item in reading.items() if name not in told}
+        yield LabelledText("reason", why, "" if value >= 1 else "yellow")
+    shown = _READING_KEYS | _PLOT_KEYS if isinstance(slot, PlotSlot) else _READING_KEYS
+    rest = {name: item for name, item in reading.items() if name not in shown}
     if rest:
-        yield Told("also", ", ".join(f"{name}: {value_text(item)}" for name, item in rest.items()), "dim")
+        yield LabelledText("details", ", ".join(f"{name}: {value_text(item)}" for name, item in rest.items()), "dim")
 
 
-def _plot_lines(reading: Mapping[str, JsonValue]) -> Iterator[Told]:
-    """What was drawn against what was wanted: kind, points, labels."""
+def _plot_lines(reading: Mapping[str, JsonValue]) -> Iterator[LabelledText]:
+    """Chart type, points and labels, drawn and expected."""
     if "kind" in reading:
-        kind, wanted = value_text(reading["kind"]), value_text(reading.get("reference_kind"))
-        yield Told("drawn", kind if kind == wanted else f"{kind}, wanted {wanted}")
+        kind, expected = value_text(reading["kind"]), value_text(reading.get("reference_kind"))
+        yield LabelledText("chart type", kind if kind == expected else f"{kind}, expected {expected}")
     points, labels = _fields(reading, "points"), _fields(reading, "labels")
     f1, weight = reading.get("f1"), reading.get("weight")
     if points and isinstance(f1, int | float):
-        counts = f"{points.get('matched')} of {points.get('reference')} points right, {points.get('drawn')} drawn"
-        yield Told("points", f"{counts}: F1 {percent(f1)}", "" if f1 >= 1 else "yellow")
+        counts = f"{points.get('matched')} of {points.get('reference')} points correct, {points.get('drawn')} drawn"
+        yield LabelledText("points", f"{counts}: F1 {percent(f1)}", "" if f1 >= 1 else "yellow")
     if labels:
         axes, title = (value_text(labels.get(name)) for name in ("axes", "title"))
         missing = _list(labels, "missing")
         without = f" (missing: {', '.join(map(value_text, missing))})" if missing else ""
-        named = f"axes name quantity and unit: {axes}{without}; title or legend names what is compared: {title}"
-        yield Told("labels", f"{named}; times {value_text(weight)}")
+        named = f"axis labels with quantity and unit: {axes}{without}; title or legend: {title}"
+        yield LabelledText("labels", f"{named}; weight {value_text(weight)}")
 
 
-def why_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> str:
-    """The reason of a score in words; empty where the rule says it all."""
+def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> str:
+    """Reason of a score; empty where the rule says it all."""
     if "termination" in reading:
         return f"the sample ended without an answer ({value_text(reading['termination'])})"
     read = reading.get("value")
@@ -279,20 +280,20 @@ def why_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> str:
         margin = slot.margin if isinstance(slot, ToleranceSlot) else 0.0
         unit = f" {slot.unit}" if slot.unit else ""
         if value >= 1:
-            return f"off by {off_by:.3g}{unit}, within the {margin:.3g} allowed" if off_by else "the very value"
-        return f"off by {off_by:.3g}{unit}, more than the {margin:.3g} allowed"
+            return f"off by {off_by:.3g}{unit}, within the tolerance of {margin:.3g}" if off_by else "exact match"
+        return f"off by {off_by:.3g}{unit}, outside the tolerance of {margin:.3g}"
     if isinstance(slot, BooleanSlot) and isinstance(read, bool):
-        return f"the answer says {value_text(read)}, right is {value_text(slot.value)}"
+        return f"the answer says {value_text(read)}, expected {value_text(slot.value)}"
     if isinstance(slot, ExactSlot | ChoiceSetSlot | FileSlot) and isinstance(read, list):
         wanted = set(slot.value) if isinstance(slot, ChoiceSetSlot) else {str(slot.value)}
         asserted = {str(item) for item in read}
         if not asserted:
-            return "the answer asserts no label of the slot"
+            return "the answer names none of the labels"
         if asserted == wanted:
             return ""
-        parts = [f"asserts {', '.join(sorted(asserted))}"]
+        parts = [f"answer names {', '.join(sorted(asserted))}"]
         if wanted - asserted:
-            parts.append(f"does not assert {', '.join(sorted(wanted - asserted))}")
+            parts.append(f"missing {', '.join(sorted(wanted - asserted))}")
         if asserted - wanted:
             parts.append(f"wrong: {', '.join(sorted(asserted - wanted))}")
         return "; ".join(harmless(part) for part in parts)

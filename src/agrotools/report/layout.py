@@ -69,8 +69,8 @@ def fields_text(fields: Mapping[str, JsonValue]) -> str:
     return ", ".join(f"{name}: {value_text(value)}" for name, value in fields.items())
 
 
-def wanted_text(slot: Slot) -> str:
-    """What a slot holds to be right, for a person: ``8.9 % ± 0.5``, ``Lantana (or: Lantana camara)``."""
+def expected_text(slot: Slot) -> str:
+    """Expected value of a slot, for a person: ``8.9 % ± 0.5``, ``Lantana (or: Lantana camara)``."""
     if slot.type == "tolerance":
         unit = f" {slot.unit}" if slot.unit else ""
         return f"{slot.value:.6g}{unit} ± {slot.margin:.3g}"
@@ -177,23 +177,23 @@ def line(text: str, style: str = "") -> "Text":
 
 
 @dataclass(frozen=True)
-class Told:
-    """A word and the text that it introduces: one line of an explanation, on a terminal or on a page."""
+class LabelledText:
+    """A label and its text: one line of an explanation, on a terminal or on a page."""
 
-    word: str
+    label: str
     text: str
     style: str = ""
 
 
-def block(word: str, text: str, style: str = "") -> "RenderableType":
-    """A word and the text that it introduces, in two columns; long text is cut."""
+def block(label: str, text: str, style: str = "") -> "RenderableType":
+    """A label and its text, in two columns; long text is cut."""
     from rich.table import Table
     from rich.text import Text
 
     table: Table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True, min_width=10)
+    table.add_column(style="dim", no_wrap=True, min_width=12)
     table.add_column()
-    table.add_row(word, Text(shortened(harmless(text), _LONGEST_BLOCK), style=style))
+    table.add_row(label, Text(shortened(harmless(text), _LONGEST_BLOCK), style=style))
     return indented(table, 4)
 
 

@@ -217,7 +217,7 @@ def counts_table(summaries: Sequence[Summary]) -> list["RenderableType"]:
     """What happened in each run and mode: ends, errors, use of the answer form, and what a sample cost."""
     from rich.text import Text
 
-    table = new_table("What happened")
+    table = new_table("Run statistics")
     table.add_column("", overflow="fold", min_width=13)
     for heading in (
         "records\ninvalid",
@@ -246,11 +246,11 @@ def correlation_lines(summaries: Sequence[Summary]) -> list["RenderableType"]:
 
     lines: list[str] = []
     for name, summary in zip(run_names(summaries), summaries, strict=True):
-        told = [_correlation_text(each) for each in summary.correlations if each.r is not None]
-        if told:
+        texts = [_correlation_text(each) for each in summary.correlations if each.r is not None]
+        if texts:
             of_run = f"{name}, " if len(summaries) > 1 else ""
             n = max(each.n for each in summary.correlations)
-            lines.append(f"{of_run}Pearson's r with FAS end to end, over up to {n} samples: {', '.join(told)}")
+            lines.append(f"{of_run}Pearson's r with FAS end to end, over up to {n} samples: {', '.join(texts)}")
     return [Text("\n".join(lines))] if lines else []
 
 
@@ -282,9 +282,9 @@ def _count_lines(mode: Mode, part: ModeSummary) -> Iterator[str]:
     if counts.tool_errors:
         yield f"tool errors: {_listed(counts.tool_errors)}"
     if counts.unscored_calls:
-        yield f"{counts.unscored_calls} calls stood beside the first of their message and were not scored"
+        yield f"{counts.unscored_calls} calls after the first of a message were not scored"
     if counts.implied_differs:
-        yield f"on {counts.implied_differs} samples the shown observations imply another answer than the truth"
+        yield f"on {counts.implied_differs} samples the results shown imply an answer other than the ground truth"
     if counts.median_box_iou is not None:
         yield f"median IoU of boxes {counts.median_box_iou:.2f}"
     if counts.choice_set_jaccard is not None:

@@ -76,11 +76,11 @@ def tables(summaries: Sequence[Summary], *, details: bool = True, unadjusted: bo
     notes = Notes()
     parts: list[RenderableType] = [_title(summaries)]
     if not any(summary.modes for summary in summaries):
-        return [*parts, Text("No records yet: nothing to score.")]
+        return [*parts, Text("No records to score yet.")]
     if warned := warning_lines(summaries):
         parts.append(Text("\n".join(warned), style="bold yellow"))
-    if told := scoring_lines(summaries):
-        parts.append(Text("\n".join(told), style="yellow"))
+    if remarks := scoring_lines(summaries):
+        parts.append(Text("\n".join(remarks), style="yellow"))
     for setting in SETTINGS:
         if any(setting.of(summary) is not None for summary in summaries):
             parts += setting_table(setting, summaries, notes)
@@ -112,9 +112,9 @@ def _title(summaries: Sequence[Summary]) -> "Text":
         title.append(harmless(f"{name} {version}").strip(), style="bold")
         if synthetic:
             title.append("  *synthetic*", style="bold yellow")
-            title.append("  drawn by code: says nothing about real fields", style="yellow")
+            title.append("  generated images: scores say nothing about real fields", style="yellow")
     if len(benchmarks) > 1:
-        title.append("\nThese runs are of different benchmarks and cannot be compared.", style="bold red")
+        title.append("\nThese runs use different benchmarks and are not comparable.", style="bold red")
     return title
 
 
@@ -131,14 +131,14 @@ def scoring_lines(summaries: Sequence[Summary], *, page: bool = False) -> list[s
     lines: list[str] = []
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         if summary.scoring != SCORING_VERSION:
-            samples = f" The samples beneath are read by version {SCORING_VERSION}." if page else ""
+            samples = f" The samples below are scored by version {SCORING_VERSION}." if page else ""
             lines.append(
                 f"{name}: scored by scoring version {summary.scoring}; `agrotools score RUN --rescore` scores it again "
                 f"by version {SCORING_VERSION}.{samples}"
             )
         if summary.not_as_new:
             remarks = "; ".join(map(harmless, summary.not_as_new))
-            lines.append(f"{name}: run under an older scoring version, so not all is as in a new run: {remarks}.")
+            lines.append(f"{name}: run under an older scoring version, so it differs from a new run: {remarks}.")
     return lines
 
 
@@ -222,7 +222,7 @@ def _apart(setting: Setting, summaries: Sequence[Summary]) -> str:
         return ""
     n = " to ".join(dict.fromkeys((str(min(own.n for own in found)), str(max(own.n for own in found)))))
     scores = ", ".join(percent(own.value) for own in found)
-    return f"Not counted: open-text slots of {n} samples, as other subjects share their facts; they score {scores}."
+    return f"Not counted: open-text slots of {n} samples whose facts also fit other subjects; they score {scores}."
 
 
 def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, with_size: bool) -> "Text":
@@ -232,15 +232,15 @@ def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, 
             return notes.dash("not run: without tools there is no reference call to make")
         return notes.dash("not run in this mode")
     if setting.plots_left_out and metric == "agrotools.plot":
-        return notes.dash("a figure needs a tool: samples with plots are left out of no-tool")
+        return notes.dash("plots need a tool: these samples are excluded from no-tool")
     found = metrics.get(metric)
     of_mode = summary.modes[setting.mode]
     if metric == CALL_RATIO:
         return _call_ratio_cell(of_mode, notes)
     if found is None:
         silent = not metrics and of_mode.invalid.n == of_mode.n_records
-        scores = f"no sample scored here has what {METRICS[metric].label} scores"
-        return notes.dash("no reply could be had" if silent else scores if metrics else _ONLY_JUDGED)
+        scores = f"no scored sample has an answer of the kind {METRICS[metric].label} scores"
+        return notes.dash("no reply was received" if silent else scores if metrics else _ONLY_JUDGED)
     out_of = METRICS[metric].out_of
     if not of_mode.headline:
         bounds = (
@@ -265,10 +265,10 @@ def _call_ratio_cell(of_mode: ModeSummary, notes: Notes) -> "Text":
     return stacked([f"{ratio.mean:.2f}", f"{ratio.made} / {ratio.needed}", f"n {ratio.n}"])
 
 
-_ONLY_JUDGED = "a judge alone scores these answers: agrotools score RUN --judge MODEL"
+_ONLY_JUDGED = "these answers are scored by a judge only: agrotools score RUN --judge MODEL"
 _NO_HEADLINE = (
-    "no headline: more than 1 % of the records are invalid (--allow-invalid shows it); "
-    "beneath, the bounds with all of them wrong and all of them right"
+    "no score: more than 1 % of the records are invalid (--allow-invalid shows it anyway); "
+    "below, the bounds if all of them were wrong or all correct"
 )
 
 
@@ -292,14 +292,14 @@ def _detectable(setting: Setting, summaries: Sequence[Summary]) -> str:
         known = [value for value in found if value is not None]
         if known:
             parts.append(f"{METRICS[metric].label} {on_scale(max(known), METRICS[metric].out_of)}")
-    return f"Smallest detectable difference to another run, points: {', '.join(parts)}" if parts else ""
+    return f"Minimum detectable difference between two runs (points): {', '.join(parts)}" if parts else ""
 
 
 def gain_table(summaries: Sequence[Summary], notes: Notes, *, unadjusted: bool = False) -> list["RenderableType"]:
     """End to end minus no tools, a row per run, and what it does not count."""
     from rich.text import Text
 
-    title = "Gain by tools: end to end minus no tools, paired on the samples of both, points"
+    title = "Gain from tools: end to end minus no tools, paired by sample, points"
     table = new_table(_headline_title(title, summaries))
     gained = {metric for summary in summaries if summary.no_tool_part for metric in summary.no_tool_part.gain}
     absent = _absent(summaries)
@@ -318,7 +318,7 @@ def gain_table(summaries: Sequence[Summary], notes: Notes, *, unadjusted: bool =
         cells = [
             difference_cell(gain[metric].overall, unadjusted=unadjusted)
             if metric in gain
-            else notes.dash(f"no sample scored here has what {METRICS[metric].label} scores")
+            else notes.dash(f"no scored sample has an answer of the kind {METRICS[metric].label} scores")
             for metric in metrics
         ]
         least = gain["agrotools.fas"].overall.detectable
@@ -331,28 +331,30 @@ def gain_table(summaries: Sequence[Summary], notes: Notes, *, unadjusted: bool =
 def general_notes(summaries: Sequence[Summary]) -> list[str]:
     """How to read the values, what was left out, and what became invalid."""
     lines = [
-        "Values in percent, beneath them 95 % intervals over clusters of samples that share a file or a question "
-        f"(none under {MIN_CLUSTERS} clusters); n: samples or steps (clusters)."
+        "Values in percent with 95 % intervals below, over clusters of samples that share a file or a question "
+        f"(no interval under {MIN_CLUSTERS} clusters); n: samples or steps (clusters)."
     ]
-    told = (s.no_tool_part.n_excluded for s in summaries if s.no_tool_part and not judge_alone_scores(s))
-    left_out = max(told, default=0)
+    excluded = (s.no_tool_part.n_excluded for s in summaries if s.no_tool_part and not judge_alone_scores(s))
+    left_out = max(excluded, default=0)
     if left_out:
-        lines.append(f"No-tool leaves out {left_out} samples that need a raster processed or a figure drawn.")
+        lines.append(f"No-tool excludes {left_out} samples that need a raster processed or a plot drawn.")
     if any(summary.privileged for summary in summaries):
-        lines.append("privileged: this policy sees the gold. It shows what the tools can reach, and is no result.")
+        lines.append(
+            "privileged: this policy sees the reference. It shows what the tools can achieve and is not a result."
+        )
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         lines += [_recorded_line(name, mode, part) for mode, part in summary.modes.items() if part.counts.recorded]
         lines += [_invalid_line(name, mode, part) for mode, part in summary.modes.items() if part.invalid.n]
     if any(part.invalid.n for summary in summaries for part in summary.modes.values()):
-        lines.append("Invalid samples are tried again when the same agrotools eval command is given again.")
+        lines.append("Run the same agrotools eval command again to retry invalid samples.")
     return lines
 
 
 def _recorded_line(name: str, mode: Mode, part: ModeSummary) -> str:
     counts = part.counts
     return (
-        f"{name}, {mode}: {counts.recorded} of {counts.tool_calls} observations were recorded ones. No tool was run "
-        f"for them; calls that the reference does not make got an error."
+        f"{name}, {mode}: {counts.recorded} of {counts.tool_calls} observations are recorded ones: no tool was run "
+        f"for them, and calls that are not in the reference got an error."
     )
 
 
@@ -365,5 +367,5 @@ def _invalid_line(name: str, mode: Mode, part: ModeSummary) -> str:
     reasons = ", ".join(f"{shortened(harmless(reason), 120)} ({n})" for reason, n in part.invalid.reasons.items())
     return (
         f"{name}, {mode}: {part.invalid.n} of {part.n_records} records invalid ({percent(part.invalid.share)} %): "
-        f"{reasons}. Left out of the means; with them wrong and right: {', '.join(bounds) or 'unknown'}."
+        f"{reasons}. Excluded from the averages; bounds with them wrong and correct: {', '.join(bounds) or 'unknown'}."
     )

@@ -27,7 +27,7 @@ from agrotools.report.layout import (
     NEARLY,
     RIGHT,
     WRONG,
-    Told,
+    LabelledText,
     block,
     fields_text,
     harmless,
@@ -146,11 +146,11 @@ def arguments_table(compared: Sequence[Agreement]) -> "RenderableType":
 def time_text(step: Step) -> str:
     """How long a call took, or why it took no time."""
     if step.refused:
-        return "refused, no tool was run"
+        return "rejected, tool not run"
     return "recorded" if step.recorded else "cached" if step.cached else f"{step.seconds:.2f} s"
 
 
-def refusal_text(action: CallTools, row: Score | None) -> str:
+def rejection_text(action: CallTools, row: Score | None) -> str:
     """Why a predicted call would have reached no tool: what the protocol says, else its arguments, whose score is
     ``row``; empty where nothing stands against it."""
     if action.refused is not None:
@@ -174,7 +174,7 @@ def trajectory_trace(trajectory: Trajectory, sample: Sample | None) -> Iterator[
         yield from _call_step(number, step, step.call, match, sample)
     for index, missing in enumerate(reference):
         if index not in done:
-            yield block("not done", f"reference step {index + 1}: {call_text(missing)}", "yellow")
+            yield block("missing step", f"reference step {index + 1}: {call_text(missing)}", "yellow")
 
 
 def step_by_step_trace(
@@ -191,11 +191,11 @@ def step_by_step_trace(
         if isinstance(action, CallTools):
             yield from _predicted_call(action, reference, rows.get("agrotools.arg_acc"))
         elif isinstance(action, Answer | Unparseable):
-            yield block("answered" if isinstance(action, Answer) else "output", action.text or "(empty)")
+            yield block("answer" if isinstance(action, Answer) else "output", action.text or "(empty)")
         if expected is not None:
             if not _calls(action, expected.tool):
                 yield block("reference", call_text(expected))
-            yield from _observation(expected.observation, "shown")
+            yield from _observation(expected.observation, "result shown")
 
 
 def _calls(action: Action, tool: str) -> bool:
@@ -212,11 +212,11 @@ def _predicted_call(
     if row is not None and isinstance(step, int) and step < len(reference):
         yield arguments_table(scored_agreements(first, reference[step], row))
     elif first.arguments:
-        yield block("with", fields_text(first.arguments))
-    if refused := refusal_text(action, row):
-        yield block("refused", refused, "red")
+        yield block("arguments", fields_text(first.arguments))
+    if refused := rejection_text(action, row):
+        yield block("rejected", refused, "red")
     if others:
-        yield block("also", f"{', '.join(call.tool for call in others)} in the same message, not scored", "dim")
+        yield block("not scored", f"{', '.join(call.tool for call in others)}, in the same message", "dim")
 
 
 def _call_step(
@@ -229,18 +229,18 @@ def _call_step(
     head = Text(f"{number:>3} call {harmless(call.tool)}", style="bold")
     head.append(f"  {time_text(step)}", style="not bold dim")
     if match is not None:
-        mark, word = (WRONG, "differs from") if disagreements(compared) else (RIGHT, "as")
+        mark, word = (WRONG, "differs from") if disagreements(compared) else (RIGHT, "matches")
         head.append(f"  {mark} {word} reference step {match + 1}", style=f"not bold {MARK_STYLES[mark]}")
     elif sample is not None and sample.reference:
-        head.append("  no such reference step is left", style="not bold yellow")
+        head.append("  not in the reference plan", style="not bold yellow")
     yield head
     if step.thought:
         yield block("thought", step.thought, "italic dim")
     if compared:
         yield arguments_table(compared)
     elif call.arguments:
-        yield block("with", fields_text(call.arguments))
-    yield from _observation(step.observation, "saw")
+        yield block("arguments", fields_text(call.arguments))
+    yield from _observation(step.observation, "result")
 
 
 def _other_step(number: int, step: Step) -> Iterator["RenderableType"]:
@@ -252,7 +252,7 @@ def _other_step(number: int, step: Step) -> Iterator["RenderableType"]:
     yield line(f"{number:>3} unparseable output", "bold red")
     yield block("output", step.text)
     if step.reason:
-        yield block("told", step.reason, "red")
+        yield block("feedback", step.reason, "red")
 
 
 def _verdict(
@@ -260,11 +260,11 @@ def _verdict(
 ) -> "Text":
     from rich.text import Text
 
-    due = f"call {expected.tool}" if expected else "answer"
-    head = Text(f"{index + 1:>3} of {n_steps}  {due}", style="bold")
+    step = f"call {expected.tool}" if expected else "answer"
+    head = Text(f"{index + 1:>3} of {n_steps}  {step}", style="bold")
     reason = why_wrong(action, expected, rows)
     mark = WRONG if reason else RIGHT
-    head.append(f"  {mark} {reason or 'right'}", style=f"not bold {MARK_STYLES[mark]}")
+    head.append(f"  {mark} {reason or 'correct'}", style=f"not bold {MARK_STYLES[mark]}")
     shown = [_metric_text(METRICS[metric], row.value) for metric, row in rows.items() if metric in METRICS]
     if shown:
         head.append(f"\n    {'  '.join(shown)}", style="not bold dim")
@@ -278,59 +278,60 @@ def _metric_text(info: MetricInfo, value: float) -> str:
 
 
 def why_wrong(action: Action, expected: ReferenceStep | None, rows: Mapping[str, Score]) -> str:
-    """Why the action is not the one due, in words; empty where it is."""
+    """Reason why an action is not the expected one; empty where it is."""
     if isinstance(action, Unparseable):
         return f"neither a call nor an answer: {harmless(action.reason)}"
     if isinstance(action, Halt):
-        return f"ended without either: {action.termination}{f', {harmless(action.reason)}' if action.reason else ''}"
+        reason = f", {harmless(action.reason)}" if action.reason else ""
+        return f"ended with neither a call nor an answer: {action.termination}{reason}"
     if expected is None:
         if isinstance(action, CallTools):
-            return f"called {harmless(action.calls[0].tool)} where the answer was due"
+            return f"called {harmless(action.calls[0].tool)} where an answer was expected"
         summary = rows.get("agrotools.summ_acc") or rows.get("agrotools.summ_acc_truth")
-        return "answered, but not all slots are right" if summary is not None and summary.value < 1 else ""
+        return "answered, but not all slots are correct" if summary is not None and summary.value < 1 else ""
     if isinstance(action, Answer):
-        return "answered where a call was due"
+        return "answered where a call was expected"
     if rows.get("agrotools.tool_acc") is not None and rows["agrotools.tool_acc"].value < 1:
         return f"called {harmless(action.calls[0].tool)} instead"
     arguments = rows.get("agrotools.arg_acc")
     if arguments is None or arguments.value >= 1:
         return ""
     if "invalid" in arguments.reading:
-        return "right tool, but it refuses the arguments"
-    return "right tool, but the arguments do not agree"
+        return "right tool, but it rejects the arguments"
+    return "right tool, but the arguments do not match"
 
 
-def _observation(observation: Observation | None, word: str) -> Iterator["RenderableType"]:
-    for told in observation_lines(observation, word):
-        yield block(told.word, told.text, told.style)
+def _observation(observation: Observation | None, label: str) -> Iterator["RenderableType"]:
+    for detail in observation_lines(observation, label):
+        yield block(detail.label, detail.text, detail.style)
 
 
-def observation_lines(observation: Observation | None, word: str) -> Iterator[Told]:
-    """What came back from a call, behind ``word``: its error and what to change, or result, flags, notes, artifacts."""
+def observation_lines(observation: Observation | None, label: str) -> Iterator[LabelledText]:
+    """Result of a call, labelled ``label``: its error and what to change, or result, flags, notes, artifacts."""
     if observation is None:
         return
     if observation.error is not None:
         error = observation.error
         about = f" ({error.argument})" if error.argument else ""
-        yield Told(word, f"error {error.kind}{about}: {error.message}", "red")
+        yield LabelledText(label, f"error {error.kind}{about}: {error.message}", "red")
         if error.hint:
-            yield Told("hint", error.hint, "dim")
+            yield LabelledText("hint", error.hint, "dim")
         if error.candidates:
-            yield Told("candidates", ", ".join(error.candidates), "dim")
+            yield LabelledText("candidates", ", ".join(error.candidates), "dim")
         return
     shown = shown_result(observation)
-    yield Told(word, fields_text(shown.fields))
+    yield LabelledText(label, fields_text(shown.fields))
     if shown.flags:
-        yield Told("flags", ", ".join(shown.flags), "yellow")
+        yield LabelledText("flags", ", ".join(shown.flags), "yellow")
     if shown.notes:
-        yield Told("notes", "; ".join(shown.notes), "dim")
+        yield LabelledText("notes", "; ".join(shown.notes), "dim")
     if observation.artifacts:
         listed = (f"{artifact.name} ({artifact.kind})" for artifact in observation.artifacts)
-        yield Told("made", ", ".join(listed), "dim")
+        yield LabelledText("files", ", ".join(listed), "dim")
 
 
 class ShownResult(NamedTuple):
-    """What a person needs of a result: its fields without names of artifacts, its flags, its notes."""
+    """Parts of a result that a person needs: its fields without names of artifacts, its flags, its notes."""
 
     fields: Arguments
     flags: list[str]

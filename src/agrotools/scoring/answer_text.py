@@ -110,7 +110,6 @@ _LATEX_WORD = re.compile("|".join(re.escape(word) for word in sorted(_LATEX_WORD
 _LATEX_GROUP = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|mathit|mathsf|operatorname)\s?\{([^{}]{0,300})\}")
 _LATEX_FRACTION = re.compile(r"\\[dt]?frac\s?\{([^{}]{1,80})\}\s?\{([^{}]{1,80})\}")
 _LATEX_THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|\\[,;])(?=\d{3}(?!\d))")
-_LATEX_POWER = re.compile(r"\^\{([+-]?\d{1,4})\}")
 # A dollar before a digit stays: it may be the currency of a label, and does no harm to a number.
 _TAG = re.compile(r"</?[A-Za-z_]{1,24}>")
 _PLACEHOLDER = re.compile(r"<(\s?[-+]?\d[\d.,]{0,20}[^<>\n]{0,12})>")
@@ -130,7 +129,6 @@ def without_markup(text: str) -> str:
             text, changed = _LATEX_GROUP.subn(r"\1", text)
             if not changed:
                 break
-    text = _LATEX_POWER.sub(r"^\1", text)
     text = _PLACEHOLDER.sub(r"\1", text)
     return _MARKDOWN.sub("", _TAG.sub("\n", text))
 
@@ -144,7 +142,7 @@ _CORRECTION = re.compile(
 
 
 def after_correction(text: str, limit: int | None = None, *, weak: bool = True) -> int:
-    """Where the part of ``text`` begins that takes back what stands before it; 0 if nothing does before ``limit``.
+    """Start of the part of ``text`` that takes back what stands before it; 0 if nothing does before ``limit``.
 
     ``weak``: "actually" takes back too.
     """

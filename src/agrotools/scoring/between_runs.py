@@ -1,4 +1,4 @@
-"""What runs come to that are scored together: differences of all pairs, correlations over them, gains adjusted."""
+"""Results of runs that are scored together: differences of all pairs, correlations over them, gains adjusted."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations

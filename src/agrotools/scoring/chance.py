@@ -57,7 +57,7 @@ class OpenTextChance:
 
     @property
     def wants_answers(self) -> bool:
-        """Whether at least two clusters have open-text slots."""
+        """True if at least two clusters have open-text slots."""
         return len(self._clusters) > 1
 
     def add_answer(self, record: Record) -> None:

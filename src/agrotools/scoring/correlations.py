@@ -145,7 +145,7 @@ def across_runs(summaries: Sequence[Summary]) -> AcrossRuns | None:
 
 
 def benchmark_key(summary: Summary) -> tuple[str, str, str]:
-    """What runs must have in common to stand side by side: benchmark, its version and its options."""
+    """Key of runs that may stand side by side: benchmark, its version and its options."""
     return (summary.benchmark, summary.benchmark_version, str(sorted(summary.benchmark_options.items())))
 
 

@@ -1,4 +1,4 @@
-"""Which differences a table shows together: their p-values are adjusted for how many these are."""
+"""Differences that a table shows together: their p-values are adjusted for how many these are."""
 
 from collections.abc import Iterator, Sequence
 

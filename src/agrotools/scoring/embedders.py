@@ -35,7 +35,7 @@ class Embedder:
     name: str
     similarity: Similarity
     texts_embedded: Callable[[], int]
-    """How many texts it has embedded so far; one that comes again is not embedded again."""
+    """Number of texts embedded so far; one that comes again is not embedded again."""
 
 
 def chosen_embedder(name: str | None, folder: Path | None) -> Embedder:
@@ -49,7 +49,7 @@ def chosen_embedder(name: str | None, folder: Path | None) -> Embedder:
 
 
 def _name_of(folder: Path) -> str:
-    """What the model in ``folder`` is called. In the cache of the Hugging Face hub, folders are called by commits."""
+    """Name of the model in ``folder``. In the cache of the Hugging Face hub, folders are called by commits."""
     parts = folder.resolve().parts
     of_hub = next((part for part in reversed(parts) if part.startswith("models--")), None)
     return of_hub.rpartition("--")[2] if of_hub else parts[-1]

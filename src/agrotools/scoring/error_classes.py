@@ -12,7 +12,7 @@ Unit = Literal["step", "sample"]
 
 
 class Source(NamedTuple):
-    """Where a paper has classes of errors. ``name``: how the paper is called here for short."""
+    """Place in a paper that has classes of errors. ``name``: how the paper is called here for short."""
 
     name: str
     arxiv: str
@@ -23,7 +23,7 @@ class Source(NamedTuple):
 
 
 class Named(NamedTuple):
-    """What a paper calls a class."""
+    """Name that a paper gives a class."""
 
     source: Source
     words: str

@@ -42,7 +42,7 @@ _NO_JSON = (
     "must be a JSON object",
     "is not a JSON object",
 )
-"""What the readers of replies say of a call whose arguments, or which itself, is no JSON."""
+"""Messages of the readers of replies on a call whose arguments, or which itself, is no JSON."""
 _FIRST_OF_EAST_ASIA = "\u2e80"
 
 
@@ -179,7 +179,7 @@ def _class_of_step(step: Step) -> str | None:
 
 
 def _add_missed_keywords(record: Record, found: Errors) -> None:
-    """Whether the answer has a keyword of a right text, and the steps one of the reference's thoughts.
+    """True if the answer has a keyword of a right text, and the steps one of the reference's thoughts.
 
     Looked for where the right answer is free text, and where the reference has thoughts; in English alone.
     """

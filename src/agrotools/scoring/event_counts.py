@@ -248,7 +248,7 @@ _CAUSES = {
 
 
 def ending_of(record: Record) -> str | None:
-    """What kept a record from an answer; in step-by-step, from half of its steps or more. None where nothing did."""
+    """Reason why a record has no answer; in step-by-step, from half of its steps or more. None where nothing did."""
     if is_invalid(record):
         return INVALID
     if record.trajectory is not None:
@@ -261,12 +261,12 @@ def ending_of(record: Record) -> str | None:
 
 
 def mostly_lost(part: ModeSummary) -> bool:
-    """Whether more than half of the records ended for reasons that say nothing of the model's answers."""
+    """True if more than half of the records ended for reasons that say nothing of the model's answers."""
     return 2 * sum(part.endings.get(cause, 0) for cause in NOT_OF_THE_ANSWERS) > part.n_records
 
 
 def missing_of(modes: Mapping[Mode, ModeSummary], planned: Mapping[Mode, int]) -> dict[Mode, int]:
-    """How many of the ``planned`` records of each mode are not there; modes that lack none are left out."""
+    """Number of the ``planned`` records of each mode are not there; modes that lack none are left out."""
     held = {mode: part.n_records for mode, part in modes.items()}
     return {mode: n - held.get(mode, 0) for mode, n in planned.items() if n > held.get(mode, 0)}
 

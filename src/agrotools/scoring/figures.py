@@ -19,7 +19,7 @@ class Figure(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What one sample adds to a metric: a sum of scores in [0, 1], and of how many."""
+    """Contribution of one sample to a metric: a sum of scores in [0, 1], and of how many."""
 
     total: float
     n: int
@@ -27,7 +27,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SampleParts:
-    """What a sample adds to each metric that it counts for."""
+    """Contributions of a sample to each metric that it counts for."""
 
     key: str
     parts: Mapping[str, Part]

@@ -1,4 +1,4 @@
-"""What the shown observations imply for a slot, so that a faithful reader of a fallible tool is right."""
+"""Values that the shown observations imply for a slot, so that a faithful reader of a fallible tool is right."""
 
 import math
 from typing import NamedTuple
@@ -146,5 +146,5 @@ def _facts(slot: OpenTextSlot, value: JsonValue) -> Implied | None:
 
 
 def is_text_slot(slot: Slot) -> bool:
-    """Whether the slot is answered in words: all but figures and images."""
+    """True if the slot is answered in words: all but figures and images."""
     return slot.type not in MADE_SLOT_TYPES

@@ -125,7 +125,7 @@ def without_other_values(slot: Slot, slots: Sequence[Slot], text: str) -> str:
 
 
 def mentions(sentence: str, slot: Slot, slots: Sequence[Slot], *, others: bool = False) -> bool:
-    """Whether ``sentence`` names ``slot`` (or, with ``others``, another slot).
+    """True if ``sentence`` names ``slot`` (or, with ``others``, another slot).
 
     A shorter label inside a longer one of another slot does not count.
     """
@@ -134,7 +134,7 @@ def mentions(sentence: str, slot: Slot, slots: Sequence[Slot], *, others: bool =
 
 
 def is_number(slot: Slot) -> TypeGuard[ToleranceSlot | ExactSlot]:
-    """Whether a slot asks for a number."""
+    """True if a slot asks for a number."""
     return isinstance(slot, ToleranceSlot) or (isinstance(slot, ExactSlot) and not isinstance(slot.value, str))
 
 
@@ -183,7 +183,8 @@ _EDGES = " \t|\"',;{}"
 def _lines(names: Names, text: str, is_open: bool) -> tuple[_Line, ...]:
     """All ``name: value`` of ``text``: by name anywhere, by label at the start of a line, up to the next key."""
     # "8 trees + 6 trees = 14", "14 trees: 8 and 6": a counted noun is no key.
-    matches = [match for match in _form_keys(names).finditer(text) if not _COUNTED.search(text, *_around(match))]
+    keys = _form_keys(names).finditer(text)
+    matches = [match for match in keys if not _COUNTED.search(text, max(0, match.start() - 40), match.end())]
     if not matches:
         return ()
     headers = {start for start, _, _ in _tables(text)}
@@ -222,12 +223,8 @@ def _leads(text: str, at: int) -> bool:
     return _LINE_START.search(text, max(0, at - 16), at) is not None
 
 
-def _around(key: re.Match[str]) -> tuple[int, int]:
-    return max(0, key.start() - 40), key.end()
-
-
 def _in_prose(text: str, key: re.Match[str]) -> bool:
-    """Whether a key is an everyday word with a word before it: "I count trees: ..."."""
+    """True if a key is an everyday word with a word before it: "I count trees: ..."."""
     name = key["name"]
     return (
         bool(name)
@@ -295,7 +292,7 @@ def cells_of(line: str) -> list[str]:
 
 
 def _cells_below(own: set[str], text: str) -> list[tuple[str, str | None]]:
-    """What stands below this slot's key in tables with one row of values, the last table first."""
+    """Cells below this slot's key in tables with one row of values, the last table first."""
     found: list[tuple[str, str | None]] = []
     for _, header, rows in reversed(_tables(text)):
         if len(rows) != 1:

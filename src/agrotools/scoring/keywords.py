@@ -53,7 +53,7 @@ class Stacks:
         return any(word in item for word in self._wanted)
 
     def holds(self, start: int, end: int) -> bool:
-        """Whether ``text[start:end]`` stands in a heap rather than in an answer."""
+        """True if ``text[start:end]`` stands in a heap rather than in an answer."""
         text = self._text
         if any(letter.isdigit() for letter in text[start:end]):
             if self._result is not None and start < self._result[0]:
@@ -81,7 +81,7 @@ _NO_WORDS = frozenset("no false 否 没有 不是 不".split())
 
 
 def asks_yes_or_no(aliases: Collection[str]) -> bool | None:
-    """Whether a group of keywords is a yes (True) or a no (False); None where it is neither."""
+    """True if a group of keywords is a yes (True) or a no (False); None where it is neither."""
     words = {normalise(alias).strip() for alias in aliases}
     yes, no = bool(words & _YES_WORDS), bool(words & _NO_WORDS)
     return None if yes == no else yes
@@ -112,7 +112,7 @@ def score_keywords(slot: KeywordsSlot, answer: AnswerText) -> tuple[float, dict[
 
 
 def _undecided(group: Iterable[str], groups: Iterable[Iterable[str]], said: set[bool]) -> bool:
-    """Whether ``group`` asks for a yes or a no where the answer says both, and not both are asked for."""
+    """True if ``group`` asks for a yes or a no where the answer says both, and not both are asked for."""
     asked = asks_yes_or_no(tuple(group))
     return (
         asked is not None and len(said) > 1 and {asks_yes_or_no(tuple(each)) for each in groups} < {True, False, None}

@@ -25,7 +25,7 @@ _FINE = re.compile(
 """States that a set of affected, changed, failing things leaves out, where the label does not ask for them."""
 _OR = re.compile(r",? (?:or|and/or) (?:the |an? )?|或者?")
 _CLAIM = 2.0
-"""What an occurrence weighs that is more than a mention."""
+"""Weight of an occurrence that is more than a mention."""
 _MOST = 60
 """Occurrences looked at for what stands beside them."""
 
@@ -41,7 +41,6 @@ class LabelReading(NamedTuple):
 _SPECIES = re.compile(
     r"([A-Z])([a-z]{2,}(?:a|us|um|is|on|es|as|ys|yx|ops|ix)) ([a-z]{2,}(?:a|us|um|is|i|ae|e|ens|ans|ides|or|es))$"
 )
-_LACK = re.compile(r"(\w+) deficiency$")
 
 
 def _with_short_names(labels: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
@@ -52,8 +51,6 @@ def _with_short_names(labels: Mapping[str, Sequence[str]]) -> dict[str, tuple[st
         for name in names:
             if species := _SPECIES.match(name):
                 own |= {species[1] + species[2], f"{species[1]}. {species[3]}"}
-            if lack := _LACK.search(name):
-                own |= {f"lack of {lack[1]}", f"short of {lack[1]}", f"deficient in {lack[1]}"}
             if name.count(" ") > 1:
                 own.add(name.partition(" ")[2])
         short[label] = own
@@ -68,7 +65,7 @@ def _with_short_names(labels: Mapping[str, Sequence[str]]) -> dict[str, tuple[st
 
 
 def _is_own(short: str, label: str, labels: Mapping[str, Sequence[str]]) -> bool:
-    """Whether no name of another label holds ``short``."""
+    """True if no name of another label holds ``short``."""
     return not any(short.lower() in name.lower() for other, names in labels.items() if other != label for name in names)
 
 
@@ -147,7 +144,6 @@ def _in_other_forms(text: str, found: Sequence[LabelMatch], labels: Mapping[str,
 
 
 _NUMBER_BEHIND = re.compile(r"[^\d\n;|。]{0,40}?(?<![\d.])(\d[\d,]*(?:\.\d+)?) ?(%|[^\W\d]*)")
-_NUMBER_BEFORE = re.compile(r"(?<![\d.])(\d[\d,]*(?:\.\d+)?) ?(%|(?:[^\W\d]+ ){0,2}?)(?:of|in|on|for) (?:the )?$")
 
 
 def _leading(text: str, claimed: Sequence[LabelMatch], slot: Slot) -> tuple[str, ...]:
@@ -157,11 +153,8 @@ def _leading(text: str, claimed: Sequence[LabelMatch], slot: Slot) -> tuple[str,
         return ()
     numbers: dict[str, set[float]] = {}
     limits = [match.start for match in claimed[1:]] + [len(text)]
-    last = 0
     for match, limit in zip(claimed, limits, strict=True):
-        found = _NUMBER_BEFORE.search(text, max(last, match.start - 60), match.start)
-        found = found or _NUMBER_BEHIND.match(text, match.end, limit)
-        last = match.end
+        found = _NUMBER_BEHIND.match(text, match.end, limit)
         if found is not None:
             numbers.setdefault(match.label, set()).add(float(found[1].replace(",", "")))
     if numbers.keys() != {match.label for match in claimed} or any(len(each) > 1 for each in numbers.values()):
@@ -192,9 +185,9 @@ def read_labels(
         found += [*_referred(text, found, list(labels)), *_in_other_forms(text, found, labels)]
         found.sort(key=lambda match: match.start)
     of = subject(slot) if slot is not None else None
+    years = sorted(set(YEAR.findall(text))) if of is not None else []
     said = senses(slot) if slot is not None else ()
     leaves_out = several and slot is not None and not _FINE.search(normalise(slot.label))
-    years = sorted(set(YEAR.findall(text))) if of is not None else []
     claimed = claims(
         found,
         text,

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from agrotools.scoring.slot_subject import named_entities
 from agrotools.scoring.word_forms import Family, comparatives, families, presence, word_pattern
 from agrotools.text.clauses import OTHER_TIME, Negations
 from agrotools.text.normalise import CJK, WORD, normalise
 
 
 class Statement(NamedTuple):
-    """What a label states: its subject's words, and the words or families of what is said of it."""
+    """Statement of a label: its subject's words, and the words or families of what is said of it."""
 
     subject: tuple[re.Pattern[str], ...]
     predicate: tuple[re.Pattern[str], ...]
@@ -19,7 +20,7 @@ class Statement(NamedTuple):
     said: tuple[re.Pattern[str], ...]
     families: tuple[tuple[Family, bool], ...]
     compared: tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]] | None
-    entities: tuple[tuple[int, str], ...]
+    entities: dict[str, set[str]]
     denied: bool
     universal: bool
     partial: bool
@@ -43,23 +44,6 @@ _COPULA = re.compile(
 
 
 _THERE_IS = re.compile(r"^\W*(?:whether )?there (?:is|are|was|were|has been|have been)(?= )")
-
-
-ENTITIES = [
-    re.compile(rf"(?<!{WORD})(?:{words})(?!{WORD})|{chinese}")
-    for words, chinese in (
-        ("left|right|left-hand|right-hand", "[左右](?=[侧边图半块地])"),
-        ("north|south|east|west|northern|southern|eastern|western", "[东南西北](?=[侧边部半块地])"),
-        ("upper|lower|top|bottom", "[上下](?=[方部游侧半块])"),
-        (r"(?:19|20)\d\d", r"(?:19|20)\d\d(?=年)"),
-        (
-            r"(?:image|photo|picture|plot|field|tree|row|tile|sample|variety|pond|plant|tank|block|site|hive|"
-            r"pen)s? ?[#_]?(?:\d|[a-h])",
-            r"图\d|[a-h](?=[{CJK}])",
-        ),
-        ("first|second|third", "第[一二三]"),
-    )
-]
 
 
 def _words(text: str) -> list[str]:
@@ -111,7 +95,7 @@ def label_statement(name: str, label: str) -> Statement:
         tuple(pattern for word, pattern in words.items() if word not in subject),
         tuple((family, asserts) for _, _, family, asserts in chosen),
         compared,
-        tuple((kind, found[0]) for kind, pattern in enumerate(ENTITIES) for found in pattern.finditer(text)),
+        named_entities(text),
         denied,
         _WHOLE.search(text) is not None,
         there is not None or _SOME.search(text) is not None,
@@ -121,7 +105,7 @@ def label_statement(name: str, label: str) -> Statement:
 
 
 def _patterns(words: Sequence[str]) -> tuple[re.Pattern[str], ...]:
-    """What finds each word; of Chinese also what shortens it with the word beside it: 残膜 for 残留地膜."""
+    """Patterns that find each word; of Chinese also what shortens it with the word beside it: 残膜 for 残留地膜."""
     found: list[re.Pattern[str]] = []
     for before, word, behind in zip(["", *words], words, [*words[1:], ""], strict=False):
         pairs = [
@@ -146,8 +130,7 @@ def _said_families(label: str, offset: int, *, everywhere: bool) -> list[tuple[i
     if everywhere:
         found = [each for each in found if not _LOCATIVE.match(label[each[0] :])]
     said = sorted((each for each in found if each[0] >= offset), key=lambda each: each[0])
-    free = [each for each in said if not _DESCRIBES.search(f"{label[: each[0]]}|{label[each[1] :]}")]
-    return free or said[:1] or (found if everywhere else [])
+    return said or (found if everywhere else [])
 
 
 def _words_outside(label: str, covered: Sequence[tuple[int, int]], offset: int) -> list[str]:
@@ -156,11 +139,6 @@ def _words_outside(label: str, covered: Sequence[tuple[int, int]], offset: int) 
 
 
 _LOCATIVE = re.compile(rf"(?:between|within|inside)(?!{WORD})(?! (?:the )?(?:\d|limit|range|bound|recommended))")
-
-
-_DESCRIBES = re.compile(
-    r"\b(?:the|an?|its|their) \| (?!(?:the|an?|by|for|to|at|in|on|of|from|with|than|as|enough|now|and|or)\b)[a-z]"
-)
 
 
 THAN = re.compile(rf"(?<!{WORD})(?:than|compared (?:to|with)|versus)(?!{WORD})")
@@ -172,7 +150,7 @@ THAN_CHINESE = re.compile("(?<![百分占对])比(?![例重较])|(?<=[高低多�
 def _comparison(
     label: str,
 ) -> tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]] | None:
-    """Whether a label says more (or less) of one thing than of another, and the words of either that are its own."""
+    """True if a label says more (or less) of one thing than of another, and the words of either that are its own."""
     than = THAN.search(label)
     chinese = THAN_CHINESE.search(label)
     if than is None and chinese is None:

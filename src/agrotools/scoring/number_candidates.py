@@ -17,7 +17,6 @@ from agrotools.scoring.slot_subject import (
     Phrase,
     Subject,
     bound_elsewhere,
-    elsewhere,
     kinds,
     kinds_of,
     last_place_named,
@@ -117,7 +116,6 @@ def _of_sentence(
         "other label in sentence": len(slots) > 1 and mentions(part, slot, slots, others=True),
         "words in heading": _share(heading, asked) if heading else 0,
         "kind in sentence": bool(asked.kinds & kinds(part)),
-        "sentence concludes": cues.CONCLUDES.match(part) is not None,
         "question": part.endswith("?"),
         "aside": cues.ASIDE.match(part) is not None,
         "alone": len(quantities) == 1,
@@ -145,9 +143,7 @@ def _of_sentence(
             "before a correction": 3.0 * (quantity.start < corrected),
             "in a calculation": cues.IN_CALCULATION.search(lead[-6:]) is not None
             or cues.CALCULATED_WITH.match(part, quantity.end) is not None,
-            "of this whole": 3.0 * bool(cues.OF_THIS_WHOLE.search(lead)),
             "preliminary": 2.0 * bool(cues.PRELIMINARY.search(f"{since} {phrase.behind}")),
-            "preliminary in sentence": cues.PRELIMINARY.search(lead) is not None,
             "reference": cues.REFERENCE.search(f"{phrase.before} {phrase.behind}") is not None,
             "reference in sentence": cues.REFERENCE.search(lead) is not None,
             "hypothetical": 2.0 * bool(cues.HYPOTHETICAL.search(since)),
@@ -159,10 +155,6 @@ def _of_sentence(
             "last in sentence": behind is None,
             "first in sentence": at == 0,
             "whole of a part": 3.0 * (at > 0 and cues.OF_WHOLE.fullmatch(phrase.between) is not None),
-            "has a whole": behind is not None
-            and cues.OF_WHOLE.fullmatch(part[quantity.end : behind.start]) is not None,
-            "part": cues.OF_WHICH.search(lead) is not None or cues.OF_WHICH.match(phrase.behind.lstrip()) is not None,
-            "left out": cues.EXCEPTED.search(phrase.before) is not None,
             "bracketed": phrase.bracketed,
             "explained": phrase.explained,
             "range": quantity.low < quantity.high,
@@ -192,7 +184,6 @@ def _compare(
         for name in ("words near", "words in sentence", "words in lead", "own words near")
     )
     explicit = any(each.features.get("unit same") or each.features.get("unit convertible") for each in found)
-    named = any(each.features.get("noun asked") for each in found)
     last = found[-1].sentence
     paragraph = sentences(cues.tables_as_lines(text.rstrip().rpartition("\n\n")[2]))
     in_last = max(0, n - len(paragraph))
@@ -217,7 +208,6 @@ def _compare(
                 "most words near": near > 0 and each.features["words near"] == near,
                 "most words in sentence": sentence > 0 and each.features["words in sentence"] == sentence,
                 "unit beside bare": explicit and each.quantity.bare,
-                "other noun beside asked": named and bool(each.quantity.noun) and not each.features["noun asked"],
                 "last sentence": each.sentence == last,
                 "first sentence": each.sentence == found[0].sentence,
                 "order": each.sentence / max(1, n - 1),
@@ -244,7 +234,7 @@ def _words_near(candidate: Candidate, asked: Subject) -> frozenset[str]:
 
 
 def _distinctive(words: frozenset[str], said: Counter[str], asked: Subject) -> float:
-    """How many of the label's ``words`` near a candidate stand near few others."""
+    """Number of the label's ``words`` near a candidate stand near few others."""
     return 2.0 * sum(1 / max(1, said[word]) for word in words) / max(1, len(asked.words) + len(asked.pairs))
 
 
@@ -292,10 +282,8 @@ def _of_words(asked: Subject, rivals: Sequence[Subject], phrase: Phrase, lead: s
         "own words near": own,
         "kind asked": 3.0 * bool(named & asked.kinds),
         "other kind": 3.0 * bound_elsewhere(phrase, asked),
-        "change not asked": 2.0 * ("change" in named - asked.kinds),
         "other thing": 3.0 * of_another(phrase.before, asked),
         "is named": cues.is_named(phrase.behind, asked),
-        "change asked": 2.0 * ("change" in named & asked.kinds),
         "change missing": 2.0 * ("change" in asked.kinds - named),
         "kind missing": 2.0 * (bool(asked.kinds - {"place"}) and not named & asked.kinds),
     }
@@ -309,12 +297,9 @@ def _of_place(part: str, quantity: Quantity, phrase: Phrase, asked: Subject) -> 
     letter = cues.letter_of(part, quantity, asked) if asked.letters else None
     place = last_place_named(part[max(0, quantity.start - cues.LEAD_LENGTH) : quantity.start]) if asked.places else None
     return {
-        "other place": 3.0 * elsewhere(phrase.words, asked),
         "total of all": 3.0 * (bool(asked.places or asked.years or asked.letters) and "total" in kinds_of(phrase)),
         "asked year": 3.0 * (year in years),
         "asked year behind": 3.0 * (behind is not None and behind[1] in years),
-        "other year": 3.0 * (year is not None and year not in years),
-        "asked letter": 3.0 * (letter in asked.letters),
         "other letter": 3.0 * (letter is not None and letter not in asked.letters),
         "asked place in lead": 3.0 * (place is not None and place in asked.places),
         "other place in lead": 3.0 * (place is not None and place not in asked.places),
@@ -337,12 +322,8 @@ def _of_calculation(
         "after gives": cues.GIVES_BEFORE.search(part[max(0, quantity.start - 40) : quantity.start]) is not None,
         "from or to": phrase.endpoint,
         "by": by and not change,
-        "by, change asked": by and change,
-        "more than another": not change and cues.MORE_THAN.match(phrase.behind) is not None,
         "compared with": 2.0 * bool(cues.COMPARED_WITH.search(phrase.before)),
         "rate": rate and "each" not in asked.kinds,
-        "rate asked": rate and "each" in asked.kinds,
-        "no rate": not rate and "each" in asked.kinds,
         "joined": before is not None and before.chain == quantity.chain,
     }
 

@@ -14,21 +14,12 @@ from agrotools.text.units import canonical_unit, compatible, convert
 FIGURE = re.compile(r"[-+]?\d[\d.,' ]*%?")
 UNIT_IN_HEADER = re.compile(r" ?[(\[]([^()\[\]\n]{1,16})[)\]]$")
 BEFORE_WORDS = frozenset(
-    """
-    is are was were be has have had at of to from by in on for with than and or about approximately around roughly the a
-    an each per every over under with measures measured reads shows show holds covers counts counted found gives get got
-    makes leaves left total mean average another other further only just some nearly almost therefore hence so thus as
-    = : ( - + * / × → ≈ ~ 为 是 有 约 得 达 共 计 比 到 至 从 由 每 第 即 个 近 的 到 中 均 值 长 高 宽 积 数 率 量 ( :
-    """.split()
+    "is be have of from by in on and or about the measures shows show gives get makes mean some hence so as = : ( "
+    "/ ≈ 为 有 约 共 计 到 即".split()
 )
 LAST_WORD = re.compile(rf"({WORD}+|[^\s\w]|[{CJK}])\s*$")
 NEXT_WORD = re.compile(rf"\s*({WORD}+|[^\s\w]|[{CJK}])")
-BEHIND_WORDS = frozenset(
-    """
-    of in on at are is was were per and or but from with for by between than which that more less fewer left remain out
-    × * / + - = ) ( , ; 。 、 的 和 比 每 中 其 为 至 到 : ≈
-    """.split()
-)
+BEHIND_WORDS = frozenset("of in on at is was per and or more / ( , ; 、 :".split())
 COUNT = re.compile(r"number of|count|how many|数量|[株棵头只个]数|多少")
 EQUALS_BEFORE = re.compile(r"[=≈→] ?[(\[$]*$")
 COLON_BEFORE = re.compile(r": ?[(\[$~]*$")
@@ -84,24 +75,10 @@ ASIDE = re.compile(
 OF_WHOLE = re.compile(r"\s?(?:out )?of(?: the| all| a total of| those| these| its| their)* ?")
 IN_CALCULATION = re.compile(r"\d[^\d=≈]{0,3} ?[-+×*÷/·] ?$")
 CALCULATED_WITH = re.compile(r"[^\d=≈,.;]{0,3} ?[-+×*÷/·] ?[(]?\d")
-OF_THIS_WHOLE = re.compile(r"(?:^|[,;(] ?)(?:out )?of (?:the |all |these |a total of |in all )*$")
 OF_THEM = re.compile(r" ?of (?:them|these|those|which|the)(?![a-z])")
-OF_WHICH = re.compile(
-    rf"(?<!{WORD})(?:of which|of them|of these|of those|includ(?:ing|es?)|among (?:which|them)|"
-    rf"comprising|consisting of|made up of|composed of|namely)(?!{WORD})|其中|包括|分别"
-)
-EXCEPTED = re.compile(
-    rf"(?<!{WORD})(?:after|before|without|besides|excluding|except|remov\w+|discard\w+|drop\w*|"
-    rf"delet\w+)(?: the)? ?$|剔除|除去|扣除"
-)
 BY = re.compile(
     r"(?:increas|decreas|rose|rise|risen|grew|grown|fell|fall|drop|declin|reduc|chang)\w* by (?:\w+ )?$|"
     r"(?<![a-z])[a-z]{2,}er by (?:\w+ )?$"
-)
-MORE_THAN = re.compile(
-    rf" ?(?:{WORD}+ )?(?:(?:fewer|more|less)(?: [a-z]+){{0,3}}|[a-z]{{2,}}er) than\b|"
-    r" ?(?:larg|small|tall|long|short|wid|high|low|heavi|light|deep|thick|warm|cool|cold|dri|wett|great|fast|slow)er"
-    r"(?= *(?:$|[,.;)]|and\b|but\b))"
 )
 COMPARED_WITH = re.compile(
     r"(?:\b(?:against|versus|vs\.?|compared (?:to|with)|than|as opposed to|instead of|not)|比)"
@@ -257,7 +234,7 @@ def as_share(text: str, quantity: Quantity) -> Quantity:
 
 
 def names_subject(text: str, quantity: Quantity, words: frozenset[str]) -> bool:
-    """Whether the thing counted is what the slot's label names: "14 apple trees" for "number of trees"."""
+    """True if the thing counted is what the slot's label names: "14 apple trees" for "number of trees"."""
     if quantity.noun is None:
         return False
     at = max(quantity.start, quantity.end - len(quantity.noun))
@@ -266,7 +243,7 @@ def names_subject(text: str, quantity: Quantity, words: frozenset[str]) -> bool:
 
 
 def is_counter(text: str, quantity: Quantity) -> bool:
-    """Whether a Chinese measure word with no noun behind it follows the number: 多9个."""
+    """True if a Chinese measure word with no noun behind it follows the number: 多9个."""
     noun = quantity.noun
     return noun is not None and noun > "\u2e80" and not text[quantity.end : quantity.end + 1] > "\u2e80"
 
@@ -295,13 +272,13 @@ def letter_of(text: str, quantity: Quantity, asked: Subject) -> str | None:
 
 
 def is_named(behind: str, asked: Subject) -> bool:
-    """Whether the words behind a number say what is counted: "of which 46 are greenhouses"."""
+    """True if the words behind a number say what is counted: "of which 46 are greenhouses"."""
     said = ARE.match(behind)
     return said is not None and speaks_of(said[1], asked.counted)
 
 
 def operand_starts(text: str, quantities: Sequence[Quantity]) -> set[int]:
-    """Where the terms of calculations begin whose result follows: 8 and 6 in "8 + 6 = 14"."""
+    """Positions of the terms of calculations whose result follows: 8 and 6 in "8 + 6 = 14"."""
     found: set[int] = set()
     terms: list[int] = []
     for before, after in pairwise(quantities):

@@ -29,7 +29,7 @@ _MOST_ALTERNATIVES = 120
 
 
 class Choice(NamedTuple):
-    """What an answer states: one value, several between which it does not decide, or none; and why."""
+    """Statement of an answer: one value, several between which it does not decide, or none; and why."""
 
     chosen: tuple[Candidate, ...]
     reasons: tuple[str, ...]
@@ -52,7 +52,7 @@ def choose(candidates: Sequence[Candidate], *, keyed: bool) -> Choice:
     if not candidates:
         return Choice((), ())
     if keyed:
-        candidates = _outside_brackets(candidates)
+        candidates = [each for each in candidates if not _explains(each, candidates[0])]
     candidates = _without_parts(_of_asked_kind(candidates))
     scores = [score(each) for each in candidates]
     scored = list(zip(candidates, scores, strict=True))
@@ -93,16 +93,8 @@ def _without_parts(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
 _OF_THEM = re.compile(r" ?of (?:them|these|those|which)(?![a-z])")
 
 
-def _outside_brackets(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-    """``candidates`` without those in brackets that explain, if others stand before them: "13-15 (n = 14)"."""
-    first = candidates[0]
-    return [each for each in candidates if not _explains(each, first)]
-
-
 def _explains(other: Candidate, first: Candidate) -> bool:
-    """Whether ``other`` stands in brackets that explain ``first``: "62 (60 stacked, 2 on the ground)"."""
-    if other.features["part"] and not first.features["part"]:
-        return True
+    """True if ``other`` stands in brackets that explain ``first``: "62 (60 stacked, 2 on the ground)"."""
     if not other.phrase.bracketed or first.phrase.bracketed or not other.phrase.explained:
         return False
     opened = max(other.text.rfind("(", 0, other.quantity.start), 0)
@@ -148,7 +140,7 @@ def _alternatives(first: Candidate, close: Sequence[Candidate], far: Sequence[Ca
             other = same[index]
             left, right = (one, other) if step > 0 else (other, one)
             between = first.text[left.quantity.end : right.quantity.start]
-            listed = other in close and _LISTED.fullmatch(between) and _alike(left, right)
+            listed = other in close and _LISTED.fullmatch(between)
             if other.features["like a year"] and not first.features["like a year"]:
                 break
             if len(between) > _MOST_ALTERNATIVES or not (listed or _ALTERNATIVE.search(between)):
@@ -162,17 +154,11 @@ _DIRECTLY_OR = re.compile(r",? ?(?:or|或者?) ?")
 
 
 def _directly_or(one: Candidate, other: Candidate) -> bool:
-    """Whether nothing but "or" stands between two numbers."""
+    """True if nothing but "or" stands between two numbers."""
     if one.sentence != other.sentence:
         return False
     first, second = sorted((one.quantity, other.quantity), key=lambda quantity: quantity.start)
     return _DIRECTLY_OR.fullmatch(one.text, first.end, second.start) is not None
-
-
-def _alike(left: Candidate, right: Candidate) -> bool:
-    """Whether two numbers of a list count or measure the same: "14, 15 trees", but not "116 trees, 5 of them"."""
-    one, other = left.quantity, right.quantity
-    return one.bare or (one.unit, one.noun) == (other.unit, other.noun)
 
 
 _SHOWN = 240
@@ -203,7 +189,7 @@ def read_number(slot: NumberSlot, slots: Sequence[Slot], answer: AnswerText) -> 
 
 
 class _Found(NamedTuple):
-    """What one scope gives: candidates in the slot's unit, as written, and by which rule."""
+    """Reading of one scope: candidates in the slot's unit, as written, and by which rule."""
 
     scope: Scope
     candidates: tuple[tuple[float, float], ...]
@@ -214,7 +200,7 @@ class _Found(NamedTuple):
 
 
 def _merged(found: Sequence[_Found]) -> _Found:
-    """What several keys of one slot say: the total of the others if one is, else all that they say."""
+    """Reading of several keys of one slot: the total of the others if one is, else all that they say."""
     if len(found) == 1:
         return found[0]
     candidates = _distinct([candidate for each in found for candidate in each.candidates])
@@ -329,7 +315,7 @@ def _rivals(first: Candidate, found: Sequence[Candidate], asked: Subject) -> lis
 
 
 def _shape(part: str, asked: Subject) -> str:
-    """What a sentence says but for its numbers, and but for a key that says nothing of what is asked."""
+    """A sentence without its numbers, and but for a key that says nothing of what is asked."""
     head, _, tail = part.rpartition(": ")
     if not speaks_of(head, asked.words):
         head = ""
@@ -396,7 +382,6 @@ def _without_conversions(
 
 
 _WORKED_OUT = re.compile(r" ?[(\[]? ?=[^=]*$")
-_NUMERALS = re.compile(r"[\d.,]+")
 _OPERATORS = re.compile(r"[-+*/×÷·x=≈()\[\]| ]*")
 
 
@@ -405,7 +390,7 @@ def _result(text: str, fitting: Sequence[Quantity]) -> Quantity | None:
     if (
         len(fitting) > 1
         and _WORKED_OUT.match(text, fitting[0].end)
-        and _OPERATORS.fullmatch(_NUMERALS.sub("", text[fitting[0].end :]))
+        and _OPERATORS.fullmatch(re.sub(r"[\d.,]+", "", text[fitting[0].end :]))
     ):
         return fitting[0]  # 14 = 8 + 6
     equals = max(text.rfind("="), text.rfind("≈"))
@@ -431,7 +416,7 @@ _NONE_GONE = re.compile(
 
 
 def _says_none(text: str) -> bool:
-    """Whether a value says none: "none", "no trees", 没有."""
+    """True if a value says none: "none", "no trees", 没有."""
     return _NONE.fullmatch(text.strip()) is not None
 
 
@@ -449,6 +434,6 @@ def _shown(quantity: Quantity) -> str:
 
 
 def within(value: float, margin: float, low: float, high: float) -> bool:
-    """Whether both ends lie within ``margin`` of ``value``, to a relative 1e-9."""
+    """True if both ends lie within ``margin`` of ``value``, to a relative 1e-9."""
     slack = 1e-9 * max(abs(value), abs(low), abs(high))
     return abs(low - value) <= margin + slack and abs(high - value) <= margin + slack

@@ -37,7 +37,7 @@ def count_words(text: str) -> float:
 
 
 class FactRead(NamedTuple):
-    """What a text says of a fact: ``state``, the words that say so, and where they stand."""
+    """Reading of a fact in a text: ``state``, the words that say so, and where they stand."""
 
     state: str
     words: str
@@ -85,7 +85,7 @@ def score_facts(slot: OpenTextSlot, text: str) -> tuple[float, dict[str, JsonVal
 
 
 def statement_factor(reply: Reply, read: Sequence[FactRead]) -> float:
-    """What is left of the score of a reply, in [0, 1], by how much of it is a heap of keywords.
+    """Share of the score of a reply that is left, in [0, 1], by how much of it is a heap of keywords.
 
     Items of a list that have at most three words and nothing of a fact stated may be as many as five and half of
     the other clauses; 0 for a reply that has three more, 1 for every reply in sentences.
@@ -103,7 +103,7 @@ def statement_factor(reply: Reply, read: Sequence[FactRead]) -> float:
 
 
 def _stance(slot: OpenTextSlot, reply: Reply) -> Stance:
-    """Whether a reply asserts or rejects what it says. The model knows replies on the subjects of the knowledge base
+    """True if a reply asserts or rejects what it says. The model knows replies on the subjects of the knowledge base
     alone: for other slots, which have no facts of ``others``, the words near a fact are all that counts."""
     return stance_of(reply, [phrase for fact in slot.facts for phrase in fact.phrases]) if slot.others else Stance(0.0)
 
@@ -128,12 +128,12 @@ def facts_score(
 
 
 def states_fact(fact: Fact, text: str) -> bool:
-    """Whether a text states a fact, and nothing against it."""
+    """True if a text states a fact, and nothing against it."""
     return read_fact(fact, reply_of(text)).state == "stated"
 
 
 def read_fact(fact: Fact, reply: Reply, taken: Sequence[Span] = (), *, plain: bool = False) -> FactRead:
-    """What a reply says of a fact: denied, or with an opposite in place of one of its ideas, it is contradicted.
+    """State of a fact in a reply: denied, or with an opposite in place of one of its ideas, it is contradicted.
 
     Words ``taken`` by another fact of the slot are not read as what contradicts this one. ``plain``: the reply plainly
     asserts what it says, so that a denying word near a fact ("do not wait: ...") is read as none of the fact.
@@ -174,7 +174,7 @@ def _words_of(reply: Reply, finding: Finding) -> str:
 
 
 def read_facts(slot: OpenTextSlot, reply: Reply, *, plain: bool = False) -> list[FactRead]:
-    """What a reply says of each of the slot's facts."""
+    """State of each of the slot's facts in a reply."""
     first = read_fact(slot.facts[0], reply, plain=plain)
     return [first, *(read_fact(fact, reply, first.spans, plain=plain) for fact in slot.facts[1:])]
 

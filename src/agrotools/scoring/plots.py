@@ -40,7 +40,7 @@ def score_plot(reference: PlotSpec, drawn: PlotSpec | None) -> tuple[float, dict
 
 
 def drawn_spec(trajectory: Trajectory) -> PlotSpec | None:
-    """What the last successful ``plot`` call of ``trajectory`` drew; None where there is none."""
+    """Figure drawn by the last successful ``plot`` call of ``trajectory``; None where there is none."""
     for step in reversed(trajectory.steps):
         spec = _spec_of(step)
         if spec is not None:
@@ -127,7 +127,7 @@ def _names_unit(wanted: str, labels: Iterable[str], unit: str | None) -> bool:
 
 
 def _words(text: str) -> set[str]:
-    """What a text speaks of: words (plural or not) that are not empty; of CJK script, pairs of characters."""
+    """Topic of a text: words (plural or not) that are not empty; of CJK script, pairs of characters."""
     words: set[str] = set()
     for word in _WORDS.findall(normalise(text)):
         if re.match(f"[{CJK}]", word):
@@ -177,7 +177,7 @@ _SLACK = 1 + 1e-9
 
 
 class Matching(NamedTuple):
-    """How the points of a drawn figure match those of the reference."""
+    """Match of the points of a drawn figure with those of the reference."""
 
     matched: int
     drawn: int
@@ -229,7 +229,7 @@ class _Target:
         self._numbers = sorted(x for x in self._intervals if not isinstance(x, str))
 
     def matched_by(self, series: PlotSeries) -> int:
-        """How many points of ``series`` can be given a reference point of their own."""
+        """Number of points of ``series`` that can be given a reference point of their own."""
         at: dict[str | Number, list[float]] = {}
         for x, y in zip(series.x, series.y, strict=False):
             own = self._nearest(_key(x))

@@ -15,22 +15,22 @@ from agrotools.scoring.summary import Metric
 
 
 class Kind(NamedTuple):
-    """What samples are grouped by, and which units of each metric they have."""
+    """Properties that samples are grouped by, and which units of each metric they have."""
 
     family: str
     task_type: str
     answer_type: str
     no_tool_eligible: bool
     schematic: bool
-    """Whether no headline metric counts it."""
+    """True if no headline metric counts it."""
     calls: int
     """Steps of the reference trajectory."""
     outcome_metrics: frozenset[str]
     """The outcome metrics that one of its slots belongs to."""
     has_text: bool
-    """Whether it has a slot that is answered in words."""
+    """True if it has a slot that is answered in words."""
     groups: tuple[tuple[str, str], ...] = ()
-    """What else results are broken down by: name and value of each of the sample's ``groups``."""
+    """Further breakdowns of results: name and value of each of the sample's ``groups``."""
 
 
 def any_kind(_: Kind) -> bool:
@@ -70,7 +70,7 @@ class SampleTable:
         return self.kinds[self.kind_of[number]]
 
     def count(self, wanted: Callable[[Kind], bool]) -> int:
-        """How many samples are of a wanted kind."""
+        """Number of samples of a wanted kind."""
         of_kind = [wanted(kind) for kind in self.kinds]
         return sum(kind >= 0 and of_kind[kind] for kind in self.kind_of)
 
@@ -137,7 +137,7 @@ if TYPE_CHECKING:
     BoolArray = NDArray[np.bool_]
 
 FLOOR_METRICS = (GUESS_METRIC, "agrotools.tool_acc_guess", "agrotools.arg_acc_guess")
-"""What needs no look at the files scores on the same samples: the same for every run."""
+"""Metrics of policies that see no files, on the same samples: the same for every run."""
 CALL_STEP_METRICS = (
     "agrotools.tool_acc",
     "agrotools.tool_acc_strict",
@@ -155,7 +155,7 @@ WHOLE = -1
 
 
 def is_invalid(record: Record) -> bool:
-    """Whether the record is our failure rather than a result."""
+    """True if the record is our failure rather than a result."""
     return record.invalid is not None or (
         record.trajectory is not None and record.trajectory.termination == "infrastructure"
     )
@@ -190,7 +190,7 @@ class Units(NamedTuple):
 
     @property
     def valued(self) -> "BoolArray":
-        """Which units have a value."""
+        """Mask of the units that have a value."""
         import numpy as np
 
         return ~np.isnan(self.values)
@@ -327,7 +327,7 @@ def clusters_of(samples: "IntArray", table: SampleTable) -> "IntArray":
 
 
 def of_kind(samples: "IntArray", table: SampleTable, wanted: Callable[[Kind], bool]) -> "BoolArray":
-    """Which of the samples are of a wanted kind."""
+    """Mask of the samples that are of a wanted kind."""
     import numpy as np
 
     return np.array([wanted(kind) for kind in table.kinds], dtype=bool)[np.asarray(table.kind_of)[samples]]

@@ -1,4 +1,4 @@
-"""What a number in a sentence is bound to: the words around it, against those of the slot's label."""
+"""Binding of a number in a sentence: the words around it, against those of the slot's label."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -95,18 +95,13 @@ _BRACKETS = re.compile(r"[(\[]([^()\[\]]{0,400})[)\]]")
 
 
 def _brackets(text: str) -> dict[int, str]:
-    """What else than units stands in the brackets around each place."""
+    """Text of the brackets around each place."""
     inside: dict[int, str] = {}
     for bracket in _BRACKETS.finditer(text):
-        words = _PLAIN.sub("", bracket[1])
-        inside.update(dict.fromkeys(range(bracket.start(), bracket.end()), words))
+        inside.update(dict.fromkeys(range(bracket.start(), bracket.end()), bracket[1]))
     return inside
 
 
-_PLAIN = re.compile(
-    r"\b(?:about|approx|approximately|or|percent|hectares?|(?:square )?(?:kilo|centi|milli)?met(?:er|re)s?|acres?|"
-    r"inch(?:es)?|feet|grams?|kilograms?|possibly|perhaps|maybe)\b"
-)
 _KINDS: dict[str, str] = {
     "highest": r"heaviest|thickest|oldest|largest|biggest|maximum|max|highest|tallest|longest|widest|greatest|"
     r"最大|最高|最长",
@@ -137,13 +132,12 @@ def _any_of(words: str) -> str:
 
 _SPLIT = re.compile(r"\|(?![^(]*\))")
 _KIND = {kind: re.compile(_any_of(words)) for kind, words in _KINDS.items()}
-_PERCENTILE = re.compile(r"(\d{1,2})(?:st|nd|rd|th)? (?:percentile|quantile)|\bp(\d\d)\b|第(\d\d)百?分位")
 _GENERAL = frozenset({"total", "mean"})
 """Kinds of value that a label without a kind may mean."""
 
 
 class Subject(NamedTuple):
-    """What a slot's name and label speak of: the stems of their words, and the kinds of value they name."""
+    """Subject of a slot's name and label: the stems of their words, and the kinds of value they name."""
 
     words: frozenset[str]
     kinds: frozenset[str]
@@ -171,7 +165,7 @@ _FILLING_CJK = frozenset("的数量个总面积平均中图像片值大小和与
 
 
 def subject(slot: Slot) -> Subject:
-    """What ``slot`` asks about."""
+    """The subject of ``slot``."""
     return _subject(slot.name, slot.label)
 
 
@@ -211,7 +205,11 @@ def _subject(name: str, label: str) -> Subject:
         _genitives(label),
         _places(text),
         frozenset(pair for run in re.findall(f"[{CJK}]{{2,}}", text) for pair in map("".join, pairwise(run))),
-        {kind: named for kind, named in _entities(normalise(label)).items() if kind != "time" or _TIMED.search(label)},
+        {
+            kind: named
+            for kind, named in named_entities(normalise(label)).items()
+            if kind != "time" or _TIMED.search(label)
+        },
     )
 
 
@@ -225,7 +223,7 @@ def stem(word: str) -> str:
 
 
 def speaks_of(text: str, words: Collection[str]) -> bool:
-    """Whether ``text`` has one of ``words`` (stems, or single Chinese characters)."""
+    """True if ``text`` has one of ``words`` (stems, or single Chinese characters)."""
     padded = f" {text}".replace("-", " ")
     if not any(word in text if word > "\u2e80" else f" {word}" in padded for word in words):
         return not text.isascii() and any(
@@ -235,16 +233,14 @@ def speaks_of(text: str, words: Collection[str]) -> bool:
 
 
 def spoken(text: str, words: Collection[str]) -> int:
-    """How many of ``words`` (as for :func:`speaks_of`) ``text`` has."""
+    """Number of ``words`` (as for :func:`speaks_of`) ``text`` has."""
     return sum(speaks_of(text, (word,)) for word in words)
 
 
 @lru_cache(maxsize=4_000)
 def kinds(text: str) -> frozenset[str]:
     """The kinds of value that ``text`` names: highest, mean, first, ..."""
-    found = frozenset(kind for kind, pattern in _KIND.items() if pattern.search(text))
-    # The 5th percentile is another than the 95th.
-    return found | {f"p{next(filter(None, number.groups()))}" for number in _PERCENTILE.finditer(text)}
+    return frozenset(kind for kind, pattern in _KIND.items() if pattern.search(text))
 
 
 def kinds_of(phrase: Phrase) -> frozenset[str]:
@@ -289,7 +285,6 @@ def last_place_named(text: str) -> int | None:
     return max(found)[1] if found else None
 
 
-YEAR = re.compile(r"(?<![\d.])(?:19|20)\d\d(?![\d.])")
 _NUMBERED = re.compile(
     r"(?<![a-z])(?:image|photo|picture|plot|field|parcel|tree|row|tile|sample|variety|pond|plant|tank|block|"
     r"site|hive|"
@@ -298,6 +293,9 @@ _NUMBERED = re.compile(
 )
 _ORDINAL = [re.compile(rf"(?<!{WORD})(?:{latin})(?!{WORD})|第[{chinese}]") for latin, chinese in (
     ("first(?! glance)|1st", "一1"), ("second|2nd", "二2"), ("third|3rd", "三3"), ("fourth|4th", "四4"))]  # fmt: skip
+
+
+YEAR = re.compile(r"(?<![\d.])(?:19|20)\d\d(?![\d.])")
 _EARLY = re.compile(
     rf"(?<!{WORD})(?:earlier|initial|former|previous|original|first)(?!{WORD})|前(?:一?期|时相)|第一期|早期|[变灾]化?前"
 )
@@ -314,7 +312,7 @@ _TIMED = re.compile(
 
 
 @lru_cache(maxsize=20_000)
-def _entities(text: str) -> dict[str, set[str]]:
+def named_entities(text: str) -> dict[str, set[str]]:
     """The places, numbered things, years, and the times (first or last of several) that ``text`` names."""
     named = {
         "place": {str(index) for index in _places(text)},
@@ -326,18 +324,13 @@ def _entities(text: str) -> dict[str, set[str]]:
     return {kind: names for kind, names in named.items() if names}
 
 
-def elsewhere(text: str, asked: Subject) -> bool:
-    """Whether ``text`` speaks of another place (left, right, north, ...) than the label."""
-    return bool(asked.places) and bool(found := _places(text)) and not found & asked.places
-
-
 def of_other_thing(text: str, asked: Subject, years: Sequence[str]) -> bool | None:
-    """Whether ``text`` speaks of another place, time, or numbered thing than the label; None where it names none.
+    """True if ``text`` speaks of another place, time, or numbered thing than the label; None where it names none.
 
     ``years``: those that the whole answer names, in order: the last is the later one.
     """
     verdict = None
-    here = _entities(text) if asked.entities else {}
+    here = named_entities(text) if asked.entities else {}
     for kind, own in asked.entities.items():
         said = set(here.get(kind, ()))
         if kind == "time" and len(years) > 1:
@@ -349,7 +342,7 @@ def of_other_thing(text: str, asked: Subject, years: Sequence[str]) -> bool | No
 
 
 def of_another(before: str, asked: Subject) -> bool:
-    """Whether ``before`` says of what it is ("the NDVI of the weeds"), and the label says otherwise."""
+    """True if ``before`` says of what it is ("the NDVI of the weeds"), and the label says otherwise."""
     for said in _GENITIVE.finditer(before):
         other = asked.of.get(stem(said[1]))
         if other is not None and stem(said[2]) != other and not speaks_of(said[2], asked.words):
@@ -358,7 +351,7 @@ def of_another(before: str, asked: Subject) -> bool:
 
 
 def bound_elsewhere(phrase: Phrase, asked: Subject) -> bool:
-    """Whether a number is of another kind than the slot asks for: the largest where the mean is asked."""
+    """True if a number is of another kind than the slot asks for: the largest where the mean is asked."""
     named = kinds_of(phrase)
     if named & asked.kinds or named <= {"change"}:
         return False

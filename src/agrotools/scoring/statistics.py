@@ -1,4 +1,4 @@
-"""What a mean can tell: 95 % intervals over clusters, paired differences, smallest detectable differences.
+"""Statistics of means: 95 % intervals over clusters, paired differences, smallest detectable differences.
 
 Samples that share a file are not independent, so all inference is over *clusters* of samples (spec of the benchmark,
 "Intervals"). A mean is a ratio of sums over clusters, ``sum(scores) / count``.
@@ -87,13 +87,13 @@ class Estimate(FrozenModel):
     p_adjusted: float | None = None
 
     def differs(self, *, adjusted: bool = True) -> bool:
-        """Whether this is a difference at the 5 % level, among all that stand in its table or ``adjusted`` for none."""
+        """True if this is a difference at the 5 % level, among all that stand in its table or ``adjusted`` for none."""
         p = self.p_adjusted if adjusted else self.p
         return p is not None and p < 1 - LEVEL
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether the interval is there and leaves out zero."""
+        """True if the interval is there and leaves out zero."""
         return self.interval is not None and not self.interval.lower <= 0 <= self.interval.upper
 
 
@@ -300,7 +300,7 @@ def _cluster_sums(
 
 
 def _is_degenerate(error: "FloatArray | float") -> "BoolArray":
-    """Where a standard error is zero up to rounding."""
+    """Limit below which a standard error is zero up to rounding."""
     import numpy as np
 
     return np.asarray(error) < 1e-9
@@ -344,7 +344,7 @@ def _p_value(resampled: "FloatArray", sizes: "FloatArray", sums: "FloatArray", s
 
 
 def _rank_of_zero(ascending: "FloatArray") -> float:
-    """Where quantiles of the draws begin to be positive, as a rank from 0 between those of the neighbouring draws."""
+    """Rank from 0, between those of the neighbouring draws, at which quantiles of the draws begin to be positive."""
     import numpy as np
 
     at = int(np.searchsorted(ascending, 0.0, side="right")) - 1
@@ -354,7 +354,7 @@ def _rank_of_zero(ascending: "FloatArray") -> float:
 
 
 def least_correlation(n: int) -> float:
-    """What Pearson's r of ``n`` (at least 3) independent pairs exceeds, one way or the other, in 5 % of all cases."""
+    """Absolute value that Pearson's r of ``n`` (at least 3) independent pairs exceeds in 5 % of all cases."""
     t = float(_t_quantile(0.975, n - 2))
     return t / math.sqrt(n - 2 + t * t)
 

@@ -131,7 +131,7 @@ def _call_rows(record: Record, index: int, action: Action, steps: Sequence[Refer
 
 
 def _guess_rows(record: Record, index: int, steps: Sequence[ReferenceStep]) -> list[Score]:
-    """What the usual plan for such an answer form scores at this step; none where no plan is known for it."""
+    """Scores of the usual plan for such an answer form at this step; none where no plan is known for it."""
     plan = usual_plan(record.sample)
     if plan is None:
         return []
@@ -161,7 +161,7 @@ def _open_steps(index: int, steps: Sequence[ReferenceStep]) -> list[int]:
 def _arguments(
     sample: Sample, call: ToolCall, open_steps: Sequence[int], steps: Sequence[ReferenceStep]
 ) -> tuple[bool, dict[str, JsonValue]]:
-    """Whether the arguments pass the schema and agree with one of the open steps, and with which and how.
+    """True if the arguments pass the schema and agree with one of the open steps, and with which and how.
 
     Those that are the very ones of the reference are right, even where a published reference is not as the schema says.
     """
@@ -219,7 +219,7 @@ def _resolved(
     files: Mapping[str, SampleFile],
     result: Mapping[str, JsonValue],
 ) -> tuple[Arguments, Arguments] | None:
-    """What both calls come to; None where the tool would not take one of them."""
+    """Both calls with defaults filled in; None where the tool would not take one of them."""
     try:
         known = Known(files, tool.validated(reference), result)
         return tool.resolved(predicted, known), tool.resolved(reference, known)

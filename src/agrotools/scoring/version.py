@@ -26,7 +26,7 @@ def check_one_version(versions: Sequence[str]) -> None:
 
 
 class OlderRun:
-    """What of a run under the first scoring version is not as it would be in a new run, from its samples."""
+    """Differences of a run under the first scoring version from a new run, from its samples."""
 
     def __init__(self) -> None:
         self._listed: set[str] = set()
@@ -44,7 +44,7 @@ class OlderRun:
             self._phrased.add(sample.id)
 
     def remarks(self) -> tuple[str, ...]:
-        """Whichever applies."""
+        """The remarks that apply."""
         said = (
             (self._listed, "the answer form listed other names than it does now, so the model saw another prompt"),
             (self._unweighted, "plot slots have no weights: all slots of a sample count equally"),

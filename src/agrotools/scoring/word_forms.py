@@ -144,12 +144,12 @@ def _stem_root(word: str) -> str:
 
 @lru_cache(maxsize=8_000)
 def roots(text: str) -> frozenset[str]:
-    """What the forms of the words of ``text``, and words of one family, have in common."""
+    """Roots of the words of ``text``: words of one family share one."""
     return frozenset(_stem_root(word) for word in _LATIN.findall(text))
 
 
 def says(word: str, said: frozenset[str], text: str) -> bool:
-    """Whether ``text``, of which ``said`` are the :func:`roots`, has a form of ``word`` or a Chinese word for it."""
+    """True if ``text``, of which ``said`` are the :func:`roots`, has a form of ``word`` or a Chinese word for it."""
     if word > "\u2e80":
         return word in text
     if _stem_root(word) in said:
@@ -248,7 +248,7 @@ def _senses(label: str) -> tuple[tuple[Family, bool], ...]:
 
 
 def sense_of(text: str, asked: Sequence[tuple[Family, bool]]) -> int:
-    """Whether ``text`` says what is asked (1), the opposite (-1), or neither of them, or both (0)."""
+    """True if ``text`` says what is asked (1), the opposite (-1), or neither of them, or both (0)."""
     if not asked or not text.strip():
         return 0
     negations = Negations(text)

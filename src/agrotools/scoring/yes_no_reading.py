@@ -12,14 +12,15 @@ from typing import NamedTuple
 
 from agrotools.core import BooleanSlot
 from agrotools.scoring.answer_text import after_correction
-from agrotools.scoring.label_statement import ENTITIES, THAN, THAN_CHINESE, Statement, label_statement
+from agrotools.scoring.label_statement import THAN, THAN_CHINESE, Statement, label_statement
+from agrotools.scoring.slot_subject import named_entities
 from agrotools.scoring.word_forms import comparatives, presence
 from agrotools.text.clauses import ELSEWHERE, EXCEPTED, OTHER_TIME, SUPPOSED, Negations, Sentences
 from agrotools.text.normalise import CJK, WORD
 
 
 class YesNo(NamedTuple):
-    """What a text says (None: nothing, or both), the words that say so, and by which rule."""
+    """Answer of a text (None: nothing, or both), the words that say so, and by which rule."""
 
     said: bool | None
     words: tuple[str, ...]
@@ -121,7 +122,7 @@ def read_form_answer(value: str) -> YesNo | None:
 
 
 def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
-    """What ``text`` answers to ``slot``: yes and no together are no answer."""
+    """Answer of ``text`` to ``slot``: yes and no together are no answer."""
     if _EITHER.search(text):
         return YesNo(None, (), "undecided")
     text = _NO_ANSWER.sub(lambda said: " " * len(said[0]), text)
@@ -172,7 +173,7 @@ def _plain(text: str) -> list[tuple[int, bool, str]]:
 
 
 def _position(place: Sentences, index: int) -> float:
-    """What the place of a sentence adds: a conclusion most, the first and the last one a little."""
+    """Weight that the place of a sentence adds: a conclusion most, the first and the last one a little."""
     return _CONCLUDING * place.concludes(index) + _AT_END * (index in (place.first, place.last))
 
 
@@ -208,15 +209,6 @@ def _plain_votes(statement: Statement, text: str, place: Sentences) -> Iterator[
         yield _Vote(at, said, weight, word)
 
 
-def _outermost(hits: list[tuple[int, int, bool]]) -> list[tuple[int, int, bool]]:
-    """The hits that lie in no longer one: "unchanged" of one family over "changed" of another."""
-    kept: list[tuple[int, int, bool]] = []
-    for hit in sorted(hits, key=lambda hit: (hit[0], -hit[1])):
-        if not kept or hit[1] > kept[-1][1] or hit[:2] == kept[-1][:2]:
-            kept.append(hit)
-    return kept
-
-
 _BEHIND = re.compile(
     rf",? (?:is|are|was|were|has|have|had|does|do|did|can|could|will|would|should|may|must|need) (?:not|"
     rf"never)(?!{WORD})|"
@@ -225,13 +217,8 @@ _BEHIND = re.compile(
 )
 
 
-_NOT_ALL = re.compile(
-    rf"(?<!{WORD})not (?:all|every|each|both)(?!{WORD})|(?:并非|不是|并不是)(?:所有|全部|每|都)|不全|没有全"
-)
-
-
 def _votes(statement: Statement, text: str, place: Sentences) -> Iterator[_Vote]:
-    """What the clauses of ``text`` say of the statement."""
+    """Votes of the clauses of ``text`` on the statement."""
     hits: list[tuple[int, int, bool]] = []
     rank: dict[int, int] = {}
     if statement.compared:
@@ -253,13 +240,9 @@ def _votes(statement: Statement, text: str, place: Sentences) -> Iterator[_Vote]
         _Vote(found.start(), None, 1.2 + _position(place, place.of(found.start())), found[0])
         for found in islice(_OPEN.finditer(text), _MOST)
     )
-    if statement.universal:
-        for found in islice(_NOT_ALL.finditer(text), _MOST):
-            index = place.of(found.start())
-            yield _Vote(found.start(), False, 2.0 + _position(place, index), found[0])
     if not hits:
         return
-    hits = _outermost(hits)[-_MOST:]
+    hits = sorted(hits)[-_MOST:]
     negations = Negations(text, [(start, end) for start, end, _ in hits] if not statement.compared else ())
     governing: dict[int, int] = {}
     for start, *_ in hits:
@@ -315,19 +298,13 @@ def _weight(statement: Statement, place: Sentences, index: int, sentence: str, c
 
 
 def _of_another(statement: Statement, clause: str) -> bool:
-    """Whether a clause speaks of another place, year, letter than the label does."""
-    for kind in {kind for kind, _ in statement.entities}:
-        own = {word for of, word in statement.entities if of == kind}
-        # Left and 左 are not known to be one: words of the label's script alone are compared.
-        is_latin = min(own) < "\u2e80"
-        here = {found[0] for found in ENTITIES[kind].finditer(clause) if (found[0] < "\u2e80") == is_latin}
-        if here and not here & own:
-            return True
-    return False
+    """True if a clause speaks of another place, year or numbered thing than the label does."""
+    here = named_entities(clause)
+    return any(kind in here and not here[kind] & own for kind, own in statement.entities.items() if kind != "time")
 
 
 def _turned(statement: Statement, clause: str, at: int) -> bool | None:
-    """Whether a comparison puts the two things of the label the other way round; None where it names neither."""
+    """True if a comparison puts the two things of the label the other way round; None where it names neither."""
     assert statement.compared
     _, mine, theirs = statement.compared
     than = THAN.search(clause, at) or THAN_CHINESE.search(clause)
@@ -356,7 +333,7 @@ def _turned(statement: Statement, clause: str, at: int) -> bool | None:
 
 
 def _near(patterns: Sequence[re.Pattern[str]], text: str, start: int, end: int) -> bool:
-    """Whether one of ``patterns`` stands in the clause around ``text[start:end]``."""
+    """True if one of ``patterns`` stands in the clause around ``text[start:end]``."""
     before = re.split(r"[,;。\n]", text[max(0, start - 80) : start])[-1]
     clause = before + text[start:end] + re.split(r"[,;。\n]", text[end : end + 80])[0]
     return not patterns or any(pattern.search(clause) for pattern in patterns)

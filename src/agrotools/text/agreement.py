@@ -53,12 +53,12 @@ class _Series(NamedTuple):
 
 
 def equivalent_kinds(first: str, second: str) -> bool:
-    """Whether two kinds of chart show the same: bars lie or stand, side by side or alone."""
+    """True if two kinds of chart show the same: bars lie or stand, side by side or alone."""
     return first == second or {first, second} <= _BARS
 
 
 def charts_agree(predicted: JsonValue, reference: JsonValue, kind: str) -> tuple[bool, dict[str, JsonValue]]:
-    """Whether two lists of series ``{name, x, y}``, both of a chart of ``kind``, hold the same points.
+    """True if two lists of series ``{name, x, y}``, both of a chart of ``kind``, hold the same points.
 
     Numbers agree at 1e-3 relative (measured ones also by rounding), categories by name. Neither the order of series nor
     that of points counts. Series of the same names belong together; named otherwise, any pairing will do. Where x is
@@ -114,7 +114,7 @@ def _points(series: dict[str, JsonValue], measured: bool, kind: str) -> list[_Po
 
 
 def _points_agree(predicted: Sequence[_Point], reference: Sequence[_Point]) -> bool:
-    """Whether the points are the same, as they are written or sorted: rounding may turn the order of near ones."""
+    """True if the points are the same, as they are written or sorted: rounding may turn the order of near ones."""
     if len(predicted) != len(reference):
         return False
     if all(map(_agree, predicted, reference)):
@@ -147,7 +147,7 @@ _HERE = re.compile(r"\A(?:\./+)+")
 
 
 class ArgumentAgreement(FrozenModel):
-    """How one argument of a predicted call compares with the reference.
+    """Comparison of one argument of a predicted call with the reference.
 
     ``agrees`` is the verdict of its kind, ``equal`` that of plain equality (no defaults, no rounding); ``kind`` is None
     for an argument that the tool does not have. ``detail`` explains: IoU of boxes, F1 of texts, values of expressions.
@@ -186,7 +186,7 @@ class _Verdict(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """What both calls come to, for arguments that are compared together."""
+    """Values of both calls, for arguments that are compared together."""
 
     spec: ToolSpec
     predicted: Arguments
@@ -276,7 +276,7 @@ def _compared(name: str, call: _Call, predicted: Arguments, reference: Arguments
 
 
 def _is_too_large(value: JsonValue) -> bool:
-    """Whether a value has more than :data:`MOST_ELEMENTS` elements and characters, or is nested too deep."""
+    """True if a value has more than :data:`MOST_ELEMENTS` elements and characters, or is nested too deep."""
     left, open_values = MOST_ELEMENTS, [(value, 0)]
     while open_values:
         item, depth = open_values.pop()
@@ -290,7 +290,7 @@ def _is_too_large(value: JsonValue) -> bool:
 
 
 def _is_chart_kind(spec: ToolSpec, name: str) -> bool:
-    """Whether the argument says the kind of the chart whose series stand beside it."""
+    """True if the argument says the kind of the chart whose series stand beside it."""
     return name == "kind" and any(kind == "chart" for kind in spec.agreement.values())
 
 

@@ -64,7 +64,7 @@ def same_json(first: JsonValue, second: JsonValue) -> bool:
 
 
 def is_rounding(predicted: Number, reference: Number) -> bool:
-    """Whether ``predicted`` is ``reference`` rounded to the digits that it gives, at least three significant.
+    """True if ``predicted`` is ``reference`` rounded to the digits that it gives, at least three significant.
 
     38.2 is a rounding of 38.1973, and 12,000 of 12,043 (three digits); 38 is not one of 38.1973. Zeros at the end tell
     nothing of the digits given, since JSON does not keep them. Half a unit counts as rounded either way.
@@ -77,12 +77,12 @@ def is_rounding(predicted: Number, reference: Number) -> bool:
 
 
 def close(predicted: Number, reference: Number, relative: float) -> bool:
-    """Whether ``predicted`` is within ``relative`` of ``reference``."""
+    """True if ``predicted`` is within ``relative`` of ``reference``."""
     return predicted == reference or abs(predicted - reference) <= relative * abs(reference)
 
 
 def numbers_agree(predicted: Number, reference: Number, *, measured: bool, relative: float = 0.0) -> bool:
-    """Whether two numbers agree: measured ones up to rounding or 1e-3, constants up to ``relative`` (exactly)."""
+    """True if two numbers agree: measured ones up to rounding or 1e-3, constants up to ``relative`` (exactly)."""
     if measured:
         return close(predicted, reference, MEASURED_TOLERANCE) or is_rounding(predicted, reference)
     return close(predicted, reference, relative)
@@ -137,7 +137,7 @@ def category(value: JsonValue) -> str | Number | None:
 
 
 def categories_agree(predicted: str | Number, reference: str | Number, *, measured: bool = False) -> bool:
-    """Whether two categories are the same. Numbers are up to 1e-3, but whole numbers (years, doses) exactly."""
+    """True if two categories are the same. Numbers are up to 1e-3, but whole numbers (years, doses) exactly."""
     if isinstance(predicted, str) or isinstance(reference, str):
         return predicted == reference
     if predicted == round(predicted) and reference == round(reference) and not measured:
@@ -146,7 +146,7 @@ def categories_agree(predicted: str | Number, reference: str | Number, *, measur
 
 
 def one_to_one(agree: Sequence[Sequence[bool]]) -> bool:
-    """Whether each row can be given a column of its own that it agrees with (bipartite matching, Kuhn 1955)."""
+    """True if each row can be given a column of its own that it agrees with (bipartite matching, Kuhn 1955)."""
     if any(len(row) != len(agree) for row in agree):
         return False
     row_of: dict[int, int] = {}
@@ -170,7 +170,7 @@ MOST_ROUNDING = 0.006
 MOST_READINGS = 256
 """Ways tried to read rounded numbers as measured ones."""
 MOST_COMMON = 100
-"""Whole numbers up to this are as likely constants as observations."""
+"""Integers up to this are as likely constants as observations."""
 _SHIFTS = (1, 100, 0.01, 10, 0.1, 1000, 0.001, 10_000, 0.0001, 1_000_000, 0.000001)
 _NAME = re.compile(r"[^\W\d]\w*")
 MOST_NUMBERS = 100
@@ -183,7 +183,7 @@ def expressions_agree(
     measured: Sequence[Number],
     observed: Sequence[Number] = (),
 ) -> tuple[bool, dict[str, JsonValue]]:
-    """Whether two (expression, variables) have the same value, and how that came about.
+    """True if two (expression, variables) have the same value, and how that came about.
 
     A number of the prediction, in its expression or its variables, that agrees with one of ``measured`` (values that
     the reference took from observations) stands for that exact value. So ``8.89 / 1.03`` agrees with ``a / b`` where a
@@ -226,7 +226,7 @@ def _from_observations(
     observed: Sequence[Number],
     detail: dict[str, JsonValue],
 ) -> tuple[bool, dict[str, JsonValue]]:
-    """Whether a prediction of the right value holds the observations that the reference calculates with."""
+    """True if a prediction of the right value holds the observations that the reference calculates with."""
     operands = {abs(number) for number in _operands(*reference)} - {0}
     if not operands:
         return True, detail
@@ -255,7 +255,7 @@ def _used(expression: str, variables: Mapping[str, JsonValue]) -> dict[str, Json
 
 
 def _stands_in(operand: Number, ordered: Sequence[Number]) -> bool:
-    """Whether a positive number stands among others, rounded or in a unit that differs by a power of ten."""
+    """True if a positive number stands among others, rounded or in a unit that differs by a power of ten."""
     for shift in _SHIFTS:
         value = operand * shift
         at = bisect_left(ordered, value)
@@ -266,7 +266,7 @@ def _stands_in(operand: Number, ordered: Sequence[Number]) -> bool:
 
 
 def same_value(first: JsonValue, second: JsonValue) -> bool:
-    """Whether two values of expressions are the same: numbers up to 1e-9 relative, texts after normalisation."""
+    """True if two values of expressions are the same: numbers up to 1e-9 relative, texts after normalisation."""
     a, b = as_number(first), as_number(second)
     if a is not None and b is not None:
         return math.isclose(a, b, rel_tol=RELATIVE, abs_tol=1e-12)
@@ -332,7 +332,7 @@ def _readings(
 
 
 def _options(number: Number, ordered: Sequence[Number]) -> list[Number]:
-    """What ``number`` may stand for: the measured values that it agrees with, nearest first, and itself."""
+    """Values that ``number`` may stand for: the measured values that it agrees with, nearest first, and itself."""
     reach = MOST_ROUNDING * abs(number)
     near = ordered[bisect_left(ordered, number - reach) : bisect_right(ordered, number + reach)]
     agreeing = [value for value in near if numbers_agree(number, value, measured=True)]

@@ -56,7 +56,7 @@ def form_lines(slots: Sequence[Slot]) -> tuple[str, ...]:
 
 
 def lacks_form(answer: str, lines: Sequence[str]) -> bool:
-    """Whether ``answer`` lacks one of the form's ``lines``: a line that begins with its name, or a JSON key.
+    """True if ``answer`` lacks one of the form's ``lines``: a line that begins with its name, or a JSON key.
 
     A line of the form as it was shown, without a value, is none.
     """

@@ -46,7 +46,7 @@ class Claim(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """Where a text makes a claim, and whether it affirms it. ``spans`` are the words of its ideas."""
+    """Place where a text makes a claim, and whether it affirms it. ``spans`` are the words of its ideas."""
 
     claim: Claim
     affirmed: bool
@@ -162,7 +162,7 @@ class Reply:
         return found
 
     def is_whole(self, finding: Finding) -> bool:
-        """Whether a claim is made within one clause, and cuts across no Chinese word: "结种之前" has no "种之前"."""
+        """True if a claim is made within one clause, and cuts across no Chinese word: "结种之前" has no "种之前"."""
         if self._ends_of_words is None:
             self._ends_of_words = {span.start: span.end for span, _ in _occurrences(self.read)}
         cut = any(
@@ -174,7 +174,7 @@ class Reply:
         return not cut and not any(self.read.before[at] >= COMMA for at in range(low + 1, high))
 
     def is_plain(self, finding: Finding) -> bool:
-        """Whether a claim is made in so many words: by several words, or by one that stands for nothing else."""
+        """True if a claim is made in so many words: by several words, or by one that stands for nothing else."""
         if len(finding.spans) > 1:
             return True
         said = tuple(self.read.stems[at] for span in finding.spans for at in range(span.start, span.end))
@@ -191,7 +191,7 @@ class Reply:
         return denied
 
     def _opposites(self, claim: Claim) -> list[Finding]:
-        """Where the opposite of one idea stands in its place; denied ("avoid susceptible varieties") it affirms."""
+        """Places of the opposite of one idea in its stead; denied ("avoid susceptible varieties") it affirms."""
         found: list[Finding] = []
         for number, names in enumerate(claim.ideas):
             contrary = frozenset(lexicon().opposites[name] for name in names if name in lexicon().opposites)
@@ -201,7 +201,7 @@ class Reply:
         return found
 
     def _other_numbers(self, claim: Claim, found: Sequence[Finding]) -> list[Finding]:
-        """Where a number of the claim is another one, all else being there."""
+        """Places where a number of the claim is another one, all else being there."""
         numbers = {name for names in claim.ideas for name in names if _NUMBER.fullmatch(name)}
         rest = tuple(names for names in claim.ideas if not names & numbers)
         if not numbers or not rest:
@@ -247,7 +247,7 @@ class Reply:
         return found
 
     def places(self, names: Collection[str]) -> list[Span]:
-        """Where one of these ideas stands, in order."""
+        """Places of these ideas, in order."""
         lists = [self._at[name] for name in names if name in self._at]
         return lists[0] if len(lists) == 1 else sorted(span for each in lists for span in each)
 
@@ -270,5 +270,5 @@ def reply_of(text: str) -> Reply:
 
 
 def affirms(text: str, phrases: Sequence[str]) -> bool:
-    """Whether a text makes the claim of one of several phrasings."""
+    """True if a text makes the claim of one of several phrasings."""
     return any(finding.affirmed for phrase in phrases for finding in reply_of(text).find(phrase))

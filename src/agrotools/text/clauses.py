@@ -62,7 +62,7 @@ class Sentences:
         return bisect_right(self.begins, at) - 1
 
     def end(self, index: int) -> int:
-        """Where sentence ``index`` ends, with its mark."""
+        """End of sentence ``index``, with its mark."""
         return self.begins[index + 1] if index + 1 < len(self.begins) else len(self.text)
 
     def sentence(self, index: int) -> str:
@@ -70,7 +70,7 @@ class Sentences:
         return self.text[self.begins[index] : min(self.end(index), self.begins[index] + _LONGEST)]
 
     def concludes(self, index: int, before: int | None = None) -> bool:
-        """Whether a sentence (before place ``before``) draws a conclusion, or stands below a heading that says so."""
+        """True if a sentence (before place ``before``) draws a conclusion, or stands below a heading that says so."""
         begin = self.begins[index]
         end = min(self.end(index) if before is None else before, begin + _LONGEST)
         if CONCLUDES.search(self.text, begin, end):
@@ -216,7 +216,7 @@ class Negations:
         return bisect_right(self._clauses, at) - 1
 
     def _by_clause(self, pattern: re.Pattern[str], masked: Sequence[Span], *, first: bool) -> dict[int, int]:
-        """Where the first of the words in each clause ends, or the last begins."""
+        """End of the first of the words in each clause, or start of the last."""
         found: dict[int, int] = {}
         for match in _unmasked(pattern, self._text, masked):
             if first:
@@ -226,17 +226,17 @@ class Negations:
         return found
 
     def before(self, start: int) -> bool:
-        """Whether a word of negation or contrast stands before ``start`` in its clause."""
+        """True if a word of negation or contrast stands before ``start`` in its clause."""
         clause = self._clause(start)
         return min(self._first.get(clause, start + 1), self._first_determiner.get(clause, start + 1)) <= start
 
     def clause(self, at: int) -> Span:
-        """Where the clause around ``at`` begins and ends."""
+        """Start and end of the clause around ``at``."""
         index = self._clause(at)
         return self._clauses[index], self._clauses[index + 1] if index + 1 < len(self._clauses) else len(self._text)
 
     def count_before(self, start: int) -> int:
-        """How many words of negation or contrast stand before ``start`` in its clause: two of them cancel out."""
+        """Number of words of negation or contrast before ``start`` in its clause: two of them cancel out."""
         return bisect_right(self._ends, start) - bisect_right(self._ends, self._clauses[self._clause(start)])
 
     def before_number(self, start: int) -> bool:
@@ -250,7 +250,7 @@ class Negations:
         return sum(1 for _ in _TOKEN.finditer(self._text, self._determiners[near], start)) < 2
 
     def after(self, end: int) -> bool:
-        """Whether the rest of the clause denies what ends at ``end``: "... is ruled out"."""
+        """True if the rest of the clause denies what ends at ``end``: "... is ruled out"."""
         return self._last.get(self._clause(max(0, end - 1)), -1) >= end
 
 
@@ -266,10 +266,10 @@ def _unmasked(pattern: re.Pattern[str], text: str, masked: Sequence[Span]) -> li
 
 
 def joined(text: str, end: int, start: int) -> bool:
-    """Whether only a comma, or, nor, 、 or 或 stands between ``end`` of one thing and ``start`` of the next."""
+    """True if only a comma, or, nor, 、 or 或 stands between ``end`` of one thing and ``start`` of the next."""
     return start - end <= 24 and _JOIN.fullmatch(text, end, start) is not None
 
 
 def listed_with(text: str, end: int, start: int) -> bool:
-    """Whether two things are named as one subject: "A and B are ruled out"."""
+    """True if two things are named as one subject: "A and B are ruled out"."""
     return start - end <= 24 and _BACK_JOIN.fullmatch(text, end, start) is not None

@@ -26,7 +26,7 @@ class ExpressionError(AgrotoolsError):
 
 
 def kind_of(value: object) -> str:
-    """What a caller would call the value: ``a number``, ``a list``, ``text``..."""
+    """Plain name of the value: ``a number``, ``a list``, ``text``..."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -49,7 +49,7 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 @dataclass(frozen=True)
 class Guesser:
-    """How one slot is guessed.
+    """Guess of one slot.
 
     ``constant``: the best answer whatever is asked; a number, a yes or no, a text, a list, or, of the choices in
     alphabetical order, a place (``by_place``). ``outcomes`` and ``weights`` (features + 1, outcomes): a linear
@@ -87,7 +87,7 @@ def kind_key(slot: Slot) -> str:
 
 
 def guessable(slot: Slot) -> bool:
-    """Whether the floor counts slots of this kind: those of our own benchmarks. A figure that nobody drew scores 0."""
+    """True if the floor counts slots of this kind: those of our own benchmarks. A figure that nobody drew scores 0."""
     return slot.type in ("exact", "boolean", "choice_set", "file", "tolerance", "open_text", "plot")
 
 
@@ -176,7 +176,7 @@ def _shipped_plans() -> dict[str, Plan]:
 
 
 def guessed_values(sample: Sample | SampleView, slots: Sequence[Slot]) -> dict[str, JsonValue]:
-    """What the model that ships guesses for ``slots``."""
+    """Guesses of the model that ships for ``slots``."""
     return shipped_model().values(sample.query, sample.files, slots)
 
 

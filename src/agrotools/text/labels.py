@@ -48,7 +48,7 @@ def label_pattern(alias: str) -> re.Pattern[str]:
 
 
 def _plural(plain: str) -> str:
-    """What may stand behind a name of at least three letters: its plural ending."""
+    """Text that may follow a name of at least three letters: its plural ending."""
     if not re.search(r"[a-z]{3}$", plain):
         return ""
     return "(?:e?s)?" if re.search(r"(?:[sxz]|ch|sh)$", plain) else "s?"
@@ -100,7 +100,7 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
 
 
 _NOT_BEFORE = re.compile(r"(?<![从毫])不(?:是|属|算|[养种放])?于?$|[既也又]不(?:是|属于)?$")
-"""What denies a Chinese label that follows at once: 既不偏瘦也不偏肥."""
+"""Words that deny a Chinese label that follows at once: 既不偏瘦也不偏肥."""
 
 
 @lru_cache(maxsize=20_000)
@@ -124,7 +124,6 @@ def _outermost(found: list[tuple[int, int, str, int]]) -> list[tuple[int, int, s
 
 
 _ASKED = re.compile(r"[^.!?。\n;]{0,200}\?")
-_CONFIRMED = re.compile(r"[\s\"'*]*(?:yes|yep|correct|indeed|是|对)(?![a-z])")
 
 
 _AUX = (
@@ -154,10 +153,6 @@ _NOT_SO = re.compile(
     rf" does)?(?: not|n't)"
     r"(?: (?:it|them|that|so|the case))?(?=\s*(?:[.,:;!?\n]|$))"
 )
-_CELL = re.compile(
-    r"(?:^|[-:,;] ?)(?:(?P<no>no|none|0|absent|not \w+|❌|✗|✘|无|否|未见|没有|不符)|yes|present|fits|match\w*|✅|✓|"
-    r"✔|有|是|符合)$"
-)
 
 
 _ITEM = re.compile(r"\s*(?:[-*•+]|#{1,6}|\d{1,2}[.)])? ?[\"'*_ ]*$")
@@ -170,20 +165,10 @@ _FITS = re.compile(
 )
 
 
-def _heads_item(text: str, start: int, end: int) -> bool:
-    """Whether a label begins a list item that goes on about it: "- P1: same"."""
-    before = text[max(0, start - 80) : start].rpartition("\n")[2]
-    return _ITEM.fullmatch(before) is not None and _ITEM_BEHIND.match(text, end) is not None
-
-
 def _verdict(text: str, start: int, end: int) -> int:
-    """What the rest of its list item, or the last cell of its table row, says of a label: 1 yes, -1 no, 0 neither."""
+    """Verdict on a label by the rest of its list item: 1 yes, -1 no, 0 neither."""
     before = text[max(0, start - 80) : start].rpartition("\n")[2]
     row = text[end : end + 400].partition("\n")[0]
-    if before[:1] == "|" and "|" not in before[1:] and "|" in row:
-        cells = [cell.strip(" *_") for cell in row.split("|")]
-        said = _CELL.search(next((cell for cell in reversed(cells) if cell), ""))
-        return 0 if said is None else -1 if said["no"] else 1
     if _ITEM.match(before) and (behind := _ITEM_BEHIND.match(row)):
         verdicts = list(_FITS.finditer(row, behind.end()))
         return 0 if not verdicts else -1 if verdicts[-1]["no"] or verdicts[-1]["zh"] else 1
@@ -195,21 +180,20 @@ _CROSS = re.compile(r"(?:❌|✗|✘|✖)[\s*\"'|]*$|\[ \] ?$")
 
 
 def _crossed_out(text: str, start: int) -> bool:
-    """Whether a cross or an empty box stands before the label that begins at ``start``."""
+    """True if a cross or an empty box stands before the label that begins at ``start``."""
     return _CROSS.search(text, max(0, start - 12), start) is not None
 
 
 def _denied_behind(text: str, end: int) -> bool:
-    """Whether what follows a label denies it ("the root shows no damage"), or it is only asked about."""
+    """True if what follows a label denies it ("the root shows no damage"), or it is only asked about."""
     end += text.startswith(")", end)
     aside = _ASIDE.match(text, end)
     return _NOT_SO.match(text, aside.end() if aside else end) is not None or _asked(text, end)
 
 
 def _asked(text: str, end: int) -> bool:
-    """Whether a question holds the label that ends at ``end``, and no yes follows."""
-    question = _ASKED.match(text, end)
-    return question is not None and not _CONFIRMED.match(text, question.end())
+    """True if a question holds the label that ends at ``end``."""
+    return _ASKED.match(text, end) is not None
 
 
 _ADVERB = (
@@ -262,7 +246,6 @@ _DESCRIBED = re.compile(
     r" ?(?:的|相比|不同|相似|相近|"
     r"类似)"
 )
-_IN_GENERAL = re.compile(r"\b(?:typically|usually|often|normally)\b|通常|一般|往往")
 _IF_BEHIND = re.compile(r"[^,;]{0,40}\bif\b|[^,;]{0,30}(?<!\bi )(?<!\bwe )\bwould\b")
 _REASON = re.compile(r"(?:虽然?|尽管)[^,;。\n]*$|\b(?:because|since|whereas|although|though|against)\b[^.;!?\n]*$")
 _PAST = re.compile(
@@ -278,22 +261,10 @@ _ONLY = re.compile(
     rf"(?<!{WORD})(?<!not )(?:only|just|alone|solely|exclusively)(?!{WORD}| (?:two|three|four|five|\d))|"
     r"(?:只有|仅)(?!有?[一二两三四五\d])|唯一"
 )
-_ONLY_BEHIND = re.compile(
-    r"[\"'*)]*,? (?:only|alone|exclusively|solely)(?=[\s\"'*]*(?:[.,;:)\n]|$)| (?:in|on|at|for|is|has|shows?)\b)"
-)
-_OFFERED = re.compile(
-    rf"(?<!{WORD})(?:(?:is|are|was|were|there|see|saw|found|and|has|have) also|also (?:present|found|visible|seen|"
-    rf"occurs?|an?)|as well(?! as)|too(?= *$)|"
-    rf"alternatively|additionally|likewise)(?!{WORD})|^\W*also (?!{WORD}+s? )|"
-    r"也(?:有|是|存在|发现|见)|还有(?![一两几半\d])|还发现|另有"
-)
 _CHAIN = re.compile(
     rf"(?:[\s,/、&(\"'*]|(?<!{WORD})(?:and|or|maybe|perhaps|possibly|likely|probably|even|an?|"
     rf"the|either|"
     rf"both)(?!{WORD})|或者?|和|与|以?及|可能)+"
-)
-_NAMED_SO = re.compile(
-    r"[\"'*)]* (?:is|are|was) (?:the|my|our) (?:final )?(?:diagnosis|answer|choice|culprit|verdict|result)\b"
 )
 _FROM = re.compile(rf"(?<!{WORD})(?:from|between) (?:the |an? )?$|[从由介]于?$")
 _TO = re.compile(rf"[^.;!?\n。]{{0,60}}?(?:(?<!{WORD})(?:to|and) (?:the |an? )?|[到至与和变转为成]+)")
@@ -309,7 +280,6 @@ _DISMISSED = re.compile(
     r"[与和]?[^,。]{0,4}不(?:符|吻合)|对不上|可(?:以)?排除"
 )
 _KEY_BEHIND = re.compile(r" \(?(?:in|on|of|at|for|by|during) ")
-_ZERO = re.compile(r"[\"'*)]* ?[|:=] ?0(?![\d.,]\d)")
 _SHARE = re.compile(r"\d ?% (?:of )?$|\d (?:of )?$")
 
 # How much a place counts: a label named in passing 0.2, named 1, and more for what makes it the answer.
@@ -344,8 +314,6 @@ def claims(
     asserted = [match for match in matches if match.asserted][-_MOST:]
     if not asserted:
         return []
-    if several:
-        asserted = _summary(asserted, matches, text)
     place = Sentences(text)
     starts = [match.start for match in matches]
     weights = [
@@ -386,19 +354,6 @@ def claims(
     ]
 
 
-def _summary(asserted: list[LabelMatch], matches: Sequence[LabelMatch], text: str) -> list[LabelMatch]:
-    """The places without those in a list of data ("T1 4.9, T2 5.6") where a summary takes up some of its labels."""
-    plain = [
-        match
-        for match in asserted
-        if not _DATUM.match(text, match.end) and not _heads_item(text, match.start, match.end)
-    ]
-    labels, data = ({match.label for match in part} for part in (plain, set(asserted) - set(plain)))
-    # Where a datum denies others ("thrips | 0"), those that are left are the answer, and no remark on one of them.
-    is_told_by_data = any(not match.asserted and _ZERO.match(text, match.end) for match in matches)
-    return plain if labels and labels < data and not is_told_by_data else asserted
-
-
 def _chains(asserted: Sequence[LabelMatch], text: str, *, several: bool) -> list[range]:
     """The runs of labels that are joined by "and", "or" and the like ("A, B and C"): what is said is said of all."""
     starts = [0]
@@ -423,7 +378,7 @@ def _chains(asserted: Sequence[LabelMatch], text: str, *, several: bool) -> list
 
 
 def _is_remark(text: str, asserted: Sequence[LabelMatch], number: int) -> bool:
-    """Whether a label stands in a remark in brackets behind another one: "maize (the field beside it is soybean)"."""
+    """True if a label stands in a remark in brackets behind another one: "maize (the field beside it is soybean)"."""
     match = asserted[number]
     opened = text.rfind("(", max(0, match.start - 160), match.start)
     closed = text.find(")", match.end, match.end + 160)
@@ -492,12 +447,12 @@ def _weight(
     ):
         return _IN_PASSING
     if said == 0 and not is_claim and not several and _DESCRIBED.match(behind):
-        return _IN_PASSING if _IN_GENERAL.search(tail[:30]) else _OF_DATUM
+        return _OF_DATUM
     best = _BEST.match(behind) is not None
     weight = 1.0 + _IN_SENSE * (best if several else max(said, best, is_elsewhere is False))
     if place.concludes(index, match.start) or _verdict(text, match.start, match.end) > 0:
         weight += _CONCLUDED
-    if _ONLY.search(own_head) or _ONLY_BEHIND.match(behind):
+    if _ONLY.search(own_head):
         weight += _EXCLUSIVE
     if several:
         spans = [(max(each.start, begin), min(each.end, end)) for each in asserted[max(0, number - 20) : number + 20]]
@@ -507,6 +462,6 @@ def _weight(
     if said <= 0 and is_elsewhere is None and (_DATUM.match(text, match.end) or _SHARE.search(before)):
         return 1.0 if is_claim else _OF_DATUM
     alone = _ALONE_BEFORE.search(text[max(0, match.start - 60) : match.start]) and _ALONE_BEHIND.match(text, match.end)
-    if is_claim or alone or _NAMED_SO.match(behind) or _OFFERED.search(clause):
+    if is_claim or alone:
         weight += _CLAIMED
     return weight

@@ -1,4 +1,4 @@
-"""Whether a name stands in an answer alone or in a list of names: what else an answer offers, known or not."""
+"""True if a name stands in an answer alone or in a list of names: what else an answer offers, known or not."""
 
 import re
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from agrotools.text.normalise import CJK, WORD
 
 
 class Beside(NamedTuple):
-    """What is named beside a name: the items listed with it, and whether they are alternatives (or, slash)."""
+    """Names beside a name: the items listed with it, and whether they are alternatives (or, slash)."""
 
     items: tuple[str, ...]
     alternatives: bool
@@ -72,7 +72,7 @@ _NO_NAME = ("aceae", "idae", "ly")
 
 
 def is_name(text: str) -> bool:
-    """Whether ``text`` could be the name of something: a few words, none of which makes a sentence."""
+    """True if ``text`` could be the name of something: a few words, none of which makes a sentence."""
     words = _WORDS.findall(text)
     if not words or len(words) > _LONGEST_NAME or all(word.isdigit() for word in words):
         return False
@@ -86,14 +86,14 @@ def is_name(text: str) -> bool:
 
 
 def beside(text: str, start: int, end: int, same: Callable[[str], bool]) -> Beside:
-    """What stands beside ``text[start:end]`` as another item of its list. ``same`` tells which items name the same."""
+    """Text beside ``text[start:end]`` as another item of its list. ``same`` tells which items name the same."""
     items: list[str] = []
     loose: list[str] = []
     appositions: list[str] = []
     either = False
 
     def take(item: str, joint: re.Match[str]) -> bool:
-        """Whether ``item`` goes on with the list."""
+        """True if ``item`` goes on with the list."""
         nonlocal either
         named = item.strip(" \"'*")
         bare = re.sub(r"^(?:an?|the) ", "", named)
@@ -187,7 +187,7 @@ _CLAIMS = re.compile(
 
 
 def further_claims(text: str, same: Callable[[str], bool]) -> tuple[str, ...]:
-    """What else sentences of the form "it is X" name: several that name other things are a list in sentences."""
+    """Further names in sentences of the form "it is X": several that name other things are a list in sentences."""
     named = dict.fromkeys(claim[1].strip(" \"'*") for claim in _CLAIMS.finditer(text))
     others = tuple(name for name in named if (is_name(name) or name.isdigit()) and not same(name))
     return others if len(others) > 1 else ()
@@ -225,7 +225,7 @@ def numbers_beside(text: str, start: int, end: int) -> Beside:
 
 
 def concluding_numbers(text: str) -> tuple[int, int] | None:
-    """Where the numbers stand that a text with many of them results in; None where there are few.
+    """Span of the numbers that a text with many of them results in; None where there are few.
 
     The span is empty where its last sentence with numbers still has too many of them to be a result.
     """

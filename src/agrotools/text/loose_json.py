@@ -199,7 +199,7 @@ def _brackets(text: str, start: int) -> Iterator[re.Match[str]]:
 
 
 def _opens_value(text: str, at: int) -> bool:
-    """Whether a quote at ``at`` stands where a key or value begins, not inside a word."""
+    """True if a quote at ``at`` stands where a key or value begins, not inside a word."""
     while at > 0 and text[at - 1] in " \t\r\n":
         at -= 1
     return at > 0 and text[at - 1] in "{[,:("

@@ -68,14 +68,11 @@ _NUMERAL = re.compile(
 _DIGITS_ALONE = re.compile(r"\d++")
 _GROUPED = re.compile(r"\d{1,3}(?:([,' ])\d{3})(?:\1\d{3})*(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}")
 _TEN_TO = re.compile(r"\s?[x×*·]\s?10\s?(?:\^|\*\*)\s?[({]?(?P<power>[+-]?\d{1,4})[)}]?")
-_POWER = re.compile(r"(?:\^|\*\*)[({]?(?P<power>[+-]?\d{1,4})[)}]?")
 _MULTIPLIER = re.compile(rf"\s?(?P<word>百(?!分)|千(?![克米瓦])|万|亿|(?:thousand|million|billion)(?!{WORD}))")
 _MULTIPLIERS = {"百": 1e2, "千": 1e3, "万": 1e4, "亿": 1e8, "thousand": 1e3, "million": 1e6, "billion": 1e9}
 _MINUS_WORD = re.compile(rf"(?:(?<!{WORD})(?:minus|negative)\s?|(?<!正)负\s?|零下\s?)$")
 _NOUN = re.compile(rf"(?: (?:more|fewer|additional|extra)(?= [a-z]))?[ -]?(?P<noun>(?!\d){WORD}+|[{CJK}])")
-# What may stand between a number and a "minus" that is the sign of the next one: else it subtracts.
 _MIXED = re.compile(r" ?(?P<top>\d{1,2})⁄(?P<bottom>\d{1,2})")
-_NEW_VALUE = re.compile(r"[:=≈,;|(\n]|\b(?:is|are|was|were|of|by|to|and|or|about|approximately)\b|[为是约]")
 _PERCENT_BEFORE = re.compile(r"百分之\s?$")
 _NUMBERED = re.compile(
     rf"(?:(?<!{WORD})(?:image|img|figure|fig\.?|photo|picture|tile|plot|field|block|step|table|scene|sample|file|band|"
@@ -97,7 +94,6 @@ _DATE = re.compile(
     r"(?:(?<=\A\| )|(?<=\n\| )|(?<![^\n]))(?:19|20)\d\d(?= ?[|:])|"
     r"(?<!\d)(?:\d{4}\s?年(?:\s?\d{1,2}\s?月)?(?:\s?\d{1,2}\s?[日号])?|\d{1,2}\s?月\s?\d{1,2}\s?[日号])"
 )
-_SAID_BEFORE = re.compile(rf"(?<!{WORD})(?:the|these|those|both|your) $")
 _SPREAD = re.compile(r"\s?\(?\s?(?:±|\+/-|\+-)\s?")
 _RANGE = re.compile(r"\s?(?:-|~|〜|至|到)\s?|\s(?:to|through)\s")
 _EQUALS = re.compile(r"\s?[)\]]?\s?[=≈]")
@@ -126,10 +122,7 @@ _BOUND_AFTER = re.compile(
     r",? which (?:i (?:consider|find)|seems|would be) too |"
     r"\s?(?:以上|以下|以内|之多(?!少)|[多余](?=[棵株个只头亩公米平]))|\s?个?(?:以上|以下)"
 )
-_COMPOUND = re.compile(r"(?<=[a-z\d])(?:\^\d)?(?:/[a-z]{1,6}(?:\^?-?\d)?(?![a-z\d])|\^-\d)(?:/[a-z]{1,6}(?![a-z]))?")
 _OF = re.compile(r" (?:out )?of (?:(?:the|its|their|a total of|all) )?")
-_LIST_JOINT = re.compile(r"\s?(?:,|,?\s?(?:and|or)|to|-)\s?")
-_LIST_GOES_ON = re.compile(rf"{_LIST_JOINT.pattern}\d")
 _THREES = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _LONGEST_NUMERAL = 60
 _MOST_NUMBERS = 300
@@ -213,7 +206,6 @@ def _written_numbers(text: str) -> Iterator[_Written]:
 
 def _raw_quantities(text: str) -> list[Quantity]:
     found: list[Quantity] = []
-    listed_to: int | None = None
     taken_to = 0
     for value, start, end, spelled, own in _written_numbers(text):
         if len(found) > _MOST_NUMBERS:
@@ -223,9 +215,7 @@ def _raw_quantities(text: str) -> list[Quantity]:
         behind_number = found[-1].end if found else -1
         if text[start] == "-" and behind_number == start:
             value, start = -value, start + 1  # "12%-13%", "12公顷-13公顷": the dash of a range
-        elif (minus := _MINUS_WORD.search(text, max(0, start - 10), start)) and (
-            behind_number < 0 or _NEW_VALUE.search(text, behind_number, minus.start())
-        ):
+        elif minus := _MINUS_WORD.search(text, max(0, start - 10), start):
             value, start = -value, minus.start()
         unit, noun, behind = (own, None, end) if own else _behind(text, end)
         before = text[max(0, start - 12) : start]
@@ -240,16 +230,12 @@ def _raw_quantities(text: str) -> list[Quantity]:
             value, unit, noun, behind = 10 * value + (half or 0), "%", None, tenths.end() + (half is not None)
         if per := _PER_BEFORE.search(before):
             unit = canonical_unit(f"{unit or 1}/{_PER[per['per'] or per['mu']]}") or unit
-        # "Between the two dates" counts no dates.
-        is_name = spelled and value <= 10 and _SAID_BEFORE.search(before) is not None
-        is_name = is_name or (
+        is_name = (
             unit is None
             and value.is_integer()
             and _NUMBERED.search(before) is not None
             and _OF_SIDE.search(text, max(0, start - 40), start) is None
         )
-        if unit is None and value.is_integer() and _is_listed(text, before, listed_to, start, end):
-            is_name, listed_to = True, end
         if not is_name and math.isfinite(value):
             bound = (
                 _BOUND_BEFORE.search(text, max(0, start - 40), start) is not None
@@ -259,15 +245,6 @@ def _raw_quantities(text: str) -> list[Quantity]:
             found.append(Quantity(value, value, unit, noun, start, behind, len(found), bound, spelled))
         taken_to = behind if unit else end
     return found
-
-
-def _is_listed(text: str, before: str, listed_to: int | None, start: int, end: int) -> bool:
-    """Whether the number is one of those in "images 1, 2 and 3" or "tiles 1-4": names, no quantities."""
-    if _NUMBERED_LIST.search(before):
-        return _LIST_GOES_ON.match(text, end) is not None
-    if listed_to is None or start - listed_to > 8:
-        return False
-    return _LIST_JOINT.fullmatch(text, listed_to, start) is not None
 
 
 def _value(text: str, match: re.Match[str]) -> tuple[float, int]:
@@ -282,8 +259,6 @@ def _value(text: str, match: re.Match[str]) -> tuple[float, int]:
         value, end = value / max(1.0, float(bottom[0])), bottom.end()
     if match["sign"] == "-":
         value = -value
-    if value == 10 and (power := _POWER.match(text, end)):
-        return _scaled(1.0, int(power["power"])), power.end()
     if power := _TEN_TO.match(text, end):
         value, end = _scaled(value, int(power["power"])), power.end()
     return _multiplied(text, value, end)
@@ -317,8 +292,6 @@ def _scaled(value: float, power: int) -> float:
 def _behind(text: str, end: int) -> tuple[str | None, str | None, int]:
     """Unit or counted noun behind a number, and where it ends."""
     if match := _unit().match(text, end) or _bracketed_unit().match(text, end):
-        if other := _COMPOUND.match(text, match.end()):  # "8 km/h" is no length
-            return None, text[match.start("unit") : other.end()], other.end()
         return canonical_unit(match["unit"]), None, match.end()
     if match := _NOUN.match(text, end):
         noun = match["noun"]

@@ -32,19 +32,19 @@ _SHOWN = 3
 
 
 class Stance(NamedTuple):
-    """How strongly a reply rejects what it says (denied: above 0), and the phrases that speak for it the most."""
+    """Strength of a reply's rejection of what it says (denied: above 0), and the phrases that speak for it the most."""
 
     value: float
     phrases: tuple[str, ...] = ()
 
     @property
     def denies(self) -> bool:
-        """Whether the reply as a whole is read as a denial."""
+        """True if the reply as a whole is read as a denial."""
         return self.value > 0
 
     @property
     def plain(self) -> bool:
-        """Whether nothing in the reply speaks for a denial."""
+        """True if nothing in the reply speaks for a denial."""
         return self.value < _PLAIN
 
 
@@ -102,7 +102,7 @@ def _without_lists(sentence: Sequence[str]) -> list[str]:
 
 
 def features(sentences: Sequence[Sequence[str]]) -> set[str]:
-    """What the model reads: tokens, runs of two and three of them, pairs with one between, and beginnings of words."""
+    """Features of the model: tokens, runs of two and three of them, pairs with one between, and beginnings of words."""
     found = set[str]()
     for sentence in sentences:
         tokens = ["^", *sentence, "$"]
@@ -115,7 +115,7 @@ def features(sentences: Sequence[Sequence[str]]) -> set[str]:
 
 
 def weight_of(count: int) -> float:
-    """What each feature of a reply that has so many counts: a long one says its stance no louder than a short one."""
+    """Weight of each feature of a reply that has so many: a long one says its stance no louder than a short one."""
     return 1 / math.sqrt(count + _FEWEST)
 
 

@@ -138,7 +138,7 @@ _NOUN_HEADS = {
 }
 """Stems after which a verb is the first part of a noun: "plant food", "water mould"."""
 _PROBLEMS = frozenset("blight rust mildew scab diseas pest insect bug fungus bacterium 病 虫".split())
-"""What is fought: "the blight is not impressed" judges what was said before."""
+"""Names of what is fought: "the blight is not impressed" judges what was said before."""
 _SPRAYS = frozenset("spray treatment treat insecticid pesticid chemic".split())
 _CLAUSE = frozenset("if when where which who that while after before whenever as".split())
 
@@ -248,7 +248,7 @@ class Statements:
         return end, meanings
 
     def is_denied(self, spans: Sequence[Span]) -> bool:
-        """Whether one of the words stands under a denial that is not itself among them ("do away with hedges")."""
+        """True if one of the words stands under a denial that is not itself among them ("do away with hedges")."""
         own = [reach for span in spans for reach in self._reaches.get(span.start, ())]
         return any(
             self._depths[at] > sum(reach.start <= at < reach.end for reach in own)
@@ -258,7 +258,7 @@ class Statements:
         )
 
     def is_absent(self, spans: Sequence[Span]) -> bool:
-        """Whether all that denies the words is a "without"."""
+        """True if all that denies the words is a "without"."""
         words = [at for span in spans for at in range(*span) if self.denied[at]]
         return bool(words) and all(self._depths[at] == self._absences[at] for at in words)
 
@@ -354,7 +354,7 @@ class Statements:
         return len(self.words[-1].written) == 1 and self.words[-1].written.isascii() and self.text[end : end + 1] == " "
 
     def _bounds(self) -> None:
-        """Where contrast begins, and for each word its sentence."""
+        """Start of contrasts, and for each word its sentence."""
         self._marks: list[tuple[Span, str]] = []
         at, table = 0, _polarity()
         while at < len(self.stems):
@@ -394,7 +394,7 @@ class Statements:
             self._contents.append(self._contents[-1] + (not bare))
 
     def _is_far_from_doing(self, at: int) -> bool:
-        """Whether "far from making holes, ..." opens a clause: "far from" any other place denies nothing."""
+        """True if "far from making holes, ..." opens a clause: "far from" any other place denies nothing."""
         doing = self.words[at + 2].written if at + 2 < len(self.words) else ""
         opens = self.before[at] >= COMMA or self.words[at - 1].written in _COPULA
         return self.stems[at : at + 2] == ["far", "from"] and opens and doing.endswith("ing") and doing not in _SITES
@@ -420,7 +420,7 @@ class Statements:
                     self._cover(self._denials, self._group_start(span.start), span.start)
 
     def _is_description(self, span: Span) -> bool:
-        """Whether what is denied is told, not advised: "trees that were skipped", "those you overlooked"."""
+        """True if what is denied is told, not advised: "trees that were skipped", "those you overlooked"."""
         if self.words[span.start].written not in _DESCRIBED or span.start == 0:
             return False
         before = span.start - 1
@@ -460,14 +460,14 @@ class Statements:
                 self._deny_over(begun, start)
 
     def _has_idea(self, low: int, high: int, but: Span) -> bool:
-        """Whether a known phrase begins among these words, outside ``but``."""
+        """True if a known phrase begins among these words, outside ``but``."""
         if high - low > _REACH:
             return True
         rest = (at for at in range(low, high) if not but.start <= at < but.end and self.stems[at] not in _PROBLEMS)
         return any(self.longest(self._kept, at)[1] for at in rest)
 
     def _points_at_all(self, span: Span) -> bool:
-        """Whether a denial is of all that was said: "not one of these (practices) ...", "none of it ..."."""
+        """True if a denial is of all that was said: "not one of these (practices) ...", "none of it ..."."""
         at, last = span.start, min(len(self.words), span.start + _REACH)
         while at < last and self.words[at].written in _COUNTED:
             at += 1
@@ -478,7 +478,7 @@ class Statements:
         return at + 1 >= len(self.words) or self.before[at + 1] != NONE or not self._has_content(at + 1, at + 2)
 
     def _only_judges(self, low: int, high: int) -> bool:
-        """Whether all that a sentence says is a judgement of something else: "Ignore both: neither has any effect"."""
+        """True if all that a sentence says is a judgement of something else: "Ignore both: neither has any effect"."""
         if high - low > _REACH:
             return False
         judging = {at for span, kind in self._within(low, high) if kind != "worsens" for at in range(*span)}
@@ -556,12 +556,12 @@ class Statements:
         return span, kind
 
     def _is_needless(self, span: Span) -> bool:
-        """Whether what stands before is what need not be done: "残体不必清除"."""
+        """True if what stands before is what need not be done: "残体不必清除"."""
         said = "".join(word.written for word in self.words[span.start : span.end])
         return said in _NEEDLESS and span.start > 0 and self.words[span.start - 1].written not in "就则便也"
 
     def _lacks_worth(self, span: Span) -> bool:
-        """Whether what is denied is a worth: "no measurable benefit", "没有保护的价值"."""
+        """True if what is denied is a worth: "no measurable benefit", "没有保护的价值"."""
         end = min(self._ends[COMMA][span.start], span.end + _LONGEST_ITEM)
         if self.words[span.start].written == "no":
             return not {*self.stems[span.end : min(end, span.end + 3)]}.isdisjoint(_words("worth"))
@@ -580,7 +580,7 @@ class Statements:
         return self._contents[high] > self._contents[low]
 
     def _group_start(self, at: int) -> int:
-        """Where the subject of a predicate at ``at`` begins: its segment, and those before it that only list."""
+        """Start of the subject of a predicate at ``at``: its segment, and those before it that only list."""
         low = self._starts[COMMA][at]
         while self.before[low] in (COMMA, COLON):
             start = self._starts[COMMA][low - 1]
@@ -679,7 +679,7 @@ class Statements:
         self._cover(self._denials, span.end, end)
 
     def _goes_on(self, at: int, low: int) -> bool:
-        """Whether the segment that begins at ``at`` is one more item of the denied list."""
+        """True if the segment that begins at ``at`` is one more item of the denied list."""
         if self.words[low].written in _CLAUSE:
             return False
         begin = at + (self.words[at].written in ("and", "then") and at + 1 < len(self.words))
@@ -731,7 +731,7 @@ def _in_digits(found: re.Match[str]) -> str:
 
 
 def _weeks(found: re.Match[str]) -> str:
-    """Whole weeks for a number of days."""
+    """Full weeks for a number of days."""
     days = [int(number) for number in found.groups() if number]
     if any(number % 7 or not number for number in days):
         return found[0]

@@ -127,7 +127,7 @@ def convert(value: float, unit: str, to: str) -> float:
 
 
 def compatible(unit: str, other: str) -> bool:
-    """Whether two units of the table measure the same thing."""
+    """True if two units of the table measure the same thing."""
     return UNITS[unit].dimension == UNITS[other].dimension
 
 

@@ -18,7 +18,7 @@ from agrotools.build.review.material import Flag, Material, own_flags
 from agrotools.core import Artifact, OpenTextSlot, ReferenceStep, Sample, SampleFile, Slot
 from agrotools.core.refs import Results, is_ref, literal_value
 from agrotools.report.html.places import Absent
-from agrotools.report.layout import harmless, shortened, value_text, wanted_text
+from agrotools.report.layout import expected_text, harmless, shortened, value_text
 from agrotools.scoring.implied import implied_slot, is_text_slot, shown_results
 from agrotools.text.agreement_values import as_number
 
@@ -273,4 +273,4 @@ def _slot_shown(slot: Slot, results: Results) -> SlotShown:
             state = "differs" if found.differs else "same"
     facts = [([*fact.phrases], [*fact.not_]) for fact in slot.facts] if isinstance(slot, OpenTextSlot) else []
     origin = _REF.sub(lambda at: f"step {int(at[1]) + 1} · ", slot.from_ or "")
-    return SlotShown(slot, wanted_text(slot), origin, implied, state, facts, [*getattr(slot, "distractors", ())])
+    return SlotShown(slot, expected_text(slot), origin, implied, state, facts, [*getattr(slot, "distractors", ())])

@@ -139,7 +139,7 @@ def value_of(record: Record, scores: list[Score]) -> float | None:
 
 
 def step_is_right(record: Record, index: int, scores: list[Score]) -> bool:
-    """Whether the action predicted for a step is the one that was due, with its arguments or slots right."""
+    """Whether the action predicted for a step is the expected one, with its arguments or slots right."""
     assert record.actions is not None
     steps = record.sample.reference.steps if record.sample.reference else ()
     rows = {row.metric: row for row in scores if row.step == index}
@@ -148,26 +148,26 @@ def step_is_right(record: Record, index: int, scores: list[Score]) -> bool:
 
 WRONG_TOOL = "wrong tool"
 WRONG_ARGUMENT = "wrong argument"
-MISSING_CALL = "call left out"
+MISSING_CALL = "missing call"
 TOOL_ERROR = "tool error"
 UNPARSEABLE = "unparseable"
 NO_ANSWER = "no answer"
 EARLY_ANSWER = "answered too early"
-TOOL_LOST_IT = "tool lost it"
+TOOL_FAILED = "tool limit"
 NO_REPLY = "invalid"
 
 FACETS = {
-    WRONG_TOOL: "called a tool that the reference does not call there",
-    WRONG_ARGUMENT: "called the right tool with an argument that does not agree",
-    MISSING_CALL: "left out a call that the reference makes",
+    WRONG_TOOL: "called a tool that is not in the reference plan",
+    WRONG_ARGUMENT: "called the right tool with an argument that differs from the reference",
+    MISSING_CALL: "did not make a call of the reference",
     TOOL_ERROR: "a call ended in an error",
-    UNPARSEABLE: "wrote something that is neither a call nor an answer",
+    UNPARSEABLE: "output is neither a call nor an answer",
     NO_ANSWER: "ended without an answer",
-    EARLY_ANSWER: "answered where a call was due",
-    TOOL_LOST_IT: "the reference calls with the real tools do not lead to the right answer either",
-    NO_REPLY: "no reply could be had; left out of every mean",
+    EARLY_ANSWER: "answered where a call was expected",
+    TOOL_FAILED: "the reference calls with the real tools give a wrong answer, too",
+    NO_REPLY: "no reply was received; excluded from all averages",
 }
-"""Every facet and what it means."""
+"""Every facet and its meaning."""
 
 
 def facets_of(record: Record, scores: Sequence[Score], matches: Sequence[int | None], differs: bool) -> list[str]:
@@ -178,7 +178,7 @@ def facets_of(record: Record, scores: Sequence[Score], matches: Sequence[int | N
         matches: for each call of its trajectory the reference step that it stands for.
         differs: whether an argument of one of those calls does not agree with the reference.
 
-    :data:`TOOL_LOST_IT` needs the oracle's record of the sample and is not among them.
+    :data:`TOOL_FAILED` needs the oracle's record of the sample and is not among them.
     """
     if is_invalid(record):
         return [NO_REPLY]

@@ -1,4 +1,4 @@
-"""One record as data for its part of the page: what was asked, done, answered, and how it scored."""
+"""One record as data for its part of the page: question, steps, answer and scores."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -26,14 +26,14 @@ from agrotools.report.explain import SlotReading, file_text, slot_readings, summ
 from agrotools.report.html.choosing import facets_of
 from agrotools.report.html.pictures import Shown
 from agrotools.report.html.places import Absent
-from agrotools.report.layout import RIGHT, WRONG, Told, shortened, value_text
+from agrotools.report.layout import RIGHT, WRONG, LabelledText, shortened, value_text
 from agrotools.report.trace import (
     Agreement,
     agreements,
     call_text,
     closest_steps,
     disagreements,
-    refusal_text,
+    rejection_text,
     scored_agreements,
     shown_result,
     time_text,
@@ -42,14 +42,14 @@ from agrotools.report.trace import (
 from agrotools.scoring import METRICS
 
 LONGEST_TEXT = 8_000
-"""Characters of a question, thought or answer; the rest is cut and said to be."""
+"""Characters of a question, thought or answer; the rest is cut, with a note."""
 MOST_STEPS = 60
 STEP_METRICS = ("agrotools.st_acc", "agrotools.tool_acc", "agrotools.arg_acc", "agrotools.ear")
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture with what is to be said of it; ``role`` is ``file`` or the kind of an artifact."""
+    """A picture with its caption; ``role`` is ``file`` or the kind of an artifact."""
 
     name: str
     role: str
@@ -59,7 +59,7 @@ class Figure:
 
 @dataclass
 class StepPart:
-    """One step: what was done, how it stands to the reference, and what came back."""
+    """One step: the action, how it compares with the reference, and its result."""
 
     number: int
     title: str
@@ -71,27 +71,27 @@ class StepPart:
     reference: str = ""
     given: list[tuple[str, str]] = field(default_factory=list)
     text: str = ""
-    seen: str = ""
-    """Word before the fields of the observation."""
+    result_label: str = ""
+    """Label of the fields of the observation."""
     fields: list[tuple[str, str]] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     error: str = ""
-    lines: list[Told] = field(default_factory=list)
+    lines: list[LabelledText] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
     scores: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Detail:
-    """All that the page shows of a record."""
+    """Data of a record that the page shows."""
 
     about: str
     query: str
     files: list[Figure]
     steps: list[StepPart]
     missing: list[str]
-    """Reference calls that were not made."""
+    """Reference calls that no call matches."""
     answer: str | None
     no_answer: str
     slots: list[SlotReading]
@@ -112,19 +112,19 @@ class Showing(Protocol):
 
 
 def detail_of(record: Record, scores: Sequence[Score], showing: Showing) -> Detail:
-    """What the page says of ``record``, whose rows are ``scores``."""
+    """The data of ``record``, whose rows are ``scores``."""
     sample = record.sample
     calls = [step.call for step in record.trajectory.steps if step.call] if record.trajectory else []
     compared = sample if record.mode == "end-to-end" else None
     matches = closest_steps(calls, compared) if compared else [None] * len(calls)
     steps: list[StepPart] = []
     if record.invalid is None and record.actions is not None:
-        steps = [*_predicted(record, record.actions, scores, showing)]
+        steps = [*_predicted_steps(record, record.actions, scores, showing)]
     elif record.invalid is None and record.trajectory is not None:
-        steps = [*_done(record.trajectory.steps, matches, compared, showing)]
+        steps = [*_taken_steps(record.trajectory.steps, matches, compared, showing)]
     reference = compared.reference.steps if compared and compared.reference and record.trajectory else ()
     missing = [f"step {at + 1}: {call_text(step)}" for at, step in enumerate(reference) if at not in matches]
-    answer, no_answer = _answered(record)
+    answer, no_answer = _answer(record)
     return Detail(
         about=_about(sample),
         query=_cut(sample.query),
@@ -147,7 +147,7 @@ def _about(sample: Sample) -> str:
     return f"{kind}, source {sample.source}, template {sample.template}, cluster {sample.cluster or sample.id}"
 
 
-def _answered(record: Record) -> tuple[str | None, str]:
+def _answer(record: Record) -> tuple[str | None, str]:
     if record.invalid is not None or record.trajectory is None:
         return None, ""
     if record.trajectory.answer is not None:
@@ -166,14 +166,14 @@ def _spent(record: Record) -> str:
 # --- end to end and without tools -----------------------------------------------------------------------------------
 
 
-def _done(
+def _taken_steps(
     steps: Sequence[Step], matches: Sequence[int | None], compared: Sample | None, showing: Showing
 ) -> Iterator[StepPart]:
     match_of = iter(matches)
     for number, step in enumerate(steps[:MOST_STEPS], 1):
         if step.kind == "answer":
             if step.thought or step.form_reply:
-                yield StepPart(number, "answer", thought=_cut(step.thought), lines=_asked_for_form(step))
+                yield StepPart(number, "answer", thought=_cut(step.thought), lines=_form_reply(step))
         elif step.call is None:
             yield StepPart(
                 number,
@@ -181,18 +181,18 @@ def _done(
                 state="wrong",
                 verdict=f"{WRONG} neither a call nor an answer",
                 text=_cut(step.text) or "(empty)",
-                lines=[Told("told", _cut(step.reason))] if step.reason else [],
+                lines=[LabelledText("feedback", _cut(step.reason))] if step.reason else [],
             )
         else:
             yield _call(number, step, step.call, next(match_of), compared, showing)
     if len(steps) > MOST_STEPS:
-        yield StepPart(len(steps), f"{len(steps) - MOST_STEPS} further steps are left out here")
+        yield StepPart(len(steps), f"{len(steps) - MOST_STEPS} more steps are not shown")
 
 
-def _asked_for_form(answer: Step | Answer) -> list[Told]:
+def _form_reply(answer: Step | Answer) -> list[LabelledText]:
     if answer.form_reply is None:
         return []
-    return [Told("asked once for the answer form", _cut(answer.form_reply.text) or "(empty)")]
+    return [LabelledText("reply to the request for the answer form", _cut(answer.form_reply.text) or "(empty)")]
 
 
 def _call(
@@ -204,30 +204,32 @@ def _call(
         part.arguments = agreements(call, reference[match], sample)
         wrong = disagreements(part.arguments)
         part.state = "wrong" if wrong else "right"
-        part.verdict = f"{WRONG} differs from reference step {match + 1}" if wrong else f"{RIGHT} as step {match + 1}"
+        part.verdict = (
+            f"{WRONG} differs from reference step {match + 1}" if wrong else f"{RIGHT} matches step {match + 1}"
+        )
         part.reference = f"reference step {match + 1}"
     else:
         part.given = [(name, value_text(value)) for name, value in call.arguments.items()]
         if reference:
-            part.state, part.verdict = "open", "no such reference step is left"
-    _add_observation(part, step.observation, "saw", showing)
+            part.state, part.verdict = "open", "not in the reference plan"
+    _add_observation(part, step.observation, "result", showing)
     return part
 
 
 def _add_observation(
-    part: StepPart, observation: Observation | None, word: str, showing: Showing, *, made_here: bool = True
+    part: StepPart, observation: Observation | None, label: str, showing: Showing, *, made_here: bool = True
 ) -> None:
     if observation is None:
         return
-    part.seen = word
+    part.result_label = label
     error = observation.error
     if error is not None:
         about = f" ({error.argument})" if error.argument else ""
         part.error = _cut(f"{error.kind}{about}: {error.message}")
         if error.hint:
-            part.lines.append(Told("hint", _cut(error.hint)))
+            part.lines.append(LabelledText("hint", _cut(error.hint)))
         if error.candidates:
-            part.lines.append(Told("candidates", _cut(", ".join(error.candidates))))
+            part.lines.append(LabelledText("candidates", _cut(", ".join(error.candidates))))
         return
     shown = shown_result(observation)
     part.fields = [(name, value_text(value)) for name, value in shown.fields.items()]
@@ -235,11 +237,13 @@ def _add_observation(
     drawn = any(artifact.kind == "overlay" for artifact in observation.artifacts)
     for artifact in observation.artifacts:
         if artifact.kind == "mask" and drawn:
-            part.lines.append(Told("also made", f"{artifact.name} (mask)"))
+            part.lines.append(LabelledText("files", f"{artifact.name} (mask)"))
             continue
         picture = showing.artifact(artifact, made_here=made_here)
         if isinstance(picture, Absent) and not made_here:
-            part.lines.append(Told("also made", f"{artifact.name} ({artifact.kind}), when the benchmark was built"))
+            part.lines.append(
+                LabelledText("files", f"{artifact.name} ({artifact.kind}), made when the benchmark was built")
+            )
         else:
             part.figures.append(Figure(artifact.name, artifact.kind, artifact.kind, picture))
 
@@ -247,7 +251,7 @@ def _add_observation(
 # --- step by step ---------------------------------------------------------------------------------------------------
 
 
-def _predicted(
+def _predicted_steps(
     record: Record, actions: Sequence[Action], scores: Sequence[Score], showing: Showing
 ) -> Iterator[StepPart]:
     reference = record.sample.reference.steps if record.sample.reference else ()
@@ -255,15 +259,15 @@ def _predicted(
         rows = {row.metric: row for row in scores if row.step == index}
         due = reference[index] if index < len(reference) else None
         reason = why_wrong(action, due, rows)
-        part = StepPart(index + 1, f"due: {due.tool}" if due else "due: the answer")
+        part = StepPart(index + 1, f"expected: {due.tool}" if due else "expected: the answer")
         part.state = "wrong" if reason else "right"
-        part.verdict = f"{WRONG} {reason}" if reason else f"{RIGHT} right"
+        part.verdict = f"{WRONG} {reason}" if reason else f"{RIGHT} correct"
         part.scores = {
             METRICS[metric].label: percent(rows[metric].value) if metric in rows else "" for metric in STEP_METRICS
         }
         _add_action(part, action, due, reference, rows.get("agrotools.arg_acc"))
         if due is not None:
-            _add_observation(part, due.observation, "shown", showing, made_here=False)
+            _add_observation(part, due.observation, "result shown", showing, made_here=False)
         yield part
 
 
@@ -285,24 +289,24 @@ def _add_action(
             part.reference = f"reference step {step + 1}"
         else:
             part.given = [(name, value_text(value)) for name, value in first.arguments.items()]
-        if refused := refusal_text(action, row):
-            part.lines.append(Told("refused", _cut(refused)))
+        if refused := rejection_text(action, row):
+            part.lines.append(LabelledText("rejected", _cut(refused)))
         if others:
             also = ", ".join(call.tool for call in others)
-            part.lines.append(Told("also", _cut(f"{also} in the same message, not scored")))
+            part.lines.append(LabelledText("not scored", _cut(f"{also}, in the same message")))
         if due is not None and not part.arguments:
-            part.lines.append(Told("reference", call_text(due)))
+            part.lines.append(LabelledText("reference", call_text(due)))
     elif isinstance(action, Halt):
         part.about = _cut(f"{action.termination} {action.reason}".strip())
     else:
         part.about = "answered" if isinstance(action, Answer) else "unparseable output"
         part.text = _cut(action.text) or "(empty)"
         if isinstance(action, Answer):
-            part.lines += _asked_for_form(action)
+            part.lines += _form_reply(action)
         if isinstance(action, Unparseable) and action.hint:
-            part.lines.append(Told("told", _cut(action.hint)))
+            part.lines.append(LabelledText("feedback", _cut(action.hint)))
         if due is not None:
-            part.lines.append(Told("reference", call_text(due)))
+            part.lines.append(LabelledText("reference", call_text(due)))
 
 
 def _cut(text: str) -> str:

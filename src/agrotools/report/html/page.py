@@ -16,7 +16,7 @@ from agrotools.core import Artifact, Record, RunStoreError, SampleFile
 from agrotools.core.files import written_beside
 from agrotools.report.agrieval import SettingResult, items_of_runs
 from agrotools.report.html.agrieval import agrieval_section
-from agrotools.report.html.choosing import FACETS, TOOL_LOST_IT, Outcomes, value_of
+from agrotools.report.html.choosing import FACETS, TOOL_FAILED, Outcomes, value_of
 from agrotools.report.html.detail import detail_of
 from agrotools.report.html.pictures import BUDGET_BYTES, Pictures, Shown
 from agrotools.report.html.places import Absent, Places
@@ -234,7 +234,7 @@ class _Page:
         for part in self.parts:
             wrong = part.value is not None and part.value < 1
             if wrong and part.sample in lost and part.mode == "end-to-end":
-                part.facets.append(TOOL_LOST_IT)
+                part.facets.append(TOOL_FAILED)
 
     def _render(self, name: str, **values: Any) -> None:
         self._file.write(self._templates.get_template(name).render(**values))

@@ -115,7 +115,7 @@ class Pictures:
                 self.shrunk += side < SIDES_PX[0]
                 return _Encoded(url, *size, how=_SIZE.sub("", picture.how), colours=picture.colours)
         self.shrunk += 1
-        return Absent("left out to keep the page small")
+        return Absent("omitted to keep the page small")
 
 
 def file_key(file: SampleFile) -> Key:
@@ -148,9 +148,9 @@ def _drawing(path: Path, share: int) -> _Encoded | Absent:
     browser busy (entities that expand) is refused."""
     content = path.read_bytes() if path.stat().st_size <= _LARGEST_SVG else b""
     if not content or b"<!ENTITY" in content or b"<svg" not in content:
-        return Absent("a drawing that is too large or of another form")
+        return Absent("a vector image that is too large or of an unsupported form")
     url = _data_url("svg+xml", content)
-    return _Encoded(url, 640, 480) if len(url) <= max(share, _LARGEST_SVG // 2) else Absent("left out for its size")
+    return _Encoded(url, 640, 480) if len(url) <= max(share, _LARGEST_SVG // 2) else Absent("omitted for its size")
 
 
 def _data_url(kind: str, content: bytes) -> str:

@@ -69,7 +69,7 @@
     shown.sort(order.value === "worst" ? byScore : byName);
     list.classList.toggle("one-run", byId("run").value !== "");
     list.replaceChildren(...shown.map((part) => part.row));
-    if (!shown.length) list.append(make("p", "dim", "No sample is like that."));
+    if (!shown.length) list.append(make("p", "dim", "No sample matches these filters."));
     count.textContent = `${shown.length} of ${parts.length} shown`;
     for (const box of boxes) {
       const n = parts.filter((part) => part.facets.includes(box.value) && matches(part, text, box)).length;
@@ -101,7 +101,7 @@
       const other = same.find((each) => each.mode === part.mode && each.epoch === part.epoch)
         ?? same.find((each) => each.mode === "end-to-end");
       if (!other) continue;
-      if (!place.children.length) place.append(make("h4", "", "The same sample in the other runs"));
+      if (!place.children.length) place.append(make("h4", "", "Same sample in other runs"));
       const content = byId(other.element).content;
       const head = make("h5", "");
       const link = make("a", "", `${run.model}, ${other.mode}`);

@@ -15,7 +15,7 @@ from agrotools.report.errors import (
     error_label,
     error_parts,
     notes_of,
-    told_of,
+    paper_names,
 )
 from agrotools.report.html.templating import templates
 from agrotools.report.judges import judge_notes
@@ -299,7 +299,7 @@ class _ErrorCell(NamedTuple):
 class _ErrorRow(NamedTuple):
     label: str
     meaning: str
-    told: str
+    paper_names: str
     cells: list[_ErrorCell]
 
 
@@ -329,7 +329,7 @@ def errors_section(summaries: Sequence[Summary], names: Sequence[str]) -> "Marku
 
 def _error_row(error: str, columns: Sequence[ErrorColumn], names: Sequence[str]) -> _ErrorRow:
     cells = [_error_cell(error, column, names[column.run]) for column in columns]
-    return _ErrorRow(error_label(error, columns), CLASSES[error].meaning, told_of(error), cells)
+    return _ErrorRow(error_label(error, columns), CLASSES[error].meaning, paper_names(error), cells)
 
 
 def _error_cell(error: str, column: ErrorColumn, run: str) -> _ErrorCell:

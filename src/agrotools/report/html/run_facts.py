@@ -42,13 +42,13 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
     """The facts of the run in ``folder``."""
     spend = read_spend(folder / "spend.jsonl")
     settings = {
-        "paid": f"{spend.usd:.4f} USD for {spend.replies} replies" if spend.replies else "",
+        "cost": f"{spend.usd:.4f} USD for {spend.replies} replies" if spend.replies else "",
         "protocol": "" if is_baseline(manifest.model) else manifest.protocol,
         "images": "shown" if manifest.images else "not shown",
         "epochs": str(manifest.epochs),
-        "most steps": str(manifest.max_steps),
+        "step limit": str(manifest.max_steps),
         "seed": str(manifest.seed),
-        "sampling": fields_text(manifest.settings) or "as the endpoint has it",
+        "sampling": fields_text(manifest.settings) or "endpoint defaults",
         "endpoint": manifest.base_url or "none",
         "toolset": ", ".join(manifest.toolset),
         "toolset hash": manifest.toolset_hash[:_HASH_DIGITS],
@@ -56,7 +56,7 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
         "prompt hash": manifest.prompt_hash[:_HASH_DIGITS] or "no prompt",
         "benchmark hash": manifest.benchmark_hash[:_HASH_DIGITS],
         "agrotools": manifest.agrotools,
-        "begun under": f"scoring version {manifest.scoring}",
+        "started with": f"scoring version {manifest.scoring}",
         "python": manifest.python,
         "libraries": fields_text(dict(manifest.libraries)),
     }
@@ -77,7 +77,7 @@ def _mode_text(part: ModeSummary) -> str:
     invalid = f", {part.invalid.n} invalid ({percent(part.invalid.share)} %)" if part.invalid.n else ""
     n_drawn = part.schematic.n_samples if part.schematic is not None else 0
     drawn = f", {n_drawn} of them schematic drawings, excluded" if n_drawn else ""
-    hidden = "" if part.headline or n_drawn == part.n_samples else ": too many for a headline"
+    hidden = "" if part.headline or n_drawn == part.n_samples else ": too many to report scores"
     ended = ", ".join(f"{name} {n}" for name, n in part.counts.terminations.items())
     epochs = f" x {part.epochs} epochs" if part.epochs > 1 else ""
     return f"{part.n_samples} samples{epochs}{drawn}{invalid}{hidden}{f' ({ended})' if ended else ''}"
@@ -96,13 +96,13 @@ def incomparable(manifests: Sequence[Manifest]) -> list[str]:
     Prompts are compared among the runs that have one (baselines have none).
     """
     found = [
-        f"not the same {words}: {_differing([getattr(manifest, field) for manifest in manifests])}"
+        f"different {words}: {_differing([getattr(manifest, field) for manifest in manifests])}"
         for field, words in _COMPARED.items()
         if any(getattr(manifest, field) != getattr(manifests[0], field) for manifest in manifests[1:])
     ]
     prompts = [manifest.prompt_hash for manifest in manifests if manifest.prompt_hash]
     if len(set(prompts)) > 1:
-        found.append(f"not the same prompts: {_differing(prompts)}")
+        found.append(f"different prompts: {_differing(prompts)}")
     return found
 
 

@@ -32,7 +32,6 @@ def sentence_start(reply: ReplyText, position: int) -> int:
 
 
 _ONE_HAS_TO_CHOOSE = re.compile(r"选|猜|choose|pick|guess|say")
-_SO = re.compile(r"\s*(?:所以|因此|故|therefore|thus|hence|so\b)")
 
 
 def is_conditional(reply: ReplyText, position: int) -> bool:
@@ -42,7 +41,7 @@ def is_conditional(reply: ReplyText, position: int) -> bool:
     clause, sentence = clause_start(reply, position), sentence_start(reply, position)
     if condition.search(reply.low, clause, position):
         return True
-    if clause == sentence or _SO.match(reply.low, clause):
+    if clause == sentence:
         return False
     earlier = condition.search(reply.low, sentence, clause)
     return earlier is not None and _ONE_HAS_TO_CHOOSE.search(reply.low, earlier.end(), clause) is None
@@ -58,11 +57,6 @@ def _denial() -> re.Pattern[str]:
 
 
 @cache
-def _supposed() -> re.Pattern[str]:
-    return re.compile(rf"[^\S\n]*{any_of('supposed')}")
-
-
-@cache
 def _explanation() -> re.Pattern[str]:
     return re.compile(rf"[\s,]*[(【\[]?\s*{any_of('explanation')}")
 
@@ -75,11 +69,6 @@ _CONTRAST = re.compile(
 def is_denied_after(reply: ReplyText, position: int) -> bool:
     """True if what stands before ``position`` is called wrong right behind it: A和B都不对."""
     return _denial().match(reply.low, position) is not None
-
-
-def is_supposed_after(reply: ReplyText, position: int) -> bool:
-    """True if what stands before ``position`` is asked or supposed: A? 选A的话."""
-    return _supposed().match(reply.low, position) is not None
 
 
 def is_contrasted_after(reply: ReplyText, position: int) -> bool:
@@ -199,7 +188,7 @@ def _behind(reply: ReplyText, item: ChoiceItem, cue: re.Match[str]) -> Claim | N
 
 def _refused(reply: ReplyText, cue: re.Match[str], claim: Claim) -> bool:
     """True if the words around deny what is announced, ask about it or only suppose it."""
-    if is_denied_after(reply, claim.end) or is_supposed_after(reply, claim.end):
+    if is_denied_after(reply, claim.end):
         return True
     if claim.rule == MARKED:
         return False
@@ -306,7 +295,7 @@ def opening_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
     apart = reply.low[listing.end : listing.end + 1] in ("。", ";")
     if not apart and listing_at(reply, position, item, subject=True) != listing:
         return None
-    if is_denied_after(reply, listing.end) or is_supposed_after(reply, listing.end):
+    if is_denied_after(reply, listing.end):
         return None
     goes_on = is_explained_after(reply, listing.end) or is_contrasted_after(reply, listing.end)
     if not _STOP.match(reply.text, listing.end) and not goes_on:

@@ -2,7 +2,6 @@
 
 import re
 from functools import cache
-from itertools import pairwise
 from typing import NamedTuple
 
 from agrotools.scoring.choices.announced_answers import Claim, is_conditional
@@ -168,17 +167,11 @@ MOST_FINDS = 200
 _SENTENCE = re.compile(r"[^。\n;!?]+[。\n;!?]*")
 _FINISHED = re.compile(r"[。.!?;)\]】」\"'…]\s*\Z")
 _JOINED = re.compile(r"(?:[^\S\n]*\([a-z]\))?[^\S\n]*(?:、|或者?|和|(?:or|nor)\b)[^\S\n]*")
-_OR = re.compile(r"[^\S\n]*(?:、|,)?\s*(?:或者?|还是|\bor\b)\s*(?:是)?[^\S\n]*")
 
 
 @cache
 def _denied() -> re.Pattern[str]:
     return re.compile(rf"{any_of('deny_text')}[^,。;\n]{{0,8}}\Z")
-
-
-@cache
-def _denied_behind() -> re.Pattern[str]:
-    return re.compile(rf"\s*(?:{any_of('between_and_denial')}\s*){{0,3}}{any_of('deny_after')}")
 
 
 class TextOccurrence(NamedTuple):
@@ -201,8 +194,6 @@ def restated_options(reply: ReplyText, item: ChoiceItem) -> Restatement | None:
     found = _texts(reply, item)
     asserted = [each for each in found if each.asserted and not is_conditional(reply, each.start)]
     if not asserted or pattern_of("refusal").search(reply.low):
-        return None
-    if any(_OR.fullmatch(reply.low, one.end, two.start) for one, two in pairwise(asserted)):
         return None
     keys = _keys(item, asserted)
     sentences = list(_SENTENCE.finditer(reply.low))
@@ -250,8 +241,6 @@ def _texts(reply: ReplyText, item: ChoiceItem) -> list[TextOccurrence]:
         if found and start < found[-1].end:
             continue
         joined = found and not found[-1].asserted and _JOINED.fullmatch(reply.low, found[-1].end, start)
-        denied = (
-            joined or _denied().search(reply.low, max(0, start - 24), start) or _denied_behind().match(reply.low, end)
-        )
+        denied = joined or _denied().search(reply.low, max(0, start - 24), start)
         found.append(TextOccurrence(key, start, end, not denied))
     return found

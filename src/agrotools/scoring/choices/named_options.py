@@ -202,20 +202,13 @@ def letters_at(reply: ReplyText, position: int, item: ChoiceItem, *, small: bool
         return None
     if len(big) > len(item.keys) and not outside:
         return None
-    if _after_letter().match(reply.low, end) and not _own_text(reply, end, known, item):
+    if _after_letter().match(reply.low, end):
         return None
-    if _SPECIES.match(reply.text, end) and not _own_text(reply, end, known, item):
+    if _SPECIES.match(reply.text, end):
         return None
-    if written in ("A", "a") and _ARTICLE.match(reply.text, end) and not _own_text(reply, end, known, item):
+    if written in ("A", "a") and _ARTICLE.match(reply.text, end):
         return None
     return NamedOption(position, end, tuple(known), outside=outside)
-
-
-def _own_text(reply: ReplyText, end: int, known: list[str], item: ChoiceItem) -> bool:
-    """True if the text of one of these options stands right behind the letter."""
-    beside = _BESIDE.match(reply.low, end)
-    found = item.text_at(reply.low, beside.end() if beside else end)
-    return found is not None and found[0] in known
 
 
 def named_at(reply: ReplyText, position: int, item: ChoiceItem, *, small: bool) -> NamedOption | None:
@@ -223,11 +216,11 @@ def named_at(reply: ReplyText, position: int, item: ChoiceItem, *, small: bool) 
     start = _OPEN.match(reply.low, position)
     at = start.end() if start else position
     if not item.truth and (text := item.text_at(reply.low, at)):
-        return _closed(reply, _with_letter(reply, NamedOption(at, text[1], (text[0],), worded=True)))
+        return _closed(reply, NamedOption(at, text[1], (text[0],), worded=True))
     if noun := _OPEN_NOUN.match(reply.low, at):
         at = noun.end()
         if not item.truth and (text := item.text_at(reply.low, at)):
-            return _closed(reply, _with_letter(reply, NamedOption(at, text[1], (text[0],), worded=True)))
+            return _closed(reply, NamedOption(at, text[1], (text[0],), worded=True))
     opened = reply.text[position:at]
     noted = "(" in opened or BOXED in opened or '"' in opened
     letters = letters_at(reply, at, item, small=small or noted)
@@ -243,16 +236,6 @@ def named_at(reply: ReplyText, position: int, item: ChoiceItem, *, small: bool) 
 def _closed(reply: ReplyText, one: NamedOption) -> NamedOption:
     close = _CLOSE.match(reply.text, one.end)
     return one._replace(end=close.end()) if close else one
-
-
-_ITS_LETTER = re.compile(r"[^\S\n]*\(([A-Za-z])\)")
-
-
-def _with_letter(reply: ReplyText, one: NamedOption) -> NamedOption:
-    """An option text with its own letter in brackets behind it."""
-    letter = _ITS_LETTER.match(reply.text, one.end)
-    own = letter is not None and letter[1].upper() == one.keys[0].upper()
-    return one._replace(end=letter.end()) if letter and own else one
 
 
 def _with_text(reply: ReplyText, one: NamedOption, item: ChoiceItem) -> NamedOption:

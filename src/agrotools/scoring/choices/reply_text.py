@@ -75,7 +75,6 @@ _LATEX_WORD = re.compile(
     r"\\(?:text|textbf|textrm|mathrm|mathbf|mathsf|mathit|operatorname|bf|rm|quad|qquad|left|right)(?![A-Za-z])\s*"
 )
 _LATEX_MARK = re.compile(r"\\[()\[\],;:! ]|\$+")
-_ESCAPED = re.compile(r"\\([*_#&%{}|])")
 _FENCE = re.compile(r"```[A-Za-z]*")
 _TOKEN = re.compile(r"<\|[^<>|\n]{1,30}\|>")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9_]{0,15}(?: [^<>\n]{0,60})?/?>")
@@ -83,7 +82,6 @@ _EMPHASIS = re.compile(r"\*\*|__|~~|`+|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\
 _LINE_START = re.compile(r"^[ \t]*(?:#{1,6}|>+)[ \t]*", re.MULTILINE)
 _TABLE_RULE = re.compile(r"^[ \t:|-]{3,}+$", re.MULTILINE)
 _SPACED = re.compile(r" (?<=[\u4e00-\u9fff] ) {0,2}(?=[\u4e00-\u9fff])")
-_NOT_APPLICABLE = re.compile(r"(?<![A-Za-z0-9])[Nn]/[Aa](?![A-Za-z0-9])")
 _ORDINAL = re.compile(
     r"第(?P<nth>[一二三四五六七1-7])(?:个?选项|个答案|项)|前(?P<first>[一两二三四五六2-6])(?:个选项|项|个)|"
     r"最后(?:一)?(?:个选项|个答案|项)|(?<=选)第(?P<chosen>[一二三四五六七1-7])个|"
@@ -106,8 +104,6 @@ def prepared(reply: str, keys: Sequence[str]) -> str:
         text = _without_markup(text)
     if " " in text:
         text = _SPACED.sub("", text)
-    if "/" in text:
-        text = _NOT_APPLICABLE.sub(" ", text)
     if any(word in text for word in _PLACES):
         text = _ORDINAL.sub(lambda place: _place(place, keys), text)
     return text.strip()
@@ -145,7 +141,7 @@ def _answer_part(reply: str) -> str:
 
 def _without_markup(text: str) -> str:
     if "\\" in text:
-        text = _ESCAPED.sub(r"\1", _LATEX_MARK.sub(" ", _LATEX_WORD.sub(" ", _BOX.sub(BOXED, text))))
+        text = _LATEX_MARK.sub(" ", _LATEX_WORD.sub(" ", _BOX.sub(BOXED, text)))
     elif "<" in text:
         text = _BOX.sub(BOXED, text)
     text = text.replace("$", " ")

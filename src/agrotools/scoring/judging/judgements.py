@@ -1,4 +1,4 @@
-"""What judges replied, and the scores that come of it. A grade is read anew from the raw reply, whenever it is used."""
+"""Replies of judges and the scores from them; a grade is read anew from the raw reply whenever it is used."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
@@ -44,17 +44,17 @@ def asked_metrics(judgements: Iterable[Judgement], rubrics: Rubrics | None = Non
 
 
 def criteria_judges(judgements: Iterable[Judgement], rubrics: Rubrics) -> list[str]:
-    """Who was asked for the criteria of Agent-X by ``rubrics``."""
+    """Judges asked for the criteria of Agent-X by ``rubrics``."""
     return sorted({each.judge for each in judgements if has_rubrics(each.metric) and _is_by(each, rubrics)})
 
 
 def _is_by(judgement: Judgement, rubrics: Rubrics | None) -> bool:
-    """Whether nothing speaks against its being one by ``rubrics`` (None: ours)."""
+    """True if nothing speaks against its being one by ``rubrics`` (None: ours)."""
     return judgement.rubrics == (rubrics.digest if rubrics else "") or not has_rubrics(judgement.metric)
 
 
 def has_rubrics(metric: str) -> bool:
-    """Whether it is one of the criteria that are graded by rubrics: those of Agent-X."""
+    """True if it is one of the criteria that are graded by rubrics: those of Agent-X."""
     return metric in AGENT_X_METRICS.values()
 
 
@@ -63,7 +63,7 @@ Judgements = Mapping[str, Sequence[Judgement]]
 
 
 class Judged(NamedTuple):
-    """What the judges made of one answer: their grades by name, vote by vote; None is a reply without a grade."""
+    """Grades of one answer: their grades by name, vote by vote; None is a reply without a grade."""
 
     question: JudgeQuestion
     grades: dict[str, list[float | None]]
@@ -137,6 +137,6 @@ def judged_scores(record: Record, graded: Sequence[Judged], metrics: Iterable[st
 
 
 def _together(metric: str, slots: Sequence[Slot], grades: Sequence[float]) -> float:
-    """What all grades of a sample come to, in [0, 1]."""
+    """Value of all grades of a sample, in [0, 1]."""
     judged = JUDGED_METRICS[metric]
     return judged.together(judged.of_slots(slots, grades) if judged.of_slots else grades)

@@ -126,7 +126,7 @@ class Panel(FrozenModel):
     between_judges: dict[str, Agreement] = {}
     calibrations: tuple[Calibration, ...] = ()
     rubrics: str = ""
-    """Whose rubrics the criteria of Agent-X were graded by; empty where they were not."""
+    """Source of the rubrics that the criteria of Agent-X were graded by; empty where they were not."""
 
 
 class PanelTally:
@@ -141,7 +141,7 @@ class PanelTally:
             self._given[each.question.metric].append(each)
 
     def panel(self, labelled: Iterable[Judgement]) -> Panel:
-        """What it all came to; ``labelled`` are the judgements of calibration answers."""
+        """Summary of all that was added; ``labelled`` are the judgements of calibration answers."""
         judges: list[JudgeSummary] = []
         between: dict[str, Agreement] = {}
         for metric, given in self._given.items():
@@ -167,7 +167,7 @@ class JudgedRows:
         self.metrics = asked_metrics(judgements, self.rubrics)
         """Those that a judge was asked for."""
         self.criteria_judges = criteria_judges(judgements, self.rubrics)
-        """Who was asked for the criteria of Agent-X, by these rubrics."""
+        """Judges asked for the criteria of Agent-X, by these rubrics."""
         self._tally = PanelTally()
 
     def rows(self, record: Record) -> list[Score]:
@@ -192,12 +192,12 @@ class JudgedRows:
         }
 
     def of(self, record: Record) -> list[Judgement]:
-        """What judges replied about ``record``."""
+        """Replies of judges about ``record``."""
         asked = dict.fromkeys(q.asked for q in judge_questions(record, self.rubrics)) if self.metrics else ()
         return [each for key in asked for each in self._by_question.get(key, ())]
 
     def panel(self) -> Panel | None:
-        """What the judges came to over all records that rows were made for; None where nobody was asked."""
+        """Summary of the judges over all records that rows were made for; None where nobody was asked."""
         if not self.metrics and not self._labelled:
             return None
         panel = self._tally.panel(self._labelled)
@@ -228,7 +228,7 @@ def _one(votes: Sequence[float | None]) -> float | None:
 
 
 def calibrations(labelled: Iterable[Judgement], most: int = 2) -> list[Calibration]:
-    """How each judge did on answers with known grades; of several votes on one, the median counts."""
+    """Results of each judge on answers with known grades; of several votes on one, the median counts."""
     votes: defaultdict[str, defaultdict[tuple[str, int], list[float | None]]] = defaultdict(lambda: defaultdict(list))
     for judgement in labelled:
         if judgement.label is not None:

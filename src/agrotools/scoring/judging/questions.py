@@ -50,7 +50,7 @@ class JudgedMetric(NamedTuple):
     asked_as: str | None = None
     """The metric whose replies it reads in a way of its own; None where it has its own questions."""
     of_slots: Callable[[Sequence[Slot], Sequence[float]], Sequence[float]] | None = None
-    """What the grades of a sample come to for each slot, where that is another thing than the grades themselves."""
+    """Values of a sample's grades for each slot, where that is another thing than the grades themselves."""
 
 
 def _is_text(slot: Slot) -> bool:
@@ -91,7 +91,7 @@ _HOLE = re.compile(r"\{(mark|question|reference|answer)\}")
 
 
 def judge_questions(record: Record, rubrics: Rubrics | None = None) -> list[JudgeQuestion]:
-    """What there is to ask of ``record``; nothing where it holds no answer that a judge can grade.
+    """Questions to a judge about ``record``; none where it holds no answer that a judge can grade.
 
     ``rubrics``: those that Agent-X's criteria are graded by; None: ours.
     """

@@ -89,7 +89,7 @@ def _on_scale(value: object, most: int) -> float | None:
 
 @cache
 def prompt_hash(words: str) -> str:
-    """What tells the words of one kind of question from those of another."""
+    """Hash that tells the words of one kind of question from those of another."""
     return _hash(words)[:16]
 
 

@@ -24,7 +24,7 @@ Part = Literal["task", "reference_steps", "reference_answer", "kind", "tools", "
 
 
 class Criterion(FrozenModel):
-    """What a criterion asks for, and which texts a judge sees for it; None: those that ours shows."""
+    """Rubric of a criterion, and which texts a judge sees for it; None: those that ours shows."""
 
     rubric: Text
     shows: Annotated[tuple[Part, ...] | None, Field(min_length=1)] = None
@@ -38,7 +38,7 @@ class _File(FrozenModel):
 
 @dataclass(frozen=True)
 class Rubrics:
-    """What is said to a judge. ``criteria``: by name in Agent-X's files, the rubric and the texts it is shown.
+    """Instructions to a judge. ``criteria``: by name in Agent-X's files, the rubric and the texts it is shown.
 
     ``name`` and ``digest`` are those of the user's file (SHA-256, its first twelve digits); empty for ours.
     """
@@ -52,7 +52,7 @@ class Rubrics:
 
     @property
     def label(self) -> str:
-        """Whose rubrics they are, for whoever reads scores by them."""
+        """Source of the rubrics, for whoever reads scores by them."""
         return f"rubrics of {self.name} ({self.digest})" if self.digest else "rubrics of ours"
 
 

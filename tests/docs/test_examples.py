@@ -1,0 +1,47 @@
+"""The scripts of ``examples`` run as they are."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+ENVIRONMENT = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+
+pytestmark = pytest.mark.process
+
+
+def run(tmp_path: Path, *command: str) -> str:
+    ended = subprocess.run(
+        command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    return ended.stdout
+
+
+def test_every_example_is_tested():
+    assert {path.name for path in EXAMPLES.iterdir() if path.suffix in {".py", ".sh", ".ipynb"}} == {
+        "first_run.sh",
+        "search_corpus.py",
+        "use_tools.py",
+    }
+
+
+def test_tools_are_used_from_python(tmp_path: Path):
+    shown = run(tmp_path, sys.executable, str(EXAMPLES / "use_tools.py"))
+    assert "vegetation: 3" in shown
+    assert "mean: 12" in shown
+    assert "file_not_found" in shown
+
+
+def test_a_corpus_is_searched(tmp_path: Path):
+    assert run(tmp_path, sys.executable, str(EXAMPLES / "search_corpus.py")).startswith("wheat.txt (")
+
+
+@pytest.mark.slow
+def test_two_baselines_are_compared(tmp_path: Path):
+    shown = run(tmp_path, "sh", str(EXAMPLES / "first_run.sh"), "runs")
+    assert "baseline:oracle" in shown
+    assert (tmp_path / "runs" / "report.html").stat().st_size > 10_000

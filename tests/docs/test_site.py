@@ -1,0 +1,43 @@
+"""The documentation site builds without a broken link, and the files about the project agree with each other."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_broken_link(tmp_path: Path):
+    pytest.importorskip("zensical", reason="zensical (extra docs) is not installed")
+    for name in ("docs", "src"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("data", "__pycache__"))
+    shutil.copy(ROOT / "zensical.toml", tmp_path)
+    command = [sys.executable, "-m", "zensical", "build", "--strict"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert ended.returncode == 0, (ended.stdout + ended.stderr)[-3000:]
+    assert "Build the index of a corpus" in (tmp_path / "site" / "api" / "index.html").read_text(encoding="utf-8")
+
+
+def test_every_page_is_in_the_navigation():
+    text = (ROOT / "zensical.toml").read_text(encoding="utf-8")
+    assert {path.name for path in (ROOT / "docs").glob("*.md")} == set(re.findall(r'"([\w-]+\.md)"', text))
+
+
+def test_links_of_the_readme_lead_to_files():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 120
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", text):
+        assert (ROOT / target).exists(), target
+
+
+def test_there_is_one_version():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (cited,) = re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    assert cited == project["version"]
+    assert f"## [{cited}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
