@@ -1,12 +1,81 @@
-"""agrotools: how well do multimodal models use tools to solve agricultural problems?"""
+"""agrotools: how well do multimodal models use tools to solve agricultural problems?
+
+import agrotools as at
+
+run = at.evaluate("embedded", model="baseline:planner", mode="end-to-end", limit=20)
+run.scores["agrotools.fas"]
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agrotools.agents.policy import Policy
+    from agrotools.api import (
+        Comparison,
+        MetricDifference,
+        MetricScore,
+        Run,
+        Sample,
+        compare,
+        evaluate,
+        read_run,
+        score,
+    )
+    from agrotools.benchmarks import load_benchmark
+    from agrotools.core.record import Record
+    from agrotools.formats.benchmark import Benchmark
+    from agrotools.models.base import Model
+    from agrotools.tools.contract import tool
 
 __version__: str
 
+_MODULES = {
+    **dict.fromkeys(
+        ("Comparison", "MetricDifference", "MetricScore", "Run", "Sample", "compare", "evaluate", "read_run", "score"),
+        "agrotools.api",
+    ),
+    "Benchmark": "agrotools.formats.benchmark",
+    "Model": "agrotools.models.base",
+    "Policy": "agrotools.agents.policy",
+    "Record": "agrotools.core.record",
+    "load_benchmark": "agrotools.benchmarks",
+    "tool": "agrotools.tools.contract",
+}
+"""Public names by the module that they are imported from on first use: ``import agrotools`` alone stays cheap."""
 
-def __getattr__(name: str) -> str:
+__all__ = [
+    "Benchmark",
+    "Comparison",
+    "MetricDifference",
+    "MetricScore",
+    "Model",
+    "Policy",
+    "Record",
+    "Run",
+    "Sample",
+    "compare",
+    "evaluate",
+    "load_benchmark",
+    "read_run",
+    "score",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:
     if name == "__version__":
         # Read when asked for: importlib.metadata alone would cost a tenth of the start of the command.
         from importlib.metadata import version
 
         return version("agrotools")
+    if name in _MODULES:
+        from importlib import import_module
+
+        value = getattr(import_module(_MODULES[name]), name)
+        globals()[name] = value
+        return value
     raise AttributeError(f"module 'agrotools' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -31,7 +31,7 @@ def test_the_first_signal_lets_samples_in_flight_finish(benchmark_folder: Path, 
         assert process.returncode == 130
         assert "Traceback" not in err
         assert "4 samples in flight have finished; Ctrl-C again stops at once" in err
-        assert "the same command goes on from here" in err
+        assert "run the same command again to resume" in err
         assert len(kept) == endpoint.answered < SAMPLES, "what was asked was waited for, and nothing else was asked"
         process = start(benchmark_folder, tmp_path / "run", endpoint, "--json")
         out, err = process.communicate(timeout=60)
@@ -56,7 +56,7 @@ def test_the_second_signal_stops_at_once(benchmark_folder: Path, tmp_path: Path)
     assert took_s < 5
     assert process.returncode == 130
     assert "Traceback" not in err
-    assert "the same command goes on from here" in err
+    assert "run the same command again to resume" in err
     assert not (tmp_path / "run" / ".scratch").exists()
 
 

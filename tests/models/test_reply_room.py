@@ -1,5 +1,6 @@
 """Endpoints that refuse the reply's length, images or tools: what is asked again, and what is whose fault."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -270,3 +271,13 @@ async def test_a_request_that_one_account_or_proxy_cannot_take_costs_no_other() 
     assert isinstance(came[0], InfrastructureError)
     assert came[0].problem == "request"
     assert len(bodies) == 1
+
+
+async def test_a_run_that_is_to_stop_makes_no_further_attempt() -> None:
+    model = OpenAICompatibleModel("m", base_url="http://127.0.0.1:9/v1")
+    asking = asyncio.create_task(model.generate([Message.of("user", "Hello")], (), ModelSettings()))
+    await asyncio.sleep(0.1)
+    model.stats.stopping = True
+    with pytest.raises(InfrastructureError, match=r"after [12] attempts.*run the same command again to resume"):
+        await asyncio.wait_for(asking, 5)
+    await model.close()

@@ -150,7 +150,7 @@ def test_a_full_disk_is_a_typed_error_and_no_part_of_a_line_stays(tmp_path: Path
     )
     count, whole, message = done.stdout.split(maxsplit=2)
     assert "cannot write to the run folder" in message
-    assert "what has finished is kept" in message
+    assert "run the same command again to resume" in message
     assert whole == "True"
     assert int(count) >= 2
     with RunStore(tmp_path, manifest()) as store:

@@ -1,13 +1,20 @@
-"""Correlations of step metrics with outcomes: numpy's r, intervals by cluster, and silence where nothing varies."""
+"""Correlations of steps with answers: over the samples of a run, and over runs."""
 
 import random
 from array import array
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import pearsonr, spearmanr
 
-from agrotools.scoring.correlations import correlations
+from agrotools.core import Mode
+from agrotools.report.tables import tables_text
+from agrotools.scoring import Estimate, Metric, ModeSummary, PublishedFigures, Summary
+from agrotools.scoring.correlations import across_runs, correlations, with_correlations
 from agrotools.scoring.sample_units import Rows, SampleTable, Units, units_of
+from agrotools.scoring.statistics import least_correlation
 from support.plain_sample import plain_sample
 
 
@@ -88,3 +95,129 @@ def test_samples_of_one_file_count_as_one_draw():
         assert found.interval is not None
         widths.append(found.interval.upper - found.interval.lower)
     assert widths[1] > 2 * widths[0]
+
+
+def metric(value: float) -> Metric:
+    return Metric(overall=Estimate(value=value, n=40, n_clusters=40))
+
+
+def part(metrics: dict[str, float], published: PublishedFigures | None = None, **changes) -> ModeSummary:
+    found = {name: metric(value) for name, value in metrics.items()}
+    fields = {"n_records": 40, "n_samples": 40, "n_clusters": 40, "epochs": 1, "metrics": found}
+    return ModeSummary.model_validate({**fields, "published": published, **changes})
+
+
+def run(name: str, step: float, outcome: float, *, benchmark: str = "b", **changes) -> Summary:
+    modes: dict[Mode, ModeSummary] = {
+        "step-by-step": part({"agrotools.arg_acc": step, "agrotools.tool_acc": 0.5}),
+        "end-to-end": part({"agrotools.fas": outcome}),
+    }
+    return Summary(benchmark=benchmark, benchmark_version="1", model=name, modes=modes).model_copy(update=changes)
+
+
+@given(st.lists(st.tuples(st.sampled_from([k / 8 for k in range(9)]), st.floats(0, 1)), min_size=3, max_size=15))
+def test_r_and_rho_are_those_of_scipy(values):
+    found = across_runs([run(f"m{at}", *pair) for at, pair in enumerate(values)])
+    assert found is not None
+    (told,) = [each for each in found.correlations if each.step == "agrotools.arg_acc"]
+    x, y = np.array(values).T
+    if told.pearson is None:
+        assert np.ptp(x) * np.ptp(y) < 1e-6
+        return
+    assert told.n == len(values)
+    assert told.pearson == pytest.approx(pearsonr(x, y)[0], abs=1e-6)
+    assert told.spearman == pytest.approx(spearmanr(x, y)[0], abs=1e-9)
+    assert (told.interval is None) == (len(values) < 10 or abs(told.pearson) > 1 - 1e-12)
+
+
+def test_the_interval_is_that_of_fishers_z():
+    lots = random.Random(1)
+    values = [(step, step + lots.gauss(0, 0.2)) for step in (lots.random() for _ in range(12))]
+    found = across_runs([run(f"m{at}", *pair) for at, pair in enumerate(values)])
+    assert found is not None
+    told = next(each for each in found.correlations if each.step == "agrotools.arg_acc")
+    assert told.interval is not None
+    theirs = pearsonr(*np.array(values).T).confidence_interval(0.95)
+    assert (told.interval.lower, told.interval.upper) == pytest.approx((theirs.low, theirs.high), abs=1e-6)
+
+
+def test_a_metric_that_is_the_same_in_all_runs_has_no_r():
+    found = across_runs([run("a", 0.1, 0.2), run("b", 0.5, 0.1), run("c", 0.3, 0.9)])
+    assert found is not None
+    constant = next(each for each in found.correlations if each.step == "agrotools.tool_acc")
+    assert (constant.pearson, constant.spearman, constant.n) == (None, None, 3)
+
+
+def test_what_chance_gives_in_one_of_twenty_is_that_of_the_table():
+    # Critical values of r, two-sided at 5 %, for 3, 5, 10 and 20 pairs.
+    assert [round(least_correlation(n), 3) for n in (3, 5, 10, 20)] == [0.997, 0.878, 0.632, 0.444]
+
+
+def test_runs_that_do_not_count_are_left_out_by_name():
+    good = [run(name, step, step) for name, step in (("a", 0.1), ("b", 0.5), ("c", 0.3))]
+    one_mode = run("d", 0.1, 0.9)
+    one_mode = one_mode.model_copy(update={"modes": {"end-to-end": one_mode.modes["end-to-end"]}})
+    invalid = run("e", 0.1, 0.9)
+    modes = {**invalid.modes, "end-to-end": part({"agrotools.fas": 0.9}, headline=False)}
+    others = [run("oracle", 1, 1, privileged=True), one_mode, invalid.model_copy(update={"modes": modes})]
+    found = across_runs([*good, *others])
+    assert found is not None
+    assert found.runs == ("a", "b", "c")
+    assert list(found.left_out.values()) == [("oracle",), ("d",), ("e",)]
+    assert across_runs([*good[:2], *others]) is None
+
+
+def test_only_runs_on_one_benchmark_are_set_together():
+    here = [run(f"m{at}", at / 4, at / 4) for at in range(3)]
+    there = [run(f"m{at}", at / 4, 1 - at / 4, benchmark="other") for at in range(3)]
+    split = [run(f"m{at}", 0, 0, benchmark_options={"split": "sar"}) for at in range(2)]
+    told = [each.across_runs for each in with_correlations([*here, *there, *split])]
+    assert [each and (each.benchmark, round(each.correlations[1].pearson or 0, 6)) for each in told] == [
+        *[("b", 1.0)] * 3, *[("other", -1.0)] * 3, None, None,
+    ]  # fmt: skip
+
+
+def figures(mode: Mode, value: float) -> PublishedFigures:
+    name = "tool_acc" if mode == "step-by-step" else "ans_acc"
+    other = Estimate(value=1 - value, n=40, n_clusters=40)
+    reference = {f"gta.{name}": value, "gta.inst_acc": None}
+    return PublishedFigures(family="gta", reference=reference, corrected={f"gta.{name}_corrected": other})
+
+
+def published_runs() -> list[Summary]:
+    runs: list[Summary] = []
+    for at, (step, outcome) in enumerate(((0.1, 0.2), (0.5, 0.4), (0.3, 0.9), (0.7, 0.8))):
+        made = run(f"m{at}", step, outcome, benchmark="gta")
+        modes: dict[Mode, ModeSummary] = {
+            mode: each.model_copy(update={"published": figures(mode, step if mode == "step-by-step" else outcome)})
+            for mode, each in made.modes.items()
+        }
+        runs.append(made.model_copy(update={"modes": modes}))
+    return runs
+
+
+def test_the_papers_metrics_go_with_each_other_as_published_and_corrected():
+    found = across_runs(published_runs())
+    assert found is not None
+    pairs = {(each.step, each.outcome) for each in found.correlations}
+    assert pairs == {
+        ("agrotools.arg_acc", "agrotools.fas"),
+        ("agrotools.tool_acc", "agrotools.fas"),
+        ("gta.tool_acc", "gta.ans_acc"),
+        ("gta.tool_acc_corrected", "gta.ans_acc_corrected"),
+    }
+
+
+def test_tables_tell_them_with_the_number_of_runs():
+    summaries = with_correlations(published_runs())
+    text = tables_text(summaries)
+    found = summaries[0].across_runs
+    assert found is not None
+    r = next(each for each in found.correlations if each.step == "gta.tool_acc")
+    assert f"r {r.pearson:+.2f}" in text
+    assert f"rho {r.spearman:+.2f}" in text
+    assert "4 runs on gta" in " ".join(text.split())
+    assert "No interval is given with fewer than 10 runs" in text
+    assert "±0.950" in text
+    assert "runs on gta" not in " ".join(tables_text(summaries, details=False).split())
+    assert "rho" not in tables_text(with_correlations(published_runs()[:2]))

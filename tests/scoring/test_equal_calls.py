@@ -24,7 +24,7 @@ from agrotools.core import (
 from agrotools.scoring.steps import compare_calls
 from agrotools.tools import get_tool
 from agrotools.tools.result import encode_result
-from agrotools.tools.workspace import Work, at_work
+from agrotools.tools.workspace import CallContext, call_context
 from support.orchard_scenes import orchard
 from support.picture_files import discs, field, noisy, planted_rows, write_raster
 
@@ -44,7 +44,7 @@ class Place:
         infos = {self.folder / file.name: file for file in self.files}
         declared = get_tool(tool)
         prepared = declared.prepared(arguments, lambda name: self.folder / name)
-        with at_work(Work(keep=lambda artifact, content: artifact, infos=infos)):
+        with call_context(CallContext(keep=lambda artifact, content: artifact, infos=infos)):
             return encode_result(declared.function(**prepared))[0]
 
     def agrees(self, tool: str, predicted: Arguments, reference: Arguments, result: dict[str, Any] | None) -> bool:

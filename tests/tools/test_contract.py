@@ -25,7 +25,7 @@ from agrotools.tools.contract import (
     tool,
 )
 from agrotools.tools.result import encode_result, with_artifact_names
-from agrotools.tools.schema import in_words, plain_schema
+from agrotools.tools.schema import describe_schema, plain_schema
 
 
 class Measured(ToolResult):
@@ -438,11 +438,13 @@ class TestResults:
 
 
 def test_words_for_schemas():
-    assert in_words({"type": "number", "minimum": 0, "exclusiveMaximum": 1}) == "a number of at least 0 and below 1"
-    assert in_words({"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 1}) == (
+    assert (
+        describe_schema({"type": "number", "minimum": 0, "exclusiveMaximum": 1}) == "a number of at least 0 and below 1"
+    )
+    assert describe_schema({"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 1}) == (
         "a list of at least 1 values, each one of a, b"
     )
-    assert in_words({"type": "object", "additionalProperties": {"type": "integer"}}) == (
+    assert describe_schema({"type": "object", "additionalProperties": {"type": "integer"}}) == (
         "an object from names to whole numbers"
     )
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import SampleFile, ToolError
-from agrotools.tools.workspace import Work, at_work, file_info, read_sidecar, shown_name
+from agrotools.tools.workspace import CallContext, call_context, file_info, read_sidecar, shown_name
 
 SAID = {
     "gsd_m": 0.02,
@@ -124,12 +124,12 @@ class TestWhoIsBelieved:
     def test_what_a_sample_says_goes_first(self, tmp_path: Path):
         path = written(tmp_path, SAID)
         known = SampleFile(name="image_1.jpg", path="x", kind="image", gsd_m=0.5)
-        with at_work(Work(keep=lambda artifact, _: artifact, infos={path: known}, reads_sidecars=True)):
+        with call_context(CallContext(keep=lambda artifact, _: artifact, infos={path: known}, reads_sidecars=True)):
             assert file_info(path) == known
             assert shown_name(path) == "image_1.jpg"
 
     def test_an_evaluation_reads_none(self, tmp_path: Path):
         path = written(tmp_path, b"{")
-        with at_work(Work(keep=lambda artifact, _: artifact)):
+        with call_context(CallContext(keep=lambda artifact, _: artifact)):
             assert file_info(path) is None
             assert shown_name(path) == "field.jpg"

@@ -15,7 +15,7 @@ from agrotools.core import InfrastructureError, SampleFile, ToolCall
 from agrotools.tools import worker_process
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
-from agrotools.tools.frames import BrokenFrame, FrameReader, packed
+from agrotools.tools.frames import BrokenFrame, FrameReader, pack_frame
 from agrotools.tools.workspace import Workspace
 
 TOOLSET = tuple(hostile_tools.BY_NAME)
@@ -166,7 +166,7 @@ async def test_no_room_for_a_log_is_an_infrastructure_error(workspace, monkeypat
     def full() -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(worker_process, "_nameless_file", full)
+    monkeypatch.setattr(worker_process, "_anonymous_file", full)
     async with ToolExecutor(workers=1, find_tool=FIND) as executor:
         with pytest.raises(InfrastructureError, match="No space left"):
             await call(executor, workspace, "echo", value=1)
@@ -177,7 +177,7 @@ class TestFrames:
     CONTENTS = [b"first", b"", b"third" * 1000]
 
     def test_a_frame_comes_together_from_any_pieces(self):
-        frame = packed(self.MESSAGE, self.CONTENTS)
+        frame = pack_frame(self.MESSAGE, self.CONTENTS)
         for size in (1, 5, 11, 12, 13, 1000, len(frame)):
             reader = FrameReader()
             pieces = [frame[start : start + size] for start in range(0, len(frame), size)]
@@ -187,7 +187,7 @@ class TestFrames:
             assert reader.empty
 
     def test_what_follows_a_frame_is_kept(self):
-        frame = packed({"n": 1})
+        frame = pack_frame({"n": 1})
         reader = FrameReader()
         assert reader.feed(frame + frame[:3]) == ({"n": 1}, [])
         assert not reader.empty

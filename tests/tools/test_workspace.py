@@ -9,11 +9,11 @@ from PIL import Image
 
 from agrotools.core import Artifact, SampleFile, ToolError
 from agrotools.tools.workspace import (
-    Work,
+    CallContext,
     Workspace,
     artifacts_in,
-    at_work,
     backend_in_use,
+    call_context,
     file_info,
     host_file,
     save_artifact,
@@ -186,8 +186,8 @@ class TestArtifacts:
 
 def test_a_tool_learns_what_the_sample_knows_of_its_file(workspace, folder, tmp_path):
     info = sample_file(folder / "image_1.jpg").model_copy(update={"gsd_m": 0.1})
-    work = Work(keep=workspace.keep, infos={folder / "image_1.jpg": info}, backend="learned")
-    with at_work(work):
+    work = CallContext(keep=workspace.keep, infos={folder / "image_1.jpg": info}, backend="learned")
+    with call_context(work):
         assert file_info(folder / "image_1.jpg") == info
         assert file_info(folder / "image_2.jpg") is None
         assert backend_in_use() == "learned"

@@ -9,7 +9,7 @@ import pytest
 
 from agrotools.core import ToolError
 from agrotools.vision import nets as weights_file
-from agrotools.vision.nets import checked_arrays, checked_bytes, packed_arrays
+from agrotools.vision.nets import checked_arrays, checked_bytes, pack_arrays
 
 
 def fault(path: Path, sha256: str) -> ToolError:
@@ -23,7 +23,7 @@ def fault(path: Path, sha256: str) -> ToolError:
 
 def test_arrays_come_back_as_they_were(tmp_path: Path) -> None:
     arrays = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "n": np.array([1, 2], np.uint8)}
-    content, sha256 = packed_arrays(arrays)
+    content, sha256 = pack_arrays(arrays)
     (tmp_path / "w.npz").write_bytes(content)
     found = checked_arrays(tmp_path / "w.npz", sha256, what="x", hint="y")
     assert found.keys() == arrays.keys()
@@ -34,13 +34,13 @@ def test_arrays_come_back_as_they_were(tmp_path: Path) -> None:
 def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "w.npz"
     assert "cannot be read" in fault(path, "0" * 64).message
-    content, sha256 = packed_arrays({"a": np.ones(3, np.float32)})
+    content, sha256 = pack_arrays({"a": np.ones(3, np.float32)})
     path.write_bytes(content + b" ")
     assert "not those that its description names" in fault(path, sha256).message
     junk = b"PK\x03\x04 no zip"
     path.write_bytes(junk)
     assert "damaged" in fault(path, hashlib.sha256(junk).hexdigest()).message
-    content, sha256 = packed_arrays({"a": np.array([1.0, np.nan])})
+    content, sha256 = pack_arrays({"a": np.array([1.0, np.nan])})
     path.write_bytes(content)
     assert "not all are numbers" in fault(path, sha256).message
     monkeypatch.setattr(weights_file, "LARGEST_WEIGHTS", 10)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from agrotools.build.picture_parts import Region
-from agrotools.tools.result import rounded
+from agrotools.tools.result import round_significant
 
 _DIGITS = 6
 
@@ -83,19 +83,19 @@ class AreaTruth:
         pixels["soil"] = self.soil_px
         area_m2: JsonValue = None
         if gsd_m is not None:
-            area_m2 = {name: rounded(count * gsd_m**2, _DIGITS) for name, count in pixels.items()}
+            area_m2 = {name: round_significant(count * gsd_m**2, _DIGITS) for name, count in pixels.items()}
         return {
             "total_px": self.total_px,
             "veg_px": self.veg_px,
             "crop_px": self.crop_px,
             "weed_px": self.weed_px,
             "soil_px": self.soil_px,
-            "veg_pct": rounded(self.veg_pct, _DIGITS),
-            "crop_pct": rounded(self.crop_pct, _DIGITS),
-            "weed_pct": rounded(self.weed_pct, _DIGITS),
-            "soil_pct": rounded(self.soil_pct, _DIGITS),
-            "weed_share_of_veg_pct": rounded(self.weed_share_pct, _DIGITS),
-            "weed_to_crop_ratio": None if self.ratio is None else rounded(self.ratio, _DIGITS),
+            "veg_pct": round_significant(self.veg_pct, _DIGITS),
+            "crop_pct": round_significant(self.crop_pct, _DIGITS),
+            "weed_pct": round_significant(self.weed_pct, _DIGITS),
+            "soil_pct": round_significant(self.soil_pct, _DIGITS),
+            "weed_share_of_veg_pct": round_significant(self.weed_share_pct, _DIGITS),
+            "weed_to_crop_ratio": None if self.ratio is None else round_significant(self.ratio, _DIGITS),
             "area_m2": area_m2,
             "gsd_m": gsd_m,
         }

@@ -32,7 +32,7 @@ def evaluate(
         typer.Option(
             "--model",
             "-m",
-            help="Model name on the endpoint, baseline:NAME, replay:RUN or scripted:FILE; may be given several times.",
+            help="Model name on the endpoint, baseline:NAME, replay:RUN or scripted:FILE (repeatable).",
             show_default="baseline:planner and baseline:oracle",
         ),
     ] = None,
@@ -54,9 +54,9 @@ def evaluate(
     ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option("--option", "-o", help="NAME=VALUE, for benchmarks that can be put in several ways."),
+        typer.Option("--option", "-o", help="Benchmark option, NAME=VALUE (repeatable)."),
     ] = None,
-    limit: Annotated[int | None, typer.Option(help="Only this many samples.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Run a fixed random subset of this many samples.")] = None,
     epochs: Annotated[int | None, typer.Option(help="Repeats of every sample.", show_default="1")] = None,
     max_steps: Annotated[
         int | None, typer.Option(help="Model turns per sample.", show_default="as published, else 20")
@@ -65,37 +65,39 @@ def evaluate(
     temperature: Annotated[float | None, typer.Option(help="Sampling temperature.")] = None,
     max_output_tokens: Annotated[int | None, typer.Option(help="Token limit of one reply.")] = None,
     top_logprobs: Annotated[
-        int | None, typer.Option(help="Also ask how likely other tokens were, and score options by it.")
+        int | None, typer.Option(help="Request token probabilities, and score options by them as well.")
     ] = None,
     concurrency: Annotated[
-        int | None, typer.Option(help="Requests in flight.", show_default="as many as the endpoint bears, up to 128")
+        int | None, typer.Option(help="Concurrent requests.", show_default="adapts to the endpoint, up to 128")
     ] = None,
-    rpm: Annotated[int | None, typer.Option(help="Requests a minute at most.")] = None,
-    tpm: Annotated[int | None, typer.Option(help="Tokens a minute at most.")] = None,
+    rpm: Annotated[int | None, typer.Option(help="Maximum requests per minute.")] = None,
+    tpm: Annotated[int | None, typer.Option(help="Maximum tokens per minute.")] = None,
     timeout: Annotated[
         float | None,
-        typer.Option(help="Seconds after which a request is given up, to be asked again alone.", show_default="600"),
+        typer.Option(help="Request timeout in seconds.", show_default="600"),
     ] = None,
-    cache: Annotated[
-        str | None, typer.Option(help="Keep replies under this name, and use those that are there.")
-    ] = None,
-    budget: Annotated[float | None, typer.Option(help="USD that the run may cost in all.")] = None,
-    price: Annotated[str | None, typer.Option(help="IN/OUT, USD per million tokens, instead of the table's.")] = None,
+    cache: Annotated[str | None, typer.Option(help="Name of a response cache to read and write.")] = None,
+    budget: Annotated[float | None, typer.Option(help="Maximum total cost of the run in USD.")] = None,
+    price: Annotated[str | None, typer.Option(help="Price of the model, IN/OUT in USD per million tokens.")] = None,
     images: Annotated[
         bool | None,
-        typer.Option("--images/--no-images", help="Whether the model sees images (lagent: only if asked for)."),
+        typer.Option(
+            "--images/--no-images", help="Whether the model sees images (with lagent only if --images is given)."
+        ),
     ] = None,
     backend: Annotated[
         list[str] | None,
-        typer.Option(help="Back-end of a tool, TOOL=KIND (or recorded, for all); several times."),
+        typer.Option(help="Back-end of a tool, TOOL=KIND, or recorded for all tools (repeatable)."),
     ] = None,
-    vlm_model: Annotated[str | None, typer.Option(help="Vision model that tools ask, for --backend TOOL=vlm.")] = None,
+    vlm_model: Annotated[str | None, typer.Option(help="Vision model of tools with --backend TOOL=vlm.")] = None,
     vlm_base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of that model.")] = None,
     vlm_api_key_env: Annotated[
         str | None, typer.Option(help="Environment variable that holds its key.", show_default="OPENAI_API_KEY")
     ] = None,
-    vlm_price: Annotated[str | None, typer.Option(help="IN/OUT of that model, USD per million tokens.")] = None,
-    data_root: Annotated[Path | None, typer.Option(help="Where the benchmark's files lie.")] = None,
+    vlm_price: Annotated[
+        str | None, typer.Option(help="Price of that model, IN/OUT in USD per million tokens.")
+    ] = None,
+    data_root: Annotated[Path | None, typer.Option(help="Folder of the benchmark's files.")] = None,
     out: Annotated[Path | None, typer.Option(help="Run folder.", show_default="runs/BENCHMARK-MODEL-HASH")] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file with options of the run, e.g. limit = 20.")] = None,
     judge: Judges = None,
@@ -111,22 +113,20 @@ def evaluate(
     embedder: EmbedderName = None,
     embedder_path: EmbedderPath = None,
     allow_invalid: Annotated[
-        bool, typer.Option(help="Print headlines with more than 1 % invalid samples; do not fail.")
+        bool, typer.Option(help="Report scores even if more than 1 % of samples are invalid.")
     ] = False,
-    details: Annotated[bool, typer.Option(help="Also by task and answer type, and what happened in the run.")] = False,
+    details: Annotated[
+        bool, typer.Option(help="Also show scores by task and answer type, and statistics of the run.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
-    """Run a benchmark, score it (also by judges, if any are named) and print the table.
-
-    The same command goes on where it stopped.
-    """
+    """Run a benchmark, score it and print the table. Run the same command again to resume."""
     import sys
 
+    from agrotools.api import Run, evaluate_config
     from agrotools.cli.results import show_evaluations
     from agrotools.core import AgrotoolsError
     from agrotools.runner.config import benchmark_options, read_config, tool_backends
-    from agrotools.runner.evaluate import Evaluation
-    from agrotools.runner.evaluate import evaluate as run
 
     options = {
         "benchmark": benchmark,
@@ -174,19 +174,19 @@ def evaluate(
     )
     check_judges(judging)
     compared = comparing(extra, embedder, embedder_path)
-    done: list[Evaluation] = []
+    done: list[Run] = []
     failure: AgrotoolsError | None = None
     try:
         for each in configs:
-            done.append(run(each, sys.stderr))
+            done.append(evaluate_config(each, sys.stderr))
     except AgrotoolsError as error:
         if not done:
             raise
-        failure = error  # told beneath the tables of the models before
+        failure = error  # shown beneath the tables of the models before
     except KeyboardInterrupt:
-        typer.echo("\nstopped; what has finished is kept, and the same command goes on from here", err=True)
+        typer.echo("\nstopped: finished samples are kept; run the same command again to resume", err=True)
         raise typer.Exit(STOPPED) from None
-    missing = ask_judges([each.run for each in done], judging)
+    missing = ask_judges([each.path for each in done], judging)
     code = show_evaluations(
         done,
         allow_invalid=allow_invalid,

@@ -1,11 +1,16 @@
 """``agrotools explain``: one sample of a run, from the question to the score."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from agrotools.cli.json_output import print_json
+
+if TYPE_CHECKING:
+    from agrotools.core import Record
+    from agrotools.runner.prompts import StoredRequest
 
 
 def explain(
@@ -13,7 +18,8 @@ def explain(
     sample: Annotated[str, typer.Argument(help="Id of a sample.")],
     mode: Annotated[str | None, typer.Option(help="Only this mode.")] = None,
     epoch: Annotated[int, typer.Option(help="Which repeat.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print record and scores as JSON.")] = False,
+    prompt: Annotated[bool, typer.Option("--prompt", help="Print what the model was sent instead.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print record and scores, or the prompt, as JSON.")] = False,
 ) -> None:
     """Show what was asked, done and answered on a sample, how each slot was read, and why it scored so."""
     from difflib import get_close_matches
@@ -36,6 +42,9 @@ def explain(
         close = get_close_matches(sample, known, n=3) or known[:3]
         has = f"it has {', '.join(record.mode for record in of_sample)}" if of_sample else f"e.g. {', '.join(close)}"
         raise UsageError(f"{run} holds no record of sample {sample!r} in {mode or 'any mode'}, epoch {epoch}", hint=has)
+    if prompt:
+        _print_prompts(run, chosen, as_json=as_json)
+        return
     judges = judged_rows(run)
     scored = [(record, [*score_record(record), *judges.rows(record)]) for record in chosen]
     if as_json:
@@ -53,3 +62,111 @@ def explain(
         print_explanation(record, scores, judges.of(record))
     if (stored := stored_version(run)) not in (None, SCORING_VERSION):
         typer.echo(f"read by scoring version {SCORING_VERSION}; the scores stored with the run are of version {stored}")
+
+
+def _print_prompts(run: Path, records: "Sequence[Record]", *, as_json: bool) -> None:
+    """Print every request of ``records``; :class:`UsageError` where the run stores none of any of them."""
+    from agrotools.core import UsageError
+    from agrotools.runner.prompts import read_requests
+    from agrotools.runner.store import read_manifest
+
+    model = read_manifest(run).model
+    stored = [(record, read_requests(run, record.key)) for record in records]
+    if all(requests is None for _, requests in stored):
+        raise UsageError(
+            f"{run} stores no prompt of sample {records[0].sample.id!r}",
+            hint="prompts are stored where agrotools itself prompts a model: not for baselines and replays, not by "
+            "agents of other packages, and not by agrotools 0.1",
+        )
+    if as_json:
+        print_json([_prompt_json(run, model, record, requests) for record, requests in stored])
+        return
+    for record, requests in stored:
+        heading = f"{record.sample.id}, {record.mode}, epoch {record.epoch}"
+        if requests is None:
+            typer.echo(f"{heading}: no prompt is stored")
+            continue
+        typer.echo(f"{heading}: {len(requests)} request{'s' if len(requests) != 1 else ''} to {model}")
+        tools: list[Any] = []
+        for number, request in enumerate(requests, start=1):
+            typer.echo(f"\n=== request {number} of {len(requests)}")
+            if request.tools and request.tools == tools:
+                typer.echo(f"--- {len(tools)} tools, as before")
+            elif request.tools:
+                _print_tools(request.tools)
+            tools = request.tools
+            if request.shared:
+                typer.echo(f"--- messages 1 to {request.shared}, as before")
+            for place, message in enumerate(request.messages[request.shared :], start=request.shared + 1):
+                _print_message(run, place, message)
+
+
+def _prompt_json(
+    run: Path, model: str, record: "Record", requests: "Sequence[StoredRequest] | None"
+) -> dict[str, object]:
+    from agrotools.runner.prompts import stored_image
+
+    parts = [
+        part
+        for request in requests or ()
+        for message in request.messages
+        if isinstance(message["content"], list)
+        for part in message["content"]
+    ]
+    urls = dict.fromkeys(part["image_url"]["url"] for part in parts if part["type"] == "image_url")
+    images = {url: image.model_dump() for url in urls if (image := stored_image(run, url)) is not None}
+    sent = [{"messages": request.messages, "tools": request.tools} for request in requests or ()]
+    return {
+        "sample": record.sample.id,
+        "mode": record.mode,
+        "epoch": record.epoch,
+        "model": model,
+        "requests": None if requests is None else sent,
+        "images": images,
+    }
+
+
+def _print_tools(tools: "Sequence[dict[str, Any]]") -> None:
+    import orjson
+
+    from agrotools.report.layout import harmless
+
+    typer.echo(f"--- {len(tools)} tools")
+    for tool in tools:
+        typer.echo(harmless(orjson.dumps(tool, option=orjson.OPT_INDENT_2).decode()))
+
+
+def _print_message(run: Path, place: int, message: dict[str, Any]) -> None:
+    import orjson
+
+    from agrotools.report.layout import harmless
+
+    answers = f", result of call {message['tool_call_id']}" if "tool_call_id" in message else ""
+    typer.echo(harmless(f"--- message {place}: {message['role']}{answers}"))
+    content = message["content"]
+    for part in content if isinstance(content, list) else [{"type": "text", "text": content}]:
+        if part["type"] == "text":
+            typer.echo(harmless(part["text"]))
+        else:
+            typer.echo(_image_line(run, part["image_url"]["url"]))
+    for call in message.get("tool_calls", ()):
+        typer.echo(harmless(f"call: {orjson.dumps(call).decode()}"))
+
+
+def _image_line(run: Path, url: str) -> str:
+    from agrotools.report.layout import harmless, shortened
+    from agrotools.runner.prompts import stored_image
+
+    image = stored_image(run, url)
+    if image is None:
+        return harmless(f"[image at {shortened(url, 200)}]")
+    if image.bytes is None:
+        return f"[image, {image.media_type}, sha256 {image.sha256}, no longer in the run folder: {image.file}]"
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(run / image.file, formats=("JPEG", "PNG", "WEBP")) as opened:
+            size = f"{opened.width} x {opened.height} px, "
+    except (OSError, UnidentifiedImageError):
+        size = ""
+    return f"[image, {image.media_type}, {size}{image.bytes:,} bytes, sha256 {image.sha256}, {run / image.file}]"

@@ -125,7 +125,7 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
                     run, helper, votes=options.votes, labelled=labelled, rubrics=rubrics, progress=progress
                 )
             except KeyboardInterrupt:
-                typer.echo("\nstopped; what judges replied is kept, and the same command goes on from here", err=True)
+                typer.echo("\nstopped: judgements are kept; run the same command again to resume", err=True)
                 raise typer.Exit(STOPPED) from None
             missing |= _told(run, done, helper)
     return missing

@@ -48,13 +48,13 @@ def search(
         return
 
     from agrotools.tools import get_tool
-    from agrotools.tools.workspace import Work, at_work, write_artifact
+    from agrotools.tools.workspace import CallContext, call_context, write_artifact
 
-    work = Work(keep=lambda artifact, content: write_artifact(Path("agrotools-out"), artifact, content))
+    work = CallContext(keep=lambda artifact, content: write_artifact(Path("agrotools-out"), artifact, content))
     work.backend = "embed" if embed else None
     arguments = {"query": query, "topic": topic, "kind": kind, "crop": crop, "top_k": top_k}
     try:
-        with at_work(work):
+        with call_context(work):
             found = get_tool("lookup_agronomy")(**arguments)
     except ToolError as error:
         if error.kind != "invalid_argument":

@@ -2,54 +2,90 @@
 
 import gc
 import sys
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from click import Command, Context
+from typer.core import TyperGroup
 
-from agrotools.cli import (
-    benchmarks,
-    build,
-    doctor,
-    eval_command,
-    explain,
-    export,
-    kb,
-    packs,
-    report,
-    review,
-    scenes,
-    score,
-    tools,
-    validate,
-)
 from agrotools.cli.exit_codes import code_of
+
+COMMANDS = {
+    "eval": "eval_command:evaluate",
+    "score": "score:score",
+    "explain": "explain:explain",
+    "report": "report:report",
+    "validate": "validate:validate",
+    "build": "build:build",
+    "scenes": "scenes:scenes",
+    "review": "review:review",
+    "export": "export:export",
+    "doctor": "doctor:doctor",
+    "benchmarks": "benchmarks:app",
+    "tools": "tools:app",
+    "packs": "packs:app",
+    "kb": "kb:app",
+}
+"""Module and function of each command, or the group of its sub-commands."""
+
+
+class LazyCommands(TyperGroup):
+    """The commands by name, each imported when it runs or when help lists it."""
+
+    def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        target = getattr(import_module(f"agrotools.cli.{module}"), name)
+        if isinstance(target, typer.Typer):
+            command = typer.main.get_group(target)
+        else:
+            alone = typer.Typer(**SETTINGS)
+            alone.command(cmd_name)(target)
+            command = typer.main.get_command(alone)
+        command.name = cmd_name
+        return command
+
+
+SETTINGS: dict[str, Any] = {
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": None,
+    "add_completion": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
 
 app = typer.Typer(
     name="agrotools",
     help="How well do models use tools to solve agricultural problems? Evaluate, build benchmarks, run the tools.",
     no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    cls=LazyCommands,
+    **SETTINGS,
 )
-app.command("eval")(eval_command.evaluate)
-app.command("score")(score.score)
-app.command("explain")(explain.explain)
-app.command("report")(report.report)
-app.command("validate")(validate.validate)
-app.command("build")(build.build)
-app.command("scenes")(scenes.scenes)
-app.command("review")(review.review)
-app.command("export")(export.export)
-app.command("doctor")(doctor.doctor)
-app.add_typer(benchmarks.app, name="benchmarks")
-app.add_typer(tools.app, name="tools")
-app.add_typer(packs.app, name="packs")
-app.add_typer(kb.app, name="kb")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from agrotools import __version__
+
+        typer.echo(f"agrotools {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """How well do models use tools to solve agricultural problems? Evaluate, build benchmarks, run the tools."""
 
 
 def main() -> None:
-    """Entry point. Errors that a user can mend are one or two lines, never a stack trace.
+    """Entry point. Errors that a user can fix are one or two lines, never a stack trace.
 
     Exit codes: :mod:`agrotools.cli.exit_codes`.
     """
@@ -64,15 +100,17 @@ def main() -> None:
         if (code := code_of(error)) is None:
             raise
         if isinstance(error, AgrotoolsError):
-            _say(error.message, error.hint)
+            _print_error(error.message, error.hint)
         elif isinstance(error, OSError):
             # A disk that is full or a file that may not be read can meet any command anywhere.
             where = f"{error.filename}: " if error.filename else ""
-            _say(f"{where}{error.strerror or error}", "check that it can be read and written, and that there is space")
+            _print_error(
+                f"{where}{error.strerror or error}", "check that it can be read and written, and that there is space"
+            )
         sys.exit(code)
 
 
-def _say(message: str, hint: str | None) -> None:
+def _print_error(message: str, hint: str | None) -> None:
     # A message may quote what stands in a file.
     from agrotools.report.layout import harmless
 

@@ -9,10 +9,11 @@ import typer
 from agrotools.cli.json_output import print_json
 
 if TYPE_CHECKING:
+    from agrotools.api import Run
     from agrotools.core import Record, Score
     from agrotools.report.agrieval import RunItems
     from agrotools.report.html import Outcomes
-    from agrotools.runner.evaluate import Evaluation
+    from agrotools.runner.manifest import Manifest
     from agrotools.runner.rescore import Rescored
     from agrotools.scoring.embedders import Embedder
     from agrotools.scoring.summary import Summary
@@ -56,7 +57,7 @@ def show_runs(
 
 
 def show_evaluations(
-    done: "Sequence[Evaluation]",
+    done: "Sequence[Run]",
     *,
     allow_invalid: bool,
     details: bool,
@@ -72,7 +73,7 @@ def show_evaluations(
     from agrotools.report.agrieval import RunItems
     from agrotools.report.html import Outcomes, build_report
 
-    runs = [each.run for each in done]
+    runs = [each.path for each in done]
     outcomes, items = Outcomes(), RunItems()
     rescored = _scored(runs, allow_invalid, rouge=rouge, embedder=embedder, outcomes=outcomes, items=items)
     code = _shown(rescored, runs, allow_invalid=allow_invalid, details=details, as_json=as_json)
@@ -98,7 +99,7 @@ def show_evaluations(
         typer.echo(f"no report: {error}", err=True)
     for each in done:
         if each.stopped:
-            typer.echo(f"stopped: {each.stopped.message}\nhint: {each.stopped.hint}", err=True)
+            typer.echo(f"stopped: {each.stopped}", err=True)
     return code or int(any(each.stopped for each in done))
 
 
@@ -113,29 +114,21 @@ def _scored(
     again: bool = True,
 ) -> "list[Rescored]":
     """Score the runs; ``items`` and ``outcomes`` are given every record with its rows."""
-    from agrotools.runner.rescore import Rescored, rescore
-    from agrotools.runner.store import read_manifest
-    from agrotools.runner.stored_scores import shown_as_stored
-    from agrotools.scoring.between_runs import side_by_side
+    from agrotools.api import score_runs
 
     def add(record: "Record", scores: "list[Score]") -> None:
         items.add(record, scores)
         if outcomes is not None:
             outcomes.add(record, scores)
 
-    stored = {} if again else shown_as_stored(runs, ())
-    rescored: list[Rescored] = []
-    for run in runs:
-        if run in stored:
-            rescored.append(Rescored(stored[run]))
-            continue
-        items.begin_run(read_manifest(run))
+    def begin(manifest: "Manifest") -> None:
+        items.begin_run(manifest)
         if outcomes is not None:
             outcomes.begin_run()
-        rescored.append(rescore(run, allow_invalid=allow_invalid, rouge=rouge, embedder=embedder, on_scored=add))
-    tallies = [each.tally for each in rescored if each.tally is not None]
-    summaries = side_by_side([each.summary for each in rescored], tallies if len(tallies) > 1 else [])
-    return [each._replace(summary=summary) for each, summary in zip(rescored, summaries, strict=True)]
+
+    return score_runs(
+        runs, allow_invalid=allow_invalid, rouge=rouge, embedder=embedder, again=again, on_run=begin, on_scored=add
+    )
 
 
 def _again(runs: Sequence[Path]) -> str:

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from agrotools.core import Artifact
 from agrotools.tools.contract import Tool
-from agrotools.tools.schema import in_words, plain_schema
+from agrotools.tools.schema import describe_schema, plain_schema
 
 _UNITS = {
     "pct": "%",
@@ -60,7 +60,9 @@ def description(tool: Tool[..., Any]) -> str:
     properties: dict[str, Any] = spec.parameters["properties"]  # pyright: ignore[reportAssignmentType]
     arguments = []
     for name, schema in properties.items():
-        kind = "a file" if spec.agreement[name] == "file" and schema.get("type") == "string" else in_words(schema)
+        kind = (
+            "a file" if spec.agreement[name] == "file" and schema.get("type") == "string" else describe_schema(schema)
+        )
         default = spec.defaults.get(name)
         leavable = " [optional]" if default in (None, "", [], {}) else f" [default {_inline(default)}]"
         note = "" if name in required else leavable
@@ -93,7 +95,7 @@ def result_schema(tool: Tool[..., Any]) -> dict[str, Any]:
 def _result_fields(tool: Tool[..., Any]) -> Iterable[tuple[str, str, str]]:
     schema = result_schema(tool)
     for name, field in tool.result_type.model_fields.items():
-        kind = "a file" if _is_artifact(field.annotation) else in_words(schema["properties"][name])
+        kind = "a file" if _is_artifact(field.annotation) else describe_schema(schema["properties"][name])
         yield name, kind, field.description or ""
 
 

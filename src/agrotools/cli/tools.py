@@ -70,7 +70,7 @@ def run(
     from agrotools.core import ToolError, UsageError
     from agrotools.tools.execution import check_backend
     from agrotools.tools.result import encode_result, with_artifact_names
-    from agrotools.tools.workspace import NotWrittenError, artifacts_in
+    from agrotools.tools.workspace import ArtifactWriteError, artifacts_in
 
     found = _find(tool, as_json)
     vision = None
@@ -85,7 +85,7 @@ def run(
         _fail(error.message, error.hint, {"kind": "usage"}, as_json, BAD_USAGE)
     except ToolError as error:
         _fail(error.message, error.hint, error.info.model_dump(), as_json, code_of(error) or NOT_DONE)
-    except NotWrittenError as error:
+    except ArtifactWriteError as error:
         message, hint = f"{error.filename or out}: {error.strerror or error}", "--out says where made files go"
         _fail(message, hint, {"kind": "tool_failed"}, as_json, NOT_DONE)
     except MemoryError:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal, Protocol, runtime_checkable
 
 from pydantic import Field, JsonValue, PositiveFloat, PositiveInt
 
@@ -147,6 +147,8 @@ class WireStats:
     """Replies that came from the response cache."""
     spent_usd: float | None = None
     """None where no price is known."""
+    stopping: bool = False
+    """Whether the run is to end: faults are not retried any more."""
 
     @property
     def has_worked(self) -> bool:
@@ -154,6 +156,7 @@ class WireStats:
         return self.worked_before or self.replies > 0
 
 
+@runtime_checkable
 class Model(Protocol):
     """Answers a prompt.
 

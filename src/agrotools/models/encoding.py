@@ -56,7 +56,7 @@ class RequestEncoder:
             return frame.before  # the messages, too, are among the settings' extra fields
         together = [frame.before]
         for message in messages:
-            together += message.written or _written(message), b","
+            together += message_json(message), b","
         if messages:
             together.pop()
         together.append(frame.behind)
@@ -68,21 +68,24 @@ class RequestEncoder:
         if known is None:
             here = orjson.Fragment(_HERE)
             body = request_body(self._model, (), tools, settings, self._spelling, more_messages=[here])
-            before, _, behind = _json(body).partition(_HERE)
+            before, _, behind = json_bytes(body).partition(_HERE)
             known = self._frames[key] = _Frame(before, behind, tuple(tools), settings)
             if len(self._frames) > _KEPT_FRAMES:
                 self._frames.popitem(last=False)
         return known
 
 
-def _written(message: Message) -> bytes:
-    """The JSON of ``message``, kept there."""
-    text = _json(message_on_wire(message))
+def message_json(message: Message) -> bytes:
+    """The JSON of ``message`` in a request, kept with it."""
+    if message.written is not None:
+        return message.written
+    text = json_bytes(message_on_wire(message))
     object.__setattr__(message, "written", text)
     return text
 
 
-def _json(value: Any) -> bytes:
+def json_bytes(value: Any) -> bytes:
+    """``value`` as a request holds it."""
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
@@ -98,7 +101,7 @@ def request_text(
     image: Callable[[str], str] = lambda _url: "",
 ) -> bytes:
     """The JSON body of a request, UTF-8, with ``image(url)`` in place of each picture."""
-    return _encoder(model).encode([_pictured(message, image) for message in messages], tools, settings)
+    return _encoder(model).encode([with_images(message, image) for message in messages], tools, settings)
 
 
 @lru_cache(maxsize=8)
@@ -107,7 +110,8 @@ def _encoder(model: str) -> RequestEncoder:
     return RequestEncoder(model, {})
 
 
-def _pictured(message: Message, image: Callable[[str], str]) -> Message:
+def with_images(message: Message, image: Callable[[str], str]) -> Message:
+    """``message`` with ``image(url)`` in place of each picture."""
     if not any(isinstance(part, ImagePart) for part in message.content):
         return message
     content = (ImagePart(url=image(part.url)) if isinstance(part, ImagePart) else part for part in message.content)

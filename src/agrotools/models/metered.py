@@ -201,5 +201,5 @@ def charged(completion: Completion, bound: Bound) -> Usage:
 def _budget_reached(spent_usd: float, budget_usd: float, next_usd: float) -> BudgetReached:
     return BudgetReached(
         f"{spent_usd:.4f} of {budget_usd:g} USD are spent, and the next request might cost {next_usd:.4f} USD",
-        hint="what has finished is kept; give the same command with a larger --budget to go on",
+        hint="finished samples are kept; run the same command with a larger --budget to resume",
     )

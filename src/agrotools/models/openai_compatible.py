@@ -59,6 +59,7 @@ _LOOKS_AGAIN_S = 0.2
 _PROBE_S = 30.0
 _PROBE = (Message.of("user", "Reply with the word OK."),)
 _PROBE_TOKENS = 16
+_LOOKS_FOR_STOP_S = 1.0
 _SILENT = "the server accepts requests and does not answer"
 
 
@@ -173,7 +174,7 @@ class OpenAICompatibleModel:
 
         Raises:
             InfrastructureError: no reply within the budget.
-            EndpointRefusal: wrong key, address, model name or request, which no retry mends.
+            EndpointRefusal: wrong key, address, model name or request: not retryable.
         """
         tries, room = _Tries(), ReplyRoom(settings, self._most_output)
         while True:
@@ -194,7 +195,11 @@ class OpenAICompatibleModel:
                 continue
             tries.faults += 1
             wait_s = self._backoff(tries.faults) if outcome.wait_s is None else outcome.wait_s
-            if tries.faults >= self._wire.attempts or tries.spent_s + wait_s > self._wire.retry_wall_s:
+            if (
+                tries.faults >= self._wire.attempts
+                or tries.spent_s + wait_s > self._wire.retry_wall_s
+                or self.stats.stopping
+            ):
                 self._give_up(tries.faults, outcome)
             tries.spent_s += wait_s
             self.stats.retries += 1
@@ -310,7 +315,9 @@ class OpenAICompatibleModel:
         self.stats.retry_waits += 1
         self.stats.rate_limit_waits += rate_limited
         try:
-            await asyncio.sleep(wait_s)
+            ends_at = asyncio.get_running_loop().time() + wait_s
+            while not self.stats.stopping and (left := ends_at - asyncio.get_running_loop().time()) > 0:  # noqa: ASYNC110
+                await asyncio.sleep(min(left, _LOOKS_FOR_STOP_S))
         finally:
             self.stats.waiting -= 1
             self.stats.retry_waits -= 1
@@ -510,14 +517,14 @@ class OpenAICompatibleModel:
         # No times here: reports count equal reasons.
         raise InfrastructureError(
             f"no reply from {self.base_url} after {attempts} attempts: {fault.reason}{asked}",
-            hint="is the server up and the address (--base-url) right? Run the same command again to go on",
+            hint=_hint_after(fault),
             problem=fault.problem,
         )
 
     def _too_late(self, why: str) -> InfrastructureError:
         return InfrastructureError(
             f"no complete reply from {self.base_url} within {self._wire.timeout_s:g} s, {why}",
-            hint="a larger --timeout or a smaller --concurrency may help. Run the same command again to go on",
+            hint="a larger --timeout or a smaller --concurrency may help; run the same command again to resume",
         )
 
     def _renames_token_limit(self, said: str, used: str | None) -> bool:
@@ -538,6 +545,14 @@ class OpenAICompatibleModel:
     async def close(self) -> None:
         self._probing = asyncio.Lock()  # the old one may belong to a loop that has ended
         await self._transport.close()
+
+
+def _hint_after(fault: _Fault) -> str:
+    if fault.rate_limited:
+        return "lower --concurrency, --rpm or --tpm; run the same command again to resume"
+    if fault.problem == "unreachable":
+        return "check that the server is up and the address (--base-url) is right; run the same command again to resume"
+    return "run the same command again to resume"
 
 
 def _length(messages: Sequence[Message]) -> tuple[int, int]:

@@ -2,8 +2,10 @@
 
 import asyncio
 import hashlib
+import itertools
 import platform
 import sys
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -13,13 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 import orjson
 
-from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, prompt_hash
+from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy, prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import BudgetReached, Mode, Protocol, Record, Sample, ToolSpec, UsageError
 from agrotools.core.files import cache_dir
 from agrotools.core.hashing import sha256_of_file
 from agrotools.formats.samples import facts_of, selected
-from agrotools.models import ModelSettings, WireStats
+from agrotools.models import Model, ModelSettings, WireStats
 from agrotools.models.prices import Price
 from agrotools.runner.config import RECORDED, EvalConfig
 from agrotools.runner.costs import Accounted, accounted, price_for
@@ -59,8 +61,21 @@ class Evaluation(NamedTuple):
     stopped: BudgetReached | None = None
 
 
-def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
+def evaluate(
+    config: EvalConfig,
+    progress: TextIO,
+    *,
+    model: Model | Policy | None = None,
+    benchmark: Benchmark | None = None,
+    stop: threading.Event | None = None,
+) -> Evaluation:
     """Run what is missing of the run that ``config`` describes.
+
+    Args:
+        progress: stream for progress and notes.
+        model: an object in place of the model that ``config`` names.
+        benchmark: in place of the one that ``config`` names.
+        stop: when it is set, no further sample is begun, as after Ctrl-C.
 
     Raises:
         UsageError, BenchmarkError, RunStoreError: with what to change.
@@ -68,13 +83,15 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
         BudgetReached: it does not even allow the first sample.
         KeyboardInterrupt: somebody asked to stop; what has finished is kept.
     """
-    benchmark = load_benchmark(
+    benchmark = benchmark or load_benchmark(
         config.benchmark, data_root=config.data_root, progress=stage_progress(progress), options=config.options
     )
+    if model is not None and not isinstance(model, Model) and config.protocol is None:
+        config = config.model_copy(update={"protocol": "react"})  # a policy speaks none: it can run in all modes
     settings = resolve_settings(config, benchmark)
     declared = _declared(settings.protocol, benchmark)
     source = policy_source(
-        config.model,
+        config.model if model is None else model,
         benchmark.samples,
         agents=AgentOptions(
             protocol=settings.protocol,
@@ -111,6 +128,8 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
     manifest = describe_run(config, settings, benchmark, source, samples, vision_model)
     manifest = manifest.model_copy(update={"planned": plan.sizes()})
     folder = config.out or default_folder(manifest)
+    if model is not None and config.out is None:
+        folder = _unused(folder)  # the same name may stand for other code
     with (
         RunStore(folder, manifest) as store,
         accounted(
@@ -130,11 +149,12 @@ def evaluate(config: EvalConfig, progress: TextIO) -> Evaluation:
             bar.note(note)
         if stats is not None:
             stats.worked_before = bool(store.finished)
+            stats.stopping = False  # of an earlier run of the same object
         run = _Run(benchmark, settings, accounts, store, bar, price, _vision(accounts, vision_model))
         pace = _pace(config.concurrency, stats)
         try:
             if todo:
-                asyncio.run(run.execute(todo, pace, config.settings, bool(config.cache), config.tool_workers))
+                asyncio.run(run.execute(todo, pace, config.settings, bool(config.cache), config.tool_workers, stop))
         except BudgetReached as stopped:
             if not store.finished:
                 raise
@@ -163,7 +183,15 @@ class _Run(NamedTuple):
     price: Price | None
     vision: "VisionEndpoint | None"
 
-    async def execute(self, items: Plan, pace: Pace, sampling: ModelSettings, cached: bool, tool_workers: int) -> None:
+    async def execute(
+        self,
+        items: Plan,
+        pace: Pace,
+        sampling: ModelSettings,
+        cached: bool,
+        tool_workers: int,
+        stop: threading.Event | None,
+    ) -> None:
         """Meet the endpoint, say what the run will take, and execute ``items``."""
         source, bar, vision, settings = self.accounts.source, self.bar, self.vision, self.settings
         if vision is not None:
@@ -204,6 +232,7 @@ class _Run(NamedTuple):
                     workers=min(len(items), pace.most),
                     on_finished=_reporting(bar, source.stats),
                     on_tick=bar.tick,
+                    stop=stop,
                     on_interrupt=lambda in_flight: bar.note(
                         f"stopping when the {in_flight} samples in flight have finished; Ctrl-C again stops at once"
                     ),
@@ -266,10 +295,15 @@ def subset(samples: Sequence[Sample], limit: int | None) -> Sequence[Sample]:
 
 
 def default_folder(manifest: Manifest) -> Path:
-    """``runs/BENCHMARK-MODEL-HASH``: the same command finds its run again, another configuration never meets it."""
+    """``runs/BENCHMARK-MODEL-HASH``: found again by the same command, never by another configuration."""
     name = manifest.model.removeprefix("baseline:")
     safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name).strip("-.")
     return Path("runs") / f"{manifest.benchmark}-{safe[-80:]}-{identity_hash(manifest)[:6]}"
+
+
+def _unused(folder: Path) -> Path:
+    names = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+    return folder if not folder.exists() else next(path for path in names if not path.exists())
 
 
 def describe_run(

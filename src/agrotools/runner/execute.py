@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from agrotools.core import AgrotoolsError, BudgetReached, InfrastructureError, Record
 from agrotools.runner.pace import interrupts
 from agrotools.runner.plan import WorkItem
+from agrotools.runner.prompts import collected_requests
 from agrotools.runner.run_item import RunContext, run_item
 
 OnFinished = Callable[[Record], None]
@@ -17,10 +19,10 @@ _FEWEST_BEFORE_GIVING_UP = 10
 
 
 @dataclass
-class Stop:
-    """Whether, and why, no further sample is begun. Those in flight are finished."""
+class Ending:
+    """End of a run before it is done: no further sample is begun, those in flight are finished."""
 
-    asked: bool = False
+    requested: bool = False
     error: AgrotoolsError | None = None
     """What made the run stop by itself."""
 
@@ -52,7 +54,7 @@ class _Endpoint:
             return None
         return InfrastructureError(
             f"stopped: {self.silent} samples in a row got no reply; the last: {record.invalid}",
-            hint="what has finished is kept; give the same command again when the endpoint is back",
+            hint="finished samples are kept; run the same command again when the endpoint is back",
         )
 
 
@@ -64,6 +66,7 @@ async def execute(
     on_finished: OnFinished,
     on_tick: Callable[[], None] = lambda: None,
     on_interrupt: Callable[[int], None] = lambda _in_flight: None,
+    stop: threading.Event | None = None,
 ) -> None:
     """Run all items, at most ``workers`` at once and as many as ``context.pace`` allows; each is recorded as it ends.
 
@@ -76,28 +79,30 @@ async def execute(
         InfrastructureError: the endpoint answers nobody any more.
         AgrotoolsError: what concerns all samples: a refused key, a full disk.
     """
-    stop = Stop()
+    ending = Ending()
 
     def interrupted() -> None:
-        stop.asked = True
+        ending.requested = True
         context.pace.open()
+        if context.source.stats is not None:
+            context.source.stats.stopping = True
         on_interrupt(context.pace.in_flight)
 
     with _rare_collections(), interrupts(interrupted):
-        ticking = asyncio.create_task(_tick(context, on_tick))
+        ticking = asyncio.create_task(_tick(context, on_tick, stop, interrupted))
         try:
             async with asyncio.TaskGroup() as group:
                 queue, endpoint = iter(items), _Endpoint(context)
                 for _ in range(workers):
-                    group.create_task(_work(queue, context, stop, endpoint, on_finished))
+                    group.create_task(_work(queue, context, ending, endpoint, on_finished))
         except BaseExceptionGroup as failures:
             # What one sample shows to be wrong for all ends the run, as itself.
             raise failures.exceptions[0] from None
         finally:
             ticking.cancel()
-    if stop.error:
-        raise stop.error
-    if stop.asked:
+    if ending.error:
+        raise ending.error
+    if ending.requested:
         raise KeyboardInterrupt
 
 
@@ -115,35 +120,42 @@ def _rare_collections() -> Generator[None]:
 
 
 async def _work(
-    queue: Iterator[WorkItem], context: RunContext, stop: Stop, endpoint: _Endpoint, on_finished: OnFinished
+    queue: Iterator[WorkItem], context: RunContext, ending: Ending, endpoint: _Endpoint, on_finished: OnFinished
 ) -> None:
     while True:
         await context.pace.enter()
         try:
-            if stop.asked or (item := next(queue, None)) is None:
+            if ending.requested or (item := next(queue, None)) is None:
                 return
             replies_at_start = endpoint.replies
             try:
-                record = await run_item(item, context)
+                with collected_requests() as requests:
+                    record = await run_item(item, context)
             except BudgetReached as error:
                 # Others may still settle for less than was set aside for them: they go on until they hit it, too.
-                stop.asked, stop.error = True, stop.error or error
+                ending.requested, ending.error = True, ending.error or error
                 return
-            context.store.append(record)
+            context.store.append(record, requests)
             on_finished(record)
             if error := endpoint.saw(record, replies_at_start):
-                stop.asked, stop.error = True, stop.error or error
+                ending.requested, ending.error = True, ending.error or error
             if context.source.base_url is None:
                 # Who waits for nobody must leave room for records, progress and interrupts.
                 await asyncio.sleep(0)
         finally:
             context.pace.leave()
-            if stop.asked:
+            if ending.requested:
                 context.pace.open()
 
 
-async def _tick(context: RunContext, on_tick: Callable[[], None]) -> None:
+async def _tick(
+    context: RunContext, on_tick: Callable[[], None], stop: threading.Event | None, interrupted: Callable[[], None]
+) -> None:
+    seen = False
     while True:
         await asyncio.sleep(_TICK_S)
         context.pace.look_again()
         on_tick()
+        if stop is not None and stop.is_set() and not seen:
+            seen = True
+            interrupted()

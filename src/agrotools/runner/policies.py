@@ -10,6 +10,7 @@ from agrotools.agents import LLMAgent, ModelAgent, Policy
 from agrotools.core import MODES, Mode, OptionsSlot, Protocol, ReferenceTextSlot, Sample, ToolSpec, UsageError
 from agrotools.formats.samples import facts_of
 from agrotools.models import DEFAULT_WIRE, Model, ModelSettings, WireSettings, WireStats, make_model
+from agrotools.runner.prompts import ObservedModel
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
 from agrotools.tools import tool_specs
@@ -27,7 +28,7 @@ class Agents:
     def __call__(self, _sample: Sample, mode: Mode, epoch: int) -> ModelAgent:
         key = (mode, epoch)
         if key not in self._made:
-            self._made[key] = self._agent(self._model_of(epoch), mode)
+            self._made[key] = self._agent(ObservedModel(self._model_of(epoch)), mode)
         return self._made[key]
 
     def _agent(self, model: Model, mode: Mode) -> ModelAgent:
@@ -113,7 +114,7 @@ def is_baseline(name: str) -> bool:
 
 
 def policy_source(
-    name: str,
+    spec: str | Model | Policy,
     samples: Sequence[Sample],
     *,
     agents: AgentOptions = DEFAULT_AGENTS,
@@ -122,7 +123,7 @@ def policy_source(
     wire: WireSettings = DEFAULT_WIRE,
     seed: int = 0,
 ) -> PolicySource:
-    """The source that ``--model NAME`` means.
+    """The source that ``--model SPEC`` means, or that of a model or policy given as an object.
 
     ``baseline:NAME``, ``replay:RUN`` (also ``baseline:replay:RUN``), ``scripted:FILE`` or the name of a model on an
     OpenAI-compatible endpoint.
@@ -130,6 +131,9 @@ def policy_source(
     Raises:
         UsageError: no such baseline, run or script.
     """
+    if not isinstance(spec, str):
+        return _of_object(spec, agents)
+    name = spec
     if run := replayed_run(name):
         return _replay(name, Path(run))
     if name.startswith("baseline:"):
@@ -152,6 +156,22 @@ def policy_source(
         stats=model.stats,
         probe=tiny if served_at else None,
         model_hash=model_hash,
+    )
+
+
+def _of_object(given: Model | Policy, agents: AgentOptions) -> PolicySource:
+    name = getattr(given, "name", None) or type(given).__name__
+    if not isinstance(given, Model):
+        return PolicySource(name, False, MODES, lambda _sample, _mode, _epoch: given)
+    return PolicySource(
+        name,
+        False,
+        PROTOCOL_MODES[agents.protocol],
+        Agents(lambda _epoch: given, agents),
+        single_shot=agents.protocol == "agent-x",
+        model=given,
+        base_url=getattr(given, "base_url", None) or None,
+        stats=given.stats,
     )
 
 

@@ -1,4 +1,4 @@
-"""The run store: a folder with a manifest, one line per finished sample, and artifacts by content.
+"""The run store: a folder with a manifest, one line per finished sample, artifacts by content, and prompts.
 
 ``records.jsonl`` is append-only. A line is written at once and synced to disk within a second; what a crash left of a
 last line is cut off when the run is opened again (:func:`agrotools.runner.records.recover`).
@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import socket
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +25,7 @@ from agrotools.core.errors import NoRunError
 from agrotools.core.files import Journal, artifact_path, copy_whole, sync, write_whole
 from agrotools.runner.manifest import Manifest, differences, merged
 from agrotools.runner.plan import Key
+from agrotools.runner.prompts import PromptLog, Request
 from agrotools.runner.records import RECORDS_FILE, recover
 
 LOCK_FILE = ".lock"
@@ -54,7 +55,7 @@ class RunStore:
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
         self._kept: set[Path] = set()
-        self._ended: list[Record] = []
+        self._ended: list[tuple[Record, Sequence[Request]]] = []
         self._fault: RunStoreError | None = None
         with ExitStack() as undo:
             try:
@@ -75,6 +76,7 @@ class RunStore:
                 _remove_leftovers(folder)
                 _write_manifest(folder, self.manifest)
                 self._records = Journal(folder / RECORDS_FILE)
+                self._prompts = PromptLog(folder)
                 sync(folder)
             except OSError as error:
                 raise RunStoreError(
@@ -83,9 +85,10 @@ class RunStore:
                 ) from error
             undo.pop_all()
 
-    def append(self, record: Record) -> None:
-        """Write one record, in an event loop together with all that end in the same turn of it, at its end.
+    def append(self, record: Record, requests: Sequence[Request] = ()) -> None:
+        """Write one record, and before it the requests that a model was sent for it.
 
+        In an event loop all that end in the same turn of it are written together, at its end.
         It is handed to the operating system before the loop turns to anything else, and synced within a second.
 
         Raises:
@@ -93,7 +96,7 @@ class RunStore:
         """
         if self._fault is not None:
             raise self._fault
-        self._ended.append(record)
+        self._ended.append((record, requests))
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -115,7 +118,11 @@ class RunStore:
         lines: list[bytes] = []
         finished: list[Key] = []
         unstorable: RunStoreError | None = None
-        for record in ended:
+        with self._writing():
+            prompts = [self._prompts.lines_of(record.key, requests) for record, requests in ended if requests]
+            if prompts:
+                self._prompts.write(b"".join(prompts))
+        for record, _ in ended:
             try:
                 kept, line = _stored(record)
             except RunStoreError as error:
@@ -154,7 +161,7 @@ class RunStore:
         except OSError as error:
             raise RunStoreError(
                 f"cannot write to the run folder {self.folder}: {error.strerror or error}",
-                hint="free some space and give the same command again: what has finished is kept",
+                hint="free some space and run the same command again to resume",
             ) from error
 
     def close(self) -> None:
@@ -168,7 +175,10 @@ class RunStore:
                 self._write_ended()
             finally:
                 with self._writing():
-                    self._records.close()
+                    try:
+                        self._prompts.close()
+                    finally:
+                        self._records.close()
             if self._fault is not None:
                 raise self._fault
         finally:

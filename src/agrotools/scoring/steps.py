@@ -45,7 +45,7 @@ from agrotools.text.agreement import ArgumentAgreement, Frame, StepAgreement, cl
 from agrotools.text.agreement_values import Number, numbers_in
 from agrotools.text.guess_model import usual_plan
 from agrotools.tools import get_tool
-from agrotools.tools.arguments import Known
+from agrotools.tools.arguments import ReferenceCall
 
 if TYPE_CHECKING:
     from agrotools.tools.contract import Tool
@@ -221,7 +221,7 @@ def _resolved(
 ) -> tuple[Arguments, Arguments] | None:
     """Both calls with defaults filled in; None where the tool would not take one of them."""
     try:
-        known = Known(files, tool.validated(reference), result)
+        known = ReferenceCall(files, tool.validated(reference), result)
         return tool.resolved(predicted, known), tool.resolved(reference, known)
     except ToolError:
         return None

@@ -113,7 +113,7 @@ def agreement_kind(annotation: Any) -> AgreementKind | None:
             return marker.kind
     if any(isinstance(marker, FileArgument) for marker in markers):
         return "file"
-    kinds: set[AgreementKind | None] = {_kind_of_plain(member) for member in _members(annotation)}
+    kinds: set[AgreementKind | None] = {_kind_of_plain_type(member) for member in _members(annotation)}
     return kinds.pop() if len(kinds) == 1 else None
 
 
@@ -153,7 +153,7 @@ def _members(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
-def _kind_of_plain(annotation: Any) -> AgreementKind | None:
+def _kind_of_plain_type(annotation: Any) -> AgreementKind | None:
     if get_origin(annotation) is Literal or annotation is bool:
         return "choice"
     if isinstance(annotation, type) and issubclass(annotation, Enum):
@@ -164,7 +164,7 @@ def _kind_of_plain(annotation: Any) -> AgreementKind | None:
         return "text"
     if get_origin(annotation) in _SEQUENCES:
         items = {
-            _kind_of_plain(member) for item in get_args(annotation) if item is not ... for member in _members(item)
+            _kind_of_plain_type(member) for item in get_args(annotation) if item is not ... for member in _members(item)
         }
         return "series" if items == {"number"} else None
     return None
@@ -174,7 +174,7 @@ _PHOTO_ENDINGS = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp"})
 
 
 @dataclass(frozen=True)
-class Known:
+class ReferenceCall:
     """What a record holds of a reference call. No file is opened.
 
     ``files``: those of the sample by name; ``reference``: arguments of the reference call, defaults filled in;
@@ -225,17 +225,17 @@ class Known:
             return given
 
 
-Resolves = Callable[[Arguments, Known], Arguments]
+Resolver = Callable[[Arguments, ReferenceCall], Arguments]
 """From arguments that passed the schema to what they come to. What makes no difference is left out. A ToolError says
 that the tool would refuse the call."""
 
 
-def without(arguments: Arguments, *names: str) -> Arguments:
+def drop_arguments(arguments: Arguments, *names: str) -> Arguments:
     """The arguments without some that make no difference."""
     return {name: value for name, value in arguments.items() if name not in names}
 
 
-def as_set(value: JsonValue, everything: Iterable[str] = ()) -> JsonValue:
+def normalise_set(value: JsonValue, everything: Iterable[str] = ()) -> JsonValue:
     """A list whose order says nothing; null where it is null, empty, or holds all there is."""
     members = {str(item) for item in value} if isinstance(value, list) else set[str]()
     if not members or (everything and members >= {*everything}):
@@ -243,6 +243,6 @@ def as_set(value: JsonValue, everything: Iterable[str] = ()) -> JsonValue:
     return cast(JsonValue, sorted(members))
 
 
-def short(number: float) -> float:
+def round_converted(number: float) -> float:
     """A converted number without the last digits, which conversion spoils."""
     return float(f"{number:.9g}")

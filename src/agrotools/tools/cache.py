@@ -293,11 +293,11 @@ def code_hash(module: str) -> str:
     ours = Path(__file__).parents[1]
     sources = [path for package in _TOOL_CODE for path in (ours / package).rglob("*.py")]
     if not module.startswith("agrotools."):
-        sources += _sources_of(module.partition(".")[0])
+        sources += _source_files(module.partition(".")[0])
     return _hash_of_sources(sorted(sources))
 
 
-def _sources_of(package: str) -> Iterable[Path]:
+def _source_files(package: str) -> Iterable[Path]:
     found = find_spec(package)
     if found is None or found.origin is None:
         return []

@@ -30,18 +30,18 @@ from agrotools.tools.arguments import (
     DepthFile,
     FileArgument,
     ImageFile,
-    Known,
     MaskFile,
     RasterFile,
+    ReferenceCall,
     Region,
     Resolve,
-    Resolves,
+    Resolver,
     agreement_kind,
     default_description,
     takes_path,
 )
 from agrotools.tools.result import ToolResult
-from agrotools.tools.schema import argument_error, in_words, plain_schema
+from agrotools.tools.schema import argument_error, describe_schema, plain_schema
 from agrotools.tools.workspace import host_file
 
 __all__ = [
@@ -89,7 +89,7 @@ def tool(
     backend_files: Callable[[str], Iterable[Path]] | None = None,
     cacheable: bool = True,
     files_by_last_part: bool = False,
-    resolves: Resolves | None = None,
+    resolves: Resolver | None = None,
 ) -> Callable[[Callable[P, R]], "Tool[P, R]"]:
     """Declare a typed function a tool.
 
@@ -146,7 +146,7 @@ class Tool(Generic[P, R]):
         backend_files: Callable[[str], Iterable[Path]] | None,
         cacheable: bool,
         files_by_last_part: bool,
-        resolves: Resolves | None,
+        resolves: Resolver | None,
     ) -> None:
         self.function = function
         self.name: str = function.__name__
@@ -210,7 +210,7 @@ class Tool(Generic[P, R]):
         """
         return self._checked(arguments, None).model_dump(mode="json", by_alias=True)
 
-    def resolved(self, arguments: Arguments, known: Known) -> Arguments:
+    def resolved(self, arguments: Arguments, known: ReferenceCall) -> Arguments:
         """What the call comes to: :meth:`validated` arguments, as the tool itself reads them.
 
         Raises:
@@ -252,7 +252,7 @@ class Tool(Generic[P, R]):
 
     def _checked(self, arguments: Mapping[str, Any], resolve: Resolve | None) -> BaseModel:
         for name, value in arguments.items():
-            if _holds_more(value, MOST_ELEMENTS):
+            if _exceeds_limit(value, MOST_ELEMENTS):
                 message = f"{name} holds more than {MOST_ELEMENTS:,} elements"
                 raise ToolError("invalid_argument", message, argument=name, hint="pass shorter lists")
         try:
@@ -320,7 +320,9 @@ class Tool(Generic[P, R]):
             if (default := self._parameters[name].default) is not inspect.Parameter.empty:
                 defaults[name] = self._checked_default(name, types[name], default)
         self._in_words = {
-            name: "the name of a file" if agreement[name] == "file" and schema["type"] == "string" else in_words(schema)
+            name: "the name of a file"
+            if agreement[name] == "file" and schema["type"] == "string"
+            else describe_schema(schema)
             for name, schema in properties.items()
         }
         return ToolSpec(
@@ -357,7 +359,7 @@ class Tool(Generic[P, R]):
         return description
 
 
-def _holds_more(value: Any, limit: int) -> bool:
+def _exceeds_limit(value: Any, limit: int) -> bool:
     left, open_values = limit, [value]
     while open_values:
         item = open_values.pop()

@@ -27,11 +27,11 @@ from agrotools.tools.cache import ResultCache
 from agrotools.tools.contract import Tool
 from agrotools.tools.frames import BrokenFrame, Reply
 from agrotools.tools.result import with_artifact_names
-from agrotools.tools.services import IMAGES, asks_outside
-from agrotools.tools.services.requests import MOST_QUESTIONS, Question, Request, answer, check_service
+from agrotools.tools.services import IMAGES, is_service_backend
+from agrotools.tools.services.requests import MOST_QUESTIONS, Question, ServiceRequest, answer, check_service
 from agrotools.tools.vlm import LEARNED, NAME_A_MODEL, VLM
 from agrotools.tools.worker_pool import WorkerPool
-from agrotools.tools.worker_process import START_TIMEOUT_S, NotBegun, Worker
+from agrotools.tools.worker_process import START_TIMEOUT_S, CallNotStarted, Worker
 from agrotools.tools.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class ToolExecutor:
             check_backend(find_tool(name), backend)
             if backend == VLM and vision is None:
                 raise UsageError(f"{name} is to ask a vision model, and none is named", hint=NAME_A_MODEL)
-            if asks_outside(backend):
+            if is_service_backend(backend):
                 check_service(backend)
 
     async def __aenter__(self) -> "ToolExecutor":
@@ -180,7 +180,7 @@ class ToolExecutor:
             checked = self._checked(call, workspace, toolset)
         except ToolError as error:
             return ToolOutcome(Observation(error=error.info), time.perf_counter() - started)
-        if self.cache is None or not checked.tool.cacheable or _asks(checked.backend):
+        if self.cache is None or not checked.tool.cacheable or _needs_answers(checked.backend):
             return await self._run_and_observe(checked, workspace)
         try:
             if self.cache.has_hashed(checked.tool, checked.backend, checked.paths.values()):
@@ -233,12 +233,12 @@ class ToolExecutor:
         started = time.perf_counter()
         message, contents = await (
             self._reply_with_answers(checked, workspace)
-            if _asks(checked.backend)
+            if _needs_answers(checked.backend)
             else self._reply_of_worker(checked, workspace)
         )
         seconds = message.get("seconds", time.perf_counter() - started)
         reply = message, contents
-        if cache is not None and _may_be_kept(message):
+        if cache is not None and _is_repeatable(message):
             await asyncio.to_thread(cache.put, key, reply)
         # A thread only where there is something to write: for a short call the way there and back is the longer part.
         observation = (
@@ -269,9 +269,9 @@ class ToolExecutor:
                     assert self.vision is not None
                     replies.append(await self.vision.answer(Question.of(message["question"], contents)))
                 else:
-                    replies.append(await answer(Request.of(message["request"], contents)))
+                    replies.append(await answer(ServiceRequest.of(message["request"], contents)))
             except ToolError as error:
-                return _failed(error.info, "")
+                return _failure(error.info, "")
 
     async def _reply_of_worker(
         self, checked: _CheckedCall, workspace: Workspace, asking: dict[str, Any] | None = None
@@ -289,7 +289,7 @@ class ToolExecutor:
             async with self._pool.worker_for(request["target"], fresh=fresh) as worker:
                 try:
                     reply, again = await self._ask(worker, request)
-                except NotBegun:
+                except CallNotStarted:
                     continue
             if fresh or not again:
                 return reply
@@ -315,10 +315,10 @@ class ToolExecutor:
             self._pool.discard(worker)
             message = f"the tool did not finish within {limit:g} s"
             error = ErrorInfo(kind="timeout", message=message, hint="use a smaller region or a smaller file")
-            return _failed(error, log), False
+            return _failure(error, log), False
         except BrokenFrame as broken:
             if worker.given_up and not self._pool.closed:
-                raise NotBegun from None
+                raise CallNotStarted from None
             log = worker.read_log()
             status = await worker.exit_status()
             self._pool.discard(worker)
@@ -326,7 +326,7 @@ class ToolExecutor:
                 raise InfrastructureError("the tool executor was closed while a call was running") from None
             # What an earlier call spoilt is not charged to this one; and a machine that is short of memory kills
             # processes that did nothing wrong.
-            return _failed(_error_of_death(log, status, broken), log), used or status == -signal.SIGKILL
+            return _failure(_error_of_death(log, status, broken), log), used or status == -signal.SIGKILL
         if "seconds" in reply[0]:
             self._pool.took(request["target"], reply[0]["seconds"])
         worker.spent |= bool(reply[0].pop("spent", False))
@@ -336,9 +336,9 @@ class ToolExecutor:
         return reply, False
 
 
-def _asks(backend: str) -> bool:
+def _needs_answers(backend: str) -> bool:
     """Whether a call may ask somebody, so that its result may differ from one time to the next."""
-    return backend == VLM or asks_outside(backend)
+    return backend == VLM or is_service_backend(backend)
 
 
 async def _load(worker: Worker, target: str) -> Reply | None:
@@ -359,7 +359,7 @@ def _importable_target(tool: Tool[..., Any]) -> str:
     return tool.target
 
 
-def _failed(error: ErrorInfo, log: str) -> Reply:
+def _failure(error: ErrorInfo, log: str) -> Reply:
     return {"error": error.model_dump(), "log": log}, []
 
 
@@ -374,7 +374,7 @@ def _error_of_death(log: str, status: int | None, broken: BrokenFrame) -> ErrorI
     return ErrorInfo(kind="tool_failed", message=f"the tool crashed on this input ({how})", hint=hint)
 
 
-def _may_be_kept(message: dict[str, Any]) -> bool:
+def _is_repeatable(message: dict[str, Any]) -> bool:
     """Whether an equal call would surely end the same way."""
     passing = ("timeout", "limit", "tool_failed", "backend_unavailable")
     return "error" not in message or message["error"]["kind"] not in passing

@@ -62,9 +62,9 @@ def read_field_picture(
     name = info.name if info else path.name
     if file_format(path, shown_as=name) in ("tiff", "envi"):
         with open_raster(path, shown_as=name) as source:
-            picture = _of_raster(source, bands, region, info)
+            picture = _read_raster(source, bands, region, info)
     else:
-        picture = _of_photo(path, bands, region, info, name)
+        picture = _read_photo(path, bands, region, info, name)
     margin = _black_margin(picture)
     if margin is None:
         return picture
@@ -75,7 +75,7 @@ def read_field_picture(
     return replace(picture, valid=valid, notes=(*picture.notes, note))
 
 
-def _of_photo(
+def _read_photo(
     path: Path, bands: Mapping[str, int | str] | None, region: Box | None, info: SampleFile | None, name: str
 ) -> FieldPicture:
     image = read_image(path, shown_as=name)
@@ -106,7 +106,7 @@ def _of_photo(
     )
 
 
-def _of_raster(
+def _read_raster(
     source: RasterSource, bands: Mapping[str, int | str] | None, region: Box | None, info: SampleFile | None
 ) -> FieldPicture:
     roles, assumed = raster_roles(source, bands, info)

@@ -23,7 +23,7 @@ class BrokenFrame(Exception):
     """What came is no frame: the other side is gone or does not speak this language."""
 
 
-def packed(message: dict[str, Any], contents: Sequence[bytes] = ()) -> bytes:
+def pack_frame(message: dict[str, Any], contents: Sequence[bytes] = ()) -> bytes:
     """A message and its contents as one frame.
 
     Raises:
@@ -44,7 +44,7 @@ def read_frame(source: BinaryIO) -> Reply | None:
     if len(header) < _HEADER.size:
         return None
     head, total = _HEADER.unpack(header)
-    return _unpacked(source.read(head), source.read(total))
+    return _unpack(source.read(head), source.read(total))
 
 
 class FrameReader:
@@ -82,10 +82,10 @@ class FrameReader:
             body, rest = bytes(view[_HEADER.size : middle]), bytes(view[middle : self._needed])
         del self._buffer[: self._needed]
         self._needed = 0
-        return _unpacked(body, rest)
+        return _unpack(body, rest)
 
 
-def _unpacked(head: bytes, rest: bytes) -> Reply:
+def _unpack(head: bytes, rest: bytes) -> Reply:
     try:
         message = orjson.loads(head)
         lengths = message.pop("lengths", [])

@@ -22,7 +22,7 @@ class Scale:
     flags: tuple[str, ...] = ()
 
 
-def chosen_scale(given: float | None, known: float | None, in_file: float | None = None) -> Scale:
+def choose_scale(given: float | None, known: float | None, in_file: float | None = None) -> Scale:
     """The ground sampling distance to use.
 
     Args:
@@ -42,7 +42,7 @@ def chosen_scale(given: float | None, known: float | None, in_file: float | None
     return Scale(given)
 
 
-def marked_pixels(
+def read_mask_pixels(
     path: Path, image_shape: tuple[int, int], image_name: str, *, argument: str, called: str
 ) -> NDArray[np.bool_]:
     """Where a mask holds data and is not 0, bool (rows, columns).

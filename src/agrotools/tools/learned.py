@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.tools.vlm import LEARNED
-from agrotools.tools.vlm.client import Labelled, Named, Pointed, Said
+from agrotools.tools.vlm.client import DetectedBoxes, LabelledBoxes, RankedNames, TextAnswer
 from agrotools.vision.formats import Box
 
 FLAG = "learned_model"
@@ -38,7 +38,7 @@ def _is_tree(target: str) -> bool:
     return any(word in target.lower() for word in ("tree", "crown", "palm"))
 
 
-def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str, score_min: float) -> Pointed:
+def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str, score_min: float) -> DetectedBoxes:
     """What the model takes for ``target`` in the part ``box`` of a picture, uint8 (rows, columns, 3).
 
     Raises:
@@ -59,10 +59,12 @@ def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str,
     else:
         found, more = find_by_text(part, target, weights, score_min=score_min), ()
     notes = (f"found by {weights.name} ({weights.kind})", "scores are the model's own, not calibrated", *more)
-    return Pointed(found.boxes + np.array([x0, y0, x0, y0], np.float64), found.scores, notes, (FLAG, *found.flags))
+    return DetectedBoxes(
+        found.boxes + np.array([x0, y0, x0, y0], np.float64), found.scores, notes, (FLAG, *found.flags)
+    )
 
 
-def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question: str | None) -> Said:
+def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
     """What the model says of the part ``box`` of a picture, uint8 (rows, columns, 3).
 
     Raises:
@@ -75,10 +77,12 @@ def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question
     x0, y0, x1, y1 = box
     text = describe(np.ascontiguousarray(pixels[y0:y1, x0:x1]), question, weights)
     flags = (FLAG, *(("question_not_answered",) if question and not text.answers else ()))
-    return Said(text.text, (f"description: said by {weights.name} ({weights.kind}), not measured",), flags)
+    return TextAnswer(text.text, (f"description: said by {weights.name} ({weights.kind}), not measured",), flags)
 
 
-def name_learned(backend: str, pixels: NDArray[np.uint8], box: Box, names: Sequence[str], *, top_k: int = 3) -> Named:
+def name_learned(
+    backend: str, pixels: NDArray[np.uint8], box: Box, names: Sequence[str], *, top_k: int = 3
+) -> RankedNames:
     """Which of ``names`` the part ``box`` of a picture, uint8 (rows, columns, 3), looks most like to the model.
 
     Raises:
@@ -96,10 +100,10 @@ def name_learned(backend: str, pixels: NDArray[np.uint8], box: Box, names: Seque
         f"name: by likeness to the names, {weights.name} ({weights.kind})",
         "scores are shares among the names given, not calibrated: one of them is always the likeliest",
     )
-    return Named(candidates, notes, (FLAG,))
+    return RankedNames(candidates, notes, (FLAG,))
 
 
-def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> Labelled:
+def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> LabelledBoxes:
     """All things that the model knows in a picture, uint8 (rows, columns, 3).
 
     Raises:
@@ -111,12 +115,12 @@ def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> La
     weights = find_weights(backend.removeprefix(LEARNED))
     found = find_common(np.ascontiguousarray(pixels), weights, score_min=score_min)
     notes = (f"found by {weights.name} ({weights.kind})", "scores are the model's own, not calibrated")
-    return Labelled(found.boxes, found.scores, found.names, notes, (FLAG,))
+    return LabelledBoxes(found.boxes, found.scores, found.names, notes, (FLAG,))
 
 
 def outline_learned(
     backend: str, pixels: NDArray[np.uint8], text: str, score_min: float
-) -> tuple[Pointed, NDArray[np.bool_]]:
+) -> tuple[DetectedBoxes, NDArray[np.bool_]]:
     """What a detector takes for ``text`` in a picture, uint8 (rows, columns, 3), and a mask of each (n, rows, columns).
 
     The back-end names two models, the detector and one for outlines, with a plus between them.
@@ -141,7 +145,7 @@ def outline_learned(
     return found._replace(notes=(*found.notes, f"outlined by {outliner.name} ({outliner.kind})")), masks
 
 
-def write_down_learned(backend: str, pixels: NDArray[np.uint8], box: Box) -> Said:
+def write_down_learned(backend: str, pixels: NDArray[np.uint8], box: Box) -> TextAnswer:
     """What the model makes of the formula in the part ``box`` of a picture, uint8 (rows, columns, 3).
 
     Raises:
@@ -153,4 +157,4 @@ def write_down_learned(backend: str, pixels: NDArray[np.uint8], box: Box) -> Sai
     weights = find_weights(backend.removeprefix(LEARNED))
     x0, y0, x1, y1 = box
     text = write_down(np.ascontiguousarray(pixels[y0:y1, x0:x1]), weights)
-    return Said(text, (f"formula: written down by {weights.name} ({weights.kind})",), (FLAG,))
+    return TextAnswer(text, (f"formula: written down by {weights.name} ({weights.kind})",), (FLAG,))

@@ -49,11 +49,11 @@ def encode_result(
         if isinstance(value, Enum):
             return plain(value.value)
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            return rounded(float(value), significant_digits)
+            return round_significant(float(value), significant_digits)
         if value is None or isinstance(value, (bool, int, str)):
             return value
         if isinstance(value, float):
-            return rounded(value, significant_digits)
+            return round_significant(value, significant_digits)
         if hasattr(value, "tolist"):  # numpy scalars and arrays, without importing numpy
             return plain(value.tolist())
         if isinstance(value, (list, tuple, set, frozenset)):
@@ -66,7 +66,7 @@ def encode_result(
     return encoded, tuple(artifacts)
 
 
-def rounded(value: float, significant_digits: int | None) -> float | None:
+def round_significant(value: float, significant_digits: int | None) -> float | None:
     """``value`` to that many significant digits; None where it is not finite."""
     if not math.isfinite(value):
         return None

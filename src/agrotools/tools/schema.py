@@ -62,10 +62,10 @@ def _plain(schema: dict[str, Any], definitions: dict[str, Any], open_refs: tuple
     return plain
 
 
-def in_words(schema: dict[str, Any]) -> str:
+def describe_schema(schema: dict[str, Any]) -> str:
     """What ``schema`` allows, as a person would say it: ``a number above 0``, ``one of auto, exg``."""
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(in_words(branch) for branch in schema["anyOf"]))
+        return " or ".join(dict.fromkeys(describe_schema(branch) for branch in schema["anyOf"]))
     if "enum" in schema:
         choices = [str(choice) for choice in schema["enum"]]
         return choices[0] if len(choices) == 1 else f"one of {', '.join(choices)}"
@@ -81,20 +81,20 @@ def in_words(schema: dict[str, Any]) -> str:
         case "array":
             items = schema.get("items", {})
             how_many = _count(schema, "minItems", "maxItems", "") or " of"
-            return f"a list{how_many} {_plural(in_words(items))}"
+            return f"a list{how_many} {_plural(describe_schema(items))}"
         case "object":
-            return _object_in_words(schema)
+            return _describe_object(schema)
         case _:
             return "any value"
 
 
-def _object_in_words(schema: dict[str, Any]) -> str:
+def _describe_object(schema: dict[str, Any]) -> str:
     if properties := schema.get("properties"):
         required = set(schema.get("required", ()))
         keys = [name if name in required else f"{name} (optional)" for name in properties]
         return f"an object with {', '.join(keys)}"
     values = schema.get("additionalProperties")
-    return f"an object from names to {_plural(in_words(values))}" if isinstance(values, dict) else "an object"
+    return f"an object from names to {_plural(describe_schema(values))}" if isinstance(values, dict) else "an object"
 
 
 def _range(schema: dict[str, Any]) -> str:
@@ -209,7 +209,7 @@ def _entry(value: Any, part: str | int) -> tuple[Any] | None:
 
 
 def _fault(schema: dict[str, Any], words: Mapping[str, str], path: tuple[str | int, ...], error: ErrorDetails) -> str:
-    name = _spelled(path)
+    name = _describe_value(path)
     allowed = _allowed(schema, words, path)
     if error["type"] == "missing":
         return f"{name} is missing" + (f": give {allowed}" if allowed else "")
@@ -223,17 +223,17 @@ def _fault(schema: dict[str, Any], words: Mapping[str, str], path: tuple[str | i
     if error["type"] == "finite_number":
         return f"{name} must be a finite number, is {error['input']}"
     if error["type"] in _OWN_WORDS:
-        return f"{name} {error['msg'].removeprefix('Value error, ')}, is {_shown(error['input'])}"
+        return f"{name} {error['msg'].removeprefix('Value error, ')}, is {_excerpt(error['input'])}"
     if allowed is None:
         return f"{name or 'the call'}: {error['msg']}"
-    return f"{name} must be {allowed}, is {_shown(error['input'])}"
+    return f"{name} must be {allowed}, is {_excerpt(error['input'])}"
 
 
 def _allowed(schema: dict[str, Any], words: Mapping[str, str], path: tuple[str | int, ...]) -> str | None:
     if len(path) == 1 and path[0] in words:
         return words[str(path[0])]
     found = schema_at(schema, path) if path else None
-    return in_words(found) if found else None
+    return describe_schema(found) if found else None
 
 
 def _hint(tool: str, schema: dict[str, Any], types: set[str]) -> str | None:
@@ -249,14 +249,14 @@ def _order_of(arguments: Mapping[str, Any], schema: dict[str, Any]) -> Any:
     return lambda name: order.index(name) if name in order else len(order)
 
 
-def _spelled(path: Sequence[str | int]) -> str:
+def _describe_value(path: Sequence[str | int]) -> str:
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
     return text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}..."
 
 
-def _shown(value: Any) -> str:
+def _excerpt(value: Any) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False, default=str)
     except ValueError:

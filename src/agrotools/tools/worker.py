@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from agrotools.core import Artifact, ErrorInfo, SampleFile, ToolError
-from agrotools.tools.frames import Reply, packed, read_frame
+from agrotools.tools.frames import Reply, pack_frame, read_frame
 
 LARGEST_FILE = 256 * 2**20
 _LARGEST_SHARE = 0.75
@@ -32,11 +32,11 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 def main() -> None:
     memory_mb, parent = int(sys.argv[1]), int(sys.argv[2])
     requests, replies = _private_streams()
-    _die_with(parent, requests)
+    _end_with_parent(parent, requests)
     _limit(memory_mb)
-    _yield_to_the_parent()
+    _lower_priority()
     faulthandler.enable()
-    replies.write(packed({"ready": True}))
+    replies.write(pack_frame({"ready": True}))
     replies.flush()
     self, size, most_bytes = os.getpid(), _size_reader(), memory_mb * 2**20 * _LARGEST_SHARE
     while (frame := read_frame(requests)) is not None:
@@ -46,7 +46,7 @@ def main() -> None:
         spent = _has_children() or _has_threads() or size() > most_bytes
         if spent:
             reply["spent"] = True
-        replies.write(_framed(reply, contents))
+        replies.write(_pack_reply(reply, contents))
         replies.flush()
         if spent:
             threading.Event().wait()  # what was asked already is for another to answer; this one is about to be killed
@@ -71,14 +71,14 @@ def answer(request: dict[str, Any]) -> Reply:
         return _failure(info, traceback.format_exc())
 
 
-def _framed(reply: dict[str, Any], contents: list[bytes]) -> bytes:
+def _pack_reply(reply: dict[str, Any], contents: list[bytes]) -> bytes:
     try:
-        return packed(reply, contents)
+        return pack_frame(reply, contents)
     except OverflowError as error:
         large = ErrorInfo(kind="limit", message=f"the result is too large: {error}")
-        return packed(_failure(large, traceback.format_exc())[0])
+        return pack_frame(_failure(large, traceback.format_exc())[0])
     except MemoryError:
-        return packed(_failure(_out_of_memory(), traceback.format_exc())[0])
+        return pack_frame(_failure(_out_of_memory(), traceback.format_exc())[0])
 
 
 def load(target: str) -> Any:
@@ -98,8 +98,8 @@ def _run(request: dict[str, Any]) -> Reply:
     ``outside`` (replies so far of a service on the network) it may be a ``request``.
     """
     from agrotools.tools.result import ToolResult, encode_result
-    from agrotools.tools.services.requests import AnswerNeeded, OutsideReplies, Replies, Request
-    from agrotools.tools.workspace import Work, at_work
+    from agrotools.tools.services.requests import AnswerNeeded, ModelReplies, ServiceReplies, ServiceRequest
+    from agrotools.tools.workspace import CallContext, call_context
 
     tool = load(request["target"])
     paths = {name: Path(path) for name, path in request["paths"].items()}
@@ -111,15 +111,15 @@ def _run(request: dict[str, Any]) -> Reply:
         return artifact
 
     arguments = tool.prepared(request["arguments"], paths.__getitem__)
-    _forget_the_last_call()
+    _reset_state()
     started = time.perf_counter()
-    vision = Replies(**request["vision"]) if "vision" in request else None
-    outside = OutsideReplies(request["outside"]) if "outside" in request else None
-    with at_work(Work(keep, infos, request["backend"], vision=vision, outside=outside)):
+    vision = ModelReplies(**request["vision"]) if "vision" in request else None
+    outside = ServiceReplies(request["outside"]) if "outside" in request else None
+    with call_context(CallContext(keep, infos, request["backend"], vision=vision, outside=outside)):
         try:
             result = tool.function(**arguments)
         except AnswerNeeded as needed:
-            asked = "request" if isinstance(needed.question, Request) else "question"
+            asked = "request" if isinstance(needed.question, ServiceRequest) else "question"
             return {asked: needed.question.message(), "artifacts": []}, list(needed.question.pictures)
     seconds = time.perf_counter() - started
     if not isinstance(result, ToolResult):
@@ -151,7 +151,7 @@ def _is_memory_error(error: BaseException) -> bool:
     return any(words in text for words in ("Insufficient memory", "bad_alloc", "Cannot allocate memory"))
 
 
-def _forget_the_last_call() -> None:
+def _reset_state() -> None:
     """Equal calls give equal results, whatever ran before them in this process; and what they print is their own."""
     if os.lseek(2, 0, os.SEEK_CUR):  # it is 0 as long as nothing was printed
         os.lseek(2, 0, os.SEEK_SET)
@@ -217,7 +217,7 @@ def _private_streams() -> tuple[BinaryIO, BinaryIO]:
     return os.fdopen(requests, "rb"), os.fdopen(replies, "wb")
 
 
-def _die_with(parent: int, requests: BinaryIO) -> None:
+def _end_with_parent(parent: int, requests: BinaryIO) -> None:
     """End when the parent ends, also in the middle of a call.
 
     The kernel does it where it can (Linux); a thread that watches for the hang-up of our input does it elsewhere.
@@ -241,7 +241,7 @@ def _die_with(parent: int, requests: BinaryIO) -> None:
     threading.Thread(target=watch, daemon=True, name="watch for the parent's end").start()
 
 
-def _yield_to_the_parent() -> None:
+def _lower_priority() -> None:
     """Do not push the parent off its processor whenever it sends a call: it serves all samples, this process one."""
     with suppress(OSError, AttributeError):
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))

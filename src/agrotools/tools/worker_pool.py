@@ -10,9 +10,9 @@ from agrotools.tools.worker_process import Worker
 CALLS_PER_WORKER = 20_000
 """A worker retires after that many calls. One that has grown retires sooner: it says so itself."""
 _QUICK_S = 0.002
-_MOST_ASKED = 32
+_MOST_PENDING = 32
 """Quick calls that a worker is asked for at a time, so that it does not wait for us between one and the next."""
-_FADING = 0.9
+_DECAY = 0.9
 """A tool that was slow is quick again when a hundred calls or so have shown it."""
 
 
@@ -51,7 +51,7 @@ class WorkerPool:
 
     def took(self, target: str, seconds: float) -> None:
         """Take note of how long a call of ``target`` was."""
-        self._longest_s[target] = max(seconds, _FADING * self._longest_s.get(target, 0.0))
+        self._longest_s[target] = max(seconds, _DECAY * self._longest_s.get(target, 0.0))
 
     @asynccontextmanager
     async def worker_for(self, target: str, *, fresh: bool = False) -> AsyncIterator[Worker]:
@@ -100,7 +100,7 @@ class WorkerPool:
         able = (
             worker
             for worker in self._busy
-            if worker.quick and target in worker.loaded and worker.asked < _MOST_ASKED
+            if worker.quick and target in worker.loaded and worker.asked < _MOST_PENDING
             if worker.alive and not worker.spent and worker.calls < CALLS_PER_WORKER
         )
         return min(able, key=lambda worker: worker.asked, default=None)

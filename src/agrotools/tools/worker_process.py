@@ -13,14 +13,14 @@ from uuid import uuid4
 
 from agrotools.core import InfrastructureError
 from agrotools.core.files import cache_dir
-from agrotools.tools.frames import BrokenFrame, FrameReader, Reply, packed
+from agrotools.tools.frames import BrokenFrame, FrameReader, Reply, pack_frame
 
 START_TIMEOUT_S = 120.0
 """A worker imports the tool's libraries before its first call; on a busy machine that takes a while."""
 _TOKEN = "AGROTOOLS_WORKER"
 """Variable by which the processes that a tool starts are known as ours, wherever they hide."""
 _THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OPENCV_FOR_THREADS_NUM")
-_LAST_WORDS_S = 0.05
+_DRAIN_S = 0.05
 """What a worker wrote before it ended may still be in the pipe when its end is known."""
 _TIME_TO_END_S = 2.0
 """A process closes its output a little before it ends."""
@@ -64,11 +64,11 @@ def worker_environment(threads: int = 1) -> dict[str, str]:
     return environment
 
 
-class NotBegun(Exception):
+class CallNotStarted(Exception):
     """The worker ended, or was given up, while it was at work on what it had been asked before."""
 
 
-class _Line(asyncio.SubprocessProtocol):
+class _ReplyChannel(asyncio.SubprocessProtocol):
     """What comes from a worker: one frame for each question, in order, and in the end the news that it has ended."""
 
     def __init__(self) -> None:
@@ -165,7 +165,7 @@ class _Line(asyncio.SubprocessProtocol):
             self.exited.set_result(-1 if status is None else status)
         self.at_end = True
         # A process that the worker started may hold its output open, so that its end would never be seen there.
-        asyncio.get_running_loop().call_later(_LAST_WORDS_S, self._break, BrokenFrame("it ended"))
+        asyncio.get_running_loop().call_later(_DRAIN_S, self._break, BrokenFrame("it ended"))
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         if not self.closed.done():
@@ -179,14 +179,14 @@ class _Line(asyncio.SubprocessProtocol):
             self._alarm.cancel()
         for number, (asked, _) in enumerate(self._asked):
             if not asked.done():
-                asked.set_exception(NotBegun() if number else error)
+                asked.set_exception(CallNotStarted() if number else error)
         self._asked.clear()
 
 
 class Worker:
     """One worker process and the tools it has already loaded."""
 
-    def __init__(self, transport: asyncio.SubprocessTransport, line: _Line, log: IO[bytes], token: str) -> None:
+    def __init__(self, transport: asyncio.SubprocessTransport, line: _ReplyChannel, log: IO[bytes], token: str) -> None:
         self._transport = transport
         self._line = line
         self._log = log
@@ -210,12 +210,12 @@ class Worker:
         """
         token = f"{os.getpid()}-{uuid4().hex}"
         try:
-            log = _nameless_file()
+            log = _anonymous_file()
         except OSError as error:
             raise InfrastructureError(f"a tool worker does not start: no temporary file, {error}") from error
         try:
             transport, line = await asyncio.get_running_loop().subprocess_exec(
-                _Line,
+                _ReplyChannel,
                 sys.executable,
                 *("-s", "-P", "-m", "agrotools.tools.worker", str(memory_mb), str(os.getpid())),
                 stderr=log,
@@ -266,7 +266,7 @@ class Worker:
         reply = self._line.expect(limit_s)
         if not self._unsent:
             asyncio.get_running_loop().call_soon(self._send)
-        self._unsent.append(packed(message))
+        self._unsent.append(pack_frame(message))
         return reply
 
     def _send(self) -> None:
@@ -308,7 +308,7 @@ class Worker:
         return os.pread(self._log.fileno(), 8000, max(0, size - 8000)).decode(errors="replace")
 
 
-def _nameless_file() -> IO[bytes]:
+def _anonymous_file() -> IO[bytes]:
     """A file that is gone with the last process that has it open; in memory where the system can."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("agrotools-worker-log"), "rb+", buffering=0)
@@ -318,7 +318,7 @@ def _nameless_file() -> IO[bytes]:
 def _kill_descendants(worker: int, token: str) -> None:
     """Kill what a worker started: processes of its session, and those that left it but carry its token."""
     for _ in range(_MOST_SWEEPS):
-        found = [pid for pid in _processes() if pid not in (worker, os.getpid()) and _belongs(pid, worker, token)]
+        found = [pid for pid in _processes() if pid not in (worker, os.getpid()) and _is_descendant(pid, worker, token)]
         for pid in found:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
@@ -333,7 +333,7 @@ def _processes() -> list[int]:
         return []
 
 
-def _belongs(pid: int, session: int, token: str) -> bool:
+def _is_descendant(pid: int, session: int, token: str) -> bool:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
             state, _, _, its_session = file.read().rpartition(b")")[2].split()[:4]

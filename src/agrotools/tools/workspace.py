@@ -29,10 +29,10 @@ from agrotools.core.files import write_new
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from agrotools.tools.services.requests import OutsideReplies, VisionModel
+    from agrotools.tools.services.requests import ServiceReplies, VisionModel
 
 
-def file_meant(name: str, files: Sequence[SampleFile], artifacts: Path) -> str | None:
+def match_file(name: str, files: Sequence[SampleFile], artifacts: Path) -> str | None:
     """The name of the file or artifact that ``name`` is, or whose path ends as it does; None where there is not one."""
     path = Path(name)
     if str(path) in {file.name for file in files}:
@@ -111,7 +111,7 @@ _MEDIA_TYPES = {
 }
 
 
-class NotWrittenError(OSError):
+class ArtifactWriteError(OSError):
     """What a tool made cannot be written; any other error of the system is the tool's own."""
 
 
@@ -138,8 +138,8 @@ class Workspace:
                 the closest names, ``unreadable_file`` (a folder, pipe or device).
         """
         if by_last_part:
-            name = file_meant(name, self.files, self.artifacts) or name
-        name = _inside(name)
+            name = match_file(name, self.files, self.artifacts) or name
+        name = _path_inside(name)
         for file in self.files:
             if file.name == name:
                 path = Path(file.path)
@@ -151,7 +151,7 @@ class Workspace:
 
     def info(self, name: str) -> SampleFile | None:
         """What is known of the file of that name, or of that last part, beside its pixels; None for an artifact."""
-        meant = file_meant(name, self.files, self.artifacts)
+        meant = match_file(name, self.files, self.artifacts)
         return next((file for file in self.files if file.name == meant), None)
 
     def keep(self, artifact: Artifact, content: bytes) -> Artifact:
@@ -173,26 +173,26 @@ def host_file(name: str) -> Path:
     except OSError as error:
         raise ToolError("file_not_found", f"{name[:100]!r} cannot be looked up: {error.strerror}") from error
     if not exists:
-        raise _not_found(name, _of_its_kind(path), close_to=path.name)
+        raise _not_found(name, _check_kind(path), close_to=path.name)
     return _regular_file(path, name, within=None)
 
 
-def _of_its_kind(path: Path) -> list[str]:
+def _check_kind(path: Path) -> list[str]:
     """The files in the folder of ``path`` that may have been meant by it: by their suffix of its kind."""
     try:
         beside = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
     except OSError:
         return []
-    return [name for name in beside if not path.suffix or _kind(Path(name)) == _kind(path)]
+    return [name for name in beside if not path.suffix or _kind_of_suffix(Path(name)) == _kind_of_suffix(path)]
 
 
-def _kind(path: Path) -> str:
+def _kind_of_suffix(path: Path) -> str:
     """What kind of file a suffix stands for: ``image``, or the suffix itself."""
     guessed = guess_type(path.name)[0] or ""
     return "image" if guessed.startswith("image/") else path.suffix.lower()
 
 
-def _inside(name: str) -> str:
+def _path_inside(name: str) -> str:
     if "\0" in name:
         raise ToolError("path_outside_workspace", "a file name cannot hold a NUL character")
     path = Path(name)
@@ -231,7 +231,7 @@ def _regular_file(path: Path, name: str, within: Path | None) -> Path:
 
 
 @dataclass
-class Work:
+class CallContext:
     """What surrounds a running tool: metadata of its files, its back-end, and where artifacts go."""
 
     keep: Callable[[Artifact, bytes], Artifact]
@@ -241,15 +241,15 @@ class Work:
     """Whether what is not in ``infos`` is looked up in a JSON file beside the image."""
     vision: "VisionModel | None" = None
     """What answers questions about pictures, for the back-end ``vlm``."""
-    outside: "OutsideReplies | None" = None
+    outside: "ServiceReplies | None" = None
     """What answers requests to services on the network, in a worker; elsewhere they are asked directly."""
 
 
-_work: ContextVar[Work | None] = ContextVar("agrotools_work", default=None)
+_work: ContextVar[CallContext | None] = ContextVar("agrotools_work", default=None)
 
 
 @contextmanager
-def at_work(work: Work) -> Iterator[Work]:
+def call_context(work: CallContext) -> Iterator[CallContext]:
     """Run a tool with these surroundings."""
     token = _work.set(work)
     try:
@@ -274,9 +274,9 @@ def artifacts_in(
         try:
             return write_artifact(where, artifact, content)
         except OSError as error:
-            raise NotWrittenError(error.errno, error.strerror, error.filename or str(where)) from error
+            raise ArtifactWriteError(error.errno, error.strerror, error.filename or str(where)) from error
 
-    work = Work(
+    work = CallContext(
         keep=keep,
         infos=current.infos if current else {},
         backend=backend or (current.backend if current else None),
@@ -284,7 +284,7 @@ def artifacts_in(
         vision=vision or (current.vision if current else None),
         outside=current.outside if current else None,
     )
-    with at_work(work):
+    with call_context(work):
         yield where
 
 
@@ -321,7 +321,7 @@ def vision_in_use() -> "VisionModel | None":
     return work.vision if work else None
 
 
-def outside_in_use() -> "OutsideReplies | None":
+def outside_in_use() -> "ServiceReplies | None":
     """What answers the running tool's requests to services on the network; None where it asks them itself."""
     work = _work.get()
     return work.outside if work else None
@@ -341,7 +341,7 @@ def save_artifact(name: str, kind: ArtifactKind, content: "Image | bytes") -> Ar
     suffix = Path(name).suffix
     if not _FILE_NAME.fullmatch(name) or suffix not in _MEDIA_TYPES:
         raise ValueError(f"an artifact cannot be called {name!r}")
-    data = content if isinstance(content, bytes) else _encoded(content, suffix)
+    data = content if isinstance(content, bytes) else _encode(content, suffix)
     artifact = Artifact(name=name, kind=kind, media_type=_MEDIA_TYPES[suffix], sha256=sha256(data).hexdigest())
     work = _work.get()
     if work is None:
@@ -349,7 +349,7 @@ def save_artifact(name: str, kind: ArtifactKind, content: "Image | bytes") -> Ar
     return work.keep(artifact, data)
 
 
-def _encoded(image: "Image", suffix: str) -> bytes:
+def _encode(image: "Image", suffix: str) -> bytes:
     buffer = io.BytesIO()
     if suffix == ".jpg":
         image.convert("RGB").save(buffer, "JPEG", quality=90)
@@ -382,9 +382,9 @@ def write_artifact(
     while True:
         name = artifact.name if number == 1 else f"{stem}_{number}{suffix}"
         number += 1
-        if name not in taken and (write_new(folder / name, content) or _holds(folder / name, content)):
+        if name not in taken and (write_new(folder / name, content) or _has_content(folder / name, content)):
             return artifact.model_copy(update={"name": name})
 
 
-def _holds(path: Path, content: bytes) -> bool:
+def _has_content(path: Path, content: bytes) -> bool:
     return path.is_file() and not path.is_symlink() and path.read_bytes() == content

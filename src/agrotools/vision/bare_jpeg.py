@@ -37,13 +37,13 @@ def bare_jpeg(path: Path, longest_px: int) -> BareJpeg | None:
     """
     try:
         # Not read up to a limit: that would make room for the limit first, at more cost than all the rest.
-        bare = _stripped(path.read_bytes()) if path.stat().st_size <= _MOST_BYTES else None
+        bare = _strip(path.read_bytes()) if path.stat().st_size <= _MOST_BYTES else None
     except (OSError, IndexError):
         return None
     return bare if bare and max(bare.width_px, bare.height_px) <= longest_px else None
 
 
-def _stripped(data: bytes) -> BareJpeg | None:
+def _strip(data: bytes) -> BareJpeg | None:
     if not data.startswith(_START):
         return None
     whole = memoryview(data)
@@ -82,12 +82,12 @@ def _stripped(data: bytes) -> BareJpeg | None:
         elif marker == _JFIF and payload.startswith(b"JFIF\0"):
             # Version, unit and density; a thumbnail that may follow is left out.
             kept.append(b"\xff\xe0" + (16).to_bytes(2) + payload[:12] + b"\0\0")
-        elif _hides_what_is_seen(marker, payload):
+        elif _changes_appearance(marker, payload):
             return None
         at = end
 
 
-def _hides_what_is_seen(marker: int, payload: bytes) -> bool:
+def _changes_appearance(marker: int, payload: bytes) -> bool:
     """Whether the segment says that the picture is seen otherwise than it is stored, or is none we know."""
     if marker == _EXIF and payload.startswith(b"Exif\0"):
         return not _is_upright(payload[6:])

@@ -225,11 +225,11 @@ class SmallPicture:
         sums, counts = (part[place][: rows.size, : columns.size] for part in (self._sums, self._counts))
         there = np.isfinite(values)
         if there.all():
-            sums += _summed(values, rows, columns)
+            sums += _sum_blocks(values, rows, columns)
             counts += np.outer(np.diff([*rows, values.shape[0]]), np.diff([*columns, values.shape[1]]))
         else:
-            sums += _summed(np.where(there, values, np.float32(0)), rows, columns)
-            counts += _summed(there.astype(np.float32), rows, columns)
+            sums += _sum_blocks(np.where(there, values, np.float32(0)), rows, columns)
+            counts += _sum_blocks(there.astype(np.float32), rows, columns)
 
     @property
     def means(self) -> NDArray[np.float32]:
@@ -245,7 +245,7 @@ def _starts(offset: int, length: int, factor: int) -> NDArray[np.intp]:
     return np.unique(np.maximum(0, np.arange(offset // factor * factor - offset, length, factor)))
 
 
-def _summed(values: NDArray[np.float32], rows: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.float32]:
+def _sum_blocks(values: NDArray[np.float32], rows: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.float32]:
     if rows.size == values.shape[0] and columns.size == values.shape[1]:
         return values
     # Rows are added up one by one, which numpy does much faster than reduceat along the first axis.

@@ -104,7 +104,7 @@ def dominant_colours(pixels: NDArray[np.uint8], groups: int = 5) -> list[ColourS
     """
     sample = pixels[:: -(-len(pixels) // _SAMPLE_PX)]
     lab = lab_of_list(sample)
-    labels = _grouped(lab, groups)
+    labels = _group_colours(lab, groups)
     shares: dict[str, list[NDArray[np.uint8]]] = {}
     for group in range(groups):
         members = sample[labels == group]
@@ -119,7 +119,7 @@ def dominant_colours(pixels: NDArray[np.uint8], groups: int = 5) -> list[ColourS
     return sorted(found, key=lambda colour: (-colour.share, colour.name))
 
 
-def _grouped(lab: NDArray[np.float32], groups: int) -> NDArray[np.int64]:
+def _group_colours(lab: NDArray[np.float32], groups: int) -> NDArray[np.int64]:
     """k-means (Lloyd 1982): the best of several runs, each started as k-means++ (Arthur and Vassilvitskii 2007)."""
     draw = np.random.default_rng(0)
     best: tuple[float, NDArray[np.int64]] = (np.inf, np.zeros(len(lab), np.int64))

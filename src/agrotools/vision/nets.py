@@ -31,12 +31,12 @@ def checked_bytes(path: Path, sha256: str, *, what: str, hint: str) -> bytes:
     """
     try:
         if path.stat().st_size > LARGEST_WEIGHTS:
-            raise unusable(what, f"cannot be read: more than {LARGEST_WEIGHTS >> 20} MiB", hint)
+            raise unusable_weights(what, f"cannot be read: more than {LARGEST_WEIGHTS >> 20} MiB", hint)
         content = path.read_bytes()
     except OSError as error:
-        raise unusable(what, f"cannot be read: {error.strerror or error}", hint) from error
+        raise unusable_weights(what, f"cannot be read: {error.strerror or error}", hint) from error
     if hashlib.sha256(content).hexdigest() != sha256:
-        raise unusable(what, "are not those that its description names", hint)
+        raise unusable_weights(what, "are not those that its description names", hint)
     return content
 
 
@@ -51,18 +51,18 @@ def checked_arrays(path: Path, sha256: str, *, what: str, hint: str) -> Arrays:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             arrays: Arrays = {name: file[name] for name in file.files}
     except Exception as error:  # a damaged zip raises whatever its decoder runs into
-        raise unusable(what, "are damaged", hint) from error
+        raise unusable_weights(what, "are damaged", hint) from error
     if not all(np.isfinite(array).all() for array in arrays.values() if array.dtype.kind == "f"):
-        raise unusable(what, "are damaged: not all are numbers", hint)
+        raise unusable_weights(what, "are damaged: not all are numbers", hint)
     return arrays
 
 
-def unusable(what: str, why: str, hint: str) -> ToolError:
+def unusable_weights(what: str, why: str, hint: str) -> ToolError:
     """The error for weights that cannot be used."""
     return ToolError("backend_unavailable", f"{what} {why}", hint=hint)
 
 
-def packed_arrays(arrays: dict[str, NDArray[np.generic]]) -> tuple[bytes, str]:
+def pack_arrays(arrays: dict[str, NDArray[np.generic]]) -> tuple[bytes, str]:
     """The content of an ``.npz``, and its hash."""
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **arrays)
@@ -99,22 +99,22 @@ def open_session(content: bytes, *, takes: str, gives: Collection[str], what: st
         inputs = {one.name: one.type for one in session.get_inputs()}
         outputs = {one.name for one in session.get_outputs()}
     except Exception as error:  # ONNX Runtime's own kinds of error, whatever the graph leads it to
-        raise unusable(what, "are no graph that can be run", hint) from error
+        raise unusable_weights(what, "are no graph that can be run", hint) from error
     if inputs != {takes: "tensor(float)"} or not set(gives) <= outputs:
-        raise unusable(what, "take or give something else than the description says", hint)
+        raise unusable_weights(what, "take or give something else than the description says", hint)
     return session
 
 
 _LARGEST_DESCRIPTION = 2**20
 
 
-class Described(BaseModel):
+class DescriptionPart(BaseModel):
     """A part of a description, which holds more than its reader needs."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class DescribedNet(Described):
+class DescribedNet(DescriptionPart):
     """What every net's description says: its name, and its weights by file and hash."""
 
     name: str
@@ -142,14 +142,14 @@ def read_description(path: Path, kind: type[Description], *, what: str, hint: st
     """
     try:
         if path.stat().st_size > _LARGEST_DESCRIPTION:
-            raise unusable(what, "has a description that is none: it is too large", hint)
+            raise unusable_weights(what, "has a description that is none: it is too large", hint)
         return kind.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise unusable(what, f"cannot be read: {error.strerror or error}", hint) from error
+        raise unusable_weights(what, f"cannot be read: {error.strerror or error}", hint) from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise unusable(what, f"has a faulty description: {where or 'it'}: {first['msg']}", hint) from error
+        raise unusable_weights(what, f"has a faulty description: {where or 'it'}: {first['msg']}", hint) from error
 
 
 def read_whole_net(

@@ -78,11 +78,11 @@ def read_image(path: Path, *, argument: str = "image", shown_as: str | None = No
             return picture_of(raster, argument=argument)
     notes: list[str] = []
     flags: list[str] = []
-    with _opened(path, PHOTO_FORMATS[kind], name, argument) as image:
+    with _open_image(path, PHOTO_FORMATS[kind], name, argument) as image:
         frames = getattr(image, "n_frames", 1)
         if frames > 1:
             notes.append(f"first of {frames} pictures in the file")
-        upright = _upright(image, notes)
+        upright = _turn_upright(image, notes)
         if upright.mode in ("CMYK", "YCbCr", "LAB"):
             flags.append("colour_converted")
             notes.append(f"{upright.mode} colours converted to RGB without a colour profile")
@@ -121,8 +121,8 @@ def read_labels(
         with open_raster(path, argument=argument, shown_as=shown_as) as raster:
             return _labels_of_raster(raster.read([1], region), raster.count, name, argument)
     notes: list[str] = []
-    with _opened(path, PHOTO_FORMATS[kind], name, argument) as image:
-        upright = _upright(image, notes)
+    with _open_image(path, PHOTO_FORMATS[kind], name, argument) as image:
+        upright = _turn_upright(image, notes)
         if region is not None:
             refuse_outside(region, upright.width, upright.height, name)
             upright = upright.crop(region)
@@ -142,7 +142,7 @@ def read_labels(
 
 
 @contextmanager
-def _opened(path: Path, pillow_format: str, name: str, argument: str) -> "Iterator[Image]":
+def _open_image(path: Path, pillow_format: str, name: str, argument: str) -> "Iterator[Image]":
     """An image whose pixels are decoded, of that format and no other."""
     from PIL import Image
 
@@ -167,7 +167,7 @@ def _opened(path: Path, pillow_format: str, name: str, argument: str) -> "Iterat
         raise damaged(name, argument, error) from error
 
 
-def _upright(image: "Image", notes: list[str]) -> "Image":
+def _turn_upright(image: "Image", notes: list[str]) -> "Image":
     """The image turned as its EXIF orientation says; a damaged EXIF block turns nothing."""
     from PIL import ImageOps
 
@@ -260,12 +260,12 @@ def stretched_picture(bands: Mapping[Role, NDArray[np.float32]]) -> NDArray[np.u
     )
     for wanted in orders:
         if all(role in bands for role in wanted):
-            return np.dstack([_stretched(bands[role]) for role in wanted])
-    grey = _stretched(next(iter(bands.values())))
+            return np.dstack([_stretch(bands[role]) for role in wanted])
+    grey = _stretch(next(iter(bands.values())))
     return np.dstack([grey, grey, grey])
 
 
-def _stretched(band: NDArray[np.float32]) -> NDArray[np.uint8]:
+def _stretch(band: NDArray[np.float32]) -> NDArray[np.uint8]:
     valid = np.isfinite(band)
     sample = band[valid]
     if not sample.size:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from agrotools.core import ToolError
 from agrotools.vision.band_roles import Role
 
-_ROUNDS = 3
+_GROWTH_ROUNDS = 3
 """How often what is certainly large grows within the mask before the parts of the rest are counted."""
 
 
@@ -27,7 +27,7 @@ def small_parts(mask: NDArray[np.bool_], least_px: int) -> NDArray[np.bool_] | N
     opened = cv2.morphologyEx(area, cv2.MORPH_OPEN, rectangle, borderType=cv2.BORDER_CONSTANT, borderValue=0)
     large = np.asarray(opened, np.uint8)
     around = np.ones((3, 3), np.uint8)
-    for _ in range(_ROUNDS):
+    for _ in range(_GROWTH_ROUNDS):
         large = np.asarray(cv2.dilate(large, around), np.uint8) & area
     rest = area ^ large
     places = np.flatnonzero(rest.view(np.bool_))  # several times as fast as of bytes
@@ -156,7 +156,7 @@ def index_values(index: Index, bands: Mapping[Role, NDArray[np.generic]]) -> NDA
 
 
 @dataclass(frozen=True)
-class Cut:
+class IndexThreshold:
     """Where an index is cut: pixels above ``threshold`` are plants; None where a sample shows one class only, which
     then is ``all_plants`` or no plants."""
 
@@ -176,13 +176,13 @@ def segment(index: Index, bands: Mapping[Role, NDArray[np.generic]], valid: NDAr
     """
     raw = index_values(index, bands)
     there = np.isfinite(raw) if valid is None else valid & np.isfinite(raw)
-    values = smoothed(raw, there)
+    values = smooth_index(raw, there)
     sample = values[there]
     if sample.size > _SAMPLE_PX:
         sample = sample[:: sample.size // _SAMPLE_PX].copy()
     if not sample.size:
         raise ToolError("nothing_found", "the picture holds no data", argument="image")
-    cut = choose_cut(index, sample)
+    cut = choose_threshold(index, sample)
     if cut.threshold is None:
         mask = there if cut.all_plants else np.zeros_like(there)
         return Vegetation(mask, there, values, index, None, cut.contrast, cut.notes, cut.flags)
@@ -193,7 +193,7 @@ def segment(index: Index, bands: Mapping[Role, NDArray[np.generic]], valid: NDAr
     return Vegetation(mask, there, values, index, cut.threshold, cut.contrast, cut.notes, cut.flags)
 
 
-def choose_cut(index: Index, sample: NDArray[np.float32]) -> Cut:
+def choose_threshold(index: Index, sample: NDArray[np.float32]) -> IndexThreshold:
     """Where to cut an index, from smoothed values of it (not empty, any shape, finite)."""
     level = INDICES[index].plant_level
     threshold = otsu_threshold(sample)
@@ -205,15 +205,15 @@ def choose_cut(index: Index, sample: NDArray[np.float32]) -> Cut:
         if found is None:
             return _one_class(index, sample, False, contrast)
         note = f"few plants: those are where {index} > {found:.4g}, far from all soil"
-        return Cut(found, False, contrast, (note,), ("sparse_vegetation",))
+        return IndexThreshold(found, False, contrast, (note,), ("sparse_vegetation",))
     flags = ("low_contrast",) if contrast < CLEAR_CONTRAST else ()
-    return Cut(threshold, False, contrast, (f"plants are where {index} > {threshold:.4g} (Otsu)",), flags)
+    return IndexThreshold(threshold, False, contrast, (f"plants are where {index} > {threshold:.4g} (Otsu)",), flags)
 
 
-def _one_class(index: Index, sample: NDArray[np.float32], plants: bool, contrast: float) -> Cut:
+def _one_class(index: Index, sample: NDArray[np.float32], plants: bool, contrast: float) -> IndexThreshold:
     what, flag = ("plants", "no_soil_visible") if plants else ("no plants", "no_vegetation")
     note = f"{index} shows one class only, and that is {what} (median {np.median(sample):.4g})"
-    return Cut(None, plants, contrast, (note,), (flag,))
+    return IndexThreshold(None, plants, contrast, (note,), (flag,))
 
 
 def otsu_threshold(sample: NDArray[np.float32], bins: int = 512) -> float:
@@ -288,7 +288,7 @@ def without_specks(mask: NDArray[np.bool_], valid: NDArray[np.bool_]) -> NDArray
     return mask & valid
 
 
-def smoothed(values: NDArray[np.float32], valid: NDArray[np.bool_]) -> NDArray[np.float32]:
+def smooth_index(values: NDArray[np.float32], valid: NDArray[np.bool_]) -> NDArray[np.float32]:
     """An index smoothed by a Gaussian of one pixel; NaN where it is not valid, which does not spread."""
     import cv2
 

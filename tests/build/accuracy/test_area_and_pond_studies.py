@@ -8,7 +8,7 @@ from agrotools.build.accuracy.band_reference import among_best, histogram, quadr
 from agrotools.build.accuracy.crop_weed_masks import compared
 from agrotools.build.accuracy.figures import estimate
 from agrotools.build.accuracy.study import Bench
-from agrotools.tools.crop_weed.bands import Counts
+from agrotools.tools.crop_weed.bands import CorrectCounts
 
 
 def test_a_mask_compared_by_hand() -> None:
@@ -50,7 +50,7 @@ def test_ties_are_accepted_only_within_the_error_of_the_reference() -> None:
     level = np.array([0.90, 0.89, 0.8899, 0.80])
     right = 1000 * np.clip(level[:, None, None] + draw.normal(0, 0.02, (4, 40, 3)), 0, 1)
     right += 1000 * (level - right.sum(axis=(1, 2)) / there.sum())[:, None, None]
-    counts = Counts(right, there)
+    counts = CorrectCounts(right, there)
     assert among_best(counts, strict=True).tolist() == [True, True, False, False]
     assert among_best(counts).tolist() == [True, True, True, False]
 

@@ -15,7 +15,7 @@ from rasterio.warp import transform
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.canopy.estimate_canopy_height import CanopyHeight
-from agrotools.tools.workspace import Work, artifacts_in, at_work
+from agrotools.tools.workspace import CallContext, artifacts_in, call_context
 from support.picture_files import field, write_raster
 
 UTM = {"crs": "EPSG:32633", "transform": from_origin(500_000, 5_000_000, 0.5, 0.5)}
@@ -130,7 +130,7 @@ def test_the_scale_may_come_from_the_sample(tmp_path: Path) -> None:
     assert measured(tmp_path, chm=chm).canopy_area_m2 is None
     assert "no_scale" in measured(tmp_path, chm=chm).flags
     info = SampleFile(name="a.tif", path="a.tif", kind="raster", gsd_m=3.0)
-    with at_work(Work(keep=lambda artifact, content: artifact, infos={chm.resolve(): info})):
+    with call_context(CallContext(keep=lambda artifact, content: artifact, infos={chm.resolve(): info})):
         assert get_tool("estimate_canopy_height")(chm=chm).area_m2 == 4800 * 9
 
 

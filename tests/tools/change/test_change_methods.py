@@ -11,10 +11,10 @@ from agrotools.tools.change.picture_change import (
     change_vectors,
     difference_of,
     iterated_mad,
-    matched,
+    match_radiometry,
     pca_kmeans,
 )
-from agrotools.tools.change.picture_pairs import moved_back, shift_between
+from agrotools.tools.change.picture_pairs import shift_back, shift_between
 from agrotools.tools.change.result import CHANGED, GAINED, SAME, draw_change, without_specks
 from agrotools.vision.overlay import Layer
 
@@ -37,13 +37,13 @@ def a_third_changed() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def test_radiometry_is_matched_by_what_stayed_the_same() -> None:
     before, after, where = a_third_changed()
-    assert np.abs(matched(before, after, VALID) - after)[:, ~where].mean() < 1.5
+    assert np.abs(match_radiometry(before, after, VALID) - after)[:, ~where].mean() < 1.5
 
 
 @pytest.mark.parametrize("method", [change_vectors, iterated_mad, pca_kmeans])
 def test_change_stands_out(method: Callable[..., Difference]) -> None:
     before, after, where = a_third_changed()
-    found = method(before if method is iterated_mad else matched(before, after, VALID), after, VALID)
+    found = method(before if method is iterated_mad else match_radiometry(before, after, VALID), after, VALID)
     mask = found.magnitude > found.threshold
     assert 2 * (mask & where).sum() / (mask.sum() + where.sum()) > 0.85
 
@@ -115,7 +115,7 @@ def test_shifts_are_measured_and_undone(dx: int, dy: int) -> None:
     shift = shift_between(first, second, valid)
     assert shift.is_clear
     assert (shift.dx, shift.dy) == pytest.approx((dx, dy), abs=0.15)
-    back, there = moved_back(second, valid, shift)
+    back, there = shift_back(second, valid, shift)
     assert np.array_equal(back[there], first[there])
     assert there.sum() == (200 - abs(dy)) * (240 - abs(dx))
 

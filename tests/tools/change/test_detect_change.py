@@ -14,9 +14,9 @@ from rasterio.transform import from_origin
 
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools import get_tool
-from agrotools.tools.change.result import ChangeFound
+from agrotools.tools.change.result import ChangeResult
 from agrotools.tools.result import encode_result
-from agrotools.tools.workspace import Work, artifacts_in, at_work, write_artifact
+from agrotools.tools.workspace import CallContext, artifacts_in, call_context, write_artifact
 from support.picture_files import write_raster
 
 DATA = Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[4] / "shared" / "data"))
@@ -24,12 +24,12 @@ UTM = {"crs": "EPSG:32633", "transform": from_origin(500_000, 5_000_000, 10, 10)
 SHAPE = (160, 200)
 
 
-def changed(before: Path, after: Path, **arguments: Any) -> ChangeFound:
+def changed(before: Path, after: Path, **arguments: Any) -> ChangeResult:
     with artifacts_in(before.parent / "made"):
         return get_tool("detect_change")(before, after, **arguments)
 
 
-def mask_of(before: Path, result: ChangeFound) -> np.ndarray:
+def mask_of(before: Path, result: ChangeResult) -> np.ndarray:
     return np.asarray(Image.open(before.parent / "made" / result.mask.name))
 
 
@@ -144,7 +144,7 @@ def test_names_known_of_the_files(tmp_path: Path) -> None:
     infos = {
         path: SampleFile.model_validate({"name": path.name, "path": path.name, **known}) for path in (before, after)
     }
-    with at_work(Work(keep=lambda a, content: write_artifact(tmp_path / "made", a, content), infos=infos)):
+    with call_context(CallContext(keep=lambda a, content: write_artifact(tmp_path / "made", a, content), infos=infos)):
         result = get_tool("detect_change")(before, after)
     assert result.dominant_transition == "cropland->building"
     assert (result.total_px, result.change_area_m2) == (1, 4.0)

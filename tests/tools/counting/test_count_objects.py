@@ -19,7 +19,7 @@ from agrotools.tools.counting import methods as counting
 from agrotools.tools.counting.fruit_net import read_fruit_net
 from agrotools.tools.counting.methods import mode_for, singular
 from agrotools.tools.counting.result import ObjectCount
-from agrotools.tools.workspace import Work, artifacts_in, at_work
+from agrotools.tools.workspace import CallContext, artifacts_in, call_context
 from support.picture_files import discs, field, noisy, write_raster
 from support.tiny_detector import write_detector
 
@@ -88,7 +88,7 @@ def test_the_pixel_size_must_be_known(tmp_path: Path) -> None:
     assert (found.kind, found.argument) == ("missing_metadata", "gsd_m")
     assert counted(tmp_path, image=bare, target="tree", gsd_m=0.5).count == number
     info = SampleFile(name="bare.tif", path="bare.tif", kind="raster", gsd_m=0.5)
-    with at_work(Work(keep=lambda artifact, content: artifact, infos={bare.resolve(): info})):
+    with call_context(CallContext(keep=lambda artifact, content: artifact, infos={bare.resolve(): info})):
         assert get_tool("count_objects")(image=bare, target="tree").count == number
     assert fault(tmp_path, image=bare, target="tree", gsd_m=30.0).kind == "invalid_argument"
 

@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 from agrotools.tools.counting.fruit_net import (
     Detections,
     boxes_of_maps,
-    detected_by_tiles,
-    joined,
+    detect_in_tiles,
+    drop_duplicates,
+    join_detections,
     overlaps,
     tiles_of,
-    without_doubles,
 )
 
 
 def of(*rows: tuple[float, float, float, float, float]) -> Detections:
     table = np.array(rows, np.float64).reshape(-1, 5)
-    return joined([Detections(table[:, :4], table[:, 4], np.zeros(len(table), np.int64))])
+    return join_detections([Detections(table[:, :4], table[:, 4], np.zeros(len(table), np.int64))])
 
 
 def test_overlap_is_intersection_over_union() -> None:
@@ -31,14 +31,14 @@ def test_overlap_is_intersection_over_union() -> None:
 
 
 def test_the_best_of_two_boxes_on_one_object_stays() -> None:
-    found = without_doubles(of((0, 0, 10, 10, 0.4), (1, 0, 11, 10, 0.9), (40, 40, 50, 50, 0.2)))
+    found = drop_duplicates(of((0, 0, 10, 10, 0.4), (1, 0, 11, 10, 0.9), (40, 40, 50, 50, 0.2)))
     assert found.scores.tolist() == [0.9, 0.2]
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 60)] * 2, *[st.integers(1, 30)] * 2, st.integers(0, 100)), max_size=25))
 def test_what_stays_does_not_overlap_and_explains_what_went(rows: list[tuple[int, int, int, int, int]]) -> None:
     every = of(*((x, y, x + w, y + h, s / 100) for x, y, w, h, s in rows))
-    kept = without_doubles(every)
+    kept = drop_duplicates(every)
     table = overlaps(kept.boxes, kept.boxes) - np.eye(len(kept))
     assert (table <= 0.5 + 1e-9).all()
     for box, score in zip(every.boxes, every.scores, strict=True):
@@ -98,12 +98,12 @@ def test_each_object_is_found_once_wherever_tiles_meet(seed: int, width: int, he
             x, y = column + int(draw.integers(0, 12)), row + int(draw.integers(0, 12))
             picture[y : y + 20, x : x + 20] = 255
             true.append((x, y))
-    found = detected_by_tiles(picture, bright_squares, scale=1.0, side=128, overlap=48)
+    found = detect_in_tiles(picture, bright_squares, scale=1.0, side=128, overlap=48)
     assert sorted(map(tuple, found.boxes[:, :2].astype(int).tolist())) == sorted(true)
 
 
 def test_boxes_come_back_in_pixels_of_the_picture() -> None:
     picture = np.zeros((400, 600, 3), np.uint8)
     picture[100:180, 300:380] = 255
-    found = detected_by_tiles(picture, bright_squares, scale=0.5, side=160, overlap=60)
+    found = detect_in_tiles(picture, bright_squares, scale=0.5, side=160, overlap=60)
     assert found.boxes == pytest.approx(np.array([[300, 100, 380, 180]]), abs=1)

@@ -20,7 +20,7 @@ from agrotools.tools.crop_weed.heads import (
     kernel,
     list_heads,
     load_head,
-    part_crop_from_weeds,
+    separate_crop,
 )
 from agrotools.tools.crop_weed.training import plants_of, train_crop_weed_heads
 
@@ -121,7 +121,7 @@ def test_a_head_parts_crop_from_weeds_it_has_never_seen(trained) -> None:
     right = total = 0
     for seed in range(100, 106):
         pixels, classes = plant_picture(seed)
-        found = part_crop_from_weeds(pixels, plants_of(pixels), load_head(heads[2]))
+        found = separate_crop(pixels, plants_of(pixels), load_head(heads[2]))
         assert found.is_familiar
         named = classes > 0
         right += np.count_nonzero((found.crop == (classes == 1))[named])
@@ -133,7 +133,7 @@ def test_what_it_was_not_trained_for_is_unfamiliar(trained) -> None:
     _, heads = trained
     draw = np.random.default_rng(0)
     pixels = draw.integers(0, 256, (288, 384, 3), np.uint8)
-    assert not part_crop_from_weeds(pixels, pixels[..., 1] > 100, load_head(heads[2])).is_familiar
+    assert not separate_crop(pixels, pixels[..., 1] > 100, load_head(heads[2])).is_familiar
 
 
 def test_mirroring_does_not_change_the_parting(trained) -> None:
@@ -141,8 +141,8 @@ def test_mirroring_does_not_change_the_parting(trained) -> None:
     head = load_head(heads[2])
     pixels, _ = plant_picture(100)
     mask = plants_of(pixels)
-    straight = part_crop_from_weeds(pixels, mask, head).crop
-    mirrored = part_crop_from_weeds(np.ascontiguousarray(pixels[:, ::-1]), mask[:, ::-1], head).crop[:, ::-1]
+    straight = separate_crop(pixels, mask, head).crop
+    mirrored = separate_crop(np.ascontiguousarray(pixels[:, ::-1]), mask[:, ::-1], head).crop[:, ::-1]
     assert (straight != mirrored).sum() < 0.02 * mask.sum()
 
 

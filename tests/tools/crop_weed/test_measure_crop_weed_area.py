@@ -16,7 +16,7 @@ from agrotools.core import SampleFile, ToolCall, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.crop_weed.result import CropWeedArea
 from agrotools.tools.execution import ToolExecutor
-from agrotools.tools.workspace import Work, Workspace, artifacts_in, at_work
+from agrotools.tools.workspace import CallContext, Workspace, artifacts_in, call_context
 from support.picture_files import (
     CROP,
     SOIL,
@@ -383,7 +383,7 @@ def test_what_is_known_of_a_mask_is_enough(tmp_path: Path) -> None:
     path = tmp_path / "labels_1.png"
     Image.fromarray(PLANTS.astype(np.uint8)).save(path)
     known = SampleFile(name="labels_1.png", path=str(path), kind="mask", classes={"0": "soil", "1": "crop"}, gsd_m=0.01)
-    with at_work(Work(keep=lambda artifact, _: artifact, infos={path: known})):
+    with call_context(CallContext(keep=lambda artifact, _: artifact, infos={path: known})):
         result = get_tool("measure_crop_weed_area")(path)
     assert result.crop_px == PLANTS.sum()
     assert result.area_m2 is not None

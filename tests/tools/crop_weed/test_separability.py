@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agrotools.text.agronomy import jeffries_matusita
 from agrotools.text.agronomy import optimum_index_factor as oif_of_expressions
-from agrotools.tools.crop_weed.bands import Counts, jm_distance, optimum_index_factor, rank_triplets
+from agrotools.tools.crop_weed.bands import CorrectCounts, jm_distance, optimum_index_factor, rank_triplets
 
 
 def gaussian(draw: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -143,9 +143,9 @@ def test_error_of_a_difference_is_that_of_drawn_blocks() -> None:
     draw = np.random.default_rng(3)
     there = draw.integers(20, 400, (60, 3)).astype(np.float64)
     right = there * draw.uniform(0.5, 0.9, (2, 60, 3))
-    counts = Counts(right, there)
+    counts = CorrectCounts(right, there)
     behind, error = counts.behind(0)
-    again = [Counts(right[:, rows], there[rows]).behind(0)[0][1] for rows in draw.integers(0, 60, (2000, 60))]
+    again = [CorrectCounts(right[:, rows], there[rows]).behind(0)[0][1] for rows in draw.integers(0, 60, (2000, 60))]
     assert behind[0] == error[0] == 0
     assert behind[1] == pytest.approx(counts.accuracy()[0] - counts.accuracy()[1])
     assert error[1] == pytest.approx(np.std(again), rel=0.1)

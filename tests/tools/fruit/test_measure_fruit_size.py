@@ -12,7 +12,7 @@ from agrotools.core import Intrinsics, SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.fruit.finding import focal_from_sphere
 from agrotools.tools.fruit.result import FruitSizes, size_classes
-from agrotools.tools.workspace import Work, artifacts_in, at_work
+from agrotools.tools.workspace import CallContext, artifacts_in, call_context
 from support.orchard_scenes import GREEN_FRUIT, ORANGE_FRUIT, Scene, orchard
 
 SIZE = (480, 360)
@@ -179,7 +179,7 @@ def test_depth_in_other_units_and_forms(tmp_path: Path) -> None:
     assert metres.mean_diameter_mm == pytest.approx(known.mean_diameter_mm, rel=1e-4)
     Image.fromarray((scene.depth_mm * 10).astype(np.uint16)).save(tmp_path / "tenths.png")
     told = SampleFile(name="tenths.png", path="tenths.png", kind="depth", depth_unit_mm=0.1)
-    with at_work(Work(keep=lambda artifact, _: artifact, infos={tmp_path / "tenths.png": told})):
+    with call_context(CallContext(keep=lambda artifact, _: artifact, infos={tmp_path / "tenths.png": told})):
         tenths = get_tool("measure_fruit_size")(image, depth=tmp_path / "tenths.png", fx_px=500)
     assert tenths.mean_diameter_mm == pytest.approx(known.mean_diameter_mm, rel=1e-4)
 
@@ -223,7 +223,7 @@ def test_intrinsics_come_with_the_file_and_follow_its_size(tmp_path: Path) -> No
     assert fault(tmp_path, image, depth=depth).kind == "shape_mismatch"
     inner = Intrinsics(fx_px=500, fy_px=500, cx_px=240, cy_px=180)
     told = SampleFile(name="image_1.png", path="image_1.png", kind="image", intrinsics=inner)
-    with at_work(Work(keep=lambda artifact, _: artifact, infos={image: told})):
+    with call_context(CallContext(keep=lambda artifact, _: artifact, infos={image: told})):
         result = get_tool("measure_fruit_size")(image, depth=depth)
     assert result.mean_diameter_mm == pytest.approx(known.mean_diameter_mm)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agrotools.core import ToolError
 from agrotools.text.expressions import FUNCTIONS
 from agrotools.tools import calculate
-from agrotools.tools.general.calculate import rounded
+from agrotools.tools.general.calculate import round_values
 
 
 def refusal(expression: Any, variables: Any = None, **others: Any) -> ToolError:
@@ -67,7 +67,7 @@ def test_small_values_keep_their_digits():
 
 @given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e9, max_value=1e9), st.integers(1, 12))
 def test_rounding_errs_by_half_a_unit_of_the_last_digit_at_most(value, precision):
-    found: Any = rounded(value, precision)
+    found: Any = round_values(value, precision)
     step = 10.0**-precision * (1 if abs(value) >= 1 else abs(value) * 10)
     assert abs(found - value) <= step * 0.5000001 + 1e-15 * abs(value)
 

@@ -160,7 +160,7 @@ def test_without_a_sandbox_it_says_where_to_look(monkeypatch: pytest.MonkeyPatch
 )  # fmt: skip
 def test_each_end_of_a_run_has_its_error(monkeypatch: pytest.MonkeyPatch, termination: str, kind: str) -> None:
     reply = {"value": None, "pictures": [], "termination": termination, "message": "so it ended"}
-    monkeypatch.setattr(sandboxed, "asked_outside", lambda _request: reply)
+    monkeypatch.setattr(sandboxed, "request_service", lambda _request: reply)
     with pytest.raises(ToolError, match="so it ended") as caught:
         sandboxed.run_in_sandbox("x", argument="code")
     assert caught.value.kind == kind
@@ -188,7 +188,7 @@ def test_either_equations_or_code(given_both: dict[str, Any]) -> None:
     ],
 )
 def test_equations_that_are_code_reach_no_sandbox(monkeypatch: pytest.MonkeyPatch, equation: str) -> None:
-    monkeypatch.setattr(sandboxed, "asked_outside", lambda _request: pytest.fail("it was asked for"))
+    monkeypatch.setattr(sandboxed, "request_service", lambda _request: pytest.fail("it was asked for"))
     with pytest.raises(ToolError, match="is no equation"):
         solve_equations(equations=[equation])
 

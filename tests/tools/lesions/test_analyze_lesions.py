@@ -15,7 +15,7 @@ from agrotools.core import SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.lesions.analyze_lesions import RULES
 from agrotools.tools.lesions.result import LeafLesions, grade_of
-from agrotools.tools.workspace import Work, artifacts_in, at_work, write_artifact
+from agrotools.tools.workspace import CallContext, artifacts_in, call_context, write_artifact
 from support.picture_files import discs, noisy, png_header_only, write_raster
 
 SHAPE = (300, 480)
@@ -50,13 +50,13 @@ def saved(folder: Path, pixels: np.ndarray, name: str = "leaf.png") -> Path:
 
 def analysed(image: Path, backend: str | None = None, info: SampleFile | None = None, **arguments: Any) -> LeafLesions:
     made = image.parent / "made"
-    work = Work(
+    work = CallContext(
         keep=lambda artifact, content: write_artifact(made, artifact, content),
         infos={image: info} if info else {},
         backend=backend,
         reads_sidecars=info is None,
     )
-    with at_work(work):
+    with call_context(work):
         return get_tool("analyze_lesions")(image, **arguments)
 
 

@@ -9,7 +9,7 @@ from agrotools.knowledge import load
 from agrotools.tools import get_tool, lookup_agronomy
 from agrotools.tools.lookup.lookup_agronomy import LABEL_NOTE, KnowledgeHits
 from agrotools.tools.result import encode_result
-from agrotools.tools.workspace import Work, at_work, write_artifact
+from agrotools.tools.workspace import CallContext, call_context, write_artifact
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +18,9 @@ def _no_user_entries(tmp_path, monkeypatch):
 
 
 def with_backend(name: str, **arguments) -> KnowledgeHits:
-    with at_work(Work(keep=lambda artifact, content: write_artifact(None, artifact, content), backend=name)):  # type: ignore[arg-type]
+    with call_context(
+        CallContext(keep=lambda artifact, content: write_artifact(None, artifact, content), backend=name)
+    ):  # type: ignore[arg-type]
         return lookup_agronomy(**arguments)
 
 

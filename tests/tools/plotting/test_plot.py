@@ -16,7 +16,7 @@ from PIL import Image
 from agrotools.core import PlotSpec, ToolError
 from agrotools.tools import plot
 from agrotools.tools.plotting import text as text_on_figures
-from agrotools.tools.plotting.text import number_format, raised, tick_format, with_unit, wrapped
+from agrotools.tools.plotting.text import label_with_unit, number_format, superscript, tick_format, wrap_text
 from agrotools.tools.workspace import artifacts_in
 
 
@@ -341,11 +341,11 @@ class TestText:
         assert "2023" in drawn
 
     def test_units(self):
-        assert with_unit("Area", "m^2") == "Area (m²)"
-        assert with_unit("Area (m^2)", "m^2") == "Area (m²)"
-        assert with_unit("", "%") == "(%)"
-        assert with_unit("Count", None) == "Count"
-        assert raised("ha^-1 and a^b and 2^") == "ha⁻¹ and a^b and 2^"
+        assert label_with_unit("Area", "m^2") == "Area (m²)"
+        assert label_with_unit("Area (m^2)", "m^2") == "Area (m²)"
+        assert label_with_unit("", "%") == "(%)"
+        assert label_with_unit("Count", None) == "Count"
+        assert superscript("ha^-1 and a^b and 2^") == "ha⁻¹ and a^b and 2^"
 
     @pytest.mark.parametrize(
         ("values", "texts"),
@@ -370,10 +370,10 @@ class TestText:
         assert tick_format([2020, 2024], separators=False)(2020) == "2020"
 
     def test_wrapping_breaks_at_spaces_and_between_chinese_letters(self):
-        assert wrapped("Parthenium hysterophorus", 14) == "Parthenium\nhysterophorus"
-        assert wrapped("玉米小麦水稻", 8) == "玉米小麦\n水稻"
-        assert wrapped("a" * 30, 14) == "a" * 30
-        assert wrapped("", 5) == ""
+        assert wrap_text("Parthenium hysterophorus", 14) == "Parthenium\nhysterophorus"
+        assert wrap_text("玉米小麦水稻", 8) == "玉米小麦\n水稻"
+        assert wrap_text("a" * 30, 14) == "a" * 30
+        assert wrap_text("", 5) == ""
 
 
 @pytest.mark.parametrize("count", [1, 2, 8, 30, 50])

@@ -19,7 +19,7 @@ from agrotools.tools.recognition.pack_training import read_labelled, train_pack
 from agrotools.tools.recognition.packs import pack_path
 from agrotools.tools.recognition.symptoms import symptoms_of
 from agrotools.tools.services.requests import Question
-from agrotools.tools.workspace import Work, artifacts_in, at_work, write_artifact
+from agrotools.tools.workspace import CallContext, artifacts_in, call_context, write_artifact
 from support.labelled_pictures import PLANTS, plant_picture, write_table
 from support.tiny_nets import Colour, write_tiny_net
 
@@ -202,9 +202,11 @@ class Answering:
 
 
 def said(image: Path, model: Answering, **arguments: Any) -> Diagnosis:
-    work = Work(lambda artifact, content: write_artifact(image.parent / "made", artifact, content), backend="vlm")
+    work = CallContext(
+        lambda artifact, content: write_artifact(image.parent / "made", artifact, content), backend="vlm"
+    )
     work.vision = model  # pyright: ignore[reportAttributeAccessIssue]
-    with at_work(work):
+    with call_context(work):
         return get_tool("diagnose_pest_disease")(image=image, **arguments)
 
 

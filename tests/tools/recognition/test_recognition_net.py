@@ -14,13 +14,13 @@ from PIL import Image
 from agrotools.core import ToolError
 from agrotools.tools.recognition import net as nets
 from agrotools.tools.recognition.confidence import (
-    fitted_temperature,
-    keeping_threshold,
-    known_score,
+    familiarity_score,
+    fit_temperature,
     probabilities,
+    threshold_for_share,
     wilson,
 )
-from agrotools.tools.recognition.net import cut_out, net_files, net_input, read_net, shipped_files, shipped_net
+from agrotools.tools.recognition.net import crop_pixels, net_files, net_input, read_net, shipped_files, shipped_net
 from support.tiny_nets import mean_logits, tiny_onnx, write_tiny_net
 
 WITH_LIKENESS = {"logits": 3, "embedding": 3, "likeness": 1}
@@ -63,7 +63,7 @@ def test_the_input_is_that_of_training() -> None:
     assert (taken.shape, taken.dtype) == ((1, 3, 32, 48), np.float32)
     small = Image.fromarray(pixels).resize((48, 32), Image.Resampling.BILINEAR)
     assert np.array_equal(taken[0], np.asarray(small, np.float32).transpose(2, 0, 1) / np.float32(255))
-    assert np.array_equal(cut_out(pixels, (3, 4, 10, 20)), pixels[4:20, 3:10])
+    assert np.array_equal(crop_pixels(pixels, (3, 4, 10, 20)), pixels[4:20, 3:10])
 
 
 def test_a_net_is_loaded_once_until_its_file_changes(tmp_path: Path) -> None:
@@ -183,18 +183,18 @@ def test_probabilities_are_shares(logits: np.ndarray, temperature: float) -> Non
 
 @given(LOGITS, st.floats(0.05, 20), st.floats(-30, 30))
 def test_only_energy_moves_with_the_level_of_logits(logits: np.ndarray, temperature: float, shift: float) -> None:
-    moved = known_score("energy", logits + shift, temperature) - known_score("energy", logits, temperature)
+    moved = familiarity_score("energy", logits + shift, temperature) - familiarity_score("energy", logits, temperature)
     assert moved == pytest.approx(shift, abs=1e-6)
     for score in ("max_softmax", "margin"):
-        same = known_score(score, logits + shift, temperature)
-        assert same == pytest.approx(known_score(score, logits, temperature), abs=1e-6)
+        same = familiarity_score(score, logits + shift, temperature)
+        assert same == pytest.approx(familiarity_score(score, logits, temperature), abs=1e-6)
 
 
 def test_energy_and_margin_of_known_logits() -> None:
     logits = np.log(np.array([[0.7, 0.2, 0.1]]))
-    assert known_score("energy", logits, 1.0) == pytest.approx(0, abs=1e-12)
-    assert known_score("margin", logits, 1.0) == pytest.approx(0.5)
-    assert known_score("max_softmax", logits, 1.0) == pytest.approx(0.7)
+    assert familiarity_score("energy", logits, 1.0) == pytest.approx(0, abs=1e-12)
+    assert familiarity_score("margin", logits, 1.0) == pytest.approx(0.5)
+    assert familiarity_score("max_softmax", logits, 1.0) == pytest.approx(0.7)
 
 
 def test_temperature_undoes_a_wrong_scale() -> None:
@@ -202,12 +202,12 @@ def test_temperature_undoes_a_wrong_scale() -> None:
     logits = draw.normal(0, 1.5, (4000, 4))
     shares = probabilities(logits, 1.0)
     classes = np.array([draw.choice(4, p=row) for row in shares])
-    assert fitted_temperature(logits * 3, classes) == pytest.approx(3, rel=0.1)
+    assert fit_temperature(logits * 3, classes) == pytest.approx(3, rel=0.1)
 
 
 def test_thresholds_keep_their_share() -> None:
     scores = np.arange(100.0)
-    assert (scores >= keeping_threshold(scores, 0.9)).mean() == 0.9
-    assert keeping_threshold(np.array([3.0]), 0.9) == 3.0
+    assert (scores >= threshold_for_share(scores, 0.9)).mean() == 0.9
+    assert threshold_for_share(np.array([3.0]), 0.9) == 3.0
     assert wilson(8, 10) == pytest.approx((0.490, 0.943), abs=0.001)
     assert wilson(0, 0) == (0.0, 1.0)

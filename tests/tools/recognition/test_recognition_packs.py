@@ -13,7 +13,7 @@ from agrotools.tools.crop_weed.heads import file_sha256
 from agrotools.tools.recognition import net as nets
 from agrotools.tools.recognition import pack_training
 from agrotools.tools.recognition import pack_training as labelled
-from agrotools.tools.recognition.confidence import fit_familiar
+from agrotools.tools.recognition.confidence import fit_distribution
 from agrotools.tools.recognition.net import binary_patterns, hand_features
 from agrotools.tools.recognition.pack_training import read_labelled, train_pack
 from agrotools.tools.recognition.packs import list_packs, load_pack, pack_path, packs_folder, read_pack
@@ -234,7 +234,7 @@ def test_nothing_is_left_half_written(pictures: Path, tmp_path: Path, monkeypatc
     def fail(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pack_training, "_trained", fail)
+    monkeypatch.setattr(pack_training, "_train", fail)
     with pytest.raises(KeyboardInterrupt):
         train_pack(read_labelled(pictures), tmp_path / "packs" / "mine")
     assert not (tmp_path / "packs").exists()
@@ -306,7 +306,7 @@ def test_familiarity_falls_with_the_distance() -> None:
     draw = np.random.default_rng(0)
     classes = np.repeat([0, 1], 40)
     features = (draw.normal(0, 1, (80, 12)) + 6 * classes[:, None]).astype(np.float32)
-    familiar = fit_familiar(features, classes, 2)
+    familiar = fit_distribution(features, classes, 2)
     own = familiar.score(features)
     far = familiar.score((draw.normal(0, 1, (20, 12)) + 30).astype(np.float32))
     between = familiar.score(np.full((1, 12), 3.0, np.float32))

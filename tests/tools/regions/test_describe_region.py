@@ -13,7 +13,7 @@ from rasterio.transform import from_origin
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.regions.result import RegionDescription
-from agrotools.tools.workspace import Work, artifacts_in, at_work, write_artifact
+from agrotools.tools.workspace import CallContext, artifacts_in, call_context, write_artifact
 from support.picture_files import CROP, SOIL, discs, field, noisy, write_raster
 
 SHAPE = (200, 300)
@@ -139,7 +139,7 @@ def test_a_label_raster_is_counted_exactly(tmp_path: Path) -> None:
     assert "crop" in named.summary
     info = SampleFile(name="labels.png", path="x", kind="mask", classes={str(n): f"kind {n}" for n in range(4)})
     made = tmp_path / "made"
-    with at_work(Work(keep=lambda a, c: write_artifact(made, a, c), infos={image: info})):
+    with call_context(CallContext(keep=lambda a, c: write_artifact(made, a, c), infos={image: info})):
         known = get_tool("describe_region")(image, region=[10, 10, 60, 50])
     part = classes[10:50, 10:60]
     assert known.class_px == {

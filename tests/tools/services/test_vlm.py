@@ -23,11 +23,11 @@ from agrotools.tools.cache import ResultCache
 from agrotools.tools.counting.count_objects import count_objects
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.regions.describe_region import describe_region
-from agrotools.tools.services.requests import Question, Replies, VisionModel
-from agrotools.tools.vlm.client import Pointed
+from agrotools.tools.services.requests import ModelReplies, Question, VisionModel
+from agrotools.tools.vlm.client import DetectedBoxes
 from agrotools.tools.vlm.endpoint import VisionEndpoint
-from agrotools.tools.vlm.tasks import choose_name, point_out
-from agrotools.tools.workspace import Work, Workspace, artifacts_in, at_work
+from agrotools.tools.vlm.tasks import choose_name, locate_by_model
+from agrotools.tools.workspace import CallContext, Workspace, artifacts_in, call_context
 from support.openai_server import Body, Endpoint, completion, error, serve
 
 KEY = "sk-planted-7f3a9c"
@@ -85,9 +85,9 @@ async def _eye(endpoint: Endpoint, wire: WireSettings = PATIENT) -> AsyncIterato
     await vision.close()
 
 
-def _pointed(vision: VisionModel) -> Pointed:
-    with at_work(Work(lambda artifact, _: artifact, vision=vision)):
-        return point_out(np.zeros((100, 100, 3), np.uint8), (0, 0, 100, 100), "apple")
+def _pointed(vision: VisionModel) -> DetectedBoxes:
+    with call_context(CallContext(lambda artifact, _: artifact, vision=vision)):
+        return locate_by_model(np.zeros((100, 100, 3), np.uint8), (0, 0, 100, 100), "apple")
 
 
 def _environment(pid: int) -> bytes:
@@ -201,7 +201,7 @@ async def test_a_bad_reply_is_shown_to_the_model_with_what_is_wrong(tmp_path: Pa
     ],
 )
 def test_json_is_read_as_models_write_it(reply: str) -> None:
-    assert len(_pointed(Replies("eye", [reply])).boxes) == 2
+    assert len(_pointed(ModelReplies("eye", [reply])).boxes) == 2
 
 
 async def test_too_many_requests_are_waited_for() -> None:
@@ -328,7 +328,7 @@ def test_a_height_model_and_a_class_map_are_read_and_not_looked_at(tmp_path: Pat
 def _named(*replies: str | Body) -> Any:
     pixels = np.zeros((30, 30, 3), np.uint8)
     texts = [reply if isinstance(reply, str) else json.dumps(reply) for reply in replies]
-    with at_work(Work(lambda artifact, _: artifact, vision=Replies("eye", texts))):
+    with call_context(CallContext(lambda artifact, _: artifact, vision=ModelReplies("eye", texts))):
         return choose_name(pixels, (0, 0, 30, 30), "weed species", ["Chinee apple", "Lantana", "Snake weed"])
 
 
@@ -345,7 +345,7 @@ def test_a_name_is_one_of_the_list() -> None:
 @given(st.lists(st.text(max_size=300), min_size=2, max_size=2))
 def test_no_reply_does_more_than_fail(replies: list[str]) -> None:
     with suppress(ToolError):
-        pointed = _pointed(Replies("eye", list(replies)))
+        pointed = _pointed(ModelReplies("eye", list(replies)))
         assert (pointed.boxes >= 0).all()
         assert (pointed.boxes <= 100).all()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.tools.crop_weed.bands import Counts
+from agrotools.tools.crop_weed.bands import CorrectCounts
 
 BLOCK_PX = 160
 """Side of the blocks that are learnt from or tried on together: wider than a plant."""
@@ -19,7 +19,7 @@ Learn = Callable[[list[Values]], Guess]
 """From the values of each class, (pixels, bands), to a function that gives pixels the number of a class."""
 
 
-def tried(bands: NDArray[np.uint16], truth: NDArray[np.uint8], learn: Learn) -> tuple[Counts, Counts]:
+def tried(bands: NDArray[np.uint16], truth: NDArray[np.uint8], learn: Learn) -> tuple[CorrectCounts, CorrectCounts]:
     """What a classifier gets right with every three bands, in the order of :func:`itertools.combinations`.
 
     Blocks are the squares of a chequerboard. First: those of one colour, learnt from the other; second: the reverse.
@@ -34,7 +34,7 @@ def tried(bands: NDArray[np.uint16], truth: NDArray[np.uint8], learn: Learn) -> 
     labels, fold = truth[::_THIN, ::_THIN].ravel(), (rows + columns) % 2
     cell = 3 * (rows * (columns.max() + 1) + columns) + labels
     size = 3 * (int(rows.max()) + 1) * (int(columns.max()) + 1)
-    found: list[Counts] = []
+    found: list[CorrectCounts] = []
     for number in (0, 1):
         on = fold == number
         learnt = [values[~on & (labels == label)] for label in range(3)]
@@ -44,13 +44,15 @@ def tried(bands: NDArray[np.uint16], truth: NDArray[np.uint8], learn: Learn) -> 
             for chosen in itertools.combinations(range(len(bands)), 3)
         ]
         there = np.bincount(cells, minlength=size).reshape(-1, 3)
-        found.append(Counts(np.stack(right).reshape(-1, *there.shape).astype(np.float64), there.astype(np.float64)))
+        found.append(
+            CorrectCounts(np.stack(right).reshape(-1, *there.shape).astype(np.float64), there.astype(np.float64))
+        )
     return found[0], found[1]
 
 
-def together(halves: tuple[Counts, Counts]) -> Counts:
+def together(halves: tuple[CorrectCounts, CorrectCounts]) -> CorrectCounts:
     """The counts of both colours of blocks."""
-    return Counts(halves[0].right + halves[1].right, halves[0].there + halves[1].there)
+    return CorrectCounts(halves[0].right + halves[1].right, halves[0].there + halves[1].there)
 
 
 def quadratic(classes: list[Values]) -> Guess:
@@ -93,7 +95,7 @@ def histogram(classes: list[Values]) -> Guess:
     return lambda values: best[cells(values)]
 
 
-def among_best(counts: Counts, strict: bool = False) -> NDArray[np.bool_]:
+def among_best(counts: CorrectCounts, strict: bool = False) -> NDArray[np.bool_]:
     """Which triplets are one of the two most accurate, or (unless ``strict``) behind the second by no more than one
     standard error of the difference."""
     accuracy = counts.accuracy()

@@ -18,7 +18,7 @@ from agrotools.build.accuracy.pond_change import POND_STUDIES
 from agrotools.build.accuracy.study import Bench, Study
 from agrotools.core.hashing import fold_of
 from agrotools.tools.change.buildings import RoofRule, TextureRule, built_change
-from agrotools.tools.change.picture_pairs import moved_back, shift_between
+from agrotools.tools.change.picture_pairs import shift_back, shift_between
 from agrotools.tools.change.result import CHANGED, GAINED, LOST
 from agrotools.vision.reading import read_image, read_labels
 
@@ -122,7 +122,7 @@ def _read(folder: Path, item: dict[str, Any], scene: str) -> _Pair:
     valid = np.ones(truth.shape, np.bool_)
     shift = shift_between(before, after, valid)
     if shift.is_worth_moving:
-        after, valid = moved_back(after, valid, shift)
+        after, valid = shift_back(after, valid, shift)
     return _Pair(str(item["id"]), scene, before, after, valid, truth)
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from agrotools.build.accuracy.figures import Figure
 from agrotools.build.accuracy.recognition import answers, figures_of_known, figures_of_unknown
 from agrotools.build.accuracy.study import Bench, Study
-from agrotools.tools.recognition.pack_training import Labelled, train_pack
+from agrotools.tools.recognition.pack_training import LabelledImage, train_pack
 
 _COFFEE = {
     "healthy": "coffee_healthy",
@@ -48,7 +48,7 @@ def _pack(bench: Bench) -> list[Figure]:
         place = places[item["label"]] = places.get(item["label"], -1) + 1
         (ask if place % 2 else learn).append(item)
     folder = bench.scratch / "pack"
-    train_pack([Labelled(bench.folder / one["image"], one["label"], one["id"]) for one in learn], folder)
+    train_pack([LabelledImage(bench.folder / one["image"], one["label"], one["id"]) for one in learn], folder)
     given = answers(bench, ask, backend=f"pack:{folder}")
     return figures_of_known(given, f", pack of {len(learn)} pictures", note=_PACK_NOTE, by_class=False)
 

@@ -23,7 +23,7 @@ from agrotools.build.sources.prepared import read_items
 from agrotools.core import Artifact, SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.result import ToolResult
-from agrotools.tools.workspace import Work, at_work, write_artifact
+from agrotools.tools.workspace import CallContext, call_context, write_artifact
 
 
 @dataclass
@@ -64,13 +64,13 @@ class Bench:
         """
         made = self.scratch / f"call-{len(self.call_ms)}"
         tool = get_tool(self.tool)
-        work = Work(
+        work = CallContext(
             keep=lambda artifact, content: write_artifact(made, artifact, content),
             # Tools know a file by its real path.
             infos={path.resolve(): info for path, info in (infos or {}).items()},
             backend=backend,
         )
-        with at_work(work):
+        with call_context(work):
             if not self.call_ms:
                 tool(**arguments)
             started = time.perf_counter()

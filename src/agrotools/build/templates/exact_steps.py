@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from agrotools.core import PlotSeries, PlotSpec
 from agrotools.text.expressions import evaluate
-from agrotools.tools.result import rounded
+from agrotools.tools.result import round_significant
 
 _DIGITS = 6
 """Tools round what they return to six significant digits."""
@@ -26,7 +26,7 @@ def exact_result(tool: str, arguments: Mapping[str, Any]) -> dict[str, JsonValue
 
 def _calculated(arguments: Mapping[str, Any]) -> dict[str, JsonValue]:
     value = evaluate(arguments["expression"], arguments.get("variables") or {})
-    return {"value": cast(JsonValue, rounded(float(value), _DIGITS) if isinstance(value, float) else value)}
+    return {"value": cast(JsonValue, round_significant(float(value), _DIGITS) if isinstance(value, float) else value)}
 
 
 def _spec(arguments: Mapping[str, Any]) -> dict[str, JsonValue]:

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from agrotools.core import Arguments, Artifact, ToolError
-from agrotools.tools.arguments import Known, as_set, without
+from agrotools.tools.arguments import ReferenceCall, drop_arguments, normalise_set
 from agrotools.tools.canopy.heights import (
     difference_blocks,
     ground_below,
@@ -18,7 +18,7 @@ from agrotools.tools.canopy.heights import (
     refuse_many_bands,
 )
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
-from agrotools.tools.inputs import chosen_scale
+from agrotools.tools.inputs import choose_scale
 from agrotools.tools.workspace import file_info, save_artifact, shown_name
 from agrotools.vision.blocks import RunningStatistics, SmallPicture
 from agrotools.vision.formats import Box, clipped_region, file_format
@@ -31,7 +31,7 @@ _TALLEST_M = 120.0
 """No tree has been measured to be taller."""
 _BELOW_GROUND_M = -0.5
 _MAP_SIDE = 1024
-_MUCH = 0.01
+_LARGE_SHARE = 0.01
 
 ChmFile = Annotated[Path, FileArgument("raster", "raster of heights above ground (canopy height model)")]
 DsmFile = Annotated[Path, FileArgument("raster", "raster of the elevation of the surface, tree tops included (DSM)")]
@@ -86,10 +86,10 @@ class CanopyHeight(ToolResult):
     """the heights as colours, with a colour bar; grey where below veg_min_height_m"""
 
 
-def _resolved(call: Arguments, _known: Known) -> Arguments:
+def _resolved(call: Arguments, _known: ReferenceCall) -> Arguments:
     """The heights; an image beside them is not used. Statistics in any order."""
-    call = {**call, "stat": as_set(call["stat"], _ALL)}
-    return without(call, "image") if call["chm"] is not None or call["dsm"] is not None else call
+    call = {**call, "stat": normalise_set(call["stat"], _ALL)}
+    return drop_arguments(call, "image") if call["chm"] is not None or call["dsm"] is not None else call
 
 
 @tool(category="segmentation", version="1", resolves=_resolved)
@@ -145,11 +145,11 @@ def estimate_canopy_height(
         )
     gathered = RunningStatistics(height_bins_m, mean_from=veg_min_height_m)
     with ExitStack() as files:
-        source = files.enter_context(_opened(chm or dsm, "chm" if chm else "dsm"))
-        terrain = files.enter_context(_opened(dtm, "dtm")) if chm is None else None
+        source = files.enter_context(_open_heights(chm or dsm, "chm" if chm else "dsm"))
+        terrain = files.enter_context(_open_heights(dtm, "dtm")) if chm is None else None
         measured = _measure(source, terrain, region, height_scale, gathered)
         info = file_info(chm or dsm or Path())
-        scale = chosen_scale(gsd_m, info.gsd_m if info else None, source.sampling.gsd_m)
+        scale = choose_scale(gsd_m, info.gsd_m if info else None, source.sampling.gsd_m)
         from_file = source.sampling if scale.gsd_m == source.sampling.gsd_m else GroundSampling()
     notes = [*measured.notes, *from_file.notes, *scale.notes]
     flags = [*measured.flags, *from_file.flags, *scale.flags]
@@ -189,7 +189,7 @@ def estimate_canopy_height(
 
 
 @dataclass(frozen=True, eq=False)
-class _Measured:
+class _Measurement:
     """What was seen on the way: pixels of the region, a small picture of the heights, notes and flags."""
 
     region_px: int
@@ -233,7 +233,7 @@ def _refuse_without_heights(image: Path | None, chm: Path | None, dsm: Path | No
     )
 
 
-def _opened(path: Path | None, argument: str) -> AbstractContextManager[RasterSource]:
+def _open_heights(path: Path | None, argument: str) -> AbstractContextManager[RasterSource]:
     assert path is not None
     return open_raster(path, argument=argument, shown_as=shown_name(path))
 
@@ -244,7 +244,7 @@ def _measure(
     region: Box | None,
     given_scale: float | None,
     gathered: RunningStatistics,
-) -> _Measured:
+) -> _Measurement:
     refuse_many_bands(source)
     unit = height_scale_of(source, given_scale)
     box, clipped = clipped_region(region, source.width, source.height, source.name)
@@ -279,7 +279,7 @@ def _measure(
         )
     if negative:
         notes.append(f"{100 * negative / gathered.count:.3g} % of the values are below 0 and count as 0")
-    if below_ground > _MUCH * gathered.count:
+    if below_ground > _LARGE_SHARE * gathered.count:
         flags.append("dsm_below_dtm" if terrain is not None else "negative_heights")
     if gathered.percentile(99.5) > _TALLEST_M:
         flags.append("implausible_heights")
@@ -288,7 +288,7 @@ def _measure(
         flags.append("spikes_possible")
     if gathered.count < region_px / 2:
         flags.append("mostly_no_data")
-    return _Measured(region_px, picture, tuple(notes), tuple(flags))
+    return _Measurement(region_px, picture, tuple(notes), tuple(flags))
 
 
 def _bins(gathered: RunningStatistics, limits: tuple[float, ...]) -> tuple[HeightBin, ...]:
@@ -301,7 +301,7 @@ def _bins(gathered: RunningStatistics, limits: tuple[float, ...]) -> tuple[Heigh
     )
 
 
-def _map(measured: _Measured, gathered: RunningStatistics, veg_min_height_m: float, gsd_m: float | None) -> Artifact:
+def _map(measured: _Measurement, gathered: RunningStatistics, veg_min_height_m: float, gsd_m: float | None) -> Artifact:
     cover = 100 * gathered.at_least(veg_min_height_m) / gathered.count
     empty = 100 * (1 - gathered.count / measured.region_px)
     layers = [Layer(0, (150, 150, 150), f"below {veg_min_height_m:g} m {100 - cover:.1f} %")]

@@ -232,7 +232,7 @@ def roofs(
         float(np.median(values[valid])) if valid.any() else 0.0 for values in (greenness, yellowness)
     )
     grey = (yellowness < usual_yellow - rule.blue) & (greenness > min(0.0, usual_green) - rule.green) & valid
-    patches = _opened(grey, rule.half_width_m / gsd_m)
+    patches = _open_mask(grey, rule.half_width_m / gsd_m)
     return patches, _to_half_height(patches, yellowness, usual_yellow)
 
 
@@ -266,7 +266,7 @@ def disc(radius_px: float) -> NDArray[np.uint8]:
     return (x * x + y * y <= radius_px * radius_px + 0.5).astype(np.uint8)
 
 
-def _opened(mask: NDArray[np.bool_], radius_px: float) -> NDArray[np.bool_]:
+def _open_mask(mask: NDArray[np.bool_], radius_px: float) -> NDArray[np.bool_]:
     import cv2
 
     if radius_px < 1:

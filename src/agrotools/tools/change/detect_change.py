@@ -7,10 +7,10 @@ from typing import Annotated, Literal, cast
 from pydantic import Field, JsonValue
 
 from agrotools.core import Arguments, ToolError
-from agrotools.tools.arguments import Known, without
+from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.change.index_change import has_index, has_land_bands, index_change, land_class_change
 from agrotools.tools.change.label_change import LabelFiles, label_change, pond_of_masks
-from agrotools.tools.change.pairs import Asked, are_rasters
+from agrotools.tools.change.pairs import ChangeRequest, are_rasters
 from agrotools.tools.change.picture_change import (
     built_up_change,
     plant_cover_change,
@@ -19,22 +19,22 @@ from agrotools.tools.change.picture_change import (
 )
 from agrotools.tools.change.picture_pairs import read_pictures
 from agrotools.tools.change.pond_evidence import WEIGHTS_FILE
-from agrotools.tools.change.result import ChangeFound, Found, change_result
+from agrotools.tools.change.result import ChangeInputs, ChangeResult, change_result
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision.band_roles import chosen_roles, roles_by_name
 from agrotools.vision.rasters import open_raster
 
 Target = Literal["farmland", "pond", "vegetation", "any"]
-Wanted = Literal["auto", "cva", "irmad", "pca_kmeans", "post_class", "mask_diff"]
+MethodChoice = Literal["auto", "cva", "irmad", "pca_kmeans", "post_class", "mask_diff"]
 Bands = dict[str, int | str]
 LabelMap = dict[str, list[int]]
 
-_OF_LABELS: tuple[Wanted, ...] = ("auto", "mask_diff")
+_OF_LABELS: tuple[MethodChoice, ...] = ("auto", "mask_diff")
 _MARKED: dict[Target, str] = {"farmland": "farmland", "pond": "water", "vegetation": "vegetation", "any": "marked"}
 
 
-def _resolved(call: Arguments, known: Known) -> Arguments:
+def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """What is compared, pictures or labels; the method; the smallest patch in pixels."""
     before, after = call["before"], call["after"]
     first, second = call["before_mask"] or before, call["after_mask"] or after
@@ -43,23 +43,23 @@ def _resolved(call: Arguments, known: Known) -> Arguments:
     names = (first, second, before, after) if is_labels else (before, after)
     call = {**call, "gsd_m": known.gsd_m(call["gsd_m"], *names), "bands": known.bands(call["bands"], before)}
     if call["min_area_m2"] is not None and call["gsd_m"] is not None:
-        asked = Asked(min_area_px=_int(call["min_area_px"]), min_area_m2=cast(float, call["min_area_m2"]))
-        call = without({**call, "min_area_px": asked.least_px(cast(float, call["gsd_m"]), 1)}, "min_area_m2")
+        asked = ChangeRequest(min_area_px=_int(call["min_area_px"]), min_area_m2=cast(float, call["min_area_m2"]))
+        call = drop_arguments({**call, "min_area_px": asked.least_px(cast(float, call["gsd_m"]), 1)}, "min_area_m2")
     if is_labels:
-        _refuse_unfit(cast(Wanted, call["method"]), _OF_LABELS, "masks and label rasters are compared exactly")
+        _refuse_unfit(cast(MethodChoice, call["method"]), _OF_LABELS, "masks and label rasters are compared exactly")
         call = {**call, "before_mask": first, "after_mask": second}
-        return without(call, "before", "after", "method", "bands", "register", "threshold")
+        return drop_arguments(call, "before", "after", "method", "bands", "register", "threshold")
     if call["target"] in ("any", "farmland") and call["method"] == "auto":
         call = {**call, "method": "post_class"}
     with_threshold = call["target"] == "vegetation" or call["method"] in ("cva", "irmad", "pca_kmeans")
-    return call if with_threshold else without(call, "threshold")
+    return call if with_threshold else drop_arguments(call, "threshold")
 
 
 def _int(value: JsonValue) -> int | None:
     return value if isinstance(value, int) else None
 
 
-@tool(category="change", version="1", resolves=_resolved, data_files=lambda: (WEIGHTS_FILE,))
+@tool(category="change", version="1", resolves=_resolve, data_files=lambda: (WEIGHTS_FILE,))
 def detect_change(
     before: ImageFile,
     after: ImageFile,
@@ -95,13 +95,13 @@ def detect_change(
         Field(description="names of the classes of label rasters: {'cropland': [1], 'building': [2]}; also 'ignore'"),
     ] = None,
     method: Annotated[
-        Wanted,
+        MethodChoice,
         Field(
             description="auto chooses; mask_diff: before and after are label rasters; cva, irmad, pca_kmeans: colours"
         ),
     ] = "auto",
     region: Region | None = None,
-) -> ChangeFound:
+) -> ChangeResult:
     """Find what changed between two dates of one place, in pixels, percent and hectares, with a map of change.
 
     Masks or label rasters are compared exactly, with a transition matrix. Vegetation: difference of NDVI (rasters) or
@@ -131,7 +131,7 @@ def detect_change(
         raise ToolError(
             "invalid_argument", f"{given} is given without {missing}", argument=missing, hint="give masks of both dates"
         )
-    asked = Asked(gsd_m, region, min_area_px, min_area_m2)
+    asked = ChangeRequest(gsd_m, region, min_area_px, min_area_m2)
     if before_mask is not None and after_mask is not None:
         files = LabelFiles(before_mask, after_mask, ("before_mask", "after_mask"), (before, after))
     elif method == "mask_diff" or label_map is not None or _is_labels(before, after):
@@ -153,13 +153,13 @@ def _from_pictures(
     before: Path,
     after: Path,
     target: Target,
-    method: Wanted,
+    method: MethodChoice,
     bands: Bands | None,
     *,
     register: bool,
     threshold: float | Literal["otsu"],
-    asked: Asked,
-) -> Found:
+    asked: ChangeRequest,
+) -> ChangeInputs:
     if threshold != "otsu" and threshold <= 0:
         raise ToolError("invalid_argument", "threshold must be above 0", argument="threshold")
     rasters = bands is not None or are_rasters(before, after, (shown_name(before), shown_name(after)))
@@ -197,11 +197,11 @@ def _has_colours(path: Path, argument: str, bands: Bands | None) -> bool:
         return {"R", "G", "B"} <= roles.keys() or (bands is None and source.count >= 3 and source.dtype == "uint8")
 
 
-def _with_pond(found: Found) -> Found:
+def _with_pond(found: ChangeInputs) -> ChangeInputs:
     return replace(found, pond=pond_of_masks(found.counts))
 
 
-def _refuse_unfit(method: Wanted, possible: tuple[Wanted, ...], why: str) -> None:
+def _refuse_unfit(method: MethodChoice, possible: tuple[MethodChoice, ...], why: str) -> None:
     if method not in possible:
         raise ToolError(
             "invalid_argument",

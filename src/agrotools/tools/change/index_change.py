@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools.change.label_change import pond_of_masks
 from agrotools.tools.change.pairs import (
-    Asked,
+    ChangeRequest,
     RasterPair,
     blocks_of_rows,
     check_common,
@@ -28,8 +28,8 @@ from agrotools.tools.change.result import (
     LOST,
     NO_DATA,
     SAME,
-    Counts,
-    Found,
+    ChangeCounts,
+    ChangeInputs,
     VegetationChange,
     counts_of,
     without_specks,
@@ -90,16 +90,16 @@ def index_change(
     after: Path,
     bands: Bands | None,
     *,
-    asked: Asked,
+    asked: ChangeRequest,
     threshold: float | Literal["otsu"],
-) -> Found:
+) -> ChangeInputs:
     """Subtract a vegetation index and cut the difference, by strips, so that the size of the rasters does not matter.
 
     Raises:
         ToolError: as the readers; ``crs_mismatch``, ``shape_mismatch``, ``band_not_found``, ``region_empty``.
     """
     names = shown_name(before), shown_name(after)
-    with _opened(before, after, bands, names) as indices:
+    with _open_indices(before, after, bands, names) as indices:
         source = indices.pair.first
         box, clipped = clipped_region(asked.region, source.width, source.height, names[0])
         scale = pair_scale(asked.gsd_m, (before, after), source.sampling.gsd_m)
@@ -128,7 +128,7 @@ def index_change(
     count = counts_of(changes[box[1] : box[3], box[0] : box[2]])
     changed, why, flags = answer_of_plants(int(count[GAINED]), int(count[LOST]), int(count.sum() - count[NO_DATA]))
     name = indices.index.upper()
-    return Found(
+    return ChangeInputs(
         changes=changes,
         before=shown[0],
         after=shown[1],
@@ -171,7 +171,7 @@ def answer_of_plants(gain: int, loss: int, total: int) -> tuple[bool | None, tup
 
 
 @contextmanager
-def _opened(before: Path, after: Path, bands: Bands | None, names: tuple[str, str]) -> Iterator[_Indices]:
+def _open_indices(before: Path, after: Path, bands: Bands | None, names: tuple[str, str]) -> Iterator[_Indices]:
     with open_raster_pair(before, after, names) as pair:
         found = [
             _index_of(source, bands, file_info(path)) for source, path in ((pair.first, before), (pair.second, after))
@@ -250,8 +250,8 @@ def land_class_change(
     bands: Mapping[str, int | str] | None,
     *,
     water_only: bool,
-    asked: Asked,
-) -> Found:
+    asked: ChangeRequest,
+) -> ChangeInputs:
     """Classes by NDWI (water above 0, McFeeters 1996) and NDVI (Rouse et al. 1974), each date by itself, compared.
 
     Raises:
@@ -264,8 +264,8 @@ def land_class_change(
         box, clipped = clipped_region(asked.region, first.width, first.height, names[0])
         scale = pair_scale(asked.gsd_m, (before, after), first.sampling.gsd_m)
         least = asked.least_px(scale.gsd_m, 1)
-        was, seen = _classified(first, before, bands)
-        is_, seen_after = _classified(pair.second, after, bands)
+        was, seen = _classify(first, before, bands)
+        is_, seen_after = _classify(pair.second, after, bands)
     valid = (was >= 0) & (is_ >= 0)
     check_common(valid, names)
     if water_only:
@@ -282,12 +282,12 @@ def land_class_change(
     titles = ("no water", "water") if water_only else CLASSES
     size = len(titles)
     cells = np.bincount(was[inside][valid[inside]] * size + kept, minlength=size * size).reshape(size, size)
-    counts = Counts(titles, cells)
+    counts = ChangeCounts(titles, cells)
     moved = int(cells.sum() - np.trace(cells))
     pond = pond_of_masks(counts) if water_only else None
     how = f"NDWI over 0 is water, else NDVI over {PLANTS_FROM:g} is vegetation, each date by itself"
     why = "season moves these classes too, so whether land use changed is not said" if moved else ""
-    return Found(
+    return ChangeInputs(
         changes=changes,
         before=seen,
         after=seen_after,
@@ -311,7 +311,7 @@ def _roles(source: RasterSource, path: Path, bands: Mapping[str, int | str] | No
     return roles_by_name(names) or source.roles
 
 
-def _classified(
+def _classify(
     source: RasterSource, path: Path, bands: Mapping[str, int | str] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """Rows of :data:`CLASSES`, -1 without data; and a picture."""
@@ -319,13 +319,13 @@ def _classified(
     green, red, infrared = source.read([roles[role] for role in _NEEDED])
     there = np.isfinite(green) & np.isfinite(red) & np.isfinite(infrared)
     classes = np.zeros(there.shape, np.int64)
-    classes[_normalised(infrared, red) > PLANTS_FROM] = 1
-    classes[_normalised(green, infrared) > 0] = 2
+    classes[_normalised_difference(infrared, red) > PLANTS_FROM] = 1
+    classes[_normalised_difference(green, infrared) > 0] = 2
     classes[~there] = -1
     return classes, stretched_picture({"G": green, "R": red, "NIR": infrared})
 
 
-def _normalised(first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float32]:
+def _normalised_difference(first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float32]:
     total = first + second
     with np.errstate(invalid="ignore"):
         usable = np.isfinite(total) & (total != 0)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.tools.change.pairs import (
-    Asked,
+    ChangeRequest,
     are_rasters,
     blocks_of_rows,
     check_common,
@@ -26,8 +26,8 @@ from agrotools.tools.change.result import (
     LOST,
     NO_DATA,
     SAME,
-    Counts,
-    Found,
+    ChangeCounts,
+    ChangeInputs,
     PondChange,
     without_specks,
 )
@@ -139,7 +139,7 @@ _PALETTE = np.array(
 """Okabe and Ito (2008), extended; classes beyond the tenth begin anew."""
 
 Classes = NDArray[np.int32]
-Read = Callable[[Box], tuple[Classes, Classes, NDArray[np.bool_]]]
+ClassReader = Callable[[Box], tuple[Classes, Classes, NDArray[np.bool_]]]
 """From a box to the classes before and after in it, and where both have data."""
 
 
@@ -147,7 +147,7 @@ Read = Callable[[Box], tuple[Classes, Classes, NDArray[np.bool_]]]
 class _Labels:
     width: int
     height: int
-    read: Read
+    read: ClassReader
     shown: Callable[[ClassTable], tuple[NDArray[np.uint8], NDArray[np.uint8]]]
     in_file_m: float | None = None
     block_rows: int = 1
@@ -175,15 +175,15 @@ def label_change(
     label_map: Mapping[str, Sequence[int]] | None,
     *,
     marked: str,
-    asked: Asked,
-) -> Found:
+    asked: ChangeRequest,
+) -> ChangeInputs:
     """Compare two label rasters or masks pixel by pixel, by strips, so that their size does not matter.
 
     Raises:
         ToolError: as the readers; ``shape_mismatch``, ``crs_mismatch``, ``region_empty``, ``missing_metadata``.
     """
     infos = file_info(files.before), file_info(files.after)
-    with _opened(files) as labels:
+    with _open_labels(files) as labels:
         box, clipped = clipped_region(asked.region, labels.width, labels.height, files.names[0])
         scale = pair_scale(asked.gsd_m, (files.before, files.after, *files.images), labels.in_file_m)
         least = asked.least_px(scale.gsd_m, 1)
@@ -199,7 +199,7 @@ def label_change(
         size = len(table.names)
         counts = np.zeros((size, size), np.int64)
         for part in blocks_of_rows(box, pixels, labels.block_rows if least == 1 else 1):
-            kinds, cells = _compared(labels.read(part), table, least)
+            kinds, cells = _compare(labels.read(part), table, least)
             changes[part[1] : part[3], part[0] : part[2]] = kinds
             counts += cells
         before, after = labels.shown(table)
@@ -209,7 +209,7 @@ def label_change(
     words = {GAINED: f"{table.names[-1]} gained", LOST: f"{table.names[-1]} lost"}
     note = "classes counted pixel by pixel: exact"
     speckless = (f"patches under {least} px do not count",) if least > 1 else ()
-    return Found(
+    return ChangeInputs(
         changes=changes,
         before=before,
         after=after,
@@ -217,14 +217,14 @@ def label_change(
         method="mask_diff",
         changed=moved > 0,
         words=words if table.is_marked and size == 2 else {CHANGED: "another class"},
-        counts=Counts(table.names, counts),
+        counts=ChangeCounts(table.names, counts),
         gsd_m=scale.gsd_m,
         notes=(note, *speckless, *labels.notes, *table.notes, *scale.notes),
         flags=(*labels.flags, *table.flags, *scale.flags, *clipped),
     )
 
 
-def pond_of_masks(counts: Counts | None) -> PondChange | None:
+def pond_of_masks(counts: ChangeCounts | None) -> PondChange | None:
     """Water areas by two masks of it. What made or unmade the water cannot be seen in masks."""
     if counts is None or len(counts.classes) != 2:
         return None
@@ -238,7 +238,7 @@ def pond_of_masks(counts: Counts | None) -> PondChange | None:
     )
 
 
-def _compared(
+def _compare(
     block: tuple[Classes, Classes, NDArray[np.bool_]], table: ClassTable, least: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     size = len(table.names)
@@ -265,14 +265,14 @@ def _present(labels: _Labels, box: Box, names: tuple[str, str]) -> tuple[Classes
     for part in blocks_of_rows(box, stored=labels.block_rows):
         first, second, valid = labels.read(part)
         any_valid = any_valid or bool(valid.any())
-        before.update(_unique(first))
-        after.update(_unique(second))
+        before.update(_unique_values(first))
+        after.update(_unique_values(second))
     if not any_valid:
         check_common(np.zeros((1, 1), np.bool_), names)
     return np.array(sorted(before), np.int32), np.array(sorted(after), np.int32)
 
 
-def _unique(classes: Classes) -> list[int]:
+def _unique_values(classes: Classes) -> list[int]:
     low, high = int(classes.min()), int(classes.max())
     if low >= 0 and high < 65_536:
         return np.flatnonzero(np.bincount(classes.ravel(), minlength=high + 1)).tolist()
@@ -280,9 +280,9 @@ def _unique(classes: Classes) -> list[int]:
 
 
 @contextmanager
-def _opened(files: LabelFiles) -> Iterator[_Labels]:
+def _open_labels(files: LabelFiles) -> Iterator[_Labels]:
     if are_rasters(files.before, files.after, files.names):
-        with _opened_rasters(files) as labels:
+        with _open_rasters(files) as labels:
             yield labels
         return
     first = read_labels(files.before, argument=files.arguments[0], shown_as=files.names[0])
@@ -299,13 +299,13 @@ def _opened(files: LabelFiles) -> Iterator[_Labels]:
         return first.classes[rows, columns], second.classes[rows, columns], valid[rows, columns]
 
     def shown(table: ClassTable) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        return _coloured(first.classes, table), _coloured(second.classes, table)
+        return _colour_classes(first.classes, table), _colour_classes(second.classes, table)
 
     yield _Labels(width, height, read, shown, notes=(*first.notes, *second.notes))
 
 
 @contextmanager
-def _opened_rasters(files: LabelFiles) -> Iterator[_Labels]:
+def _open_rasters(files: LabelFiles) -> Iterator[_Labels]:
     with open_raster_pair(files.before, files.after, files.names, labels=True, arguments=files.arguments) as pair:
         for source in (pair.first, pair.second):
             if source.count != 1:
@@ -318,7 +318,7 @@ def _opened_rasters(files: LabelFiles) -> Iterator[_Labels]:
         def read(box: Box) -> tuple[Classes, Classes, NDArray[np.bool_]]:
             first, second = pair.first.read([1], box)[0], pair.second.read([1], box)[0]
             valid = np.asarray(np.isfinite(first) & np.isfinite(second))
-            return _whole(first, valid, pair.first.name), _whole(second, valid, pair.second.name), valid
+            return _read_whole(first, valid, pair.first.name), _read_whole(second, valid, pair.second.name), valid
 
         def shown(table: ClassTable) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
             first, second = (_thumbnail(source, table) for source in (pair.first, pair.second))
@@ -330,7 +330,7 @@ def _opened_rasters(files: LabelFiles) -> Iterator[_Labels]:
         )  # fmt: skip
 
 
-def _whole(values: NDArray[np.float32], valid: NDArray[np.bool_], name: str) -> Classes:
+def _read_whole(values: NDArray[np.float32], valid: NDArray[np.bool_], name: str) -> Classes:
     # Where only one date has data, its number is as good as any other one that is there.
     there = values[valid]
     classes = np.where(valid, values, there[0] if there.size else 0)
@@ -342,11 +342,11 @@ def _whole(values: NDArray[np.float32], valid: NDArray[np.bool_], name: str) -> 
 def _thumbnail(source: RasterSource, table: ClassTable) -> NDArray[np.uint8]:
     values = thumbnail(source, [1])[0]
     known = np.isin(values, table.numbers)
-    coloured = _coloured(np.where(known, values, table.numbers[0]).astype(np.int32), table)
+    coloured = _colour_classes(np.where(known, values, table.numbers[0]).astype(np.int32), table)
     coloured[~known] = 255
     return coloured
 
 
-def _coloured(classes: Classes, table: ClassTable) -> NDArray[np.uint8]:
+def _colour_classes(classes: Classes, table: ClassTable) -> NDArray[np.uint8]:
     places = table.places[np.clip(np.searchsorted(table.numbers, classes), 0, table.numbers.size - 1)]
     return np.where((places < 0)[..., None], np.uint8(255), _PALETTE[places % len(_PALETTE)])

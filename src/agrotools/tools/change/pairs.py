@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.tools.change.result import PANEL_PX
-from agrotools.tools.inputs import Scale, chosen_scale
+from agrotools.tools.inputs import Scale, choose_scale
 from agrotools.tools.workspace import file_info
 from agrotools.vision.formats import Box, file_format
 from agrotools.vision.rasters import RasterSource, open_raster
@@ -23,7 +23,7 @@ _SAME_GRID_PX = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class _OnOtherGrid(RasterSource):
+class _ResampledRaster(RasterSource):
     """A warped raster; ``cover`` is the number of the band, added in warping, that is 0 where the raster ends."""
 
     cover: int | None = None
@@ -109,7 +109,7 @@ def open_raster_pair(
         open_raster(before, argument=arguments[0], shown_as=names[0]) as first,
         open_raster(after, argument=arguments[1], shown_as=names[1]) as second,
     ):
-        located = [_is_located(source.dataset) for source in (first, second)]
+        located = [_is_georeferenced(source.dataset) for source in (first, second)]
         if located[0] != located[1]:
             missing = names[located.index(False)]
             raise ToolError(
@@ -125,9 +125,9 @@ def open_raster_pair(
             yield RasterPair(first, second)
         else:
             _check_overlap(first.dataset, second.dataset, names, arguments[1])
-            with _warped(first.dataset, second.dataset, names[1], arguments[1], labels) as vrt:
+            with _warp(first.dataset, second.dataset, names[1], arguments[1], labels) as vrt:
                 cover = vrt.count if vrt.count > second.count else None
-                moved = _OnOtherGrid(vrt, names[1], arguments[1], first.sampling, cover)
+                moved = _ResampledRaster(vrt, names[1], arguments[1], first.sampling, cover)
                 note = f"{names[1]} was resampled to the grid of {names[0]}"
                 yield RasterPair(first, moved, (note,), ("resampled_to_before",))
 
@@ -198,7 +198,7 @@ def blocks_of_rows(box: Box, pixels: int = 2_000_000, stored: int = 1) -> Iterat
         top = bottom
 
 
-def _is_located(dataset: Any) -> bool:
+def _is_georeferenced(dataset: Any) -> bool:
     return dataset.crs is not None and not dataset.transform.is_identity
 
 
@@ -236,7 +236,7 @@ def _check_overlap(first: Any, second: Any, names: tuple[str, str], argument: st
         )
 
 
-def _warped(first: Any, second: Any, name: str, argument: str, labels: bool) -> Any:
+def _warp(first: Any, second: Any, name: str, argument: str, labels: bool) -> Any:
     from rasterio.enums import MaskFlags, Resampling
     from rasterio.errors import RasterioError
     from rasterio.vrt import WarpedVRT
@@ -268,7 +268,7 @@ LARGEST_WHOLE_PX = 25_000_000
 
 
 @dataclass(frozen=True)
-class Asked:
+class ChangeRequest:
     """What of a call holds for every way of finding change. Arguments of the tool, see there."""
 
     gsd_m: float | None = None
@@ -306,7 +306,7 @@ class Asked:
 def pair_scale(given: float | None, files: Sequence[Path], in_file: float | None = None) -> Scale:
     """Metres per pixel: the argument, else what is known of any of the files, else what the raster says."""
     known = next((info.gsd_m for info in map(file_info, files) if info and info.gsd_m), None)
-    return chosen_scale(given, known, in_file)
+    return choose_scale(given, known, in_file)
 
 
 def refuse_too_large(width: int, height: int, name: str, why: str) -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from agrotools.tools.change.buildings import built_change
 from agrotools.tools.change.index_change import answer_of_plants
-from agrotools.tools.change.pairs import Asked
+from agrotools.tools.change.pairs import ChangeRequest
 from agrotools.tools.change.picture_pairs import Pictures
 from agrotools.tools.change.result import (
     CHANGED,
@@ -16,7 +16,7 @@ from agrotools.tools.change.result import (
     LOST,
     NO_DATA,
     SAME,
-    Found,
+    ChangeInputs,
     PondChange,
     VegetationChange,
     counts_of,
@@ -50,7 +50,9 @@ class Difference:
     threshold: float
 
 
-def matched(before: NDArray[np.float32], after: NDArray[np.float32], valid: NDArray[np.bool_]) -> NDArray[np.float32]:
+def match_radiometry(
+    before: NDArray[np.float32], after: NDArray[np.float32], valid: NDArray[np.bool_]
+) -> NDArray[np.float32]:
     """``before`` with each band brought to the radiometry of ``after`` by a straight line.
 
     The line is fitted to pixels that did not change, found by fitting again to the half that lies nearest the line
@@ -61,7 +63,7 @@ def matched(before: NDArray[np.float32], after: NDArray[np.float32], valid: NDAr
     """
     changed = np.empty_like(before)
     for number, (first, second) in enumerate(zip(before, after, strict=True)):
-        x, y = (_thinned(band[valid]).astype(np.float64) for band in (first, second))
+        x, y = (_subsample(band[valid]).astype(np.float64) for band in (first, second))
         gain, offset = _scale_and_middle(x, y)
         for _ in range(8):
             off = np.abs(y - gain * x - offset)
@@ -76,9 +78,9 @@ def change_vectors(before: NDArray[np.float32], after: NDArray[np.float32], vali
     total = np.zeros(valid.shape, np.float32)
     for first, second in zip(before, after, strict=True):
         difference = second - first
-        least = _LEAST_SPREAD * float(_thinned(second[valid]).std())
-        total += (difference / np.float32(max(_spread(_thinned(difference[valid])), least, 1e-9))) ** 2
-    found = _cut(np.sqrt(total), valid)
+        least = _LEAST_SPREAD * float(_subsample(second[valid]).std())
+        total += (difference / np.float32(max(_spread(_subsample(difference[valid])), least, 1e-9))) ** 2
+    found = _change_threshold(np.sqrt(total), valid)
     return Difference(found.magnitude, max(found.threshold, _LEAST_MAGNITUDE))
 
 
@@ -90,7 +92,7 @@ def iterated_mad(before: NDArray[np.float32], after: NDArray[np.float32], valid:
     from scipy.special import chdtrc
 
     bands = before.shape[0]
-    x, y = (np.stack([_thinned(band[valid]) for band in stack]).astype(np.float64) for stack in (before, after))
+    x, y = (np.stack([_subsample(band[valid]) for band in stack]).astype(np.float64) for stack in (before, after))
     weights = np.ones(x.shape[1])
     variates = _variates(x, y, weights)
     for _ in range(_ROUNDS):
@@ -107,7 +109,7 @@ def iterated_mad(before: NDArray[np.float32], after: NDArray[np.float32], valid:
             variate += before[band] * np.float32(variates.a[band, column])
             variate -= after[band] * np.float32(variates.b[band, column])
         total += variate**2 / np.float32(variates.variance[column])
-    return _cut(np.sqrt(total), valid)
+    return _change_threshold(np.sqrt(total), valid)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +160,7 @@ def pca_kmeans(before: NDArray[np.float32], after: NDArray[np.float32], valid: N
     _, vectors = np.linalg.eigh(off.T @ off)
     basis = vectors[:, ::-1][:, :_COMPONENTS].T.reshape(-1, _BLOCK, _BLOCK)
     features = np.stack([cv2.filter2D(difference, cv2.CV_32F, part, borderType=cv2.BORDER_REFLECT) for part in basis])
-    sample = np.stack([_thinned(feature[valid]) for feature in features], axis=1)
+    sample = np.stack([_subsample(feature[valid]) for feature in features], axis=1)
     strength = (sample**2).sum(axis=1)
     strong = strength > np.median(strength)
     if not strong.any():
@@ -186,18 +188,18 @@ def difference_of(
     before, after = (np.where(valid, bands, 0).astype(np.float32) for bands in (before, after))
     if method == "irmad":
         return iterated_mad(before, after, valid)
-    before = matched(before, after, valid)
+    before = match_radiometry(before, after, valid)
     return change_vectors(before, after, valid) if method == "cva" else pca_kmeans(before, after, valid)
 
 
-def _cut(magnitude: NDArray[np.float32], valid: NDArray[np.bool_]) -> Difference:
-    sample = _thinned(magnitude[valid])
+def _change_threshold(magnitude: NDArray[np.float32], valid: NDArray[np.bool_]) -> Difference:
+    sample = _subsample(magnitude[valid])
     # Otsu's threshold on a long tail is drawn to the tail: the largest hundredth is set aside.
     top = float(np.quantile(sample, 0.99))
     return Difference(np.where(valid, magnitude, 0).astype(np.float32), otsu_threshold(np.minimum(sample, top)))
 
 
-def _thinned(values: NDArray[np.float32]) -> NDArray[np.float32]:
+def _subsample(values: NDArray[np.float32]) -> NDArray[np.float32]:
     return values[:: max(1, values.size // _SAMPLE_PX)]
 
 
@@ -233,18 +235,18 @@ _SAME_POND = 0.25
 """Of its area, from which water of one date is the same pond as on the other."""
 
 
-def built_up_change(pictures: Pictures, target: str, asked: Asked) -> Found:
+def built_up_change(pictures: Pictures, target: str, asked: ChangeRequest) -> ChangeInputs:
     """Buildings gained and lost. For farmland only what was built on open land counts as change."""
-    least = _least(pictures, asked)
+    least = _least_speck_px(pictures, asked)
     gains_only = target == "farmland"
     built = built_change(pictures.before, pictures.after, pictures.valid, pictures.gsd_m, gains_only=gains_only)
-    changes = _map(pictures, built.gained, built.lost, least)
+    changes = _change_map(pictures, built.gained, built.lost, least)
     counted = (GAINED,) if gains_only else (GAINED, LOST)
     share = _share(pictures, changes, counted)
     changed, why, flags = _answer_of_buildings(pictures, share, built.evidence)
-    inside = _inside(pictures.box)
+    inside = _slices(pictures.box)
     what = "buildings" if built.evidence == "roofs" else "settlement texture"
-    return _found(
+    return _change_inputs(
         pictures,
         changes,
         method="post_class",
@@ -258,10 +260,10 @@ def built_up_change(pictures: Pictures, target: str, asked: Asked) -> Found:
 
 
 def unsupervised_change(
-    pictures: Pictures, method: Unsupervised, threshold: float | Literal["otsu"], asked: Asked
-) -> Found:
+    pictures: Pictures, method: Unsupervised, threshold: float | Literal["otsu"], asked: ChangeRequest
+) -> ChangeInputs:
     """Where the two look different after relative normalisation. Whether land changed is not said."""
-    least = _least(pictures, asked)
+    least = _least_speck_px(pictures, asked)
     first, second = pictures.bands or tuple(
         np.ascontiguousarray(picture.transpose(2, 0, 1)).astype(np.float32)
         for picture in (pictures.before, pictures.after)
@@ -274,7 +276,7 @@ def unsupervised_change(
     changes = without_specks(changes, least)
     any_change = _share(pictures, changes, (CHANGED,)) > 0
     why = "unsupervised difference: season, light and haze differ too, so whether land changed is not said"
-    return _found(
+    return _change_inputs(
         pictures,
         changes,
         method=method,
@@ -285,9 +287,9 @@ def unsupervised_change(
     )
 
 
-def plant_cover_change(pictures: Pictures, asked: Asked) -> Found:
+def plant_cover_change(pictures: Pictures, asked: ChangeRequest) -> ChangeInputs:
     """Plants of each date told from soil by colour, and the two masks compared."""
-    least = _least(pictures, asked)
+    least = _least_speck_px(pictures, asked)
     masks: list[NDArray[np.bool_]] = []
     notes: list[str] = []
     flags: list[str] = []
@@ -297,15 +299,15 @@ def plant_cover_change(pictures: Pictures, asked: Asked) -> Found:
         masks.append(plants.mask)
         notes += [f"{when}: {note}" for note in plants.notes]
         flags += plants.flags
-    changes = _map(pictures, masks[1] & ~masks[0], masks[0] & ~masks[1], least)
-    inside = _inside(pictures.box)
+    changes = _change_map(pictures, masks[1] & ~masks[0], masks[0] & ~masks[1], least)
+    inside = _slices(pictures.box)
     count = counts_of(changes[inside])
     total = int(count.sum() - count[NO_DATA])
     changed, why, risk = answer_of_plants(int(count[GAINED]), int(count[LOST]), total)
     # Without reflectance, each date's threshold is its own: a mask of colours says less than an index does.
     weak = _WEAK_FOR_PLANTS & {*flags, *pictures.flags}
     cover = [100.0 * float(mask[inside].sum()) / max(1, int(pictures.valid[inside].sum())) for mask in masks]
-    return _found(
+    return _change_inputs(
         pictures,
         changes,
         method="index_difference",
@@ -325,7 +327,7 @@ def plant_cover_change(pictures: Pictures, asked: Asked) -> Found:
     )
 
 
-def water_change(pictures: Pictures, asked: Asked) -> Found:
+def water_change(pictures: Pictures, asked: ChangeRequest) -> ChangeInputs:
     """Standing water of each date, and what became of it (:func:`agrotools.tools.change.ponds.pond_change`)."""
     from agrotools.tools.change.ponds import pond_change
 
@@ -340,13 +342,13 @@ def water_change(pictures: Pictures, asked: Asked) -> Found:
         min_area_px=least,
     )
     before, after = ponds.water_before, ponds.water_after
-    changes = _map(pictures, _apart(after, before), _apart(before, after), 1)
-    inside = _inside(pictures.box)
+    changes = _change_map(pictures, _drop_overlapping(after, before), _drop_overlapping(before, after), 1)
+    inside = _slices(pictures.box)
     was, is_ = int(before[inside].sum()), int(after[inside].sum())
     # A dry basin is looked for where water was: that needs two pictures known to lie on each other.
     weak = {"too_dark", "featureless_image", "registration_uncertain"} & set(pictures.flags)
     event = None if weak else ponds.event
-    return _found(
+    return _change_inputs(
         pictures,
         changes,
         method="water_masks",
@@ -364,7 +366,7 @@ def water_change(pictures: Pictures, asked: Asked) -> Found:
     )
 
 
-def _apart(here: NDArray[np.bool_], there: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _drop_overlapping(here: NDArray[np.bool_], there: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Regions of the first mask that hardly overlap the second."""
     import cv2
 
@@ -377,10 +379,10 @@ def _apart(here: NDArray[np.bool_], there: NDArray[np.bool_]) -> NDArray[np.bool
     return np.asarray(alone[places])
 
 
-def _found(
+def _change_inputs(
     pictures: Pictures, changes: NDArray[np.uint8], *, notes: tuple[str, ...], flags: tuple[str, ...], **more: Any
-) -> Found:
-    return Found(
+) -> ChangeInputs:
+    return ChangeInputs(
         changes=changes,
         before=pictures.before,
         after=pictures.after,
@@ -412,7 +414,9 @@ def _answer_of_buildings(
     return None, (why,), flags
 
 
-def _map(pictures: Pictures, gained: NDArray[np.bool_], lost: NDArray[np.bool_], least: int) -> NDArray[np.uint8]:
+def _change_map(
+    pictures: Pictures, gained: NDArray[np.bool_], lost: NDArray[np.bool_], least: int
+) -> NDArray[np.uint8]:
     changes = np.full(pictures.valid.shape, SAME, np.uint8)
     changes[gained] = GAINED
     changes[lost & ~gained] = LOST
@@ -420,7 +424,7 @@ def _map(pictures: Pictures, gained: NDArray[np.bool_], lost: NDArray[np.bool_],
     return without_specks(changes, least)
 
 
-def _least(pictures: Pictures, asked: Asked) -> int:
+def _least_speck_px(pictures: Pictures, asked: ChangeRequest) -> int:
     default = max(_LEAST_SPECK_PX, round(_SPECK_SHARE * pictures.valid.size))
     return asked.least_px(pictures.gsd_m, default)
 
@@ -430,10 +434,10 @@ def _speck_note(least: int) -> str:
 
 
 def _share(pictures: Pictures, changes: NDArray[np.uint8], kinds: tuple[int, ...]) -> float:
-    inside = changes[_inside(pictures.box)]
+    inside = changes[_slices(pictures.box)]
     there = int(np.count_nonzero(inside != NO_DATA))
     return float(np.isin(inside, kinds).sum()) / max(1, there)
 
 
-def _inside(box: Box) -> tuple[slice, slice]:
+def _slices(box: Box) -> tuple[slice, slice]:
     return slice(box[1], box[3]), slice(box[0], box[2])

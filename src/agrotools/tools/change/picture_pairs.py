@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.tools.change.pairs import (
-    Asked,
+    ChangeRequest,
     PhotoPair,
     are_rasters,
     check_common,
@@ -76,7 +76,7 @@ def shift_between(before: NDArray[np.uint8], after: NDArray[np.uint8], valid: ND
     window = np.asarray(cv2.createHanningWindow(size, cv2.CV_32F), np.float32)
     (dx, dy), _ = cv2.phaseCorrelate(first, second, window)
     still = _correlation(first, second)
-    moved = _correlation(first, _shifted(second, -dx, -dy))
+    moved = _correlation(first, _shift_image(second, -dx, -dy))
     small = max(abs(dx), abs(dy)) < 1
     is_clear = moved > (_CLEAR_AGREEMENT if small else _AGREEMENT_TO_MOVE) and (small or moved > still + _CLEAR_GAIN)
     if not is_clear:
@@ -84,7 +84,7 @@ def shift_between(before: NDArray[np.uint8], after: NDArray[np.uint8], valid: ND
     return Shift(float(dx / shrink), float(dy / shrink), moved, is_clear=True)
 
 
-def moved_back(
+def shift_back(
     picture: NDArray[np.uint8], valid: NDArray[np.bool_], shift: Shift
 ) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
     """The second picture with its shift undone to the nearest pixel, and where it then has data.
@@ -115,7 +115,7 @@ def _edges(picture: NDArray[np.uint8], valid: NDArray[np.bool_], size: tuple[int
     return np.asarray(strength, np.float32)
 
 
-def _shifted(picture: NDArray[np.float32], dx: float, dy: float) -> NDArray[np.float32]:
+def _shift_image(picture: NDArray[np.float32], dx: float, dy: float) -> NDArray[np.float32]:
     import cv2
 
     matrix = np.array([[1, 0, dx], [0, 1, dy]], np.float32)
@@ -160,7 +160,7 @@ def read_pictures(
     before: Path,
     after: Path,
     bands: Mapping[str, int | str] | None,
-    asked: Asked,
+    asked: ChangeRequest,
     register: bool,
 ) -> Pictures:
     """Read a pair, bring it onto one grid, undo a shift.
@@ -213,7 +213,7 @@ def read_pictures(
             flags.append("registration_uncertain")
             notes.append("too few outlines are alike to tell whether the two are shifted; taken as they are")
         elif shift.is_worth_moving:
-            second, valid = _moved(second, valid, shift)
+            second, valid = _shift_second(second, valid, shift)
             notes.append(f"{names[1]} moved back by {round(shift.dx)}, {round(shift.dy)} px (phase correlation)")
             raw = infrared = None
     step = max(1, valid.size // _SAMPLE_PX)
@@ -242,10 +242,10 @@ def read_pictures(
     )
 
 
-def _moved(
+def _shift_second(
     second: NDArray[np.uint8], valid: NDArray[np.bool_], shift: Shift
 ) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-    moved, there = moved_back(second, valid, shift)
+    moved, there = shift_back(second, valid, shift)
     return moved, there & valid
 
 

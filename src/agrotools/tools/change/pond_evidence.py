@@ -48,10 +48,10 @@ class Evidence:
 _WEIGHTS: dict[str, Any] = json.loads(WEIGHTS_FILE.read_bytes())
 
 
-def _shipped(name: str) -> Evidence:
+def _read_weights(name: str) -> Evidence:
     weights = _WEIGHTS[name]
     return Evidence(weights["bias"], **{key: tuple(values) for key, values in weights.items() if key != "bias"})
 
 
-RING_TEST = _shipped("ring_test")
-BASIN_TEST = _shipped("basin_test")
+RING_TEST = _read_weights("ring_test")
+BASIN_TEST = _read_weights("basin_test")

@@ -21,7 +21,7 @@ from agrotools.tools.change.water import (
     Water,
     channels_of,
     crop_around,
-    enlarged,
+    enlarge_mask,
     find_water,
     sector_differences,
     signed_distance,
@@ -90,21 +90,21 @@ def pond_change(
             raise ToolError("shape_mismatch", f"{name} is {plane.shape[:2]}, the pair {shape} (rows, columns)")
     shrink = working_shrink(shape, gsd_m)
     if shrink == 1.0:
-        return _compared((before_rgb, after_rgb), (nir_before, nir_after), valid, gsd_m, min_area_px)
-    small = _compared(
-        (_shrunk(before_rgb, shrink), _shrunk(after_rgb, shrink)),
-        (_shrunk(nir_before, shrink), _shrunk(nir_after, shrink)),
-        _shrunk(valid.astype(np.float32), shrink) > 0.99,
+        return _compare((before_rgb, after_rgb), (nir_before, nir_after), valid, gsd_m, min_area_px)
+    small = _compare(
+        (_shrink(before_rgb, shrink), _shrink(after_rgb, shrink)),
+        (_shrink(nir_before, shrink), _shrink(nir_after, shrink)),
+        _shrink(valid.astype(np.float32), shrink) > 0.99,
         None if gsd_m is None else gsd_m * shrink,
         None if min_area_px is None else max(1, round(min_area_px / shrink**2)),
     )
     back = (shape[1], shape[0])
-    before, after = (enlarged(mask, back) & valid for mask in (small.water_before, small.water_after))
+    before, after = (enlarge_mask(mask, back) & valid for mask in (small.water_before, small.water_after))
     return replace(
         small,
         water_before=before,
         water_after=after,
-        changed=enlarged(small.changed, back) & valid,
+        changed=enlarge_mask(small.changed, back) & valid,
         area_before_px=int(before.sum()),
         area_after_px=int(after.sum()),
         delta_pct=_percent(int(before.sum()), int(after.sum())),
@@ -112,7 +112,7 @@ def pond_change(
     )
 
 
-def _shrunk(plane: Any, shrink: float) -> Any:
+def _shrink(plane: Any, shrink: float) -> Any:
     import cv2
 
     if plane is None:
@@ -125,7 +125,7 @@ def _percent(before: int, after: int) -> float | None:
     return 100.0 * (after - before) / before if before else None
 
 
-def _compared(
+def _compare(
     pictures: tuple[NDArray[np.uint8], NDArray[np.uint8]],
     infrared: tuple[NDArray[np.floating] | None, NDArray[np.floating] | None],
     valid: Mask,

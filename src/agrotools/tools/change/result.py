@@ -98,40 +98,40 @@ def draw_change(
     height, width = changes.shape
     size = panel_size(width, height)
     factor = size[0] / width
-    panels = [_resized(picture, size) for picture in (before, after)]
+    panels = [_resize(picture, size) for picture in (before, after)]
     red, green, blue = (panels[1][..., channel].astype(np.uint16) for channel in range(3))
     grey = ((red + green + blue) / 3).astype(np.float32)
     shown = np.asarray(cv2.merge([grey, grey, grey]), np.float32)
     for layer in layers:
         drawn = np.where(changes == layer.value, np.uint8(255), np.uint8(0))
-        inside = np.asarray(cv2.resize(drawn, size, interpolation=_how(size, width))) >= 128
+        inside = np.asarray(cv2.resize(drawn, size, interpolation=_resize_method(size, width))) >= 128
         tint(shown, inside, layer.colour, shown[inside], _FILL)
     gone = cv2.resize((changes == NO_DATA).astype(np.uint8), size, interpolation=cv2.INTER_NEAREST) > 0
     shown[gone] *= _DIMMED
     panels.append(np.clip(shown, 0, 255).astype(np.uint8))
     if region is not None:
         box = tuple(round(edge * factor) for edge in region)
-        panels = [_framed(panel, (box[0], box[1], box[2], box[3])) for panel in panels]
+        panels = [_draw_frame(panel, (box[0], box[1], box[2], box[3])) for panel in panels]
     lying = size[0] > 2 * size[1]
-    named = [_named(panel, name) for panel, name in zip(panels, ("before", "after", "change"), strict=True)]
+    named = [_draw_name(panel, name) for panel, name in zip(panels, ("before", "after", "change"), strict=True)]
     gap = np.full((_GAP_PX, size[0], 3) if lying else (size[1], _GAP_PX, 3), 255, np.uint8)
     sheet = np.concatenate([named[0], gap, named[1], gap, named[2]], axis=0 if lying else 1)
     return with_legend(Image.fromarray(sheet), layers, title, gsd_m / factor if gsd_m else None)
 
 
-def _resized(picture: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
+def _resize(picture: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
     import cv2
 
-    return np.asarray(cv2.resize(picture, size, interpolation=_how(size, picture.shape[1])), np.uint8)
+    return np.asarray(cv2.resize(picture, size, interpolation=_resize_method(size, picture.shape[1])), np.uint8)
 
 
-def _how(size: tuple[int, int], width: int) -> int:
+def _resize_method(size: tuple[int, int], width: int) -> int:
     import cv2
 
     return cv2.INTER_AREA if size[0] < width else cv2.INTER_NEAREST
 
 
-def _framed(panel: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
+def _draw_frame(panel: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
     import cv2
 
     x0, y0, x1, y1 = box
@@ -140,7 +140,7 @@ def _framed(panel: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
     return np.asarray(cv2.rectangle(framed, (x0, y0), (x1 - 1, y1 - 1), (255, 255, 255), 1), np.uint8)
 
 
-def _named(panel: NDArray[np.uint8], name: str) -> NDArray[np.uint8]:
+def _draw_name(panel: NDArray[np.uint8], name: str) -> NDArray[np.uint8]:
     from PIL import Image, ImageDraw, ImageFont
 
     picture = Image.fromarray(panel)
@@ -219,7 +219,7 @@ class VegetationChange(_Part):
     """plant cover after, percent"""
 
 
-class ChangeFound(ToolResult):
+class ChangeResult(ToolResult):
     changed: bool | None
     """whether there is change of the kind asked for; null where the evidence is too weak to say"""
     change_px: int
@@ -263,7 +263,7 @@ class ChangeFound(ToolResult):
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class ChangeCounts:
     """``px``: int (classes, classes), rows before, columns after."""
 
     classes: tuple[str, ...]
@@ -271,7 +271,7 @@ class Counts:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class ChangeInputs:
     """What a result is made of.
 
     ``changes``: uint8 (rows, columns), of the constants of this module. ``before``, ``after``: uint8 pictures of
@@ -287,7 +287,7 @@ class Found:
     changed: bool | None
     words: dict[int, str]
     counted: tuple[int, ...] = (GAINED, LOST, CHANGED)
-    counts: Counts | None = None
+    counts: ChangeCounts | None = None
     gsd_m: float | None = None
     shift_px: tuple[float, float] | None = None
     pond: PondChange | None = None
@@ -296,7 +296,7 @@ class Found:
     flags: tuple[str, ...] = ()
 
 
-def change_result(found: Found) -> ChangeFound:
+def change_result(found: ChangeInputs) -> ChangeResult:
     """Count, draw and keep.
 
     Raises:
@@ -329,9 +329,9 @@ def change_result(found: Found) -> ChangeFound:
         layers,
         region=None if whole else found.box,
         gsd_m=found.gsd_m,
-        title=f"change {100 * change / total:.2f} % of {total} px ({found.method}); changed: {_said(found.changed)}",
+        title=f"change {100 * change / total:.2f} % of {total} px ({found.method}); changed: {_verdict(found.changed)}",
     )
-    return ChangeFound(
+    return ChangeResult(
         changed=found.changed,
         change_px=change,
         change_pct=100 * change / total,
@@ -357,7 +357,7 @@ def change_result(found: Found) -> ChangeFound:
     )
 
 
-def two_classes(names: tuple[str, str], was: NDArray[np.bool_], changes: NDArray[np.uint8]) -> Counts:
+def two_classes(names: tuple[str, str], was: NDArray[np.bool_], changes: NDArray[np.uint8]) -> ChangeCounts:
     """The matrix of one thing and its absence from a map of change; ``was``: where the thing was before.
 
     Where ``was`` and the map disagree the map decides: lost is what was there, gained is what was not.
@@ -369,11 +369,11 @@ def two_classes(names: tuple[str, str], was: NDArray[np.bool_], changes: NDArray
         [int(np.count_nonzero(stayed)) - there, int(np.count_nonzero(gained))],
         [int(np.count_nonzero(lost)), there],
     ]
-    return Counts(names, np.array(px, np.int64))
+    return ChangeCounts(names, np.array(px, np.int64))
 
 
 def _transitions(
-    counts: Counts | None, pixel_m2: float | None
+    counts: ChangeCounts | None, pixel_m2: float | None
 ) -> tuple[tuple[Transition, ...], TransitionMatrix | None]:
     if counts is None:
         return (), None
@@ -410,5 +410,5 @@ def _area(px: int | None, pixel_m2: float | None, unit_m2: float = 1.0) -> float
     return None if px is None or pixel_m2 is None else px * pixel_m2 / unit_m2
 
 
-def _said(changed: bool | None) -> str:
+def _verdict(changed: bool | None) -> str:
     return "not said" if changed is None else "yes" if changed else "no"

@@ -276,9 +276,9 @@ def candidates(channels: Channels, least_px: int) -> list[Mask]:
     for _, box, mask in found:
         if len(kept) >= number:
             break
-        if all(_alike(box, mask, *other) < 0.6 for other in kept):
+        if all(_overlap_of_masks(box, mask, *other) < 0.6 for other in kept):
             kept.append((box, mask))
-    return [enlarged(_placed(box, mask, valid.shape), (columns, rows)) & channels.valid for box, mask in kept]
+    return [enlarge_mask(_place_mask(box, mask, valid.shape), (columns, rows)) & channels.valid for box, mask in kept]
 
 
 def _components(above: Mask, slope: Plane, least: float, most: float) -> list[tuple[float, Box, Mask]]:
@@ -305,7 +305,7 @@ def _components(above: Mask, slope: Plane, least: float, most: float) -> list[tu
     return found
 
 
-def refined(channels: Channels, mask: Mask) -> Mask:
+def refine_outline(channels: Channels, mask: Mask) -> Mask:
     """The region with its outline where inside and surroundings are parted best (Fisher's linear discriminant 1936)."""
     import cv2
 
@@ -351,7 +351,7 @@ def _by_ring_test(channels: Channels, least_px: int) -> Water:
     for region in tested:
         if (region.mask & taken).sum() > 0.2 * region.mask.sum():
             continue
-        mask = refined(channels, region.mask)
+        mask = refine_outline(channels, region.mask)
         taken |= mask
         (sure if region.probability >= SURE else doubtful).append(Region(mask, region.probability))
     notes = (f"water: {len(sure)} region(s) that are compact, flat and unlike their surroundings on all sides",)
@@ -385,14 +385,14 @@ def _union(regions: "tuple[Region, ...] | list[Region]", shape: tuple[int, ...])
     return mask
 
 
-def _placed(box: Box, mask: Mask, shape: tuple[int, ...]) -> Mask:
+def _place_mask(box: Box, mask: Mask, shape: tuple[int, ...]) -> Mask:
     x, y, w, h = box
     whole = np.zeros(shape, bool)
     whole[y : y + h, x : x + w] = mask
     return whole
 
 
-def enlarged(mask: Mask, size: tuple[int, int]) -> Mask:
+def enlarge_mask(mask: Mask, size: tuple[int, int]) -> Mask:
     """A mask at another size (columns, rows), its outline smooth."""
     import cv2
 
@@ -401,7 +401,7 @@ def enlarged(mask: Mask, size: tuple[int, int]) -> Mask:
     return np.asarray(cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_LINEAR) >= 0.5)
 
 
-def _alike(box: Box, mask: Mask, other_box: Box, other: Mask) -> float:
+def _overlap_of_masks(box: Box, mask: Mask, other_box: Box, other: Mask) -> float:
     """Intersection over union of two masks in their boxes."""
     x0, y0 = max(box[0], other_box[0]), max(box[1], other_box[1])
     x1 = min(box[0] + box[2], other_box[0] + other_box[2])

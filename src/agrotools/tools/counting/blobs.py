@@ -63,7 +63,7 @@ def find_blobs(values: Values, diameters_px: tuple[float, float], *, least_stren
     diameters = sizes[best[rows, columns]]
     centres = np.column_stack([(columns + 0.5) * scale_x, (rows + 0.5) * scale_y])
     order = np.lexsort((centres[:, 0], centres[:, 1], -strengths))
-    order = order[_apart(centres[order], diameters[order])]
+    order = order[_drop_overlapping(centres[order], diameters[order])]
     strengths = strengths[order]
     reference = float(np.percentile(strengths, _REFERENCE)) if strengths.size else 1.0
     return Blobs(centres[order], diameters[order], strengths, np.minimum(1.0, strengths / reference))
@@ -80,7 +80,7 @@ def _response(values: Values, diameter: float) -> Values:
     return np.asarray((inner - outer) * np.float32(math.e / (2 * math.log(_RATIO))), np.float32)
 
 
-def _apart(centres: NDArray[np.float64], diameters: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _drop_overlapping(centres: NDArray[np.float64], diameters: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which spots to keep; they come strongest first."""
     from scipy.spatial import KDTree
 

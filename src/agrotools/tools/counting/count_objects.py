@@ -8,26 +8,26 @@ import numpy as np
 from pydantic import Field, JsonValue
 
 from agrotools.core import Arguments, ToolError
-from agrotools.tools.arguments import Known, without
+from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, tool
 from agrotools.tools.counting.crowns import crowns_of_raster
 from agrotools.tools.counting.fruit_net import fruit_net_files
 from agrotools.tools.counting.methods import (
-    Found,
+    CountedObjects,
     Mode,
     crowns_in_colours,
-    found_in_boxes,
+    detector_target,
     fruit_by_colour,
     fruit_by_net,
     fruits_of_net,
-    meaning,
     mode_for,
+    objects_in_boxes,
     plants_on_soil,
     round_spots,
 )
 from agrotools.tools.counting.result import ObjectCount, count_result
 from agrotools.tools.field_picture import colour_bands, read_field_picture
-from agrotools.tools.inputs import chosen_scale
+from agrotools.tools.inputs import choose_scale
 from agrotools.tools.learned import LEARNED, find_learned, weight_files
 from agrotools.tools.vlm import VLM
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
@@ -43,25 +43,25 @@ _SAME_EXTENT = 0.02
 _OF_CROWNS_IN_HEIGHTS = ("min_height_m", "window_a_m", "window_b")
 
 
-def _resolved(call: Arguments, known: Known) -> Arguments:
+def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """The detector, what the target means to it, and the file that it looks at."""
     if known.result.get("mode") in ("vlm", "learned"):
         return call
     image, chm, target, mode = call["image"], call["chm"], cast(str, call["target"]), call["mode"]
     if mode == "auto":
-        mode = mode_for(target, chm is not None or _known_as_heights(image, known))
+        mode = mode_for(target, chm is not None or _height_evidence(image, known))
     chosen = cast(Mode, mode)
-    call = {**call, "mode": chosen, "target": meaning(target, chosen)}
+    call = {**call, "mode": chosen, "target": detector_target(target, chosen)}
     if chosen != "crown_chm":
-        return without(call, "chm", *_OF_CROWNS_IN_HEIGHTS)
+        return drop_arguments(call, "chm", *_OF_CROWNS_IN_HEIGHTS)
     heights = image if chm is None else chm
-    call = without({**call, "chm": heights}, "expected_size_px")
+    call = drop_arguments({**call, "chm": heights}, "expected_size_px")
     # Places and sizes are in pixels of the image, which are those of the height model where both have one size.
     size = known.size(image)
-    return without(call, "image") if image == heights or (size and size == known.size(heights)) else call
+    return drop_arguments(call, "image") if image == heights or (size and size == known.size(heights)) else call
 
 
-def _known_as_heights(image: JsonValue, known: Known) -> bool:
+def _height_evidence(image: JsonValue, known: ReferenceCall) -> bool:
     """What :func:`_is_heights` finds in the file, by the bands that the sample names and by the reference's result."""
     file, reference = known.file(image), known.reference
     counted_in = reference.get("chm") or reference.get("image")
@@ -76,7 +76,7 @@ def _known_as_heights(image: JsonValue, known: Known) -> bool:
     data_files=fruit_net_files,
     backends=("offline", RULES, LEARNED, VLM),
     backend_files=weight_files,
-    resolves=_resolved,
+    resolves=_resolve,
 )
 def count_objects(
     image: ImageFile,
@@ -129,13 +129,13 @@ def count_objects(
     if backend not in ("offline", RULES) and not _in_heights(image, chm, mode):
         return _count_by_model(backend, image, target, region, gsd_m, return_boxes, score_min, mode)
     chosen: Mode = mode_for(target, chm is not None or _is_heights(image)) if mode == "auto" else mode
-    notes = () if mode == "auto" else _doubt(target, mode)
+    notes = () if mode == "auto" else _doubt_flags(target, mode)
     if chosen == "crown_chm":
         return _count_in_heights(
             image, chm, target, region, gsd_m, min_height_m, (window_a_m, window_b), return_boxes, score_min, notes
         )
     name, info = shown_name(image), file_info(image)
-    scale = chosen_scale(gsd_m, info.gsd_m if info else None)
+    scale = choose_scale(gsd_m, info.gsd_m if info else None)
     if chosen == "plant":
         picture = read_field_picture(image, None, None, info)
         box, clipped = clipped_region(region, picture.shape[1], picture.shape[0], name)
@@ -143,7 +143,7 @@ def count_objects(
         plants = segment(index, colour_bands(picture)[0], picture.valid)
         found = plants_on_soil(plants.mask, expected_size_px)
         shown, valid = picture.shown, picture.valid
-        scale = chosen_scale(gsd_m, picture.gsd_m)
+        scale = choose_scale(gsd_m, picture.gsd_m)
         notes = (*notes, *picture.notes, *plants.notes)
         flags = (*picture.flags, *plants.flags)
     else:
@@ -158,7 +158,7 @@ def count_objects(
             )
         shown = pixels.pixels
         valid = np.ones(shown.shape[:2], np.bool_) if pixels.valid is None else pixels.valid
-        scale = chosen_scale(gsd_m, (info.gsd_m if info else None) or _gsd_of_raster(image))
+        scale = choose_scale(gsd_m, (info.gsd_m if info else None) or _gsd_of_raster(image))
         if chosen == "crown_rgb":
             found = crowns_in_colours(shown, scale.gsd_m, expected_size_px)
         elif chosen == "fruit" and backend != RULES and (kinds := fruits_of_net(target)):
@@ -203,15 +203,15 @@ def _count_by_model(
     name, info = shown_name(image), file_info(image)
     picture = read_image(image, shown_as=name)
     box, clipped = clipped_region(region, picture.width, picture.height, name)
-    scale = chosen_scale(gsd_m, (info.gsd_m if info else None) or _gsd_of_raster(image))
+    scale = choose_scale(gsd_m, (info.gsd_m if info else None) or _gsd_of_raster(image))
     by = "vlm" if backend == VLM else "learned"
     if by == "vlm":
-        from agrotools.tools.vlm.tasks import point_out
+        from agrotools.tools.vlm.tasks import locate_by_model
 
-        pointed = point_out(picture.pixels, box, target)
+        pointed = locate_by_model(picture.pixels, box, target)
     else:
         pointed = find_learned(backend, picture.pixels, box, target, score_min)
-    found = found_in_boxes(pointed.boxes, pointed.scores)
+    found = objects_in_boxes(pointed.boxes, pointed.scores)
     found = found.chosen(found.scores >= score_min).centred_in(box)
     notes = pointed.notes if mode == "auto" else (*pointed.notes, f"mode={mode!r} is of the offline back-end alone")
     x0, y0, x1, y1 = box
@@ -260,7 +260,7 @@ def _count_in_heights(
         if chm is not None and not known and not source.sampling.gsd_m:
             of_image = file_info(image)
             known = of_image.gsd_m * per_px if of_image and of_image.gsd_m else None
-        scale = chosen_scale(gsd_m * per_px if gsd_m else None, known, source.sampling.gsd_m)
+        scale = choose_scale(gsd_m * per_px if gsd_m else None, known, source.sampling.gsd_m)
         if scale.gsd_m is None:
             raise ToolError(
                 "missing_metadata",
@@ -280,7 +280,7 @@ def _count_in_heights(
     if chm is not None and chm != image and not flags:
         shown, shown_per_px = read_image(image, shown_as=shown_name(image)).pixels, 1.0
     return count_result(
-        _times(found, per_px),
+        _scale_factor_note(found, per_px),
         "crown_chm",
         target,
         shown=shown,
@@ -304,7 +304,7 @@ def _pixels_per_pixel(image: Path, chm: Path | None, width: int, height: int) ->
     return (across * down / (width * height)) ** 0.5, ()
 
 
-def _times(found: Found, factor: float) -> Found:
+def _scale_factor_note(found: CountedObjects, factor: float) -> CountedObjects:
     if factor == 1:
         return found
     return replace(
@@ -337,7 +337,7 @@ def _size(image: Path) -> tuple[int, int]:
     return pixels.width, pixels.height
 
 
-def _doubt(target: str, mode: Mode) -> tuple[str, ...]:
+def _doubt_flags(target: str, mode: Mode) -> tuple[str, ...]:
     """Say so where a detector was asked for that is not the one for such things."""
     try:
         fitting = mode_for(target, mode == "crown_chm")

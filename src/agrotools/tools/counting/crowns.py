@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.tools.canopy.heights import height_scale_of, in_metres, refuse_many_bands
-from agrotools.tools.counting.methods import Found
+from agrotools.tools.counting.methods import CountedObjects
 from agrotools.vision.blocks import SmallPicture, block_boxes
 from agrotools.vision.formats import Box
 from agrotools.vision.overlay import LONGEST_SIDE, viridis
@@ -83,12 +83,12 @@ def find_crowns(
         window_m: a and b of the window's radius a + b * height, metres.
     """
     factor = max(1, math.floor(FINEST_M / gsd_m + 0.2))
-    known = shrunk(heights, factor)
+    known = shrink_heights(heights, factor)
     gsd_m = gsd_m * factor
-    filled = _without_pits(np.where(np.isfinite(known), np.clip(known, 0, _TALLEST_M), np.float32(0)))
-    smooth = _smoothed(filled, SMOOTHING_M / gsd_m)
+    filled = _fill_pits(np.where(np.isfinite(known), np.clip(known, 0, _TALLEST_M), np.float32(0)))
+    smooth = _smooth(filled, SMOOTHING_M / gsd_m)
     rows, columns = _tops(smooth, gsd_m, min_height_m, window_m)
-    labels = _grown(smooth, rows, columns, min_height_m)
+    labels = _grow_crowns(smooth, rows, columns, min_height_m)
     own = labels[rows, columns] > 0
     count = rows.size
     crowns = Crowns(
@@ -101,7 +101,7 @@ def find_crowns(
     return crowns.chosen(own).moved(factor, 0, 0)
 
 
-def shrunk(heights: Heights, factor: int) -> Heights:
+def shrink_heights(heights: Heights, factor: int) -> Heights:
     """Means of squares of ``factor`` pixels, of what is known in them."""
     if factor == 1:
         return heights
@@ -115,14 +115,14 @@ def shrunk(heights: Heights, factor: int) -> Heights:
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan).astype(np.float32)
 
 
-def _without_pits(heights: Heights) -> Heights:
+def _fill_pits(heights: Heights) -> Heights:
     import cv2
 
     around = cv2.medianBlur(np.ascontiguousarray(heights), 3)
     return np.where(around - heights > PIT_M, around, heights).astype(np.float32)
 
 
-def _smoothed(heights: Heights, sigma_px: float) -> Heights:
+def _smooth(heights: Heights, sigma_px: float) -> Heights:
     import cv2
 
     if sigma_px < 0.3:
@@ -193,7 +193,7 @@ def _one_of_each_plateau(
     return keep
 
 
-def _grown(
+def _grow_crowns(
     smooth: Heights, rows: NDArray[np.intp], columns: NDArray[np.intp], min_height_m: float
 ) -> NDArray[np.int32]:
     from skimage.segmentation import watershed
@@ -232,11 +232,11 @@ _TILE_PX = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class CountedCrowns:
+class CrownCount:
     """``shown``: the heights as colours, uint8 (rows, columns, 3), ``shown_per_px`` pixels per pixel of the model, with
     the region in it. ``measured_px``: pixels of the region that hold data."""
 
-    found: Found
+    found: CountedObjects
     shown: NDArray[np.uint8]
     shown_per_px: float
     measured_px: int
@@ -251,7 +251,7 @@ def crowns_of_raster(
     *,
     min_height_m: float,
     window_m: tuple[float, float],
-) -> CountedCrowns:
+) -> CrownCount:
     """All trees whose tops lie in a region, in pixels of the model.
 
     Raises:
@@ -292,13 +292,13 @@ def crowns_of_raster(
         )
     shown = picture.means
     top_m = float(np.nanpercentile(shown, 99.5))
-    found = _found(parts, source)
+    found = _as_objects(parts, source)
     notes = (
         *unit.notes,
         f"tops are the highest points within {window_m[0]:g} + {window_m[1]:g} x height metres, at least "
         f"{min_height_m:g} m tall",
     )
-    return CountedCrowns(
+    return CrownCount(
         found=found,
         shown=viridis(shown, 0.0, max(top_m, min_height_m + 1)),
         shown_per_px=1 / picture.factor,
@@ -308,7 +308,7 @@ def crowns_of_raster(
     )
 
 
-def _found(parts: list[Crowns], source: RasterSource) -> Found:
+def _as_objects(parts: list[Crowns], source: RasterSource) -> CountedObjects:
     tops, boxes, areas, heights, scores = (
         np.concatenate([getattr(part, name) for part in parts])
         for name in ("tops", "boxes", "areas", "heights_m", "scores")
@@ -316,7 +316,7 @@ def _found(parts: list[Crowns], source: RasterSource) -> Found:
     boxes = np.minimum(boxes, [source.width, source.height] * 2)
     order = np.lexsort((tops[:, 0], tops[:, 1], -heights, -scores))
     diameters = 2 * np.sqrt(areas / math.pi)
-    return Found(boxes[order], tops[order], diameters[order], scores[order], heights[order])
+    return CountedObjects(boxes[order], tops[order], diameters[order], scores[order], heights[order])
 
 
 def _tile(source: RasterSource) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pydantic import Field, FiniteFloat
 
 from agrotools.vision.formats import Box
-from agrotools.vision.nets import Described, DescribedNet, nets_folder, read_whole_net, unusable
+from agrotools.vision.nets import DescribedNet, DescriptionPart, nets_folder, read_whole_net, unusable_weights
 
 Boxes = NDArray[np.float64]
 """(n, 4): x0, y0, x1, y1 in pixels."""
@@ -50,13 +50,13 @@ class Detections:
         return Detections(self.boxes * factor + np.array([x, y, x, y], np.float64), self.scores, self.classes)
 
 
-NONE = Detections(np.empty((0, 4)), np.empty(0), np.empty(0, np.int64))
+NO_DETECTIONS = Detections(np.empty((0, 4)), np.empty(0), np.empty(0, np.int64))
 
 
-def joined(parts: list[Detections]) -> Detections:
+def join_detections(parts: list[Detections]) -> Detections:
     """All of several, best first."""
     if not parts:
-        return NONE
+        return NO_DETECTIONS
     boxes, scores, classes = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("boxes", "scores", "classes")
     )
@@ -74,7 +74,7 @@ def overlaps(one: Boxes, two: Boxes) -> NDArray[np.float64]:
     return joint / np.maximum(areas[0][:, None] + areas[1][None, :] - joint, 1e-12)
 
 
-def without_doubles(found: Detections, same: float = 0.5) -> Detections:
+def drop_duplicates(found: Detections, same: float = 0.5) -> Detections:
     """The best of boxes that overlap by more than ``same`` (IoU), whatever their class: one place, one object.
 
     ``found`` comes best first. Greedy, so what only overlaps a box that went stays (non-maximum suppression).
@@ -110,7 +110,7 @@ def boxes_of_maps(
     x, y = (columns + 0.5) * stride, (rows + 0.5) * stride
     left, top, right, bottom = distances[:, rows, columns].astype(np.float64)
     boxes: Boxes = np.stack([x - left, y - top, x + right, y + bottom], axis=1)
-    return without_doubles(joined([Detections(boxes, scores.astype(np.float64), kinds.astype(np.int64))]))
+    return drop_duplicates(join_detections([Detections(boxes, scores.astype(np.float64), kinds.astype(np.int64))]))
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def _stretches(length: int, side: int, overlap: int) -> list[tuple[int, int, int
     return [(starts[k], ends[k], meet[k], meet[k + 1]) for k in range(count)]
 
 
-def detected_by_tiles(
+def detect_in_tiles(
     pixels: NDArray[np.uint8],
     detect: Callable[[NDArray[np.uint8]], Detections],
     *,
@@ -176,7 +176,7 @@ def detected_by_tiles(
         # Boxes may reach beyond the picture; those of its own rim belong to the tile there.
         x, y = np.clip(x, 0, size[0] - 1e-6), np.clip(y, 0, size[1] - 1e-6)
         parts.append(found.chosen((x >= left) & (x < right) & (y >= top) & (y < bottom)))
-    found = without_doubles(joined(parts))
+    found = drop_duplicates(join_detections(parts))
     ratio = np.array([width / size[0], height / size[1]] * 2)
     boxes = np.clip(found.boxes * ratio, 0, [width, height, width, height])
     return Detections(boxes, found.scores, found.classes)
@@ -201,14 +201,14 @@ _WHAT = "the fruit net"
 Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
 
 
-class Thresholds(Described):
+class Thresholds(DescriptionPart):
     """Scores from which a box counts: ``boxes`` for best F1, ``count`` for the least error of counts."""
 
     boxes: Share
     count: Share
 
 
-class CountFigures(Described):
+class CountFigures(DescriptionPart):
     """Errors of counts on photographs that were not learnt from."""
 
     tiles: int
@@ -217,7 +217,7 @@ class CountFigures(Described):
     """Mean squared error of a count over the count."""
 
 
-class BoxFigures(Described):
+class BoxFigures(DescriptionPart):
     """Boxes on photographs that were not learnt from, at IoU 0.5."""
 
     f1: Share
@@ -251,7 +251,7 @@ class FruitNet:
         try:
             heat, distances = self.session.run(["heat", "distances"], {"image": image})
         except Exception as error:  # ONNX Runtime's own kinds of error
-            raise unusable(_WHAT, "cannot be run", _HINT) from error
+            raise unusable_weights(_WHAT, "cannot be run", _HINT) from error
         found = boxes_of_maps(heat[0], distances[0], _LEAST_KEPT, self.info.stride)
         x, y = found.centres.T
         return found.chosen((x < width) & (y < height))
@@ -308,7 +308,7 @@ def find_fruit(
             scales.append(scales[-1] / 2)
     most = math.sqrt(_MOST_PX / area)
     scales = sorted({min(scale, most) for scale in scales}, reverse=True)
-    parts = [detected_by_tiles(pixels, net.detect, scale=scale, side=TILE_PX, overlap=OVERLAP_PX) for scale in scales]
-    found = without_doubles(joined(parts)) if len(parts) > 1 else parts[0] if parts else NONE
+    parts = [detect_in_tiles(pixels, net.detect, scale=scale, side=TILE_PX, overlap=OVERLAP_PX) for scale in scales]
+    found = drop_duplicates(join_detections(parts)) if len(parts) > 1 else parts[0] if parts else NO_DETECTIONS
     wanted = np.isin(found.classes, [net.info.classes.index(fruit) for fruit in fruits])
     return found.chosen(wanted), tuple(scales)

@@ -55,7 +55,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class CountedObjects:
     """What was found: arrays of one length, best first, in pixels of the picture.
 
     ``boxes`` (n, 4): x0, y0, x1, y1. ``centres`` (n, 2): x, y. ``diameters`` (n,). ``scores`` (n,), 0..1.
@@ -73,7 +73,7 @@ class Found:
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
 
-    def chosen(self, keep: NDArray[np.bool_]) -> "Found":
+    def chosen(self, keep: NDArray[np.bool_]) -> "CountedObjects":
         return replace(
             self,
             boxes=self.boxes[keep],
@@ -83,17 +83,17 @@ class Found:
             heights_m=None if self.heights_m is None else self.heights_m[keep],
         )
 
-    def centred_in(self, box: Box) -> "Found":
+    def centred_in(self, box: Box) -> "CountedObjects":
         """Those whose centres lie in a box, so that parts of a picture add up to the whole."""
         x, y = self.centres.T
         return self.chosen((x >= box[0]) & (x < box[2]) & (y >= box[1]) & (y < box[3]))
 
 
-def found_in_boxes(boxes: Floats, scores: Floats) -> Found:
+def objects_in_boxes(boxes: Floats, scores: Floats) -> CountedObjects:
     """What a model found: boxes (n, 4) in pixels and scores (n,), best first."""
     sizes = boxes[:, 2:] - boxes[:, :2]
     # Of the circle of the same area as an ellipse in the box.
-    return Found(boxes, boxes[:, :2] + sizes / 2, np.sqrt(sizes.prod(axis=1)), scores)
+    return CountedObjects(boxes, boxes[:, :2] + sizes / 2, np.sqrt(sizes.prod(axis=1)), scores)
 
 
 def mode_for(target: str, has_chm: bool) -> Mode:
@@ -116,15 +116,15 @@ def mode_for(target: str, has_chm: bool) -> Mode:
     )
 
 
-def meaning(target: str, mode: Mode) -> str:
+def detector_target(target: str, mode: Mode) -> str:
     """What a target means to a detector: fruit are told apart, all else is whatever the detector finds."""
     if mode != "fruit":
         return mode
-    along_a, along_b = towards(target)
+    along_a, along_b = colour_direction(target)
     return "_".join((*fruits_of_net(target), f"{along_a:g}_{along_b:g}"))
 
 
-def towards(target: str) -> tuple[float, float]:
+def colour_direction(target: str) -> tuple[float, float]:
     """In which direction of (a*, b*) a fruit stands out from leaves."""
     words = target.lower().split()
     return _TOWARDS.get(singular(words[-1]) if words else "", (1.0, 0.0))
@@ -139,7 +139,7 @@ def singular(word: str) -> str:
     return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
 
 
-def crowns_in_colours(pixels: NDArray[np.uint8], gsd_m: float | None, expected_size_px: float | None) -> Found:
+def crowns_in_colours(pixels: NDArray[np.uint8], gsd_m: float | None, expected_size_px: float | None) -> CountedObjects:
     """Tree crowns as spots that are green and bright, of about the size given, else 5 m, else the texture's own."""
     import cv2
 
@@ -161,10 +161,12 @@ def crowns_in_colours(pixels: NDArray[np.uint8], gsd_m: float | None, expected_s
     limits = (max(3.0, _CROWN_RANGE[0] * size), max(3.0, _CROWN_RANGE[1] * size))
     found_blobs = find_blobs(values, limits, least_strength=0.5 + 0.1 * float(values.std()))
     note = f"spots of {limits[0]:.0f} to {limits[1]:.0f} px that are green and bright; size {note}"
-    return _round(found_blobs.centres, found_blobs.diameters, found_blobs.scores, pixels.shape, (note,), tuple(flags))
+    return _round_components(
+        found_blobs.centres, found_blobs.diameters, found_blobs.scores, pixels.shape, (note,), tuple(flags)
+    )
 
 
-def round_spots(pixels: NDArray[np.uint8], expected_size_px: float | None) -> Found:
+def round_spots(pixels: NDArray[np.uint8], expected_size_px: float | None) -> CountedObjects:
     """Round things of any colour that differ from the background (the median colour)."""
     lab = lab_of(pixels)
     background = np.median(lab.reshape(-1, 3)[:: max(1, lab.size // 3_000_000)], axis=0).astype(np.float32)
@@ -178,17 +180,17 @@ def round_spots(pixels: NDArray[np.uint8], expected_size_px: float | None) -> Fo
     limits = (max(2.0, limits[0]), max(2.0, limits[1]))
     blobs = find_blobs(values, limits, least_strength=5.0)
     note = f"round spots of {limits[0]:.0f} to {limits[1]:.0f} px that differ from the background by colour"
-    return _round(blobs.centres, blobs.diameters, blobs.scores, pixels.shape, (note,), flags)
+    return _round_components(blobs.centres, blobs.diameters, blobs.scores, pixels.shape, (note,), flags)
 
 
-def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> Found:
+def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> CountedObjects:
     """Components of a vegetation mask, small gaps closed; those far larger than one plant taken apart if its size is
     known."""
     import cv2
 
     parts = _components(mask, 0)
     if not len(parts[0]):
-        return _nothing()
+        return _no_objects()
     areas = parts[0][:, cv2.CC_STAT_AREA]
     typical = expected_size_px**2 * math.pi / 4 if expected_size_px else _weighted_median(areas)
     width = 2 * math.sqrt(typical / math.pi)
@@ -197,9 +199,9 @@ def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> F
     areas = stats[:, cv2.CC_STAT_AREA]
     flags: list[str] = []
     merged = areas > _MERGED * typical
-    boxes, centres, sizes = _of_components(stats, middles)
+    boxes, centres, sizes = _objects_of_components(stats, middles)
     if merged.any() and expected_size_px:
-        extra = [_taken_apart(labels, int(number), stats[number], width) for number in np.flatnonzero(merged)]
+        extra = [_split_touching(labels, int(number), stats[number], width) for number in np.flatnonzero(merged)]
         centres = np.concatenate([centres[~merged], *(part[0] for part in extra)])
         boxes = np.concatenate([boxes[~merged], *(part[1] for part in extra)])
         sizes = np.concatenate([sizes[~merged], *(part[2] for part in extra)])
@@ -208,7 +210,7 @@ def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> F
     scores = np.minimum(1.0, sizes / ((_SURE_GIVEN if expected_size_px else _SURE) * width))
     order = np.lexsort((centres[:, 0], centres[:, 1], -scores))
     note = f"single plants are about {width:.0f} px wide; gaps of {2 * gap} px closed"
-    return Found(boxes[order], centres[order], sizes[order], scores[order], notes=(note,), flags=tuple(flags))
+    return CountedObjects(boxes[order], centres[order], sizes[order], scores[order], notes=(note,), flags=tuple(flags))
 
 
 def fruits_of_net(target: str) -> tuple[FruitName, ...]:
@@ -219,7 +221,9 @@ def fruits_of_net(target: str) -> tuple[FruitName, ...]:
     return known if last == "fruit" and len(words) == 1 else tuple(name for name in known if name == last)
 
 
-def fruit_by_net(pixels: NDArray[np.uint8], fruits: tuple[FruitName, ...], expected_size_px: float | None) -> Found:
+def fruit_by_net(
+    pixels: NDArray[np.uint8], fruits: tuple[FruitName, ...], expected_size_px: float | None
+) -> CountedObjects:
     """Fruit found by the shipped net. Scores are such that 0.3 is where counts err least.
 
     Raises:
@@ -240,7 +244,7 @@ def fruit_by_net(pixels: NDArray[np.uint8], fruits: tuple[FruitName, ...], expec
         flags.append("weak_detector")
         notes.append(f"F1 on photographs not learnt from: {', '.join(weak)}")
     order = np.argsort(-scores, kind="stable")
-    return Found(
+    return CountedObjects(
         found.boxes[order],
         found.centres[order],
         np.sqrt(sizes.prod(axis=1))[order],
@@ -264,12 +268,12 @@ def _with_threshold_at(place: float, scores: Floats, least: Floats) -> Floats:
     return np.where(scores < least, below, above)
 
 
-def fruit_by_colour(pixels: NDArray[np.uint8], target: str, expected_size_px: float | None) -> Found:
+def fruit_by_colour(pixels: NDArray[np.uint8], target: str, expected_size_px: float | None) -> CountedObjects:
     """Fruit that is redder (or more orange) than its surroundings; touching ones are taken apart at their necks."""
     import cv2
 
     lab = lab_of(pixels)
-    along_a, along_b = towards(target)
+    along_a, along_b = colour_direction(target)
     along = np.float32(along_a) * lab[..., 1] + np.float32(along_b) * lab[..., 2]
     channel = np.asarray(cv2.GaussianBlur(along, (0, 0), 1.5), np.float32)
     around = float(np.median(channel))
@@ -280,14 +284,14 @@ def fruit_by_colour(pixels: NDArray[np.uint8], target: str, expected_size_px: fl
     kept = np.zeros(len(stats) + 1, np.bool_)
     kept[np.unique(labels[sure])] = True
     kept[0] = False
-    whole = _filled(kept[labels], round(_HIGHLIGHT_SHARE * labels.size))
+    whole = _fill_holes(kept[labels], round(_HIGHLIGHT_SHARE * labels.size))
     mask = cv2.morphologyEx(whole.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
     distance = cv2.distanceTransform(mask, cv2.DIST_L2, 5)
     radii = distance[distance > 2]
     notes = ("fruit is what differs from its surroundings by colour, towards red or orange",)
     weak = ("pale_fruit_possible", "low_reliability_fruit_colour")
     if not radii.size:
-        return replace(_nothing(), notes=notes, flags=weak)
+        return replace(_no_objects(), notes=notes, flags=weak)
     width = expected_size_px or 2 * float(np.percentile(radii, 95))
     smooth = np.asarray(cv2.GaussianBlur(distance, (0, 0), max(1.0, 0.12 * width)), np.float32)
     reach = max(1, round(0.3 * width))
@@ -301,10 +305,10 @@ def fruit_by_colour(pixels: NDArray[np.uint8], target: str, expected_size_px: fl
     scores *= np.minimum(1, diameters / (0.6 * width))
     flags = weak if not strength.size or float(np.median(strength)) < _PALE else weak[1:]
     order = np.lexsort((centres[:, 0], centres[:, 1], -scores))
-    return _round(centres[order] + 0.5, diameters[order], scores[order], pixels.shape, notes, flags)
+    return _round_components(centres[order] + 0.5, diameters[order], scores[order], pixels.shape, notes, flags)
 
 
-def _filled(mask: NDArray[np.bool_], largest_px: int) -> NDArray[np.bool_]:
+def _fill_holes(mask: NDArray[np.bool_], largest_px: int) -> NDArray[np.bool_]:
     """The mask without holes up to that size: shine on a fruit has no colour of its own."""
     stats, _, labels = _components(~mask, 0)
     hole = np.concatenate([[False], stats[:, 4] <= largest_px])
@@ -324,22 +328,22 @@ def _roundness(mask: NDArray[np.uint8], centres: Floats, diameters: Floats) -> F
     return np.clip((free - 0.3) / 0.5, 0, 1)
 
 
-def _round(
+def _round_components(
     centres: Floats,
     diameters: Floats,
     scores: Floats,
     shape: tuple[int, ...],
     notes: tuple[str, ...],
     flags: tuple[str, ...],
-) -> Found:
+) -> CountedObjects:
     half = diameters[:, None] / 2
     boxes = np.concatenate([centres - half, centres + half], axis=1)
     boxes = np.clip(boxes, 0, [shape[1], shape[0], shape[1], shape[0]])
-    return Found(boxes, centres, diameters, scores, round_marks=True, notes=notes, flags=flags)
+    return CountedObjects(boxes, centres, diameters, scores, round_marks=True, notes=notes, flags=flags)
 
 
-def _nothing() -> Found:
-    return Found(np.empty((0, 4)), np.empty((0, 2)), np.empty(0), np.empty(0))
+def _no_objects() -> CountedObjects:
+    return CountedObjects(np.empty((0, 4)), np.empty((0, 2)), np.empty(0), np.empty(0))
 
 
 def _components(mask: NDArray[np.bool_], gap: int) -> tuple[NDArray[np.int32], Floats, NDArray[np.int32]]:
@@ -356,13 +360,13 @@ def _components(mask: NDArray[np.bool_], gap: int) -> tuple[NDArray[np.int32], F
     return np.asarray(stats[1:], np.int32), np.asarray(middles[1:], np.float64), np.asarray(labels, np.int32)
 
 
-def _of_components(stats: NDArray[np.int32], middles: Floats) -> tuple[Floats, Floats, Floats]:
+def _objects_of_components(stats: NDArray[np.int32], middles: Floats) -> tuple[Floats, Floats, Floats]:
     boxes = stats[:, :4].astype(np.float64)
     boxes[:, 2:] += boxes[:, :2]
     return boxes, middles + 0.5, 2 * np.sqrt(stats[:, 4] / math.pi)
 
 
-def _taken_apart(
+def _split_touching(
     labels: NDArray[np.int32], number: int, stat: NDArray[np.int32], width: float
 ) -> tuple[Floats, Floats, Floats]:
     """Centres, boxes and diameters of the plants in one component: peaks of the distance to its edge."""

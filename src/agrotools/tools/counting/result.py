@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import Artifact
 from agrotools.tools.contract import ToolResult
-from agrotools.tools.counting.methods import Found, Mode
+from agrotools.tools.counting.methods import CountedObjects, Mode
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision.formats import Box
 from agrotools.vision.marks import Mark, draw_marks
@@ -52,7 +52,7 @@ class ObjectCount(ToolResult):
 
 
 def count_result(
-    found: Found,
+    found: CountedObjects,
     mode: Detector,
     target: str,
     *,
@@ -101,7 +101,7 @@ def count_result(
     )
 
 
-def _table(found: Found) -> bytes:
+def _table(found: CountedObjects) -> bytes:
     out = io.StringIO()
     out.write("x_px,y_px,x0,y0,x1,y1,diameter_px,score" + (",height_m" if found.heights_m is not None else "") + "\n")
     columns = [found.centres, found.boxes, found.diameters[:, None], found.scores[:, None]]
@@ -113,7 +113,7 @@ def _table(found: Found) -> bytes:
 
 
 def _overlay(
-    found: Found,
+    found: CountedObjects,
     mode: Detector,
     target: str,
     shown: NDArray[np.uint8],

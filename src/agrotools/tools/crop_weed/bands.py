@@ -35,9 +35,9 @@ RIDGE = 1e-6
 """Share of each band's pooled variance that is added to every covariance, so that constant and repeated bands do not
 make it singular."""
 MOST_BANDS = 24
-MOST_TRIED = 40
+MAX_CLASSIFIED_TRIPLETS = 40
 """Triplets that the classifier is tried with: those of the largest ``min_jm``. All of up to six bands."""
-TRIED_PIXELS = 5_000
+CLASSIFIER_PIXELS = 5_000
 """Per class that the classifier is learnt from and tried on."""
 TIE_JM = 0.01
 """JM distances that differ by less are equal for choosing bands."""
@@ -150,8 +150,8 @@ def rank_triplets(
         ),
         key=lambda item: -item.min_jm,
     )
-    tried = [tuple(names.index(name) for name in one.bands) for one in by_jm[:MOST_TRIED]]
-    counts = _tried(list(samples.values()), tried, ridge)
+    tried = [tuple(names.index(name) for name in one.bands) for one in by_jm[:MAX_CLASSIFIED_TRIPLETS]]
+    counts = _count_correct(list(samples.values()), tried, ridge)
     if counts is None:
         return [replace(one, tied=by_jm[0].min_jm - one.min_jm <= TIE_JM) for one in by_jm]
     accuracy = counts.accuracy()
@@ -159,12 +159,12 @@ def rank_triplets(
     behind, error = counts.behind(order[0])
     return [
         *(replace(by_jm[k], accuracy=float(accuracy[k]), tied=bool(behind[k] <= error[k])) for k in order),
-        *by_jm[MOST_TRIED:],
+        *by_jm[MAX_CLASSIFIED_TRIPLETS:],
     ]
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class CorrectCounts:
     """What a classifier got right: ``right`` (triplets, blocks, classes) of ``there`` (blocks, classes) pixels."""
 
     right: NDArray[np.float64]
@@ -188,7 +188,9 @@ class Counts:
         return by_class.mean(axis=1), error
 
 
-def _tried(samples: Sequence[_Sample], triplets: Sequence[tuple[int, ...]], ridge: Matrix) -> Counts | None:
+def _count_correct(
+    samples: Sequence[_Sample], triplets: Sequence[tuple[int, ...]], ridge: Matrix
+) -> CorrectCounts | None:
     """What the better of the two classifiers gets right on each triplet, four-fold over blocks; None where a class is
     too small for it.
 
@@ -197,7 +199,7 @@ def _tried(samples: Sequence[_Sample], triplets: Sequence[tuple[int, ...]], ridg
         triplets: places of the bands.
         ridge: (bands, bands), added to every covariance.
     """
-    parts = [part.thinned(TRIED_PIXELS) for part in samples]
+    parts = [part.thinned(CLASSIFIER_PIXELS) for part in samples]
     blocks = 1 + max(int(part.blocks.max()) for part in parts)
     there = np.stack([np.bincount(part.blocks, minlength=blocks) for part in parts], axis=1)
     right = np.zeros((2, len(triplets), *there.shape))
@@ -223,9 +225,9 @@ def _tried(samples: Sequence[_Sample], triplets: Sequence[tuple[int, ...]], ridg
                 hit = guess == labels[held_out]
                 count = np.bincount((block_of * len(parts) + labels)[held_out][hit], minlength=there.size)
                 right[number, place] += count.reshape(there.shape)
-    either = [Counts(one, there.astype(np.float64)) for one in right]
+    either = [CorrectCounts(one, there.astype(np.float64)) for one in right]
     better = np.argmax([one.accuracy() for one in either], axis=0)
-    return Counts(right[better, np.arange(len(triplets))], either[0].there)
+    return CorrectCounts(right[better, np.arange(len(triplets))], either[0].there)
 
 
 @dataclass(frozen=True, eq=False)

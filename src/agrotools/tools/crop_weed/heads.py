@@ -20,7 +20,7 @@ from pydantic import FiniteFloat, ValidationError
 from agrotools.core import FrozenModel, ToolError
 from agrotools.core.files import cache_dir
 from agrotools.tools.crop_weed.features import FEATURES_VERSION, Cells, cell_features
-from agrotools.vision.nets import checked_arrays, packed_arrays, unusable
+from agrotools.vision.nets import checked_arrays, pack_arrays, unusable_weights
 
 SMOOTHING_CELLS = 6.0
 """Standard deviation of the Gaussian, in cells, by which neighbouring plants share what they look like."""
@@ -72,7 +72,7 @@ class Head:
 
     def similarity(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Gaussian kernel between cells (n, features) and landmarks: (n, k), 0..1."""
-        return kernel(standardised(values, self.mean, self.scale), self.landmarks, self.gamma)
+        return kernel(standardise(values, self.mean, self.scale), self.landmarks, self.gamma)
 
     def probability(self, similarity: NDArray[np.float32]) -> NDArray[np.float32]:
         """Probability of crop per cell, (n,)."""
@@ -132,10 +132,10 @@ def applicable_heads(heads: Sequence[HeadInfo], sha256: str, pixels: NDArray[np.
         pixels: the picture, uint8 (rows, columns, 3).
     """
     square = _square(pixels)
-    looks = [_look(np.rot90(side, quarter)) for side in (square, square[:, ::-1]) for quarter in range(4)]
+    looks = [_thumbnail_bits(np.rot90(side, quarter)) for side in (square, square[:, ::-1]) for quarter in range(4)]
 
     def seen(image: TrainingImage) -> bool:
-        apart = min(_bits_apart(image.fingerprint, look) for look in looks)
+        apart = min(_bit_distance(image.fingerprint, look) for look in looks)
         return image.sha256 == sha256 or apart <= SAME_PICTURE_BITS
 
     unseen = [head for head in heads if not any(seen(image) for image in head.training)]
@@ -156,10 +156,10 @@ def load_head(info: HeadInfo) -> Head:
         )
         gamma, bias = float(arrays["gamma"]), float(arrays["bias"])
     except (ValueError, KeyError, TypeError) as error:
-        raise unusable(what, "are damaged", hint) from error
+        raise unusable_weights(what, "are damaged", hint) from error
     fits = landmarks.shape == (len(weights), len(mean)) and mean.shape == scale.shape and gamma > 0
     if not (fits and (scale > 0).all()):
-        raise unusable(what, "are damaged: its arrays do not fit together", hint)
+        raise unusable_weights(what, "are damaged: its arrays do not fit together", hint)
     return Head(info, mean, scale, landmarks, weights, gamma, bias)
 
 
@@ -167,7 +167,7 @@ def save_head(info: HeadInfo, arrays: dict[str, NDArray[np.float32]]) -> HeadInf
     """Write a head to the user's cache; ``info.weights_sha256`` is filled in. The description is written last."""
     folder = heads_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    content, sha256 = packed_arrays({**arrays})
+    content, sha256 = pack_arrays({**arrays})
     saved = info.model_copy(update={"weights_sha256": sha256})
     for path, data in (
         (folder / f"{info.name}.npz", content),
@@ -179,7 +179,7 @@ def save_head(info: HeadInfo, arrays: dict[str, NDArray[np.float32]]) -> HeadInf
     return saved
 
 
-def part_crop_from_weeds(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], head: Head) -> CropWeed:
+def separate_crop(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], head: Head) -> CropWeed:
     """Which of the plants in ``mask`` are crop, by ``head``.
 
     Args:
@@ -214,7 +214,7 @@ def spread_over_plants(cells: Cells, probability: NDArray[np.float32], shape: tu
     return np.asarray(cv2.resize(smooth, (shape[1], shape[0]), interpolation=cv2.INTER_LINEAR), np.float32)
 
 
-def standardised(
+def standardise(
     values: NDArray[np.float32], mean: NDArray[np.float32], scale: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     return np.clip((values - mean) / scale, -CLIP, CLIP)
@@ -239,7 +239,7 @@ def is_false_colour(pixels: NDArray[np.uint8]) -> bool:
 
 def fingerprint(pixels: NDArray[np.uint8]) -> str:
     """64 hexadecimal digits that change little when a picture is re-encoded or resized (difference hash, 16 x 16)."""
-    return _look(_square(pixels))
+    return _thumbnail_bits(_square(pixels))
 
 
 def _square(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -250,7 +250,7 @@ def _square(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     return np.asarray(small, np.float32).mean(axis=2)
 
 
-def _look(square: NDArray[np.float32]) -> str:
+def _thumbnail_bits(square: NDArray[np.float32]) -> str:
     small = square.reshape(16, 17, 17, 16).mean(axis=(1, 3))
     return np.packbits(small[:, 1:] > small[:, :-1]).tobytes().hex()
 
@@ -260,7 +260,7 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _bits_apart(first: str, second: str) -> int:
+def _bit_distance(first: str, second: str) -> int:
     try:
         return (int(first, 16) ^ int(second, 16)).bit_count() if len(first) == len(second) else 256
     except ValueError:

@@ -63,7 +63,7 @@ def label_areas(
     return LabelAreas(crop, weed, soil, valid, notes, flags)
 
 
-class Meaning(NamedTuple):
+class ClassMeaning(NamedTuple):
     """Class numbers of each area, with what is to be said of them."""
 
     numbers: dict[Area, list[int]]
@@ -73,7 +73,7 @@ class Meaning(NamedTuple):
 
 def meaning_of_classes(
     label_map: Mapping[str, Sequence[int]] | None, classes: Mapping[str, str] | None, name: str, present: Sequence[int]
-) -> Meaning:
+) -> ClassMeaning:
     """Which class numbers are crop, weeds and soil, of those that are ``present``; arguments of :func:`label_areas`.
 
     Raises:
@@ -83,12 +83,12 @@ def meaning_of_classes(
     named = {number for members in numbers.values() for number in members}
     unnamed = [number for number in present if number not in named]
     if not unnamed:
-        return Meaning(numbers, notes, ())
+        return ClassMeaning(numbers, notes, ())
     if numbers["soil"]:
-        note = f"class numbers {_listed(unnamed)} are named nowhere: neither crop, weeds nor soil"
-        return Meaning(numbers, (*notes, note), ("unnamed_classes",))
-    note = f"class numbers {_listed(unnamed)} counted as soil, since nothing else was named soil"
-    return Meaning({**numbers, "soil": unnamed}, (*notes, note), ())
+        note = f"class numbers {_list_numbers(unnamed)} are named nowhere: neither crop, weeds nor soil"
+        return ClassMeaning(numbers, (*notes, note), ("unnamed_classes",))
+    note = f"class numbers {_list_numbers(unnamed)} counted as soil, since nothing else was named soil"
+    return ClassMeaning({**numbers, "soil": unnamed}, (*notes, note), ())
 
 
 def _numbers(
@@ -118,17 +118,19 @@ def _numbers(
     if not numbers["crop"] and not numbers["weed"]:
         raise ToolError(
             "missing_metadata",
-            f"what the class numbers of {name} mean is not known; it holds {_listed(present)}",
+            f"what the class numbers of {name} mean is not known; it holds {_list_numbers(present)}",
             argument="label_map",
             hint="give label_map, e.g. {'crop': [1], 'weed': [2], 'soil': [0]}",
         )
     counts = Counter(number for members in numbers.values() for number in members)
     twice = sorted(number for number, count in counts.items() if count > 1)
     if twice:
-        raise ToolError("invalid_argument", f"label_map: {_listed(twice)} stands for two areas", argument="label_map")
+        raise ToolError(
+            "invalid_argument", f"label_map: {_list_numbers(twice)} stands for two areas", argument="label_map"
+        )
     return numbers, notes
 
 
-def _listed(numbers: Sequence[int]) -> str:
+def _list_numbers(numbers: Sequence[int]) -> str:
     shown = ", ".join(str(number) for number in numbers[:12])
     return f"{shown} and {len(numbers) - 12} more" if len(numbers) > 12 else shown

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import SampleFile, ToolError
-from agrotools.tools.crop_weed.result import NO_DATA, PLANTS, SOIL, Measured
-from agrotools.tools.crop_weed.separation import NOT_SEPARATED, Wanted
+from agrotools.tools.crop_weed.result import NO_DATA, PLANTS, SOIL, AreaInputs
+from agrotools.tools.crop_weed.separation import NOT_SEPARATED, SeparationChoice
 from agrotools.tools.field_picture import WHOLE_PX, raster_roles
-from agrotools.tools.inputs import chosen_scale
+from agrotools.tools.inputs import choose_scale
 from agrotools.vision.band_roles import Role
 from agrotools.vision.blocks import SmallPicture, block_boxes
 from agrotools.vision.formats import Box, clipped_region, file_format
@@ -25,12 +25,12 @@ from agrotools.vision.rasters import RasterSource, open_raster
 from agrotools.vision.reading import stretched_picture
 from agrotools.vision.vegetation import (
     INDICES,
-    Cut,
     Index,
-    choose_cut,
+    IndexThreshold,
     choose_index,
+    choose_threshold,
     index_values,
-    smoothed,
+    smooth_index,
     without_specks,
 )
 
@@ -53,7 +53,7 @@ class RasterVegetation:
 
     measured_px: int
     plant_px: int
-    cut: Cut
+    cut: IndexThreshold
     cover: NDArray[np.float32]
     bands: dict[Role, NDArray[np.float32]]
     factor: int
@@ -74,7 +74,7 @@ def segment_raster(
     """
     used: dict[Role, int] = {role: roles[role] for role in INDICES[index].bands}
     sample, factor, dark = _sample(source, used, index, region)
-    cut = choose_cut(index, sample)
+    cut = choose_threshold(index, sample)
     cover = SmallPicture(region, longest_side)
     shape = cover.means.shape
     shown: dict[Role, NDArray[np.float32]] = {role: np.full(shape, np.nan, np.float32) for role in used}
@@ -83,7 +83,7 @@ def segment_raster(
         values, there = _index_and_data(index, dict(zip(used, piece.values, strict=True)), factor, dark)
         mask = there if cut.all_plants else np.zeros_like(there)
         if cut.threshold is not None:
-            mask = without_specks(smoothed(values, there) > np.float32(cut.threshold), there)
+            mask = without_specks(smooth_index(values, there) > np.float32(cut.threshold), there)
         there, mask = there[piece.inner], mask[piece.inner]
         measured += int(np.count_nonzero(there))
         plants += int(np.count_nonzero(mask))
@@ -123,7 +123,7 @@ def _sample(
     parts: list[NDArray[np.float32]] = []
     for bands in read:
         values, there = _index_and_data(index, bands, factor, dark)
-        parts.append(smoothed(values, there)[there])
+        parts.append(smooth_index(values, there)[there])
     sample = np.concatenate(parts)
     if not sample.size:
         raise ToolError(
@@ -138,14 +138,14 @@ def _sample(
 def _index_and_data(
     index: Index, bands: Mapping[Role, NDArray[np.float32]], factor: float, dark: bool
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    values = index_values(index, {role: _scaled(band, factor) for role, band in bands.items()})
+    values = index_values(index, {role: _scale_band(band, factor) for role, band in bands.items()})
     there = np.isfinite(values)
     if dark:
         there &= ~np.logical_and.reduce([band == 0 for band in bands.values()])
     return values, there
 
 
-def _scaled(band: NDArray[np.float32], factor: float) -> NDArray[np.float32]:
+def _scale_band(band: NDArray[np.float32], factor: float) -> NDArray[np.float32]:
     return band if factor == 1.0 else np.asarray(band * np.float32(factor), np.float32)
 
 
@@ -206,15 +206,15 @@ def _edges(source: RasterSource, numbers: list[int], region: Box) -> Iterator[in
 MOST_PX = 400_000_000
 
 
-def measured_by_blocks(
+def measure_by_blocks(
     path: Path,
     bands: dict[str, int | str] | None,
     gsd_m: float | None,
     index: Literal["auto"] | Index,
-    separation: Wanted,
+    separation: SeparationChoice,
     region: Box | None,
     info: SampleFile | None,
-) -> Measured | None:
+) -> AreaInputs | None:
     """What is measured of a raster whose region is large; None for all that is read in one piece.
 
     Raises:
@@ -238,7 +238,7 @@ def measured_by_blocks(
         roles, notes = raster_roles(source, bands, info)
         chosen = choose_index(index, roles)
         found = segment_raster(source, roles, chosen, box, LONGEST_SIDE)
-        scale = chosen_scale(gsd_m, info.gsd_m if info else None, source.sampling.gsd_m)
+        scale = choose_scale(gsd_m, info.gsd_m if info else None, source.sampling.gsd_m)
         notes = (*source.sampling.notes, *notes, *scale.notes)
         flags = (*source.sampling.flags, *clipped, *scale.flags)
     there = np.isfinite(found.cover)
@@ -249,7 +249,7 @@ def measured_by_blocks(
     shown_small = f"mask and overlay are small: one pixel for {found.factor} x {found.factor}, counts are of all pixels"
     parts = f"crop and weeds are not parted in over {WHOLE_PX // 1_000_000} million pixels: use region"
     not_parted = () if separation == "none" else (parts,)
-    return Measured(
+    return AreaInputs(
         shown=stretched_picture(found.bands),
         classes=classes,
         box=(0, 0, classes.shape[1], classes.shape[0]),

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from pydantic import Field, JsonValue
 
 from agrotools.core import Arguments, SampleFile
-from agrotools.tools.arguments import Known, without
+from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
 from agrotools.tools.crop_weed.bands import (
     ClassesFrom,
@@ -18,7 +18,7 @@ from agrotools.tools.crop_weed.bands import (
 )
 from agrotools.tools.crop_weed.heads import head_files, is_false_colour
 from agrotools.tools.crop_weed.labels import label_areas, meaning_of_classes
-from agrotools.tools.crop_weed.large_rasters import measured_by_blocks
+from agrotools.tools.crop_weed.large_rasters import measure_by_blocks
 from agrotools.tools.crop_weed.result import (
     CROP,
     NO_DATA,
@@ -26,13 +26,13 @@ from agrotools.tools.crop_weed.result import (
     PLANTS,
     SOIL,
     WEED,
+    AreaInputs,
     CropWeedArea,
-    Measured,
     area_result,
 )
-from agrotools.tools.crop_weed.separation import UNTRAINED, Method, Wanted, part_crop
+from agrotools.tools.crop_weed.separation import UNTRAINED, Method, SeparationChoice, separate_crop_in_picture
 from agrotools.tools.field_picture import colour_bands, read_field_picture
-from agrotools.tools.inputs import chosen_scale, refuse_other_size
+from agrotools.tools.inputs import choose_scale, refuse_other_size
 from agrotools.tools.workspace import file_info
 from agrotools.vision.formats import Box, clipped_region, file_format
 from agrotools.vision.rasters import open_raster
@@ -44,12 +44,12 @@ _CLASSES_FROM: dict[Method, ClassesFrom] = {"row": "row", "model": "model", "non
 LabelMap = dict[str, list[int]]
 
 
-def _resolved(call: Arguments, known: Known) -> Arguments:
+def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """Of labels the raster and the meaning of its classes; of a picture the index and what parts crop from weeds."""
     image, source = call["image"], call["label_raster"] or call["image"]
     call = {**call, "bands": known.bands(call["bands"], image)}
     if not _from_label_raster(call["label_raster"], call["label_map"], known.file(image)):
-        return _chosen_by_picture(call, known)
+        return _automatic_choice(call, known)
     file = known.file(source)
     meaning = cast("LabelMap | None", call["label_map"])
     classes = file.classes if file else None
@@ -58,12 +58,12 @@ def _resolved(call: Arguments, known: Known) -> Arguments:
         numbers = meaning_of_classes(meaning, classes, str(source), present).numbers
         call = {**call, "label_map": cast(JsonValue, {area: sorted(set(members)) for area, members in numbers.items()})}
     call = {**call, "label_raster": source, "gsd_m": known.gsd_m(call["gsd_m"], source, image)}
-    call = without(call, "index", "separation")
+    call = drop_arguments(call, "index", "separation")
     # A photograph below the labels is shown and no more; the bands of a raster are ranked.
-    return without(call, "image", "bands") if image == source or known.is_photo(image) else call
+    return drop_arguments(call, "image", "bands") if image == source or known.is_photo(image) else call
 
 
-def _chosen_by_picture(call: Arguments, known: Known) -> Arguments:
+def _automatic_choice(call: Arguments, known: ReferenceCall) -> Arguments:
     """What ``auto`` came to where the reference left it open. That nothing was parted is what ``none`` asks for."""
     index, method = known.result.get("index"), known.result.get("method")
     if call["index"] == "auto" and known.left_open("index", "auto") and isinstance(index, str):
@@ -79,7 +79,7 @@ def _from_label_raster(label_raster: object, label_map: object, image: SampleFil
     return label_raster is not None or label_map is not None or (image is not None and image.kind == "mask")
 
 
-@tool(category="segmentation", version="4", resolves=_resolved, data_files=head_files, backends=("offline", UNTRAINED))
+@tool(category="segmentation", version="4", resolves=_resolve, data_files=head_files, backends=("offline", UNTRAINED))
 def measure_crop_weed_area(
     image: ImageFile,
     bands: Annotated[
@@ -101,7 +101,7 @@ def measure_crop_weed_area(
         Field(description="vegetation index that parts plants from soil"),
     ] = "auto",
     separation: Annotated[
-        Wanted, Field(description="how to part crop from weeds: by rows, by a trained model, or not at all")
+        SeparationChoice, Field(description="how to part crop from weeds: by rows, by a trained model, or not at all")
     ] = "auto",
     region: Region | None = None,
 ) -> CropWeedArea:
@@ -134,11 +134,11 @@ def _from_picture(
     bands: Bands | None,
     gsd_m: float | None,
     index: Literal["auto"] | Index,
-    separation: Wanted,
+    separation: SeparationChoice,
     region: Box | None,
 ) -> CropWeedArea:
     info = file_info(image)
-    large = measured_by_blocks(image, bands, gsd_m, index, separation, region, info)
+    large = measure_by_blocks(image, bands, gsd_m, index, separation, region, info)
     if large is not None:
         return area_result(large)
     picture = read_field_picture(image, bands, region, info)
@@ -149,7 +149,7 @@ def _from_picture(
     if picture.photo is not None and bands is None and is_false_colour(picture.photo):
         flags.append("false_colour_suspected")
         notes.append("red and blue are alike: this looks like a composite of two bands, not natural colours")
-    parted = part_crop(separation, picture, plants, image)
+    parted = separate_crop_in_picture(separation, picture, plants, image)
     classes = np.full(picture.shape, SOIL, np.uint8)
     if parted.crop is None:
         classes[plants.mask] = PLANTS
@@ -157,12 +157,12 @@ def _from_picture(
         classes[plants.mask & parted.crop] = CROP
         classes[plants.mask & ~parted.crop] = WEED
     classes[~picture.valid] = NO_DATA
-    scale = chosen_scale(gsd_m, picture.gsd_m)
+    scale = choose_scale(gsd_m, picture.gsd_m)
     ranking = None
     if picture.is_raster:
         ranking = ranked_bands(picture.bands, classes, picture.box, _CLASSES_FROM[parted.method])
     return area_result(
-        Measured(
+        AreaInputs(
             shown=picture.shown,
             classes=classes,
             box=picture.box,
@@ -205,7 +205,7 @@ def _from_labels(
         ranking = ranked_bands(of_bands, classes, box, "labels")
     notes += ["classes counted in the label raster: exact", *ranking_notes(ranking)]
     return area_result(
-        Measured(
+        AreaInputs(
             shown=shown,
             classes=classes,
             box=box,

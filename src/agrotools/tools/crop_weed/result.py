@@ -147,7 +147,7 @@ class CropWeedArea(ToolResult):
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class AreaInputs:
     """What a result is made of.
 
     ``shown``: uint8 (rows, columns, 3) to draw on. ``classes``: uint8 (rows, columns) of the numbers above.
@@ -171,7 +171,7 @@ class Measured:
     flags: tuple[str, ...] = ()
 
 
-def area_result(measured: Measured) -> CropWeedArea:
+def area_result(measured: AreaInputs) -> CropWeedArea:
     """Count, draw and keep.
 
     Raises:

@@ -57,7 +57,7 @@ def likeliest_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = No
     """
     if mask.sum() < 200:
         return None
-    cover, weight, scale = _shrunk(mask, valid)
+    cover, weight, scale = _shrink(mask, valid)
     coarse = [(_variation(cover, weight, angle), angle) for angle in np.arange(-90.0, 90.0, 2.0)]
     near = max(coarse)[1]
     fine = [(_variation(cover, weight, angle), angle) for angle in np.arange(near - 2.0, near + 2.01, 0.25)]
@@ -71,7 +71,7 @@ def likeliest_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = No
     distance = _distance(np.arange(len(profile)), offset, spacing) / spacing
     on_line, between = profile[distance < 0.12].mean(), profile[distance > 0.35].mean()
     ratio = float(on_line / max(between, 1e-4))
-    accord = _accord(cover, weight, angle)
+    accord = _agreement_of_halves(cover, weight, angle)
     half_width = _half_width(profile, distance) * spacing
     # Turning the direction by 180 degrees turns the sign of what is measured across it.
     turned, sign = (angle, 1) if angle > -90 else (angle + 180, -1)
@@ -115,7 +115,7 @@ def crop_in_rows(rows: Rows, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return crop & mask
 
 
-def _shrunk(
+def _shrink(
     mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
     """Cover and weight of data at a working size, and pixels of the mask per pixel of it."""
@@ -154,7 +154,7 @@ def _profile(
     return total[low:high] / np.maximum(length[low:high], 1e-6), first + low
 
 
-def _accord(cover: NDArray[np.float32], weight: NDArray[np.float32], angle_deg: float) -> float:
+def _agreement_of_halves(cover: NDArray[np.float32], weight: NDArray[np.float32], angle_deg: float) -> float:
     """Correlation of the profiles of the two halves of the picture, where both are long enough to have one."""
     shape = (cover.shape[0], cover.shape[1])
     across = np.rint(_across(shape, angle_deg)).astype(np.int64)

@@ -15,7 +15,7 @@ from agrotools.tools.crop_weed.heads import (
     is_false_colour,
     list_heads,
     load_head,
-    part_crop_from_weeds,
+    separate_crop,
 )
 from agrotools.tools.crop_weed.rows import (
     LEAST_ACCORD,
@@ -29,7 +29,7 @@ from agrotools.tools.field_picture import FieldPicture
 from agrotools.tools.workspace import backend_in_use
 from agrotools.vision.vegetation import Vegetation, segment
 
-Wanted = Literal["auto", "row", "model", "none"]
+SeparationChoice = Literal["auto", "row", "model", "none"]
 Method = Literal["row", "model", "none"]
 
 NOT_SEPARATED = "crop_weed_not_separated"
@@ -52,7 +52,9 @@ class Separation:
     flags: tuple[str, ...] = ()
 
 
-def part_crop(wanted: Wanted, picture: FieldPicture, plants: Vegetation, path: Path) -> Separation:
+def separate_crop_in_picture(
+    wanted: SeparationChoice, picture: FieldPicture, plants: Vegetation, path: Path
+) -> Separation:
     """Part crop from weeds in the way that is wanted; ``auto`` takes a head that knows such pictures, else the rows.
 
     A method without grounds (no rows to be seen, no head, only heads that were trained on this very picture) does not
@@ -68,7 +70,7 @@ def part_crop(wanted: Wanted, picture: FieldPicture, plants: Vegetation, path: P
     rows = likeliest if likeliest is not None and likeliest.is_evident else None
     if rows is None:
         flags.append(WEAK_ROWS)
-        notes.append(_why_no_rows(likeliest))
+        notes.append(_missing_row_evidence(likeliest))
     if wanted in ("auto", "model"):
         crop = _by_head(picture, plants, path, wanted == "model", notes, flags)
         if crop is not None:
@@ -87,7 +89,7 @@ def part_crop(wanted: Wanted, picture: FieldPicture, plants: Vegetation, path: P
     return Separation(None, "none", rows, tuple(notes), (*flags, NOT_SEPARATED))
 
 
-def _why_no_rows(likeliest: Rows | None) -> str:
+def _missing_row_evidence(likeliest: Rows | None) -> str:
     if likeliest is None:
         return "no evidence of crop rows: plants do not stand in three or more equally spaced lines"
     lacking = [
@@ -130,7 +132,7 @@ def _by_head(
         like = is_false_colour(photo) == info.false_colour
         if not like and not insist:
             continue
-        found = part_crop_from_weeds(photo, _plants_for_heads(photo, plants), head)
+        found = separate_crop(photo, _plants_for_heads(photo, plants), head)
         familiar = like and found.is_familiar
         if not familiar and not insist:
             continue

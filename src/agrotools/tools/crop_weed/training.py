@@ -27,7 +27,7 @@ from agrotools.tools.crop_weed.heads import (
     kernel,
     save_head,
     spread_over_plants,
-    standardised,
+    standardise,
 )
 from agrotools.vision.reading import read_image, read_labels
 from agrotools.vision.vegetation import segment
@@ -180,7 +180,7 @@ def _train(name: str, views: Sequence[_Views], licence_note: str) -> HeadInfo:
     known: list[float] = []
     for pair in pairs:
         arrays = _fit([view for view in views if view.picture.image.sha256 not in pair])
-        head = _as_head(arrays)
+        head = _make_head(arrays)
         for view in views:
             if view.picture.image.sha256 in pair:
                 similarity = head.similarity(view.cells.values)
@@ -217,7 +217,7 @@ def _fit(views: Sequence[_Views]) -> Arrays:
     mean, scale = values.mean(axis=0), values.std(axis=0) + np.float32(1e-6)
     draw = np.random.default_rng(0)
     drawn = draw.choice(len(values), size=ROWS, p=weight / weight.sum())
-    rows = standardised(values[drawn], mean, scale)
+    rows = standardise(values[drawn], mean, scale)
     landmarks = rows[draw.choice(len(rows), size=LANDMARKS, replace=False)]
     whitening = _inverse_root(kernel(landmarks, landmarks, GAMMA))
     fitted = LogisticRegression(C=REGULARISATION, max_iter=500)
@@ -238,7 +238,7 @@ def _inverse_root(similarity: NDArray[np.float32]) -> NDArray[np.float32]:
     return ((vectors / np.sqrt(np.maximum(values, 1e-6))) @ vectors.T).astype(np.float32)
 
 
-def _as_head(arrays: Arrays) -> Head:
+def _make_head(arrays: Arrays) -> Head:
     nothing: dict[str, Any] = {
         "name": "", "features_version": FEATURES_VERSION, "source": "", "licence_note": "", "training": (),
         "false_colour": False, "threshold": 0.5, "familiar": 0.0, "metrics": {}, "weights_sha256": "",

@@ -146,16 +146,16 @@ def choose_camera(
     if given.focal_mm is not None and given.sensor_width_mm is not None:
         focal = focal_from_lens(given.focal_mm, given.sensor_width_mm, size[0])
         note = f"focal length {focal:.1f} px from {given.focal_mm:g} mm and a sensor {given.sensor_width_mm:g} mm wide"
-        return ChosenCamera(_with_centre(given, focal, focal, size), (note + ", which the picture fills",))
+        return ChosenCamera(_camera_with_centre(given, focal, focal, size), (note + ", which the picture fills",))
     if known is not None and known.intrinsics is not None:
         inner = known.intrinsics
         camera = Camera(inner.fx_px, inner.fy_px, inner.cx_px, inner.cy_px)
-        calibrated = _calibrated(given) or (
+        calibrated = _calibrated_camera(given) or (
             (known.width_px, known.height_px) if known.width_px and known.height_px else size
         )
         scaled = camera_at_size(camera, calibrated, size, name)
         return ChosenCamera(
-            scaled, (f"intrinsics of the file, fx = {scaled.fx_px:.1f} px{_resized(calibrated, size)}",)
+            scaled, (f"intrinsics of the file, fx = {scaled.fx_px:.1f} px{_resize_camera(calibrated, size)}",)
         )
     focal = focal_from_exif(image, size)
     if focal is None:
@@ -166,7 +166,7 @@ def choose_camera(
             hint="pass fx_px (pixels), or focal_mm with sensor_width_mm",
         )
     return ChosenCamera(
-        _with_centre(given, focal, focal, size),
+        _camera_with_centre(given, focal, focal, size),
         (f"focal length {focal:.0f} px estimated from the 35 mm equivalent in EXIF: sizes may be off by some percent",),
         ("estimated_intrinsics",),
     )
@@ -174,10 +174,10 @@ def choose_camera(
 
 def _from_pixels(given: CameraArguments, size: tuple[int, int], name: str) -> ChosenCamera:
     assert given.fx_px is not None
-    calibrated = _calibrated(given) or size
-    camera = _with_centre(given, given.fx_px, given.fy_px or given.fx_px, calibrated)
+    calibrated = _calibrated_camera(given) or size
+    camera = _camera_with_centre(given, given.fx_px, given.fy_px or given.fx_px, calibrated)
     scaled = camera_at_size(camera, calibrated, size, name)
-    notes = [f"fx = {scaled.fx_px:.1f} px{_resized(calibrated, size)}"]
+    notes = [f"fx = {scaled.fx_px:.1f} px{_resize_camera(calibrated, size)}"]
     if given.cx_px is None or given.cy_px is None:
         notes.append("optical axis taken through the middle of the picture")
     flags = ()
@@ -187,13 +187,13 @@ def _from_pixels(given: CameraArguments, size: tuple[int, int], name: str) -> Ch
     return ChosenCamera(scaled, tuple(notes), flags)
 
 
-def _with_centre(given: CameraArguments, fx_px: float, fy_px: float, size: tuple[int, int]) -> Camera:
+def _camera_with_centre(given: CameraArguments, fx_px: float, fy_px: float, size: tuple[int, int]) -> Camera:
     cx_px = size[0] / 2 if given.cx_px is None else given.cx_px
     cy_px = size[1] / 2 if given.cy_px is None else given.cy_px
     return Camera(fx_px, fy_px, cx_px, cy_px)
 
 
-def _calibrated(given: CameraArguments) -> tuple[int, int] | None:
+def _calibrated_camera(given: CameraArguments) -> tuple[int, int] | None:
     width, height = given.calibrated_width_px, given.calibrated_height_px
     if width is None and height is None:
         return None
@@ -206,5 +206,5 @@ def _calibrated(given: CameraArguments) -> tuple[int, int] | None:
     return width, height
 
 
-def _resized(calibrated: tuple[int, int], size: tuple[int, int]) -> str:
+def _resize_camera(calibrated: tuple[int, int], size: tuple[int, int]) -> str:
     return "" if calibrated == size else f", scaled from {calibrated[0]} x {calibrated[1]} pixels"

@@ -94,16 +94,16 @@ def fit_round(
     if not len(angles):
         return None
     thinned = replace(evidence, edge=edge)
-    promising = np.argsort(-_seen(thinned, axes, angles), kind="stable")[:_SHORT_LIST]
+    promising = np.argsort(-_visible_share(thinned, axes, angles), kind="stable")[:_SHORT_LIST]
     axes, angles = axes[promising], angles[promising]
     scores = _scores(thinned, axes, angles)
     starts = np.argsort(-scores, kind="stable")[:_STARTS]
-    cones = [_refined(thinned, Cone(axes[place], float(angles[place])), half_angles) for place in starts]
+    cones = [_refine_cone(thinned, Cone(axes[place], float(angles[place])), half_angles) for place in starts]
     again = _scores(evidence, np.stack([cone.axis for cone in cones]), np.array([cone.half_angle for cone in cones]))
-    return _judged(evidence, _refined(evidence, cones[int(np.argmax(again))], half_angles))
+    return _judge_cone(evidence, _refine_cone(evidence, cones[int(np.argmax(again))], half_angles))
 
 
-def seen_sectors(points: Floats, axis: Floats) -> NDArray[np.int64]:
+def visible_sectors(points: Floats, axis: Floats) -> NDArray[np.int64]:
     """In which of the :data:`SECTORS` around the axis each ray lies."""
     first, second = _across(axis)
     return _sector(np.arctan2(points @ second, points @ first))
@@ -151,10 +151,10 @@ def _scores(evidence: Evidence, axes: Floats, angles: Floats) -> Floats:
         covered = evidence.against @ axes.T > smaller
         filled = (within > np.cos(angles)).sum(axis=0)
         contradicted = (evidence.against_weight @ covered) / np.maximum(covered.sum(axis=0) + filled, 1)
-    return _seen(evidence, axes, angles) - _OUTSIDE_WEIGHT * outside - _CONTRADICTED_WEIGHT * contradicted
+    return _visible_share(evidence, axes, angles) - _OUTSIDE_WEIGHT * outside - _CONTRADICTED_WEIGHT * contradicted
 
 
-def _seen(evidence: Evidence, axes: Floats, angles: Floats) -> Floats:
+def _visible_share(evidence: Evidence, axes: Floats, angles: Floats) -> Floats:
     """Share of the sectors around each axis (k, 3) in which a point lies on the outline."""
     tolerance = _tolerance(evidence, angles)
     # Comparing cosines is comparing angles, without an arc cosine per point and cone.
@@ -179,7 +179,7 @@ def _sector(turn: Floats) -> NDArray[np.int64]:
     return np.minimum(((turn / (2 * np.pi) + 0.5) * SECTORS).astype(np.int64), SECTORS - 1)
 
 
-def _refined(evidence: Evidence, cone: Cone, half_angles: tuple[float, float]) -> Cone:
+def _refine_cone(evidence: Evidence, cone: Cone, half_angles: tuple[float, float]) -> Cone:
     """Least squares over the points near the outline, each weighted by how near it is."""
     for _ in range(_REFINEMENTS):
         away = angle_from(evidence.edge, cone.axis) - cone.half_angle
@@ -188,7 +188,7 @@ def _refined(evidence: Evidence, cone: Cone, half_angles: tuple[float, float]) -
         if np.count_nonzero(weight) < _MINIMUM_POINTS:
             break
         # Sectors with many points, as beside a ragged leaf, count no more than others.
-        sectors = seen_sectors(evidence.edge, cone.axis)
+        sectors = visible_sectors(evidence.edge, cone.axis)
         crowd = np.bincount(sectors, weight, SECTORS)
         weight = weight / np.maximum(crowd[sectors], 1e-9)
         rows = evidence.edge * weight[:, None]
@@ -206,12 +206,12 @@ def _refined(evidence: Evidence, cone: Cone, half_angles: tuple[float, float]) -
     return cone
 
 
-def _judged(evidence: Evidence, cone: Cone) -> RoundFit:
+def _judge_cone(evidence: Evidence, cone: Cone) -> RoundFit:
     away = angle_from(evidence.edge, cone.axis) - cone.half_angle
     near = np.abs(away) < _tolerance(evidence, np.array([cone.half_angle]))[0]
     score = float(_scores(evidence, cone.axis[None], np.array([cone.half_angle]))[0])
     rms = float(np.sqrt(np.mean(away[near] ** 2))) if near.any() else float("nan")
-    coverage = len(np.unique(seen_sectors(evidence.edge[near], cone.axis))) / SECTORS
+    coverage = len(np.unique(visible_sectors(evidence.edge[near], cone.axis))) / SECTORS
     return RoundFit(cone, coverage, score, rms)
 
 

@@ -57,7 +57,7 @@ def read_depth(
             where no unit was given and the values cannot be millimetres.
     """
     name = shown_as or path.name
-    stored = _from_array(path, name, argument) if _is_array(path) else _from_picture(path, name, argument)
+    stored = _depth_from_array(path, name, argument) if _is_array(path) else _depth_from_image(path, name, argument)
     if stored.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
             valid = np.isfinite(stored) & (stored > 0)
@@ -101,7 +101,7 @@ def _is_array(path: Path) -> bool:
         return False  # the reader of pictures says what is wrong
 
 
-def _from_picture(path: Path, name: str, argument: str) -> NDArray[Any]:
+def _depth_from_image(path: Path, name: str, argument: str) -> NDArray[Any]:
     from agrotools.vision.rasters import open_raster
 
     try:
@@ -133,7 +133,7 @@ def _from_picture(path: Path, name: str, argument: str) -> NDArray[Any]:
     return values
 
 
-def _from_array(path: Path, name: str, argument: str) -> NDArray[Any]:
+def _depth_from_array(path: Path, name: str, argument: str) -> NDArray[Any]:
     """An array of numbers, after its header was found to be that of one."""
     from numpy.lib import format as npy
 

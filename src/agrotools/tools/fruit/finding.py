@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 from agrotools.core import ToolError
 from agrotools.tools.fruit.camera import Camera
 from agrotools.tools.fruit.circles import Cone, angle_from
-from agrotools.tools.fruit.measuring import Depth, Mask, Measured, Segment, View, measure, smoothed, surface_depth
+from agrotools.tools.fruit.measuring import (
+    Depth,
+    FruitMeasurement,
+    Mask,
+    Segment,
+    View,
+    measure,
+    smooth_depth,
+    surface_depth,
+)
 from agrotools.vision.formats import Box
 
 Fruit = Literal["apple", "orange", "peach", "tomato"]
@@ -127,16 +136,18 @@ _CUT_ROUNDS = 4
 _LEAST_PIXELS = 12
 
 
-def find_fruits(view: View, colour: FruitMask, region: Box) -> list[Measured]:
+def find_fruits(view: View, colour: FruitMask, region: Box) -> list[FruitMeasurement]:
     """All fruits of a region whose distance is known, surest and largest first."""
     segments = _segments(view, colour, region)
     found = [fruit for segment in segments if (fruit := measure(view, segment)) is not None]
     found = [fruit for fruit in found if fruit.fit.score >= _LEAST_SCORE and fruit.depth_share >= _LEAST_DEPTH]
     # A well seen large outline explains more of the picture than a well seen fragment of it.
-    return _apart(sorted(found, key=lambda fruit: -fruit.fit.score * fruit.cone.half_angle))
+    return _drop_duplicates(sorted(found, key=lambda fruit: -fruit.fit.score * fruit.cone.half_angle))
 
 
-def fruit_in_box(view: View, colour: FruitMask, pixels: NDArray[np.uint8], box: Box) -> tuple[Measured | None, bool]:
+def fruit_in_box(
+    view: View, colour: FruitMask, pixels: NDArray[np.uint8], box: Box
+) -> tuple[FruitMeasurement | None, bool]:
     """The one fruit in a box, and whether its colour alone told it from its surroundings."""
     height, width = view.fruit.shape
     x0, y0, x1, y1 = box
@@ -146,15 +157,15 @@ def fruit_in_box(view: View, colour: FruitMask, pixels: NDArray[np.uint8], box: 
     ellipse = _ellipse_in(by_colour.shape, (0, 0, x1 - x0, y1 - y0), 0.6)
     enough = bool(by_colour[ellipse].mean() >= _COLOUR_SHARE) if ellipse.any() else False
     if enough:
-        part = _own_part(view, colour, (x0, y0, x1, y1), ellipse)
+        part = _central_fruit(view, colour, (x0, y0, x1, y1), ellipse)
     else:
-        part = _main_piece(_cut_out(pixels, view, (x0, y0, x1, y1)), ellipse)
+        part = _main_piece(_graph_cut(pixels, view, (x0, y0, x1, y1)), ellipse)
     if part is None:
         return None, enough
-    return measure(view, Segment(part, (x0, y0), box), near=_middle_of(view, box), sides_px=_sides(box)), enough
+    return measure(view, Segment(part, (x0, y0), box), near=_allowed_middle(view, box), sides_px=_sides(box)), enough
 
 
-def _middle_of(view: View, box: Box) -> Cone:
+def _allowed_middle(view: View, box: Box) -> Cone:
     """Where the middle of a fruit in that box may lie."""
     x0, y0, x1, y1 = box
     axis = view.camera.rays(np.array((x0 + x1) / 2), np.array((y0 + y1) / 2))
@@ -167,10 +178,10 @@ def _sides(box: Box) -> tuple[float, float]:
     return _RADIUS_OF_BOX[0] * longest, _RADIUS_OF_BOX[1] * longest
 
 
-def _own_part(view: View, colour: FruitMask, box: Box, ellipse: Mask) -> Mask | None:
+def _central_fruit(view: View, colour: FruitMask, box: Box, ellipse: Mask) -> Mask | None:
     """Of all fruit pixels in a box, those of the fruit in its middle: its piece, and pieces a leaf parts from it."""
     x0, y0, x1, y1 = box
-    labels = _parted(view, colour.mask[y0:y1, x0:x1], box)
+    labels = _split_fruits(view, colour.mask[y0:y1, x0:x1], box)
     count = int(labels.max()) + 1
     central = np.bincount(labels[ellipse], minlength=count)
     central[0] = 0
@@ -191,14 +202,14 @@ def _own_part(view: View, colour: FruitMask, box: Box, ellipse: Mask) -> Mask | 
     return moved & (own | (labels == 0))
 
 
-def _parted(view: View, fruit: Mask, box: Box) -> NDArray[np.int32]:
+def _split_fruits(view: View, fruit: Mask, box: Box) -> NDArray[np.int32]:
     """A number for each fruit among touching ones, int32 (rows, columns), 0 where there is none."""
     import cv2
 
     x0, y0, x1, y1 = box
     mask = fruit.copy()
     if view.smooth is not None:
-        mask &= ~_jumps(view.smooth[y0:y1, x0:x1])
+        mask &= ~_depth_jumps(view.smooth[y0:y1, x0:x1])
     mask = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((2, 2), np.uint8))
     labels = np.zeros(mask.shape, np.int32)
     pieces, piece_of, stats, _ = cv2.connectedComponentsWithStats(mask, connectivity=4)
@@ -209,13 +220,13 @@ def _parted(view: View, fruit: Mask, box: Box) -> NDArray[np.int32]:
             continue
         where = slice(top, top + height), slice(left, left + width)
         piece = piece_of[where] == number
-        own = _at_necks(piece)
+        own = _split_at_necks(piece)
         labels[where][piece] = own[piece] + last
         last += int(own.max())
     return labels
 
 
-def _at_necks(piece: Mask) -> NDArray[np.int32]:
+def _split_at_necks(piece: Mask) -> NDArray[np.int32]:
     """A connected piece, parted at its necks: numbers from 1."""
     import cv2
     from skimage.morphology import reconstruction
@@ -245,7 +256,7 @@ def _has_one_top(surface: NDArray[np.float32]) -> bool:
 
 def _segments(view: View, colour: FruitMask, region: Box) -> list[Segment]:
     x0, y0, x1, y1 = region
-    labels = _parted(view, colour.mask[y0:y1, x0:x1], region)
+    labels = _split_fruits(view, colour.mask[y0:y1, x0:x1], region)
     segments: list[Segment] = []
     for number, where in enumerate(_boxes_of(labels), start=1):
         if where is None:
@@ -282,7 +293,7 @@ def _boxes_of(labels: NDArray[np.int32]) -> list[tuple[int, int, int, int] | Non
     ]
 
 
-def _jumps(depth: Depth) -> Mask:
+def _depth_jumps(depth: Depth) -> Mask:
     """Where depth changes by more than a fruit's own roundness within three pixels."""
     import cv2
 
@@ -293,9 +304,9 @@ def _jumps(depth: Depth) -> Mask:
     return np.isfinite(depth) & (span > _JUMP_MM) & (span < 1e8)
 
 
-def _apart(found: list[Measured]) -> list[Measured]:
+def _drop_duplicates(found: list[FruitMeasurement]) -> list[FruitMeasurement]:
     """Without outlines of one fruit that was found twice: a middle inside a better outline at the same distance."""
-    kept: list[Measured] = []
+    kept: list[FruitMeasurement] = []
     for fruit in found:
         if all(
             angle_from(fruit.cone.axis, other.cone.axis) > _SAME * max(fruit.cone.half_angle, other.cone.half_angle)
@@ -323,7 +334,7 @@ def _main_piece(part: Mask, ellipse: Mask) -> Mask | None:
     return np.isin(labels, kept)
 
 
-def _cut_out(pixels: NDArray[np.uint8], view: View, box: Box) -> Mask:
+def _graph_cut(pixels: NDArray[np.uint8], view: View, box: Box) -> Mask:
     """The fruit in a box by graph cuts: background is what lies around the box, fruit the middle of it."""
     import cv2
 
@@ -396,7 +407,7 @@ def focal_from_sphere(
     """
     height, width = depth_mm.shape
     focal = start_px or width / (2 * np.tan(np.radians(30)))
-    colour, smooth = find_fruit_pixels(pixels), smoothed(depth_mm)
+    colour, smooth = find_fruit_pixels(pixels), smooth_depth(depth_mm)
     for _ in range(_ROUNDS):
         camera = Camera(focal, focal, width / 2, height / 2)
         view = View(camera, colour.mask, depth_mm, smooth, None, (0.5 * diameter_mm, 2 * diameter_mm))

@@ -8,13 +8,13 @@ import numpy as np
 from pydantic import Field
 
 from agrotools.core import Arguments, ToolError
-from agrotools.tools.arguments import Known, short, without
+from agrotools.tools.arguments import ReferenceCall, drop_arguments, round_converted
 from agrotools.tools.contract import Agree, DepthFile, ImageFile, Region, tool
 from agrotools.tools.fruit.camera import Camera, CameraArguments, choose_camera
 from agrotools.tools.fruit.depth import DepthMap, read_depth
 from agrotools.tools.fruit.finding import Fruit, FruitMask, find_fruit_pixels, find_fruits, fruit_in_box
-from agrotools.tools.fruit.measuring import Measured, View, smoothed
-from agrotools.tools.fruit.result import Found, FruitSizes, fruit_result
+from agrotools.tools.fruit.measuring import FruitMeasurement, View, smooth_depth
+from agrotools.tools.fruit.result import FruitInputs, FruitSizes, fruit_result
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision.formats import Box, clipped_region
 from agrotools.vision.reading import RgbImage, read_image
@@ -30,20 +30,20 @@ _MOST_BOXES = 2000
 _OF_CAMERA = tuple(field.name for field in fields(CameraArguments))
 
 
-def _resolved(call: Arguments, known: Known) -> Arguments:
+def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """The camera at the size of the image, however it was given; the unit of depth where there is depth."""
     if call["depth"] is None:
-        call = without(call, "depth_unit_mm")
+        call = drop_arguments(call, "depth_unit_mm")
     file, size = known.file(call["image"]), known.size(call["image"])
     given = CameraArguments(**cast(dict[str, Any], {name: call[name] for name in _OF_CAMERA}))
     if size is None or (given.fx_px is None and given.focal_mm is None and not (file and file.intrinsics)):
         return call
     camera = choose_camera(given, file, Path(str(call["image"])), size, str(call["image"])).camera
     seen = {"fx_px": camera.fx_px, "fy_px": camera.fy_px, "cx_px": camera.cx_px, "cy_px": camera.cy_px}
-    return {**without(call, *_OF_CAMERA), **{name: short(value) for name, value in seen.items()}}
+    return {**drop_arguments(call, *_OF_CAMERA), **{name: round_converted(value) for name, value in seen.items()}}
 
 
-@tool(category="measurement", version="1", resolves=_resolved)
+@tool(category="measurement", version="1", resolves=_resolve)
 def measure_fruit_size(
     image: ImageFile,
     depth: DepthFile | None = None,
@@ -146,12 +146,12 @@ def measure_fruit_size(
         if colour.contrast < _PALE_CONTRAST:
             flags.append("pale_fruit_possible")
         if measured is not None:
-            flags += _sparse(measured, colour, box)
+            flags += _is_sparse(measured, colour, box)
     if not fruits:
-        raise _nothing(name, measured, colour, box, boxes)
+        raise _no_fruits(name, measured, colour, box, boxes)
     notes.append("each fruit taken for a sphere; a lens without distortion")
     return fruit_result(
-        Found(
+        FruitInputs(
             pixels=picture.pixels,
             view=view,
             fruits=fruits,
@@ -200,15 +200,15 @@ def _view(
     camera: Camera, colour: FruitMask, measured: DepthMap | None, far: float | None, limits: tuple[float, float]
 ) -> View:
     depth = None if measured is None else measured.mm
-    smooth = None if depth is None else smoothed(depth)
+    smooth = None if depth is None else smooth_depth(depth)
     return View(camera, colour.mask, depth, smooth, far, limits)
 
 
 def _in_boxes(
     view: View, colour: FruitMask, picture: RgbImage, boxes: list[Box], name: str
-) -> tuple[list[tuple[int, Measured]], tuple[int, ...], int]:
+) -> tuple[list[tuple[int, FruitMeasurement]], tuple[int, ...], int]:
     """The fruit of each box with the box's number, the numbers of boxes without one, and how many colour told apart."""
-    fruits: list[tuple[int, Measured]] = []
+    fruits: list[tuple[int, FruitMeasurement]] = []
     failed: list[int] = []
     by_colour = 0
     for number, box in enumerate(boxes, start=1):
@@ -229,7 +229,7 @@ def _in_boxes(
     return fruits, tuple(failed), by_colour
 
 
-def _sparse(measured: DepthMap, colour: FruitMask, box: Box) -> list[str]:
+def _is_sparse(measured: DepthMap, colour: FruitMask, box: Box) -> list[str]:
     """Flag ``depth_sparse`` where most fruit pixels have no depth, so that fruits are missed."""
     x0, y0, x1, y1 = box
     fruit = colour.mask[y0:y1, x0:x1]
@@ -237,7 +237,7 @@ def _sparse(measured: DepthMap, colour: FruitMask, box: Box) -> list[str]:
     return ["depth_sparse"] if known.size and known.mean() < _SPARSE_DEPTH else []
 
 
-def _nothing(name: str, measured: DepthMap | None, colour: FruitMask, box: Box, boxes: list[Box] | None) -> ToolError:
+def _no_fruits(name: str, measured: DepthMap | None, colour: FruitMask, box: Box, boxes: list[Box] | None) -> ToolError:
     x0, y0, x1, y1 = box
     fruit = colour.mask[y0:y1, x0:x1] & (colour.contrast >= _NO_CONTRAST)
     if boxes is not None:

@@ -50,7 +50,7 @@ class Segment:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class FruitMeasurement:
     """One fruit. ``distance_mm``: from the camera to its middle; ``depth_mm``: the same along the optical axis."""
 
     fit: RoundFit
@@ -84,7 +84,7 @@ class View:
     diameters_mm: tuple[float, float]
 
 
-def smoothed(depth: Depth) -> Depth:
+def smooth_depth(depth: Depth) -> Depth:
     """Depth without flying pixels: medians of 5 x 5, NaN where most of them are unknown."""
     import cv2
 
@@ -101,10 +101,10 @@ def surface_depth(view: View, segment: Segment) -> float | None:
     values = values[np.isfinite(values)]
     if len(values) < _LEAST_DEPTHS:
         return None
-    return float(np.median(without_outliers(values)))
+    return float(np.median(drop_outliers(values)))
 
 
-def without_outliers(values: NDArray[np.floating], cut: float = 2.0) -> NDArray[np.floating]:
+def drop_outliers(values: NDArray[np.floating], cut: float = 2.0) -> NDArray[np.floating]:
     """Values within ``cut`` scaled median absolute deviations of their median."""
     middle = np.median(values)
     spread = 1.4826 * np.median(np.abs(values - middle))
@@ -118,7 +118,7 @@ def measure(
     near: Cone | None = None,
     sides_px: tuple[float, float] | None = None,
     seed: int = 0,
-) -> Measured | None:
+) -> FruitMeasurement | None:
     """Fit a sphere to a segment; None where it has no depth, no round outline, or no size that a fruit may have.
 
     Args:
@@ -136,7 +136,7 @@ def measure(
     fit = fit_round(_evidence(view, segment, surface), (smallest, largest), seed, near)
     if fit is None:
         return None
-    return _sized(view, segment, fit)
+    return _measurement(view, segment, fit)
 
 
 def _half_angles(view: View, surface: float) -> tuple[float, float]:
@@ -145,7 +145,7 @@ def _half_angles(view: View, surface: float) -> tuple[float, float]:
     return float(np.arcsin(min(0.8 * smallest, 0.7))), float(np.arcsin(min(1.2 * largest, 0.9)))
 
 
-def _sized(view: View, segment: Segment, fit: RoundFit) -> Measured | None:
+def _measurement(view: View, segment: Segment, fit: RoundFit) -> FruitMeasurement | None:
     cone, camera = fit.cone, view.camera
     known, share = _distance(view, segment, cone)
     if known is None:
@@ -153,7 +153,7 @@ def _sized(view: View, segment: Segment, fit: RoundFit) -> Measured | None:
     x, y = camera.project(cone.axis)
     diameter = 2 * known * float(np.sin(cone.half_angle))
     radius = camera.focal_px * float(np.tan(cone.half_angle)) / float(cone.axis[2])
-    return Measured(
+    return FruitMeasurement(
         fit=fit,
         centre_px=(float(x), float(y)),
         radius_px=radius,
@@ -181,7 +181,7 @@ def _distance(view: View, segment: Segment, cone: Cone) -> tuple[float | None, f
         return None, share
     along = depth[usable] / rays[usable, 2]
     front = np.cos(off[usable]) - np.sqrt(np.maximum(np.sin(cone.half_angle) ** 2 - np.sin(off[usable]) ** 2, 0.0))
-    return float(np.median(without_outliers(along / front))), share
+    return float(np.median(drop_outliers(along / front))), share
 
 
 def _visibility(view: View, cone: Cone, radius: float) -> float:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from agrotools.core import Artifact
 from agrotools.tools.contract import ToolResult
 from agrotools.tools.fruit.circles import outline_points
-from agrotools.tools.fruit.measuring import Measured, View
+from agrotools.tools.fruit.measuring import FruitMeasurement, View
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision.formats import Box
 from agrotools.vision.marks import Mark, draw_marks
@@ -74,12 +74,12 @@ class FruitSizes(ToolResult):
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FruitInputs:
     """What a result is made of: ``fruits`` with their numbers, and what else is to be said."""
 
     pixels: NDArray[np.uint8]
     view: View
-    fruits: Sequence[tuple[int, Measured]]
+    fruits: Sequence[tuple[int, FruitMeasurement]]
     region: Box | None
     min_visibility: float
     boxes: Sequence[Box] = ()
@@ -88,7 +88,7 @@ class Found:
     flags: tuple[str, ...] = ()
 
 
-def fruit_result(found: Found) -> FruitSizes:
+def fruit_result(found: FruitInputs) -> FruitSizes:
     """Count, draw and keep."""
     smallest, largest = found.view.diameters_mm
     fruits, notes, flags = list(found.fruits), list(found.notes), list(found.flags)
@@ -141,7 +141,7 @@ def fruit_result(found: Found) -> FruitSizes:
     )
 
 
-def _usual_size(fruits: Sequence[tuple[int, Measured]]) -> float:
+def _usual_size(fruits: Sequence[tuple[int, FruitMeasurement]]) -> float:
     """Median diameter over all fruit surface in the picture, so that many small fragments weigh little; mm."""
     sizes = np.array([fruit.diameter_mm for _, fruit in fruits])
     weight = np.array([fruit.visibility for _, fruit in fruits]) * sizes**2
@@ -163,9 +163,9 @@ def size_classes(diameters_mm: NDArray[np.float64]) -> dict[str, int]:
 
 
 def _overlay(
-    found: Found, fruits: Sequence[tuple[int, Measured]], rows: Sequence[FruitSize], mean: float | None
+    found: FruitInputs, fruits: Sequence[tuple[int, FruitMeasurement]], rows: Sequence[FruitSize], mean: float | None
 ) -> "Image":
-    left, top, pixels, zoom = _looked_at(found)
+    left, top, pixels, zoom = _cropped_view(found)
     marks = []
     for (_, fruit), row in zip(fruits, rows, strict=True):
         x, y = found.view.camera.project(outline_points(fruit.cone))
@@ -188,7 +188,7 @@ def _overlay(
     return draw_marks(pixels, marks, legend=legend, region=found.region, title=title)
 
 
-def _looked_at(found: Found) -> tuple[int, int, NDArray[np.uint8], float]:
+def _cropped_view(found: FruitInputs) -> tuple[int, int, NDArray[np.uint8], float]:
     """The part of the picture that is worth looking at: its left and top edge, its pixels, and their magnification.
 
     A few boxes are shown from near: in a picture of a whole row of trees nobody could check the outline of one fruit.

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from agrotools.core import Arguments, Artifact, ToolError
-from agrotools.tools.arguments import Known
+from agrotools.tools.arguments import ReferenceCall
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
-from agrotools.tools.general.images import look_at
+from agrotools.tools.general.images import open_image
 from agrotools.tools.plotting.text import font_families
 from agrotools.tools.workspace import save_artifact
 
@@ -61,7 +61,7 @@ def contrast(colour: Rgb) -> Rgb:
     return (0, 0, 0) if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else (255, 255, 255)
 
 
-class BoxDrawn(ToolResult):
+class BoxDrawing(ToolResult):
     image: Artifact
     """the picture with the frame, of the same size"""
 
@@ -76,7 +76,7 @@ def draw_box(
     colour: Annotated[
         str, Agree("presentation"), Field(max_length=40, description="name of a colour, or #rrggbb")
     ] = "red",
-) -> BoxDrawn:
+) -> BoxDrawing:
     """Draw a frame around a region of a picture, with a label if one is given, and keep the picture.
 
     What of the region lies outside of the picture is cut off (flag region_clipped).
@@ -86,7 +86,7 @@ def draw_box(
     """
     from PIL import Image, ImageDraw
 
-    looked = look_at(image, region)
+    looked = open_image(image, region)
     ink = rgb(colour, "colour")
     picture = Image.fromarray(looked.pixels)
     draw = ImageDraw.Draw(picture)
@@ -105,7 +105,7 @@ def draw_box(
         y = y0 - height if y0 >= height else min(y0 + line, max(0, picture.height - height))
         draw.rectangle((x, y, x + width - 1, y + height - 1), fill=ink)
         draw.text((x + pad - left, y + pad - top), text, fill=contrast(ink), font=font)
-    return BoxDrawn(
+    return BoxDrawing(
         image=save_artifact("drawn_box.png", "image", picture), notes=looked.notes, flags=tuple(dict.fromkeys(flags))
     )
 
@@ -115,18 +115,18 @@ _ACROSS, _DOWN = {"l": 0.0, "m": 0.5, "r": 1.0}, {"t": 0.0, "m": 0.5, "b": 1.0}
 _MARGIN = 0.02
 
 
-class TextAdded(ToolResult):
+class TextDrawing(ToolResult):
     image: Artifact
     """the picture with the words, of the same size"""
     box: tuple[int, int, int, int]
     """[x0, y0, x1, y1] of the words in pixels"""
 
 
-def _resolved(call: Arguments, _known: Known) -> Arguments:
+def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
     return {**call, "position": place(str(call["position"]))}
 
 
-@tool(category="general", version="1", resolves=_resolved)
+@tool(category="general", version="1", resolves=_resolve)
 def add_text(
     image: ImageFile,
     text: Annotated[str, Field(min_length=1, max_length=500, description="what to write; may have several lines")],
@@ -142,7 +142,7 @@ def add_text(
     colour: Annotated[
         str, Agree("presentation"), Field(max_length=40, description="name of a colour, or #rrggbb")
     ] = "red",
-) -> TextAdded:
+) -> TextDrawing:
     """Write words on a picture and keep the picture. 'lt' is left top, 'mm' the middle, 'rb' right bottom.
 
     Raises:
@@ -152,7 +152,7 @@ def add_text(
     from PIL import Image, ImageDraw
 
     text = "".join(letter for letter in text if letter == "\n" or letter.isprintable() or not letter.isascii())
-    looked = look_at(image)
+    looked = open_image(image)
     ink = rgb(colour, "colour")
     picture = Image.fromarray(looked.pixels)
     draw = ImageDraw.Draw(picture)
@@ -169,7 +169,7 @@ def add_text(
         flags.append("text_over_edge")
     if not complete:
         flags.append("letters_missing")
-    return TextAdded(
+    return TextDrawing(
         image=save_artifact("added_text.png", "image", picture), box=box, notes=looked.notes, flags=tuple(flags)
     )
 

@@ -65,12 +65,12 @@ def calculate(
     try:
         steps = evaluate_steps(expression, variables)
     except ExpressionError as error:
-        at_fault = "expression" if _are_sound(variables) else "variables"
+        at_fault = "expression" if _are_finite(variables) else "variables"
         raise ToolError("invalid_argument", error.message, argument=at_fault, hint=error.hint) from None
-    parts = [f"{step.expression} = {_shown(rounded(step.value, precision))}" for step in steps]
+    parts = [f"{step.expression} = {_excerpt(round_values(step.value, precision))}" for step in steps]
     left_out = len(parts) - MOST_STEPS
     return Calculation(
-        value=rounded(steps[-1].value, precision),
+        value=round_values(steps[-1].value, precision),
         expression=steps[-1].expression,
         unit=unit,
         steps=tuple(parts[-MOST_STEPS:]),
@@ -78,20 +78,20 @@ def calculate(
     )
 
 
-def rounded(value: JsonValue, precision: int) -> JsonValue:
+def round_values(value: JsonValue, precision: int) -> JsonValue:
     """Floats to ``precision`` decimals, those below 1 to so many significant digits, so that none loses its value."""
     if isinstance(value, float):
         if precision == 0 or abs(value) >= 1:
             return round(value, precision) if precision else float(round(value))
         return float(f"{value:.{precision}g}")
     if isinstance(value, list):
-        return [rounded(item, precision) for item in value]
+        return [round_values(item, precision) for item in value]
     if isinstance(value, dict):
-        return {key: rounded(item, precision) for key, item in value.items()}
+        return {key: round_values(item, precision) for key, item in value.items()}
     return value
 
 
-def _are_sound(variables: Variables) -> bool:
+def _are_finite(variables: Variables) -> bool:
     try:
         evaluate("0", variables)
     except ExpressionError:
@@ -99,6 +99,6 @@ def _are_sound(variables: Variables) -> bool:
     return True
 
 
-def _shown(value: JsonValue) -> str:
+def _excerpt(value: JsonValue) -> str:
     text = str(value)
     return text if len(text) <= 200 else text[:197] + "..."

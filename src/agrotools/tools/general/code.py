@@ -10,14 +10,14 @@ from pydantic import Field
 from agrotools.core import Artifact, ToolError
 from agrotools.tools.contract import Agree, ToolResult, tool
 from agrotools.tools.services import SANDBOX
-from agrotools.tools.services.requests import Request, asked_outside
+from agrotools.tools.services.requests import ServiceRequest, request_service
 from agrotools.tools.workspace import save_artifact
 
 LONGEST_CODE = 20_000
 
 
 @dataclass(frozen=True)
-class Ran:
+class CodeRun:
     """What code came to: the value that its function returned, as text, and the pictures that it drew."""
 
     value: str | None
@@ -26,19 +26,19 @@ class Ran:
     """what the code itself did wrong, in a line; empty where it ran"""
 
 
-def run_in_sandbox(code: str, *, argument: str) -> Ran:
+def run_in_sandbox(code: str, *, argument: str) -> CodeRun:
     """Run code and call its ``solution()``.
 
     Raises:
         ToolError: ``backend_unavailable`` (no sandbox on this machine), ``timeout`` and ``limit`` (what it may use is
             used up), ``invalid_argument`` (what it tried is denied), ``tool_failed`` (the sandbox was lost).
     """
-    reply = asked_outside(Request(SANDBOX, {"code": code}))
+    reply = request_service(ServiceRequest(SANDBOX, {"code": code}))
     said = str(reply["message"])
     match str(reply["termination"]):
         case "ok" | "error":
             pictures = tuple(base64.b64decode(picture) for picture in reply["pictures"])
-            return Ran(reply["value"], pictures, said if reply["termination"] == "error" else "")
+            return CodeRun(reply["value"], pictures, said if reply["termination"] == "error" else "")
         case "wall_timeout" | "cpu_limit":
             raise ToolError("timeout", f"the code took too long: {said}", argument=argument, hint="do less")
         case "memory" | "output_cap" | "artifact_cap":

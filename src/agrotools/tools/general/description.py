@@ -6,9 +6,9 @@ from typing import Annotated, cast
 from pydantic import Field
 
 from agrotools.core import Arguments, ToolError
-from agrotools.tools.arguments import Known
+from agrotools.tools.arguments import ReferenceCall
 from agrotools.tools.contract import FileArgument, ImageFile, Region, ToolResult, tool
-from agrotools.tools.general.images import chosen_backend, look_at
+from agrotools.tools.general.images import chosen_backend, open_image
 from agrotools.tools.learned import LEARNED, describe_learned, weight_files
 from agrotools.tools.vlm import VLM
 
@@ -18,11 +18,11 @@ class ImageDescription(ToolResult):
     """what the model says of the picture, or its answer to the question"""
 
 
-def _resolved(call: Arguments, _known: Known) -> Arguments:
-    return {**call, "question": _asked(cast("str | None", call["question"]))}
+def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
+    return {**call, "question": _stripped_question(cast("str | None", call["question"]))}
 
 
-def _asked(question: str | None) -> str | None:
+def _stripped_question(question: str | None) -> str | None:
     """A question of spaces alone asks nothing."""
     return (question or "").strip() or None
 
@@ -32,7 +32,7 @@ def _asked(question: str | None) -> str | None:
     version="1",
     backends=("offline", LEARNED, VLM),
     backend_files=weight_files,
-    resolves=_resolved,
+    resolves=_resolve,
 )
 def describe_image(
     image: ImageFile,
@@ -48,8 +48,8 @@ def describe_image(
         ToolError: ``backend_unavailable``, and as the readers.
     """
     backend = chosen_backend("describing a picture", learned="florence-community/Florence-2-base")
-    looked = look_at(image)
-    asked = _asked(question)
+    looked = open_image(image)
+    asked = _stripped_question(question)
     if backend == VLM:
         from agrotools.tools.vlm.tasks import describe_picture
 
@@ -83,7 +83,7 @@ def describe_attribute(
             readers.
     """
     backend = chosen_backend("naming an attribute", learned="Salesforce/blip-vqa-base")
-    looked = look_at(image, region)
+    looked = open_image(image, region)
     if backend == VLM:
         from agrotools.tools.vlm.tasks import describe_part
 
@@ -125,7 +125,7 @@ def compare_images(
         ToolError: ``backend_unavailable``, and as the readers.
     """
     chosen_backend("comparing two pictures in words")
-    first, second = look_at(before, argument="before"), look_at(after, argument="after")
+    first, second = open_image(before, argument="before"), open_image(after, argument="after")
     from agrotools.tools.vlm.tasks import compare
 
     said = compare(first.pixels, second.pixels, question)

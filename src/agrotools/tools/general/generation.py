@@ -10,10 +10,10 @@ from pydantic import Field
 
 from agrotools.core import Artifact, ToolError
 from agrotools.tools.contract import Agree, ImageFile, ToolResult, tool
-from agrotools.tools.general.images import chosen_backend, look_at
+from agrotools.tools.general.images import chosen_backend, open_image
 from agrotools.tools.learned import LEARNED, weight_files
 from agrotools.tools.services import IMAGES
-from agrotools.tools.services.requests import Request, asked_outside
+from agrotools.tools.services.requests import ServiceRequest, request_service
 from agrotools.tools.workspace import save_artifact
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ STEPS = 25
 _MOST_PX = 40_000_000
 
 
-class MadePicture(ToolResult):
+class GeneratedImage(ToolResult):
     image: Artifact
     """the picture"""
     width_px: int
@@ -45,12 +45,12 @@ def by_endpoint(backend: str, prompt: str, pictures: tuple[bytes, ...] = ()) -> 
     """The picture that an images endpoint makes, and notes.
 
     Raises:
-        ToolError: as :func:`agrotools.tools.services.requests.asked_outside`; ``tool_failed``: its reply is no picture.
+        ToolError: as :func:`agrotools.tools.services.requests.request_service`; ``tool_failed``: the reply is no image.
     """
     from PIL import Image
 
     model = backend.removeprefix(IMAGES)
-    reply = asked_outside(Request(backend, {"prompt": prompt}, pictures))
+    reply = request_service(ServiceRequest(backend, {"prompt": prompt}, pictures))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
@@ -70,7 +70,7 @@ def generate_image(
     seed: Annotated[
         int, Agree("presentation"), Field(ge=0, le=2**31 - 1, description="another number, another picture")
     ] = 0,
-) -> MadePicture:
+) -> GeneratedImage:
     """Make a picture of what a text says.
 
     Needs a model that makes pictures: learned with a text-to-image pipeline of diffusers, or an OpenAI images endpoint
@@ -96,7 +96,7 @@ def generate_image(
         notes: tuple[str, ...] = (f"made by {weights.name} ({weights.kind}), {STEPS} steps, seed {seed}",)
     else:
         picture, notes = by_endpoint(backend, prompt)
-    return MadePicture(
+    return GeneratedImage(
         image=save_artifact("generated.png", "image", picture),
         width_px=picture.width,
         height_px=picture.height,
@@ -117,7 +117,7 @@ def stylize_image(
     seed: Annotated[
         int, Agree("presentation"), Field(ge=0, le=2**31 - 1, description="another number, another picture")
     ] = 0,
-) -> MadePicture:
+) -> GeneratedImage:
     """Change a picture as an instruction says, its style above all.
 
     Needs a model that changes pictures: learned with a pipeline of diffusers such as InstructPix2Pix, or an OpenAI
@@ -135,7 +135,7 @@ def stylize_image(
         vlm=False,
         more=f"{IMAGES}gpt-image-1 (key in OPENAI_API_KEY)",
     )
-    looked = look_at(image)
+    looked = open_image(image)
     if backend.startswith(LEARNED):
         from agrotools.vision.learned.generation import change_picture
         from agrotools.vision.learned.weights import find_weights
@@ -149,7 +149,7 @@ def stylize_image(
         out = io.BytesIO()
         sent.save(out, "PNG")
         picture, notes = by_endpoint(backend, instruction, (out.getvalue(),))
-    return MadePicture(
+    return GeneratedImage(
         image=save_artifact("stylized.png", "image", picture),
         width_px=picture.width,
         height_px=picture.height,

@@ -22,7 +22,7 @@ _SMALLEST_SIDE = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Looked:
+class OpenedImage:
     """A picture, uint8 (rows, columns, 3), the part that counts, and what is to be said of reading it."""
 
     pixels: NDArray[np.uint8]
@@ -31,7 +31,7 @@ class Looked:
     flags: tuple[str, ...]
 
 
-def look_at(path: Path, region: Box | None = None, argument: str = "image") -> Looked:
+def open_image(path: Path, region: Box | None = None, argument: str = "image") -> OpenedImage:
     """Read a picture and cut ``region`` (None: all of it) to what is inside of it.
 
     Raises:
@@ -40,7 +40,7 @@ def look_at(path: Path, region: Box | None = None, argument: str = "image") -> L
     name = shown_name(path)
     picture = read_image(path, argument=argument, shown_as=name)
     box, clipped = clipped_region(region, picture.width, picture.height, name)
-    return Looked(picture.pixels, box, picture.notes, (*picture.flags, *clipped))
+    return OpenedImage(picture.pixels, box, picture.notes, (*picture.flags, *clipped))
 
 
 def chosen_backend(does: str, *, learned: str | None = None, vlm: bool = True, more: str = "") -> str:
@@ -75,7 +75,9 @@ def whole_box(box: Sequence[float]) -> tuple[int, int, int, int]:
     return x0, y0, x1, y1
 
 
-def marked(name: str, looked: Looked, boxes: Sequence[Sequence[float]], labels: Sequence[str], title: str) -> Artifact:
+def draw_boxes(
+    name: str, looked: OpenedImage, boxes: Sequence[Sequence[float]], labels: Sequence[str], title: str
+) -> Artifact:
     """Keep the picture with boxes drawn in, one colour per label, and a legend where there are few labels."""
     colours = {label: COLOURS[number % len(COLOURS)] for number, label in enumerate(dict.fromkeys(labels))}
     height, width = looked.pixels.shape[:2]

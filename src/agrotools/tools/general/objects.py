@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from agrotools.core import Arguments, Artifact, ToolError
-from agrotools.tools.arguments import Known
+from agrotools.tools.arguments import ReferenceCall
 from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
-from agrotools.tools.general.images import COLOURS, Looked, chosen_backend, look_at, marked, whole_box
+from agrotools.tools.general.images import COLOURS, OpenedImage, chosen_backend, draw_boxes, open_image, whole_box
 from agrotools.tools.learned import LEARNED, find_learned, name_common, outline_learned, weight_files
 from agrotools.tools.vlm import VLM
-from agrotools.tools.vlm.client import Pointed
+from agrotools.tools.vlm.client import DetectedBoxes
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision.overlay import Layer, draw_overlay
 
@@ -62,7 +62,7 @@ def detect_objects(
         ToolError: ``backend_unavailable``, and as the readers.
     """
     backend = chosen_backend("finding all common things", learned="PekingU/rtdetr_r50vd")
-    looked = look_at(image)
+    looked = open_image(image)
     if backend == VLM:
         from agrotools.tools.vlm.tasks import name_things
 
@@ -80,7 +80,7 @@ def detect_objects(
     return DetectedObjects(
         objects=objects,
         counts={name: names.count(name) for name in dict.fromkeys(names)},
-        overlay=marked(
+        overlay=draw_boxes(
             "detected_overlay.png", looked, [each.box for each in objects], names, f"{len(objects)} things found"
         ),
         notes=(*looked.notes, *found.notes),
@@ -104,7 +104,7 @@ class LocatedObjects(ToolResult):
     """the picture with the boxes drawn in"""
 
 
-def _resolved(call: Arguments, _known: Known) -> Arguments:
+def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
     """The score that counts: for the surest thing alone hardly any is too low."""
     return {**call, "score_min": _least_score(cast(float, call["score_min"]), top1=call["top1"] is True)}
 
@@ -118,7 +118,7 @@ def _least_score(score_min: float, *, top1: bool) -> float:
     version="1",
     backends=("offline", LEARNED, VLM),
     backend_files=weight_files,
-    resolves=_resolved,
+    resolves=_resolve,
 )
 def locate_objects(
     image: ImageFile,
@@ -136,8 +136,8 @@ def locate_objects(
         ToolError: ``backend_unavailable``, ``region_empty``, and as the readers.
     """
     backend = chosen_backend("finding what a text names", learned=EXAMPLE)
-    looked = look_at(image, region)
-    found = pointed_at(backend, looked, text, _least_score(score_min, top1=top1))
+    looked = open_image(image, region)
+    found = locate_by_backend(backend, looked, text, _least_score(score_min, top1=top1))
     boxes, scores = found.boxes[:1] if top1 else found.boxes, found.scores[:1] if top1 else found.scores
     edges = [whole_box(box) for box in boxes.tolist()]
     labels = [f"{score:.2f}" for score in scores.tolist()]
@@ -145,22 +145,22 @@ def locate_objects(
         count=len(edges),
         boxes=tuple(edges),
         scores=tuple(scores.tolist()),
-        overlay=marked("located_overlay.png", looked, edges, labels, f"{len(edges)} found"),
+        overlay=draw_boxes("located_overlay.png", looked, edges, labels, f"{len(edges)} found"),
         notes=(*looked.notes, *found.notes),
         flags=tuple(dict.fromkeys((*looked.flags, *found.flags))),
     )
 
 
-def pointed_at(backend: str, looked: Looked, text: str, score_min: float) -> Pointed:
+def locate_by_backend(backend: str, looked: OpenedImage, text: str, score_min: float) -> DetectedBoxes:
     """What a back-end takes for ``text``, the surest first, with a score of ``score_min`` at least.
 
     Raises:
         ToolError: as :func:`locate_objects`.
     """
     if backend == VLM:
-        from agrotools.tools.vlm.tasks import point_out
+        from agrotools.tools.vlm.tasks import locate_by_model
 
-        found = point_out(looked.pixels, looked.box, text)
+        found = locate_by_model(looked.pixels, looked.box, text)
     else:
         found = find_learned(backend, looked.pixels, looked.box, text, score_min)
     kept = np.flatnonzero(found.scores >= score_min)
@@ -192,14 +192,14 @@ def count_given_object(
         ToolError: ``backend_unavailable``, ``region_empty``, and as the readers.
     """
     backend = chosen_backend("counting what a text names", learned=EXAMPLE)
-    looked = look_at(image, region)
-    found = pointed_at(backend, looked, text, score_min)
+    looked = open_image(image, region)
+    found = locate_by_backend(backend, looked, text, score_min)
     edges = [whole_box(box) for box in found.boxes.tolist()]
     numbers = [str(number) for number in range(1, len(edges) + 1)]
     return GivenObjectCount(
         count=len(edges),
         boxes=tuple(edges),
-        overlay=marked("counted_overlay.png", looked, edges, numbers, f"{len(edges)} counted"),
+        overlay=draw_boxes("counted_overlay.png", looked, edges, numbers, f"{len(edges)} counted"),
         notes=(*looked.notes, *found.notes),
         flags=tuple(dict.fromkeys((*looked.flags, *found.flags))),
     )
@@ -243,7 +243,7 @@ def segment_objects(
     backend = chosen_backend(
         "outlining what a text names", learned="IDEA-Research/grounding-dino-tiny+facebook/sam2.1-hiera-tiny"
     )
-    looked = look_at(image)
+    looked = open_image(image)
     if backend == VLM:
         masks, scores, notes, flags = _by_model(looked, text)
     else:
@@ -268,7 +268,7 @@ def segment_objects(
 
 
 def _by_model(
-    looked: Looked, text: str
+    looked: OpenedImage, text: str
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64], tuple[str, ...], tuple[str, ...]]:
     import cv2
 
@@ -289,7 +289,7 @@ def _box_of(mask: NDArray[np.bool_]) -> tuple[int, int, int, int]:
     return whole_box((columns[0], rows[0], columns[-1] + 1, rows[-1] + 1))
 
 
-def _overlay(looked: Looked, masks: NDArray[np.bool_], kept: list[int], sizes: list[int]) -> Artifact:
+def _overlay(looked: OpenedImage, masks: NDArray[np.bool_], kept: list[int], sizes: list[int]) -> Artifact:
     classes = np.zeros(looked.pixels.shape[:2], np.uint8)
     layers: list[Layer] = []
     for number, index in reversed(list(enumerate(kept, start=1))):  # the surest on top

@@ -144,7 +144,7 @@ def read_lines(pixels: NDArray[np.uint8]) -> list[TextLine]:
         ToolError: ``backend_unavailable``: the library or its weights are not there.
     """
     engine = _engine()
-    given = _with_margin(np.ascontiguousarray(pixels[:, :, ::-1]))
+    given = _add_margin(np.ascontiguousarray(pixels[:, :, ::-1]))
     found = engine(given, use_det=True, use_cls=True, use_rec=True)
     lines: list[TextLine] = []
     if found.txts:
@@ -165,7 +165,7 @@ def read_lines(pixels: NDArray[np.uint8]) -> list[TextLine]:
     return [lines[index] for index in reading_order(np.array([line.box for line in lines]))]
 
 
-def _with_margin(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _add_margin(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """The picture, with as much of its mean colour at its right or below as keeps it from being a strip."""
     rows, columns = pixels.shape[:2]
     height, width = max(rows, columns // _LOWEST), max(columns, rows // _NARROWEST)

@@ -9,8 +9,8 @@ from agrotools.core import ToolError
 from agrotools.tools.contract import ToolResult, tool
 from agrotools.tools.general.images import chosen_backend
 from agrotools.tools.services import SEARXNG, SERPER
-from agrotools.tools.services.recorded_searches import recorded, recorded_file
-from agrotools.tools.services.requests import Request, asked_outside
+from agrotools.tools.services.recorded_searches import find_recorded, recording_path
+from agrotools.tools.services.requests import ServiceRequest, request_service
 
 RECORDED = "recorded:"
 """With the folder or file of recorded searches behind it."""
@@ -47,7 +47,7 @@ def search_files(backend: str) -> tuple[Path, ...]:
         ToolError: ``backend_unavailable``: it is not there.
     """
     place = backend.removeprefix(RECORDED)
-    path = recorded_file(place)
+    path = recording_path(place)
     if not path.is_file():
         raise ToolError(
             "backend_unavailable",
@@ -77,9 +77,9 @@ def search_web(
         more="serper (key in SERPER_API_KEY), searxng (address in AGROTOOLS_SEARCH_URL), or recorded:FOLDER",
     )
     if backend.startswith(RECORDED):
-        found, note = _recorded(backend, query, k), "found earlier and replayed"
+        found, note = _from_recording(backend, query, k), "found earlier and replayed"
     else:
-        found, note = asked_outside(Request(backend, {"query": query, "k": k})), f"found by {backend}"
+        found, note = request_service(ServiceRequest(backend, {"query": query, "k": k})), f"found by {backend}"
     hits = tuple(SearchHit(**hit) for hit in found["results"])
     return WebSearch(
         text=numbered_text(found),
@@ -105,10 +105,10 @@ def numbered_text(found: dict[str, Any]) -> str:
     return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "..."
 
 
-def _recorded(backend: str, query: str, k: int) -> dict[str, Any]:
+def _from_recording(backend: str, query: str, k: int) -> dict[str, Any]:
     search_files(backend)
     try:
-        found = recorded(backend.removeprefix(RECORDED), query, k)
+        found = find_recorded(backend.removeprefix(RECORDED), query, k)
     except (OSError, ValueError) as error:
         raise ToolError(
             "backend_unavailable", f"the recorded searches cannot be read: {error}", hint="record them anew"

@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue
 
 from agrotools.core import Arguments, ToolError
 from agrotools.text.expression_syntax import plain_expression
-from agrotools.tools.arguments import Known, as_set
+from agrotools.tools.arguments import ReferenceCall, normalise_set
 from agrotools.tools.contract import Agree, ToolResult, tool
 from agrotools.tools.general.code import LONGEST_CODE, run_in_sandbox
 from agrotools.tools.services import SANDBOX
@@ -18,7 +18,7 @@ _LONGEST_VALUE = 4_000
 _NO_EQUATION = re.compile(r"[^\w\s+\-*/^().,=<>]|__|[A-Za-z_)]\s*\.|\.\s*[A-Za-z_]|\blambda\b")
 """What no equation holds: quotes, brackets, attributes, logic. The sandbox is the wall, this is the door."""
 _AROUND_SIGNS = re.compile(r" ?([-+*/^(),=<>]) ?")
-_OURS = re.compile(r"^ValueError: | \(line \d+.*\Z", re.DOTALL)
+_OWN_NAMES = re.compile(r"^ValueError: | \(line \d+.*\Z", re.DOTALL)
 """What a message has of the code around the equations."""
 _TEMPLATE = """
 import json, re
@@ -110,11 +110,11 @@ class Solutions(ToolResult):
     """the same exactly: 3/2, sqrt(2)"""
 
 
-def _resolved(call: Arguments, _known: Known) -> Arguments:
+def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
     """Equations and unknowns in any order, written as they are read."""
     given = cast("list[str]", call["equations"] or [])
     equations = [_AROUND_SIGNS.sub(r"\1", " ".join(plain_expression(each).split())) for each in given]
-    return {**call, "equations": as_set(cast(JsonValue, equations)), "unknowns": as_set(call["unknowns"])}
+    return {**call, "equations": normalise_set(cast(JsonValue, equations)), "unknowns": normalise_set(call["unknowns"])}
 
 
 @tool(
@@ -123,7 +123,7 @@ def _resolved(call: Arguments, _known: Known) -> Arguments:
     backends=(SANDBOX,),
     cacheable=False,
     significant_digits=15,
-    resolves=_resolved,
+    resolves=_resolve,
 )
 def solve_equations(
     equations: Annotated[
@@ -160,7 +160,7 @@ def solve_equations(
             raise ToolError("invalid_argument", f"the code failed: {ran.fault}", argument="code", hint="mend that line")
         if ran.value is None:
             raise ToolError("invalid_argument", "solution() returned nothing", argument="code", hint="return text")
-        return Solutions(text=_short(ran.value), solutions=None, exact=None, flags=("by_code",))
+        return Solutions(text=_shorten(ran.value), solutions=None, exact=None, flags=("by_code",))
     equations = [plain_expression(equation) for equation in equations or ()]
     for equation in equations:
         if _NO_EQUATION.search(equation):
@@ -175,20 +175,20 @@ def solve_equations(
     if ran.fault or ran.value is None:
         raise ToolError(
             "invalid_argument",
-            f"the equations cannot be solved: {_OURS.sub('', ran.fault) or 'no answer'}",
+            f"the equations cannot be solved: {_OWN_NAMES.sub('', ran.fault) or 'no answer'}",
             argument="equations",
             hint="write * for products and name the unknowns; not every equation has a solution in closed form",
         )
     found = json.loads(ran.value)
     if "condition" in found:
-        return Solutions(text=_short(found["condition"]), solutions=None, exact=None)
+        return Solutions(text=_shorten(found["condition"]), solutions=None, exact=None)
     flags = () if found["solutions"] else ("no_solution",)
     if found.get("always"):
         flags = ("always_true",)
     if found.get("numeric"):
         flags = ("numeric", "more_solutions_possible")
     return Solutions(
-        text=_short(_in_words(found)), solutions=tuple(found["solutions"]), exact=tuple(found["exact"]), flags=flags
+        text=_shorten(_in_words(found)), solutions=tuple(found["solutions"]), exact=tuple(found["exact"]), flags=flags
     )
 
 
@@ -208,5 +208,5 @@ def _in_words(found: dict[str, list[dict[str, object]]]) -> str:
     return "\n".join(lines)
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + "..."

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agrotools.core import Artifact
 from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
-from agrotools.tools.general.images import Looked, chosen_backend, look_at, marked, whole_box
+from agrotools.tools.general.images import OpenedImage, chosen_backend, draw_boxes, open_image, whole_box
 from agrotools.tools.general.ocr import SEEN_PX, ocr_files
 from agrotools.tools.learned import LEARNED, weight_files, write_down_learned
 from agrotools.tools.vlm import VLM
@@ -56,7 +56,7 @@ def read_text(
     Sources: PP-OCR (Du et al. 2020, arXiv 2009.09941) as rapidocr ships it; order of lines,
         :mod:`agrotools.tools.general.ocr`.
     """
-    looked = look_at(image, region)
+    looked = open_image(image, region)
     lines, notes, flags = _by_model(looked) if backend_in_use() == VLM else _by_ocr(looked)
     lines = [line for line in lines if line.score >= score_min]
     if not lines:
@@ -65,13 +65,13 @@ def read_text(
     return ReadText(
         text="\n".join(line.text for line in lines),
         lines=tuple(lines),
-        overlay=marked("text_overlay.png", looked, [line.box for line in lines], numbers, f"{len(lines)} lines"),
+        overlay=draw_boxes("text_overlay.png", looked, [line.box for line in lines], numbers, f"{len(lines)} lines"),
         notes=(*looked.notes, *notes),
         flags=tuple(dict.fromkeys((*looked.flags, *flags))),
     )
 
 
-def _by_ocr(looked: Looked) -> tuple[list[ReadLine], list[str], list[str]]:
+def _by_ocr(looked: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
     from agrotools.tools.general.ocr import read_lines
 
     x0, y0, x1, y1 = looked.box
@@ -91,7 +91,7 @@ def _by_ocr(looked: Looked) -> tuple[list[ReadLine], list[str], list[str]]:
     return moved, ["text: PP-OCR models of rapidocr"], flags
 
 
-def _by_model(looked: Looked) -> tuple[list[ReadLine], list[str], list[str]]:
+def _by_model(looked: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
     from agrotools.tools.vlm.tasks import read_lines
 
     said = read_lines(looked.pixels, looked.box)
@@ -117,7 +117,7 @@ def read_formula(image: ImageFile, region: Region | None = None) -> ReadFormula:
         ToolError: ``backend_unavailable``, ``region_empty``, and as the readers.
     """
     backend = chosen_backend("reading a formula", learned="facebook/nougat-small")
-    looked = look_at(image, region)
+    looked = open_image(image, region)
     if backend == VLM:
         from agrotools.tools.vlm.tasks import read_latex
 

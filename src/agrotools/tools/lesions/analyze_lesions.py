@@ -9,21 +9,21 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from agrotools.core import Arguments, ToolError
-from agrotools.tools.arguments import Known, short, without
+from agrotools.tools.arguments import ReferenceCall, drop_arguments, round_converted
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
-from agrotools.tools.inputs import chosen_scale, marked_pixels
+from agrotools.tools.inputs import choose_scale, read_mask_pixels
 from agrotools.tools.lesions.leaf import (
     PLAIN_SHARE,
     Lab,
     Leaf,
-    board_under,
     bounds,
+    estimate_board,
     leaf_in_field,
     leaf_on_board,
     no_leaf,
-    shrunk,
+    shrink_image,
 )
-from agrotools.tools.lesions.result import Analysed, GradeScale, LeafLesions, lesion_result
+from agrotools.tools.lesions.result import GradeScale, LeafLesions, LesionInputs, lesion_result
 from agrotools.tools.lesions.segmentation import (
     GENERIC_GREEN,
     MOST_SHIFT,
@@ -31,13 +31,13 @@ from agrotools.tools.lesions.segmentation import (
     NO_GREEN,
     LeafView,
     healthy_colour,
+    is_unlike_training,
     leaf_view,
     lesion_level,
     load_lesion_model,
     local_mean,
     model_files,
-    unlike_training,
-    without_rim,
+    remove_rim,
 )
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
 from agrotools.vision.colours import lab_of
@@ -52,19 +52,19 @@ _CUT_SHARE = 0.03
 _EVEN = 1.0
 
 
-def _resolved(call: Arguments, known: Known) -> Arguments:
+def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """Where the leaf is looked for: as a mask says, or in the field where there turned out to be no board."""
     if call["leaf_mask"] is not None:
-        call = without(call, "mode")
+        call = drop_arguments(call, "mode")
     elif call["mode"] == "leaf" and known.left_open("mode", "leaf") and IN_FIELD in known.said("flags"):
         call = {**call, "mode": "field"}
     file = known.file(call["image"])
     if call["scale_mm_px"] is None and file and file.gsd_m:
-        call = {**call, "scale_mm_px": short(1000 * file.gsd_m)}
+        call = {**call, "scale_mm_px": round_converted(1000 * file.gsd_m)}
     return call
 
 
-@tool(category="segmentation", version="1", resolves=_resolved, data_files=model_files, backends=("offline", RULES))
+@tool(category="segmentation", version="1", resolves=_resolve, data_files=model_files, backends=("offline", RULES))
 def analyze_lesions(
     image: ImageFile,
     leaf_mask: Annotated[
@@ -130,16 +130,16 @@ def analyze_lesions(
         )
     view = leaf_view(pixels, leaf.mask, leaf.box)
     found = _lesions(view, leaf, healthy_reference, sensitivity)
-    scale = chosen_scale(
+    scale = choose_scale(
         None if scale_mm_px is None else scale_mm_px / 1000, info.gsd_m if info and info.gsd_m else None
     )
     detail = ("low_resolution",) if leaf.area_px < _LEAST_DETAIL_PX**2 else ()
     return lesion_result(
-        Analysed(
+        LesionInputs(
             shown=picture.pixels,
             box=box,
             leaf=leaf,
-            lesion=_at_full_size(view, found.level, leaf),
+            lesion=_resize_to_full(view, found.level, leaf),
             healthy=found.healthy,
             method=found.method,
             scale_mm_px=None if scale.gsd_m is None else 1000 * scale.gsd_m,
@@ -161,24 +161,24 @@ def _leaf(
     name: str,
 ) -> Leaf:
     if leaf_mask is not None:
-        leaf = _given_leaf(pixels, leaf_mask, box, shape, name)
+        leaf = _leaf_of_mask(pixels, leaf_mask, box, shape, name)
     else:
-        if float(lab_of(shrunk(pixels, 128)).std(axis=(0, 1)).max()) < _EVEN:
+        if float(lab_of(shrink_image(pixels, 128)).std(axis=(0, 1)).max()) < _EVEN:
             raise no_leaf("the picture shows one colour only")
         found = leaf_on_board(pixels) if mode == "leaf" else None
         leaf = found or leaf_in_field(pixels)
     mask = leaf.mask if valid is None else leaf.mask & valid
     if not mask.any():
         raise no_leaf("there is none where the picture holds data")
-    outline = int(np.count_nonzero(mask ^ _eroded(mask)))
+    outline = int(np.count_nonzero(mask ^ _erode(mask)))
     on_border = sum(int(np.count_nonzero(side)) for side in (mask[0], mask[-1], mask[:, 0], mask[:, -1]))
     flags = (*leaf.flags, "leaf_cut") if on_border > _CUT_SHARE * outline else leaf.flags
     return Leaf(mask, bounds(mask), leaf.background, leaf.notes, flags)
 
 
-def _given_leaf(pixels: NDArray[np.uint8], path: MaskFile, box: Box, shape: tuple[int, int], name: str) -> Leaf:
+def _leaf_of_mask(pixels: NDArray[np.uint8], path: MaskFile, box: Box, shape: tuple[int, int], name: str) -> Leaf:
     mask_name = shown_name(path)
-    whole = marked_pixels(path, shape, name, argument="leaf_mask", called="a leaf mask")
+    whole = read_mask_pixels(path, shape, name, argument="leaf_mask", called="a leaf mask")
     x0, y0, x1, y1 = box
     mask = np.ascontiguousarray(whole[y0:y1, x0:x1])
     if not mask.any():
@@ -188,14 +188,14 @@ def _given_leaf(pixels: NDArray[np.uint8], path: MaskFile, box: Box, shape: tupl
             argument="leaf_mask",
             hint="pixels of the leaf have values other than 0",
         )
-    board, plain_share = board_under(lab_of(shrunk(pixels)))
+    board, plain_share = estimate_board(lab_of(shrink_image(pixels)))
     middle = np.median(board.reshape(-1, 3), axis=0)
     background = (float(middle[0]), float(middle[1]), float(middle[2])) if plain_share >= PLAIN_SHARE else None
     return Leaf(mask, bounds(mask), background, ("leaf: as the mask says",))
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
+class _LesionMask:
     """``level``: float32 (pixels of the view's mask,), lesion from 1."""
 
     level: NDArray[np.float32]
@@ -205,7 +205,7 @@ class _Found:
     flags: tuple[str, ...] = ()
 
 
-def _lesions(view: LeafView, leaf: Leaf, given: Lab | None, sensitivity: float) -> _Found:
+def _lesions(view: LeafView, leaf: Leaf, given: Lab | None, sensitivity: float) -> _LesionMask:
     healthy, flags, notes = given or healthy_colour(view), [], []
     if given is None and healthy[1] > NO_GREEN:
         healthy = GENERIC_GREEN
@@ -214,14 +214,14 @@ def _lesions(view: LeafView, leaf: Leaf, given: Lab | None, sensitivity: float) 
     apart: tuple[str, ...] = ()
     if backend_in_use() != RULES:
         model = load_lesion_model()
-        apart = unlike_training(model.info.domain, view, leaf.background)
+        apart = is_unlike_training(model.info.domain, view, leaf.background)
         if "leaf_cut" in leaf.flags:
             apart = (*apart, "a leaf cut by the picture's edge")
         if not apart and given is None:
             threshold = model.info.threshold
             shifted = 1 / (1 + math.exp(-(math.log(threshold / (1 - threshold)) + 3 * (0.5 - sensitivity))))
             notes.append(f"lesions: model {model.info.name}, trained on {model.info.trained_on}")
-            return _Found(model.level(view) / np.float32(shifted), healthy, "model", tuple(notes), tuple(flags))
+            return _LesionMask(model.level(view) / np.float32(shifted), healthy, "model", tuple(notes), tuple(flags))
     if apart:
         flags.append("out_of_distribution")
         notes.append(f"unlike the pictures that the lesion model was trained on ({', '.join(apart)}): rules are used")
@@ -230,11 +230,11 @@ def _lesions(view: LeafView, leaf: Leaf, given: Lab | None, sensitivity: float) 
     level = lesion_level(view, healthy, MOST_SHIFT_IN_FIELD if in_field else MOST_SHIFT)
     level = level * np.float32(4 ** (sensitivity - 0.5))
     if in_field:
-        level = without_rim(view, level)
-    return _Found(level, healthy, "rules", tuple(notes), tuple(flags))
+        level = remove_rim(view, level)
+    return _LesionMask(level, healthy, "rules", tuple(notes), tuple(flags))
 
 
-def _at_full_size(view: LeafView, level: NDArray[np.float32], leaf: Leaf) -> NDArray[np.bool_]:
+def _resize_to_full(view: LeafView, level: NDArray[np.float32], leaf: Leaf) -> NDArray[np.bool_]:
     """Lesion or not for every pixel of the picture."""
     import cv2
 
@@ -249,7 +249,7 @@ def _at_full_size(view: LeafView, level: NDArray[np.float32], leaf: Leaf) -> NDA
     return lesion & leaf.mask
 
 
-def _eroded(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _erode(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     import cv2
 
     return np.asarray(cv2.erode(np.pad(mask, 1).astype(np.uint8), np.ones((3, 3), np.uint8)), np.bool_)[1:-1, 1:-1]

@@ -53,7 +53,7 @@ class Leaf:
         return int(np.count_nonzero(self.mask))
 
 
-def shrunk(pixels: NDArray[np.uint8], longest: int = SMALL_PX) -> NDArray[np.uint8]:
+def shrink_image(pixels: NDArray[np.uint8], longest: int = SMALL_PX) -> NDArray[np.uint8]:
     """The picture with its longest side at most ``longest`` pixels."""
     import cv2
 
@@ -81,7 +81,7 @@ def is_plant_coloured(lab: NDArray[np.float32]) -> NDArray[np.bool_]:
     return np.asarray((green | yellow_or_brown) & (lightness > 8) & (np.hypot(a, b) > 6))
 
 
-def board_under(lab: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
+def estimate_board(lab: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
     """The background's colour below every pixel, and the share of the border that is of that colour.
 
     A surface of second order per channel is fitted to the border, then again to all that lies close to it.
@@ -122,9 +122,9 @@ def leaf_on_board(pixels: NDArray[np.uint8]) -> Leaf | None:
     """
     import cv2
 
-    small = shrunk(pixels)
+    small = shrink_image(pixels)
     lab = lab_of(small)
-    board, plain_share = board_under(lab)
+    board, plain_share = estimate_board(lab)
     middle = np.median(board.reshape(-1, 3), axis=0)
     if plain_share < PLAIN_SHARE or (is_plant_coloured(middle) and middle[1] < 0):
         return None
@@ -141,7 +141,7 @@ def leaf_on_board(pixels: NDArray[np.uint8]) -> Leaf | None:
     threshold = float(np.clip(typical / 2, LEAST_DISTANCE, LEAF_DISTANCE))
     mask, rest = largest_area(distance > threshold)
     if middle[0] < _DARK_BOARD:
-        mask = without_holes(mask, _DARK_HOLE)  # on black, dark spots of the leaf cannot be told from the board
+        mask = fill_holes(mask, _DARK_HOLE)  # on black, dark spots of the leaf cannot be told from the board
     if mask.sum() < max(9.0, _MIN_AREA_SHARE * mask.size) or is_plant_coloured(lab[mask]).mean() < 0.5:
         raise no_leaf("what stands out from the background has not the colours of a leaf")
     flags = ["several_leaves"] if rest > SEVERAL else []
@@ -151,7 +151,7 @@ def leaf_on_board(pixels: NDArray[np.uint8]) -> Leaf | None:
     shadow = around & (difference[..., 0] < -12) & (distance <= threshold)
     if shadow.sum() > 0.04 * mask.sum():
         flags.append("shadow")
-    full = drawn_larger(np.clip(distance * np.float32(128 / threshold), 0, 255), mask, pixels.shape[:2])
+    full = threshold_enlarged(np.clip(distance * np.float32(128 / threshold), 0, 255), mask, pixels.shape[:2])
     return Leaf(
         full,
         bounds(full),
@@ -174,7 +174,7 @@ def largest_area(mask: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
     return np.asarray(labels == 1 + order[0]), rest
 
 
-def without_holes(mask: NDArray[np.bool_], largest_share: float = 1.0) -> NDArray[np.bool_]:
+def fill_holes(mask: NDArray[np.bool_], largest_share: float = 1.0) -> NDArray[np.bool_]:
     """The mask with everything filled that it encloses, of at most ``largest_share`` of its own area each."""
     import cv2
 
@@ -186,7 +186,9 @@ def without_holes(mask: NDArray[np.bool_], largest_share: float = 1.0) -> NDArra
     return np.asarray(mask | small[labels][1:-1, 1:-1])
 
 
-def drawn_larger(level: NDArray[np.float32], mask: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]:
+def threshold_enlarged(
+    level: NDArray[np.float32], mask: NDArray[np.bool_], shape: tuple[int, ...]
+) -> NDArray[np.bool_]:
     """A mask at full size, from a small one and the levels (0..255, inside from 128) that it was cut from."""
     import cv2
 
@@ -239,7 +241,7 @@ def leaf_in_field(pixels: NDArray[np.uint8]) -> Leaf:
     """
     import cv2
 
-    small = shrunk(pixels, FIELD_SIZE_PX)
+    small = shrink_image(pixels, FIELD_SIZE_PX)
     lab = np.asarray(cv2.GaussianBlur(lab_of(small), (0, 0), 1.0), np.float32)
     hue = np.degrees(np.arctan2(lab[..., 2], lab[..., 1]))
     chroma = np.hypot(lab[..., 1], lab[..., 2])
@@ -247,7 +249,7 @@ def leaf_in_field(pixels: NDArray[np.uint8]) -> Leaf:
     if plants.mean() < _MIN_PLANT_SHARE:
         raise no_leaf("next to nothing has the colour of leaves")
     reach = max(1, round(_NECK * max(plants.shape)))
-    core = _opened(plants, reach)
+    core = _open_mask(plants, reach)
     if not core.any():
         core = plants
     leaf, rest = _middle_area(core)
@@ -255,11 +257,11 @@ def leaf_in_field(pixels: NDArray[np.uint8]) -> Leaf:
     wide = max(1, round(_CLOSED * math.sqrt(float(leaf.sum()))))
     padded = np.pad(leaf.astype(np.uint8), 2 * wide)
     closed = np.asarray(cv2.morphologyEx(padded, cv2.MORPH_CLOSE, _disc(wide)), np.bool_)
-    leaf = without_holes(closed[2 * wide : -2 * wide, 2 * wide : -2 * wide], _LARGEST_HOLE)
+    leaf = fill_holes(closed[2 * wide : -2 * wide, 2 * wide : -2 * wide], _LARGEST_HOLE)
     inner = np.asarray(cv2.erode(np.pad(leaf, 1, mode="edge").astype(np.uint8), _disc(1)), np.bool_)[1:-1, 1:-1]
     leaf = inner if inner.any() else leaf  # the outermost pixels are a mixture of leaf and background
     level = np.asarray(cv2.GaussianBlur(np.where(leaf, np.float32(255), np.float32(0)), (0, 0), 1.0), np.float32)
-    full = drawn_larger(level, leaf, pixels.shape[:2])
+    full = threshold_enlarged(level, leaf, pixels.shape[:2])
     flags = ["field_background"]
     if rest > SEVERAL:
         flags.append("several_leaves")
@@ -298,7 +300,7 @@ def _solidity(mask: NDArray[np.bool_]) -> float:
     return float(mask.sum() / max(1, int(around.sum())))
 
 
-def _opened(mask: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
+def _open_mask(mask: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
     import cv2
 
     return np.asarray(cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, _disc(reach)), np.bool_)

@@ -128,7 +128,7 @@ class LeafLesions(ToolResult):
 
 
 @dataclass(frozen=True, eq=False)
-class Analysed:
+class LesionInputs:
     """What a result is made of. ``shown`` is the whole picture; other arrays are of its region ``box`` alone.
 
     ``lesion``: bool (rows, columns), diseased pixels, before small ones are dropped.
@@ -147,10 +147,10 @@ class Analysed:
     flags: tuple[str, ...]
 
 
-def lesion_result(analysed: Analysed) -> LeafLesions:
+def lesion_result(analysed: LesionInputs) -> LeafLesions:
     """Count, list, draw and keep."""
     leaf, (left, top, right, bottom) = analysed.leaf, analysed.box
-    kept, lesions = _listed(analysed)
+    kept, lesions = _lesion_rows(analysed)
     leaf_px, lesion_px = leaf.area_px, int(np.count_nonzero(kept))
     severity = 100 * lesion_px / leaf_px
     pixel = None if analysed.scale_mm_px is None else analysed.scale_mm_px**2
@@ -176,7 +176,7 @@ def lesion_result(analysed: Analysed) -> LeafLesions:
         grade_scale=analysed.grade_scale,
         n_lesions=len(lesions),
         lesions=tuple(lesions[:MOST_LISTED]),
-        leaf_box=_moved(leaf.box, left, top),
+        leaf_box=_shift_box(leaf.box, left, top),
         healthy_lab=analysed.healthy,
         method=analysed.method,
         scale_mm_px=analysed.scale_mm_px,
@@ -188,7 +188,7 @@ def lesion_result(analysed: Analysed) -> LeafLesions:
     )
 
 
-def _listed(analysed: Analysed) -> tuple[NDArray[np.bool_], list[Lesion]]:
+def _lesion_rows(analysed: LesionInputs) -> tuple[NDArray[np.bool_], list[Lesion]]:
     """The lesions that are large enough: their mask, and the table, largest first."""
     import cv2
 
@@ -224,7 +224,7 @@ def _listed(analysed: Analysed) -> tuple[NDArray[np.bool_], list[Lesion]]:
         x, y, width, height, area = (int(value) for value in table[number])
         lesions.append(
             Lesion(
-                box=_moved((x, y, x + width, y + height), x0 + left, y0 + top),
+                box=_shift_box((x, y, x + width, y + height), x0 + left, y0 + top),
                 area_px=area,
                 area_mm2=None if pixel is None else area * pixel,
                 eccentricity=float(eccentricity[number]),
@@ -248,7 +248,7 @@ def _eccentricities(
     return np.sqrt(np.maximum(0, 1 - (xx + yy - apart) / (xx + yy + apart)))
 
 
-def _overlay(analysed: Analysed, kept: NDArray[np.bool_], count: int, severity: float) -> "Image":
+def _overlay(analysed: LesionInputs, kept: NDArray[np.bool_], count: int, severity: float) -> "Image":
     import cv2
 
     height, width = analysed.shown.shape[:2]
@@ -294,5 +294,5 @@ def _csv(lesions: list[Lesion]) -> bytes:
     return text.getvalue().encode()
 
 
-def _moved(box: Box, x: int, y: int) -> Box:
+def _shift_box(box: Box, x: int, y: int) -> Box:
     return box[0] + x, box[1] + y, box[2] + x, box[3] + y

@@ -19,7 +19,7 @@ from agrotools.core import FrozenModel, ToolError
 from agrotools.tools.lesions.leaf import Lab
 from agrotools.vision.colours import lab_of
 from agrotools.vision.formats import Box
-from agrotools.vision.nets import Arrays, checked_arrays, unusable
+from agrotools.vision.nets import Arrays, checked_arrays, unusable_weights
 
 SIDE_PX = 280
 """Leaves are looked at in a size where the square root of their area is this many pixels."""
@@ -265,7 +265,7 @@ def leaf_traits(view: LeafView) -> NDArray[np.float64]:
     return np.array([*view.median.astype(np.float64), 0.5 * math.log(large / small), solidity])
 
 
-def unlike_training(domain: Domain, view: LeafView, background: Lab | None) -> tuple[str, ...]:
+def is_unlike_training(domain: Domain, view: LeafView, background: Lab | None) -> tuple[str, ...]:
     """In what a leaf is unlike those that the model was trained on; empty where it is like them."""
     apart: list[str] = []
     if background is None:
@@ -287,7 +287,7 @@ def mahalanobis(domain: Domain, traits: NDArray[np.float64]) -> float:
 
 
 def _unavailable(why: str) -> ToolError:
-    return unusable("the lesion model", why, _HINT)
+    return unusable_weights("the lesion model", why, _HINT)
 
 
 SMOOTHING_PX = 1.2
@@ -343,7 +343,7 @@ def lesion_level(view: LeafView, healthy: Lab, most_shift: float = MOST_SHIFT) -
     return shift / np.float32(min(max(LEAST_SHIFT, SPREADS * spread), most_shift))
 
 
-def without_rim(view: LeafView, level: NDArray[np.float32]) -> NDArray[np.float32]:
+def remove_rim(view: LeafView, level: NDArray[np.float32]) -> NDArray[np.float32]:
     """The level with patches taken out that hug the leaf's outline: before a busy background those are background.
 
     A patch that reaches further in stays whole.

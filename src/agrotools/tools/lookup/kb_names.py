@@ -47,7 +47,7 @@ class KbNames:
 
     def is_on(self, entry: Entry, crop: str) -> bool:
         """Whether an entry concerns a crop, by whatever name that goes."""
-        return bool({_squeezed(name) for name in entry.crops} & self.crop_forms(crop))
+        return bool({_remove_spaces(name) for name in entry.crops} & self.crop_forms(crop))
 
     def key_of_crop(self, crop: str) -> str:
         """One name for a crop, whatever it is called: the id of its entry, else its singular."""
@@ -73,23 +73,23 @@ class KbNames:
                 own = {folded(name) for name in (entry.names.en, *entry.names.all(), entry.slug)}
                 if own & forms:
                     forms |= own
-        return {_squeezed(form) for form in forms if form}
+        return {_remove_spaces(form) for form in forms if form}
 
 
 def kb_names() -> KbNames:
     """Names of the entries of this machine."""
-    return _of_files(kb_files())
+    return _names_of_files(kb_files())
 
 
 def shipped_names() -> KbNames:
     """Names of the entries that come with agrotools: the same on every machine."""
-    return _of_files(tuple(toml_files(SHIPPED)))
+    return _names_of_files(tuple(toml_files(SHIPPED)))
 
 
 @lru_cache(maxsize=2)
-def _of_files(paths: tuple[Path, ...]) -> KbNames:
+def _names_of_files(paths: tuple[Path, ...]) -> KbNames:
     return KbNames(load(paths).entries)
 
 
-def _squeezed(name: str) -> str:
+def _remove_spaces(name: str) -> str:
     return folded(name).replace(" ", "")

@@ -13,7 +13,7 @@ from agrotools.knowledge.other_names import is_group
 from agrotools.knowledge.retrieval import Hit, closest_ids, knowledge_base
 from agrotools.knowledge.text_index import Passage
 from agrotools.knowledge.words import section_asked, tokens
-from agrotools.tools.arguments import Known, without
+from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ToolResult, tool
 from agrotools.tools.lookup.kb_names import shipped_names
 from agrotools.tools.workspace import backend_in_use
@@ -77,13 +77,13 @@ class KnowledgeHits(ToolResult):
     """true: the knowledge base does not hold what was asked for"""
 
 
-def _resolved(call: Arguments, _known: Known) -> Arguments:
+def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
     """The entry that an id or a whole query names, and of a query beside an id the section that it asks for."""
     names, query, crop = shipped_names(), str(call["query"]), call["crop"]
     if call["kb_id"] is not None:
         # How many passages of the entry are shown, and in which order, is presentation: the section is not.
         asked = section_asked(query) if call["topic"] == "any" else None
-        return without({**call, "query": asked or ""}, "kind", "crop")
+        return drop_arguments({**call, "query": asked or ""}, "kind", "crop")
     kinds = get_args(Kind) if call["kind"] == "any" else (cast(Kind, call["kind"]),)
     if isinstance(crop, str):
         call = {**call, "crop": names.key_of_crop(crop)}
@@ -91,7 +91,7 @@ def _resolved(call: Arguments, _known: Known) -> Arguments:
     return {**call, "query": entry.id} if entry else call
 
 
-@tool(category="recognition", version="2", resolves=_resolved, data_files=kb_files, backends=("offline", EMBED))
+@tool(category="recognition", version="2", resolves=_resolve, data_files=kb_files, backends=("offline", EMBED))
 def lookup_agronomy(
     query: Annotated[
         str,
@@ -141,7 +141,7 @@ def lookup_agronomy(
             "invalid_argument", "the query has no words", argument="query", hint="give a name, symptoms or a question"
         )
     index, loaded = knowledge_base()
-    notes, flags = _faults_said(len(loaded.faults))
+    notes, flags = _fault_notes(len(loaded.faults))
     if kb_id is not None and index.get(kb_id) is None:
         close = closest_ids(kb_id, (entry.id for entry in loaded.entries))
         raise ToolError(
@@ -173,17 +173,17 @@ def lookup_agronomy(
     if any(hit.entry.coverage != "verified" for hit in found):
         flags.append("not_verified")
     return KnowledgeHits(
-        hits=tuple(_shown(hit) for hit in found), not_found=not found, notes=tuple(notes), flags=tuple(flags)
+        hits=tuple(_as_hit(hit) for hit in found), not_found=not found, notes=tuple(notes), flags=tuple(flags)
     )
 
 
-def _faults_said(count: int) -> tuple[list[str], list[str]]:
+def _fault_notes(count: int) -> tuple[list[str], list[str]]:
     if not count:
         return [], []
     return [f"{count} faults in files of the knowledge base; see: agrotools kb check"], ["broken_entries"]
 
 
-def _shown(hit: Hit) -> KnowledgeHit:
+def _as_hit(hit: Hit) -> KnowledgeHit:
     entry, claims = hit.entry, hit.document.claims
     keys = dict.fromkeys(key for claim in claims for key in claim.sources)
     chemical = any(claim.type == "chemical" for claim in claims)
@@ -193,9 +193,9 @@ def _shown(hit: Hit) -> KnowledgeHit:
         kind=entry.kind,
         section=hit.document.section,
         text=" ".join(map(claim_text, claims)) if claims else names_text(entry),
-        values=tuple(map(_stated, filter(_states, claims))),
+        values=tuple(map(_as_value, filter(_has_value, claims))),
         score=round(hit.score, 3),
-        sources=tuple(_cited(entry, key) for key in keys if key in entry.sources),
+        sources=tuple(_as_source(entry, key) for key in keys if key in entry.sources),
         coverage=entry.coverage,
         last_reviewed=_day(entry.last_reviewed),
         note=LABEL_NOTE if chemical else None,
@@ -210,17 +210,17 @@ def claim_text(claim: Claim) -> str:
     return f"{claim.text} [{claim.formula}]" if claim.formula else claim.text
 
 
-def _states(claim: Claim) -> bool:
+def _has_value(claim: Claim) -> bool:
     return claim.value is not None or claim.formula is not None
 
 
-def _stated(claim: Claim) -> StatedValue:
+def _as_value(claim: Claim) -> StatedValue:
     return StatedValue(
         value=claim.value, unit=claim.unit, condition=claim.condition, region=claim.region, formula=claim.formula
     )
 
 
-def _cited(entry: Entry, key: str) -> CitedSource:
+def _as_source(entry: Entry, key: str) -> CitedSource:
     source = entry.sources[key]
     return CitedSource(**source.model_dump(exclude={"checked"}))
 

@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from agrotools.core import Arguments, Artifact, ToolError
-from agrotools.tools.arguments import Known
+from agrotools.tools.arguments import ReferenceCall
 from agrotools.tools.contract import ImageFile, ToolResult, tool
 from agrotools.tools.marks.finding import (
     COLOURS,
     DrawnMark,
     MarkColour,
     MarkShape,
-    colours_seen,
+    colour_names_of,
     find_marks_in_large,
 )
 from agrotools.tools.workspace import save_artifact, shown_name
@@ -63,7 +63,7 @@ class MarkedRegions(ToolResult):
     """the picture with the marks that were found"""
 
 
-def _resolved(call: Arguments, known: Known) -> Arguments:
+def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """The first mark where none is named; the colour and the shape of all marks where the reference found one kind."""
     for argument, open_to_all, said in (("mark_color", "auto", "color"), ("shape", "any", "shape")):
         marks = [mark.get(said) for mark in known.said("regions") if isinstance(mark, dict)]
@@ -72,7 +72,7 @@ def _resolved(call: Arguments, known: Known) -> Arguments:
     return {**call, "index": call["index"] or 1}
 
 
-@tool(category="measurement", version="2", resolves=_resolved)
+@tool(category="measurement", version="2", resolves=_resolve)
 def extract_marked_region(
     image: ImageFile,
     mark_color: Annotated[
@@ -110,7 +110,7 @@ def extract_marked_region(
     found, looked = find_marks_in_large(picture.pixels, colours)
     marks = [mark for mark in found if shape in ("any", mark.shape)]
     if not marks:
-        raise _nothing(picture.pixels, name, mark_color, shape, found)
+        raise _no_marks(picture.pixels, name, mark_color, shape, found)
     if index is not None and index > len(marks):
         raise ToolError(
             "invalid_argument",
@@ -139,7 +139,7 @@ def extract_marked_region(
     x0, y0, x1, y1 = crop_box
     cut = picture.pixels[y0:y1, x0:x1]
     if inner and not pad_px and chosen.shape in ("ellipse", "polygon"):
-        cut = np.dstack([cut, 255 * _inside(chosen, crop_box).astype(np.uint8)])
+        cut = np.dstack([cut, 255 * _inside_stroke(chosen, crop_box).astype(np.uint8)])
     return MarkedRegions(
         regions=tuple(_region(number, mark) for number, mark in enumerate(marks, start=1)),
         selected=(index or 1),
@@ -175,7 +175,7 @@ def _crop_box(mark: DrawnMark, inner: bool, pad_px: int, width: int, height: int
     return max(0, x0 - pad_px), max(0, y0 - pad_px), min(width, x1 + pad_px), min(height, y1 + pad_px)
 
 
-def _inside(mark: DrawnMark, box: Box) -> NDArray[np.bool_]:
+def _inside_stroke(mark: DrawnMark, box: Box) -> NDArray[np.bool_]:
     """Which pixels of a box lie inside the stroke of a mark."""
     import cv2
 
@@ -215,10 +215,10 @@ def _in_words(number: int, mark: DrawnMark) -> str:
     return f"{number} {mark.colour} {mark.shape} {list(mark.box)}"
 
 
-def _nothing(pixels: NDArray[np.uint8], name: str, mark_color: str, shape: str, found: list[DrawnMark]) -> ToolError:
+def _no_marks(pixels: NDArray[np.uint8], name: str, mark_color: str, shape: str, found: list[DrawnMark]) -> ToolError:
     wanted = " ".join(part for part in (mark_color, shape) if part not in ("auto", "any")) or "drawn"
     others = found or ([] if mark_color == "auto" else find_marks_in_large(pixels, COLOURS)[0])
-    seen = [f"{colour} {100 * share:.2g} %" for colour, share in colours_seen(pixels).items()]
+    seen = [f"{colour} {100 * share:.2g} %" for colour, share in colour_names_of(pixels).items()]
     listed = tuple(_in_words(number, mark) for number, mark in enumerate(others, start=1))
     hint = (
         f"marks of other kinds: {'; '.join(listed[:6])}" if listed else "give region coordinates to other tools instead"

@@ -13,12 +13,12 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.tools.marks.lines import Arrow, arc_ellipses, arrows_in, inked_bounds, lined_boxes
+from agrotools.tools.marks.lines import Arrow, arc_ellipses, arrows_in, boxes_of_lines, ink_bounds
 from agrotools.tools.marks.outlines import (
     Ink,
     Outline,
     Stroke,
-    fitted_outlines,
+    fit_outlines,
     purity,
     stroke_along,
 )
@@ -93,13 +93,13 @@ def find_marks(
         around = partial(_marks_around, pixels=pixels, colour=colour, strictness=strictness)
         for mask in (*solid, *thin):
             for hole in _holes(mask):
-                found += around(fitted_outlines(hole))
+                found += around(fit_outlines(hole))
         for mask in thin:
-            for outline in (*lined_boxes(mask), *arc_ellipses(mask)):
+            for outline in (*boxes_of_lines(mask), *arc_ellipses(mask)):
                 found += around([outline])
             for arrow in arrows_in(mask, pixels, PURE_COLOURS[colour], 225 if colour == "white" else 150):
                 found.append(_arrow_mark(arrow, colour))
-    return in_reading_order(_distinct(found))
+    return in_reading_order(_drop_duplicates(found))
 
 
 def find_marks_in_large(
@@ -118,8 +118,8 @@ def find_marks_in_large(
     marks = [
         replace(
             mark,
-            box=_scaled(mark.box, x, y),
-            inner_box=_scaled(mark.inner_box, x, y),
+            box=_scale_box(mark.box, x, y),
+            inner_box=_scale_box(mark.inner_box, x, y),
             polygon=tuple(((a + 0.5) * x - 0.5, (b + 0.5) * y - 0.5) for a, b in mark.polygon),
             area_px=round(mark.area_px * x * y),
             stroke_px=mark.stroke_px * x,
@@ -129,11 +129,11 @@ def find_marks_in_large(
     return marks, (f"looked for at 1/{factor} of the size: positions are good to about {factor} pixels",)
 
 
-def _scaled(box: Box, x: float, y: float) -> Box:
+def _scale_box(box: Box, x: float, y: float) -> Box:
     return round(box[0] * x), round(box[1] * y), round(box[2] * x), round(box[3] * y)
 
 
-def colours_seen(pixels: NDArray[np.uint8]) -> dict[MarkColour, float]:
+def colour_names_of(pixels: NDArray[np.uint8]) -> dict[MarkColour, float]:
     """Share of the picture in each of the pure colours, where it is a thousandth or more, the largest first."""
     levels = {colour: 240 if colour == "white" else 110 for colour in COLOURS}
     shares = {colour: float((colour_signal(pixels, colour) >= levels[colour]).mean()) for colour in COLOURS}
@@ -223,12 +223,12 @@ def _marks_around(
     ink = replace(ink, most_uneven=(middling / strictness, uneven / strictness))
     for outline in outlines:
         stroke = stroke_along(outline, pixels, ink)
-        if stroke is not None and _is_drawn(stroke, colour, strictness):
+        if stroke is not None and _is_hand_drawn(stroke, colour, strictness):
             return [_mark(outline, stroke, colour, pixels)]
     return []
 
 
-def _is_drawn(stroke: Stroke, colour: MarkColour, strictness: float) -> bool:
+def _is_hand_drawn(stroke: Stroke, colour: MarkColour, strictness: float) -> bool:
     """Whether a line of this kind was drawn. Natural rims are uneven in colour and width, or have no other side."""
     least_side = float(np.ptp(stroke.middle, axis=0).min())
     is_bold = colour == "white" or stroke.width_px > 8
@@ -260,7 +260,7 @@ def _mark(outline: Outline, stroke: Stroke, colour: MarkColour, pixels: NDArray[
     # White is common beside marks too, so what hangs together with a white stroke is no evidence of a tip.
     has_corners, has_tips = outline.shape == "polygon", outline.shape != "box" and colour != "white"
     if has_corners or has_tips:
-        outer = inked_bounds(pixels, stroke, outer, has_corners=has_corners, has_tips=has_tips)
+        outer = ink_bounds(pixels, stroke, outer, has_corners=has_corners, has_tips=has_tips)
     x0, y0, x1, y1 = (round(float(edge)) for edge in outer)
     box = (max(0, x0), max(0, y0), min(pixels.shape[1], x1), min(pixels.shape[0], y1))
     perimeter = float(cv2.arcLength(middle.astype(np.float32), True))
@@ -295,7 +295,7 @@ def _arrow_mark(arrow: Arrow, colour: MarkColour) -> DrawnMark:
     )
 
 
-def _distinct(marks: Sequence[DrawnMark]) -> list[DrawnMark]:
+def _drop_duplicates(marks: Sequence[DrawnMark]) -> list[DrawnMark]:
     """The best of the marks that were found several times: at several levels, in neighbouring colours.
 
     One drawn line may be taken for two shapes, of which the worse fits a part of it.

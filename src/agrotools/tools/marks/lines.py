@@ -26,7 +26,7 @@ class _Line:
     high: int
 
 
-def lined_boxes(mask: NDArray[np.uint8]) -> list[Outline]:
+def boxes_of_lines(mask: NDArray[np.uint8]) -> list[Outline]:
     """Upright boxes two opposite corners of which are seen, where a horizontal and a vertical line meet.
 
     Args:
@@ -206,7 +206,7 @@ _LONGEST_TIP_PX, _LONGEST_TIP = 6.0, 4.0
 reaches two widths."""
 
 
-def inked_bounds(pixels: NDArray[np.uint8], stroke: Stroke, outer: Bounds, has_corners: bool, has_tips: bool) -> Bounds:
+def ink_bounds(pixels: NDArray[np.uint8], stroke: Stroke, outer: Bounds, has_corners: bool, has_tips: bool) -> Bounds:
     """Bounds of what has the colour of the stroke on and just beyond an outline that is bounded by ``outer``.
 
     Where two sides meet at a sharp angle, a small error of their directions moves the corner by many pixels, and a
@@ -235,7 +235,9 @@ def inked_bounds(pixels: NDArray[np.uint8], stroke: Stroke, outer: Bounds, has_c
     if has_corners:
         contours, _ = cv2.findContours(on_lines, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
         if contours:
-            bounds = _moved(max((cv2.boundingRect(contour) for contour in contours), key=lambda b: b[2] * b[3]), low)
+            bounds = _shift_bounds(
+                max((cv2.boundingRect(contour) for contour in contours), key=lambda b: b[2] * b[3]), low
+            )
     if not has_tips:
         return bounds
     _, labels, boxes, _ = cv2.connectedComponentsWithStats(ink, connectivity=8)
@@ -243,7 +245,7 @@ def inked_bounds(pixels: NDArray[np.uint8], stroke: Stroke, outer: Bounds, has_c
     if not counts[1:].any():
         return bounds
     x, y, w, h = (int(v) for v in boxes[1 + int(np.argmax(counts[1:])), :4])
-    beyond = np.array(_moved((x, y, w, h), low)) - bounds
+    beyond = np.array(_shift_bounds((x, y, w, h), low)) - bounds
     outwards = beyond * (-1, -1, 1, 1)
     if outwards.max() > max(_LONGEST_TIP_PX, _LONGEST_TIP * stroke.width_px):
         return bounds
@@ -251,7 +253,7 @@ def inked_bounds(pixels: NDArray[np.uint8], stroke: Stroke, outer: Bounds, has_c
     return float(x0), float(y0), float(x1), float(y1)
 
 
-def _moved(box: Sequence[int], by: NDArray[np.int64]) -> Bounds:
+def _shift_bounds(box: Sequence[int], by: NDArray[np.int64]) -> Bounds:
     """(x, y, width, height) as bounds, moved."""
     x, y, w, h = box
     return float(x + by[0]), float(y + by[1]), float(x + by[0] + w), float(y + by[1] + h)

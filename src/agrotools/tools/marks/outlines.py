@@ -68,7 +68,7 @@ class Stroke:
     score: float
 
 
-def fitted_outlines(hole: NDArray[np.int32]) -> list[Outline]:
+def fit_outlines(hole: NDArray[np.int32]) -> list[Outline]:
     """The shapes that fit a hole's outline (points, 2), the best first; a plainer one may fit a little worse."""
     points = hole.astype(np.float64)
     found = [outline for outline in (_box(points), _ellipse(points), _polygon(hole)) if outline is not None]
@@ -92,13 +92,13 @@ def _box(points: Points) -> Outline | None:
     if x1 - x0 < 4 or y1 - y0 < 4:
         return None
     corners = np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]])
-    support = _support(points, corners)
-    return _closed("box", corners, support) if support >= 0.75 else None
+    support = _coverage(points, corners)
+    return _outline_through("box", corners, support) if support >= 0.75 else None
 
 
 def box_outline(x0: float, y0: float, x1: float, y1: float) -> Outline:
     """An upright box whose sides run through the innermost pixels of its stroke."""
-    return _closed("box", np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]], np.float64), 0.9)
+    return _outline_through("box", np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]], np.float64), 0.9)
 
 
 def ellipse_outline(points: Points) -> Outline | None:
@@ -107,12 +107,12 @@ def ellipse_outline(points: Points) -> Outline | None:
 
 
 def _ellipse(points: Points, wavering: float = _NEAR_PX, least_seen: float = 0.75) -> Outline | None:
-    fitted = _fitted_ellipse(points)
+    fitted = _fit_ellipse(points)
     for _ in range(2):
         if fitted is None:
             return None
         distance = np.abs(_to_ellipse(points, *fitted))
-        fitted = _fitted_ellipse(points[distance < max(wavering, quantile_of(distance, 0.6))])
+        fitted = _fit_ellipse(points[distance < max(wavering, quantile_of(distance, 0.6))])
     if fitted is None:
         return None
     x, y, a, b, angle = fitted
@@ -129,7 +129,7 @@ def _ellipse(points: Points, wavering: float = _NEAR_PX, least_seen: float = 0.7
     return Outline("ellipse", around, out, np.zeros(len(around), np.int64), vertices, support)
 
 
-def _fitted_ellipse(points: Points) -> tuple[float, float, float, float, float] | None:
+def _fit_ellipse(points: Points) -> tuple[float, float, float, float, float] | None:
     """Centre, half axes and turn (radians) of the ellipse through points (Fitzgibbon et al. 1999), or None."""
     import cv2
 
@@ -168,12 +168,12 @@ def _polygon(hole: NDArray[np.int32]) -> Outline | None:
     if not 3 <= len(rough) <= _FEW_CORNERS:
         return None
     points = hole.astype(np.float64)
-    corners = _straightened(points, rough.astype(np.float64))
-    support = _support(points, corners)
-    return _closed("polygon", corners, support) if support >= 0.75 else None
+    corners = _straighten(points, rough.astype(np.float64))
+    support = _coverage(points, corners)
+    return _outline_through("polygon", corners, support) if support >= 0.75 else None
 
 
-def _straightened(points: Points, rough: Points) -> Points:
+def _straighten(points: Points, rough: Points) -> Points:
     """Corners where lines fitted to the sides meet: the outline itself is blunt at its corners."""
     lines: list[tuple[Points, Points]] = []
     for start, end in zip(rough, np.roll(rough, -1, axis=0), strict=True):
@@ -192,13 +192,13 @@ def _straightened(points: Points, rough: Points) -> Points:
         lines.append((centre, direction if direction @ along > 0 else -direction))
     corners = rough.copy()
     for k in range(len(rough)):
-        met = _meeting(lines[k - 1], lines[k])
+        met = _intersection(lines[k - 1], lines[k])
         if met is not None and np.hypot(*(met - rough[k])) < 40:
             corners[k] = met
     return corners
 
 
-def _meeting(first: tuple[Points, Points], second: tuple[Points, Points]) -> Points | None:
+def _intersection(first: tuple[Points, Points], second: tuple[Points, Points]) -> Points | None:
     (p, u), (q, v) = first, second
     across = u[0] * v[1] - u[1] * v[0]
     if abs(across) < 0.05:
@@ -207,7 +207,7 @@ def _meeting(first: tuple[Points, Points], second: tuple[Points, Points]) -> Poi
     return p + u * ((gap[0] * v[1] - gap[1] * v[0]) / across)
 
 
-def _support(points: Points, corners: Points) -> float:
+def _coverage(points: Points, corners: Points) -> float:
     """Of outline and points, the smaller share that lies near the other."""
     near = np.zeros(len(points), bool)
     covered = total = 0.0
@@ -227,7 +227,7 @@ def _support(points: Points, corners: Points) -> float:
     return min(covered / max(total, 1e-9), float(near.mean()) + 0.15)
 
 
-def _closed(shape: Literal["box", "polygon"], corners: Points, support: float) -> Outline:
+def _outline_through(shape: Literal["box", "polygon"], corners: Points, support: float) -> Outline:
     """The outline through these corners, clockwise as seen (y down)."""
     turned = np.roll(corners, -1, axis=0)
     if np.sum(corners[:, 0] * turned[:, 1] - turned[:, 0] * corners[:, 1]) < 0:
@@ -267,11 +267,11 @@ def stroke_along(outline: Outline, pixels: NDArray[np.uint8], ink: Ink) -> Strok
     import cv2
 
     every = max(1, len(outline.points) // 60)
-    rough = _seen(_band(outline.points[::every], outline.normals[::every], pixels), ink.pure)
+    rough = _stroke_colour(_band(outline.points[::every], outline.normals[::every], pixels), ink.pure)
     if not rough.may_be(ink, slack=1.3):
         return None
     band = _band(outline.points, outline.normals, pixels)
-    seen = _seen(band, ink.pure)
+    seen = _stroke_colour(band, ink.pure)
     if not seen.may_be(ink):
         return None
     peak, rgb, covered, unevenness = seen.peak, seen.rgb, seen.covered, seen.unevenness
@@ -290,13 +290,13 @@ def stroke_along(outline: Outline, pixels: NDArray[np.uint8], ink: Ink) -> Strok
     two_sided = float(((contrast_in > other) & (contrast_out > other)).mean())
     if width <= 0.5 or width > 14:
         return None
-    middle, reach = _placed(outline, band, rgb, peak, reach_in, reach_out)
+    middle, reach = _place_stroke(outline, band, rgb, peak, reach_in, reach_out)
     return Stroke(
         rgb=(float(rgb[0]), float(rgb[1]), float(rgb[2])),
         covered=covered,
         two_sided=two_sided,
         unevenness=unevenness,
-        wavering_px=_wavering(outline, band, rgb, inner_side, peak),
+        wavering_px=_edge_scatter(outline, band, rgb, inner_side, peak),
         width_px=width,
         length_px=float(cv2.arcLength(middle.astype(np.float32), True)),
         contrast=float(np.median(np.minimum(contrast_in, contrast_out))),
@@ -306,7 +306,7 @@ def stroke_along(outline: Outline, pixels: NDArray[np.uint8], ink: Ink) -> Strok
     )
 
 
-def _wavering(
+def _edge_scatter(
     outline: Outline, band: NDArray[np.float32], rgb: NDArray[np.float32], inner_side: NDArray[np.float32], peak: int
 ) -> float:
     """How far the edges of single rows are from those of their side, 70th percentile, pixels."""
@@ -324,7 +324,7 @@ def _wavering(
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
+class _StrokeColour:
     """Colour of the most coloured column of a band, how much of the outline has it and how even it is."""
 
     peak: int
@@ -342,7 +342,7 @@ class _Seen:
         )
 
 
-def _seen(band: NDArray[np.float32], pure: tuple[int, int, int]) -> _Seen:
+def _stroke_colour(band: NDArray[np.float32], pure: tuple[int, int, int]) -> _StrokeColour:
     columns = band[:, _INSIDE - 1 : _INSIDE + 8]
     mean = np.abs(columns - np.array(pure, np.float32)).sum(axis=(0, 2))
     peak = _INSIDE - 1 + int(np.argmin(mean))
@@ -351,7 +351,7 @@ def _seen(band: NDArray[np.float32], pure: tuple[int, int, int]) -> _Seen:
     distance = np.abs(band[:, peak - 1 : peak + 2] - rgb).max(axis=2).min(axis=1)
     covered = float((distance <= SAME_COLOUR).mean())
     middling, uneven = (quantile_of(distance, share) for share in (0.5, 0.85))
-    return _Seen(peak, rgb, covered, (middling, uneven), purity(rgb, pure))
+    return _StrokeColour(peak, rgb, covered, (middling, uneven), purity(rgb, pure))
 
 
 def _band(points: Points, normals: Points, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -426,7 +426,7 @@ def _crossing(profile: NDArray[np.float32], peak: int, step: int, level: float) 
     return float(k)
 
 
-def _placed(
+def _place_stroke(
     outline: Outline, band: NDArray[np.float32], rgb: NDArray[np.float32], peak: int, reach_in: float, reach_out: float
 ) -> tuple[Points, NDArray[np.float64]]:
     """The middle of the stroke, and from there to its edges at the left, top, right and bottom."""
@@ -451,7 +451,7 @@ def _placed(
                 continue
         shifts.append(centre)
         halves.append(half)
-    middle = _moved_out(corners, shifts)
+    middle = _shift_sides(corners, shifts)
     if outline.shape != "box":
         return middle, np.full(4, half)
     # Corners of a box go clockwise from the top left: sides are top, right, bottom, left.
@@ -459,7 +459,7 @@ def _placed(
     return middle, np.array([left, top, right, bottom])
 
 
-def _moved_out(corners: Points, shifts: list[float]) -> Points:
+def _shift_sides(corners: Points, shifts: list[float]) -> Points:
     """The polygon with each side moved outwards by its own distance."""
     lines: list[tuple[Points, Points]] = []
     for start, end, shift in zip(corners, np.roll(corners, -1, axis=0), shifts, strict=True):
@@ -467,6 +467,6 @@ def _moved_out(corners: Points, shifts: list[float]) -> Points:
         lines.append((start + shift * np.array([along[1], -along[0]]), along))
     moved = corners.copy()
     for k in range(len(corners)):
-        met = _meeting(lines[k - 1], lines[k])
+        met = _intersection(lines[k - 1], lines[k])
         moved[k] = lines[k][0] if met is None else met
     return moved

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from agrotools.core import Arguments, Artifact, ToolError
-from agrotools.tools.arguments import Known, short, without
+from agrotools.tools.arguments import ReferenceCall, drop_arguments, round_converted
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.plants.measuring import MOST_PLANTS, Plant, draw_plants, find_plants, plant_colours
 from agrotools.tools.plants.scale import ScaleMarker, scale_of
@@ -79,15 +79,15 @@ class WeedPhenotype(ToolResult):
     """the picture with outlines, hulls, leaf tips and heights"""
 
 
-def _resolved(call: Arguments, known: Known) -> Arguments:
+def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """The scale: as given, else by the marker, else as known of the file, as :func:`scale_of` has it."""
     file = known.file(call["image"])
     if call["scale_cm_px"] is None and call["scale_marker"] is None and file and file.gsd_m:
-        call = {**call, "scale_cm_px": short(100 * file.gsd_m)}
-    return call if call["scale_cm_px"] is None else without(call, "scale_marker")
+        call = {**call, "scale_cm_px": round_converted(100 * file.gsd_m)}
+    return call if call["scale_cm_px"] is None else drop_arguments(call, "scale_marker")
 
 
-@tool(category="measurement", version="1", resolves=_resolved)
+@tool(category="measurement", version="1", resolves=_resolve)
 def measure_weed_phenotype(
     image: ImageFile,
     scale_cm_px: Annotated[
@@ -154,7 +154,7 @@ def measure_weed_phenotype(
     if view == "side" and ground_y_px is None:
         flags.append("ground_line_from_plant")
         notes.append("height is from the lowest pixel of each plant; ground_y_px gives a ground line")
-    if any(_cut_off(plant, box) for plant in found.plants):
+    if any(_is_cut_off(plant, box) for plant in found.plants):
         flags.append("plant_cut_by_edge")
     if found.count > MOST_PLANTS:
         flags.append("not_all_plants_listed")
@@ -163,7 +163,7 @@ def measure_weed_phenotype(
     if species:
         notes.append("species does not change any value: no growth curve of a species is at hand")
     forms = tuple(_form(plant, picture, scale.cm_px, view, ground_y_px) for plant in found.plants)
-    classes = _numbered(found.plants, inside.shape)
+    classes = _number_plants(found.plants, inside.shape)
     overlay = draw_plants(
         picture.pixels,
         found.plants,
@@ -239,11 +239,11 @@ def _check_ground(ground_y_px: int | None, view: Literal["top", "side"], height:
                         argument="ground_y_px", hint="it is counted in pixels from the top of the picture")  # fmt: skip
 
 
-def _cut_off(plant: Plant, box: Box) -> bool:
+def _is_cut_off(plant: Plant, box: Box) -> bool:
     return any(edge == limit for edge, limit in zip(plant.box, box, strict=True))
 
 
-def _numbered(plants: tuple[Plant, ...], shape: tuple[int, ...]) -> NDArray[np.uint8]:
+def _number_plants(plants: tuple[Plant, ...], shape: tuple[int, ...]) -> NDArray[np.uint8]:
     classes = np.zeros(shape, np.uint8)
     for number, plant in enumerate(plants, start=1):
         x0, y0, x1, y1 = plant.box

@@ -255,19 +255,19 @@ def draw_plants(
     marks: list[Mark] = []
     for number, plant in enumerate(plants, start=1):
         x0, y0, x1, y1 = plant.box
-        marks.append(Mark(YELLOW, outline=_scaled(plant.hull, zoom)))
+        marks.append(Mark(YELLOW, outline=_scale_points(plant.hull, zoom)))
         framed = np.pad(plant.mask.astype(np.uint8), 1)
         for contour in cv2.findContours(framed, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)[0]:
             outline = [(float(x + x0) - 0.5, float(y + y0) - 0.5) for x, y in contour[:, 0]]
-            marks.append(Mark(SKY_BLUE, outline=_scaled(outline, zoom)))
+            marks.append(Mark(SKY_BLUE, outline=_scale_points(outline, zoom)))
         if heights:
             foot = y1 if ground_y_px is None else ground_y_px
             apex = x0 + float(np.flatnonzero(plant.mask[0]).mean()) + 0.5
-            marks.append(Mark(VERMILLION, outline=_scaled([(apex, y0), (apex, foot)], zoom)))
-            marks.append(Mark(VERMILLION, outline=_scaled([(x0, foot), (x1, foot)], zoom)))
+            marks.append(Mark(VERMILLION, outline=_scale_points([(apex, y0), (apex, foot)], zoom)))
+            marks.append(Mark(VERMILLION, outline=_scale_points([(x0, foot), (x1, foot)], zoom)))
         radius = max(3.0, max(pixels.shape[:2]) * zoom / 200)
         marks += [Mark(REDDISH_PURPLE, circle=((x + 0.5) * zoom, (y + 0.5) * zoom, radius)) for x, y in plant.tips]
-        marks.append(Mark(YELLOW, str(number) if len(plants) > 1 else "", outline=_scaled([(x0, y0)], zoom)))
+        marks.append(Mark(YELLOW, str(number) if len(plants) > 1 else "", outline=_scale_points([(x0, y0)], zoom)))
     legend: list[tuple[Colour, str]] = [(SKY_BLUE, "plant"), (YELLOW, "convex hull"), (REDDISH_PURPLE, "leaf tip")]
     if heights:
         legend.append((VERMILLION, "height and ground"))
@@ -285,5 +285,5 @@ def draw_plants(
     )
 
 
-def _scaled(points: Sequence[tuple[float, float]], zoom: int) -> tuple[tuple[float, float], ...]:
+def _scale_points(points: Sequence[tuple[float, float]], zoom: int) -> tuple[tuple[float, float], ...]:
     return tuple((x * zoom, y * zoom) for x, y in points)

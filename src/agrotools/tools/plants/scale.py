@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from agrotools.core import ToolError
-from agrotools.tools.inputs import chosen_scale
+from agrotools.tools.inputs import choose_scale
 
 _LONGEST_PX = 1200
 _LEVELS = 24
@@ -152,7 +152,7 @@ def scale_of(
         ToolError: ``missing_metadata`` where a marker was named that cannot be found for certain.
     """
     if scale_cm_px is not None:
-        chosen = chosen_scale(scale_cm_px / 100, gsd_m)
+        chosen = choose_scale(scale_cm_px / 100, gsd_m)
         ignored = ("scale_cm_px was given, so the scale marker was not looked for",) if marker else ()
         return PlantScale(scale_cm_px, None, (*chosen.notes, *ignored), chosen.flags)
     if marker is None:

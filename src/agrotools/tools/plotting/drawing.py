@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from agrotools.core import PlotSpec
-from agrotools.tools.plotting.plot import DrawnData
+from agrotools.tools.plotting.plot import PlotData
 from agrotools.tools.plotting.sheet import (
     COLOURS,
     HATCHES,
@@ -32,11 +32,11 @@ from agrotools.tools.plotting.sheet import (
 )
 from agrotools.tools.plotting.text import (
     font_families,
+    label_with_unit,
     number_format,
-    raised,
     short_text,
-    with_unit,
-    wrapped,
+    superscript,
+    wrap_text,
 )
 
 _HALO = patheffects.withStroke(linewidth=2.5, foreground="white")
@@ -115,7 +115,7 @@ SMALLEST_LABELLED_SLICE = 4.0
 
 def draw(
     spec: PlotSpec,
-    data: DrawnData,
+    data: PlotData,
     *,
     y_limits: Sequence[float] | None,
     annotate: bool,
@@ -133,7 +133,7 @@ def draw(
             sheet.flag("glyphs_missing")
         _DRAWERS[spec.kind](sheet)
         if spec.title:
-            title = wrapped(raised(spec.title), int(8.2 * figure.get_figwidth()))
+            title = wrap_text(superscript(spec.title), int(8.2 * figure.get_figwidth()))
             figure.suptitle(title, x=0.02, ha="left", fontsize=13, fontweight="bold")
         settle_labels(sheet)
         buffer = io.BytesIO()
@@ -146,7 +146,7 @@ def texts(spec: PlotSpec) -> list[str]:
     texts = [spec.title, spec.x_label, spec.y_label, spec.x_unit or "", spec.y_unit or ""]
     for series in spec.series:
         texts += [series.name, *(x for x in series.x if isinstance(x, str))]
-    return [raised(text) for text in texts]
+    return [superscript(text) for text in texts]
 
 
 def _draw_line(sheet: Sheet) -> None:
@@ -163,7 +163,7 @@ def _draw_line(sheet: Sheet) -> None:
             linewidth=2,
             marker=marker if most <= MOST_ANNOTATED_POINTS else None,
             markersize=5.5,
-            label=raised(series.name),
+            label=superscript(series.name),
         )
     axes.grid(axis="both" if not labels else "y")
     axes.margins(x=0.03, y=0.08)
@@ -184,7 +184,7 @@ def _draw_scatter(sheet: Sheet) -> None:
             marker=marker,
             edgecolors="white",
             linewidths=0.3 if many else 0.6,
-            label=raised(series.name),
+            label=superscript(series.name),
         )
     sheet.axes.grid(axis="both")
     sheet.axes.margins(0.05)
@@ -206,7 +206,7 @@ def _draw_bars(sheet: Sheet) -> None:
             "edgecolor": "white",
             "linewidth": 0.8 if count * len(positions) < 80 else 0,
             "hatch": HATCHES[(index // len(COLOURS)) % len(HATCHES)],
-            "label": raised(series.name),
+            "label": superscript(series.name),
         }
         if sheet.horizontal:
             bars = axes.barh(at, series.y, height=thickness * 0.95, **look)
@@ -240,7 +240,7 @@ def _draw_histogram(sheet: Sheet) -> None:
             edgecolor=colour if several else "white",
             linewidth=1.4 if several else 0.7,
             hatch=HATCHES[index % len(HATCHES)] if several else None,
-            label=raised(series.name),
+            label=superscript(series.name),
         )
         if sheet.annotate:
             annotate_bars(sheet, bars, max(len(series.x), 1) * (2 if several else 1))
@@ -274,10 +274,10 @@ def _draw_pie(sheet: Sheet) -> None:
             sheet.axes.text(
                 *at, f"{share:.1f} %", ha="center", va="center", color=ink, fontsize=10, path_effects=[halo]
             )
-    say, mark = number_format(series.y), f" {raised(unit)}" if unit else ""
+    say, mark = number_format(series.y), f" {superscript(unit)}" if unit else ""
     names: list[str] = []
     for x, value, share in zip(series.x, series.y, shares, strict=True):
-        name = raised(short_text(x if isinstance(x, str) else f"{x:g}", 40))
+        name = superscript(short_text(x if isinstance(x, str) else f"{x:g}", 40))
         if sheet.annotate:
             name += f": {say(value)}{mark}"
         if share < SMALLEST_LABELLED_SLICE and not (sheet.annotate and unit == "%"):
@@ -289,7 +289,7 @@ def _draw_pie(sheet: Sheet) -> None:
         loc="outside right center",
         ncols=1 if len(names) <= 20 else 2,
         fontsize=10 if len(names) <= 16 else 8.5 if len(names) <= 20 else 7,
-        title=with_unit(sheet.spec.y_label, unit) or None,
+        title=label_with_unit(sheet.spec.y_label, unit) or None,
         alignment="left",
     )
 
@@ -334,14 +334,14 @@ def _draw_heatmap(sheet: Sheet) -> None:
     axes.invert_yaxis()
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
-    labels = [raised(short_text(x if isinstance(x, str) else f"{x:g}", 40)) for x in spec.series[0].x]
+    labels = [superscript(short_text(x if isinstance(x, str) else f"{x:g}", 40)) for x in spec.series[0].x]
     axes.set_xticks([index + 0.5 for index in range(len(labels))], labels)
-    names = [raised(short_text(series.name, 40)) for series in spec.series]
+    names = [superscript(short_text(series.name, 40)) for series in spec.series]
     axes.set_yticks([index + 0.5 for index in range(len(names))], names)
-    axes.set_xlabel(with_unit(spec.x_label, spec.x_unit))
+    axes.set_xlabel(label_with_unit(spec.x_label, spec.x_unit))
     bar = sheet.figure.colorbar(mesh, ax=axes, pad=0.02, format=NumberFormatter())
     bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
-    bar.set_label(with_unit(spec.y_label, spec.y_unit))
+    bar.set_label(label_with_unit(spec.y_label, spec.y_unit))
     if values.min() < limits[0] or values.max() > limits[1]:
         sheet.flag("data_outside_limits")
     if sheet.annotate and values.size > MOST_ANNOTATED_CELLS:

@@ -26,11 +26,11 @@ BOX_PARTS = ("lower whisker", "first quartile", "median", "third quartile", "upp
 """``x`` of a box in the canonical specification."""
 
 X = Sequence[str | float] | None
-Given = tuple[str, X, Sequence[float]]
+InputSeries = tuple[str, X, Sequence[float]]
 
 
 @dataclass(frozen=True)
-class DrawnData:
+class PlotData:
     """What is drawn. ``summarised`` are the points that a summary speaks of: raw values for box, else those drawn."""
 
     kind: PlotKind
@@ -41,9 +41,9 @@ class DrawnData:
     outliers: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
 
-def drawn_data(
-    kind: PlotKind, given: Sequence[Given], sort: Literal["none", "asc", "desc"], faults: list[str]
-) -> DrawnData | None:
+def prepare_data(
+    kind: PlotKind, given: Sequence[InputSeries], sort: Literal["none", "asc", "desc"], faults: list[str]
+) -> PlotData | None:
     """The data of a figure, or None with what is wrong added to ``faults``."""
     _check(kind, given, faults)
     if faults:
@@ -63,10 +63,10 @@ def drawn_data(
         series = _sorted(kind, series, descending=sort == "desc")
     if kind == "line" and any(x is None for _, x, _ in given):
         notes = ("x was not given: values are numbered from 1",)
-    return DrawnData(kind, tuple(series), [(each.name, each.x, each.y) for each in series], notes)
+    return PlotData(kind, tuple(series), [(each.name, each.x, each.y) for each in series], notes)
 
 
-def _check(kind: PlotKind, given: Sequence[Given], faults: list[str]) -> None:
+def _check(kind: PlotKind, given: Sequence[InputSeries], faults: list[str]) -> None:
     if len({name for name, _, _ in given}) < len(given):
         faults.append("series[].name must differ from series to series")
     if kind == "pie" and len(given) > 1:
@@ -132,7 +132,7 @@ def _sorted(kind: PlotKind, series: list[PlotSeries], *, descending: bool) -> li
     return arranged
 
 
-def _histogram(given: Sequence[Given]) -> DrawnData:
+def _histogram(given: Sequence[InputSeries]) -> PlotData:
     """Counts in bins that all series share, or counts as they are given over bin centres."""
     import numpy as np
 
@@ -140,7 +140,7 @@ def _histogram(given: Sequence[Given]) -> DrawnData:
         series = tuple(PlotSeries(name=name, x=tuple(x or ()), y=tuple(y)) for name, x, y in given)
         centres = sorted({float(x) for each in series for x in each.x})
         width = min((b - a for a, b in pairwise(centres)), default=1.0)
-        return DrawnData("hist", series, [(each.name, each.x, each.y) for each in series], bin_width=width)
+        return PlotData("hist", series, [(each.name, each.x, each.y) for each in series], bin_width=width)
     pooled = np.concatenate([np.asarray(y, float) for _, _, y in given])
     start, width, bins = _bins(pooled)
     centres = tuple(float(f"{start + (number + 0.5) * width:.6g}") for number in range(bins))
@@ -151,7 +151,7 @@ def _histogram(given: Sequence[Given]) -> DrawnData:
         for name, _, y in given
     )
     note = f"{len(pooled)} values counted in {bins} bins of width {width:.4g}"
-    return DrawnData("hist", series, [(each.name, each.x, each.y) for each in series], (note,), width)
+    return PlotData("hist", series, [(each.name, each.x, each.y) for each in series], (note,), width)
 
 
 def _bins(values: "NDArray[np.float64]") -> tuple[float, float, int]:
@@ -174,7 +174,7 @@ def _bins(values: "NDArray[np.float64]") -> tuple[float, float, int]:
     return low, (high - low) / bins, bins
 
 
-def _boxes(given: Sequence[Given]) -> DrawnData:
+def _boxes(given: Sequence[InputSeries]) -> PlotData:
     """Quartiles by linear interpolation; whiskers end at the last value within 1.5 interquartile ranges (Tukey)."""
     import numpy as np
 
@@ -189,7 +189,7 @@ def _boxes(given: Sequence[Given]) -> DrawnData:
         series.append(PlotSeries(name=name, x=BOX_PARTS, y=(low, first, median, third, high)))
         outliers[name] = tuple(float(value) for value in values if not low <= value <= high)
     note = "whiskers end at the last value within 1.5 interquartile ranges; points beyond are drawn singly"
-    return DrawnData("box", tuple(series), [(name, None, tuple(y)) for name, _, y in given], (note,), None, outliers)
+    return PlotData("box", tuple(series), [(name, None, tuple(y)) for name, _, y in given], (note,), None, outliers)
 
 
 Sort = Literal["none", "asc", "desc"]
@@ -273,7 +273,7 @@ def plot(
         raise ToolError("invalid_argument", f"y_limits must rise, is {y_limits}", argument="y_limits")
     if sum(len(each.y) for each in series) > MOST_POINTS:
         faults.append(f"series hold more than {MOST_POINTS:,} points")
-    data = None if faults else drawn_data(kind, [(each.name, each.x, each.y) for each in series], sort, faults)
+    data = None if faults else prepare_data(kind, [(each.name, each.x, each.y) for each in series], sort, faults)
     if data is None:
         hint = "draw fewer points" if not faults[0].startswith("series[") else None
         raise ToolError("invalid_argument", "; ".join(faults), argument="series", hint=hint)

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter, MaxNLocator
 
 from agrotools.core import PlotSpec
-from agrotools.tools.plotting.plot import DrawnData
-from agrotools.tools.plotting.text import raised, short_text, tick_format, width, with_unit, wrapped
+from agrotools.tools.plotting.plot import PlotData
+from agrotools.tools.plotting.text import label_with_unit, short_text, superscript, tick_format, width, wrap_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ class Sheet:
     """What the drawing functions share."""
 
     spec: PlotSpec
-    data: DrawnData
+    data: PlotData
     figure: Figure
     axes: "Axes"
     annotate: bool
@@ -141,13 +141,13 @@ def finish(sheet: Sheet, labels: list[str] | None, value_label: str | None = Non
     """Axis names, category names, limits and legend."""
     axes, spec = sheet.axes, sheet.spec
     category_axis, value_axis = (axes.yaxis, axes.xaxis) if sheet.horizontal else (axes.xaxis, axes.yaxis)
-    category_axis.set_label_text(with_unit(spec.x_label, spec.x_unit))
-    value_axis.set_label_text(with_unit(spec.y_label if value_label is None else value_label, spec.y_unit))
+    category_axis.set_label_text(label_with_unit(spec.x_label, spec.x_unit))
+    value_axis.set_label_text(label_with_unit(spec.y_label if value_label is None else value_label, spec.y_unit))
     value_axis.set_major_formatter(NumberFormatter())
     if labels is None:
         _number_axis(sheet)
     else:
-        names = [wrapped(raised(short_text(label, 60)), 34 if sheet.horizontal else 14) for label in labels]
+        names = [wrap_text(superscript(short_text(label, 60)), 34 if sheet.horizontal else 14) for label in labels]
         category_axis.set_ticks(range(len(names)), names)
         category_axis.set_tick_params(length=0)
         if len(names) < 4 and not sheet.horizontal:  # two bars that fill the sheet look like a wall

@@ -49,14 +49,14 @@ def _missing(path: str, letters: set[str]) -> set[str]:
     return {letter for letter in letters if not font.get_char_index(ord(letter))}
 
 
-def with_unit(label: str, unit: str | None) -> str:
+def label_with_unit(label: str, unit: str | None) -> str:
     """``Weed cover (%)``; a unit that the label already names is not said twice."""
     if not unit or f"({unit})" in label or f"[{unit}]" in label:
-        return raised(label)
-    return raised(f"{label} ({unit})" if label else f"({unit})")
+        return superscript(label)
+    return superscript(f"{label} ({unit})" if label else f"({unit})")
 
 
-def raised(text: str) -> str:
+def superscript(text: str) -> str:
     """``m^2`` as ``m²``, ``ha^-1`` as ``ha⁻¹``."""
     before, *rest = text.split("^")
     out = before
@@ -106,7 +106,7 @@ def width(text: str) -> int:
     return sum(2 if ord(letter) > 0x2E7F else 1 for letter in text)
 
 
-def wrapped(text: str, longest: int) -> str:
+def wrap_text(text: str, longest: int) -> str:
     """``text`` in lines of at most ``longest`` Latin letters, broken at spaces and between Chinese letters."""
     lines: list[str] = []
     line = ""

@@ -9,8 +9,8 @@ from agrotools.core import Artifact, ToolError
 from agrotools.knowledge.entry import Entry
 from agrotools.knowledge.words import folded
 from agrotools.tools.learned import name_learned
-from agrotools.tools.lesions.leaf import shrunk
-from agrotools.tools.recognition.recognisers import NAMED_FROM, Looked
+from agrotools.tools.lesions.leaf import shrink_image
+from agrotools.tools.recognition.recognisers import NAMED_FROM, ImagePart
 from agrotools.tools.vlm import VLM
 from agrotools.tools.vlm.tasks import MOST_NAMES, choose_name
 from agrotools.tools.workspace import save_artifact
@@ -67,7 +67,7 @@ def candidate_of(label: str, entry: Entry | None, score: float) -> Candidate:
     )
 
 
-def called(candidate: Candidate) -> str:
+def display_name(candidate: Candidate) -> str:
     """What a person would call it."""
     return candidate.common_name or candidate.label.replace("_", " ")
 
@@ -82,9 +82,9 @@ def best_of(candidates: Sequence[Candidate]) -> Candidate | None:
     return candidates[0] if candidates and candidates[0].score >= NAMED_FROM else None
 
 
-def not_known(looked: Looked, by: str, candidates: Sequence[Candidate], more: str, hint: str) -> ToolError:
+def unknown_names(looked: ImagePart, by: str, candidates: Sequence[Candidate], more: str, hint: str) -> ToolError:
     """The error for a picture that is like nothing the recogniser knows."""
-    near = f"; nearest would be {', '.join(called(one) for one in candidates)}" if candidates else ""
+    near = f"; nearest would be {', '.join(display_name(one) for one in candidates)}" if candidates else ""
     return ToolError(
         "low_confidence",
         f"{looked.name} is unlike the pictures that the {by} knows, so nothing is named{near}{more}",
@@ -94,8 +94,13 @@ def not_known(looked: Looked, by: str, candidates: Sequence[Candidate], more: st
     )
 
 
-def chosen_by_larger_model(
-    backend: str, looked: Looked, what: str, names: Sequence[str], entry_of: Callable[[str], Entry | None], top_k: int
+def choose_by_larger_model(
+    backend: str,
+    looked: ImagePart,
+    what: str,
+    names: Sequence[str],
+    entry_of: Callable[[str], Entry | None],
+    top_k: int,
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...], tuple[str, ...]]:
     """What an open model, or a vision model behind an endpoint, takes the picture for; notes and flags.
 
@@ -114,14 +119,16 @@ def chosen_by_larger_model(
     )
     candidates = candidates_of(said.candidates, entry_of, top_k)
     if not candidates:
-        raise not_known(looked, f"back-end {backend}", (), "", "try another region, or another back-end")
+        raise unknown_names(looked, f"back-end {backend}", (), "", "try another region, or another back-end")
     return candidates, said.notes, said.flags
 
 
-def named_picture(name: str, looked: Looked, candidates: Sequence[Candidate], box: Box | None, title: str) -> Artifact:
+def draw_candidates(
+    name: str, looked: ImagePart, candidates: Sequence[Candidate], box: Box | None, title: str
+) -> Artifact:
     """A small picture with the part that was looked at, what was found in it (``box``), and the candidates."""
     pixels = looked.picture.pixels
-    small = shrunk(pixels, _OVERLAY_PX)
+    small = shrink_image(pixels, _OVERLAY_PX)
     factor = small.shape[1] / pixels.shape[1]
 
     def scaled(bounds: Box) -> Box:
@@ -131,13 +138,13 @@ def named_picture(name: str, looked: Looked, candidates: Sequence[Candidate], bo
     whole = looked.box == (0, 0, looked.picture.width, looked.picture.height)
     best = best_of(candidates)
     marks = [Mark(BLUISH_GREEN if best else ORANGE, box=scaled(box))] if box else []
-    legend = [(BLUISH_GREEN if best and not rank else ORANGE, f"{called(one)} {_shown(one.score)}")
+    legend = [(BLUISH_GREEN if best and not rank else ORANGE, f"{display_name(one)} {_format_score(one.score)}")
               for rank, one in enumerate(candidates)]  # fmt: skip
     picture = draw_marks(small, marks, legend=legend, region=None if whole else scaled(looked.box), title=title)
     return save_artifact(name, "overlay", picture)
 
 
-def _shown(score: float) -> str:
+def _format_score(score: float) -> str:
     return f"{score:.2f}" if score >= 0.005 else "<0.01"  # a candidate is listed because it is possible
 
 

@@ -44,7 +44,7 @@ def probabilities(logits: Floats, temperature: float, allowed: NDArray[np.bool_]
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-def known_score(score: Score, logits: Floats, temperature: float, likeness: Floats | None = None) -> Floats:
+def familiarity_score(score: Score, logits: Floats, temperature: float, likeness: Floats | None = None) -> Floats:
     """How much like a known class each row of logits (n, classes) is, float64 (n,); the scale is the score's own."""
     if score == "likeness":
         if likeness is None:
@@ -58,7 +58,7 @@ def known_score(score: Score, logits: Floats, temperature: float, likeness: Floa
     return ordered[:, -1] if score == "max_softmax" else ordered[:, -1] - ordered[:, -2]
 
 
-def fitted_temperature(logits: Floats, classes: NDArray[np.int64]) -> float:
+def fit_temperature(logits: Floats, classes: NDArray[np.int64]) -> float:
     """The divisor of logits (n, classes) with the least negative log-likelihood, within 0.05..20, by golden section on
     its logarithm."""
 
@@ -74,7 +74,7 @@ def fitted_temperature(logits: Floats, classes: NDArray[np.int64]) -> float:
     return round(float(np.exp((low + high) / 2)), 4)
 
 
-def keeping_threshold(scores: Floats, keep: float = 0.9) -> float:
+def threshold_for_share(scores: Floats, keep: float = 0.9) -> float:
     """The largest threshold at which at least ``keep`` of ``scores`` (n,) lie on it or above."""
     ordered = np.sort(scores)
     return float(ordered[int(np.floor((1 - keep) * len(ordered) + 1e-9))])
@@ -96,7 +96,7 @@ Features = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Familiar:
+class FeatureDistribution:
     """``centres``: (classes, features); ``directions``: (features, k), orthonormal; ``spread``: (k,), variances along
     them; ``rest``: variance along any other direction."""
 
@@ -116,7 +116,7 @@ class Familiar:
         return -np.sqrt(nearest / features.shape[1])
 
 
-def fit_familiar(features: Features, classes: NDArray[np.int64], count: int) -> Familiar:
+def fit_distribution(features: Features, classes: NDArray[np.int64], count: int) -> FeatureDistribution:
     """From features (n, features) of pictures of ``count`` classes, each of them with a picture."""
     centres = np.stack([features[classes == number].mean(axis=0) for number in range(count)])
     within = (features - centres[classes]).astype(np.float64)
@@ -126,4 +126,4 @@ def fit_familiar(features: Features, classes: NDArray[np.int64], count: int) -> 
     variances = lengths**2 / degrees
     spread = np.maximum(variances[:kept], _LEAST_VARIANCE)
     rest = max(float(variances[kept:].sum()) / max(1, features.shape[1] - kept), _LEAST_VARIANCE)
-    return Familiar(centres, directions[:kept].T.astype(np.float32), spread.astype(np.float32), rest)
+    return FeatureDistribution(centres, directions[:kept].T.astype(np.float32), spread.astype(np.float32), rest)

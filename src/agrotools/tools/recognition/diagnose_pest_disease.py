@@ -7,41 +7,41 @@ from pydantic import Field
 
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.knowledge.entry import Entry, Kind
-from agrotools.tools.arguments import Known
+from agrotools.tools.arguments import ReferenceCall
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.lookup.kb_names import KbNames, kb_names, shipped_names
 from agrotools.tools.recognition.candidates import (
     Candidate,
     best_of,
     candidates_of,
-    chosen_by_larger_model,
+    choose_by_larger_model,
+    draw_candidates,
     identifier,
-    named_picture,
-    not_known,
+    unknown_names,
 )
 from agrotools.tools.recognition.net import read_info, shipped_files
 from agrotools.tools.recognition.recognisers import (
     BACKENDS,
     BY_NET,
     PACK,
-    Looked,
+    ImagePart,
     Recogniser,
     asks_larger_model,
     backend_files,
     data_files_of,
-    judged,
-    looked_at,
+    judge_part,
+    read_image_part,
     recogniser_for,
 )
-from agrotools.tools.recognition.symptoms import NOTHING, Evidence, SeenLeaf, symptoms_of
+from agrotools.tools.recognition.symptoms import NOTHING, Evidence, LeafSymptoms, symptoms_of
 from agrotools.tools.vlm.tasks import MOST_NAMES
 from agrotools.tools.workspace import backend_in_use, shown_name
 from agrotools.vision.formats import Box
 
-AskedKind = Literal["pest", "disease", "auto"]
+ProblemKind = Literal["pest", "disease", "auto"]
 HEALTHY = "healthy leaf"
 _TRAIN = "train one on labelled photos: agrotools packs train --images DIR --out NAME, then use the back-end pack:NAME"
-_KINDS: dict[AskedKind, tuple[Kind, ...]] = {
+_KINDS: dict[ProblemKind, tuple[Kind, ...]] = {
     "pest": ("pest",),
     "disease": ("disease",),
     "auto": ("disease", "pest"),
@@ -63,7 +63,7 @@ class Diagnosis(ToolResult):
     """the picture with the leaf and the candidates"""
 
 
-def _resolved(call: Arguments, known: Known) -> Arguments:
+def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """One name for the crop; and that a net of leaves names what ails them, asked for diseases or for either."""
     names, by_net = shipped_names(), any(str(note).startswith(BY_NET) for note in known.said("notes"))
     if isinstance(crop := call["crop"], str):
@@ -75,14 +75,14 @@ def _resolved(call: Arguments, known: Known) -> Arguments:
 @tool(
     category="recognition",
     version="1",
-    resolves=_resolved,
+    resolves=_resolve,
     backends=BACKENDS,
     data_files=data_files_of("leaves"),
     backend_files=backend_files,
 )
 def diagnose_pest_disease(
     image: ImageFile,
-    kind: Annotated[AskedKind, Field(description="what is asked for; auto: either")] = "auto",
+    kind: Annotated[ProblemKind, Field(description="what is asked for; auto: either")] = "auto",
     crop: Annotated[
         str | None,
         Agree("text"),
@@ -109,8 +109,8 @@ def diagnose_pest_disease(
         (Guo et al. 2017); evidence by colour rules (:mod:`agrotools.tools.lesions.segmentation`).
     """
     backend, names = backend_in_use(), kb_names()
-    looked = looked_at(image, region, shown_name(image))
-    seen = _seen(looked) if kind != "pest" else SeenLeaf(NOTHING, None)
+    looked = read_image_part(image, region, shown_name(image))
+    seen = _leaf_symptoms(looked) if kind != "pest" else LeafSymptoms(NOTHING, None)
     if asks_larger_model(backend):
         candidates, notes, flags = _by_larger_model(backend, looked, kind, crop, names, top_k)
     else:
@@ -124,7 +124,7 @@ def diagnose_pest_disease(
         abstained=best is None,
         evidence=seen.evidence,
         box=seen.box,
-        overlay=named_picture("diagnosis.jpg", looked, candidates, seen.box, "diagnosis" if best else "not sure"),
+        overlay=draw_candidates("diagnosis.jpg", looked, candidates, seen.box, "diagnosis" if best else "not sure"),
         notes=(*looked.picture.notes, *notes),
         flags=tuple(dict.fromkeys((*looked.flags, *flags, *(() if best else ("uncertain",))))),
     )
@@ -136,8 +136,8 @@ _Named = tuple[tuple[Candidate, ...], tuple[str, ...], tuple[str, ...]]
 def _by_recogniser(
     backend: str | None,
     image: ImageFile,
-    looked: Looked,
-    kind: AskedKind,
+    looked: ImagePart,
+    kind: ProblemKind,
     crop: str | None,
     names: KbNames,
     top_k: int,
@@ -160,12 +160,12 @@ def _by_recogniser(
     recogniser = recogniser_for(backend, "leaves", image)
     entry_of = _entries(recogniser, kind, crop, names)
     allowed, notes = _allowed(recogniser, crop, names, entry_of, words)
-    judgement, ranked, flags = judged(recogniser, looked, allowed, "crop")
+    judgement, ranked, flags = judge_part(recogniser, looked, allowed, "crop")
     candidates = candidates_of(ranked, entry_of, top_k)
     if not judgement.is_known:
         more = f"; seen: {words}" if words else ""
         hint = f"take one leaf that fills the picture, or give its region; for plants it does not know, {_TRAIN}"
-        raise not_known(looked, recogniser.name, candidates, more, hint)
+        raise unknown_names(looked, recogniser.name, candidates, more, hint)
     return candidates, (*recogniser.notes, *notes), (*recogniser.flags, *flags)
 
 
@@ -205,7 +205,7 @@ def _name_of_crop(crops: Iterable[str], crop: str, names: KbNames) -> str | None
 
 
 def _entries(
-    recogniser: Recogniser, kind: AskedKind, crop: str | None, names: KbNames
+    recogniser: Recogniser, kind: ProblemKind, crop: str | None, names: KbNames
 ) -> Callable[[str], Entry | None]:
     if recogniser.is_shipped:
         return names.of_shipped
@@ -233,7 +233,7 @@ def _unknown_crop(crop: str, who: str, known: tuple[str, ...], words: str) -> To
 
 
 def _by_larger_model(
-    backend: str, looked: Looked, kind: AskedKind, crop: str | None, names: KbNames, top_k: int
+    backend: str, looked: ImagePart, kind: ProblemKind, crop: str | None, names: KbNames, top_k: int
 ) -> _Named:
     entries = {entry.title: entry for entry in names.of_kinds(_KINDS[kind], crop)}
     if not entries:
@@ -245,15 +245,15 @@ def _by_larger_model(
         )
     choice = [*entries, *([] if kind == "pest" else [HEALTHY])][:MOST_NAMES]
     what = f"{' or '.join(_KINDS[kind])}{f' of {crop}' if crop else ''}"
-    candidates, notes, flags = chosen_by_larger_model(backend, looked, what, choice, entries.get, top_k)
+    candidates, notes, flags = choose_by_larger_model(backend, looked, what, choice, entries.get, top_k)
     return candidates, (*notes, f"chosen from {len(choice)} names of the knowledge base"), flags
 
 
-def _seen(looked: Looked) -> SeenLeaf:
+def _leaf_symptoms(looked: ImagePart) -> LeafSymptoms:
     seen = symptoms_of(looked.part)
     if seen.box is None:
         return seen
     left, top = looked.box[:2]
     x0, y0, x1, y1 = seen.box
     box: Box = (x0 + left, y0 + top, x1 + left, y1 + top)
-    return SeenLeaf(seen.evidence, box)
+    return LeafSymptoms(seen.evidence, box)

@@ -8,29 +8,29 @@ from pydantic import Field
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.knowledge.entry import Entry, Kind
 from agrotools.knowledge.words import folded
-from agrotools.tools.arguments import Known, as_set
+from agrotools.tools.arguments import ReferenceCall, normalise_set
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.lookup.kb_names import KbNames, kb_names, shipped_names
 from agrotools.tools.recognition.candidates import (
     Candidate,
     best_of,
-    called,
     candidates_of,
-    chosen_by_larger_model,
+    choose_by_larger_model,
+    display_name,
+    draw_candidates,
     identifier,
     is_negative,
-    named_picture,
-    not_known,
+    unknown_names,
 )
 from agrotools.tools.recognition.recognisers import (
     BACKENDS,
-    Looked,
+    ImagePart,
     Recogniser,
     asks_larger_model,
     backend_files,
     data_files_of,
-    judged,
-    looked_at,
+    judge_part,
+    read_image_part,
     recogniser_for,
 )
 from agrotools.tools.workspace import backend_in_use, shown_name
@@ -61,12 +61,12 @@ class WeedIdentity(ToolResult):
     """the picture with the candidates"""
 
 
-def _resolved(call: Arguments, _known: Known) -> Arguments:
+def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
     """The weeds to choose among, in any order and by whatever name."""
     wanted, names = call["candidates"], shipped_names()
     if not isinstance(wanted, list):
         return call
-    return {**call, "candidates": as_set([_key(str(name), names) for name in wanted])}
+    return {**call, "candidates": normalise_set([_key(str(name), names) for name in wanted])}
 
 
 def _key(name: str, names: KbNames) -> str:
@@ -77,7 +77,7 @@ def _key(name: str, names: KbNames) -> str:
 @tool(
     category="recognition",
     version="1",
-    resolves=_resolved,
+    resolves=_resolve,
     backends=BACKENDS,
     data_files=data_files_of("weeds"),
     backend_files=backend_files,
@@ -110,7 +110,7 @@ def identify_weed(
         ``data/nets/weeds.md``; temperature (Guo et al. 2017).
     """
     backend, names = backend_in_use(), kb_names()
-    looked = looked_at(image, region, shown_name(image))
+    looked = read_image_part(image, region, shown_name(image))
     if asks_larger_model(backend):
         found, entry_of, notes, flags = _by_larger_model(backend, looked, candidates, names, top_k)
     else:
@@ -126,7 +126,7 @@ def identify_weed(
         growth_form=(entry.taxonomy.growth_form if entry else None) or "unknown",
         is_weed=_is_weed(best) if best else None,
         abstained=best is None,
-        overlay=named_picture("weed.jpg", looked, found, looked.box, called(best) if best else "not sure"),
+        overlay=draw_candidates("weed.jpg", looked, found, looked.box, display_name(best) if best else "not sure"),
         notes=(*looked.picture.notes, *notes),
         flags=tuple(dict.fromkeys((*looked.flags, *flags, *(() if best else ("uncertain",))))),
     )
@@ -139,7 +139,7 @@ _Named = tuple[tuple[Candidate, ...], _EntryOf, tuple[str, ...], tuple[str, ...]
 def _by_recogniser(
     backend: str | None,
     image: ImageFile,
-    looked: Looked,
+    looked: ImagePart,
     wanted: Sequence[str] | None,
     names: KbNames,
     top_k: int,
@@ -150,11 +150,11 @@ def _by_recogniser(
         return names.of_shipped(label) if recogniser.is_shipped else names.of_name(label, _KINDS)
 
     allowed, notes, strange = _allowed(recogniser, wanted, entry_of)
-    judgement, ranked, flags = judged(recogniser, looked, allowed, "candidates")
+    judgement, ranked, flags = judge_part(recogniser, looked, allowed, "candidates")
     found = candidates_of(ranked, entry_of, top_k)
     if not judgement.is_known:
         hint = f"take one plant from above, or give its region; for plants it does not know, {_TRAIN}"
-        raise not_known(looked, recogniser.name, found, "", hint)
+        raise unknown_names(looked, recogniser.name, found, "", hint)
     return found, entry_of, (*recogniser.notes, *notes), (*recogniser.flags, *flags, *strange)
 
 
@@ -185,7 +185,9 @@ def _allowed(
     return allowed, (note,), ("candidates_unknown",)
 
 
-def _by_larger_model(backend: str, looked: Looked, wanted: Sequence[str] | None, names: KbNames, top_k: int) -> _Named:
+def _by_larger_model(
+    backend: str, looked: ImagePart, wanted: Sequence[str] | None, names: KbNames, top_k: int
+) -> _Named:
     entries: dict[str, Entry | None] = {entry.title: entry for entry in names.of_kinds(("weed",))}
     if wanted is not None:
         entries = {name: names.of_name(name, _KINDS) for name in dict.fromkeys(wanted)}
@@ -193,7 +195,7 @@ def _by_larger_model(backend: str, looked: Looked, wanted: Sequence[str] | None,
         raise ToolError(
             "backend_unavailable", "the knowledge base names no weeds to choose from", hint="give candidates"
         )
-    found, notes, flags = chosen_by_larger_model(backend, looked, "weed", list(entries), entries.get, top_k)
+    found, notes, flags = choose_by_larger_model(backend, looked, "weed", list(entries), entries.get, top_k)
     return found, entries.get, notes, flags
 
 

@@ -16,17 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, FiniteFloat, StringConstraints, model_validator
 
-from agrotools.tools.recognition.confidence import Floats, Judgement, Score, known_score
+from agrotools.tools.recognition.confidence import Floats, Judgement, Score, familiarity_score
 from agrotools.vision.colours import lab_of
 from agrotools.vision.formats import Box
 from agrotools.vision.nets import (
-    Described,
     DescribedNet,
+    DescriptionPart,
     checked_bytes,
     nets_folder,
     open_session,
     read_description,
-    unusable,
+    unusable_weights,
 )
 
 
@@ -43,7 +43,7 @@ def net_input(pixels: NDArray[np.uint8], side: tuple[int, int]) -> NDArray[np.fl
     return np.ascontiguousarray(small.transpose(2, 0, 1)[None]) / np.float32(255)
 
 
-def cut_out(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
+def crop_pixels(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
     """The part of a picture (rows, columns, 3) inside ``box``."""
     x0, y0, x1, y1 = box
     return np.ascontiguousarray(pixels[y0:y1, x0:x1])
@@ -57,7 +57,7 @@ _EXTERNAL = b"\x0a\x08location"
 _Positive = Annotated[FiniteFloat, Field(gt=0)]
 
 
-class NetInput(Described):
+class NetInput(DescriptionPart):
     """What the graph takes: float32 (n, 3, height, width), RGB in 0..1, normalised in the graph."""
 
     name: str
@@ -67,7 +67,7 @@ class NetInput(Described):
     normalised_in_graph: Literal[True]
 
 
-class NetOutputs(Described):
+class NetOutputs(DescriptionPart):
     """Widths of the outputs ``logits`` and ``embedding``; ``likeness`` is one number where there is that output."""
 
     logits: int
@@ -75,7 +75,7 @@ class NetOutputs(Described):
     likeness: Literal[1] | None = None
 
 
-class Abstention(Described):
+class Abstention(DescriptionPart):
     """A picture is taken for known where ``score`` is at least ``threshold``; shares as measured in validation."""
 
     score: Score
@@ -122,7 +122,7 @@ class NetInfo(DescribedNet):
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class Prediction:
     """What a net says of pictures: ``logits`` (n, classes), ``embedding`` (n, width), and how like they are to those it
     learnt from, (n,), where it says so."""
 
@@ -143,10 +143,10 @@ class Net:
             ToolError: as :meth:`look`.
         """
         seen, rule = self.look(pixels), self.info.abstention
-        score = float(known_score(rule.score, seen.logits, self.info.temperature, seen.likeness)[0])
+        score = float(familiarity_score(rule.score, seen.logits, self.info.temperature, seen.likeness)[0])
         return Judgement(self.info.classes, seen.logits[0], self.info.temperature, score, rule.threshold)
 
-    def look(self, pixels: NDArray[np.uint8]) -> Seen:
+    def look(self, pixels: NDArray[np.uint8]) -> Prediction:
         """What the net says of one picture, uint8 (rows, columns, 3): arrays of one row.
 
         Raises:
@@ -156,12 +156,12 @@ class Net:
         try:
             answers = self.session.run([*self.info.gives], {self.info.input.name: net_input(pixels, self.info.side)})
         except Exception as error:  # ONNX Runtime's own kinds of error, whatever the graph leads it to
-            raise unusable(what, "cannot be run", _hint_for(self.info.name)) from error
+            raise unusable_weights(what, "cannot be run", _hint_for(self.info.name)) from error
         wanted = [(1, self.info.outputs.logits), (1, self.info.outputs.embedding), (1,)][: len(answers)]
         if [one.shape for one in answers] != wanted or not all(np.isfinite(one).all() for one in answers):
-            raise unusable(what, "does not answer as its description says", _hint_for(self.info.name))
+            raise unusable_weights(what, "does not answer as its description says", _hint_for(self.info.name))
         likeness = answers[2].astype(np.float64) if len(answers) > 2 else None
-        return Seen(answers[0].astype(np.float64), answers[1].astype(np.float32), likeness)
+        return Prediction(answers[0].astype(np.float64), answers[1].astype(np.float32), likeness)
 
 
 def shipped_files(name: NetName) -> tuple[Path, Path]:
@@ -200,7 +200,7 @@ def read_net(description: Path) -> Net:
         stamp = (status.st_mtime_ns, status.st_size)
     except OSError:
         stamp = (0, 0)
-    return _loaded(info.model_dump_json(), str(weights), stamp)
+    return _load(info.model_dump_json(), str(weights), stamp)
 
 
 def read_info(description: Path) -> NetInfo:
@@ -213,12 +213,12 @@ def read_info(description: Path) -> NetInfo:
 
 
 @lru_cache(maxsize=4)
-def _loaded(info_json: str, weights: str, stamp: tuple[int, int]) -> Net:  # noqa: ARG001 - the stamp is part of the key
+def _load(info_json: str, weights: str, stamp: tuple[int, int]) -> Net:  # noqa: ARG001 - the stamp is part of the key
     info = NetInfo.model_validate_json(info_json)
     what, hint = f"the weights of the net {info.name}", _hint_for(info.name)
     content = checked_bytes(Path(weights), info.sha256, what=what, hint=hint)
     if _EXTERNAL in content:
-        raise unusable(what, "want to read other files", hint)
+        raise unusable_weights(what, "want to read other files", hint)
     session = open_session(content, takes=info.input.name, gives=info.gives, what=what, hint=hint)
     return Net(info, session)
 
@@ -250,8 +250,8 @@ def hand_features(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     small = np.asarray(cv2.resize(pixels, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA), np.uint8)
     lab = lab_of(small)
     colour, _, _ = np.histogram2d(
-        np.clip(lab[..., 1].ravel(), *_inside(_A_RANGE)),
-        np.clip(lab[..., 2].ravel(), *_inside(_B_RANGE)),
+        np.clip(lab[..., 1].ravel(), *_clip_bounds(_A_RANGE)),
+        np.clip(lab[..., 2].ravel(), *_clip_bounds(_B_RANGE)),
         bins=_BINS,
         range=(_A_RANGE, _B_RANGE),
     )
@@ -279,5 +279,5 @@ def binary_patterns(grey: NDArray[np.int16]) -> NDArray[np.int64]:
     return np.bincount(pattern.ravel(), minlength=10)
 
 
-def _inside(bounds: tuple[float, float]) -> tuple[float, float]:
+def _clip_bounds(bounds: tuple[float, float]) -> tuple[float, float]:
     return bounds[0], bounds[1] - 1e-3

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from agrotools.core import ToolError, UsageError
 from agrotools.tools.recognition.confidence import (
     Floats,
-    fit_familiar,
-    fitted_temperature,
-    keeping_threshold,
+    fit_distribution,
+    fit_temperature,
     probabilities,
+    threshold_for_share,
     wilson,
 )
 from agrotools.tools.recognition.net import HAND_VERSION, SHIPPED, Net, picture_features, shipped_files, shipped_net
@@ -30,7 +30,7 @@ from agrotools.tools.recognition.packs import (
     PackFigures,
     PackHead,
     PackInfo,
-    refuse_taken,
+    refuse_existing_name,
     save_pack,
 )
 from agrotools.vision.reading import read_image
@@ -43,7 +43,7 @@ LEAST_GROUPS = 2
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledImage:
     """``group``: what no split may cut apart (a plant, a day, a field); where none is given, a picture is its own."""
 
     path: Path
@@ -51,7 +51,7 @@ class Labelled:
     group: str
 
 
-def read_labelled(images: Path, labels: Path | None = None) -> list[Labelled]:
+def read_labelled(images: Path, labels: Path | None = None) -> list[LabelledImage]:
     """The pictures that ``labels`` names (CSV with a line ``image,label`` or ``image,label,group`` first, paths within
     ``images``), or, without it, those in the folders of ``images``, each folder a class.
 
@@ -73,7 +73,7 @@ def read_labelled(images: Path, labels: Path | None = None) -> list[Labelled]:
     return found
 
 
-def check_classes(found: list[Labelled]) -> None:
+def check_classes(found: list[LabelledImage]) -> None:
     """Refuse what no head can be trained and checked on.
 
     Raises:
@@ -87,13 +87,13 @@ def check_classes(found: list[Labelled]) -> None:
         )
     if few := [f"{label} ({number})" for label, number in sorted(counts.items()) if number < LEAST_PER_CLASS]:
         raise UsageError(
-            f"fewer than {LEAST_PER_CLASS} pictures of {_listed(few)}",
+            f"fewer than {LEAST_PER_CLASS} pictures of {_list_names(few)}",
             hint="with so few nothing can be learnt and checked; 30 of a class are a fair beginning",
         )
     groups = {label: {one.group for one in found if one.label == label} for label in counts}
     if alone := [label for label, own in sorted(groups.items()) if len(own) < LEAST_GROUPS]:
         raise UsageError(
-            f"all pictures of {_listed(alone)} are of one group: none can be held back to check on",
+            f"all pictures of {_list_names(alone)} are of one group: none can be held back to check on",
             hint="a class needs two groups (plants, days, fields) or more; without the column each picture is its own",
         )
 
@@ -101,20 +101,20 @@ def check_classes(found: list[Labelled]) -> None:
 _FORMS = "a CSV with the columns image,label or image,label,group, or without --labels a folder per class"
 
 
-def _from_folders(images: Path) -> list[Labelled]:
-    found: list[Labelled] = []
+def _from_folders(images: Path) -> list[LabelledImage]:
+    found: list[LabelledImage] = []
     for folder in sorted(path for path in images.iterdir() if path.is_dir() and not path.name.startswith(".")):
         for path in sorted(folder.rglob("*")):
             if path.suffix.lower() in SUFFIXES and path.is_file() and not path.name.startswith("."):
                 name = path.relative_to(images).as_posix()
-                found.append(Labelled(path, folder.name, name))
+                found.append(LabelledImage(path, folder.name, name))
                 if len(found) > MOST_PICTURES:
                     return found
     return found
 
 
-def _from_table(images: Path, table: Path) -> list[Labelled]:
-    found: list[Labelled] = []
+def _from_table(images: Path, table: Path) -> list[LabelledImage]:
+    found: list[LabelledImage] = []
     absent: list[str] = []
     seen: dict[str, int] = {}
     try:
@@ -143,20 +143,20 @@ def _from_table(images: Path, table: Path) -> list[Labelled]:
                 if not (images / path).is_file():
                     absent.append(image)
                 group = (row.get("group") or "").strip()
-                found.append(Labelled(images / path, label, f"group {group}" if group else f"picture {image}"))
+                found.append(LabelledImage(images / path, label, f"group {group}" if group else f"picture {image}"))
                 if len(found) > MOST_PICTURES:
                     break
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"cannot read the labels {table}: {error}", hint=_FORMS) from error
     if absent:
         raise UsageError(
-            f"{table} names {len(absent)} pictures that are not in {images}: {_listed(absent)}",
+            f"{table} names {len(absent)} pictures that are not in {images}: {_list_names(absent)}",
             hint="paths are relative to --images",
         )
     return found
 
 
-def _listed(names: list[str]) -> str:
+def _list_names(names: list[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
 
@@ -190,7 +190,7 @@ class _Data:
 
 
 def train_pack(
-    pictures: Sequence[Labelled],
+    pictures: Sequence[LabelledImage],
     out: Path,
     *,
     licence_note: str = "",
@@ -213,23 +213,23 @@ def train_pack(
     _require_sklearn()
     from threadpoolctl import threadpool_limits
 
-    refuse_taken(out)
+    refuse_existing_name(out)
     check_classes(list(pictures))
     nets = [shipped_net(name) for name in SHIPPED if shipped_files(name)[0].is_file()]
-    data = _looked_at(pictures, nets, skip_unreadable, progress)
+    data = _extract_features(pictures, nets, skip_unreadable, progress)
     progress(f"training on {len(data.classes)} pictures of {len(data.names)} classes")
     with threadpool_limits(1):  # small matrices, and equal sums on any machine
-        info, head = _trained(data, nets, out.name, licence_note)
+        info, head = _train(data, nets, out.name, licence_note)
     return save_pack(out, info, head, sorted(set(data.digests)))
 
 
-def _trained(data: _Data, nets: Sequence[Net], name: str, licence_note: str) -> tuple[PackInfo, PackHead]:
+def _train(data: _Data, nets: Sequence[Net], name: str, licence_note: str) -> tuple[PackInfo, PackHead]:
     folds = _folds(data)
     strength, logits = min(
         ((strength, _out_of_fold(data, folds, strength)) for strength in REGULARISATIONS),
         key=lambda tried: _loss(tried[1], data.classes),
     )
-    temperature = fitted_temperature(logits, data.classes)
+    temperature = fit_temperature(logits, data.classes)
     threshold, refused = _abstention(data, folds, strength)
     info = PackInfo(
         name=name,
@@ -243,15 +243,15 @@ def _trained(data: _Data, nets: Sequence[Net], name: str, licence_note: str) -> 
         licence_note=licence_note or "learnt from your own pictures; their terms hold for the pack too",
         weights_sha256="",
     )
-    return info, _fitted(data, np.arange(len(data.classes)), strength)
+    return info, _fit_head(data, np.arange(len(data.classes)), strength)
 
 
-def _looked_at(pictures: Sequence[Labelled], nets: Sequence[Net], skip: bool, progress: Progress) -> _Data:
+def _extract_features(pictures: Sequence[LabelledImage], nets: Sequence[Net], skip: bool, progress: Progress) -> _Data:
     rows: list[NDArray[np.float32]] = []
-    used: list[Labelled] = []
+    used: list[LabelledImage] = []
     digests: list[str] = []
     faults: list[str] = []
-    first: dict[str, Labelled] = {}
+    first: dict[str, LabelledImage] = {}
     blocks: tuple[int, ...] = ()
     for number, one in enumerate(pictures, start=1):
         try:
@@ -306,7 +306,7 @@ def _folds(data: _Data) -> list[tuple[Ints, Ints]]:
     return [(learn, check) for learn, check in folds if len(check) and len(set(data.classes[learn])) > 1]
 
 
-def _fitted(data: _Data, places: Ints, strength: float) -> PackHead:
+def _fit_head(data: _Data, places: Ints, strength: float) -> PackHead:
     """A head for all classes of ``data`` from the pictures at ``places``; a class that is not there is never named."""
     from sklearn.linear_model import LogisticRegression
 
@@ -327,7 +327,7 @@ def _fitted(data: _Data, places: Ints, strength: float) -> PackHead:
     all_bias = np.full(count, float(np.min(bias)) - 20, np.float32)
     all_weights[:, model.classes_], all_bias[model.classes_] = weights.T, bias
     present = np.searchsorted(model.classes_, classes)
-    familiar = fit_familiar(standard, present, len(model.classes_))
+    familiar = fit_distribution(standard, present, len(model.classes_))
     return PackHead(mean.astype(np.float32), scale, all_weights, all_bias, familiar)
 
 
@@ -347,12 +347,12 @@ def _scale(rows: NDArray[np.float32], blocks: Sequence[int]) -> NDArray[np.float
 def _out_of_fold(data: _Data, folds: Sequence[tuple[Ints, Ints]], strength: float) -> Floats:
     logits = np.zeros((len(data.classes), len(data.names)))
     for learn, check in folds:
-        logits[check] = _fitted(data, learn, strength).logits(data.features[check])
+        logits[check] = _fit_head(data, learn, strength).logits(data.features[check])
     return logits
 
 
 def _loss(logits: Floats, classes: Ints) -> float:
-    own = probabilities(logits, fitted_temperature(logits, classes))[np.arange(len(classes)), classes]
+    own = probabilities(logits, fit_temperature(logits, classes))[np.arange(len(classes)), classes]
     return float(-np.log(np.maximum(own, 1e-12)).mean())
 
 
@@ -360,13 +360,13 @@ def _abstention(data: _Data, folds: Sequence[tuple[Ints, Ints]], strength: float
     """The threshold of familiarity, and the share of classes left out that it refuses (None with two classes)."""
     known = np.zeros(len(data.classes))
     for learn, check in folds:
-        known[check] = _fitted(data, learn, strength).familiarity(data.features[check])
-    threshold = keeping_threshold(known, KEEP)
+        known[check] = _fit_head(data, learn, strength).familiarity(data.features[check])
+    threshold = threshold_for_share(known, KEEP)
     if len(data.names) < 3:
         return threshold, None
     refused: list[float] = []
     for number, _ in Counter(data.classes.tolist()).most_common(_MOST_LEFT_OUT):
-        head = _fitted(data, np.flatnonzero(data.classes != number), strength)
+        head = _fit_head(data, np.flatnonzero(data.classes != number), strength)
         refused.append(float((head.familiarity(data.features[data.classes == number]) < threshold).mean()))
     return threshold, float(np.mean(refused))
 

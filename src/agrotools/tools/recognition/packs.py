@@ -22,9 +22,9 @@ from pydantic import Field, FiniteFloat, ValidationError, model_validator
 
 from agrotools.core import FrozenModel, ToolError, UsageError
 from agrotools.core.files import cache_dir
-from agrotools.tools.recognition.confidence import Familiar, Floats, Judgement
+from agrotools.tools.recognition.confidence import FeatureDistribution, Floats, Judgement
 from agrotools.tools.recognition.net import HAND_VERSION, SHIPPED, Net, NetName, picture_features, shipped_net
-from agrotools.vision.nets import Arrays, checked_arrays, packed_arrays, unusable
+from agrotools.vision.nets import Arrays, checked_arrays, pack_arrays, unusable_weights
 
 DESCRIPTION, WEIGHTS = "pack.json", "weights.npz"
 FORMAT = 1
@@ -98,7 +98,7 @@ class PackHead:
     scale: NDArray[np.float32]
     weights: NDArray[np.float32]
     bias: NDArray[np.float32]
-    familiar: Familiar
+    familiar: FeatureDistribution
 
     def standardised(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
         return (features - self.mean) / self.scale
@@ -129,7 +129,7 @@ class Pack:
         """
         features = np.concatenate(picture_features(pixels, self.nets))[None]
         if features.shape[1] != len(self.head.mean):
-            raise unusable(f"the pack {self.info.name}", "expects other features", _AGAIN)
+            raise unusable_weights(f"the pack {self.info.name}", "expects other features", _AGAIN)
         logits = self.head.logits(features)[0]
         score = float(self.head.familiarity(features)[0])
         return Judgement(self.info.classes, logits, self.info.temperature, score, self.info.threshold)
@@ -211,29 +211,29 @@ def read_pack(folder: Path) -> Pack:
     try:
         stamps = [(folder / name).stat() for name in (DESCRIPTION, WEIGHTS)]
     except OSError as error:
-        raise unusable(f"the pack {folder.name}", f"cannot be read: {error.strerror}", _AGAIN) from error
-    return _loaded(str(folder), tuple((one.st_mtime_ns, one.st_size) for one in stamps))
+        raise unusable_weights(f"the pack {folder.name}", f"cannot be read: {error.strerror}", _AGAIN) from error
+    return _load(str(folder), tuple((one.st_mtime_ns, one.st_size) for one in stamps))
 
 
 @lru_cache(maxsize=4)
-def _loaded(folder: str, stamps: tuple[tuple[int, int], ...]) -> Pack:
+def _load(folder: str, stamps: tuple[tuple[int, int], ...]) -> Pack:
     path = Path(folder)
     what = f"the pack {path.name}"
     try:
         if stamps[0][1] > _LARGEST_DESCRIPTION:
-            raise unusable(what, "has a description that is none: it is too large", _AGAIN)
+            raise unusable_weights(what, "has a description that is none: it is too large", _AGAIN)
         info = PackInfo.model_validate_json((path / DESCRIPTION).read_bytes())
     except (OSError, ValidationError) as error:
-        raise unusable(what, "has a faulty description", _AGAIN) from error
+        raise unusable_weights(what, "has a faulty description", _AGAIN) from error
     if info.hand_features != HAND_VERSION:
-        raise unusable(what, "was trained for other features", _AGAIN)
+        raise unusable_weights(what, "was trained for other features", _AGAIN)
     nets = tuple(shipped_net(name) for name in SHIPPED if name in info.nets)
     if other := [net.info.name for net in nets if net.info.sha256 != info.nets[net.info.name]]:  # pyright: ignore[reportArgumentType]
-        raise unusable(what, f"was trained on another net than is shipped now ({', '.join(other)})", _AGAIN)
+        raise unusable_weights(what, f"was trained on another net than is shipped now ({', '.join(other)})", _AGAIN)
     arrays = checked_arrays(
         path / WEIGHTS, info.weights_sha256, what=f"the weights of the pack {path.name}", hint=_AGAIN
     )
-    return Pack(info, _head_of(arrays, len(info.classes), what), nets, _seen(arrays))
+    return Pack(info, _head_of(arrays, len(info.classes), what), nets, _training_hashes(arrays))
 
 
 def _head_of(arrays: Arrays, classes: int, what: str) -> PackHead:
@@ -242,7 +242,7 @@ def _head_of(arrays: Arrays, classes: int, what: str) -> PackHead:
         mean, scale, weights, bias, centres, directions, spread = (np.asarray(arrays[n], np.float32) for n in names)
         rest = float(arrays["rest"])
     except (KeyError, ValueError, TypeError) as error:
-        raise unusable(what, "lacks some of its weights", _AGAIN) from error
+        raise unusable_weights(what, "lacks some of its weights", _AGAIN) from error
     width = mean.shape[0] if mean.ndim == 1 else -1
     fits = (
         scale.shape == (width,)
@@ -253,16 +253,16 @@ def _head_of(arrays: Arrays, classes: int, what: str) -> PackHead:
         and spread.ndim == 1
     )
     if not (fits and (scale > 0).all() and (spread > 0).all() and rest > 0):
-        raise unusable(what, "has weights that do not fit together", _AGAIN)
-    return PackHead(mean, scale, weights, bias, Familiar(centres, directions, spread, rest))
+        raise unusable_weights(what, "has weights that do not fit together", _AGAIN)
+    return PackHead(mean, scale, weights, bias, FeatureDistribution(centres, directions, spread, rest))
 
 
-def _seen(arrays: Arrays) -> NDArray[np.uint8]:
+def _training_hashes(arrays: Arrays) -> NDArray[np.uint8]:
     seen = np.asarray(arrays.get("seen", ()), np.uint8)
     return seen if seen.ndim == 2 and seen.shape[1] == 32 else np.zeros((0, 32), np.uint8)
 
 
-def refuse_taken(folder: Path) -> None:
+def refuse_existing_name(folder: Path) -> None:
     """Refuse a place where no pack can be written, before anything is trained.
 
     Raises:
@@ -292,7 +292,7 @@ def save_pack(folder: Path, info: PackInfo, head: PackHead, seen: Sequence[str])
         "rest": np.array(head.familiar.rest, np.float64),
         "seen": np.frombuffer(bytes.fromhex("".join(sorted(seen))), np.uint8).reshape(-1, 32),
     }
-    content, sha256 = packed_arrays(arrays)
+    content, sha256 = pack_arrays(arrays)
     saved = info.model_copy(update={"weights_sha256": sha256})
     made: Path | None = None
     try:

@@ -14,7 +14,7 @@ from agrotools.core import ToolError
 from agrotools.knowledge.loading import kb_files
 from agrotools.tools.learned import LEARNED, weight_files
 from agrotools.tools.recognition.confidence import Judgement
-from agrotools.tools.recognition.net import NetName, cut_out, net_files, read_net, shipped_files, shipped_net
+from agrotools.tools.recognition.net import NetName, crop_pixels, net_files, read_net, shipped_files, shipped_net
 from agrotools.tools.recognition.packs import load_pack, pack_files
 from agrotools.tools.vlm import VLM
 from agrotools.vision.formats import Box, clipped_region
@@ -63,7 +63,7 @@ def asks_larger_model(backend: str | None) -> TypeGuard[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Looked:
+class ImagePart:
     """A picture, uint8 (rows, columns, 3), and the part ``box`` of it that is looked at."""
 
     picture: RgbImage
@@ -73,10 +73,10 @@ class Looked:
 
     @property
     def part(self) -> NDArray[np.uint8]:
-        return cut_out(self.picture.pixels, self.box)
+        return crop_pixels(self.picture.pixels, self.box)
 
 
-def looked_at(image: Path, region: Box | None, name: str) -> Looked:
+def read_image_part(image: Path, region: Box | None, name: str) -> ImagePart:
     """Read a picture for recognition.
 
     Raises:
@@ -84,7 +84,7 @@ def looked_at(image: Path, region: Box | None, name: str) -> Looked:
     """
     picture = read_image(image, shown_as=name)
     box, clipped = clipped_region(region, picture.width, picture.height, name)
-    part = cut_out(picture.pixels, box)
+    part = crop_pixels(picture.pixels, box)
     if float(part[:: 1 + part.shape[0] // 256, :: 1 + part.shape[1] // 256].std(axis=(0, 1)).max()) < _EVEN:
         raise ToolError(
             "nothing_found", f"{name} shows one colour only there", argument="image", hint="use a picture of a plant"
@@ -94,7 +94,7 @@ def looked_at(image: Path, region: Box | None, name: str) -> Looked:
         flags.append("grey_picture")
     if min(part.shape[:2]) < _LEAST_DETAIL_PX:
         flags.append("low_resolution")
-    return Looked(picture, box, name, tuple(flags))
+    return ImagePart(picture, box, name, tuple(flags))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +132,8 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogn
     return Recogniser(f"net {net.info.name}", net.info.classes, net.info.crops, is_shipped, net.judge, notes)
 
 
-def judged(
-    recogniser: Recogniser, looked: Looked, allowed: Sequence[str] | None, narrowed_by: str
+def judge_part(
+    recogniser: Recogniser, looked: ImagePart, allowed: Sequence[str] | None, narrowed_by: str
 ) -> tuple[Judgement, list[tuple[str, float]], tuple[str, ...]]:
     """What it says of a part of a picture: the judgement, labels with calibrated scores (best first), and flags.
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from agrotools.core import ToolError
-from agrotools.tools.lesions.leaf import Leaf, leaf_in_field, leaf_on_board, shrunk
+from agrotools.tools.lesions.leaf import Leaf, leaf_in_field, leaf_on_board, shrink_image
 from agrotools.tools.lesions.segmentation import (
     MOST_SHIFT,
     MOST_SHIFT_IN_FIELD,
@@ -20,7 +20,7 @@ from agrotools.vision.colours import dominant_colours
 from agrotools.vision.formats import Box
 
 LesionShape = Literal["none", "spots", "streaks", "blotches", "diffuse"]
-_LOOKED_AT_PX = 256
+_ANALYSIS_PX = 256
 _VIEW_PX = 140
 _LEAST_PX = 6
 _NONE_PCT, _DIFFUSE_PCT = 1.0, 50.0
@@ -55,24 +55,24 @@ NOTHING = Evidence(symptom_colours=(), lesion_pct=None, lesion_shape=None)
 
 
 @dataclass(frozen=True)
-class SeenLeaf:
+class LeafSymptoms:
     """``box``: bounds of the leaf in pixels of the picture that was given; None where no leaf is found."""
 
     evidence: Evidence
     box: Box | None
 
 
-def symptoms_of(pixels: NDArray[np.uint8]) -> SeenLeaf:
+def symptoms_of(pixels: NDArray[np.uint8]) -> LeafSymptoms:
     """What is seen on the leaf in a picture, uint8 (rows, columns, 3). Looked at in a small size: numbers are rough."""
-    small = shrunk(pixels, _LOOKED_AT_PX)
+    small = shrink_image(pixels, _ANALYSIS_PX)
     try:
         leaf = leaf_on_board(small) or leaf_in_field(small)
     except ToolError:
-        return SeenLeaf(NOTHING, None)
+        return LeafSymptoms(NOTHING, None)
     factor = pixels.shape[1] / small.shape[1]
     x0, y0, x1, y1 = (round(edge * factor) for edge in leaf.box)
     box = (x0, y0, min(x1, pixels.shape[1]), min(y1, pixels.shape[0]))
-    return SeenLeaf(_evidence(small, leaf), box)
+    return LeafSymptoms(_evidence(small, leaf), box)
 
 
 def _evidence(small: NDArray[np.uint8], leaf: Leaf) -> Evidence:

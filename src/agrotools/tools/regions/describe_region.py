@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from pydantic import Field, JsonValue
 
 from agrotools.core import Arguments, Artifact, ToolError
-from agrotools.tools.arguments import Known, without
+from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
-from agrotools.tools.inputs import chosen_scale, marked_pixels
+from agrotools.tools.inputs import choose_scale, read_mask_pixels
 from agrotools.tools.learned import LEARNED, describe_learned, weight_files
 from agrotools.tools.regions.classes import class_counts, class_layers, is_label_file
 from agrotools.tools.regions.numbers import (
@@ -26,7 +26,7 @@ from agrotools.tools.regions.numbers import (
 from agrotools.tools.regions.picture import RegionPicture, read_region_picture
 from agrotools.tools.regions.result import RegionDescription, RegionShape, TextureValues, summary_of
 from agrotools.tools.vlm import VLM
-from agrotools.tools.vlm.client import Said
+from agrotools.tools.vlm.client import TextAnswer
 from agrotools.tools.workspace import backend_in_use, file_info, save_artifact, shown_name
 from agrotools.vision.colours import lab_of_list
 from agrotools.vision.formats import Box, clipped_region
@@ -43,20 +43,20 @@ _MOST_SAMPLES = 250_000
 """Of larger regions every second, third... pixel is looked at for colours in Lab; the mean in RGB is of all."""
 
 
-def _resolved(call: Arguments, known: Known) -> Arguments:
+def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """What is described, in any order; of a label raster its classes, of a picture no classes and no form."""
     file = known.file(call["image"])
     is_labels = call["label_map"] is not None or (file is not None and (file.kind == "mask" or bool(file.classes)))
     able = ({"shape"} if is_labels else {*ALL} - {"landcover"}) - (set() if call["mask"] is not None else {"shape"})
     wanted = cast("list[str]", call["attributes"] or [*ALL])
     call = {**call, "attributes": cast(JsonValue, sorted(able & {*wanted}) if able - {*wanted} else None)}
-    return without(call, "bands") if is_labels else {**call, "bands": known.bands(call["bands"], call["image"])}
+    return drop_arguments(call, "bands") if is_labels else {**call, "bands": known.bands(call["bands"], call["image"])}
 
 
 @tool(
     category="segmentation",
     version="1",
-    resolves=_resolved,
+    resolves=_resolve,
     backends=("offline", LEARNED, VLM),
     backend_files=weight_files,
 )
@@ -105,16 +105,16 @@ def describe_region(
         named in :data:`agrotools.vision.vegetation.INDICES` with the threshold of Otsu 1979.
     """
     wanted = frozenset(attributes or ALL)
-    said_of_it: Said | None = None
+    said_of_it: TextAnswer | None = None
     if said := is_label_file(image, file_info(image), label_map):
-        seen = _of_labels(image, region, mask, wanted, label_map, gsd_m)
+        seen = _describe_labels(image, region, mask, wanted, label_map, gsd_m)
         if said == "guessed":
             seen.flags.append("taken_as_labels")
             seen.notes.append("few small values in a palette or grey PNG: taken as class numbers")
     else:
         if (backend := backend_in_use()) and backend != "offline":
-            said_of_it = _in_words(backend, image, region, mask, bands, question)
-        seen = _of_picture(image, region, mask, wanted, bands, gsd_m)
+            said_of_it = _describe_by_model(backend, image, region, mask, bands, question)
+        seen = _describe_picture(image, region, mask, wanted, bands, gsd_m)
     if said_of_it is not None:
         seen.notes += said_of_it.notes
         seen.flags += said_of_it.flags
@@ -132,25 +132,25 @@ def describe_region(
 
 
 @dataclass
-class _Described:
+class _Description:
     description: RegionDescription
     notes: list[str]
     flags: list[str]
 
 
-def _in_words(
+def _describe_by_model(
     backend: str,
     image: Path,
     region: Box | None,
     mask: Path | None,
     bands: dict[str, int | str] | None,
     question: str | None,
-) -> Said:
+) -> TextAnswer:
     """What a model says of the region; what is outside a mask is shown dark."""
     picture = read_region_picture(image, bands, region, file_info(image))
     pixels = picture.pixels
     if mask is not None:
-        drawn = marked_pixels(
+        drawn = read_mask_pixels(
             mask, (picture.size[1], picture.size[0]), shown_name(image), argument="mask", called="a mask"
         )
         left, top = picture.origin
@@ -165,30 +165,30 @@ def _in_words(
     return describe_learned(backend, pixels, picture.box, question)
 
 
-def _of_picture(
+def _describe_picture(
     image: Path,
     region: Box | None,
     mask: Path | None,
     wanted: frozenset[Attribute],
     bands: dict[str, int | str] | None,
     gsd_m: float | None,
-) -> _Described:
+) -> _Description:
     info = file_info(image)
     picture = read_region_picture(image, bands, region, info)
     notes, flags = [*picture.notes], [*picture.flags]
     drawn = (
         None
         if mask is None
-        else marked_pixels(
+        else read_mask_pixels(
             mask, (picture.size[1], picture.size[0]), shown_name(image), argument="mask", called="a mask"
         )
     )
-    inside = picture.valid & _in_box(picture.valid.shape, picture.box)
+    inside = picture.valid & _mask_in_box(picture.valid.shape, picture.box)
     if drawn is not None:
         left, top = picture.origin
         inside &= drawn[top : top + inside.shape[0], left : left + inside.shape[1]]
-    count = _counted(inside, "mask" if mask is not None else "region")
-    scale = chosen_scale(gsd_m, picture.gsd_m)
+    count = _count_pixels(inside, "mask" if mask is not None else "region")
+    scale = choose_scale(gsd_m, picture.gsd_m)
     plants = plants_of(picture) if "cover" in wanted else None
     if "cover" in wanted and plants is None:
         notes.append("plants cannot be told from the rest by these bands")
@@ -232,31 +232,31 @@ def _of_picture(
         notes.append("texture: of the values stretched between their 1st and 99th percentile")
     if description.health is not None:
         notes.append("health: shares of colours, no diagnosis; soil and dry leaves are brown alike")
-    return _Described(
+    return _Description(
         description, [*notes, *scale.notes], [*flags, *scale.flags, *(() if scale.gsd_m else ("no_scale",))]
     )
 
 
-def _of_labels(
+def _describe_labels(
     image: Path,
     region: Box | None,
     mask: Path | None,
     wanted: frozenset[Attribute],
     label_map: dict[str, list[int]] | None,
     gsd_m: float | None,
-) -> _Described:
+) -> _Description:
     info, name = file_info(image), shown_name(image)
     labels = read_labels(image, argument="image", shown_as=name)
     height, width = labels.classes.shape
     box, clipped = clipped_region(region, width, height, name)
-    inside = _in_box((height, width), box)
+    inside = _mask_in_box((height, width), box)
     if labels.valid is not None:
         inside &= labels.valid
     if mask is not None:
-        inside &= marked_pixels(mask, (height, width), name, argument="mask", called="a mask")
-    count = _counted(inside, "mask" if mask is not None else "region")
+        inside &= read_mask_pixels(mask, (height, width), name, argument="mask", called="a mask")
+    count = _count_pixels(inside, "mask" if mask is not None else "region")
     found, notes, flags = class_counts(labels.classes, inside, label_map, info.classes if info else None)
-    scale = chosen_scale(gsd_m, info.gsd_m if info else None)
+    scale = choose_scale(gsd_m, info.gsd_m if info else None)
     shown, layers = class_layers(labels.classes, inside, found, label_map, info.classes if info else None)
     title = f"{len(found)} classes in {count} px"
     grey = np.full((height, width, 3), 235, np.uint8)
@@ -283,7 +283,7 @@ def _of_labels(
         summary="",
         overlay=save_artifact("region_overlay.jpg", "overlay", overlay),
     )
-    return _Described(
+    return _Description(
         description,
         [*labels.notes, "classes counted: exact; a label raster has no colours or texture", *notes, *scale.notes],
         [*flags, *clipped, *scale.flags, *(() if scale.gsd_m else ("no_scale",))],
@@ -310,13 +310,13 @@ def _cover(
     return 100 * float(np.count_nonzero(plants.mask & inside)) / count
 
 
-def _in_box(shape: tuple[int, ...], box: Box) -> NDArray[np.bool_]:
+def _mask_in_box(shape: tuple[int, ...], box: Box) -> NDArray[np.bool_]:
     inside = np.zeros(shape[:2], np.bool_)
     inside[box[1] : box[3], box[0] : box[2]] = True
     return inside
 
 
-def _counted(inside: NDArray[np.bool_], argument: str) -> int:
+def _count_pixels(inside: NDArray[np.bool_], argument: str) -> int:
     count = int(np.count_nonzero(inside))
     if not count:
         raise ToolError(

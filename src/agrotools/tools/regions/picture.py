@@ -53,7 +53,7 @@ def read_region_picture(
     name = info.name if info else path.name
     if file_format(path, shown_as=name) in ("tiff", "envi"):
         with open_raster(path, shown_as=name) as source:
-            return _of_raster(source, bands, region, info)
+            return _read_raster(source, bands, region, info)
     image = read_image(path, shown_as=name)
     box, flags = clipped_region(region, image.width, image.height, name)
     known = info.bands if info and info.bands and len(info.bands) == len(_CHANNELS) else None
@@ -76,7 +76,7 @@ def read_region_picture(
     )
 
 
-def _of_raster(
+def _read_raster(
     source: RasterSource, bands: Mapping[str, int | str] | None, region: Box | None, info: SampleFile | None
 ) -> RegionPicture:
     known = info.bands if info and info.bands and len(info.bands) == source.count else None
@@ -104,7 +104,7 @@ def _of_raster(
     by_role: dict[Role, NDArray[Any]] = {role: read[number] for role, number in roles.items()}
     natural = {"R", "G", "B"} <= by_role.keys()
     if natural:
-        pixels = _natural(by_role, source.dtype == "uint8", notes)
+        pixels = _natural_colours(by_role, source.dtype == "uint8", notes)
     else:
         flags.append("no_natural_colours")
         pixels = stretched_picture(by_role or {"R": read[colours[0]]})
@@ -127,7 +127,7 @@ def _of_raster(
     )
 
 
-def _natural(bands: Mapping[Role, NDArray[Any]], is_8_bit: bool, notes: list[str]) -> NDArray[np.uint8]:
+def _natural_colours(bands: Mapping[Role, NDArray[Any]], is_8_bit: bool, notes: list[str]) -> NDArray[np.uint8]:
     stack = np.dstack([bands[role] for role in ("R", "G", "B")])
     if not is_8_bit:
         there = stack[np.isfinite(stack)]

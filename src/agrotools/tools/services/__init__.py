@@ -1,9 +1,8 @@
-"""What tools ask of services on the network, through the process that started their worker.
+"""Services on the network that tools use through the process that started their worker.
 
 Workers have no keys. A tool whose back-end is such a service states a
-:class:`~agrotools.tools.services.requests.Request`; the process that started the worker, which alone has keys, asks
-(:mod:`agrotools.tools.services.requests`) and runs the call again with the reply, as it does for the questions of the
-back-end ``vlm``.
+:class:`~agrotools.tools.services.requests.ServiceRequest`; the parent process, which alone has keys, sends it and runs
+the call again with the reply, as it does for the questions of the back-end ``vlm``.
 """
 
 SERPER = "serper"
@@ -15,6 +14,6 @@ SANDBOX = "sandbox"
 worker, so that a worker leaves no processes behind."""
 
 
-def asks_outside(backend: str) -> bool:
+def is_service_backend(backend: str) -> bool:
     """Whether a back-end is a service that is asked by the process that started the worker."""
     return backend in (SERPER, SEARXNG, SANDBOX) or backend.startswith(IMAGES)

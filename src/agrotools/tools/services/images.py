@@ -92,11 +92,11 @@ async def draw(
     except (ValueError, LookupError, TypeError, AttributeError):
         raise InfrastructureError(f"{service} replied in no form that is known") from None
     if not content:
-        content = base64.b64encode(await _fetched(str(address), settings, patience)).decode()
+        content = base64.b64encode(await _fetch(str(address), settings, patience)).decode()
     return {"picture": content, "revised_prompt": str(revised)[:2000] if revised else None}
 
 
-async def _fetched(address: str, settings: ImagesSettings, patience: Patience) -> bytes:
+async def _fetch(address: str, settings: ImagesSettings, patience: Patience) -> bytes:
     """The picture at an address that the endpoint named. The key is not sent there."""
     try:
         same = urlsplit(address)[:2] == urlsplit(settings.url)[:2]

@@ -9,7 +9,7 @@ FILE = "searches.jsonl"
 """Name of the file in a folder of recorded searches."""
 
 
-def same_query(query: str) -> str:
+def query_key(query: str) -> str:
     """What two spellings of one query have in common: letter case and spaces do not count."""
     return " ".join(query.casefold().split())
 
@@ -25,20 +25,20 @@ def record(folder: Path, backend: str, query: str, k: int, found: dict[str, Any]
         return
 
 
-def recorded_file(place: str) -> Path:
+def recording_path(place: str) -> Path:
     """The file of recorded searches at a path: that file, or the one in that folder."""
     path = Path(place).expanduser()
     return path / FILE if path.is_dir() else path
 
 
-def recorded(place: str, query: str, k: int) -> dict[str, Any] | None:
+def find_recorded(place: str, query: str, k: int) -> dict[str, Any] | None:
     """The last recorded search of that query that asked for as many results at least, else the last of it; or None.
 
     Raises:
         OSError: the file cannot be read.
         ValueError: a line of it is no recorded search (a torn last line is passed over).
     """
-    lines = recorded_file(place).read_text(encoding="utf-8").split("\n")  # other line breaks may stand in text
+    lines = recording_path(place).read_text(encoding="utf-8").split("\n")  # other line breaks may stand in text
     best: dict[str, Any] | None = None
     enough = False
     for number, line in enumerate(lines, start=1):
@@ -46,7 +46,7 @@ def recorded(place: str, query: str, k: int) -> dict[str, Any] | None:
             continue
         try:
             entry = json.loads(line)
-            same, asked = same_query(entry["query"]) == same_query(query), int(entry.get("k", 0))
+            same, asked = query_key(entry["query"]) == query_key(query), int(entry.get("k", 0))
             _check(entry)
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
             if number == len(lines):  # what ends in a line break has an empty last line

@@ -70,7 +70,7 @@ class VisionModel(Protocol):
         ...
 
 
-class Asked(Protocol):
+class ParentRequest(Protocol):
     """What a worker may ask for: a question to a vision model, or a request to a service on the network."""
 
     @property
@@ -86,13 +86,13 @@ class Asked(Protocol):
 class AnswerNeeded(BaseException):
     """The tool cannot go on without the answer. Not an error: no tool may catch it."""
 
-    def __init__(self, question: Asked) -> None:
+    def __init__(self, question: ParentRequest) -> None:
         super().__init__("an answer is needed")
         self.question = question
 
 
 @dataclass
-class Replies:
+class ModelReplies:
     """The vision model of a worker: it knows the replies that came so far, and stops the call for the next one."""
 
     name: str
@@ -110,7 +110,7 @@ class Replies:
 
 
 @dataclass(frozen=True)
-class Request:
+class ServiceRequest:
     """What a service is asked. ``pictures``: PNG or JPEG, where it works on pictures."""
 
     service: str
@@ -123,18 +123,18 @@ class Request:
         return {"service": self.service, "body": self.body}
 
     @classmethod
-    def of(cls, message: dict[str, Any], pictures: list[bytes]) -> "Request":
+    def of(cls, message: dict[str, Any], pictures: list[bytes]) -> "ServiceRequest":
         """The request that :meth:`message` made the message of."""
         return cls(message["service"], message["body"], tuple(pictures))
 
 
 @dataclass
-class OutsideReplies:
+class ServiceReplies:
     """What answers a worker's requests: the replies that came so far; it stops the call for the next one."""
 
     replies: list[dict[str, Any]] = field(default_factory=list)
 
-    def ask(self, request: Request) -> dict[str, Any]:
+    def ask(self, request: ServiceRequest) -> dict[str, Any]:
         """The next reply.
 
         Raises:
@@ -145,7 +145,7 @@ class OutsideReplies:
         raise AnswerNeeded(request)
 
 
-def asked_outside(request: Request) -> dict[str, Any]:
+def request_service(request: ServiceRequest) -> dict[str, Any]:
     """The reply of a service: from the process that started this worker, or asked for here where this is no worker.
 
     Raises:
@@ -189,7 +189,7 @@ def check_service(backend: str) -> None:
         raise UsageError(f"{backend!r} is no service on the network")
 
 
-async def answer(request: Request) -> dict[str, Any]:
+async def answer(request: ServiceRequest) -> dict[str, Any]:
     """The reply of the service that a request is for, as JSON (pictures in base64).
 
     Raises:

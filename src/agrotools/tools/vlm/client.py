@@ -22,7 +22,7 @@ _LONGEST_KEPT = 4_000
 _MOST_VALUES = 20
 _SHOWN = 80
 
-Answered = TypeVar("Answered", bound=BaseModel)
+ReplyType = TypeVar("ReplyType", bound=BaseModel)
 
 
 class ModelReply(BaseModel):
@@ -31,15 +31,15 @@ class ModelReply(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
 
-def asked(
+def ask_model(
     text: str,
     jpeg: bytes,
-    wanted: type[Answered],
-    check: Callable[[Answered], str | None] = lambda _reply: None,
+    wanted: type[ReplyType],
+    check: Callable[[ReplyType], str | None] = lambda _reply: None,
     *,
     max_output_tokens: int = 1024,
     more: tuple[bytes, ...] = (),
-) -> tuple[Answered, str]:
+) -> tuple[ReplyType, str]:
     """Ask the vision model of the running tool; its reply in the form that was asked for, and the note on it.
 
     A reply that is not in that form gets one question that says what is wrong with it.
@@ -84,7 +84,9 @@ def _form(schema: dict[str, Any]) -> str:
     return f"Reply with one JSON object and nothing else. Its JSON Schema:\n{orjson.dumps(schema).decode()}"
 
 
-def _read(reply: str, wanted: type[Answered], check: Callable[[Answered], str | None]) -> tuple[Answered | None, str]:
+def _read(
+    reply: str, wanted: type[ReplyType], check: Callable[[ReplyType], str | None]
+) -> tuple[ReplyType | None, str]:
     """The last value in a reply that is what was wanted; else what is wrong with the last."""
     text = reply[-_LONGEST_REPLY:]
     fault = f"it holds no JSON: {_excerpt(text)}" if text.strip() else "it is empty"
@@ -145,7 +147,7 @@ def picture_for_model(pixels: NDArray[np.uint8], box: Box) -> ModelPicture:
     return ModelPicture(out.getvalue(), image.width, image.height, box)
 
 
-class Said(NamedTuple):
+class TextAnswer(NamedTuple):
     """Words, and what to say of them."""
 
     text: str
@@ -153,7 +155,7 @@ class Said(NamedTuple):
     flags: tuple[str, ...]
 
 
-class Pointed(NamedTuple):
+class DetectedBoxes(NamedTuple):
     """Boxes (n, 4) in pixels of the whole picture and scores (n,), best first; what to say of them."""
 
     boxes: NDArray[np.float64]
@@ -162,7 +164,7 @@ class Pointed(NamedTuple):
     flags: tuple[str, ...]
 
 
-class Named(NamedTuple):
+class RankedNames(NamedTuple):
     """``candidates``: names of the list with scores in 0..1, best first; empty where the model sees none of them."""
 
     candidates: tuple[tuple[str, float], ...]
@@ -170,7 +172,7 @@ class Named(NamedTuple):
     flags: tuple[str, ...]
 
 
-class Labelled(NamedTuple):
+class LabelledBoxes(NamedTuple):
     """Boxes (n, 4) in pixels of the whole picture, scores (n,) and a name or text of each; what to say of them."""
 
     boxes: NDArray[np.float64]
@@ -180,7 +182,7 @@ class Labelled(NamedTuple):
     flags: tuple[str, ...]
 
 
-class Outlined(NamedTuple):
+class OutlineSet(NamedTuple):
     """Outlines, each (points, 2) in pixels of the whole picture, and a score of each; what to say of them."""
 
     outlines: list[NDArray[np.float64]]

@@ -103,7 +103,7 @@ class VisionEndpoint:
         if self._silent >= _MOST_SILENT:
             raise UsageError(
                 f"stopped: {self._silent} questions of tools in a row got no reply from {self.name}: {error.message}",
-                hint="what has finished is kept; give the same command again when that endpoint is back",
+                hint="finished samples are kept; run the same command again when that endpoint is back",
             ) from error
 
 

@@ -10,14 +10,14 @@ from pydantic import AliasChoices, Field, StringConstraints, model_validator
 
 from agrotools.tools.vlm.client import (
     FLAG,
-    Labelled,
+    DetectedBoxes,
+    LabelledBoxes,
     ModelPicture,
     ModelReply,
-    Named,
-    Outlined,
-    Pointed,
-    Said,
-    asked,
+    OutlineSet,
+    RankedNames,
+    TextAnswer,
+    ask_model,
     picture_for_model,
 )
 from agrotools.vision.formats import Box
@@ -83,118 +83,118 @@ class OutlinedThings(ModelReply):
     things: Annotated[list[OutlinedThing], Field(max_length=100, description="each once; [] for none")]
 
 
-def describe_picture(pixels: NDArray[np.uint8], box: Box, question: str | None) -> Said:
+def describe_picture(pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
     """What a picture, uint8 (rows, columns, 3), shows in the part ``box``, or the answer to ``question``.
 
     Raises:
-        ToolError: see :func:`agrotools.tools.vlm.client.asked`.
+        ToolError: see :func:`agrotools.tools.vlm.client.ask_model`.
     """
     wanted = (
-        f"Answer this question about the picture: {_quoted(question)}"
+        f"Answer this question about the picture: {_quote(question)}"
         if question
         else "Describe what this picture shows: what there is, where, and what it looks like."
     )
-    return _words(wanted, picture_for_model(pixels, box), ())
+    return _ask_words(wanted, picture_for_model(pixels, box), ())
 
 
-def describe_part(pixels: NDArray[np.uint8], box: Box, attribute: str) -> Said:
+def describe_part(pixels: NDArray[np.uint8], box: Box, attribute: str) -> TextAnswer:
     """What ``attribute`` the thing in the part ``box`` of a picture has. The model sees the part and where it lies.
 
     Raises:
-        ToolError: see :func:`agrotools.tools.vlm.client.asked`.
+        ToolError: see :func:`agrotools.tools.vlm.client.ask_model`.
     """
     height, width = pixels.shape[:2]
     part = picture_for_model(pixels, box)
-    whole = picture_for_model(_framed(pixels, box), (0, 0, width, height))
+    whole = picture_for_model(_draw_frame(pixels, box), (0, 0, width, height))
     wanted = (
         "The first picture is a part of the second, where a magenta frame shows it. Say of the thing in the first "
-        f"picture what its {_quoted(attribute)} is."
+        f"picture what its {_quote(attribute)} is."
     )
-    return _words(wanted, part, (whole.jpeg,))
+    return _ask_words(wanted, part, (whole.jpeg,))
 
 
-def compare(before: NDArray[np.uint8], after: NDArray[np.uint8], question: str) -> Said:
+def compare(before: NDArray[np.uint8], after: NDArray[np.uint8], question: str) -> TextAnswer:
     """What changed from one picture to another, both uint8 (rows, columns, 3), as far as ``question`` asks for it.
 
     Raises:
-        ToolError: see :func:`agrotools.tools.vlm.client.asked`.
+        ToolError: see :func:`agrotools.tools.vlm.client.ask_model`.
     """
     first, second = (picture_for_model(each, (0, 0, each.shape[1], each.shape[0])) for each in (before, after))
     wanted = (
         "The two pictures show one place, the first one earlier and the second one later. Say what has changed, as "
-        f"far as this asks for it: {_quoted(question)}"
+        f"far as this asks for it: {_quote(question)}"
     )
-    return _words(wanted, first, (second.jpeg,))
+    return _ask_words(wanted, first, (second.jpeg,))
 
 
-def read_latex(pixels: NDArray[np.uint8], box: Box) -> Said:
+def read_latex(pixels: NDArray[np.uint8], box: Box) -> TextAnswer:
     """The formula in the part ``box`` of a picture, as LaTeX.
 
     Raises:
-        ToolError: see :func:`agrotools.tools.vlm.client.asked`.
+        ToolError: see :func:`agrotools.tools.vlm.client.ask_model`.
     """
     picture = picture_for_model(pixels, box)
-    said, note = asked("Write the formula in this picture as LaTeX, exactly as it stands.", picture.jpeg, Formula)
-    return Said(said.latex, (f"formula: {note}",), (FLAG,))
+    said, note = ask_model("Write the formula in this picture as LaTeX, exactly as it stands.", picture.jpeg, Formula)
+    return TextAnswer(said.latex, (f"formula: {note}",), (FLAG,))
 
 
-def name_things(pixels: NDArray[np.uint8], box: Box, names: tuple[str, ...]) -> Labelled:
+def name_things(pixels: NDArray[np.uint8], box: Box, names: tuple[str, ...]) -> LabelledBoxes:
     """All things of ``names`` in the part ``box`` of a picture.
 
     Raises:
-        ToolError: see :func:`agrotools.tools.vlm.client.asked`; a name outside the list is no usable reply.
+        ToolError: see :func:`agrotools.tools.vlm.client.ask_model`; a name outside the list is no usable reply.
     """
     wanted = (
         "Find every object in the picture that is of one of these kinds, and give it the kind's name exactly as it "
-        f"stands here: {_quoted(list(names))}."
+        f"stands here: {_quote(list(names))}."
     )
-    return _things(wanted, pixels, box, frozenset(names))
+    return _ask_things(wanted, pixels, box, frozenset(names))
 
 
-def read_lines(pixels: NDArray[np.uint8], box: Box) -> Labelled:
+def read_lines(pixels: NDArray[np.uint8], box: Box) -> LabelledBoxes:
     """The lines of text in the part ``box`` of a picture, in reading order.
 
     Raises:
-        ToolError: see :func:`agrotools.tools.vlm.client.asked`.
+        ToolError: see :func:`agrotools.tools.vlm.client.ask_model`.
     """
     wanted = (
         "Read all text in the picture, line by line in reading order, exactly as it stands, misprints included: one "
         "entry for each line, its text as the name, in the language it is written in."
     )
-    return _things(wanted, pixels, box, None)
+    return _ask_things(wanted, pixels, box, None)
 
 
-def outline_things(pixels: NDArray[np.uint8], box: Box, text: str) -> Outlined:
+def outline_things(pixels: NDArray[np.uint8], box: Box, text: str) -> OutlineSet:
     """The outlines of what ``text`` names in the part ``box`` of a picture.
 
     Raises:
-        ToolError: see :func:`agrotools.tools.vlm.client.asked`.
+        ToolError: see :func:`agrotools.tools.vlm.client.ask_model`.
     """
     picture = picture_for_model(pixels, box)
     wanted = (
-        f"Outline every {_quoted(text)} in this picture of {picture.width_px} x {picture.height_px} pixels as closely "
+        f"Outline every {_quote(text)} in this picture of {picture.width_px} x {picture.height_px} pixels as closely "
         "as you can, in pixels of this picture. Outline nothing twice."
     )
 
     def fault(seen: OutlinedThings) -> str | None:
         for number, thing in enumerate(seen.things):
-            if not all(_inside(picture, x, y) for x, y in thing.outline):
+            if not all(_is_inside(picture, x, y) for x, y in thing.outline):
                 return f"things.{number}.outline leaves the picture of {picture.width_px} x {picture.height_px} pixels"
         return None
 
-    seen, note = asked(wanted, picture.jpeg, OutlinedThings, fault, max_output_tokens=_LONG_REPLY)
+    seen, note = ask_model(wanted, picture.jpeg, OutlinedThings, fault, max_output_tokens=_LONG_REPLY)
     outlines = [
         picture.original(np.array([[x, y, x, y] for x, y in thing.outline], np.float64))[:, :2] for thing in seen.things
     ]
-    return Outlined(outlines, [thing.score for thing in seen.things], (f"outlines: {note}",), (FLAG,))
+    return OutlineSet(outlines, [thing.score for thing in seen.things], (f"outlines: {note}",), (FLAG,))
 
 
-def _words(wanted: str, picture: ModelPicture, more: tuple[bytes, ...]) -> Said:
-    said, note = asked(wanted, picture.jpeg, Words, more=more)
-    return Said(said.answer, (f"answer: {note}",), (FLAG,))
+def _ask_words(wanted: str, picture: ModelPicture, more: tuple[bytes, ...]) -> TextAnswer:
+    said, note = ask_model(wanted, picture.jpeg, Words, more=more)
+    return TextAnswer(said.answer, (f"answer: {note}",), (FLAG,))
 
 
-def _things(wanted: str, pixels: NDArray[np.uint8], box: Box, names: frozenset[str] | None) -> Labelled:
+def _ask_things(wanted: str, pixels: NDArray[np.uint8], box: Box, names: frozenset[str] | None) -> LabelledBoxes:
     picture = picture_for_model(pixels, box)
     size = f"{picture.width_px} x {picture.height_px} pixels"
     text = f"{wanted} Give each a box that fits it closely, in pixels of this picture of {size}."
@@ -202,25 +202,25 @@ def _things(wanted: str, pixels: NDArray[np.uint8], box: Box, names: frozenset[s
     def fault(seen: NamedThings) -> str | None:
         for number, thing in enumerate(seen.things):
             x0, y0, x1, y1 = thing.box
-            if not (x0 < x1 and y0 < y1 and _inside(picture, x0, y0) and _inside(picture, x1, y1)):
+            if not (x0 < x1 and y0 < y1 and _is_inside(picture, x0, y0) and _is_inside(picture, x1, y1)):
                 return f"things.{number}.box {list(thing.box)} is no box inside the picture of {size}"
             if names is not None and thing.name not in names:
                 return f"things.{number}.name {thing.name[:60]!r} is not in the list"
         return None
 
-    seen, note = asked(text, picture.jpeg, NamedThings, fault, max_output_tokens=_LONG_REPLY)
+    seen, note = ask_model(text, picture.jpeg, NamedThings, fault, max_output_tokens=_LONG_REPLY)
     boxes = picture.original(np.array([thing.box for thing in seen.things], np.float64).reshape(-1, 4))
     scores = np.array([thing.score for thing in seen.things], np.float64)
     labels = [" ".join(thing.name.split()) for thing in seen.things]
-    return Labelled(boxes, scores, labels, (note, "scores are the model's own word"), (FLAG,))
+    return LabelledBoxes(boxes, scores, labels, (note, "scores are the model's own word"), (FLAG,))
 
 
-def _inside(picture: ModelPicture, x: float, y: float) -> bool:
+def _is_inside(picture: ModelPicture, x: float, y: float) -> bool:
     across, down = _OVER_EDGE * picture.width_px, _OVER_EDGE * picture.height_px
     return -across <= x <= picture.width_px + across and -down <= y <= picture.height_px + down
 
 
-def _framed(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
+def _draw_frame(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
     import cv2
 
     framed = pixels.copy()
@@ -229,7 +229,7 @@ def _framed(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
     return framed
 
 
-def _quoted(value: object) -> str:
+def _quote(value: object) -> str:
     return orjson.dumps(value).decode()
 
 
@@ -262,16 +262,16 @@ class SeenObjects(ModelReply):
         return {"objects": value} if isinstance(value, list) else value
 
 
-def point_out(pixels: NDArray[np.uint8], box: Box, target: str) -> Pointed:
+def locate_by_model(pixels: NDArray[np.uint8], box: Box, target: str) -> DetectedBoxes:
     """What a vision model takes for ``target`` in the part ``box`` of a picture, uint8 (rows, columns, 3).
 
     Raises:
-        ToolError: see :func:`agrotools.tools.vlm.client.asked`.
+        ToolError: see :func:`agrotools.tools.vlm.client.ask_model`.
     """
     picture = picture_for_model(pixels, box)
     width, height = picture.width_px, picture.height_px
     text = (
-        f"Find every {_quoted(target)} in this picture of {width} x {height} pixels. Give each one a box that fits it "
+        f"Find every {_quote(target)} in this picture of {width} x {height} pixels. Give each one a box that fits it "
         f"closely, in pixels of this picture: x from 0 to {width}, y from 0 to {height}. Count nothing twice, and "
         "leave out nothing that is partly hidden but surely there."
     )
@@ -286,14 +286,14 @@ def point_out(pixels: NDArray[np.uint8], box: Box, target: str) -> Pointed:
                 )
         return None
 
-    seen, note = asked(text, picture.jpeg, SeenObjects, fault, max_output_tokens=_OUTPUT_TOKENS)
+    seen, note = ask_model(text, picture.jpeg, SeenObjects, fault, max_output_tokens=_OUTPUT_TOKENS)
     boxes = np.array([thing.box for thing in seen.objects], np.float64).reshape(-1, 4)
     scores = np.array([thing.score for thing in seen.objects], np.float64)
     boxes = picture.original(boxes)
     left, top = (boxes[:, 0], boxes[:, 1]) if len(boxes) else (scores, scores)
     order = np.lexsort((left, top, -scores))
     notes = (note, "scores are the model's own word")
-    return Pointed(boxes[order], scores[order], notes, (FLAG,))
+    return DetectedBoxes(boxes[order], scores[order], notes, (FLAG,))
 
 
 LONGEST_DESCRIPTION = 1500
@@ -309,11 +309,11 @@ class SeenRegion(ModelReply):
     ]
 
 
-def describe(pixels: NDArray[np.uint8], box: Box, question: str | None) -> Said:
+def describe(pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
     """What a vision model says of the part ``box`` of a picture, or its answer to ``question``.
 
     Raises:
-        ToolError: see :func:`agrotools.tools.vlm.client.asked`.
+        ToolError: see :func:`agrotools.tools.vlm.client.ask_model`.
     """
     picture = picture_for_model(pixels, box)
     wanted = (
@@ -322,8 +322,8 @@ def describe(pixels: NDArray[np.uint8], box: Box, question: str | None) -> Said:
         else "Describe what this picture shows: plants and their state, soil, water, buildings, damage."
     )
     text = f"{wanted} Give no amounts that would have to be measured."
-    seen, note = asked(text, picture.jpeg, SeenRegion)
-    return Said(seen.description, (f"description: {note}",), (FLAG,))
+    seen, note = ask_model(text, picture.jpeg, SeenRegion)
+    return TextAnswer(seen.description, (f"description: {note}",), (FLAG,))
 
 
 MOST_NAMES = 400
@@ -344,7 +344,7 @@ class NamedGuesses(ModelReply):
 
 def choose_name(
     pixels: NDArray[np.uint8], box: Box, what: str, names: Sequence[str], *, top_k: int = 3, hint: str = ""
-) -> Named:
+) -> RankedNames:
     """What a vision model takes the part ``box`` of a picture, uint8 (rows, columns, 3), for.
 
     Args:
@@ -354,7 +354,7 @@ def choose_name(
         hint: a sentence more about the picture.
 
     Raises:
-        ToolError: see :func:`agrotools.tools.vlm.client.asked`; a name outside the list is no usable reply.
+        ToolError: see :func:`agrotools.tools.vlm.client.ask_model`; a name outside the list is no usable reply.
     """
     picture = picture_for_model(pixels, box)
     known = {_folded(name): name for name in names[:MOST_NAMES]}
@@ -368,13 +368,13 @@ def choose_name(
         outside = [guess.name for guess in guesses.candidates if _folded(guess.name) not in known]
         return f"{outside[0][:60]!r} is not in the list" if outside else None
 
-    guesses, note = asked(text, picture.jpeg, NamedGuesses, fault)
+    guesses, note = ask_model(text, picture.jpeg, NamedGuesses, fault)
     best: dict[str, float] = {}
     for guess in guesses.candidates:
         name = known[_folded(guess.name)]
         best[name] = max(guess.score, best.get(name, 0.0))
     ranked = sorted(best.items(), key=lambda item: -item[1])[:top_k]
-    return Named(tuple(ranked), (f"name: {note}", "scores are the model's own word, not calibrated"), (FLAG,))
+    return RankedNames(tuple(ranked), (f"name: {note}", "scores are the model's own word, not calibrated"), (FLAG,))
 
 
 def _folded(name: str) -> str:

@@ -29,7 +29,7 @@ def draw_words(prompt: str, weights: Weights, *, seed: int, steps: int, side_px:
     torch = library("torch")
 
     size = {} if side_px is None else {"width": _fit(side_px), "height": _fit(side_px)}
-    pipeline = _loaded(_checked(weights), "AutoPipelineForText2Image")
+    pipeline = _load_pipeline(_check_kind(weights), "AutoPipelineForText2Image")
     with torch.inference_mode():
         made = pipeline(
             prompt=prompt, num_inference_steps=steps, generator=torch.Generator("cpu").manual_seed(seed), **size
@@ -51,7 +51,7 @@ def change_picture(
     image = Image.fromarray(pixels)
     scale = min(1.0, longest_px / max(image.size))
     image = image.resize((_fit(image.width * scale), _fit(image.height * scale)), Image.Resampling.LANCZOS)
-    pipeline = _loaded(_checked(weights), "AutoPipelineForImage2Image")
+    pipeline = _load_pipeline(_check_kind(weights), "AutoPipelineForImage2Image")
     with torch.inference_mode():
         made = pipeline(
             prompt=instruction,
@@ -66,14 +66,14 @@ def _fit(side: float) -> int:
     return max(64, round(side / _STEP_PX) * _STEP_PX)
 
 
-def _checked(weights: Weights) -> Weights:
+def _check_kind(weights: Weights) -> Weights:
     if weights.kind != "diffusers":
         raise wrong_kind(weights, "make pictures", ("diffusers",))
     return weights
 
 
 @lru_cache(maxsize=1)
-def _loaded(weights: Weights, maker: str) -> Any:
+def _load_pipeline(weights: Weights, maker: str) -> Any:
     diffusers = library("diffusers")
     torch = library("torch")
 

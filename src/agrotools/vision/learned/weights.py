@@ -161,7 +161,7 @@ def _folder(model: str) -> Path:
     if model.startswith("/"):
         folder = Path(model)
         if not folder.is_dir():
-            raise ToolError("backend_unavailable", f"there is no folder {model}", hint=_how_to_get("NAME"))
+            raise ToolError("backend_unavailable", f"there is no folder {model}", hint=_download_hint("NAME"))
         return folder
     parts = model.split("/")
     if len(parts) != 2 or not all(part and part.strip(".") and part.isprintable() for part in parts):
@@ -176,7 +176,7 @@ def _folder(model: str) -> Path:
         raise ToolError(
             "backend_unavailable",
             f"the weights of {model} are not on this machine; nothing is downloaded unasked",
-            hint=_how_to_get(model),
+            hint=_download_hint(model),
         )
     return snapshot
 
@@ -226,7 +226,7 @@ def _json(path: Path) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def _how_to_get(model: str) -> str:
+def _download_hint(model: str) -> str:
     return (
         f"{_INSTALL}, then: hf download {model} (into {hub_cache()}), or put the model's folder somewhere and write "
         "learned:/its/absolute/path"

@@ -18,7 +18,7 @@ from agrotools.build.sources.drawn.saving import find_mark, grown, mark_each, sa
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates.thing import Thing
 from agrotools.core import Intrinsics, SampleFile
-from agrotools.tools.result import rounded
+from agrotools.tools.result import round_significant
 
 NAME = "apples"
 STANDS_FOR = "papple"
@@ -186,8 +186,8 @@ def _result(fruits: Sequence[Mapping[str, Any]]) -> dict[str, JsonValue]:
         "fruits": rows,
         "n": len(seen),
         "n_measured": len(used),
-        "mean_diameter_mm": rounded(float(np.mean(used)), _DIGITS) if used else None,
-        "median_diameter_mm": rounded(float(np.median(used)), _DIGITS) if used else None,
-        "sd_mm": rounded(float(np.std(used, ddof=1)), _DIGITS) if len(used) > 1 else None,
+        "mean_diameter_mm": round_significant(float(np.mean(used)), _DIGITS) if used else None,
+        "median_diameter_mm": round_significant(float(np.median(used)), _DIGITS) if used else None,
+        "sd_mm": round_significant(float(np.std(used, ddof=1)), _DIGITS) if len(used) > 1 else None,
         "size_classes": dict(zip(names, counts, strict=True)),
     }

@@ -16,7 +16,7 @@ from agrotools.build.sources.drawn import Drawn
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing
 from agrotools.core import Arguments, SampleFile
-from agrotools.tools.result import rounded
+from agrotools.tools.result import round_significant
 
 NAME = "blocks"
 STANDS_FOR = "agromind"
@@ -82,7 +82,7 @@ def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
 
     def block_top(index: int, number: int) -> Thing:
         shown, facts = files(index, number), blocks[index]
-        mean = cast(float, rounded(facts["mean_canopy_m"], _DIGITS))
+        mean = cast(float, round_significant(facts["mean_canopy_m"], _DIGITS))
         look = PlannedCall(
             "estimate_canopy_height",
             {"chm": shown[1].name},
@@ -130,10 +130,10 @@ def _counted(facts: dict[str, Any], region: Box | None, taller_than_m: float = 0
         height for x, y, height, _ in facts["trees"] if x0 <= x < x1 and y0 <= y < y1 and height >= taller_than_m
     ]
     area_ha = (x1 - x0) * (y1 - y0) * facts["gsd_m"] ** 2 / 10_000
-    tall = rounded(float(np.median(heights)), _DIGITS) if heights and "heights" in facts else None
+    tall = round_significant(float(np.median(heights)), _DIGITS) if heights and "heights" in facts else None
     return {
         "count": len(heights),
-        "density_per_ha": rounded(len(heights) / area_ha, _DIGITS),
+        "density_per_ha": round_significant(len(heights) / area_ha, _DIGITS),
         "median_height_m": tall,
         "gsd_m": facts["gsd_m"],
     }

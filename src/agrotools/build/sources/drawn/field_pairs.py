@@ -18,7 +18,7 @@ from agrotools.build.sources.drawn import Drawn
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing
 from agrotools.core import Arguments, SampleFile
-from agrotools.tools.result import rounded
+from agrotools.tools.result import round_significant
 
 LEAST_PX = 200
 """Smaller patches do not count where sites are counted: at half a metre a pixel, seven metres square."""
@@ -136,14 +136,14 @@ def _change(lost: NDArray[np.uint8], region: Box | None, gsd_m: float) -> dict[s
     x0, y0, x1, y1 = region or (0, 0, lost.shape[1], lost.shape[0])
     inside = lost[y0:y1, x0:x1]
     px = int(np.count_nonzero(inside))
-    percent, area_m2 = rounded(100 * px / inside.size, _DIGITS), rounded(px * gsd_m**2, _DIGITS)
+    percent, area_m2 = round_significant(100 * px / inside.size, _DIGITS), round_significant(px * gsd_m**2, _DIGITS)
     kinds = [BECOMES[int(value) - 1] for value in np.unique(inside) if value]
     return {
         "changed": px > 0,
         "change_px": px,
         "change_pct": percent,
         "change_area_m2": area_m2,
-        "change_area_ha": rounded(px * gsd_m**2 / 1e4, _DIGITS),
+        "change_area_ha": round_significant(px * gsd_m**2 / 1e4, _DIGITS),
         "total_px": int(inside.size),
         "loss_px": px,
         "loss_area_m2": area_m2,
@@ -160,8 +160,8 @@ def _sites(lost: NDArray[np.uint8], gsd_m: float) -> dict[str, Any]:
     sizes = [int(size) for size in stats[1:count, cv2.CC_STAT_AREA] if size >= LEAST_PX]
     return {
         "area_px": sum(sizes),
-        "image_pct": rounded(100 * sum(sizes) / lost.size, _DIGITS),
-        "area_m2": rounded(sum(sizes) * gsd_m**2, _DIGITS),
+        "image_pct": round_significant(100 * sum(sizes) / lost.size, _DIGITS),
+        "area_m2": round_significant(sum(sizes) * gsd_m**2, _DIGITS),
         "shape": {"pieces": len(sizes), "largest_px": max(sizes, default=0)},
     }
 

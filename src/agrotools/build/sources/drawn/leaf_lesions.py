@@ -19,7 +19,7 @@ from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates.thing import Thing
 from agrotools.core import SampleFile
 from agrotools.tools.lesions.result import GradeScale, grade_of
-from agrotools.tools.result import rounded
+from agrotools.tools.result import round_significant
 
 NAME = "leaf_lesions"
 STANDS_FOR = "plantseg"
@@ -137,7 +137,7 @@ def _arguments(image: str, ground: str, **more: JsonValue) -> dict[str, JsonValu
 
 def _result(leaf: Mapping[str, Any], scale: GradeScale = "percent") -> dict[str, JsonValue]:
     """What a perfect ``analyze_lesions`` returns."""
-    severity = rounded(float(leaf["severity_pct"]), _DIGITS)
+    severity = round_significant(float(leaf["severity_pct"]), _DIGITS)
     return {
         "leaf_area_px": leaf["leaf_area_px"],
         "lesion_area_px": leaf["lesion_area_px"],

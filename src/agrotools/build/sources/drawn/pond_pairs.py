@@ -17,7 +17,7 @@ from agrotools.build.sources.drawn import Drawn
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing
 from agrotools.core import Arguments, SampleFile
-from agrotools.tools.result import rounded
+from agrotools.tools.result import round_significant
 
 NAME = "pond_pairs"
 STANDS_FOR = "fpcd"
@@ -75,7 +75,7 @@ def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
         arguments: Arguments = {"before": before, "after": after, "target": "pond"}
         thought = f"I need to know what became of the ponds between {before} and {after}."
         gsd_m = pairs[index]["gsd_m"]
-        words = {"before": before, "after": after, "gsd_m": f"{rounded(gsd_m, 4):g}"}
+        words = {"before": before, "after": after, "gsd_m": f"{round_significant(gsd_m, 4):g}"}
         return Thing(shown, "detect_change", arguments, pairs[index]["change"], f"site {number}", thought, words)
 
     def inside_mark(index: int, number: int) -> Thing:
@@ -114,15 +114,15 @@ def _change(scene: PondScene, region: Box | None, gsd_m: float) -> dict[str, Any
     return {
         "changed": told != "none",
         "change_px": px,
-        "change_pct": rounded(100 * px / total, _DIGITS),
-        "change_area_m2": rounded(px * gsd_m**2, _DIGITS),
-        "change_area_ha": rounded(px * gsd_m**2 / 1e4, _DIGITS),
+        "change_pct": round_significant(100 * px / total, _DIGITS),
+        "change_area_m2": round_significant(px * gsd_m**2, _DIGITS),
+        "change_area_ha": round_significant(px * gsd_m**2 / 1e4, _DIGITS),
         "total_px": total,
         "pond": {
             "event": told,
             "area_before_px": was,
             "area_after_px": now,
-            "delta_pct": rounded(100 * (now - was) / was, _DIGITS) if was else None,
+            "delta_pct": round_significant(100 * (now - was) / was, _DIGITS) if was else None,
         },
         "gsd_m": gsd_m,
     }

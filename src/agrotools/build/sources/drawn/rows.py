@@ -24,7 +24,7 @@ from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing
 from agrotools.core import SampleFile
 from agrotools.tools.crop_weed.bands import ranked_bands
-from agrotools.tools.result import rounded
+from agrotools.tools.result import round_significant
 
 NAME = "rows"
 STANDS_FOR = "weedmap"
@@ -98,8 +98,10 @@ def _ranking(bands: NDArray[np.uint16], classes: NDArray[np.uint8]) -> dict[str,
     assert ranked is not None, "rows with crop, weeds and soil"
     return {
         "-".join(one.bands): {
-            "expected_accuracy": None if one.expected_accuracy is None else rounded(one.expected_accuracy, _DIGITS),
-            "min_jm": rounded(one.min_jm, _DIGITS),
+            "expected_accuracy": None
+            if one.expected_accuracy is None
+            else round_significant(one.expected_accuracy, _DIGITS),
+            "min_jm": round_significant(one.min_jm, _DIGITS),
         }
         for one in ranked.triplets
     }

@@ -17,7 +17,7 @@ from agrotools.build.sources.field.canopy import height_truth
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing
 from agrotools.core import Arguments, SampleFile
-from agrotools.tools.result import rounded
+from agrotools.tools.result import round_significant
 
 NAME = "tracts"
 STANDS_FOR = "open_canopy"
@@ -46,7 +46,7 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
         truth = height_truth(known, region, gsd_m)
         x0, y0, x1, y1 = region or (0, 0, known.shape[1], known.shape[0])
         part = known[y0:y1, x0:x1].astype(np.float64)
-        truth["mean_canopy_m"] = rounded(float(part[part >= _BREAK_M].mean()), 6)
+        truth["mean_canopy_m"] = round_significant(float(part[part >= _BREAK_M].mean()), 6)
         tracts.append(
             {
                 "picture": f"picture_{number}.jpg",

@@ -17,7 +17,7 @@ from agrotools.build.sources.prepared import read_items
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import Arguments, SampleFile
 from agrotools.core.benchmark_header import SourceNote
-from agrotools.tools.result import rounded
+from agrotools.tools.result import round_significant
 from agrotools.vision import open_raster
 
 FOLDER = "chm"
@@ -107,8 +107,8 @@ def height_truth(heights: NDArray[np.float32], region: Region | None, gsd_m: flo
     if gsd_m is not None:
         figures |= {"area_m2": values.size * gsd_m**2, "canopy_area_m2": canopy.size * gsd_m**2}
     return {
-        **{name: rounded(float(value), _DIGITS) for name, value in figures.items()},
-        "bins": [{"pct": rounded(100 * count / values.size, _DIGITS)} for count in counted],
+        **{name: round_significant(float(value), _DIGITS) for name, value in figures.items()},
+        "bins": [{"pct": round_significant(100 * count / values.size, _DIGITS)} for count in counted],
         "measured_px": values.size,
     }
 

@@ -14,7 +14,7 @@ from agrotools.build.sources.prepared import read_items
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import Arguments, SampleFile
 from agrotools.core.benchmark_header import SourceNote
-from agrotools.tools.result import rounded
+from agrotools.tools.result import round_significant
 from agrotools.vision import read_labels
 
 SAMPLES = 24
@@ -98,13 +98,13 @@ def _truth(mask: NDArray[np.bool_], region: Region | None, gsd_m: float | None) 
     x0, y0, x1, y1 = region or (0, 0, mask.shape[1], mask.shape[0])
     inside = mask[y0:y1, x0:x1]
     change = int(np.count_nonzero(inside))
-    area_m2 = None if gsd_m is None else rounded(change * gsd_m**2, _DIGITS)
+    area_m2 = None if gsd_m is None else round_significant(change * gsd_m**2, _DIGITS)
     return {
         "changed": change > 0,
         "change_px": change,
-        "change_pct": rounded(100 * change / inside.size, _DIGITS),
+        "change_pct": round_significant(100 * change / inside.size, _DIGITS),
         "change_area_m2": area_m2,
-        "change_area_ha": None if area_m2 is None else rounded(area_m2 / 10_000, _DIGITS),
+        "change_area_ha": None if area_m2 is None else round_significant(area_m2 / 10_000, _DIGITS),
         "total_px": inside.size,
         "gsd_m": gsd_m,
     }

@@ -13,7 +13,7 @@ from agrotools.build.sources.prepared import read_items
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import SampleFile
 from agrotools.core.benchmark_header import SourceNote
-from agrotools.tools.result import rounded
+from agrotools.tools.result import round_significant
 from agrotools.vision import open_raster, read_labels
 
 TREE_SAMPLES, SCENE_SAMPLES = 16, 4
@@ -49,8 +49,12 @@ def trees(folder: Path) -> Part:
             x0, y0, x1, y1 = region or (0, 0, mask.shape[1], mask.shape[0])
             inside = mask[y0:y1, x0:x1]
             share = 100 * np.count_nonzero(inside == 1) / inside.size
-            pcts = {"trees": rounded(share, _DIGITS), "other": rounded(100 - share, _DIGITS)}
-            return {"class_pcts": pcts, "area_px": inside.size, "area_m2": rounded(inside.size * gsd_m**2, _DIGITS)}
+            pcts = {"trees": round_significant(share, _DIGITS), "other": round_significant(100 - share, _DIGITS)}
+            return {
+                "class_pcts": pcts,
+                "area_px": inside.size,
+                "area_m2": round_significant(inside.size * gsd_m**2, _DIGITS),
+            }
 
         named = file.model_copy(update={"name": "tree_map.png"})
         across, down = halves(mask.shape[1], mask.shape[0])
@@ -79,7 +83,7 @@ def scene(folder: Path) -> Part:
         def truth(region: Region | None, index: Any = index) -> dict[str, Any]:
             x0, y0, x1, y1 = region or (0, 0, index.shape[1], index.shape[0])
             inside = index[y0:y1, x0:x1]
-            return {"ndvi": rounded(float(np.nanmean(inside)), _DIGITS), "area_px": inside.size}
+            return {"ndvi": round_significant(float(np.nanmean(inside)), _DIGITS), "area_px": inside.size}
 
         named = file.model_copy(update={"name": "scene.tif"})
         across, down = halves(index.shape[1], index.shape[0])

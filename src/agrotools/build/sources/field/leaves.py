@@ -11,7 +11,7 @@ from agrotools.build.sources.prepared import read_items
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import SampleFile
 from agrotools.core.benchmark_header import SourceNote
-from agrotools.tools.result import rounded
+from agrotools.tools.result import round_significant
 from agrotools.vision import read_labels
 
 FOLDER = "coffee_lesions"
@@ -42,7 +42,7 @@ def leaves(folder: Path) -> Part:
 def _truth(mask: Path) -> dict[str, Any]:
     classes = read_labels(mask).classes
     leaf, lesion = int(np.count_nonzero((classes == _LEAF) | (classes == _SYMPTOM))), int(np.sum(classes == _SYMPTOM))
-    return {"leaf_area_px": leaf, "lesion_area_px": lesion, "severity_pct": rounded(100 * lesion / leaf, 6)}
+    return {"leaf_area_px": leaf, "lesion_area_px": lesion, "severity_pct": round_significant(100 * lesion / leaf, 6)}
 
 
 def _subject(number: int, pair: list[tuple[SampleFile, dict[str, Any]]]) -> Subject:

@@ -12,7 +12,7 @@ from agrotools.build.sources.prepared import read_items
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import SampleFile
 from agrotools.core.benchmark_header import SourceNote
-from agrotools.tools.result import rounded
+from agrotools.tools.result import round_significant
 from agrotools.vision import open_raster
 
 SAMPLES = 16
@@ -49,7 +49,10 @@ def _subject(number: int, before: tuple[SampleFile, float], after: tuple[SampleF
     )
 
     def shown(_: int, __: int) -> Thing:
-        means = {"mean_before": rounded(before[1], _DIGITS), "mean_after": rounded(after[1], _DIGITS)}
+        means = {
+            "mean_before": round_significant(before[1], _DIGITS),
+            "mean_after": round_significant(after[1], _DIGITS),
+        }
         truth: dict[str, Any] = {"vegetation": {"index": "ndvi", **means}}
         arguments: dict[str, Any] = {"before": files[0].name, "after": files[1].name, "target": "vegetation"}
         words = {"before": files[0].name, "after": files[1].name}

@@ -35,7 +35,7 @@ from agrotools.build.sources.wording import reasons
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import Arguments, BenchmarkError, SampleFile
 from agrotools.core.benchmark_header import SourceNote
-from agrotools.tools.result import rounded
+from agrotools.tools.result import round_significant
 from agrotools.vision.reading import read_image
 
 GET_IT = (
@@ -207,7 +207,7 @@ def _truth(happened: Happened, change: NDArray[np.bool_]) -> dict[str, Any]:
     return {
         "changed": happened.changed,
         "change_px": changed_px,
-        "change_pct": rounded(100 * changed_px / change.size, 6),
+        "change_pct": round_significant(100 * changed_px / change.size, 6),
         "change_area_m2": None,
         "change_area_ha": None,
         "total_px": change.size,
@@ -220,7 +220,7 @@ def _shape(happened: Happened) -> dict[str, Any]:
     area = int(np.count_nonzero(happened.ponds))
     return {
         "area_px": area,
-        "image_pct": rounded(100 * area / happened.ponds.size, 6),
+        "image_pct": round_significant(100 * area / happened.ponds.size, 6),
         "shape": {"pieces": happened.pieces},
     }
 

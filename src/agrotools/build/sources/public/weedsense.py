@@ -26,7 +26,7 @@ from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.benchmark_header import SourceNote
 from agrotools.tools.plants.measuring import Plant, find_plants
-from agrotools.tools.result import rounded
+from agrotools.tools.result import round_significant
 from agrotools.vision import read_labels
 
 GET_IT = (
@@ -260,7 +260,7 @@ def _described(plant: Plant) -> dict[str, Any]:
         "height_px": y1 - y0,
         "width_px": x1 - x0,
         "convex_hull_px": plant.hull_area_px,
-        "solidity": rounded(plant.solidity, _DIGITS),
+        "solidity": round_significant(plant.solidity, _DIGITS),
     }
 
 

@@ -1,0 +1,473 @@
+"""The public API: runs as Python objects. ``import agrotools as at`` offers the names here; docs/python.md shows them.
+
+The command line calls the same functions.
+"""
+
+import asyncio
+import io
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
+
+from agrotools.agents.policy import Policy
+from agrotools.core import Mode, Protocol, Record, Score, UsageError
+from agrotools.formats.benchmark import Benchmark
+from agrotools.models.base import Model
+from agrotools.runner.config import EvalConfig, read_config
+from agrotools.runner.manifest import Manifest
+from agrotools.runner.records import RecordIndex, record_index
+from agrotools.runner.store import read_manifest
+
+if TYPE_CHECKING:
+    from agrotools.runner.rescore import OnScored, Rescored
+    from agrotools.scoring.embedders import Embedder
+    from agrotools.scoring.summary import Summary
+
+T = TypeVar("T")
+
+_FIRST_MODES: tuple[Mode, ...] = ("end-to-end", "step-by-step", "no-tool")
+"""Order in which :attr:`Run.scores` takes a metric that several modes have."""
+
+
+class MetricScore(NamedTuple):
+    """A metric of a run: a mean of scores in [0, 1] with its 95 % interval."""
+
+    metric: str
+    mode: Mode
+    value: float
+    interval: tuple[float, float] | None
+    """Lower and upper bound over clusters; None under 10 clusters."""
+    n: int
+    """Samples (or steps) that were averaged."""
+    clusters: int
+    """Groups of samples that share a file or a question."""
+
+
+class MetricDifference(NamedTuple):
+    """First run minus second in one metric, paired by sample."""
+
+    metric: str
+    mode: Mode
+    first: str
+    second: str
+    value: float
+    interval: tuple[float, float] | None
+    p_adjusted: float | None
+    """p-value by Holm's method among all differences of the comparison; None under 10 clusters."""
+    detectable: float | None
+    """Smallest true difference that would be found with 80 % power at the 5 % level."""
+    n: int
+
+
+class Comparison(tuple[MetricDifference, ...]):
+    """Differences between all pairs of runs on one benchmark, in the headline metrics of each mode."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "\n".join(_difference_line(each) for each in self) or "Comparison(no metric in common)"
+
+
+class Sample:
+    """The records of one sample in a run: one for each mode and epoch, with their scores."""
+
+    def __init__(self, run: "Run", records: Sequence[Record]) -> None:
+        self.run = run
+        self.records = list(records)
+        self.id = records[0].sample.id
+
+    @property
+    def query(self) -> str:
+        """The question."""
+        return self.records[0].sample.query
+
+    @property
+    def scores(self) -> list[Score]:
+        """Score rows of all its records."""
+        return [score for record in self.records for score in self.run.score_record(record)]
+
+    def show(self) -> None:
+        """Show question, pictures, steps, answer and scores: as HTML in a notebook, else as text on standard output."""
+        if "ipykernel" in sys.modules:
+            from IPython.display import HTML, display  # pyright: ignore[reportMissingImports]
+
+            display(HTML(self._repr_html_()))
+        else:
+            self._print(None)
+
+    def _print(self, file: io.StringIO | None) -> None:
+        from agrotools.report.explain import print_explanation
+
+        for record in self.records:
+            print_explanation(record, self.run.score_record(record), self.run.judgements.of(record), file=file)
+
+    def _repr_html_(self) -> str:
+        text = io.StringIO()
+        self._print(text)
+        return "".join(self._pictures()) + f"<pre>{escape(text.getvalue())}</pre>"
+
+    def _pictures(self) -> Iterator[str]:
+        from agrotools.report.html.places import Absent, Places, benchmark_roots
+
+        places, roots = Places([self.run.path]), benchmark_roots(self.run.manifest, self.run.path, None)
+        for file in self.records[0].sample.files:
+            path = places.of_file(file, roots)
+            if file.kind == "image" and not isinstance(path, Absent):
+                from agrotools.agents.images import Preview, make_preview
+
+                preview = make_preview(path, file.name, file.kind, file.bands)
+                if isinstance(preview, Preview):
+                    yield f'<img src="{preview.url}" alt="{escape(file.name)}" style="max-width:24em">'
+
+    def __repr__(self) -> str:
+        return f"Sample({self.id!r}, {', '.join(record.mode for record in self.records)})"
+
+
+class Run:
+    """A run folder: its scores, its records and its report. Nothing is read before it is asked for.
+
+    Args:
+        path: the folder that :func:`evaluate` or ``agrotools eval`` wrote.
+        stopped: why the run ended before it was complete; None where nothing stopped it.
+
+    Raises:
+        RunStoreError: there is no run in the folder, or one that this version cannot read.
+    """
+
+    def __init__(self, path: str | Path, *, stopped: str | None = None) -> None:
+        self.path = Path(path)
+        self.manifest: Manifest = read_manifest(self.path)
+        self.stopped = stopped
+
+    @cached_property
+    def summary(self) -> "Summary":
+        """All figures of the run, as ``scores.json`` holds them. Scores the records on first use."""
+        return score_runs([self.path])[0].summary
+
+    @property
+    def scores(self) -> dict[str, MetricScore]:
+        """Metrics by id, such as ``agrotools.fas``. Of a metric that several modes have, that of end-to-end, else of
+        step-by-step; :meth:`mode_scores` has those of one mode."""
+        found: dict[str, MetricScore] = {}
+        for mode in _FIRST_MODES:
+            found = {**self.mode_scores(mode), **found}
+        return found
+
+    def mode_scores(self, mode: Mode) -> dict[str, MetricScore]:
+        """Metrics of one mode by id; none where the run does not have it."""
+        part = self.summary.modes.get(mode)
+        return {
+            name: MetricScore(
+                name,
+                mode,
+                metric.overall.value,
+                (metric.overall.interval.lower, metric.overall.interval.upper) if metric.overall.interval else None,
+                metric.overall.n,
+                metric.overall.n_clusters,
+            )
+            for name, metric in (part.metrics if part else {}).items()
+        }
+
+    def samples(self, mode: Mode | None = None) -> list[Record]:
+        """The records, by mode, sample and epoch; of ``mode`` alone where one is given."""
+        return [record for record in self._index if mode in (None, record.mode)]
+
+    def __getitem__(self, sample_id: str) -> Sample:
+        """The records of one sample.
+
+        Raises:
+            KeyError: the run has none of that id.
+        """
+        records = self._index.of_sample(sample_id)
+        if not records:
+            raise KeyError(sample_id)
+        return Sample(self, records)
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    @cached_property
+    def _index(self) -> RecordIndex:
+        return record_index(self.path)
+
+    @cached_property
+    def judgements(self) -> Any:
+        """Judgements of the run's answers, by record."""
+        from agrotools.runner.judging import judged_rows
+
+        return judged_rows(self.path)
+
+    def score_record(self, record: Record) -> list[Score]:
+        """Score rows of one record, those of judges included."""
+        from agrotools.scoring import score_record
+
+        return [*score_record(record), *self.judgements.rows(record)]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One flat row a record: sample, mode, epoch, answer, ending, seconds, tokens, and the mean of each metric."""
+        for record in self._index:
+            values: defaultdict[str, list[float]] = defaultdict(list)
+            for score in self.score_record(record):
+                values[score.metric].append(score.value)
+            trajectory = record.trajectory
+            yield {
+                "sample": record.sample.id,
+                "mode": record.mode,
+                "epoch": record.epoch,
+                "family": record.sample.family,
+                "task_type": record.sample.task_type,
+                "answer": trajectory.answer if trajectory else None,
+                "termination": trajectory.termination if trajectory else None,
+                "invalid": record.invalid,
+                "tool_calls": len(trajectory.calls) if trajectory else None,
+                "seconds": record.seconds,
+                "input_tokens": sum(reply.usage.input_tokens for reply in record.replies),
+                "output_tokens": sum(reply.usage.output_tokens for reply in record.replies),
+                **{metric: fmean(each) for metric, each in values.items()},
+            }
+
+    def to_pandas(self) -> Any:
+        """:meth:`rows` as a ``pandas.DataFrame``.
+
+        Raises:
+            UsageError: pandas is not installed.
+        """
+        return _imported("pandas").DataFrame(list(self.rows()))
+
+    def to_polars(self) -> Any:
+        """:meth:`rows` as a ``polars.DataFrame``.
+
+        Raises:
+            UsageError: polars is not installed.
+        """
+        return _imported("polars").DataFrame(list(self.rows()), infer_schema_length=None)
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write the report, one HTML file that needs nothing else, and return its path.
+
+        Args:
+            path: the file; ``report.html`` in the run folder by default.
+        """
+        from agrotools.report.html import build_report
+
+        return build_report([self.path], Path(path) if path else self.path / "report.html").path
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r}, {self.manifest.model} on {self.manifest.benchmark}, {len(self)} records)"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(each.metric)}</td><td>{each.mode}</td><td>{100 * each.value:.1f}</td>"
+            f"<td>{_interval_text(each.interval)}</td><td>{each.n} ({each.clusters})</td></tr>"
+            for mode in _FIRST_MODES
+            for each in self.mode_scores(mode).values()
+        )
+        head = "<tr><th>metric</th><th>mode</th><th>%</th><th>95 % interval</th><th>n (clusters)</th></tr>"
+        return f"<p>{escape(repr(self))}</p><table>{head}{rows}</table>"
+
+
+def evaluate(
+    benchmark: str | Path | Benchmark = "embedded",
+    model: str | Model | Policy = "baseline:planner",
+    *,
+    mode: Mode | str = "all",
+    limit: int | None = None,
+    epochs: int = 1,
+    protocol: Protocol | None = None,
+    base_url: str | None = None,
+    out: str | Path | None = None,
+    progress: TextIO | None = None,
+    **options: Any,
+) -> Run:
+    """Run a benchmark with a model, score it, and return the run. The same call again resumes an incomplete run.
+
+    Args:
+        benchmark: a name, a folder, or a loaded benchmark.
+        model: as ``agrotools eval --model``; or an object with ``generate`` (a model) or ``act`` (a policy). Runs of
+            objects are resumed only where ``out`` names their folder: the same name may stand for other code.
+        mode: ``no-tool``, ``step-by-step``, ``end-to-end`` or ``all``.
+        limit: a fixed random subset of that many samples; all by default.
+        epochs: repeats of every sample.
+        protocol: ``react`` or ``tool-calling``, or one of a paper; that of the benchmark by default.
+        base_url: OpenAI-compatible endpoint of the model.
+        out: run folder; ``runs/BENCHMARK-MODEL-HASH`` by default.
+        progress: stream for progress and notes; standard error by default.
+        **options: other keys of a config file, such as ``temperature``, ``budget`` or ``backends``.
+
+    Raises:
+        UsageError, BenchmarkError, RunStoreError: with what to change.
+        InfrastructureError: the endpoint is gone.
+        BudgetReached: the budget does not even allow the first sample.
+    """
+    name = model if isinstance(model, str) else _name_of(model)
+    given = {"mode": mode, "limit": limit, "epochs": epochs, "protocol": protocol, "base_url": base_url, "out": out}
+    given["benchmark"] = str(benchmark.root if isinstance(benchmark, Benchmark) else benchmark)
+    values = {key: value for key, value in {**given, **options}.items() if value is not None}
+    config = read_config(None, values, [name])[0]
+    return evaluate_config(
+        config,
+        progress or sys.stderr,
+        model=None if isinstance(model, str) else model,
+        benchmark=benchmark if isinstance(benchmark, Benchmark) else None,
+    )
+
+
+def evaluate_config(
+    config: EvalConfig,
+    progress: TextIO,
+    *,
+    model: Model | Policy | None = None,
+    benchmark: Benchmark | None = None,
+) -> Run:
+    """Run what is missing of the run that ``config`` describes; see :func:`evaluate`. Its scores are computed on use.
+
+    Args:
+        model: stands for the model that ``config`` names.
+        benchmark: stands for the benchmark that ``config`` names.
+    """
+    from agrotools.runner.evaluate import evaluate as run
+
+    stop = threading.Event()
+    done = _outside_event_loop(lambda: run(config, progress, model=model, benchmark=benchmark, stop=stop), stop)
+    reason = f"{done.stopped.message}\nhint: {done.stopped.hint}" if done.stopped else None
+    return Run(done.run, stopped=reason)
+
+
+def read_run(path: str | Path) -> Run:
+    """The run in a folder that :func:`evaluate` or ``agrotools eval`` wrote.
+
+    Raises:
+        RunStoreError: there is none, or one that this version cannot read.
+    """
+    return Run(path)
+
+
+def score(run: str | Path | Run, *, allow_invalid: bool = False) -> Run:
+    """Score a run's records anew, without asking a model, and write its ``scores.json``.
+
+    Args:
+        run: a run, or its folder.
+        allow_invalid: whether headline scores stand where more than 1 % of the samples are invalid.
+    """
+    fresh = Run(run.path if isinstance(run, Run) else run)
+    fresh.summary = score_runs([fresh.path], allow_invalid=allow_invalid, again=True)[0].summary
+    return fresh
+
+
+def compare(*runs: str | Path | Run) -> Comparison:
+    """Paired differences of all pairs of runs on one benchmark, adjusted together (Holm).
+
+    Runs of baselines that see the gold are in no pair, nor are modes without a headline metric.
+
+    Raises:
+        UsageError: fewer than two runs.
+        ScoringVersionError: the runs are of different scoring versions.
+    """
+    opened = [each if isinstance(each, Run) else Run(each) for each in runs]
+    if len(opened) < 2:
+        raise UsageError("a comparison needs two runs", hint="give two run folders")
+    scored = score_runs([each.path for each in opened], again=True)
+    return Comparison(
+        MetricDifference(
+            each.metric,
+            each.mode,
+            str(opened[each.first].path),
+            str(opened[each.second].path),
+            each.difference.value,
+            (each.difference.interval.lower, each.difference.interval.upper) if each.difference.interval else None,
+            each.difference.p_adjusted,
+            each.difference.detectable,
+            each.difference.n,
+        )
+        for each in scored[0].summary.between_runs
+    )
+
+
+def score_runs(
+    runs: Sequence[Path],
+    *,
+    allow_invalid: bool = False,
+    rouge: bool = False,
+    embedder: "Embedder | None" = None,
+    again: bool = False,
+    on_run: Callable[[Manifest], None] | None = None,
+    on_scored: "OnScored | None" = None,
+) -> "list[Rescored]":
+    """Score runs side by side and write each one's ``scores.json``.
+
+    Args:
+        rouge: also score open questions by LexEval's ROUGE-L.
+        embedder: compares texts where a metric needs that.
+        again: score runs anew whose stored scores are of another scoring version; they are taken as they are otherwise.
+        on_run: is given the manifest of each run before its records.
+        on_scored: is given every record with its score rows.
+    """
+    from agrotools.runner.rescore import Rescored, rescore
+    from agrotools.runner.stored_scores import shown_as_stored
+    from agrotools.scoring.between_runs import side_by_side
+
+    stored = {} if again else shown_as_stored(runs, ())
+    rescored: list[Rescored] = []
+    for run in runs:
+        if run in stored:
+            rescored.append(Rescored(stored[run]))
+            continue
+        if on_run is not None:
+            on_run(read_manifest(run))
+        rescored.append(rescore(run, allow_invalid=allow_invalid, rouge=rouge, embedder=embedder, on_scored=on_scored))
+    tallies = [each.tally for each in rescored if each.tally is not None]
+    summaries = side_by_side([each.summary for each in rescored], tallies if len(tallies) > 1 else [])
+    return [each._replace(summary=summary) for each, summary in zip(rescored, summaries, strict=True)]
+
+
+def _outside_event_loop(act: Callable[[], T], stop: threading.Event) -> T:
+    """``act()``; in a thread where this one runs an event loop, as that of a notebook does.
+
+    An interrupt lets the samples in flight finish and is raised then.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return act()
+    with ThreadPoolExecutor(1, thread_name_prefix="agrotools") as pool:
+        future = pool.submit(act)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            stop.set()
+            raise
+
+
+def _name_of(model: Model | Policy) -> str:
+    name = getattr(model, "name", None)
+    return name if isinstance(name, str) and name else type(model).__name__
+
+
+def _imported(name: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise UsageError(f"{name} is not installed", hint=f"pip install {name}") from error
+
+
+def _interval_text(interval: tuple[float, float] | None) -> str:
+    return f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f}" if interval else ""
+
+
+def _difference_line(each: MetricDifference) -> str:
+    adjusted = f", adjusted p {each.p_adjusted:.3g}" if each.p_adjusted is not None else ""
+    detectable = f", detectable {100 * each.detectable:.1f}" if each.detectable is not None else ""
+    interval = f" [{_interval_text(each.interval)}]" if each.interval else ""
+    return (
+        f"{each.metric} ({each.mode}): {100 * each.value:+.1f} points{interval}, n {each.n}{adjusted}{detectable};"
+        f" {each.first} minus {each.second}"
+    )

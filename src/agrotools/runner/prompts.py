@@ -1,0 +1,263 @@
+"""Prompts of a run: every request that a model was sent for a sample, in ``prompts.jsonl`` of the run folder.
+
+A message, a list of tools and an image are stored once each, by content hash; images in ``artifacts/``. The file is
+append-only. Its lines of two forms:
+
+* ``{"hash": H, "message": M}`` or ``{"hash": H, "tools": [...]}``: content in the form of the wire, where the URL of an
+  image is ``data:TYPE;sha256,HASH``;
+* ``{"key": [mode, sample id, epoch], "requests": [[N, [H, ...], T], ...]}``: for each request the number of leading
+  messages that it shares with the one before, the hashes of the others, and the hash of the tools or null. The last
+  line of a key counts.
+
+It is written just before the record that it belongs to, so that whoever finds a record finds its prompts.
+"""
+
+import base64
+import os
+from binascii import Error as Base64Error
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from hashlib import sha256
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from agrotools.core import FrozenModel, RunStoreError, ToolSpec
+from agrotools.core.files import Journal, artifact_path, write_new
+from agrotools.models import Completion, Message, ModelSettings
+from agrotools.models.base import ImagePart, ModelAround
+from agrotools.models.chat_format import function_list
+from agrotools.models.encoding import json_bytes, message_json, with_images
+from agrotools.runner.plan import Key
+from agrotools.runner.records import end_of_last_line
+
+PROMPTS_FILE = "prompts.jsonl"
+_SUFFIXES = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
+_HASH_DIGITS = 32
+_CONTENT = b'{"hash":"'
+_REQUESTS = b'{"key":'
+_IMAGES_REMEMBERED = 32
+
+Request = tuple[Sequence[Message], Sequence[ToolSpec]]
+_sent: ContextVar[list[Request] | None] = ContextVar("sent", default=None)
+
+
+@contextmanager
+def collected_requests() -> Generator[list[Request]]:
+    """Collect the requests that :class:`ObservedModel` sends for one sample."""
+    requests: list[Request] = []
+    token = _sent.set(requests)
+    try:
+        yield requests
+    finally:
+        _sent.reset(token)
+
+
+class ObservedModel(ModelAround):
+    """A model in front of another that notes each request for :func:`collected_requests`."""
+
+    async def generate(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
+    ) -> Completion:
+        """The other model's reply."""
+        requests = _sent.get()
+        if requests is not None:
+            requests.append((messages, tools))
+        return await self.model.generate(messages, tools, settings)
+
+
+class PromptLog:
+    """The open ``prompts.jsonl`` of a run. Nothing is created before the first request.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+
+    def __init__(self, run: Path) -> None:
+        self._run = run
+        self._path = run / PROMPTS_FILE
+        self._journal: Journal | None = None
+        self._known: set[int] = set()
+        """Leading 64 bits of the hashes that are stored; of a large run they are many."""
+        self._tools: dict[tuple[int, ...], tuple[str, Sequence[ToolSpec]]] = {}
+        self._images: OrderedDict[str, str] = OrderedDict()
+        if self._path.exists():
+            self._recover()
+
+    def lines_of(self, key: Key, requests: Sequence[Request]) -> bytes:
+        """The lines that store ``requests``; images are written at once. For :meth:`write`.
+
+        Raises:
+            OSError: an image cannot be written.
+        """
+        lines: list[bytes] = []
+        entries: list[list[Any]] = []
+        known: dict[int, str] = {}
+        before: list[str] = []
+        for messages, tools in requests:
+            digests: list[str] = []
+            for message in messages:
+                if (digest := known.get(id(message))) is None:
+                    digest = known[id(message)] = self._message(message, lines)
+                digests.append(digest)
+            pairs = zip(before, digests, strict=False)
+            shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+            entries.append([shared, digests[shared:], self._tool_list(tools, lines) if tools else None])
+            before = digests
+        lines.append(orjson.dumps({"key": key, "requests": entries}) + b"\n")
+        return b"".join(lines)
+
+    def write(self, lines: bytes) -> None:
+        """Hand lines to the operating system; they are synced within a second.
+
+        Raises:
+            OSError: they cannot be written.
+        """
+        if self._journal is None:
+            self._journal = Journal(self._path)
+        self._journal.append(lines)
+
+    def close(self) -> None:
+        """Sync and close.
+
+        Raises:
+            OSError: the disk refused what was written last.
+        """
+        if self._journal is not None:
+            self._journal.close()
+
+    def _message(self, message: Message, lines: list[bytes]) -> str:
+        if any(isinstance(part, ImagePart) for part in message.content):
+            message = with_images(message, self._image)
+        return self._stored(b"message", message_json(message), lines)
+
+    def _tool_list(self, tools: Sequence[ToolSpec], lines: list[bytes]) -> str:
+        key = tuple(map(id, tools))
+        if key not in self._tools:  # held with their specifications, whose identity nothing else can take over
+            self._tools[key] = self._stored(b"tools", json_bytes(function_list(tools)), lines), tuple(tools)
+        return self._tools[key][0]
+
+    def _stored(self, kind: bytes, content: bytes, lines: list[bytes]) -> str:
+        digest = sha256(content).hexdigest()[:_HASH_DIGITS]
+        short = int(digest[:16], 16)
+        if short not in self._known:
+            self._known.add(short)
+            lines.append(b'%s%s","%s":%s}\n' % (_CONTENT, digest.encode(), kind, content))
+        return digest
+
+    def _image(self, url: str) -> str:
+        """A short URL for an image, which is written to ``artifacts/``."""
+        if url in self._images:
+            self._images.move_to_end(url)
+            return self._images[url]
+        media_type, _, encoded = url.removeprefix("data:").partition(";base64,")
+        try:
+            content = base64.b64decode(encoded, validate=True)
+        except (Base64Error, ValueError):
+            content = b""
+        if not content or not url.startswith("data:"):
+            return url
+        digest = sha256(content).hexdigest()
+        write_new(artifact_path(self._run, digest, _SUFFIXES.get(media_type, ".bin")), content)
+        short = self._images[url] = f"data:{media_type};sha256,{digest}"
+        if len(self._images) > _IMAGES_REMEMBERED:
+            self._images.popitem(last=False)
+        return short
+
+    def _recover(self) -> None:
+        """Cut off what a crash left of a last line, and learn which contents are stored."""
+        with self._path.open("rb") as file:
+            end = end_of_last_line(file)
+            file.seek(0)
+            for line in file:
+                if line.startswith(_CONTENT):
+                    self._known.add(int(line[len(_CONTENT) : len(_CONTENT) + 16], 16))
+        if self._path.stat().st_size > end:
+            os.truncate(self._path, end)
+
+
+class StoredImage(FrozenModel):
+    """An image as it was sent."""
+
+    sha256: str
+    media_type: str
+    file: str
+    """Path below the run folder."""
+    bytes: int | None
+    """None where the file is missing."""
+
+
+class StoredRequest(NamedTuple):
+    """A request as it was sent: messages and tools in the form of the wire, but for the URLs of images."""
+
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]]
+    shared: int
+    """Leading messages that the request before had, too."""
+
+
+def read_requests(run: Path, key: Key) -> list[StoredRequest] | None:
+    """The requests that were sent for a sample; None where none are stored.
+
+    Raises:
+        RunStoreError: the file cannot be read, or lacks content that it refers to.
+    """
+    path = run / PROMPTS_FILE
+    wanted = orjson.dumps({"key": key})[:-1] + b","
+    found: bytes | None = None
+
+    def look_up(line: bytes) -> None:
+        nonlocal found
+        if line.startswith(wanted):
+            found = line
+
+    contents: dict[str, Any] = {}
+    try:
+        _each_line(path, look_up)
+        if found is None:
+            return None
+        entries = orjson.loads(found)["requests"]
+        needed = {digest for _, added, tools in entries for digest in (*added, tools) if digest}
+
+        def collect(line: bytes) -> None:
+            digest = line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS].decode(errors="replace")
+            if line.startswith(_CONTENT) and digest in needed:
+                entry = orjson.loads(line)
+                contents[digest] = entry.get("message", entry.get("tools"))
+
+        _each_line(path, collect)
+        requests: list[StoredRequest] = []
+        for shared, added, tools in entries:
+            kept = requests[-1].messages[:shared] if shared else []
+            messages = [*kept, *(contents[digest] for digest in added)]
+            requests.append(StoredRequest(messages, contents[tools] if tools else [], shared))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise RunStoreError(
+            f"{path} cannot be read: {type(error).__name__}: {error}",
+            hint="restore the file from a copy of the run; records and scores do not depend on it",
+        ) from error
+    return requests
+
+
+def stored_image(run: Path, url: str) -> StoredImage | None:
+    """The image that a URL of a stored message stands for; None where it stands for none."""
+    media_type, mark, digest = url.removeprefix("data:").partition(";sha256,")
+    if not (mark and url.startswith("data:") and len(digest) == 64 and digest.isalnum()):
+        return None
+    path = artifact_path(run, digest, _SUFFIXES.get(media_type, ".bin"))
+    size = path.stat().st_size if path.is_file() else None
+    name = path.relative_to(run).as_posix()
+    return StoredImage(sha256=digest, media_type=media_type, file=name, bytes=size)
+
+
+def _each_line(path: Path, read: Callable[[bytes], None]) -> None:
+    with path.open("rb") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                read(line)

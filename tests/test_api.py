@@ -1,0 +1,121 @@
+"""The public API: its names and signatures, and the examples of its page."""
+
+import inspect
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import agrotools as at
+from agrotools.core import UsageError
+from agrotools.models.scripted import ScriptedModel
+from agrotools.runner.config import EvalConfig
+from support.text_benchmark import write_text_benchmark
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "python.md"
+
+
+@pytest.fixture
+def farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return write_text_benchmark(tmp_path / "my-farm", 6)
+
+
+def test_the_page_runs_as_it_is_written(farm: Path):
+    namespace: dict[str, Any] = {"__name__": "python_page"}
+    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
+        exec(compile(block, PAGE.name, "exec"), namespace)
+    run, fas = namespace["run"], namespace["fas"]
+    assert (len(run), fas.n, fas.mode) == (4, 4, "no-tool")
+    assert namespace["page"].is_file()
+    assert len(namespace["guess"].samples()) == 4
+    assert {each.metric for each in at.compare(run, namespace["other"])} >= {"agrotools.fas"}
+
+
+def test_public_names_and_signatures():
+    assert sorted(at.__all__) == [
+        "Benchmark",
+        "Comparison",
+        "MetricDifference",
+        "MetricScore",
+        "Model",
+        "Policy",
+        "Record",
+        "Run",
+        "Sample",
+        "compare",
+        "evaluate",
+        "load_benchmark",
+        "read_run",
+        "score",
+        "tool",
+    ]
+    assert {name: [*inspect.signature(getattr(at, name)).parameters] for name in at.__all__ if name.islower()} == {
+        "compare": ["runs"],
+        "evaluate": [
+            *("benchmark", "model", "mode", "limit", "epochs", "protocol", "base_url", "out", "progress", "options")
+        ],
+        "load_benchmark": ["name_or_path", "data_root", "progress", "options"],
+        "read_run": ["path"],
+        "score": ["run", "allow_invalid"],
+        "tool": [
+            *("category", "version", "significant_digits", "backends", "data_files", "backend_files", "cacheable"),
+            *("files_by_last_part", "resolves"),
+        ],
+    }
+    assert all(inspect.getdoc(getattr(at, name)) for name in at.__all__)
+
+
+def test_importing_the_package_imports_nothing_else():
+    code = "import sys, agrotools; sys.exit(any(name.startswith('agrotools.') for name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+async def test_it_works_where_an_event_loop_runs(farm: Path):
+    model = ScriptedModel(lambda _messages, _tools, _settings: "Final Answer: yes", name="mine")
+    run = at.evaluate(farm, model=model, mode="no-tool", limit=2)
+    again = at.evaluate(farm, model=model, mode="no-tool", limit=2)
+    assert (len(run), run.manifest.model, run.stopped) == (2, "mine", None)
+    assert run.path != again.path, "another object may go by the same name"
+    assert "agrotools.fas" in run._repr_html_()
+
+
+def test_a_named_model_resumes_its_run(farm: Path):
+    first = at.evaluate(farm, model="baseline:echo", mode="no-tool", limit=2)
+    assert at.evaluate(farm, model="baseline:echo", mode="no-tool", limit=4).path == first.path
+    assert len(at.read_run(first.path)) == 4
+
+
+def test_an_interrupt_lets_what_is_in_flight_finish(farm: Path):
+    from agrotools.runner.evaluate import evaluate
+
+    stop = threading.Event()
+    stop.set()
+
+    class Slow:
+        async def act(self, view: Any, history: Any) -> Any:
+            import asyncio
+
+            from agrotools.core import Answer
+
+            await asyncio.sleep(0.7)
+            return Answer(text="yes")
+
+    config = EvalConfig(benchmark=str(farm), model="slow", mode="no-tool", concurrency=1, out=farm / "run")
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(config, sys.stderr, model=Slow(), stop=stop)
+    assert 1 <= len(at.read_run(farm / "run")) < 6
+
+
+def test_mistakes_name_what_to_change(farm: Path):
+    with pytest.raises(UsageError, match="did you mean 'temperature'"):
+        at.evaluate(farm, model="baseline:echo", temprature=1)
+    run = at.evaluate(farm, model="baseline:echo", mode="no-tool", limit=1)
+    with pytest.raises(KeyError):
+        run["nowhere"]
+    with pytest.raises(UsageError, match="needs two runs"):
+        at.compare(run)
