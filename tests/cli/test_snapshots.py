@@ -128,8 +128,8 @@ def compare(name: str, text: str) -> None:
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return
-    assert path.is_file(), f"there is no {path.name}: python tests/check.py --update-snapshots {Path(__file__).name}"
-    assert text == path.read_text(encoding="utf-8")
+    old = path.read_text(encoding="utf-8") if path.is_file() else ""
+    assert text == old, "if the new wording is right: AGROTOOLS_UPDATE_SNAPSHOTS=1 pytest tests/cli/test_snapshots.py"
 
 
 @pytest.mark.parametrize(("words", "command"), [pytest.param(*each, id=" ".join(each[0])) for each in commands(TOP)])
